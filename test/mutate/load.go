@@ -39,8 +39,8 @@ const (
 	fates
 )
 
-// load finds the mutants of the packages.
-func load(patterns []string) ([]*pkg, error) {
+// load finds the mutants of the packages, with more also those of limits and errors.
+func load(patterns []string, more bool) ([]*pkg, error) {
 	loaded, err := packages.Load(&packages.Config{
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedSyntax |
 			packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedModule,
@@ -69,7 +69,7 @@ func load(patterns []string) ([]*pkg, error) {
 			if err != nil {
 				return nil, err
 			}
-			f := &sourceFile{pkg: p, base: filepath.Base(file), source: string(source), syntax: syntax, loaded: l, names: names}
+			f := &sourceFile{pkg: p, base: filepath.Base(file), source: string(source), syntax: syntax, loaded: l, names: names, more: more}
 			p.files[file] = f.mutate()
 		}
 		all = append(all, p)

@@ -35,10 +35,11 @@ func main() {
 	unlisted := flag.Bool("unlisted", false, "run only mutants that survivors.txt does not have")
 	open := flag.Int("open", 0, "accept so many survivors without a reason")
 	short := flag.Bool("short", false, "run the tests small where they can be")
+	more := flag.Bool("more", false, "also double limits and times, and lose errors: survivors.txt does not have those")
 	list := flag.Bool("list", false, "list the mutants and run nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, flag.Args(), *parallel, *open, *only, *list, *unlisted, *short)
+	err := run(ctx, flag.Args(), *parallel, *open, *only, *list, *unlisted, *short, *more)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -46,7 +47,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, patterns []string, parallel, accepts int, only string, names, unlisted, short bool) error {
+func run(ctx context.Context, patterns []string, parallel, accepts int, only string, names, unlisted, short, more bool) error {
 	accepted, err := parseList(survivors)
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func run(ctx context.Context, patterns []string, parallel, accepts int, only str
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
-	packages, err := load(patterns)
+	packages, err := load(patterns, more)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func TestListIsTrue(t *testing.T) {
 		patterns = append(patterns, "./"+p)
 	}
 	t.Chdir("../..")
-	packages, err := load(patterns)
+	packages, err := load(patterns, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +88,8 @@ func TestRun(t *testing.T) {
 		"go.mod": "module example.test/m\n\ngo 1.26\n",
 		"p.go": `package m
 
+import "errors"
+
 type verdict string
 
 const (
@@ -96,6 +98,15 @@ const (
 )
 
 var safe = []string{"ls", "cat"}
+
+const most = 3
+
+func bound(words []string) error {
+	if len(words) > most {
+		return errors.New("too many")
+	}
+	return nil
+}
 
 func judge(words []string) verdict {
 	if len(words) == 0 {
@@ -113,6 +124,14 @@ func judge(words []string) verdict {
 
 import "testing"
 
+func TestBound(t *testing.T) {
+	for n, want := range map[int]bool{3: false, 4: true} {
+		if err := bound(make([]string, n)); (err != nil) != want {
+			t.Error(err)
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	for word, want := range map[string]verdict{"ls": yes, "rm": no} {
 		if got := judge([]string{word}); got != want {
@@ -128,7 +147,7 @@ func TestJudge(t *testing.T) {
 	}
 	t.Chdir(dir)
 	t.Setenv("GOFLAGS", "-mod=mod")
-	packages, err := load([]string{"."})
+	packages, err := load([]string{"."}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +166,7 @@ func TestJudge(t *testing.T) {
 			t.Errorf("killed: %s", want)
 		}
 	}
-	for _, want := range []string{`safe: another string than "ls"`, "judge: true: s == words[0]", "judge: yes is no in return yes", "judge: no is yes in return no #2", "judge: skip the loop over safe"} {
+	for _, want := range []string{`safe: another string than "ls"`, "judge: true: s == words[0]", "judge: yes is no in return yes", "judge: no is yes in return no #2", "judge: skip the loop over safe", "bound: twice most in len(words) > most", `bound: lost: return errors.New("too many")`, "bound: > is >=: len(words) > most"} {
 		if left[want] {
 			t.Errorf("survives: %s", want)
 		}

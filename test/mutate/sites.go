@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"slices"
@@ -21,6 +22,7 @@ type sourceFile struct {
 	syntax *ast.File
 	loaded *packages.Package
 	names  map[string]int // of the package's mutants, how often each occurs
+	more   bool           // also change limits and lose errors
 
 	before, after map[int]string // texts to insert, by offset; after ends what began earlier
 	path          []ast.Node     // from the file to the node
@@ -209,6 +211,12 @@ func (f *sourceFile) expression(n ast.Expr) bool {
 		return true
 	}
 	tv := f.loaded.TypesInfo.Types[n]
+	if f.more {
+		f.lost(n, tv.Type)
+		if f.double(n, tv) {
+			return false
+		}
+	}
 	switch e := n.(type) {
 	case *ast.SelectorExpr:
 		if f.constant(e, e.Sel) {
@@ -325,6 +333,57 @@ func pure(e ast.Expr) bool {
 		return ok && id.Name == "len" && pure(e.Args[0])
 	}
 	return false
+}
+
+// lost returns no error in the place of one.
+func (f *sourceFile) lost(n ast.Expr, t types.Type) {
+	r, ok := f.parent().(*ast.ReturnStmt)
+	if !ok || r.Results[len(r.Results)-1] != n || t == types.Typ[types.UntypedNil] {
+		return
+	}
+	for _, outer := range slices.Backward(f.path) {
+		var of *ast.FieldList
+		switch outer := outer.(type) {
+		case *ast.FuncDecl:
+			of = outer.Type.Results
+		case *ast.FuncLit:
+			of = outer.Type.Results
+		default:
+			continue
+		}
+		if len(r.Results) == of.NumFields() && f.text(of.List[len(of.List)-1].Type) == "error" {
+			f.wrap(n, fmt.Sprintf("zzPick[error](%d, ", f.add(n, "lost: "+f.text(r))), ", nil)")
+		}
+		return
+	}
+}
+
+// double doubles limits and times that have a name or a unit. It reports whether it did.
+func (f *sourceFile) double(n ast.Expr, tv types.TypeAndValue) bool {
+	if tv.Value == nil || tv.Value.Kind() != constant.Int || f.isConstant(f.parent()) || f.inCallOf("fmt", "errors", "make") {
+		return false
+	}
+	if _, ok := n.(*ast.BasicLit); ok {
+		return false
+	}
+	var name string
+	switch t := tv.Type.(type) {
+	case *types.Basic:
+		name = t.Name()
+	case *types.Named:
+		name = t.String()
+	}
+	v, exact := constant.Int64Val(tv.Value)
+	if (name != "int" && name != "int64" && name != "time.Duration") || !exact || v < 2 || v > 1<<40 || name == "time.Duration" && !f.imports("time") {
+		return false
+	}
+	m := f.add(n, "twice "+f.text(n)+" in "+f.text(f.parent()))
+	f.wrap(n, fmt.Sprintf("zzPick[%s](%d, ", name, m), fmt.Sprintf(", 2*%d)", v))
+	return true
+}
+
+func (f *sourceFile) imports(path string) bool {
+	return slices.ContainsFunc(f.syntax.Imports, func(i *ast.ImportSpec) bool { return i.Name == nil && i.Path.Value == `"`+path+`"` })
 }
 
 // literal changes numbers, and strings that something is compared with.
