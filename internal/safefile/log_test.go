@@ -12,18 +12,22 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// TestLog appends to a log with two writers, as two processes do: it is renamed when it is
+// TestLog appends to a log with two writers in each of two logs, as two processes do: it is renamed when it is
 // full, no line is torn, and the newest lines are kept.
 func TestLog(t *testing.T) {
 	const lines, most = 200, 4096
 	path := filepath.Join(t.TempDir(), "log")
 	var writing sync.WaitGroup
-	for who := range 2 {
-		l, err := safefile.OpenLog(path, most)
-		if err != nil {
-			t.Fatal(err)
+	var l *safefile.Log
+	for who := range 4 {
+		if who%2 == 0 {
+			var err error
+			if l, err = safefile.OpenLog(path, most); err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
 		}
-		defer l.Close()
+		l := l
 		writing.Go(func() {
 			for n := range lines {
 				if _, err := fmt.Fprintf(l, "%d %d %s.\n", who, n, strings.Repeat("x", n%97)); err != nil {
@@ -59,5 +63,23 @@ func TestLog(t *testing.T) {
 	}
 	if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 2 {
 		t.Errorf("files: %v, %v", left, err)
+	}
+}
+
+// TestLogSize fills a log to its last byte.
+func TestLogSize(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := safefile.OpenLog(path, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i, want := range []string{"", "", "12345\n78\n\n"} {
+		if _, err := l.Write([]byte([]string{"12345\n", "78\n\n", "longer than all\n"}[i])); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path + ".1"); string(got) != want || err != nil && want != "" {
+			t.Errorf("after write %d: %q, %v", i, got, err)
+		}
 	}
 }
