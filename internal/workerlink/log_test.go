@@ -2,6 +2,7 @@ package workerlink_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -77,5 +78,19 @@ func TestLog(t *testing.T) {
 	}
 	if err := log.Close(); err != nil && !errors.Is(err, io.ErrClosedPipe) {
 		t.Error(err)
+	}
+}
+
+// TestLongLine announces the longest line, which then does not come, and longer ones.
+func TestLongLine(t *testing.T) {
+	for size, malformed := range map[uint32]bool{72 << 20: false, 72<<20 + 1: true, 0: true, 1<<32 - 1: true} {
+		ours, theirs := net.Pipe()
+		go func() {
+			_, _ = theirs.Write(binary.BigEndian.AppendUint32(nil, size))
+			theirs.Close()
+		}()
+		if err := workerlink.ServeLog(ours, nil, io.Discard); (err != nil) != malformed {
+			t.Errorf("%d bytes: %v", size, err)
+		}
 	}
 }

@@ -110,7 +110,10 @@ func TestTraces(t *testing.T) {
 		{"_meta", false, "", `"name":"codex","_meta":{"traceparent":"p2","tracestate":"s2"}`, "codex", []map[string]string{two}},
 		{"both", false, "p1", `"name":"codex","_meta":{"traceparent":"p2","tracestate":"s2"}`, "codex", []map[string]string{one, two}},
 		{"another type in _meta", false, "p1", `"name":"codex","_meta":{"traceparent":1}`, "", []map[string]string{one}},
-		{"a long one", false, strings.Repeat("p", maxTrace+1), `"name":"codex"`, "codex", nil},
+		{"a long one", false, strings.Repeat("p", 4096), `"name":"codex"`, "codex", []map[string]string{{"traceparent": strings.Repeat("p", 4096), "tracestate": "s1"}}},
+		{"one that is too long", false, strings.Repeat("p", 4097), `"name":"codex"`, "codex", nil},
+		{"a long state", false, "", `"name":"codex","_meta":{"traceparent":"p","tracestate":"` + strings.Repeat("s", 4097) + `"}`, "codex", nil},
+		{"a long name", false, "", `"name":"` + strings.Repeat("n", 129) + `"`, strings.Repeat("n", 128), nil},
 		{"no collector", true, "p1", `"name":"codex","_meta":{"traceparent":"p2"}`, "", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,10 +158,10 @@ func TestVersion(t *testing.T) {
 // TestReportError checks that a reason is one line of limited length.
 func TestReportError(t *testing.T) {
 	var sent bytes.Buffer
-	if err := (&Link{status: &sent}).ReportError(errors.New("a\n{\"ready\":true}\n" + strings.Repeat("x", 2*maxError))); err != nil {
+	if err := (&Link{status: &sent}).ReportError(errors.New("a\n{\"ready\":true}\n" + strings.Repeat("x", 2*4096))); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Count(sent.String(), "\n") != 1 || sent.Len() > maxError+100 || !strings.HasPrefix(sent.String(), `{"error":"a {\"ready\":true} xxx`) {
+	if strings.Count(sent.String(), "\n") != 1 || sent.Len() < 4096 || sent.Len() > 4096+100 || !strings.HasPrefix(sent.String(), `{"error":"a {\"ready\":true} xxx`) {
 		t.Errorf("sent %.100q, %d bytes", sent.String(), sent.Len())
 	}
 }
