@@ -142,6 +142,40 @@ func TestCostIsBounded(t *testing.T) {
 	}
 }
 
+// TestNesting has schemas that refer to each other as often as they may, and once more.
+func TestNesting(t *testing.T) {
+	for n, deep := range map[int]bool{1999: false, 2000: true} {
+		var b strings.Builder
+		b.WriteString(`{"$ref":"#/$defs/0","$defs":{`)
+		for i := range n - 1 {
+			fmt.Fprintf(&b, `"%x":{"$ref":"#/$defs/%x"},`, i, i+1)
+		}
+		s, err := outputschema.Compile(json.RawMessage(b.String() + fmt.Sprintf(`"%x":{"type":"object"}}}`, n-1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Check(`{}`); (err != nil) != deep {
+			t.Errorf("%d references: %v", n, err)
+		}
+	}
+}
+
+// TestLongFaults has faults whose words are longer than they are shown.
+func TestLongFaults(t *testing.T) {
+	for _, long := range []string{strings.Repeat("x", 600), strings.Repeat("é", 600)} {
+		s, err := outputschema.Compile(json.RawMessage(`{"const":"` + long + `"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Check(`1`); err == nil || len(err.Error()) > 600 || !utf8.ValidString(err.Error()) {
+			t.Errorf("%d bytes: %v", len(err.Error()), err)
+		}
+		if _, err := outputschema.Compile(json.RawMessage(`{"$ref":"#/$defs/` + long + `"}`)); err == nil || len(err.Error()) > 400 {
+			t.Errorf("%d bytes: %v", len(err.Error()), err)
+		}
+	}
+}
+
 // TestSelfReference checks a schema that refers to itself for the same value.
 func TestSelfReference(t *testing.T) {
 	for _, schema := range []string{
