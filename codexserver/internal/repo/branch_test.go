@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
@@ -47,10 +48,20 @@ func TestBranch(t *testing.T) {
 	}
 	// A second branch has nothing new to commit, and must have another name.
 	b.git("pack-refs", "--all")
-	for _, name := range []string{"work/one", "work", "work/one/two", "main", "-x", "a..b", "x.lock", "@{1}", "HEAD", "a b", "x/../main", "refs/heads/", "ü"} {
+	for _, name := range []string{"work/one", "work", "work/one/two", "main", "-x", "a..b", "x.lock", "@{1}", "HEAD", "a b", "x/../main", "refs/heads/", "ü", strings.Repeat("x", 201)} {
 		var refused *repo.RefusedError
 		if _, err := w.Branch(t.Context(), repo.BranchOptions{Name: name}); !errors.As(err, &refused) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	b.must(os.WriteFile(filepath.Join(b.dir, ".git", "refs", "heads", "held.lock"), nil, 0o600))
+	var held *repo.RefusedError
+	if _, err := w.Branch(t.Context(), repo.BranchOptions{Name: "held"}); !errors.As(err, &held) || !strings.Contains(err.Error(), "it is in use") {
+		t.Errorf("a branch that git is making: %v", err)
+	}
+	for _, pattern := range []string{"*.lock", "*/*.lock"} {
+		if locks, err := filepath.Glob(filepath.Join(b.dir, ".git", "refs", "heads", pattern)); err != nil || len(locks) > 0 && filepath.Base(locks[0]) != "held.lock" {
+			t.Errorf("locks %q, %v", locks, err)
 		}
 	}
 	if got := b.git("for-each-ref", "--format=%(refname)"); got != "refs/heads/main\nrefs/heads/work/one" {
@@ -71,6 +82,11 @@ func TestBranch(t *testing.T) {
 	var refused *repo.RefusedError
 	if _, err := w.Branch(t.Context(), repo.BranchOptions{Name: "four"}); !errors.As(err, &refused) {
 		t.Errorf("of another origin: %v", err)
+	}
+	// A branch without changes needs no commit, and may have a long name.
+	long := strings.Repeat("x", 200)
+	if made, err := b.create(repo.CreateOptions{}).Branch(t.Context(), repo.BranchOptions{Name: long}); err != nil || made.Commit != base || b.git("rev-parse", long) != base {
+		t.Errorf("without changes: %+v, %v", made, err)
 	}
 }
 

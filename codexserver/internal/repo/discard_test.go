@@ -66,6 +66,13 @@ func TestDiscard(t *testing.T) {
 			b.must(err)
 			return nil
 		}},
+		{name: "a commit that a branch has that was asked for", work: func(b *bench, w *repo.Worktree) []string {
+			lay(b.t, w.Path(), set{"a": "x"})
+			b.gitIn(w.Path(), "commit", "-qam", "work")
+			_, err := w.Branch(b.t.Context(), repo.BranchOptions{})
+			b.must(err)
+			return nil
+		}},
 		{name: "applied, then changed again", work: func(b *bench, w *repo.Worktree) []string {
 			lay(b.t, w.Path(), set{"a": "x"})
 			b.must(b.plan(w).Apply(b.t.Context()))
