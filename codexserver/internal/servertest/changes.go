@@ -36,6 +36,7 @@ type ChangesEngine func(t *testing.T, dir, script string, roots []string, after 
 func RunChanges(t *testing.T, whole bool, start ChangesEngine) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	t.Setenv("GIT_TEMPLATE_DIR", "") // else each repository, and each copy, has a dozen sample files
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		t.Setenv("GIT_"+who+"_NAME", "somebody")
 		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
