@@ -39,6 +39,9 @@ type Options struct {
 	// Approvals says how to ask for approvals, and what happens if that is not possible.
 	// The zero value denies everything that was not approved.
 	Approvals elicit.Options
+	// Asking says which clients are asked, and what an answer means that no person gave. The
+	// zero value asks all clients, and the Desk.
+	Asking setting.Asking
 	// Rules answer some questions before a person is asked. None by default.
 	Rules approval.Rules
 	// Desk is a second place where questions are answered. None by default.
@@ -188,6 +191,7 @@ func New(e engine.Engine, o *Options) *Server {
 		return &mcp.Server{
 			Tools:        table,
 			Approvals:    asking,
+			Asking:       o.Asking,
 			Version:      cmp.Or(o.Version, "dev"),
 			EngineName:   o.EngineName,
 			EngineReason: o.EngineReason,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync/atomic"
+	"time"
 )
 
 // method is the request that asks (MCP 2025-06-18, client/elicitation).
@@ -99,14 +100,20 @@ func (a *Asker) ask(ctx context.Context, q *Question) Outcome {
 	timed, cancel := a.options.WithTimeout(ctx)
 	defer cancel()
 	var result json.RawMessage
+	sent := time.Now()
 	err = a.caller.Call(timed, method, params, &result)
+	took := time.Since(sent)
+	var out Outcome
 	switch {
 	case ctx.Err() != nil:
 		return q.ReadError(context.Canceled, a.options)
 	case err == nil:
-		return q.Read(result, a.options)
+		out = q.Read(result, a.options)
 	case timed.Err() != nil:
 		return q.ReadError(context.DeadlineExceeded, a.options)
+	default:
+		out = q.ReadError(err, a.options)
 	}
-	return q.ReadError(err, a.options)
+	out.Took = took
+	return out
 }

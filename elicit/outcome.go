@@ -2,6 +2,7 @@ package elicit
 
 import (
 	"log/slog"
+	"time"
 )
 
 // An Outcome is how one question ended. Every question has exactly one.
@@ -20,6 +21,9 @@ type Outcome struct {
 	// command runs only as far as it is what the rule was accepted for. No answer of a client
 	// sets it.
 	Unasked bool
+	// Took is how long the client took to answer, from the moment the question was sent; 0 if
+	// that is not known, or if it did not answer.
+	Took time.Duration
 	// Detail is a line for the log. It has the names of an answer's members, never their
 	// values.
 	Detail string

@@ -16,11 +16,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // diagnosis is the report of codex-mcp doctor.
@@ -34,6 +36,8 @@ type diagnosis struct {
 	UnknownKeys []string `json:"unknownKeys,omitempty"`
 	// Rules is what is wrong with the rules that people accepted, none of which then counts.
 	Rules string `json:"rules,omitempty"`
+	// Automatic is what clients answered by themselves, by the newest part of the log of approvals.
+	Automatic []string `json:"automatic,omitempty"`
 	// TrustedCalls reports whether a call may set every key.
 	TrustedCalls bool `json:"trustedCalls"`
 
@@ -103,6 +107,7 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 	if _, err := rulefile.New(c.home, nil).List(); err != nil {
 		d.Rules = err.Error() + "; none of these rules counts"
 	}
+	d.Automatic = automatic(c.settings.Approvals.Log)
 	if d.Native, err = native.Check(ctx, c.nativeOptions()); err != nil {
 		d.Configuration = err.Error()
 	}
@@ -118,6 +123,27 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 		d.Quota = quotaOf(ctx, e.Engine)
 	}
 	return d
+}
+
+// automatic returns what clients answered by themselves, from the newest part of a log of approvals.
+func automatic(path string) []string {
+	if _, err := os.Stat(path); err != nil {
+		return nil // no log, or none yet
+	}
+	file, err := safefile.Open(path)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	defer file.Close()
+	const newest = 1 << 20
+	if err := file.SeekTail(newest); err != nil {
+		return []string{err.Error()}
+	}
+	lines, err := io.ReadAll(io.LimitReader(file, newest))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return board.Automatic(lines, 3)
 }
 
 func (d *diagnosis) problem() string {
@@ -209,6 +235,11 @@ func (d *diagnosis) print(w io.Writer, width int) {
 	}
 	if d.Rules != "" {
 		row("rules", "%s", d.Rules)
+	}
+	name = "approvals"
+	for _, one := range d.Automatic {
+		row(name, "%s", one)
+		name = ""
 	}
 	if d.Engine != "" {
 		row("calls", "%s", callsRow(d.TrustedCalls))

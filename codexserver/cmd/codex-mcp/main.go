@@ -52,6 +52,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -62,6 +63,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -238,6 +240,7 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 	calls.Folders, calls.Turns = o.folders, o.turns
 	return &codexserver.Options{
 		Approvals: c.settings.Approvals.Options,
+		Asking:    c.asking(),
 		Rules:     c.rules(),
 		Home:      c.home,
 		Store:     c.store,
@@ -252,6 +255,19 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 		Finish:    o.finish,
 		Observer:  c.observer,
 	}
+}
+
+// asking returns who is asked. A terminal is asked in any case, because a person is there.
+func (c *configuration) asking() setting.Asking {
+	a := c.settings.Approvals.Asking
+	if a.Of(terminal.ClientName) == setting.WherePage && a.Clients[terminal.ClientName] == "" {
+		a.Clients = maps.Clone(a.Clients)
+		if a.Clients == nil {
+			a.Clients = map[string]setting.Where{}
+		}
+		a.Clients[terminal.ClientName] = setting.WhereBoth
+	}
+	return a
 }
 
 // rules returns the user's rules.

@@ -14,11 +14,14 @@ import (
 // hint is the advice for users of a client that cannot show questions.
 const hint = "Use a client that supports elicitation in form mode, or start codex-mcp with --approvals page to decide in a browser."
 
+// places are approvals.where for the words of --approvals.
+var places = map[string]string{"client": "host", "page": "both"}
+
 // openPage opens the approvals page, if the settings require it, and prints its link to
 // stderr. With again it prints the link again for each question while the page is not open
 // in a browser.
 func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again bool) (io.Closer, error) {
-	if !c.settings.Approvals.Page {
+	if !c.settings.Approvals.Pages() {
 		if o.Approvals.Hint == "" {
 			o.Approvals.Hint = hint
 		}

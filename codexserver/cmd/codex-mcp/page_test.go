@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -213,6 +214,7 @@ func pageAndClient(t *testing.T, start launcher) {
 		v := visit(t, link(p))
 		q := v.await("open")
 		asked := p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
+		<-time.After(400 * time.Millisecond) // a sooner answer would not be a person's
 		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"decline"}}`, dig(t, asked, "id")))
 		if end := v.await("decided").Question; end.Decision != "denied" || end.By != "client" {
 			t.Errorf("decided %s by %s", end.Decision, end.By)
@@ -245,7 +247,7 @@ func pageAndClient(t *testing.T, start launcher) {
 // question.
 func TestPageWithBlockedStderr(t *testing.T) {
 	stderr := &deaf{released: make(chan struct{})}
-	c := &configuration{settings: &config.Settings{Approvals: config.Approvals{Page: true}}}
+	c := &configuration{settings: &config.Settings{Approvals: config.Approvals{Asking: setting.Asking{Where: setting.WhereBoth}}}}
 	var o codexserver.Options
 	p, err := c.openPage(&o, stderr, true)
 	if err != nil {
@@ -278,7 +280,7 @@ func TestLinksArePrintedAgain(t *testing.T) {
 	for again, want := range map[bool]int{false: 1, true: 2} {
 		stderr := &deaf{released: make(chan struct{}), wrote: make(chan struct{}, 8)}
 		close(stderr.released)
-		c := &configuration{settings: &config.Settings{Approvals: config.Approvals{Page: true}}}
+		c := &configuration{settings: &config.Settings{Approvals: config.Approvals{Asking: setting.Asking{Where: setting.WhereBoth}}}}
 		var o codexserver.Options
 		p, err := c.openPage(&o, stderr, again)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -51,13 +52,14 @@ func (o *Options) logger() *slog.Logger {
 type Board struct {
 	places
 	options *Options
-	invite  func(words string)
+	invite  func(words, where string)
 	offers  map[*approval.Request]policy.Proposal // what open questions offer; the mutex guards it
 }
 
 // New returns a board. If the desk is an [approval.Inviter] and another place cannot show a
-// question, the board calls invite with the desk's words. Nil ignores them.
-func New(o *Options, invite func(words string)) *Board {
+// question, the board calls invite with the desk's words, and with where it can be answered if a client has
+// answered by itself, else "". Nil ignores them.
+func New(o *Options, invite func(words, where string)) *Board {
 	b := &Board{places: places{log: o.logger()}, options: o, invite: invite}
 	if o.Desk != nil {
 		b.Attach(newDesk(o.Desk, &o.Questions))
@@ -69,12 +71,13 @@ func New(o *Options, invite func(words string)) *Board {
 // ends. The end of ctx decides [elicit.Abort].
 func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decision {
 	d, ruled := b.rule(ctx, r)
+	automatic := "" // what clients answered by themselves
 	if !ruled {
-		d = b.ask(ctx, r)
+		d, automatic = b.ask(ctx, r)
 	}
 	d.Outcome = limited(r, d.Outcome)
 	b.settle(r, &d, ruled)
-	b.record(r, &d)
+	b.record(r, &d, automatic)
 	if !ruled {
 		b.cover(r, d)
 	}
@@ -85,6 +88,9 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decisi
 	if r.Thread.Principal != "" {
 		facts = append(facts, "principal", r.Thread.Principal)
 	}
+	if automatic != "" {
+		facts = append(facts, "automatic", automatic)
+	}
 	b.log.Log(ctx, max(d.Level, slog.LevelInfo), "approval", facts...)
 	if desk := b.options.Desk; desk != nil {
 		_ = guard(b.log, "Desk.Decided", func() error { desk.Decided(r, d); return nil })
@@ -94,8 +100,8 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decisi
 
 // record records the decision. An approval that cannot be recorded does not count: nothing runs
 // that the record lacks.
-func (b *Board) record(r *approval.Request, d *approval.Decision) {
-	err := guard(b.log, "Record", func() error { return b.options.Record.add(r, *d, b.options.Approver) })
+func (b *Board) record(r *approval.Request, d *approval.Decision, automatic string) {
+	err := guard(b.log, "Record", func() error { return b.options.Record.add(r, *d, b.options.Approver, automatic) })
 	if err == nil {
 		return
 	}
@@ -151,8 +157,9 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 	return out, ruled
 }
 
-// ask asks the question at every place and waits for its end.
-func (b *Board) ask(ctx context.Context, r *approval.Request) approval.Decision {
+// ask asks the question at every place and waits for its end. It also returns what clients answered
+// by themselves.
+func (b *Board) ask(ctx context.Context, r *approval.Request) (d approval.Decision, automatic string) {
 	questions := b.options.Questions
 	questions.Timeout = cmp.Or(questions.Timeout, r.Patience)
 	if !r.Asked.IsZero() {
@@ -161,8 +168,13 @@ func (b *Board) ask(ctx context.Context, r *approval.Request) approval.Decision 
 	}
 	bounded, cancel := questions.WithTimeout(ctx)
 	defer cancel()
-	best, failures := b.askAll(bounded, r, b.sendInvitation)
-	unanswered := best.by == "" || !isAnswer(best.out)
+	best, notes := b.askAll(bounded, r, b.sendInvitation)
+	return b.decided(ctx, bounded, r, best, notes), strings.Join(notes.automatic, "; ")
+}
+
+// decided returns the decision for the end of a question.
+func (b *Board) decided(ctx, bounded context.Context, r *approval.Request, best end, notes notes) approval.Decision {
+	unanswered, failures := !best.answers(), notes.failures
 	by := cmp.Or(best.by, approval.ByClient)
 	switch {
 	case ctx.Err() != nil:
@@ -171,24 +183,60 @@ func (b *Board) ask(ctx context.Context, r *approval.Request) approval.Decision 
 		return approval.Decision{Outcome: r.Question.ReadError(context.DeadlineExceeded, &b.options.Questions), By: by, Remarks: failures}
 	case best.by == "":
 		return approval.Decision{Outcome: r.Question.ReadError(elicit.ErrUnsupported, &b.options.Questions), By: by, Remarks: failures}
+	case best.void != "": // and no other place has answered
+		return approval.Decision{Outcome: notCounted(best.out), By: by, Remarks: append(notes.void, failures...)}
 	case unanswered:
 		return approval.Decision{Outcome: best.out, By: by, Remarks: failures}
 	}
-	return approval.Decision{Outcome: best.out, By: by, With: best.with}
+	d := approval.Decision{Outcome: best.out, By: by, With: best.with}
+	for _, why := range notes.void {
+		d.Remarks = append(d.Remarks, why+". That did not count; the decision came from "+b.name(by)+".")
+	}
+	return d
+}
+
+// name names a decider in sentences.
+func (b *Board) name(by approval.Decider) string {
+	_, page := b.options.Desk.(approval.Inviter)
+	switch {
+	case by == approval.ByDesk && page:
+		return "the approvals page"
+	case by == approval.ByClient:
+		return "another client"
+	}
+	return "the " + string(by)
 }
 
 // sendInvitation sends the desk's invitation after another place could not show the
-// question.
+// question, and says so if a client has answered by itself.
 func (b *Board) sendInvitation(e end, over bool) {
-	inviter, ok := b.options.Desk.(approval.Inviter)
-	if !ok || b.invite == nil || e.by == approval.ByDesk || e.err == nil && isAnswer(e.out) || over {
+	if b.invite == nil || e.by == approval.ByDesk || e.answers() || over {
 		return
 	}
-	var words string
-	_ = guard(b.log, "Desk.Invite", func() error { words = inviter.Invite(); return nil })
-	if words != "" {
-		b.invite(words)
+	var all []string
+	where := ""
+	if e.void != "" {
+		where = b.elsewhere()
+		all = append(all, e.void+". The question stays open "+where+".")
 	}
+	if inviter, ok := b.options.Desk.(approval.Inviter); ok {
+		var words string
+		_ = guard(b.log, "Desk.Invite", func() error { words = inviter.Invite(); return nil })
+		if words != "" {
+			all = append(all, words)
+		}
+	}
+	if len(all) > 0 {
+		b.invite(strings.Join(all, " "), where)
+	}
+}
+
+// elsewhere says where a question can be answered besides the client that asked.
+func (b *Board) elsewhere() string {
+	if b.options.Desk != nil {
+		return "on " + b.name(approval.ByDesk)
+	}
+	return "for other clients, with codex-wait"
 }
 
 // places are the places of a board or a relay, and the questions that are open there.
@@ -220,11 +268,23 @@ type question struct {
 
 // end is how a question ended at one place. By is never empty.
 type end struct {
-	out  elicit.Outcome
-	by   approval.Decider
-	err  error  // the place could not show the question
-	with string // the call whose question was answered instead
-	why  error  // the cause of the end then
+	out       elicit.Outcome
+	by        approval.Decider
+	err       error  // the place could not show the question
+	void      string // the client answered by itself, or was not asked for that reason; what it did
+	with      string // the call whose question was answered instead
+	automatic string // what the client answered by itself, "" for a person's answer
+	why       error  // the cause of the end then
+}
+
+// answers reports whether the end is an answer that counts.
+func (e *end) answers() bool { return e.by != "" && e.err == nil && e.void == "" && isAnswer(e.out) }
+
+// notes are what happened to a question besides its decision.
+type notes struct {
+	failures  []string // why places could not show it
+	void      []string // what clients answered by themselves that did not count
+	automatic []string // all that clients answered by themselves
 }
 
 // leastAgain is how long a question stays open at least that is asked again.
@@ -255,7 +315,7 @@ func (p *places) Attach(place Place) (leave func()) {
 // askAll asks a question at every place until ctx ends, and returns the answer that counts. If
 // there is none, it returns the end at a place that could show the question, or the zero end if
 // none could. It calls ended, unless nil, after each end, with whether the question is over.
-func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e end, over bool)) (best end, failures []string) {
+func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e end, over bool)) (best end, notes notes) {
 	ctx, withdraw := context.WithCancelCause(ctx)
 	q := &question{request: r, ctx: ctx, ends: make(chan end), alike: make(chan end, 1), over: make(chan struct{})}
 	defer close(q.over)
@@ -276,27 +336,35 @@ func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e e
 		case <-late:
 			p.log.Warn("a place does not return from a question that is over", "thread", r.Thread.ID)
 			p.remove(q)
-			return best, failures
+			return best, notes
+		}
+		if e.automatic != "" {
+			notes.automatic = append(notes.automatic, e.automatic)
 		}
 		switch {
 		case e.err != nil:
-			p.log.Warn("a place could not show a question", "place", string(e.by), "thread", r.Thread.ID, "error", e.err)
-			failures = append(failures, fmt.Sprintf("The %s could not show the question: %v.", e.by, e.err))
-		case isAnswer(e.out):
+			if !errors.Is(e.err, errOnlyPage) {
+				p.log.Warn("a place could not show a question", "place", string(e.by), "thread", r.Thread.ID, "error", e.err)
+			}
+			notes.failures = append(notes.failures, fmt.Sprintf("The %s could not show the question: %v.", e.by, e.err))
+		case e.answers():
 			withdraw(approval.ErrElsewhere)
-			if best.by == "" || !isAnswer(best.out) || e.out.Decision.Stricter(best.out.Decision) {
+			if !best.answers() || e.out.Decision.Stricter(best.out.Decision) {
 				best = e
 			}
 		case best.by == "":
 			best = e
-		case !isAnswer(best.out) && ctx.Err() != nil:
+		case !best.answers() && ctx.Err() != nil:
 			best.by = e.by // the last place that was asked
+		}
+		if e.void != "" && e.err == nil {
+			notes.void = append(notes.void, e.void)
 		}
 		if ended != nil {
 			ended(e, ctx.Err() != nil)
 		}
 	}
-	return best, failures
+	return best, notes
 }
 
 // open adds a question and asks it at every place.
@@ -339,16 +407,58 @@ func (p *places) askAt(q *question, a *attachment) {
 	go func() {
 		defer cancel()
 		defer stop()
-		e := end{by: a.place.Decider()}
-		e.err = guard(p.log, "Place.Ask", func() (err error) {
-			e.out, err = a.place.Ask(ctx, q.request)
-			return err
-		})
+		e := p.answer(ctx, q.request, a.place)
 		select {
 		case q.ends <- e:
 		case <-q.over:
 		}
 	}()
+}
+
+// answer asks one place. A client that answered by itself may be not asked, or not counted. A
+// relay's clients are asked in any case: they come to answer.
+func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end {
+	e, h := end{by: at.Decider()}, hostOf(at)
+	if p.keep {
+		h = nil
+	}
+	elsewhere := func() bool { return p.elsewhere(h) }
+	if h.never() {
+		e.err = errOnlyPage
+		return e
+	}
+	if e.void = h.skip(); e.void != "" && elsewhere() {
+		e.automatic, e.out = e.void, r.Question.ReadError(elicit.ErrUnsupported, nil)
+		return e
+	}
+	e.void = ""
+	e.err = guard(p.log, "Place.Ask", func() (err error) {
+		e.out, err = at.Ask(ctx, r)
+		return err
+	})
+	if e.err != nil || ctx.Err() != nil {
+		return e
+	}
+	v := h.judge(e.out, elsewhere)
+	e.automatic = v.automatic
+	switch {
+	case v.refused:
+		e.out = notCounted(e.out)
+	case v.void:
+		e.void = v.automatic
+	}
+	return e
+}
+
+// elsewhere reports whether a question can be answered at another place than a host: at the desk,
+// by the approver, or by another client that has not answered by itself.
+func (p *places) elsewhere(h *Host) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.list, func(a *attachment) bool {
+		other := hostOf(a.place)
+		return a.ctx.Err() == nil && (a.place.Decider() != approval.ByClient || other != nil && other != h && other.skip() == "" && !other.never())
+	})
 }
 
 var errPanic = errors.New("it panicked")

@@ -348,7 +348,7 @@ func TestInvitation(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sent := 0
-				b := board.New(&board.Options{Desk: inviterDesk{&servertest.Desk{Answer: tt.desk}, tt.invites}}, func(string) { sent++ })
+				b := board.New(&board.Options{Desk: inviterDesk{&servertest.Desk{Answer: tt.desk}, tt.invites}}, func(string, string) { sent++ })
 				if tt.client == nil {
 					defer b.Attach(unable(nil))()
 				} else {

@@ -12,7 +12,7 @@ import (
 
 // A rule denies one command. Nobody can be asked about the other, so it is denied, too.
 func Example() {
-	b := board.New(&board.Options{Rules: approval.Rules{Deny: [][]string{{"git", "push"}}}}, func(string) {})
+	b := board.New(&board.Options{Rules: approval.Rules{Deny: [][]string{{"git", "push"}}}}, nil)
 	for _, command := range [][]string{{"git", "push"}, {"make"}} {
 		d := b.Decide(context.Background(), &approval.Request{
 			Event:    protocol.ExecApprovalRequest{Command: command, Cwd: "/work"},

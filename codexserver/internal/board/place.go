@@ -21,11 +21,24 @@ type Place interface {
 type Ask func(ctx context.Context, r *approval.Request) (elicit.Outcome, error)
 
 // NewPlace returns the place of a decider whose questions ask asks.
-func NewPlace(by approval.Decider, ask Ask) Place { return place{by, ask} }
+func NewPlace(by approval.Decider, ask Ask) Place { return place{by: by, ask: ask} }
+
+// NewClient returns the place of a client whose questions ask asks.
+func NewClient(h *Host, ask Ask) Place { return place{approval.ByClient, ask, h} }
+
+// Instead returns p with another way to ask.
+func Instead(p Place, ask Ask) Place { return place{p.Decider(), ask, hostOf(p)} }
 
 type place struct {
-	by  approval.Decider
-	ask Ask
+	by   approval.Decider
+	ask  Ask
+	host *Host // nil if it is no client, or one that cannot be asked
+}
+
+// hostOf returns the client that a place asks, or nil.
+func hostOf(p Place) *Host {
+	one, _ := p.(place)
+	return one.host
 }
 
 // Decider implements [Place].

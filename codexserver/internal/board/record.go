@@ -1,9 +1,11 @@
 package board
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,9 +45,11 @@ type recordLine struct {
 	Reason    elicit.Reason    `json:"reason,omitzero"`
 	Feedback  string           `json:"feedback,omitzero"`
 	Detail    string           `json:"detail,omitzero"`
+	Automatic string           `json:"automatic,omitzero"`
 }
 
-func (r *Record) add(a *approval.Request, d approval.Decision, approver string) error {
+// add appends a question with its decision. Automatic says what clients answered by themselves.
+func (r *Record) add(a *approval.Request, d approval.Decision, approver, automatic string) error {
 	if r == nil {
 		return nil
 	}
@@ -58,7 +62,7 @@ func (r *Record) add(a *approval.Request, d approval.Decision, approver string) 
 	}
 	line, err := json.Marshal(recordLine{
 		Time: time.Now().UTC(), Thread: a.Thread.ID, Principal: a.Thread.Principal, Question: question,
-		Decision: d.Decision, By: d.By, Approver: approver, With: d.With, Rule: d.Rule, RuleWords: d.RuleWords, Reason: d.Reason, Feedback: d.Feedback, Detail: d.Detail,
+		Decision: d.Decision, By: d.By, Approver: approver, With: d.With, Rule: d.Rule, RuleWords: d.RuleWords, Reason: d.Reason, Feedback: d.Feedback, Detail: d.Detail, Automatic: automatic,
 	}, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return err
@@ -68,6 +72,33 @@ func (r *Record) add(a *approval.Request, d approval.Decision, approver string) 
 	_, err = r.w.Write(append(line, '\n'))
 	return err
 }
+
+// Automatic returns what clients answered by themselves, from the lines of a [Record]: the newest
+// of each kind, with its time, at most n of them.
+func Automatic(lines []byte, n int) (found []string) {
+	seen := map[string]bool{}
+	all := bytes.Split(lines, []byte("\n"))
+	for i := len(all) - 1; i >= 0 && len(found) < n; i-- {
+		var r struct {
+			Time      time.Time       `json:"time"`
+			By        string          `json:"by"`
+			Decision  elicit.Decision `json:"decision"`
+			Automatic string          `json:"automatic"`
+		}
+		if json.Unmarshal(all[i], &r, jsontext.AllowInvalidUTF8(true)) != nil || r.Automatic == "" {
+			continue
+		}
+		kind := digits.Replace(r.Automatic)
+		if !seen[kind] {
+			seen[kind] = true
+			found = append(found, fmt.Sprintf("%s: %s (%s, by %s)", r.Time.Format(time.DateTime), r.Automatic, r.Decision, r.By))
+		}
+	}
+	return found
+}
+
+// digits takes the numbers out of a text, so that answers of one kind are alike.
+var digits = strings.NewReplacer("0", "", "1", "", "2", "", "3", "", "4", "", "5", "", "6", "", "7", "", "8", "", "9", "")
 
 // Stamp returns a line of a [Record] that another process wrote, without its end, with the time and
 // the principal of the caller, who does not trust that process. Only the approver may be named as

@@ -226,7 +226,7 @@ func TestSettings(t *testing.T) {
 	if d := cmp.Diff(elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second, NoLegacyFlat: true, MaxPending: 32}, s.Approvals.Options); d != "" {
 		t.Errorf("approvals (-want +got):\n%s", d)
 	}
-	if !s.Approvals.Page || s.Approvals.PagePort != 0 {
+	if !s.Approvals.Page || s.Approvals.Where != "both" || !s.Approvals.Pages() || s.Approvals.PagePort != 0 {
 		t.Errorf("page %v on port %d", s.Approvals.Page, s.Approvals.PagePort)
 	}
 	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute, Idle: time.Hour}, s.Limits.Limits); d != "" {
@@ -255,6 +255,9 @@ func TestInvalidSettings(t *testing.T) {
 		{"unlocked", "[http]\nunlocked_arguments = [\"cwd\"]", "", atFile + `:2: http.unlocked_arguments: "cwd" is not one of`},
 		{"unlocked alone", "[http]\nunlocked_arguments = [\"writable-roots\"]", "", atFile + `:2: http.unlocked_arguments: writable-roots needs sandbox or config`},
 		{"port", "", "approvals.page_port=65536", "-c approvals.page_port: 65536 is not a port"},
+		{"where", "", "approvals.where=here", `-c approvals.where: "here" is not host, page or both`},
+		{"where of a client", "", "approvals.clients={x=\"here\"}", `-c approvals.clients.x: "here" is not host, page or both`},
+		{"automatic", "", "approvals.automatic=yes", `-c approvals.automatic: "yes" is not accept, ask or deny`},
 		{"limit", "", "limits.tool_calls=0", "-c limits.tool_calls: want at least 1"},
 		{"time of a command", "[limits]\ncommand = 0", "", atFile + ":2: limits.command: want at least 1ms"},
 		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},

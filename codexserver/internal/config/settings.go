@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -72,6 +73,7 @@ type Settings struct {
 // Approvals say how the client is asked, and what is decided without it.
 type Approvals struct {
 	elicit.Options
+	setting.Asking
 	LegacyFlat bool `json:"legacy_flat"` // for NoLegacyFlat
 	// Allow, Ask and Deny are the user's rules. Those of Ask and Deny are beginnings of argv.
 	Allow []Rule     `json:"allow"`
@@ -79,7 +81,8 @@ type Approvals struct {
 	Deny  [][]string `json:"deny"`
 	// Log is a file to which every question and decision is appended. Default: none.
 	Log string `json:"log"`
-	// Page also asks on a page in the browser. PagePort is its port; 0 is a free one.
+	// Page is the older way to write that Where is both. PagePort is the port of the page; 0 is a
+	// free one.
 	Page     bool `json:"page"`
 	PagePort int  `json:"page_port"`
 }
@@ -88,7 +91,7 @@ type Approvals struct {
 func newSettings() *Settings {
 	s := &Settings{Calls: setting.Calls{Tools: slices.Clone(Choosable)}, ModelTools: modelTools[0], Keep: defaultKeep, Notify: defaultNotify()}
 	a := &s.Approvals
-	a.Timeout, a.MaxPending, a.LegacyFlat = unset, elicit.DefaultMaxPending, true
+	a.Timeout, a.MaxPending, a.LegacyFlat, a.Automatic = unset, elicit.DefaultMaxPending, true, setting.AutomaticAccept
 	s.Tasks.Tasks, s.Tasks.Mode, s.Tasks.Resume = setting.Tasks{}.Resolved(), tasksAuto, true
 	s.Results.Hint = "auto"
 	s.Changes.Changes, s.Changes.Track = setting.Changes{}.Resolved(false), true
@@ -113,7 +116,15 @@ func (s *Settings) complete() {
 		s.Approvals.Timeout = 0
 	}
 	l.ModelRequests, l.Tokens = orNone(l.ModelRequests), orNone(l.Tokens)
-	s.Approvals.NoLegacyFlat = !s.Approvals.LegacyFlat
+	a := &s.Approvals
+	a.NoLegacyFlat = !a.LegacyFlat
+	switch {
+	case a.Where != "":
+	case a.Page:
+		a.Where = setting.WhereBoth
+	default:
+		a.Where = setting.WhereHost
+	}
 	s.Tasks.Never, s.Tasks.NoResume, s.Tasks.Limit = s.Tasks.Mode == tasksNever, !s.Tasks.Resume, l.Tasks
 	s.Changes.Off = !s.Changes.Track
 	s.Hint, s.Patience, s.Stall, s.MaxResult = s.Results.Hint, time.Duration(s.Call.Patience), l.Stall, l.Result
@@ -341,7 +352,7 @@ func Home(getenv func(string) string) (string, error) {
 }
 
 func (s *Settings) check() error {
-	if err := s.Approvals.Validate(); err != nil {
+	if err := cmp.Or(s.Approvals.Options.Validate(), s.Approvals.Asking.Validate()); err != nil {
 		return fmt.Errorf("approvals.%w", err)
 	}
 	if s.Approvals.MaxPending < 1 {

@@ -241,13 +241,14 @@ func (w *world) read(line []byte) error {
 	return nil
 }
 
-// choose returns what a person says about a call, and when. The same seed gives the same. A lasting
+// choose returns what a person says about a call, and when: never so soon that only a program could have
+// answered. The same seed gives the same. A lasting
 // rule that the question does not show is not accepted.
 func (w *world) choose(call, who string, lasting bool) (say history.Say, answer string, after time.Duration, ok bool) {
 	h := fnv.New64a()
 	fmt.Fprint(h, w.seed, call, who)
 	r := rand.New(rand.NewPCG(h.Sum64(), 1))
-	after = []time.Duration{time.Millisecond, time.Second, time.Second, 30 * time.Second, 20 * time.Minute}[r.IntN(5)]
+	after = []time.Duration{400 * time.Millisecond, time.Second, time.Second, 30 * time.Second, 20 * time.Minute}[r.IntN(5)]
 	answers := []struct {
 		say  history.Say
 		text string

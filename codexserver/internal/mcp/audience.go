@@ -16,9 +16,9 @@ import (
 // way is how the client of a call is asked. Its era says so: a client with a handshake gets
 // requests (legacy_ask.go), one of 2026-07-28 gets questions in results (question.go).
 type way struct {
-	turn       board.Ask // about the turn that the call waits for
-	background board.Ask // about others
-	caller     board.Ask // see [mcptool.Audience]; nil if the client cannot be asked
+	turn       board.Place // about the turn that the call waits for
+	background board.Place // about others
+	caller     board.Place // see [mcptool.Audience]; nil if the client cannot be asked
 	session    context.Context
 	elicit     func(context.Context, *elicit.Foreign) (json.RawMessage, error) // nil if the client cannot be asked
 	patience   time.Duration
@@ -40,7 +40,7 @@ func (c *Client) audience(ctx context.Context, w way, o thread.Observer, backgro
 	}
 	relay := c.server.Relay
 	if w.caller != nil {
-		a.Caller = byClient(w.caller)
+		a.Caller = w.caller
 		if c.principal() == c.server.Approver {
 			a.Relay = relay
 		}
@@ -49,7 +49,7 @@ func (c *Client) audience(ctx context.Context, w way, o thread.Observer, backgro
 		a.Turn.Place, a.Background.Place = relay, relay
 		return a
 	}
-	a.Turn.Place, a.Background.Place = byClient(w.turn), byClient(w.background)
+	a.Turn.Place, a.Background.Place = w.turn, w.background
 	return a
 }
 
@@ -58,8 +58,13 @@ func (c *Client) call(id jsonrpc.ID, host string, a mcptool.Audience) *mcptool.C
 	return &mcptool.Call{ID: callID(id), Threads: c.threads, Jobs: c.jobs, Audience: a, Host: host}
 }
 
-// byClient returns a place for questions that the client decides.
-func byClient(ask board.Ask) board.Place { return board.NewPlace(approval.ByClient, ask) }
+// place returns the place of a client with the name host that ask asks.
+func (c *Client) place(host string, ask board.Ask) board.Place {
+	return board.NewClient(c.hosts.Host(host), ask)
+}
+
+// nobody returns a place where no client is asked: unable, or hold.
+func nobody(ask board.Ask) board.Place { return board.NewPlace(approval.ByClient, ask) }
 
 // unable ends the questions for a client that cannot be asked.
 func (c *Client) unable(_ context.Context, r *approval.Request) (elicit.Outcome, error) {

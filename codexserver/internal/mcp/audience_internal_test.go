@@ -45,9 +45,9 @@ func TestAudience(t *testing.T) {
 					return elicit.Outcome{Detail: name}, nil
 				}
 			}
-			w := way{turn: says("turn"), background: says("background"), unasked: tt.unasked}
+			w := way{turn: nobody(says("turn")), background: nobody(says("background")), unasked: tt.unasked}
 			if tt.able {
-				w.caller = says("caller")
+				w.caller = nobody(says("caller"))
 			}
 			a := c.audience(t.Context(), w, nil)
 			name := func(p board.Place) string {

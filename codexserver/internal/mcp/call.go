@@ -116,14 +116,15 @@ func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
 // turns in the background.
 func (c *call) audience(ctx context.Context, unasked bool) mcptool.Audience {
 	s := c.session
-	w := way{turn: s.client.unable, background: s.client.unable, unasked: unasked}
+	place := s.client.place(c.attached.client.Name, c.asks)
+	w := way{turn: nobody(s.client.unable), background: nobody(s.client.unable), unasked: unasked}
 	if c.questions.form {
-		w.turn, w.caller, w.elicit = c.asks, c.asks, c.elicit
+		w.turn, w.caller, w.elicit = place, place, c.elicit
 	}
 	if c.questions.form || s.client.waits() {
-		w.background = s.client.hold
+		w.background = nobody(s.client.hold)
 		if c.taskable { // another client may poll the task
-			w.turn = c.asks
+			w.turn = place
 		}
 	}
 	if c.taskable {

@@ -81,7 +81,7 @@ func (s *ModernSession) follow(j *mcptool.Job, news <-chan struct{}, file taskfi
 
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
 // continue, see takeUp for ask. Form says whether the client shows forms.
-func (s *ModernSession) survive(tc *mcptool.Call, tool string, form func() bool, ask board.Ask) {
+func (s *ModernSession) survive(tc *mcptool.Call, tool string, form func() bool, ask board.Place) {
 	tc.Took = s.takeUp(ask)
 	tc.Kept = func(j *mcptool.Job) { s.keepTurn(j, tool, keepsake{Form: form(), Host: tc.Host}) }
 }
@@ -89,7 +89,7 @@ func (s *ModernSession) survive(tc *mcptool.Call, tool string, form func() bool,
 // takeUp continues the work of servers that were killed, once, in the background. Ask asks
 // the questions of turns in the background, or is nil for this session's. The channel is closed
 // when the turns are known here.
-func (s *ModernSession) takeUp(ask board.Ask) <-chan struct{} {
+func (s *ModernSession) takeUp(ask board.Place) <-chan struct{} {
 	s.taken.Do(func() {
 		if !s.client.server.Tasks.continues() {
 			close(s.took)
@@ -118,7 +118,7 @@ func (s *ModernSession) takeUp(ask board.Ask) <-chan struct{} {
 // prevents it is logged.
 func (s *ModernSession) continueTask(file taskfile.Task) { s.continueAs(file, nil) }
 
-func (s *ModernSession) continueAs(file taskfile.Task, ask board.Ask) {
+func (s *ModernSession) continueAs(file taskfile.Task, ask board.Place) {
 	if !s.client.server.Tasks.continues() || file.Resume == nil || s.client.ctx.Err() != nil {
 		return
 	}
@@ -128,7 +128,7 @@ func (s *ModernSession) continueAs(file taskfile.Task, ask board.Ask) {
 }
 
 // continued continues a task. Several goroutines and servers may try; one does.
-func (s *ModernSession) continued(id string, ask board.Ask) error {
+func (s *ModernSession) continued(id string, ask board.Place) error {
 	tasks := s.client.server.Tasks
 	if err := s.client.server.Tools.CanContinue(s.client.ctx); err != nil {
 		return err
@@ -196,12 +196,12 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool
 }
 
 // continueInBackground continues a turn in the background.
-func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut mcptool.Orphan, ask board.Ask) error {
+func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut mcptool.Orphan, ask board.Place) error {
 	switch {
 	case !k.Form && !s.client.waits():
-		ask = s.client.unable
+		ask = nobody(s.client.unable)
 	case ask == nil:
-		ask = s.client.hold
+		ask = nobody(s.client.hold)
 	}
 	a := s.client.audience(s.client.ctx, way{turn: ask, background: ask}, nil)
 	a.Turn = a.Background

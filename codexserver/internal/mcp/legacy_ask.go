@@ -15,19 +15,25 @@ import (
 // way returns how the client is asked about the turns of a call. One that cannot be asked may yet
 // be, while the turn runs, so it is asked in any case.
 func (ss *LegacySession) way(call string) way {
-	w := way{turn: ss.asks(call), background: ss.asks(call), elicit: ss.Elicit, session: ss.client.ctx, unasked: ss.unasked}
+	place := ss.place(ss.asks(call))
+	w := way{turn: place, background: place, elicit: ss.Elicit, session: ss.client.ctx, unasked: ss.unasked}
 	if ss.client.jobs.Stays() {
-		w.background = ss.asksOrHolds(call)
+		w.background = ss.place(ss.asksOrHolds(call))
 	}
 	if ss.canAsk() {
-		w.caller = ss.asksOrHolds(call)
+		w.caller = ss.place(ss.asksOrHolds(call))
 	}
 	return w
 }
 
 // Place returns the place that asks the client the questions of a turn that no call of a tool
 // waits for.
-func (ss *LegacySession) Place() board.Place { return byClient(ss.asks("")) }
+func (ss *LegacySession) Place() board.Place { return ss.place(ss.asks("")) }
+
+// PlaceOf is [LegacySession.Place] for a client that ask asks in another way.
+func (ss *LegacySession) PlaceOf(ask board.Ask) board.Place { return ss.place(ask) }
+
+func (ss *LegacySession) place(ask board.Ask) board.Place { return ss.client.place(ss.host(), ask) }
 
 // asks returns a function that asks the client about the turn of a call, by elicitation/create.
 func (ss *LegacySession) asks(call string) board.Ask {

@@ -56,7 +56,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	w := ss.way(callID(r.ID))
 	c := ss.client.call(r.ID, ss.host(), ss.client.audience(ctx, w, o, ss.outlet()))
 	if home := ss.client.home; home != nil {
-		var background board.Ask
+		var background board.Place
 		if w.caller != nil {
 			background = w.background
 		}

@@ -25,6 +25,8 @@ type question struct {
 	key      string
 	request  stdjson.RawMessage   // of elicitation/create, as it is sent
 	answered chan struct{}        // closed with the first answer
+	sent     time.Time            // with the first result that had it; zero before
+	took     time.Duration        // from sent to the first answer
 	answers  []stdjson.RawMessage // the first, and those that raced with it; empty if the client cannot be asked
 }
 
@@ -48,6 +50,15 @@ func (q *questionnaire) requests() modern.InputRequests {
 		requests[one.key] = &modern.Unknown{Raw: one.request} // which is written as it is
 	}
 	return requests
+}
+
+// show records that the client gets the open questions now.
+func (q *questionnaire) show() {
+	for _, one := range q.open {
+		if one.sent.IsZero() {
+			one.sent = time.Now()
+		}
+	}
 }
 
 // add opens the question of an elicitation/create request.
@@ -89,6 +100,9 @@ func (q *questionnaire) answer(keys []string, key string, answer jsontext.Value,
 	}
 	one := q.open[i]
 	one.answers = append(one.answers, stdjson.RawMessage(answer.Clone()))
+	if !one.sent.IsZero() {
+		one.took = time.Since(one.sent)
+	}
 	close(one.answered)
 	q.open = slices.Delete(q.open, i, i+1)
 	if races {
@@ -134,8 +148,8 @@ func (s *Server) slots() *elicit.Slots {
 const race = 20 * time.Millisecond
 
 // ask opens the question of an elicitation/create request, raw, and waits for its answer, or until
-// ctx ends. It returns more than one answer if several raced.
-func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) ([]stdjson.RawMessage, error) {
+// ctx ends. The question that it returns has more than one answer if several raced.
+func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) (*question, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxOpen)
 	defer cancel()
 	c.mu.Lock()
@@ -161,7 +175,7 @@ func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) ([]stdjson.RawMe
 	case len(q.answers) == 0:
 		return nil, elicit.ErrUnsupported
 	}
-	return q.answers, nil
+	return q, nil
 }
 
 // checkForm returns why a client could not read a request whose form is not of package elicit. It
@@ -211,6 +225,7 @@ func (c *call) who() elicit.Client {
 
 // asks asks the client of the call. The question is sent in the result of a request.
 func (c *call) asks(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	var asked *question
 	o := &c.session.client.server.Approvals
 	who := c.who()
 	question := r.Question.For(who, o)
@@ -221,19 +236,19 @@ func (c *call) asks(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	if err != nil {
 		return elicit.Outcome{}, err
 	}
-	var answers []stdjson.RawMessage
 	if err = c.questions.slots.Acquire(ctx); err == nil {
-		answers, err = c.ask(ctx, request)
+		asked, err = c.ask(ctx, request)
 		c.questions.slots.Release()
 	}
 	switch {
 	case err == nil:
-		out := question.ReadInputResponse(answers[0], o)
-		for _, answer := range answers[1:] {
+		out := question.ReadInputResponse(asked.answers[0], o)
+		for _, answer := range asked.answers[1:] {
 			if other := question.ReadInputResponse(answer, o); other.Decision.Stricter(out.Decision) {
 				out = other
 			}
 		}
+		out.Took = asked.took
 		return out, nil
 	case errors.Is(err, elicit.ErrUnsupported):
 	case ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded):
@@ -263,19 +278,19 @@ func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessag
 	defer c.questions.slots.Release()
 	ctx, cancel := c.session.client.server.Approvals.WithTimeout(ctx)
 	defer cancel()
-	answers, err := c.ask(ctx, request)
+	asked, err := c.ask(ctx, request)
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.abandon()
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, answer := range answers {
+	for _, answer := range asked.answers {
 		if !accepted(answer) {
 			return f.Read(answer), nil
 		}
 	}
-	return f.Read(answers[0]), nil
+	return f.Read(asked.answers[0]), nil
 }
 
 // accepted reports whether an answer accepts.

@@ -224,6 +224,7 @@ const maxRounds = 8
 func (c *call) round() (any, error) {
 	c.mu.Lock()
 	requests := c.questions.requests()
+	c.questions.show()
 	if len(requests) > 0 {
 		c.questions.rounds++
 	}

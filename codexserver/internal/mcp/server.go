@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -24,6 +25,8 @@ type Server struct {
 	Tools *mcptool.Table
 	// Approvals says how clients are asked, and how answers are read.
 	Approvals elicit.Options
+	// Asking says which clients are asked, and what answers of no person mean.
+	Asking setting.Asking
 	// Version is the server's version. EngineName is the engine that runs the turns, and
 	// EngineReason why it was chosen.
 	Version, EngineName, EngineReason string
@@ -68,6 +71,7 @@ type Client struct {
 	server  *Server
 	ctx     context.Context // of the turns
 	threads *thread.Share   // and the principal
+	hosts   *board.Hosts
 	jobs    *mcptool.Jobs
 	running sync.WaitGroup // what outlives its request
 	pace    pace
@@ -90,7 +94,7 @@ func (s *Server) NewClient(ctx context.Context, threads *thread.Share, jobs *mcp
 	if jobs == nil {
 		jobs = mcptool.NewJobs(ctx)
 	}
-	c := &Client{server: s, ctx: ctx, threads: threads, jobs: jobs}
+	c := &Client{server: s, ctx: ctx, threads: threads, jobs: jobs, hosts: board.NewHosts(s.Asking)}
 	c.present, c.leave = context.WithCancel(context.Background())
 	return c
 }

@@ -200,6 +200,7 @@ func (t *task) detailed(form bool) modern.DetailedTask {
 	now := t.call.now(form)
 	shared := t.shared(now.message)
 	if now.status == taskfile.InputRequired {
+		t.call.questions.show()
 		return shared.InputRequired(now.requests)
 	}
 	return shared.Working()

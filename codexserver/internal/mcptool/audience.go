@@ -44,7 +44,7 @@ func (c *call) newWaiter() *waiter {
 // place returns the client as a place for the questions that concern it. Another turn of a thread
 // may belong to another client.
 func (w *waiter) place(concerns func(*approval.Request) bool) board.Place {
-	return board.NewPlace(w.caller.Decider(), func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	return board.Instead(w.caller, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 		if !concerns(r) {
 			return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
 		}

@@ -3,8 +3,6 @@ package methods
 import (
 	"context"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -71,7 +69,7 @@ func checkTurn(p *protocol.SendUserTurnParams) error {
 // attendance returns the attendance for turns that the methods start. The events go to the
 // listeners of the thread.
 func (ss *session) attendance() thread.Attendance {
-	return thread.Attendance{Observers: []thread.Observer{ss.client.Outlet()}, Place: board.NewPlace(approval.ByClient, ss.ask), Elicit: ss.client.Elicit}
+	return thread.Attendance{Observers: []thread.Observer{ss.client.Outlet()}, Place: ss.client.PlaceOf(ss.ask), Elicit: ss.client.Elicit}
 }
 
 // submit queues a turn. Only the end of the session waits for it.

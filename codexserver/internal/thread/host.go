@@ -246,7 +246,14 @@ func (h *host) Elicit(ctx context.Context, f *elicit.Foreign) (json.RawMessage, 
 	return send(ctx, f)
 }
 
-// invite sends the message of a desk about how to reach it.
-func (h *host) invite(words string) {
+// invite sends the message of a desk about how to reach it. Where says where the open questions
+// can be answered if a client answers by itself.
+func (h *host) invite(words, where string) {
+	if where != "" {
+		h.mu.Lock()
+		turn := h.now.Turn
+		h.mu.Unlock()
+		h.kept.AnsweredAt(turn, where)
+	}
 	h.deliver("", protocol.BackgroundEvent{Message: words}, true)
 }

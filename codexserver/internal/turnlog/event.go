@@ -274,6 +274,17 @@ func (t *Turn) asked(r *approval.Request) {
 	t.now.change()
 }
 
+// AnsweredAt records where the open questions of a turn can be answered.
+func (l *Log) AnsweredAt(t *Turn, where string) {
+	t = l.turn(t)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.now.questions) > 0 {
+		t.now.where = where
+		t.now.change()
+	}
+}
+
 // Decided writes the decision about a question.
 func (l *Log) Decided(t *Turn, r *approval.Request, d approval.Decision) {
 	l.turn(t).decided(r, d)
@@ -292,6 +303,9 @@ func (t *Turn) decided(r *approval.Request, d approval.Decision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.now.questions = slices.DeleteFunc(t.now.questions, func(q *approval.Request) bool { return q == r })
+	if len(t.now.questions) == 0 {
+		t.now.where = ""
+	}
 	t.now.do(thinking)
 	t.now.change()
 	t.now.clock.hear()

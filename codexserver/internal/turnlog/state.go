@@ -21,6 +21,7 @@ type moment struct {
 	clock     clock
 	questions []*approval.Request // the open ones
 	unseen    bool                // a question opened that no caller has seen
+	where     string              // the open questions can be answered, if not by the client
 	changed   chan struct{}       // see [Turn.Changed]; nil if nobody waits
 }
 
@@ -56,6 +57,8 @@ type State struct {
 	Since time.Time
 	// Question is the subject of the oldest open question, or "".
 	Question string
+	// Where says where it can be answered, if a client has answered by itself; else "".
+	Where string
 	// Stuck is true if the model has been silent for too long. Since is then when it fell
 	// silent.
 	Stuck bool
@@ -68,7 +71,7 @@ func (t *Turn) State(stall time.Duration) State {
 	defer t.mu.Unlock()
 	s := State{Status: Running, Doing: t.now.doing, Since: t.now.since}
 	if len(t.now.questions) > 0 {
-		s.Status, s.Question = Waiting, Brief(Subject(t.now.questions[0]))
+		s.Status, s.Question, s.Where = Waiting, Brief(Subject(t.now.questions[0])), t.now.where
 		return s
 	}
 	if silent := t.now.silence(); stall > 0 && !silent.IsZero() && time.Since(silent) >= stall {
@@ -80,7 +83,11 @@ func (t *Turn) State(stall time.Duration) State {
 // Words returns the state as a line for a person.
 func (s State) Words() string {
 	if s.Question != "" {
-		return "waiting for approval of " + s.Question
+		words := "waiting for approval of " + s.Question
+		if s.Where != "" {
+			words += ", " + s.Where
+		}
+		return words
 	}
 	d := time.Since(s.Since).Round(time.Second)
 	if s.Stuck {

@@ -158,6 +158,9 @@ func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task
 	return cl.loop()
 }
 
+// ClientName is the name that a terminal has for servers.
+const ClientName = "codex-mcp-ask"
+
 // options are those of the connection over t.
 func (cl *client) options(t jsonrpc.Transport) *codexclient.Options {
 	o := &codexclient.Options{
@@ -169,7 +172,7 @@ func (cl *client) options(t jsonrpc.Transport) *codexclient.Options {
 			t = nil
 			return once, nil
 		},
-		Name: "codex-mcp-ask", Version: cl.task.Version, Protocol: mcptypes.ProtocolVersion, MaxMessage: maxMessage,
+		Name: ClientName, Version: cl.task.Version, Protocol: mcptypes.ProtocolVersion, MaxMessage: maxMessage,
 	}
 	if cl.keys != nil {
 		o.AskRaw = func(ctx context.Context, asked *codexclient.Question) (json.RawMessage, error) {

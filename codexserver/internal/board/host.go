@@ -1,0 +1,150 @@
+package board
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Instant is how long after its question an answer is at least that a person can have given. The
+// fastest answer of a person in the recorded conversations came after 806 ms, the slowest of a
+// program after 7 ms.
+const Instant = 300 * time.Millisecond
+
+// Hosts are the clients of a session, by the names that they have in their clientInfo. They are
+// safe for concurrent use.
+type Hosts struct {
+	asking setting.Asking
+	all    sync.Map // of *Host
+	count  atomic.Int32
+}
+
+// NewHosts returns the hosts of a session.
+func NewHosts(a setting.Asking) *Hosts { return &Hosts{asking: a} }
+
+// maxHosts is how many clients of a session are remembered.
+const maxHosts = 64
+
+// Host returns the client with a name.
+func (s *Hosts) Host(name string) *Host {
+	if h, ok := s.all.Load(name); ok {
+		return h.(*Host)
+	}
+	h := &Host{name: name, asking: s.asking}
+	if s.count.Add(1) > maxHosts {
+		return h
+	}
+	kept, _ := s.all.LoadOrStore(name, h)
+	return kept.(*Host)
+}
+
+// Host is a client that places ask: whether it is asked at all, and whether a person answers
+// there. Many clients declare that they can show questions, and then answer by themselves. It is
+// safe for concurrent use.
+type Host struct {
+	name   string
+	asking setting.Asking
+	row    atomic.Int32           // answers in a row that no person gave
+	found  atomic.Pointer[string] // what it answered by itself, and so is not asked again
+}
+
+// errOnlyPage is why a client is not asked.
+var errOnlyPage = errors.New("approvals.where says that only the page asks")
+
+// called names the host in sentences.
+func (h *Host) called() string {
+	if h.name == "" {
+		return "The client"
+	}
+	return "The client " + elicit.ShowName(h.name)
+}
+
+// skip returns why the host is not asked, "" if it is, when the question can be answered
+// elsewhere.
+func (h *Host) skip() string {
+	if h == nil {
+		return ""
+	}
+	why := h.found.Load()
+	if why == nil {
+		return ""
+	}
+	return h.called() + " was not asked, because it " + *why
+}
+
+// never reports whether the host is never asked.
+func (h *Host) never() bool { return h != nil && h.asking.Of(h.name) == setting.WherePage }
+
+// verdict is what an answer of a host is.
+type verdict struct {
+	automatic string // what no person answered; "" for a person's answer
+	void      bool   // it counts as not given
+	refused   bool   // it is an approval that counts as a refusal
+}
+
+// judge says what an answer is. Elsewhere reports whether another place could answer. An answer
+// that no person gave, or an error, is void there if it is a refusal at once or the second in a
+// row, and then the host is not asked again. Without another place it counts as it was given. An
+// approval that no person gave is what the settings say, but void if the host has lied before.
+func (h *Host) judge(out elicit.Outcome, elsewhere func() bool) (v verdict) {
+	if h == nil || !answered(out) {
+		return v
+	}
+	quick := out.Took > 0 && out.Took < Instant
+	if !quick && out.Reason != elicit.ReasonClientError {
+		h.row.Store(0)
+		return v
+	}
+	did := fmt.Sprintf("%s %d ms after the question", word(out), max(out.Took.Milliseconds(), 1))
+	v.automatic = h.called() + " " + did
+	approves := out.Decision.Approves()
+	lies := h.row.Add(1) > 1 || quick && !approves && out.Reason != elicit.ReasonNotUnderstood
+	if approves {
+		v.refused = h.asking.Automatic == setting.AutomaticDeny
+		v.void = !v.refused && (h.asking.Automatic == setting.AutomaticAsk || h.found.Load() != nil)
+	} else {
+		v.void = lies && elsewhere()
+	}
+	if v.void && lies && elsewhere() {
+		h.found.CompareAndSwap(nil, &did)
+	}
+	return v
+}
+
+// word says what an answer was.
+func word(out elicit.Outcome) string {
+	switch out.Reason {
+	case elicit.ReasonDeclined:
+		return "declined"
+	case elicit.ReasonCancelled:
+		return "cancelled"
+	case elicit.ReasonClientError:
+		return "answered with an error"
+	case elicit.ReasonNotUnderstood:
+		return "answered what was not understood"
+	}
+	return "accepted"
+}
+
+// answered reports whether a client has answered a question, perhaps with an error.
+func answered(out elicit.Outcome) bool {
+	switch out.Reason {
+	case "", elicit.ReasonDeclined, elicit.ReasonCancelled, elicit.ReasonNotUnderstood, elicit.ReasonClientError:
+		return true
+	}
+	return false
+}
+
+// notCounted is the outcome of an approval that no person gave, and that does not count.
+func notCounted(out elicit.Outcome) elicit.Outcome {
+	if !out.Decision.Approves() {
+		return out
+	}
+	const words = "the approval came faster than a person can read, and approvals.automatic does not let it count"
+	return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: words, Detail: "denied: " + words, Level: out.Level}
+}

@@ -1,0 +1,74 @@
+package setting
+
+import "fmt"
+
+// Asking says who is asked for approvals, and what an answer means that no person gave. The zero
+// value asks the client, and the desk if there is one.
+type Asking struct {
+	// Where is who is asked. Default: [WhereBoth].
+	Where Where `json:"where"`
+	// Clients is Where for single clients, by the name in their clientInfo. A client chooses its
+	// name itself, and so only where it is asked. None by default.
+	Clients map[string]Where `json:"clients"`
+	// Automatic is what an approval means that came faster than a person can read. Default:
+	// [AutomaticAccept].
+	Automatic Automatic `json:"automatic"`
+}
+
+// Where is who is asked for approvals.
+type Where string
+
+// The places. The page stands for every desk.
+const (
+	WhereHost Where = "host" // the client; codex-mcp opens no page
+	WherePage Where = "page" // the page; the client is never asked
+	WhereBoth Where = "both" // the client and the page
+)
+
+// Automatic is what an approval means that came faster than a person can read.
+type Automatic string
+
+// The meanings.
+const (
+	AutomaticAccept Automatic = "accept" // it counts, and is logged as automatic
+	AutomaticAsk    Automatic = "ask"    // the client counts as not asked; nothing runs unless another place approves
+	AutomaticDeny   Automatic = "deny"   // it is a refusal
+)
+
+// Of returns where a client with a name is asked.
+func (a Asking) Of(client string) Where {
+	if w := a.Clients[client]; w != "" {
+		return w
+	}
+	return a.Where
+}
+
+// Pages reports whether a client is asked on the page.
+func (a Asking) Pages() bool {
+	for _, w := range a.Clients {
+		if w == WherePage || w == WhereBoth {
+			return true
+		}
+	}
+	return a.Where == WherePage || a.Where == WhereBoth
+}
+
+// Validate returns an error that begins with the name of the first field with a value that does
+// not exist.
+func (a Asking) Validate() error {
+	if !a.Where.valid() {
+		return fmt.Errorf("where: %q is not host, page or both", a.Where)
+	}
+	for name, w := range a.Clients {
+		if w == "" || !w.valid() {
+			return fmt.Errorf("clients.%s: %q is not host, page or both", name, w)
+		}
+	}
+	switch a.Automatic {
+	case "", AutomaticAccept, AutomaticAsk, AutomaticDeny:
+		return nil
+	}
+	return fmt.Errorf("automatic: %q is not accept, ask or deny", a.Automatic)
+}
+
+func (w Where) valid() bool { return w == "" || w == WhereHost || w == WherePage || w == WhereBoth }
