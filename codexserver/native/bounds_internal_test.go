@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -68,4 +69,26 @@ func TestInbox(t *testing.T) {
 	}
 	<-late.ready
 	late.close() // again
+}
+
+// TestContinuable has turns of servers that ended.
+func TestContinuable(t *testing.T) {
+	for _, tt := range []struct {
+		was       *rollout.Turn
+		continues bool
+		want      string // a part of the reason why it is not continued
+	}{
+		{nil, true, "before this turn began"},
+		{&rollout.Turn{}, true, ""},
+		{&rollout.Turn{}, false, "was opened for something else"},
+		{&rollout.Turn{Foreign: true}, true, "was continued by another program"},
+		{&rollout.Turn{End: &rollout.End{}, Foreign: true, Continued: 9}, false, ""},
+		{&rollout.Turn{Continued: 4}, true, ""},
+		{&rollout.Turn{Continued: 5}, true, "ended 6 times"},
+	} {
+		err := (&conversation{continues: tt.continues}).continuable(tt.was)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v, want %q", tt.was, err, tt.want)
+		}
+	}
 }
