@@ -35,11 +35,11 @@ key = "/etc/key"
 [node]
 name = "a"
 labels = ["gpu", "zone=eu-1"]
-`, "-", "nats.replicas=3", "http.hosts=['x']", "node.capacity=7", "nats.roles=['front']", "natsy.x=1")
+`, "-", "nats.lease='3s'", "nats.replicas=3", "http.hosts=['x']", "node.capacity=7", "nats.roles=['front']", "natsy.x=1")
 	want := settings.Service{
 		NATS: settings.NATS{
 			URL: "nats://127.0.0.1:4222, tls://nats.example.com", Credentials: "/etc/nats.creds", Cert: "/etc/cert", Key: "/etc/key",
-			Roles: []string{"front"}, Replicas: 3, Lease: config.Duration(15 * time.Second),
+			Roles: []string{"front"}, Replicas: 3, Lease: config.Duration(3 * time.Second),
 		},
 		Node: settings.Node{Name: "a", Labels: []string{"gpu", "zone=eu-1"}, Capacity: 7},
 	}
@@ -53,7 +53,7 @@ labels = ["gpu", "zone=eu-1"]
 		t.Errorf("the hidden files (-want +got):\n%s", diff)
 	}
 	alone, _, err := loadService(t, "")
-	if err != nil || alone.NATS.URL != "" || !alone.NATS.Has(settings.RoleFront) || !alone.NATS.Has(settings.RoleNode) || settings.CheckPrincipalName(alone.Node.Name) != nil {
+	if err != nil || alone.NATS.URL != "" || time.Duration(alone.NATS.Lease) != 15*time.Second || !alone.NATS.Has(settings.RoleFront) || !alone.NATS.Has(settings.RoleNode) || settings.CheckPrincipalName(alone.Node.Name) != nil {
 		t.Errorf("without a file: %+v, %v", alone, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestInvalidService(t *testing.T) {
 		url + "credentials = 'x'\n":                                   "nats.credentials",
 		url + "cert = '/x'\n":                                         "nats.cert and nats.key",
 		url + "replicas = 9\n":                                        "nats.replicas",
-		url + "lease = '1s'\n":                                        "nats.lease",
+		url + "lease = '2999ms'\n":                                    "nats.lease",
 		url + "lease = 5\n":                                           "duration",
 		url + "unknown = 1\n":                                         "unknown",
 		"[more]\n":                                                    "more",
