@@ -50,6 +50,27 @@ func TestFoldersAtTheSameTime(t *testing.T) {
 	}
 }
 
+// TestFollowsFewLinks follows as many links as the kernel does, and one more.
+func TestFollowsFewLinks(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := "."
+	for i := range 41 {
+		name := fmt.Sprint(i)
+		if err := os.Symlink(last, filepath.Join(top, name)); err != nil {
+			t.Fatal(err)
+		}
+		last = name
+	}
+	for name, ok := range map[string]bool{"39": true, "40": false} {
+		if path, _, err := areas(nil).follow(filepath.Join(top, name)); (err == nil) != ok || ok && path != top {
+			t.Errorf("%s leads to %s, %v", name, path, err)
+		}
+	}
+}
+
 // TestProgramsAtTheSameTime starts and finds programs while folders become writable. Each pair is alone
 // with its Programs, because the race detector remembers few of many accesses.
 func TestProgramsAtTheSameTime(t *testing.T) {
