@@ -78,6 +78,16 @@ func copyFile(to, from, name string, most int64) (err error) {
 	return os.Chtimes(copied.Name(), time.Time{}, source.Info().ModTime())
 }
 
+// writeText writes a file, without the copy of a large text that [os.WriteFile] would need.
+func writeText(file, text string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
 // copyRefs copies HEAD and the refs below the prefixes, from files or tables.
 func (p *private) copyRefs(ctx context.Context, prefixes []string) error {
 	left := allowance{maxRefs, maxRefsSize}

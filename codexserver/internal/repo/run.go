@@ -197,3 +197,38 @@ func special(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
+
+// silent reports whether the configuration of the user and of the system certainly has none of the
+// words, and includes no other file.
+func (p program) silent(words ...string) bool {
+	set := map[string]string{}
+	for _, entry := range p.env {
+		name, value, _ := strings.Cut(entry, "=")
+		set[name] = value
+	}
+	home := set["HOME"]
+	files := []string{filepath.Join(home, ".gitconfig"), filepath.Join(cmp.Or(set["XDG_CONFIG_HOME"], filepath.Join(home, ".config")), "git", "config")}
+	if file, ok := set["GIT_CONFIG_GLOBAL"]; ok {
+		files = []string{file}
+	}
+	if file, ok := set["GIT_CONFIG_SYSTEM"]; ok {
+		files = append(files, file)
+	} else {
+		files = append(files, "/etc/gitconfig")
+		if real, err := filepath.EvalSymlinks(p.path); err == nil {
+			files = append(files, filepath.Join(filepath.Dir(filepath.Dir(real)), "etc", "gitconfig"))
+		}
+	}
+	words = append(words, "include")
+	for _, file := range files {
+		if file == os.DevNull {
+			continue
+		}
+		data, err := readConfig(file)
+		text := strings.ToLower(string(data))
+		if err != nil || slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) }) {
+			return false
+		}
+	}
+	return true
+}

@@ -195,15 +195,17 @@ func (s *Snapshot) read(ctx context.Context) (content, error) {
 	return r, err
 }
 
+// onePack makes git write one pack. An object file for each of many files takes three times as long.
+// Git writes large files to a pack, so all files count as large.
+var onePack = []string{"-c", "core.bigFileThreshold=1"}
+
 // store adds the content of files to the mirror's index, and writes its tree.
 func (s *Snapshot) store(ctx context.Context, names []string, r *content) (tree string, err error) {
 	present, gone, err := s.sort(ctx, names, r)
 	if err != nil {
 		return "", err
 	}
-	// Git would write an object file for each file, which takes three times as long as one
-	// pack for many. It writes large files to a pack, so all files count as large.
-	c := call{options: []string{"-c", "core.bigFileThreshold=1"}}
+	c := call{options: onePack}
 	if err = s.private.store(ctx, c, present, gone); err != nil && ctx.Err() == nil {
 		if present, err = s.markUnreadable(ctx, c, present, r); err == nil {
 			err = s.private.store(ctx, c, present, nil)

@@ -1,4 +1,4 @@
-//go:build soak
+//go:build soak && linux
 
 package repo_test
 
@@ -53,3 +53,6 @@ func TestTurnAgainstStatus(t *testing.T) {
 		t.Errorf("a turn takes %v, %.1f times as long as git status with %v; want at most %v times", turn, ratio, status, most)
 	}
 }
+
+// TestStillAsByGitOften is TestStillAsByGit with more trees.
+func TestStillAsByGitOften(t *testing.T) { stillAsByGit(t, 200) }

@@ -1,21 +1,24 @@
 package repo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // still is the look at a working tree in which each file is as the repository's index says, and
-// there is no other, or at a folder without a repository that is empty. As long as that stays so,
-// git is not needed.
+// there is no other but those that are held and those that git ignores, or at a folder without a
+// repository that is empty. As long as that stays so, git is not needed.
 type still struct {
 	source
 	// data is the index's file, of the time at. A large one is in kept instead, which has nothing
@@ -24,6 +27,11 @@ type still struct {
 	kept  *private
 	at    time.Time
 	small map[string][]byte
+	held  map[string]held
+	// ignored are the names that git ignores, by folder with a slash at its end; true for a folder.
+	// They are so by these files and by the user's patterns.
+	ignored map[string]map[string]bool
+	user    []byte
 }
 
 // maxStill is the size of the largest index in bytes that a snapshot keeps in memory, that of about
@@ -35,12 +43,13 @@ const maxStill = 1 << 20
 const margin = 100 * time.Millisecond
 
 // still looks at the working tree, and returns nil unless it is still. Whatever is unusual, git must
-// look at: a file that is not checked out, in conflict or new, a submodule, a special file, an
-// index of several parts. Nor may the configuration say that modes do not count.
+// look at: a file that is not checked out or in conflict, a submodule, a special file, an index of
+// several parts, more new and changed files than fit into memory. Nor may the configuration say that
+// modes do not count.
 func (s *Snapshot) still(ctx context.Context, r source, scratch Scratch, begin time.Time) *still {
 	x := &still{source: r, small: map[string][]byte{}}
 	if s.own {
-		if !isStill(ctx, s.root, nil) {
+		if !isStill(ctx, s.root, nil, nil, nil) {
 			return nil
 		}
 		return x
@@ -62,27 +71,47 @@ func (s *Snapshot) still(ctx context.Context, r source, scratch Scratch, begin t
 	}
 	defer f.Close()
 	x.at = f.Info().ModTime()
-	data, err := f.ReadAll(maxRead)
-	if err != nil {
+	if x.data, err = readText(f, maxRead); err != nil {
 		return nil
 	}
-	x.data = string(data)
 	all, ok := parseIndex(x.data, 20)
 	if !ok {
 		return nil
 	}
-	newest := min(x.at.UnixNano(), begin.Add(-margin).UnixNano())
+	newest := begin.Add(-margin)
 	for i := range all {
 		e := &all[i]
-		last := max(nanos(e.modified, e.modifiedNanos), nanos(e.changed, e.nanos))
-		if e.assumed || e.skipped || e.modifiedNanos == 0 || e.nanos == 0 || last >= newest || i > 0 && e.name == all[i-1].name {
+		if e.assumed || e.skipped || i > 0 && e.name == all[i-1].name {
 			return nil
 		}
+		last := max(nanos(e.modified, e.modifiedNanos), nanos(e.changed, e.nanos))
+		if e.modifiedNanos == 0 || e.nanos == 0 || last >= min(x.at.UnixNano(), newest.UnixNano()) {
+			e.changed = 0 // it may have changed since, so it is looked at as if it had
+		}
 	}
-	if !isStill(ctx, s.root, all) || len(data) > maxStill && x.keep(scratch) != nil {
+	found := finds{most: min(maxHeld, s.files)}
+	if paths.Below(s.scratch, s.root) {
+		found.most = 0
+	}
+	if !isStill(ctx, s.root, all, nil, &found) || len(found.changed)+len(found.others) > 0 && !x.hold(ctx, s.root, all, found, newest) {
 		return nil
 	}
+	if len(x.data) > maxStill && x.keep(scratch) != nil {
+		return nil
+	}
+	s.before.seen.ignored = x.ignoredNames()
 	return x
+}
+
+// readText reads the rest of a file into one text.
+func readText(f *safefile.File, most int64) (string, error) {
+	var b strings.Builder
+	b.Grow(int(min(f.Info().Size(), most)))
+	n, err := io.Copy(&b, io.LimitReader(f, most+1))
+	if err == nil && n > most {
+		err = &safefile.SizeError{Max: most}
+	}
+	return b.String(), err
 }
 
 // keep moves the index from the memory to a file.
@@ -101,7 +130,7 @@ func (x *still) keep(scratch Scratch) error {
 // write writes the index to a private git folder.
 func (x *still) write(p *private) error {
 	file := filepath.Join(p.dir, "index")
-	if err := os.WriteFile(file, []byte(x.data), 0o600); err != nil {
+	if err := writeText(file, x.data); err != nil {
 		return err
 	}
 	return os.Chtimes(file, time.Time{}, x.at)
@@ -110,18 +139,21 @@ func (x *still) write(p *private) error {
 // remains reports whether the working tree at root is still as it was.
 func (x *still) remains(ctx context.Context, root string) bool {
 	if x.gitDir == "" {
-		return isStill(ctx, root, nil)
+		return isStill(ctx, root, nil, nil, nil)
 	}
 	data := x.data
 	if x.kept != nil {
-		kept, err := safefile.Read(filepath.Join(x.kept.dir, "index"), maxRead)
+		f, err := safefile.Open(filepath.Join(x.kept.dir, "index"))
 		if err != nil {
 			return false
 		}
-		data = string(kept)
+		data, err = readText(f, maxRead)
+		if errors.Join(err, f.Close()) != nil {
+			return false
+		}
 	}
 	all, ok := parseIndex(data, 20)
-	return ok && isStill(ctx, root, all)
+	return ok && isStill(ctx, root, x.now(all), x.ignored, nil) && (x.user == nil || bytes.Equal(x.user, x.excludes()))
 }
 
 // present returns an error if the index of a repository is not there any more, such as after an earlier
@@ -184,6 +216,9 @@ func (s *Snapshot) wake(ctx context.Context) (err error) {
 		if err := x.write(p); err != nil {
 			return err
 		}
+	}
+	if err := x.lay(ctx, p); err != nil {
+		return err
 	}
 	if s.before.tree, err = p.line(ctx, call{}, "write-tree", "--missing-ok"); err == nil {
 		s.quiet = nil

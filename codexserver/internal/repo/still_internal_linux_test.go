@@ -62,14 +62,14 @@ func TestIsStill(t *testing.T) {
 				}
 				x = append(x, e)
 			}
-			if got := isStill(t.Context(), root, x); got != tt.want {
+			if got := isStill(t.Context(), root, x, nil, nil); got != tt.want {
 				t.Errorf("still: %v", got)
 			}
 			link := filepath.Join(t.TempDir(), "link")
 			if err := os.Symlink(root, link); err != nil {
 				t.Fatal(err)
 			}
-			if isStill(t.Context(), link, x) {
+			if isStill(t.Context(), link, x, nil, nil) {
 				t.Error("it followed a link")
 			}
 		})

@@ -1,13 +1,18 @@
 package repo_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/google/go-cmp/cmp"
 )
 
 // rested returns a repository whose files changed before its index.
@@ -22,10 +27,23 @@ func rested(t *testing.T) *fixture {
 	if err := os.Symlink("a", filepath.Join(r.dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	r.commit("first")
-	r.git("read-tree", "HEAD") // the index is younger than the files
-	r.git("update-index", "--refresh")
+	r.rest("first")
 	return r
+}
+
+// rest commits all files, so that the index is younger than they are.
+func (r *fixture) rest(message string) {
+	r.commit(message)
+	r.git("read-tree", "HEAD")
+	r.git("update-index", "--refresh")
+}
+
+// attributed commits attributes, and makes a new file.
+func attributed(r *fixture, attributes string) error {
+	r.write(".gitattributes", attributes)
+	r.rest("attributes")
+	r.write("new", "x")
+	return nil
 }
 
 // TestStill takes snapshots of a repository in which nothing is new. They make no folder for git
@@ -61,8 +79,26 @@ func TestStill(t *testing.T) {
 			r.git("config", "core.fileMode", "false")
 			return os.Chmod(in(r, "a"), 0o755)
 		}, want: "update >a \n"},
-		"a new file before":        {before: func(r *fixture) error { r.write("x", "x"); return nil }},
-		"an edit before":           {before: func(r *fixture) error { r.write("a", "x"); return nil }},
+		"a special file before":  {before: func(r *fixture) error { return syscall.Mkfifo(in(r, "x"), 0o600) }},
+		"a new link before":      {before: func(r *fixture) error { return os.Symlink("a", in(r, "x")) }},
+		"an empty folder before": {before: func(r *fixture) error { return os.Mkdir(in(r, "x"), 0o755) }},
+		"another repository":     {before: func(r *fixture) error { r.git("init", "-q", "x"); return nil }},
+		"an encoding":            {before: func(r *fixture) error { return attributed(r, "none working-tree-encoding=UTF-16\n") }},
+		"a filter":               {before: func(r *fixture) error { return attributed(r, "none filter=x\n") }},
+		"many new files": {before: func(r *fixture) error {
+			for i := range 101 {
+				r.write(fmt.Sprint("x", i), "x")
+			}
+			return nil
+		}},
+		"a large new file":      {before: func(r *fixture) error { r.write("x", strings.Repeat("x", 1<<20+1)); return nil }},
+		"patterns with a class": {before: func(r *fixture) error { r.write(".gitignore", "[a-z].o\n"); r.write("x.o", ""); return nil }},
+		"a new folder with an ignored file": {before: func(r *fixture) error {
+			r.write(".gitignore", "*.o\n")
+			r.write("x/x.o", "")
+			r.write("x/y", "")
+			return nil
+		}},
 		"modes that do not count":  {before: func(r *fixture) error { r.git("config", "core.FILEMODE", "false"); return nil }},
 		"an assumed file":          {before: func(r *fixture) error { r.git("update-index", "--assume-unchanged", "a"); return nil }},
 		"a file that is not there": {before: func(r *fixture) error { r.git("update-index", "--skip-worktree", "a"); return os.Remove(in(r, "a")) }},
@@ -108,5 +144,77 @@ func TestStill(t *testing.T) {
 				t.Errorf("%d folders are left, %v", made(), err)
 			}
 		})
+	}
+}
+
+// TestStillAsByGit takes two snapshots of a tree with changed, new and ignored files, one of them by
+// git alone, and compares what they find after more has changed.
+func TestStillAsByGit(t *testing.T) { stillAsByGit(t, 8) }
+
+func stillAsByGit(t *testing.T, trees int) {
+	names := []string{"a", "run", "c/d", "c/e", "n", "c/n", "f/n", "f/g/n", "f/x.o", "x.o", "c/x.o", "out/x", "out/y", "c/out/x", ".gitignore", "c/.gitignore", ".gitattributes"}
+	texts := map[string][]string{
+		".gitignore": {"*.o\n/out/\n", "*.o\n!/x.o\nout\n", "/c/**/*.o\n", "", "c\n"}, "c/.gitignore": {"out\n", "!x.o\n", "# nothing\n"},
+		".gitattributes": {"* text\n", "*.o filter=x\n", "n eol=crlf\n"},
+	}
+	quiet := 0
+	for seed := range uint64(trees) {
+		r := rested(t)
+		random := rand.New(rand.NewPCG(seed, 0))
+		if seed%2 == 1 {
+			r.write(".gitattributes", "* text\n")
+			r.write(".gitignore", "*.o\n")
+			r.rest("second")
+		}
+		alter := func(steps int) {
+			for range steps {
+				name := names[random.IntN(len(names))]
+				switch k := random.IntN(10); {
+				case k == 0 && name != ".gitattributes": // git itself would find changes of files that it converted
+					_ = os.RemoveAll(filepath.Join(r.dir, name))
+				case k == 1:
+					_ = os.Chmod(filepath.Join(r.dir, name), 0o755) // it may not be there
+				case texts[name] != nil:
+					r.write(name, texts[name][random.IntN(len(texts[name]))])
+				default:
+					r.write(name, strings.Repeat(fmt.Sprintf("line %d\r\n", random.IntN(3)), random.IntN(4)))
+				}
+			}
+		}
+		alter(1 + random.IntN(6))
+		var found [2]string
+		var taken [2]*repo.Snapshot
+		scratch := [2]string{t.TempDir(), t.TempDir()}
+		for i, take := range []func(context.Context, string, repo.Scratch) (*repo.Snapshot, error){repo.TakeByGit, repo.TakeLater} {
+			var err error
+			if taken[i], err = take(t.Context(), r.dir, repo.Scratch{Dir: scratch[i]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if entries, err := os.ReadDir(scratch[1]); err == nil && len(entries) == 0 {
+			quiet++
+		}
+		for _, steps := range []int{0, random.IntN(3), random.IntN(6)} {
+			alter(steps)
+			for i, s := range taken {
+				found[i] = changes(t, s)
+				diff, left, err := s.Diff(t.Context(), 1<<20)
+				found[i] += fmt.Sprintf("%s%v%v", diff, err, s.Gaps())
+				for _, o := range left {
+					found[i] += fmt.Sprintln(o.Path, o.Kind, o.Why)
+				}
+			}
+			if d := cmp.Diff(found[0], found[1]); d != "" {
+				t.Errorf("seed %d (-git +got):\n%s", seed, d)
+			}
+		}
+		for _, s := range taken {
+			if err := s.Remove(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if quiet < trees/4 {
+		t.Errorf("git was not needed in only %d of %d trees", quiet, trees)
 	}
 }

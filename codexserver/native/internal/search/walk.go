@@ -31,12 +31,12 @@ type walker struct {
 
 // folder walks one folder. dir is its path in the system; path is its path below root, with
 // a slash at its end; names is its path below the folder of the outermost rules.
-func (w *walker) folder(dir, path string, names []string, rules *rules) {
+func (w *walker) folder(dir, path string, names []string, rules *repo.Rules) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && len(entries) == 0 {
 		return // it is missing, or may not be read
 	}
-	rules = rules.with(dir, len(names), func(name string) bool {
+	rules = with(rules, dir, len(names), func(name string) bool {
 		_, ok := slices.BinarySearchFunc(entries, name, func(e os.DirEntry, name string) int {
 			switch {
 			case e.Name() < name:
@@ -55,7 +55,7 @@ func (w *walker) folder(dir, path string, names []string, rules *rules) {
 		name := e.Name()
 		names := append(names, name)
 		isDir := e.IsDir()
-		if name == ".git" || rules.ignore(names, isDir) {
+		if name == ".git" || rules.Ignores(names, isDir) {
 			continue
 		}
 		switch {
@@ -67,9 +67,20 @@ func (w *walker) folder(dir, path string, names []string, rules *rules) {
 	}
 }
 
+// with adds the rules of the files in dir, whose path has depth names. has reports whether
+// a file exists; with nil, with tries to read each.
+func with(r *repo.Rules, dir string, depth int, has func(name string) bool) *repo.Rules {
+	for _, name := range []string{".gitignore", ".ignore"} {
+		if has == nil || has(name) {
+			r = r.Read(filepath.Join(dir, name), depth)
+		}
+	}
+	return r
+}
+
 // outer returns the rules of the folders above root, up to its repository, and the path of
 // root below the repository.
-func outer(root string) (*rules, []string) {
+func outer(root string) (*repo.Rules, []string) {
 	dir := repo.Root(root)
 	if dir == "" {
 		return nil, nil
@@ -79,9 +90,9 @@ func outer(root string) (*rules, []string) {
 		above = append(above, filepath.Base(at))
 	}
 	slices.Reverse(above)
-	r := (*rules)(nil).read(filepath.Join(dir, ".git", "info", "exclude"), 0)
+	r := (*repo.Rules)(nil).Read(filepath.Join(dir, ".git", "info", "exclude"), 0)
 	for i, name := range above {
-		r = r.with(dir, i, nil)
+		r = with(r, dir, i, nil)
 		dir = filepath.Join(dir, name)
 	}
 	return r, above
@@ -97,7 +108,7 @@ func Glob(pattern string) (func(file string) bool, error) {
 		}
 	}
 	if len(segments) == 1 {
-		return func(file string) bool { return matchName(segments[0], path.Base(file)) }, nil
+		return func(file string) bool { return repo.MatchName(segments[0], path.Base(file)) }, nil
 	}
-	return func(file string) bool { return matchNames(segments, strings.Split(file, "/")) }, nil
+	return func(file string) bool { return repo.MatchNames(segments, strings.Split(file, "/")) }, nil
 }

@@ -1,9 +1,9 @@
-package search
+package repo
 
 import (
 	"bytes"
 	"path"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -12,12 +12,13 @@ import (
 // maxRules bounds a file of rules in bytes; a longer one is ignored.
 const maxRules = 1 << 20
 
-// rules say what to ignore in one folder, and override those of the folders above it. Nil
+// Rules say what to ignore in one folder, and override those of the folders above it. Nil
 // ignores nothing. The patterns are those of gitignore(5).
-type rules struct {
-	above *rules
+type Rules struct {
+	above *Rules
 	depth int // the number of names in the path of the folder
 	list  []rule
+	odd   bool // git may read this file, or one above, in another way
 }
 
 // rule is one line.
@@ -28,33 +29,41 @@ type rule struct {
 	anywhere bool // the pattern matches names at any depth
 }
 
-// with adds the rules of the files in dir, whose path has depth names. has reports whether
-// a file exists; with nil, with tries to read each.
-func (r *rules) with(dir string, depth int, has func(name string) bool) *rules {
-	for _, name := range []string{".gitignore", ".ignore"} {
-		if has == nil || has(name) {
-			r = r.read(filepath.Join(dir, name), depth)
-		}
-	}
-	return r
-}
-
-// read adds the rules of one file. It ignores a file that cannot be read.
-func (r *rules) read(file string, depth int) *rules {
+// Read adds the rules of one file, in a folder whose path has depth names. It ignores a file that
+// cannot be read.
+func (r *Rules) Read(file string, depth int) *Rules {
 	data, err := safefile.Read(file, maxRules)
 	if err != nil {
 		return r
 	}
-	added := &rules{above: r, depth: depth}
+	return r.parse(data, depth)
+}
+
+// parse adds the rules of the content of a file.
+func (r *Rules) parse(data []byte, depth int) *Rules {
+	added := &Rules{above: r, depth: depth, odd: r.isOdd()}
 	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\uFEFF"))) {
 		if one, ok := parseRule(string(line)); ok {
 			added.list = append(added.list, one)
+			added.odd = added.odd || !one.plain()
 		}
 	}
 	if added.list == nil {
 		return r
 	}
 	return added
+}
+
+func (r *Rules) isOdd() bool { return r != nil && r.odd }
+
+// plain reports whether git certainly reads the rule in the same way.
+func (r *rule) plain() bool {
+	return !slices.ContainsFunc(r.segments, func(s string) bool {
+		if s == "**" {
+			return r.anywhere || len(r.segments) == 1
+		}
+		return !consists(s, nameChars+"._*+@=~,") || strings.Contains(s, "**")
+	})
 }
 
 func parseRule(line string) (rule, bool) {
@@ -76,9 +85,9 @@ func parseRule(line string) (rule, bool) {
 	return one, line != ""
 }
 
-// ignore reports whether the file or folder with the path names is ignored. The last
+// Ignores reports whether the file or folder with the path names is ignored. The last
 // matching line of the innermost folder decides.
-func (r *rules) ignore(names []string, isDir bool) bool {
+func (r *Rules) Ignores(names []string, isDir bool) bool {
 	for ; r != nil; r = r.above {
 		for i := len(r.list) - 1; i >= 0; i-- {
 			if one := &r.list[i]; one.match(names[r.depth:], isDir) {
@@ -94,14 +103,14 @@ func (r *rule) match(names []string, isDir bool) bool {
 		return false
 	}
 	if r.anywhere {
-		return matchName(r.segments[0], names[len(names)-1])
+		return MatchName(r.segments[0], names[len(names)-1])
 	}
-	return matchNames(r.segments, names)
+	return MatchNames(r.segments, names)
 }
 
-// matchNames matches name by name. ** matches any number of names, and at the end at least
+// MatchNames matches name by name. ** matches any number of names, and at the end at least
 // one. Only the last ** is tried again, so matching takes at most segments × names steps.
-func matchNames(segments, names []string) bool {
+func MatchNames(segments, names []string) bool {
 	star, tried := -1, 0 // the last **, and the end of its match
 	i, j := 0, 0
 	for j < len(names) {
@@ -109,7 +118,7 @@ func matchNames(segments, names []string) bool {
 		case i < len(segments) && segments[i] == "**":
 			star, tried = i, j
 			i++
-		case i < len(segments) && matchName(segments[i], names[j]):
+		case i < len(segments) && MatchName(segments[i], names[j]):
 			i++
 			j++
 		case star >= 0:
@@ -122,8 +131,8 @@ func matchNames(segments, names []string) bool {
 	return i == len(segments)
 }
 
-// matchName matches one name; a faulty pattern matches nothing.
-func matchName(pattern, name string) bool {
+// MatchName matches one name; a faulty pattern matches nothing.
+func MatchName(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return err == nil && ok
 }
