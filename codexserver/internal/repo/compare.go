@@ -19,15 +19,21 @@ func (s *Snapshot) Compare(ctx context.Context) ([]Change, error) {
 
 // compare is Compare, with or without renames.
 func (s *Snapshot) compare(ctx context.Context, renames bool) ([]Change, error) {
+	var found *newly
 	if s.quiet != nil {
-		if s.quiet.remains(ctx, s.root) {
+		same, newly := s.quiet.remains(ctx, s.root)
+		if same {
 			return nil, nil
 		}
-		if err := s.wake(ctx); err != nil {
+		tree := ""
+		if found = newly; newly != nil {
+			tree = newly.tree
+		}
+		if err := s.wake(ctx, tree); err != nil {
 			return nil, fmt.Errorf("repo: compare: %w", err)
 		}
 	}
-	now, err := s.read(ctx)
+	now, err := s.read(ctx, found)
 	if err != nil {
 		return nil, fmt.Errorf("repo: compare: %w", err)
 	}
@@ -58,6 +64,9 @@ func (s *Snapshot) attributes(ctx context.Context, changes []Change) error {
 		names[i], at[c.Path] = c.Path, i
 	}
 	binary := map[int]bool{}
+	if s.after.bare {
+		names = nil
+	}
 	err := s.private.attributes(ctx, call{}, names, []string{"filter", "text", "crlf", "eol", "ident", "working-tree-encoding"}, func(file, name, value string) {
 		i, known := at[file]
 		set := value != "unspecified" && value != "unset"

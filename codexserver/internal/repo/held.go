@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -27,9 +28,10 @@ const (
 // snapshot was taken.
 type held struct {
 	indexed
-	raw  []byte // what an index says about the file before its hash
-	data []byte
-	gone bool // the index has it, and there is no such file
+	raw   []byte // what an index says about the file before its hash
+	data  []byte
+	known bool // the index has it
+	gone  bool // there is no such file
 }
 
 // finds is what a look at a tree finds besides the files of the index.
@@ -50,17 +52,15 @@ func (x *still) hold(ctx context.Context, root string, all index, found finds, n
 		return false
 	}
 	defer top.Close()
-	x.held, x.ignored = map[string]held{}, map[string]map[string]bool{}
-	h := holder{ctx: ctx, root: top, still: x, newest: newest, left: maxHeldBytes, most: found.most}
+	x.held = map[string]held{}
+	h := holder{ctx: ctx, root: top, still: x, newest: newest, left: maxHeldBytes, most: found.most, ignored: map[string]map[string]bool{}}
+	h.take = h.file
+	x.ignored = h.ignored
 	if h.encodes(all) || len(found.others) > 0 && !h.patterns() {
 		return false
 	}
-	for _, name := range found.changed {
-		if !h.file(name, true) {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(found.others, func(name string) bool { return !h.other(name, false) })
+	return !slices.ContainsFunc(found.changed, func(name string) bool { return !h.file(name, true) }) &&
+		!slices.ContainsFunc(found.others, func(name string) bool { return !h.other(name, false) })
 }
 
 // encodes reports whether attributes may name an encoding, in which git may not be able to store a
@@ -69,7 +69,7 @@ func (h *holder) encodes(all index) bool {
 	names := func(data []byte) bool {
 		return bytes.Contains(data, []byte("encoding")) || bytes.Contains(data, []byte("filter"))
 	}
-	if names(h.still.small["info/attributes"]) || isList("/etc/gitattributes") || isList(filepath.Join(filepath.Dir(defaultExcludes()), "attributes")) {
+	if names(h.still.small["info/attributes"]) || outerAttributes(h.still.program) {
 		return true
 	}
 	for i := range all {
@@ -101,13 +101,15 @@ func (h *holder) small(name string) (data []byte, ok bool) {
 
 // holder holds the files of one look.
 type holder struct {
-	ctx    context.Context
-	root   *os.Root
-	still  *still
-	newest time.Time
-	left   int64             // bytes
-	most   int               // files
-	rules  map[string]*Rules // of folders
+	ctx     context.Context
+	root    *os.Root
+	still   *still
+	newest  time.Time
+	left    int64             // bytes
+	most    int               // files
+	rules   map[string]*Rules // of folders
+	ignored map[string]map[string]bool
+	take    func(name string, known bool) bool // a file that is not ignored
 }
 
 // patterns reads the patterns that count everywhere.
@@ -184,13 +186,13 @@ func (h *holder) other(name string, below bool) bool {
 	case ignored && (below || base == ".gitignore" || base == ".gitattributes"):
 		return false
 	case ignored:
-		if h.still.ignored[dir] == nil {
-			h.still.ignored[dir] = map[string]bool{}
+		if h.ignored[dir] == nil {
+			h.ignored[dir] = map[string]bool{}
 		}
-		h.still.ignored[dir][base] = info.IsDir()
+		h.ignored[dir][base] = info.IsDir()
 		return true
 	case !info.IsDir():
-		return base != ".gitattributes" && h.file(name, false)
+		return base != ".gitattributes" && h.take(name, false)
 	}
 	f, err := h.root.Open(filepath.FromSlash(name))
 	if err != nil {
@@ -214,7 +216,7 @@ func (h *holder) file(name string, known bool) bool {
 		return false
 	}
 	if info == nil {
-		h.still.held[name] = held{gone: true}
+		h.still.held[name] = held{known: known, gone: true}
 		return known
 	}
 	if !info.Mode().IsRegular() || !changeTime(info).Before(h.newest) || !info.ModTime().Before(h.newest) {
@@ -235,7 +237,7 @@ func (h *holder) file(name string, known bool) bool {
 	}
 	h.left -= int64(len(data))
 	e, raw, ok := statEntry(name, info)
-	h.still.held[name] = held{indexed: e, raw: raw, data: data}
+	h.still.held[name] = held{indexed: e, raw: raw, data: data, known: known}
 	return ok
 }
 
@@ -279,13 +281,19 @@ func (x *still) lay(ctx context.Context, p *private) error {
 		return nil
 	}
 	dir := filepath.Join(p.scratch, "held")
-	var present, gone []string
+	names := slices.SortedFunc(maps.Keys(x.held), func(a, b string) int { // as stale returns them
+		if x.held[a].known != x.held[b].known {
+			if x.held[b].known {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
 	for name, h := range x.held {
 		if h.gone {
-			gone = append(gone, name)
 			continue
 		}
-		present = append(present, name)
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		perm := fs.FileMode(0o600)
 		if h.mode == 0o100755 {
@@ -298,7 +306,7 @@ func (x *still) lay(ctx context.Context, p *private) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := p.store(ctx, call{tree: dir, options: onePack}, present, gone); err != nil {
+	if err := p.store(ctx, call{tree: dir, options: onePack}, names, nil); err != nil {
 		return err
 	}
 	return x.restat(filepath.Join(p.dir, "index"))
@@ -314,17 +322,11 @@ func (x *still) restat(file string) error {
 	if !ok {
 		return errors.New("git's index cannot be read")
 	}
-	at := indexHead
-	for i := range all {
-		name := at + indexStat + sha1.Size + 2
-		if data[name-2]&(flagExtended>>8) != 0 {
-			name += 2
-		}
-		if h, ok := x.held[all[i].name]; ok {
+	eachEntry(string(data), all, func(at int, e *indexed) {
+		if h, ok := x.held[e.name]; ok {
 			copy(data[at:at+indexStat], h.raw)
 		}
-		at += (name + len(all[i].name) - at + 8) / 8 * 8
-	}
+	})
 	if sum := data[len(data)-sha1.Size:]; !bytes.Equal(sum, make([]byte, sha1.Size)) {
 		now := sha1.Sum(data[:len(data)-sha1.Size])
 		copy(sum, now[:])
@@ -336,8 +338,8 @@ func (x *still) restat(file string) error {
 }
 
 // ignoredNames returns what git ignores, as it lists it.
-func (x *still) ignoredNames() (names []string) {
-	for dir, in := range x.ignored {
+func ignoredNames(ignored map[string]map[string]bool) (names []string) {
+	for dir, in := range ignored {
 		for name, isDir := range in {
 			if isDir {
 				name += "/"
@@ -347,4 +349,65 @@ func (x *still) ignoredNames() (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// newly is what has changed in a still tree, if git need not look for it.
+type newly struct {
+	names   []string // new and changed files
+	known   map[string]bool
+	ignored []string
+	files   index  // as they were
+	bare    bool   // no file has attributes
+	tree    string // of the files as they were, or ""
+}
+
+// news sorts what a later look has found. It returns nil if git must look: for what [still.hold] leaves
+// to it, where patterns or attributes have changed, and where git could miss a change because the
+// seconds are the same.
+func (x *still) news(ctx context.Context, root, tree string, all index, found finds) *newly {
+	top, err := os.OpenRoot(root)
+	if err != nil {
+		return nil
+	}
+	defer top.Close()
+	n := &newly{known: map[string]bool{}, files: all, tree: tree}
+	h := holder{ctx: ctx, root: top, still: x, ignored: map[string]map[string]bool{}}
+	h.take = func(name string, _ bool) bool {
+		n.names = append(n.names, name)
+		return len(n.names) <= maxHeld
+	}
+	if len(found.others) > 0 && !h.patterns() || slices.ContainsFunc(found.others, func(name string) bool { return !h.other(name, false) }) {
+		return nil
+	}
+	slices.Sort(n.names)
+	n.names = append(n.names, found.changed...)
+	for _, name := range n.names {
+		if base := path.Base(name); base == ".gitignore" || base == ".gitattributes" {
+			return nil
+		}
+	}
+	for _, name := range found.changed {
+		info, err := look(h.root, name)
+		if e := all.entry(name); err != nil || e == nil || info != nil && changeTime(info).Unix() == int64(e.changed) {
+			return nil
+		}
+		n.known[name] = true
+	}
+	n.ignored = append(ignoredNames(x.ignored), ignoredNames(h.ignored)...)
+	n.bare = len(x.small["info/attributes"]) == 0 && !outerAttributes(x.program) &&
+		!slices.ContainsFunc(all, func(e indexed) bool { return strings.HasSuffix(e.name, ".gitattributes") })
+	return n
+}
+
+// outerAttributes reports whether the user or the system may have attributes for all repositories.
+func outerAttributes(p program) bool {
+	return isList(filepath.Join(filepath.Dir(defaultExcludes()), "attributes")) || slices.ContainsFunc(p.system("gitattributes"), isList)
+}
+
+// fresh is [Snapshot.stale] with what a look without git has found.
+func (s *Snapshot) fresh(n *newly) ([]string, content) {
+	s.touch(n.files, n.names)
+	r := content{marks: map[string]mark{}, known: n.known, nested: map[string]bool{}, modules: map[string]bool{}, bare: n.bare}
+	r.seen = oddities{special: map[string]fs.FileMode{}, closed: map[string]bool{}, loose: map[string]bool{}, ignored: n.ignored}
+	return n.names, r
 }

@@ -2,12 +2,15 @@ package repo
 
 import (
 	"context"
+	"crypto/sha1"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -124,6 +127,50 @@ func parseIndex(data string, hash int) (all index, ok bool) {
 		at += int(size)
 	}
 	return all, at == end
+}
+
+// eachEntry calls f with where each file of an index begins, and returns where the last one ends.
+func eachEntry(data string, all index, f func(at int, e *indexed)) int {
+	at := indexHead
+	for i := range all {
+		name := at + indexStat + sha1.Size + 2
+		if data[name-2]&(flagExtended>>8) != 0 {
+			name += 2
+		}
+		f(at, &all[i])
+		at += (name + len(all[i].name) - at + 8) / 8 * 8
+	}
+	return at
+}
+
+// cachedTree returns the tree of an index if git has noted it since its last change, else "". Git
+// would use it, too.
+func cachedTree(data string, all index) string {
+	at, end := eachEntry(data, all, func(int, *indexed) {}), len(data)-sha1.Size
+	for at+8 <= end {
+		kind, size := data[at:at+4], int(binary.BigEndian.Uint32([]byte(data[at+4:at+8])))
+		at += 8
+		if kind != "TREE" {
+			at += size
+			continue
+		}
+		root := ""
+		for left := data[at : at+size]; left != ""; {
+			_, rest, _ := strings.Cut(left, "\x00")
+			line, hash, ok := strings.Cut(rest, "\n")
+			count, _, _ := strings.Cut(line, " ")
+			n, err := strconv.Atoi(count)
+			if !ok || err != nil || n < 0 || len(hash) < sha1.Size || root == "" && n != len(all) {
+				return ""
+			}
+			if root == "" {
+				root = hex.EncodeToString([]byte(hash[:sha1.Size]))
+			}
+			left = hash[sha1.Size:]
+		}
+		return root
+	}
+	return ""
 }
 
 // find returns where the files with a name, or below the folder of the name, begin.

@@ -132,6 +132,7 @@ func FuzzIndex(f *testing.F) {
 		if !ok {
 			return
 		}
+		cachedTree(data, x)
 		if !slices.IsSortedFunc(x, func(a, b indexed) int { return strings.Compare(a.name, b.name) }) {
 			t.Error("it is not sorted")
 		}

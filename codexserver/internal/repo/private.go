@@ -239,9 +239,12 @@ const constants = `[core]
 // isolate keeps git from reading the user's configuration. It takes over the settings that do
 // not run programs: the line ends of files, and the global ignore patterns.
 func (p *private) isolate(ctx context.Context) error {
-	found, err := p.asked(ctx, `^core\.(excludesfile|autocrlf|eol)$`)
-	if err != nil {
-		return err
+	var found map[string]string
+	if !p.program.silent("excludesfile", "autocrlf", "eol") {
+		var err error
+		if found, err = p.asked(ctx, `^core\.(excludesfile|autocrlf|eol)$`); err != nil {
+			return err
+		}
 	}
 	if p.settings == nil {
 		p.settings = map[string]string{}

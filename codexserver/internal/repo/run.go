@@ -201,6 +201,9 @@ func special(file string) bool {
 // silent reports whether the configuration of the user and of the system certainly has none of the
 // words, and includes no other file.
 func (p program) silent(words ...string) bool {
+	if runtime.GOOS != "linux" { // the system's file may be anywhere
+		return false
+	}
 	set := map[string]string{}
 	for _, entry := range p.env {
 		name, value, _ := strings.Cut(entry, "=")
@@ -214,10 +217,7 @@ func (p program) silent(words ...string) bool {
 	if file, ok := set["GIT_CONFIG_SYSTEM"]; ok {
 		files = append(files, file)
 	} else {
-		files = append(files, "/etc/gitconfig")
-		if real, err := filepath.EvalSymlinks(p.path); err == nil {
-			files = append(files, filepath.Join(filepath.Dir(filepath.Dir(real)), "etc", "gitconfig"))
-		}
+		files = append(files, p.system("gitconfig")...)
 	}
 	words = append(words, "include")
 	for _, file := range files {
@@ -231,4 +231,21 @@ func (p program) silent(words ...string) bool {
 		}
 	}
 	return true
+}
+
+// system returns where a file of the system for all repositories may be.
+func (p program) system(name string) []string {
+	files := []string{filepath.Join("/etc", name)}
+	for _, path := range []string{p.path, realPath(p.path)} {
+		files = append(files, filepath.Join(filepath.Dir(filepath.Dir(path)), "etc", name))
+	}
+	return files
+}
+
+// realPath returns a path without links, or as it is.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }

@@ -60,6 +60,7 @@ type content struct {
 	nested  map[string]bool // other repositories below the root
 	modules map[string]bool // submodules: true if there is a repository
 	seen    oddities
+	bare    bool // no file has attributes
 }
 
 // mark shows whether a file has changed, without reading the file.
@@ -133,7 +134,7 @@ func (s *Snapshot) take(ctx context.Context, scratch Scratch, begin time.Time) (
 			return err
 		}
 	}
-	s.before, err = s.read(ctx)
+	s.before, err = s.read(ctx, nil)
 	return err
 }
 
@@ -183,10 +184,13 @@ func (s *Snapshot) Remove() error {
 	return err
 }
 
-// read updates the mirror's index from the folder, and writes its tree.
-func (s *Snapshot) read(ctx context.Context) (content, error) {
-	names, r, err := s.stale(ctx)
-	if err != nil {
+// read updates the mirror's index from the folder, and writes its tree. What has changed is found,
+// unless git must look for it.
+func (s *Snapshot) read(ctx context.Context, found *newly) (r content, err error) {
+	var names []string
+	if found != nil {
+		names, r = s.fresh(found)
+	} else if names, r, err = s.stale(ctx); err != nil {
 		return r, err
 	}
 	if r.tree = cmp.Or(s.after.tree, s.before.tree); r.tree == "" || len(names) > 0 {

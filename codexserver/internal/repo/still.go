@@ -99,7 +99,7 @@ func (s *Snapshot) still(ctx context.Context, r source, scratch Scratch, begin t
 	if len(x.data) > maxStill && x.keep(scratch) != nil {
 		return nil
 	}
-	s.before.seen.ignored = x.ignoredNames()
+	s.before.seen.ignored = ignoredNames(x.ignored)
 	return x
 }
 
@@ -136,24 +136,37 @@ func (x *still) write(p *private) error {
 	return os.Chtimes(file, time.Time{}, x.at)
 }
 
-// remains reports whether the working tree at root is still as it was.
-func (x *still) remains(ctx context.Context, root string) bool {
+// remains reports whether the working tree at root is still as it was, and if not, what is new, nil if
+// git must look.
+func (x *still) remains(ctx context.Context, root string) (bool, *newly) {
 	if x.gitDir == "" {
-		return isStill(ctx, root, nil, nil, nil)
+		return isStill(ctx, root, nil, nil, nil), nil
 	}
 	data := x.data
 	if x.kept != nil {
 		f, err := safefile.Open(filepath.Join(x.kept.dir, "index"))
 		if err != nil {
-			return false
+			return false, nil
 		}
 		data, err = readText(f, maxRead)
 		if errors.Join(err, f.Close()) != nil {
-			return false
+			return false, nil
 		}
 	}
 	all, ok := parseIndex(data, 20)
-	return ok && isStill(ctx, root, x.now(all), x.ignored, nil) && (x.user == nil || bytes.Equal(x.user, x.excludes()))
+	tree := ""
+	if ok && len(x.held) == 0 {
+		tree = cachedTree(data, all)
+	}
+	found := finds{most: maxHeld}
+	all = x.now(all)
+	switch {
+	case !ok || !isStill(ctx, root, all, x.ignored, &found) || x.user != nil && !bytes.Equal(x.user, x.excludes()):
+		return false, nil
+	case len(found.changed)+len(found.others) == 0:
+		return true, nil
+	}
+	return false, x.news(ctx, root, tree, all, found)
 }
 
 // present returns an error if the index of a repository is not there any more, such as after an earlier
@@ -182,8 +195,8 @@ func (x *still) remove() error {
 func nanos(seconds, part uint32) int64 { return int64(seconds)*1e9 + int64(part) }
 
 // wake makes the private git folder of a snapshot whose tree is no longer still, with git's files
-// as they were.
-func (s *Snapshot) wake(ctx context.Context) (err error) {
+// as they were. Tree is that of the files as they were, if it is known.
+func (s *Snapshot) wake(ctx context.Context, tree string) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Remove())
@@ -219,6 +232,10 @@ func (s *Snapshot) wake(ctx context.Context) (err error) {
 	}
 	if err := x.lay(ctx, p); err != nil {
 		return err
+	}
+	if s.before.tree = tree; tree != "" {
+		s.quiet = nil
+		return nil
 	}
 	if s.before.tree, err = p.line(ctx, call{}, "write-tree", "--missing-ok"); err == nil {
 		s.quiet = nil

@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,5 +46,42 @@ func TestSilent(t *testing.T) {
 				t.Errorf("silent: %v", got)
 			}
 		})
+	}
+}
+
+// TestCachedTree compares the tree that an index has with the one that git writes.
+func TestCachedTree(t *testing.T) {
+	dir := t.TempDir()
+	gitIn(t, dir, "init", "-q")
+	for _, name := range []string{"a", "b/c", "b/d/e"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		change []string
+		known  bool
+	}{
+		{[]string{"add", "."}, false},
+		{[]string{"commit", "-qm", "first"}, true},
+		{[]string{"rm", "-q", "--cached", "b/d/e"}, false},
+		{[]string{"read-tree", "HEAD"}, true},
+	} {
+		gitIn(t, dir, tt.change...)
+		data, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, ok := parseIndex(string(data), 20)
+		if !ok {
+			t.Fatal("the index cannot be read")
+		}
+		want := ""
+		if tt.known {
+			want = strings.TrimSpace(gitIn(t, dir, "rev-parse", "HEAD^{tree}"))
+		}
+		if got := cachedTree(string(data), all); got != want {
+			t.Errorf("after %v: %q, want %q", tt.change, got, want)
+		}
 	}
 }
