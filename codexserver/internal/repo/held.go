@@ -20,8 +20,9 @@ import (
 
 // Limits of the files that a look without git keeps in memory.
 const (
-	maxHeld      = 100     // files
-	maxHeldBytes = 1 << 20 // of all of them
+	maxHeld      = 100       // files
+	maxHeldBytes = 256 << 10 // of all of them; each turn that runs has as much
+	maxAttrs     = 100       // files with attributes that are read for it
 )
 
 // held is a file that differs from the index, or that the index does not have, as it was when the
@@ -72,10 +73,11 @@ func (h *holder) encodes(all index) bool {
 	if names(h.still.small["info/attributes"]) || outerAttributes(h.still.program) {
 		return true
 	}
+	read := 0
 	for i := range all {
 		if name := all[i].name; strings.HasSuffix(name, ".gitattributes") {
 			data, ok := h.small(name)
-			if !ok || names(data) {
+			if read++; !ok || names(data) || read > maxAttrs {
 				return true
 			}
 		}
