@@ -65,7 +65,7 @@ func startUp(ctx context.Context, argv []string, _ string) ([]float64, error) {
 
 // compute starts processes that compute until the returned function ends them.
 func compute(ctx context.Context, n int) (end func(), err error) {
-	ctx, end = context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	var running []*exec.Cmd
 	for range n {
 		cmd := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
@@ -75,7 +75,7 @@ func compute(ctx context.Context, n int) (end func(), err error) {
 		running = append(running, cmd)
 	}
 	return sync.OnceFunc(func() {
-		end()
+		cancel()
 		for _, cmd := range running {
 			_ = cmd.Wait() // killed
 		}
