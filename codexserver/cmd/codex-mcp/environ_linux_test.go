@@ -36,7 +36,6 @@ func TestServerEnvironment(t *testing.T) {
 	for _, user := range users {
 		for _, tier := range []string{"thread", "namespaces"} {
 			t.Run(fmt.Sprint(user, " ", tier), func(t *testing.T) {
-				t.Parallel()
 				servertest.NeedTier(t, sandbox.Tier(tier))
 				f := foldersOf(t, user)
 				other := as(user, exec.CommandContext(t.Context(), "sleep", "600"))
