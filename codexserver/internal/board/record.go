@@ -74,7 +74,7 @@ func (r *Record) add(a *approval.Request, d approval.Decision, approver, automat
 }
 
 // Automatic returns what clients answered by themselves, from the lines of a [Record]: the newest
-// of each kind, with its time, at most n of them.
+// of each kind, with its time, at most n of them, as lines for a person.
 func Automatic(lines []byte, n int) (found []string) {
 	seen := map[string]bool{}
 	all := bytes.Split(lines, []byte("\n"))
@@ -91,7 +91,7 @@ func Automatic(lines []byte, n int) (found []string) {
 		kind := digits.Replace(r.Automatic)
 		if !seen[kind] {
 			seen[kind] = true
-			found = append(found, fmt.Sprintf("%s: %s (%s, by %s)", r.Time.Format(time.DateTime), r.Automatic, r.Decision, r.By))
+			found = append(found, elicit.OneLine(fmt.Sprintf("%s: %s (%s, by %s)", r.Time.Format(time.DateTime), r.Automatic, r.Decision, r.By), 500))
 		}
 	}
 	return found
