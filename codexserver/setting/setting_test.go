@@ -55,3 +55,33 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+func TestAsking(t *testing.T) {
+	t.Parallel()
+	clients := func(w setting.Where) map[string]setting.Where { return map[string]setting.Where{"a": w} }
+	for _, tt := range []struct {
+		in    setting.Asking
+		a, b  setting.Where // where two clients are asked
+		pages bool
+		fault string
+	}{
+		{},
+		{in: setting.Asking{Where: setting.WhereHost}, a: setting.WhereHost, b: setting.WhereHost},
+		{in: setting.Asking{Where: setting.WherePage}, a: setting.WherePage, b: setting.WherePage, pages: true},
+		{in: setting.Asking{Where: setting.WhereBoth}, a: setting.WhereBoth, b: setting.WhereBoth, pages: true},
+		{in: setting.Asking{Where: setting.WhereHost, Clients: clients(setting.WherePage)}, a: setting.WherePage, b: setting.WhereHost, pages: true},
+		{in: setting.Asking{Clients: clients(setting.WhereBoth)}, a: setting.WhereBoth, pages: true},
+		{in: setting.Asking{Where: setting.WherePage, Clients: clients(setting.WhereHost)}, a: setting.WhereHost, b: setting.WherePage, pages: true},
+		{in: setting.Asking{Where: "x"}, a: "x", b: "x", fault: `where: "x" is not host, page or both`},
+		{in: setting.Asking{Clients: clients("")}, fault: `clients.a: "" is not host, page or both`},
+		{in: setting.Asking{Automatic: "x"}, fault: `automatic: "x" is not accept, ask or deny`},
+	} {
+		fault := ""
+		if err := tt.in.Validate(); err != nil {
+			fault = err.Error()
+		}
+		if a, b, pages := tt.in.Of("a"), tt.in.Of("b"), tt.in.Pages(); a != tt.a || b != tt.b || pages != tt.pages || fault != tt.fault {
+			t.Errorf("%+v: %q and %q, pages %v, fault %q", tt.in, a, b, pages, fault)
+		}
+	}
+}
