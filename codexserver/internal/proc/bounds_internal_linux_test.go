@@ -246,3 +246,20 @@ func TestOrders(t *testing.T) {
 		t.Errorf("mark %v", m)
 	}
 }
+
+// TestParse reads a process whose name looks like the end of the name and another state.
+func TestParse(t *testing.T) {
+	const rest = " 7 7 7 0 -1 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0"
+	for line, want := range map[string]entry{
+		"5 (sh) S 4" + rest:         {identity: identity{PID: 5, Start: 99}, Parent: 4},
+		"5 (a) Z 1 (b) R 4" + rest:  {identity: identity{PID: 5, Start: 99}, Parent: 4},
+		"5 () Z 4" + rest:           {identity: identity{PID: 5, Start: 99}, Parent: 4, Dead: true},
+		"5 (sh) S 4 7 7 7 0 -1 0 0": {},
+		"x (sh) S 4" + rest:         {},
+		")5 (sh S 4" + rest:         {},
+	} {
+		if got, ok := parse([]byte(line)); ok != (want.PID != 0) || ok && got != want {
+			t.Errorf("%q: %+v, %v", line, got, ok)
+		}
+	}
+}
