@@ -92,3 +92,21 @@ func TestContinuable(t *testing.T) {
 		}
 	}
 }
+
+// TestRestoredBudget checks that a turn that another process began has used what the thread has used
+// since its beginning, and no more.
+func TestRestoredBudget(t *testing.T) {
+	usage := func(n int64) *protocol.TokenUsage { return &protocol.TokenUsage{TotalTokens: n} }
+	for _, tt := range []struct {
+		used, before *protocol.TokenUsage
+		want         int64
+	}{
+		{nil, nil, 0}, {usage(7), nil, 7}, {usage(7), usage(5), 2}, {usage(5), usage(7), 0},
+		{&protocol.TokenUsage{InputTokens: 4, OutputTokens: 5}, usage(5), 4},
+	} {
+		var b budget
+		if b.restore(tt.used, tt.before); b.tokens != tt.want {
+			t.Errorf("%v after %v: %d, want %d", tt.used, tt.before, b.tokens, tt.want)
+		}
+	}
+}
