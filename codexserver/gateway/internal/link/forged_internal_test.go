@@ -220,3 +220,26 @@ func FuzzFrame(f *testing.F) {
 		e.receive(data, time.Now())
 	})
 }
+
+// TestFrameSizes reads frames of each kind at the ends of their sizes.
+func TestFrameSizes(t *testing.T) {
+	for k, sizes := range map[kind][2]int{
+		kindHead: {0, maxHead}, kindBody: {1, maxChunk}, kindEnd: {0, maxReason}, kindRefuse: {0, maxReason},
+		kindAck: {8, 8}, kindAlive: {0, 0}, kindCancel: {0, 0},
+	} {
+		for _, n := range []int{sizes[0] - 1, sizes[0], sizes[1], sizes[1] + 1} {
+			if n < 0 {
+				continue
+			}
+			_, err := parseFrame(frame{kind: k, payload: make([]byte, n)}.append(nil))
+			if good := n >= sizes[0] && n <= sizes[1]; good != (err == nil) {
+				t.Errorf("kind %d of %d bytes: %v", k, n, err)
+			}
+		}
+	}
+	for _, data := range [][]byte{make([]byte, frameHeader-1), append([]byte{255}, make([]byte, frameHeader)...)} {
+		if _, err := parseFrame(data); err == nil {
+			t.Errorf("%d bytes are a frame", len(data))
+		}
+	}
+}
