@@ -90,6 +90,7 @@ func TestInvalidService(t *testing.T) {
 		"[nats]\nurl = 'nats://a,b'\n":                                "nats.url",
 		"[nats]\nurl = 'nats://nats.example.com'\n":                   "nats.url: others on the network",
 		"[nats]\nurl = 'nats://127.0.0.1,nats://u:secret@10.0.0.1'\n": "messages with 10.0.0.1, and",
+		"[nats]\nurl = 'nats://x.example'\ncredentials = '/c'\n":      "nats.url: others on the network", // without TLS
 		"[nats]\nurl = 'nats://[fd00::1]:4222,tls://x'\n":             "nats.url: others on the network",
 		"[nats]\nurl = 'nats://u:secret@127.0.0.1:x'\n":               "nats.url: want URLs",
 		"[nats]\nreplicas = 3\n":                                      "nats.url: missing",
