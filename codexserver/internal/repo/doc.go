@@ -13,6 +13,13 @@
 // [Read], [DiffToRemote] and [ChangesOf] describe a repository. A [Survey] compares a folder
 // with itself at a later moment.
 //
+// # A look without git
+//
+// A [Snapshot] first looks at the tree without git, by the repository's index (still.go). It keeps the few
+// files that differ from the index or are new (held.go), and decides what is ignored if every pattern
+// is a plain one (ignore.go). If nothing is different after the turn, git does not run. Anything
+// unusual it leaves to git, whose answer is the same; TestStillAsByGit compares both.
+//
 // # Worktrees
 //
 // A [Store] makes a worktree for each thread, so that several can work on one repository at
