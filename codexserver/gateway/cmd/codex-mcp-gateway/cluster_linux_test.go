@@ -531,7 +531,7 @@ func (c *cluster) recover(user, gone string) {
 			answered[i%2] = true
 		case got.err == nil && (got.status == http.StatusServiceUnavailable || got.status == http.StatusBadGateway) && strings.Contains(got.body, "worker process"):
 		default:
-			c.t.Fatalf("a call after the loss: %+v", got)
+			c.t.Fatalf("a call after the loss: status %d, body %q, error %v", got.status, got.body, got.err)
 		}
 	}
 	if at := c.nodeOf(user); at == gone || at == "" {

@@ -121,7 +121,10 @@ func (f *Front) serve(response *intake.Response, r *http.Request) bool {
 		return false
 	}
 	defer answer.Body.Close()
-	pass(response, answer)
+	if err := pass(response, answer); err != nil {
+		f.unanswered(response, r, user, err)
+		return false
+	}
 	return true
 }
 
@@ -217,28 +220,39 @@ func (f *Front) unanswered(w http.ResponseWriter, r *http.Request, user string, 
 	http.Error(w, workers.UnansweredText, http.StatusBadGateway)
 }
 
-// pass sends an answer to the client, each part at once. An answer that breaks off breaks off
-// for the client too.
-func pass(w *intake.Response, answer *http.Response) {
-	maps.Copy(w.Header(), answer.Header)
-	w.WriteHeader(answer.StatusCode)
+// pass sends an answer to the client, each part at once. The head goes with the first part, so that
+// an answer that breaks off before it can still become an error with a text: pass returns it. An
+// answer that breaks off later breaks off for the client too.
+func pass(w *intake.Response, answer *http.Response) error {
+	begun := false
+	begin := func() {
+		if !begun {
+			begun = true
+			maps.Copy(w.Header(), answer.Header)
+			w.WriteHeader(answer.StatusCode)
+		}
+	}
 	b := make([]byte, 32<<10)
 	for {
 		n, err := answer.Body.Read(b)
 		if n > 0 {
+			begin()
 			_, failed := w.Write(b[:n])
 			if failed == nil {
 				failed = w.FlushError()
 			}
 			if failed != nil {
-				return // the client has left
+				return nil // the client has left
 			}
 		}
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF):
+			begin()
+			return nil
+		case err != nil && begun:
 			panic(http.ErrAbortHandler)
+		case err != nil:
+			return err
 		}
 	}
 }

@@ -350,6 +350,13 @@ func TestEffect(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			}
 		}, http.StatusBadGateway},
+		"the head of an answer": {func(*fakeNode) http.HandlerFunc {
+			return func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusOK)
+				_ = http.NewResponseController(w).Flush() // the node has sent the head
+				panic(http.ErrAbortHandler)
+			}
+		}, http.StatusBadGateway},
 		"a part of an answer": {func(*fakeNode) http.HandlerFunc {
 			return func(w http.ResponseWriter, _ *http.Request) {
 				fmt.Fprint(w, "the first half")
