@@ -15,9 +15,11 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -47,6 +49,7 @@ type Client struct {
 	bare     atomic.Bool            // the provider refuses messages with their reasoning
 	unsigned atomic.Bool            // the provider refuses calls with the signs of another one
 	blind    atomic.Pointer[string] // the model that takes no images
+	answered atomic.Bool            // the provider has answered a request
 }
 
 // Ready returns why no request can be sent, such as a missing key, or nil. It sends nothing.
@@ -188,8 +191,12 @@ func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte)
 	}
 	resp, err := staying(c.HTTP).Do(hr)
 	if err != nil {
+		if !c.answered.Load() && errors.Is(err, syscall.ECONNREFUSED) && webaddr.Loopback(target.Hostname()) {
+			return nil, &AbsentError{URL: shown(target)}
+		}
 		return nil, connectErr(target, err)
 	}
+	c.answered.Store(true)
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
 	}

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -297,6 +300,34 @@ func TestRetries(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// TestNobodyListens checks that a provider on this machine that does not run is not asked again, unless
+// it has answered before, and that one elsewhere is.
+func TestNobodyListens(t *testing.T) {
+	refused := answer{err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
+	for _, tt := range []struct {
+		name, base string
+		answers    []answer
+		requests   int
+		err        string
+	}{
+		{"here", "http://localhost:11434/v1", []answer{refused}, 1, "no model server listens at http://localhost:11434/v1/chat/completions: start it"},
+		{"here by address", "http://127.8.9.1:1", []answer{refused}, 1, "no model server listens at"},
+		{"elsewhere", "http://model.test/v1", []answer{refused}, 5, "connection refused"},
+		{"here, restarted", "http://[::1]:1", []answer{{status: 503}, refused, {body: sse(chatDone)}}, 3, ""},
+		{"here, for another reason", "http://localhost", []answer{{err: syscall.ECONNRESET}}, 5, "reset"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := &answers{all: tt.answers}
+			c := client(a, config.Provider{})
+			c.Provider.BaseURL = tt.base
+			_, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			if len(a.requests) != tt.requests || tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+				t.Errorf("%s: %d requests, %v", tt.name, len(a.requests), err)
+			}
 		})
 	}
 }

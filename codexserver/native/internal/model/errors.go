@@ -66,6 +66,18 @@ func (e *ConnectError) Error() string {
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
+// AbsentError reports that no program listens at the address of a provider on this machine, which
+// has not answered before. Another attempt would end in the same way until somebody starts it.
+type AbsentError struct {
+	// URL is the URL without its query, which may contain a key.
+	URL string
+}
+
+// Error implements error.
+func (e *AbsentError) Error() string {
+	return fmt.Sprintf("no model server listens at %s: start it, or set the base_url of the provider to its address", e.URL)
+}
+
 // StreamError reports a response that broke off, or with which the provider failed.
 type StreamError struct {
 	Reason string
