@@ -3,6 +3,7 @@ package appserver
 import (
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -34,7 +35,13 @@ func (e *NotFoundError) Error() string {
 	if errors.Is(e.Err, errOwn) {
 		return fmt.Sprintf("%v; %s", e.Err, hintInstall)
 	}
-	return fmt.Sprintf("codex not found: %v; %s", e.Err, hintInstall)
+	reason := e.Err
+	if search, ok := errors.AsType[*exec.Error](e.Err); ok && errors.Is(search, exec.ErrNotFound) {
+		reason = fmt.Errorf("%s is not in the PATH", search.Name)
+	} else if ok {
+		reason = fmt.Errorf("%s: %w", search.Name, search.Err)
+	}
+	return fmt.Sprintf("codex not found: %v; %s", reason, hintInstall)
 }
 
 // Unwrap returns the reason.

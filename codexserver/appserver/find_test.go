@@ -57,7 +57,7 @@ func TestFindSkipsOwnProgram(t *testing.T) {
 		{"copied", "", "copied", "", at("copied") + " is codex-mcp itself, and not Codex"},
 		{"copy link", "", "copy", "", "is codex-mcp itself, and not Codex"},
 		{"real", at("copy"), "copy", "", at("copy") + " is codex-mcp itself, and not Codex"},
-		{"empty", "", "", "", `exec: "codex": executable file not found in $PATH`},
+		{"empty", "", "", "", "codex is not in the PATH"},
 	} {
 		t.Run(tt.folders, func(t *testing.T) {
 			var path []string
@@ -83,7 +83,7 @@ func TestFindSkipsOwnProgram(t *testing.T) {
 				return
 			}
 			var none *appserver.NotFoundError
-			if !errors.As(report.Err, &none) || !strings.Contains(report.Problem, tt.says) || strings.Contains(report.Problem, "not found") != strings.HasPrefix(tt.says, "exec") {
+			if !errors.As(report.Err, &none) || !strings.Contains(report.Problem, tt.says) || strings.Contains(report.Problem, "not found") != strings.HasSuffix(tt.says, "PATH") {
 				t.Errorf("report %+v", report)
 			}
 		})
