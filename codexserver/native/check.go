@@ -2,8 +2,13 @@ package native
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
@@ -16,6 +21,11 @@ type Report struct {
 	Model    string `json:"model"`
 	Provider string `json:"provider"`
 	BaseURL  string `json:"baseUrl"`
+	// Policy, Sandbox and Network are what commands of such a conversation may do. Network says
+	// whether a sandbox that lets commands write also lets them use the network.
+	Policy  protocol.ApprovalPolicy `json:"approvalPolicy"`
+	Sandbox protocol.SandboxMode    `json:"sandboxMode"`
+	Network bool                    `json:"networkAccess,omitempty"`
 	// Key says where the key comes from: "none needed", "set in NAME",
 	// "missing: set NAME", "from auth.json".
 	Key string `json:"key"`
@@ -42,7 +52,13 @@ func Check(ctx context.Context, o *Options) (*Report, error) {
 		return nil, err
 	}
 	p := cfg.Provider()
-	r := &Report{Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: p.BaseURL, Key: "none needed"}
+	r := &Report{
+		Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: p.BaseURL, Key: "none needed",
+		Policy: cfg.ApprovalPolicy, Sandbox: cfg.SandboxMode, Network: cfg.SandboxWorkspaceWrite.NetworkAccess,
+	}
+	if at, err := url.Parse(p.BaseURL); err == nil { // which may have a password
+		r.BaseURL = at.Redacted()
+	}
 	name := p.EnvKey
 	if name == "" && p.RequiresOpenAIAuth {
 		name = "OPENAI_API_KEY"
@@ -56,7 +72,7 @@ func Check(ctx context.Context, o *Options) (*Report, error) {
 	if key, err := auth.APIKey(cfg.Home); strings.HasPrefix(r.Key, "missing") && p.RequiresOpenAIAuth && err == nil && key != "" {
 		r.Key = "from auth.json"
 	}
-	r.Reach = e.fetch(ctx, p.BaseURL)
+	r.Reach = e.fetch(ctx, p.BaseURL, r.BaseURL)
 	return r, nil
 }
 
@@ -64,8 +80,8 @@ func Check(ctx context.Context, o *Options) (*Report, error) {
 const fetchTimeout = 5 * time.Second
 
 // fetch requests the provider's models and returns why the provider does not answer. Any
-// answer counts, even one that requires a key.
-func (e *Engine) fetch(ctx context.Context, baseURL string) string {
+// answer counts, even one that requires a key. shown is the URL without a password.
+func (e *Engine) fetch(ctx context.Context, baseURL, shown string) string {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(baseURL, "/")+"/models", nil)
@@ -74,8 +90,25 @@ func (e *Engine) fetch(ctx context.Context, baseURL string) string {
 	}
 	resp, err := e.options.HTTPClient.Do(req)
 	if err != nil {
-		return err.Error()
+		return noAnswer(shown, err)
 	}
 	resp.Body.Close()
 	return ""
+}
+
+// noAnswer says in plain words why a provider does not answer.
+func noAnswer(baseURL string, err error) string {
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok {
+		return fmt.Sprintf("the name %s cannot be resolved: there is no network, or a proxy is needed", unknown.Name)
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err
+	}
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Sprintf("nothing listens at %s: start the model server, or correct base_url", baseURL)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("%s does not answer within %v", baseURL, fetchTimeout)
+	}
+	return fmt.Sprintf("%s does not answer: %v", baseURL, err)
 }

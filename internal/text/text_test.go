@@ -2,6 +2,8 @@ package text_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -91,6 +93,21 @@ func TestAllCuts(t *testing.T) {
 			}
 			if head != s[:n] && utf8.ValidString(s[len(head):n]) || tail != s[len(s)-n:] && utf8.ValidString(s[len(s)-n:len(s)-len(tail)]) {
 				t.Fatalf("%q, %d: %q or %q is too short", s, n, head, tail)
+			}
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	words := []string{"model", "mode", "approval_policy", "sandbox", "cd", "log"}
+	for word, want := range map[string]string{
+		"modle": "model", "modell": "model", "approval_polcy": "approval_policy", "aproval_polcy": "approval_policy", "aproval_poly": "", "sanbdox": "sandbox",
+		"dc": "", "lgo": "log", "lo": "", "": "", "x": "", "sandboxes": "sandbox", "sandboxing": "",
+	} {
+		for range 8 {
+			rand.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+			if got := text.Nearest(word, slices.Values(words)); got != want {
+				t.Errorf("%q: %q, want %q", word, got, want)
 			}
 		}
 	}

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/spf13/pflag"
 )
@@ -46,8 +48,8 @@ func (a *askOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVarP(&a.profile, "profile", "p", "", "the `NAME` of a profile in config.toml")
 	into := func(where *string) func(string) error { return func(s string) error { *where = s; return nil } }
 	policies, modes := words(protocol.ApprovalPolicies()), words(protocol.SandboxModes())
-	fs.FuncP("ask-for-approval", "a", "the `POLICY` that says when to ask before a command runs: "+list(policies), oneOf(policies, into(&a.policy)))
-	fs.FuncP("sandbox", "s", "the `MODE` that says what commands may touch: "+list(modes), oneOf(modes, into(&a.sandbox)))
+	fs.FuncP("ask-for-approval", "a", "the `POLICY` that says when to ask before a command runs: "+text.Or(policies), oneOf(policies, into(&a.policy)))
+	fs.FuncP("sandbox", "s", "the `MODE` that says what commands may touch: "+text.Or(modes), oneOf(modes, into(&a.sandbox)))
 }
 
 // check fails for flags that cannot be used together.
@@ -206,6 +208,12 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 	c, err := configure(o, getenv, o.logger(console.Err))
 	if err != nil {
 		return fail(err)
+	}
+	for _, key := range config.UnknownToCodex(c.home, c.overrides) {
+		if o.strict {
+			break // choose refuses them
+		}
+		fmt.Fprintln(console.Err, "codex-mcp: warning: unknown key:", terminal.Prose(key))
 	}
 	c.forTerminal(o, console)
 	if slices.Contains(c.settings.LockedArguments, planTool) {

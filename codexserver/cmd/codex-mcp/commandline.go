@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -165,13 +167,18 @@ func (o *options) doctorCommand(settings *pflag.FlagSet) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the configuration and show which engine runs",
-		Long: `Checks the configuration, Codex, the native engine's provider and the sandbox,
-and prints the results. The exit status is 1 when no task can run.`,
+		Long: `Checks the configuration, Codex, the native engine's provider and the sandbox.
+It says whether tasks can run, with what, and what is missing. The exit status
+is 1 when no task can run.`,
 		Args: o.noWords,
-		RunE: func(*cobra.Command, []string) error { o.run = examine; return nil },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.run, o.quiet = examine, !cmd.Flags().Changed("log")
+			return nil
+		},
 	}
 	cmd.Flags().AddFlagSet(settings)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "print each check too")
 	return cmd
 }
 
@@ -187,28 +194,99 @@ func (o *options) noWords(cmd *cobra.Command, args []string) error {
 	if o.name == "codex" {
 		return fmt.Errorf("unknown command %q; %s", words, notCodex)
 	}
+	if advice := elsewhere[args[0]]; advice != "" && !cmd.HasParent() {
+		return fmt.Errorf("%q is not a command: %s", args[0], strings.ReplaceAll(advice, "PROGRAM", o.name))
+	}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return fmt.Errorf("unknown command %q; do you mean %s?", words, strings.Join(near, " or "))
+	}
+	if cmd.HasParent() {
+		command := strings.Join(strings.Fields(cmd.CommandPath())[1:], " ")
+		var parts []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				parts = append(parts, command+" "+c.Name())
+			}
+		}
+		if parts != nil {
+			return fmt.Errorf("unknown command %q; want %s, alone or as %s", words, command, text.Or(parts))
+		}
+		return fmt.Errorf("%s: want no words after it, found %q; to run a task, write %s ask %[2]q", command, strings.Join(args, " "), o.name)
 	}
 	return fmt.Errorf("unknown command %q; to run a task, write %s ask %q", words, o.name, strings.Join(args, " "))
 }
 
-// flagError adds the right command to the error for a flag of another command.
+// elsewhere says, for words that other programs have as commands, what to do here; PROGRAM is the
+// program's name.
+var elsewhere = map[string]string{
+	"login":      signIn,
+	"logout":     "sign out with codex logout, or unset the key",
+	"auth":       signIn,
+	"exec":       runTask,
+	"e":          runTask,
+	"run":        runTask,
+	"review":     `write PROGRAM ask "review the uncommitted changes"`,
+	"resume":     `write PROGRAM ask --resume last "…"`,
+	"apply":      "the agent has already changed the files; git diff shows how",
+	"app-server": "that is a command of Codex, which PROGRAM starts itself; --codex names the program",
+	"serve":      "without a command PROGRAM serves one client; PROGRAM http serves many",
+	"server":     "without a command PROGRAM serves one client; PROGRAM http serves many",
+	"start":      "a client starts PROGRAM itself; PROGRAM http is a server that you start",
+	"version":    "write PROGRAM --version",
+	"update":     newVersion,
+	"upgrade":    newVersion,
+	"install":    setUp,
+	"init":       setUp,
+	"setup":      setUp,
+	"config":     "the configuration is $CODEX_HOME/config.toml and codex-mcp.toml next to it; PROGRAM doctor checks them",
+	"list":       "write PROGRAM tasks for the tasks of clients",
+	"models":     "the tool codex-models lists them; PROGRAM doctor shows the one that is configured",
+	"sandbox":    "--sandbox MODE says what commands may touch",
+}
+
+const (
+	signIn     = "sign in with codex login of the installed Codex, or set OPENAI_API_KEY; PROGRAM doctor shows what is missing"
+	runTask    = `write PROGRAM ask "…" to run a task`
+	newVersion = "install it again in the way that you installed it"
+	setUp      = "add PROGRAM to the configuration of your client; PROGRAM doctor checks the rest"
+)
+
+// flagError says in plain words what is wrong with a flag, and which command or flag was meant.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	var missing *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &missing):
+		return fmt.Errorf("--%s: want a value", missing.GetFlag().Name)
+	case errors.As(err, &invalid):
+		return fmt.Errorf("--%s: %w, found %q", invalid.GetFlag().Name, invalid.Unwrap(), invalid.GetValue())
+	case !errors.As(err, &unknown):
 		return err
+	}
+	name := unknown.GetSpecifiedName()
+	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+		name, err = letters, fmt.Errorf("unknown flag: -%s", letters)
 	}
 	var owners []string
 	for _, c := range cmd.Root().Commands() {
-		if !c.Hidden && c.Flags().Lookup(unknown.GetSpecifiedName()) != nil {
+		if !c.Hidden && c.Flags().Lookup(name) != nil {
 			owners = append(owners, c.CommandPath())
 		}
 	}
-	if len(owners) == 0 {
-		return err
+	if len(owners) > 0 {
+		return fmt.Errorf("--%s is a flag of %s", name, strings.Join(owners, " and "))
 	}
-	return fmt.Errorf("--%s is a flag of %s", unknown.GetSpecifiedName(), strings.Join(owners, " and "))
+	var known []string
+	allFlags(cmd.Root()).VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Name != "help" {
+			known = append(known, f.Name)
+		}
+	})
+	if meant := text.Nearest(name, slices.Values(known)); meant != "" {
+		return fmt.Errorf("%w; do you mean --%s?", err, meant)
+	}
+	return err
 }
 
 // allFlags returns the flags of every command. Flags with the same name take a value in all

@@ -69,7 +69,7 @@ func TestFlagsOfCodex(t *testing.T) {
 		{flags: []string{"--approve-for-me"}, warning: "--approve-for-me has no effect here"},
 		{flags: []string{"--dangerously-bypass-hook-trust"}, warning: "--dangerously-bypass-hook-trust has no effect here"},
 		{flags: []string{"--nosuch"}, refusal: "unknown flag: --nosuch"},
-		{flags: []string{"-x"}, refusal: "unknown shorthand flag: 'x' in -x"},
+		{flags: []string{"-x"}, refusal: "unknown flag: -x"},
 	} {
 		for _, word := range [][]string{nil, {"mcp-server"}, {"mcp"}, {"mcp", "serve"}} {
 			for _, line := range [][]string{slices.Concat(tt.flags, word), slices.Concat(word, tt.flags)} {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
+	"net/url"
 	"os"
 	"os/signal"
 	"runtime"
@@ -22,7 +25,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 // diagnosis is the report of codex-mcp doctor.
@@ -49,6 +54,7 @@ type diagnosis struct {
 	Codex   *appserver.Report `json:"codex,omitempty"`
 	Native  *native.Report    `json:"native,omitempty"`
 	Sandbox map[string]string `json:"sandbox"` // by tier: "" or why not
+	tier    setting.Tier      // the one that is configured; "" means the first
 	// Quota is what the account of the engine has left.
 	Quota *quota `json:"quota,omitempty"`
 
@@ -60,6 +66,9 @@ type diagnosis struct {
 func examine(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
+	if o.quiet {
+		o.log = slog.LevelError // the report has the warnings
+	}
 	c, err := configure(o, os.Getenv, o.logger(stderr))
 	var report bytes.Buffer
 	code := doctor(ctx, o, &report, terminal.Width(stdout), c, err)
@@ -80,7 +89,7 @@ func doctor(ctx context.Context, o *options, stdout io.Writer, width int, c *con
 			return 1
 		}
 	} else {
-		d.print(stdout, width)
+		d.print(stdout, width, o.verbose)
 	}
 	if d.Problem != "" {
 		return 1
@@ -98,12 +107,12 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 		d.Configuration, d.Problem = err.Error(), err.Error()
 		return d
 	}
-	d.TrustedCalls = c.settings.TrustedCalls
+	d.TrustedCalls, d.tier = c.settings.TrustedCalls, c.settings.Sandbox.Tier
 	if bridge, err := c.bridge(o.codex); err == nil {
 		d.Codex = c.look(ctx, bridge, o.codex)
 		_ = bridge.Close() // only its report was needed
 	}
-	d.UnknownKeys = config.UnknownToCodex(c.home)
+	d.UnknownKeys = config.UnknownToCodex(c.home, c.overrides)
 	if _, err := rulefile.New(c.home, nil).List(); err != nil {
 		d.Rules = err.Error() + "; none of these rules counts"
 	}
@@ -197,92 +206,197 @@ func abilities(e engine.Engine) (can, cannot []string) {
 	return can, cannot
 }
 
-// print prints the rows. On a terminal a row is broken between its words; programs that read the
-// rows get each in one line.
-func (d *diagnosis) print(w io.Writer, width int) {
-	const column = 15
-	row := func(name, format string, args ...any) {
-		rows := []string{terminal.Row(fmt.Sprintf(format, args...))}
-		if width > 0 {
-			rows = terminal.Wrap(strings.Fields(rows[0]), " ", width-1-column)
-		}
-		for _, part := range rows {
-			fmt.Fprintf(w, "%-*s%s\n", column, name, part)
-			name = ""
-		}
+// column is where the text of a row begins.
+const column = 15
+
+// screen prints rows: a name, and a text that is broken between its words on a terminal. Programs
+// that read the rows get each in one line.
+type screen struct {
+	w     io.Writer
+	width int // of the terminal; 0 for programs
+}
+
+func (s screen) row(name, format string, args ...any) {
+	rows := []string{terminal.Row(fmt.Sprintf(format, args...))}
+	if s.width > 0 {
+		rows = terminal.Wrap(strings.Fields(rows[0]), " ", s.width-1-column)
 	}
-	row("codex-mcp", "%s on %s", d.Version, d.System)
-	name := "configuration"
-	for _, fault := range d.configurationFaults() {
-		row(name, "%s: %s", d.Home, fault)
+	for _, part := range rows {
+		fmt.Fprintf(s.w, "%-*s%s\n", column, name, part)
 		name = ""
 	}
+}
+
+// rows prints a row for each text, of which only the first has the name.
+func (s screen) rows(name string, texts []string) {
+	for _, one := range texts {
+		s.row(name, "%s", one)
+		name = ""
+	}
+}
+
+// print prints what a person needs: whether tasks run and with what, what is missing with all that
+// can be done about it, what commands may do, and what is wrong.
+func (d *diagnosis) print(w io.Writer, width int, verbose bool) {
+	s := screen{w, width}
+	if d.Problem == "" {
+		s.row("result", "tasks can run, with %s", d.runs())
+	} else {
+		s.row("result", "no task can run: %s", d.Problem)
+		s.rows("to do", d.remedies())
+	}
+	if n := d.Native; n != nil && d.Engine == "native" {
+		s.row("commands", "%s", d.commands())
+	}
+	s.rows("warning", d.warnings())
+	s.rows("approvals", d.Automatic)
+	if d.Quota != nil && d.Quota.Unknown == "" {
+		s.row("quota", "%s", d.Quota)
+	}
+	if verbose {
+		d.printRest(s)
+	} else {
+		s.row("more", "codex-mcp doctor --verbose shows each check")
+	}
+}
+
+// runs says what a task runs with.
+func (d *diagnosis) runs() string {
+	switch n := d.Native; {
+	case d.Engine == "native" && n == nil:
+		return "the native engine"
+	case d.Engine == "native":
+		return fmt.Sprintf("the native engine: model %q of provider %q at %s", n.Model, n.Provider, n.BaseURL)
+	}
+	text := "the installed Codex"
 	if c := d.Codex; c != nil {
-		row("codex", "%s", orFine(c.Problem))
-		if c.Path != "" {
-			row("", "%s, version %s, %s or newer is needed", c.Path, c.Version, c.Needed)
+		if text += " " + c.Version; c.Account != nil && c.Account.Method != "" {
+			text += ", signed in by " + string(c.Account.Method)
 		}
-		if a := c.Account; a != nil && a.Method != "" {
-			row("", "signed in by %s", a.Method)
+	}
+	return text
+}
+
+// remedies returns what a person can do so that tasks run. One of them is enough.
+func (d *diagnosis) remedies() (all []string) {
+	if d.Engine == "codex" || d.Native == nil {
+		return []string{"correct that; codex-mcp ask --demo shows how it works meanwhile"}
+	}
+	if c := d.Codex; c != nil && c.Path == "" {
+		all = append(all, "install Codex and sign in: npm i -g @openai/codex, then codex login")
+	} else if c != nil {
+		all = append(all, "let the installed Codex run them: "+c.Problem)
+	}
+	if name, missing := strings.CutPrefix(d.Native.Key, "missing: set "); missing {
+		all = append(all, "or set "+name+" to a key of the provider")
+	} else if d.Native.Reach != "" {
+		all = append(all, "or make the provider answer")
+	}
+	if at, err := url.Parse(d.Native.BaseURL); err != nil || !webaddr.Loopback(at.Hostname()) {
+		all = append(all, "or use a model server of your own, such as Ollama: -c model_provider=oss -m NAME")
+	}
+	return append(all, "or see it work without any of these: codex-mcp ask --demo")
+}
+
+// commands says what commands of a task may do without a question.
+func (d *diagnosis) commands() string {
+	n := d.Native
+	keys := fmt.Sprintf("(sandbox_mode %s, approval_policy %s)", n.Sandbox, n.Policy)
+	if n.Sandbox == protocol.SandboxDangerFullAccess {
+		if n.Policy == protocol.ApprovalUntrusted {
+			return "no sandbox confines a command; " + askedWords[n.Policy] + " " + keys
+		}
+		return "commands run without a sandbox and without a question " + keys
+	}
+	if d.unconfined() == "" {
+		may := "reads your files, writes nothing and has no network"
+		if n.Sandbox == protocol.SandboxWorkspaceWrite {
+			may = "reads your files, writes in the folder of the task and for temporary files, and has no network"
+			if n.Network {
+				may = strings.Replace(may, "no network", "the network", 1)
+			}
+		}
+		return fmt.Sprintf("run in a sandbox that %s; %s %s", may, askedWords[n.Policy], keys)
+	}
+	return "no sandbox works, so every command needs an approval"
+}
+
+// askedWords say what a person is asked under each policy.
+var askedWords = map[protocol.ApprovalPolicy]string{
+	protocol.ApprovalUntrusted: "you are asked before any command that is not known to be harmless",
+	protocol.ApprovalOnFailure: "you are asked about a command that the sandbox stopped",
+	protocol.ApprovalOnRequest: "you are asked about what needs more",
+	protocol.ApprovalNever:     "you are never asked",
+}
+
+// warnings returns what is wrong although tasks may run.
+func (d *diagnosis) warnings() (all []string) {
+	for _, fault := range d.configurationFaults() {
+		if fault != d.Problem {
+			all = append(all, fault)
+		}
+	}
+	if d.Rules != "" {
+		all = append(all, d.Rules)
+	}
+	if fault := d.unconfined(); fault != "" {
+		all = append(all, "the sandbox does not work: "+fault)
+	}
+	if d.TrustedCalls {
+		all = append(all, "trusted_calls: the argument config of a call may set every key, and so start any program")
+	}
+	return all
+}
+
+// unconfined says why the configured sandbox confines no command, or returns "".
+func (d *diagnosis) unconfined() string {
+	return d.Sandbox[string(cmp.Or(d.tier, setting.TierThread))]
+}
+
+// printRest prints each check.
+func (d *diagnosis) printRest(s screen) {
+	s.row("codex-mcp", "%s on %s", d.Version, d.System)
+	s.row("configuration", "%s", d.Home)
+	if c := d.Codex; c != nil {
+		s.row("codex", "%s", orFine(c.Problem))
+		if c.Path != "" {
+			s.row("", "%s, version %s, %s or newer is needed", c.Path, c.Version, c.Needed)
 		}
 	}
 	if n := d.Native; n != nil {
-		row("native", "model %q of provider %q at %s", n.Model, n.Provider, n.BaseURL)
-		row("", "key: %s; connection: %s", n.Key, orFine(n.Reach))
+		s.row("native", "model %q of provider %q at %s", n.Model, n.Provider, n.BaseURL)
+		s.row("", "key: %s; connection: %s", n.Key, orFine(n.Reach))
 	}
 	for _, tier := range slices.Sorted(maps.Keys(d.Sandbox)) {
-		row("sandbox", "%s: %s", tier, orFine(d.Sandbox[tier]))
+		s.row("sandbox", "%s: %s", tier, orFine(d.Sandbox[tier]))
 	}
-	if d.Rules != "" {
-		row("rules", "%s", d.Rules)
-	}
-	name = "approvals"
-	for _, one := range d.Automatic {
-		row(name, "%s", one)
-		name = ""
-	}
-	if d.Engine != "" {
-		row("calls", "%s", callsRow(d.TrustedCalls))
-		reason := d.Reason
-		if d.Codex != nil && d.Codex.Problem != "" {
-			reason = strings.Replace(reason, d.Codex.Problem, "see codex", 1)
-		}
-		row("engine", "%s (%s)", d.Engine, reason)
-		row("", "can: %s", strings.Join(d.Can, ", "))
-		if len(d.Cannot) > 0 {
-			row("", "cannot: %s", strings.Join(d.Cannot, ", "))
-		}
-	}
-	if d.Quota != nil {
-		row("quota", "%s", d.Quota)
-	}
-	if d.Problem != "" {
-		row("problem", "%s", d.Problem)
+	if d.Engine == "" {
 		return
 	}
-	row("result", "turns can run")
+	reason := d.Reason
+	if d.Codex != nil && d.Codex.Problem != "" {
+		reason = strings.Replace(reason, d.Codex.Problem, "see codex", 1)
+	}
+	s.row("engine", "%s (%s)", d.Engine, reason)
+	s.row("", "can: %s", strings.Join(d.Can, ", "))
+	if len(d.Cannot) > 0 {
+		s.row("", "cannot: %s", strings.Join(d.Cannot, ", "))
+	}
+	if d.Quota != nil && d.Quota.Unknown != "" {
+		s.row("quota", "%s", d.Quota)
+	}
 }
 
-// configurationFaults returns what is wrong with the configuration, or one word.
+// configurationFaults returns what is wrong with the configuration.
 func (d *diagnosis) configurationFaults() []string {
 	var all []string
 	if d.Configuration != "" {
 		all = append(all, d.Configuration)
 	}
 	for _, key := range d.UnknownKeys {
-		all = append(all, key+": unknown key")
-	}
-	if len(all) == 0 {
-		return []string{orFine("")}
+		all = append(all, "unknown key: "+key)
 	}
 	return all
-}
-
-func callsRow(trusted bool) string {
-	if trusted {
-		return "trusted: the argument config may set every key, and so start any program"
-	}
-	return "the argument config of a call may set only some keys, none of which starts a program"
 }
 
 func orFine(problem string) string {

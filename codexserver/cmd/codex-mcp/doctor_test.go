@@ -28,9 +28,9 @@ func TestDoctor(t *testing.T) {
 		want         string // in the screen
 		problem      string // in the JSON
 	}{
-		{"fine", local, 0, "turns can run", ""},
-		{"no key", local + "env_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", 1, "missing: set CODEXMCP_TEST_NO_SUCH_KEY", "the model provider needs a key: set CODEXMCP_TEST_NO_SUCH_KEY"},
-		{"no answer", strings.Replace(local, model.BaseURL(), "http://127.0.0.1:1/v1", 1), 1, "connection refused", "connection refused"},
+		{"fine", local, 0, "tasks can run", ""},
+		{"no key", local + "env_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", 1, "or set CODEXMCP_TEST_NO_SUCH_KEY to a key", "the model provider needs a key: set CODEXMCP_TEST_NO_SUCH_KEY"},
+		{"no answer", strings.Replace(local, model.BaseURL(), "http://127.0.0.1:1/v1", 1), 1, "or make the provider answer", "nothing listens at http://127.0.0.1:1/v1"},
 		{"broken file", "model = \n", 1, "config.toml", "config.toml"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestDoctorBrokenRules(t *testing.T) {
 		}
 		var screen, stderr bytes.Buffer
 		code := run(t.Context(), "codex-mcp", []string{"-engine", "native", "doctor"}, &screen, &stderr)
-		row := regexp.MustCompile(`(?m)^rules +` + regexp.QuoteMeta(file) + `: .*; none of these rules counts$`)
+		row := regexp.MustCompile(`(?m)^warning +` + regexp.QuoteMeta(file) + `: .*; none of these rules counts$`)
 		if code != 0 || row.MatchString(screen.String()) != broken {
 			t.Errorf("%s: exit status %d:\n%s", text, code, &screen)
 		}
@@ -118,7 +118,7 @@ func TestDoctorBrokenConfiguration(t *testing.T) {
 					t.Errorf("%s is %q, want %q", name, got, path+tt.want)
 				}
 			}
-			if !strings.Contains(screen.String(), home+": "+d.Configuration+"\n") || strings.Contains(screen.String(), "connection: ") {
+			if !strings.Contains(screen.String(), "no task can run: "+d.Configuration+"\n") || strings.Contains(screen.String(), "connection: ") {
 				t.Errorf("the screen:\n%s", &screen)
 			}
 		}
@@ -137,7 +137,7 @@ func TestDoctorUnknownKeys(t *testing.T) {
 	if code := run(t.Context(), "codex-mcp", []string{"-engine", "native", "doctor"}, &screen, &stderr); code != 0 {
 		t.Errorf("exit status %d:\n%s", code, &screen)
 	}
-	want := home + ": " + filepath.Join(home, "config.toml") + ":1: modle: unknown key\n"
+	want := "unknown key: " + filepath.Join(home, "config.toml") + ":1: modle: do you mean model?\n"
 	if !strings.Contains(screen.String(), want) {
 		t.Errorf("the screen lacks %q:\n%s", want, &screen)
 	}
@@ -152,13 +152,13 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"-version", 0, "codex-mcp"},
 		{"-nosuch", 2, "nosuch"},
-		{"serve", 2, "unknown command"},
-		{"mcp server", 2, "unknown command"},
+		{"serve", 2, "codex-mcp http serves many"},
+		{"mcp server", 2, `mcp: want no words after it, found "server"`},
 		{"-engine other", 2, "want auto, codex or native"},
 		{"-c novalue", 1, "novalue"},
 		{"mcp-server -c approvals.timeout=soon", 1, "approvals.timeout"},
 		{"-c approvals.on_error=approve mcp serve", 1, "on_error"},
-		{"-log loud", 2, "invalid argument \"loud\" for \"--log\" flag: want debug, info, warn or error\n"},
+		{"-log loud", 2, "--log: want debug, info, warn or error, found \"loud\"\n"},
 		{"-log INFO -version", 0, "codex-mcp"},
 		{"-help", 0, "Usage:"},
 	} {
@@ -238,28 +238,25 @@ func TestDoctorOnTerminal(t *testing.T) {
 	d := &diagnosis{Version: "v1", System: "linux/amd64", Home: "/home/you/.codex", Codex: &appserver.Report{Problem: problem},
 		Engine: "native", Reason: "Codex cannot be used: " + problem, Can: []string{"resume"}}
 	for width, want := range map[int]string{
-		60: `codex-mcp      v1 on linux/amd64
-configuration  /home/you/.codex: fine
+		60: `result         tasks can run, with the native engine
+codex-mcp      v1 on linux/amd64
+configuration  /home/you/.codex
 codex          codex not found: install it with ` + "`npm i -g" + `
                @openai/codex` + "`" + `, or name the program with
                --codex or CODEX_BIN
-calls          the argument config of a call may set only
-               some keys, none of which starts a program
 engine         native (Codex cannot be used: see codex)
                can: resume
-result         turns can run
 `,
-		0: `codex-mcp      v1 on linux/amd64
-configuration  /home/you/.codex: fine
+		0: `result         tasks can run, with the native engine
+codex-mcp      v1 on linux/amd64
+configuration  /home/you/.codex
 codex          ` + problem + `
-calls          the argument config of a call may set only some keys, none of which starts a program
 engine         native (Codex cannot be used: see codex)
                can: resume
-result         turns can run
 `,
 	} {
 		var screen bytes.Buffer
-		d.print(&screen, width)
+		d.print(&screen, width, true)
 		if diff := cmp.Diff(want, screen.String()); diff != "" {
 			t.Errorf("width %d (-want +got):\n%s", width, diff)
 		}

@@ -107,8 +107,8 @@ func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at s
 
 func (c *configuration) native(reason string) (*choice, error) {
 	if c.strict {
-		if unknown := config.UnknownToCodex(c.home); len(unknown) > 0 {
-			return nil, fmt.Errorf("--strict-config: config.toml has keys that Codex does not know: %s; correct or remove them", strings.Join(unknown, ", "))
+		if unknown := config.UnknownToCodex(c.home, c.overrides); len(unknown) > 0 {
+			return nil, fmt.Errorf("--strict-config: these keys are unknown: %s; correct or remove them", strings.Join(unknown, ", "))
 		}
 	}
 	if names := c.features(); len(names) > 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/pflag"
 )
@@ -35,6 +36,8 @@ type options struct {
 	finish    bool
 	connect   string // the URL of a server over HTTP; "" means to be the server
 	json      bool   // for doctor, ask, tasks and rules
+	verbose   bool   // for doctor
+	quiet     bool   // for doctor: the command line has no --log
 	ask       askOptions
 	demo      demoOptions
 	tasks     tasksOptions
@@ -73,8 +76,8 @@ func (o *options) settingFlags() *pflag.FlagSet {
 	policies, modes := words(protocol.ApprovalPolicies()), words(protocol.SandboxModes())
 	fs.FuncP("model", "m", "the same as -c model=`NAME`", set("model"))
 	fs.FuncP("profile", "p", "the same as -c profile=`NAME`", set("profile"))
-	fs.FuncP("sandbox", "s", "the same as -c sandbox_mode=`MODE`: "+list(modes), oneOf(modes, set("sandbox_mode")))
-	fs.FuncP("ask-for-approval", "a", "the same as -c approval_policy=`POLICY`: "+list(policies), oneOf(policies, set("approval_policy")))
+	fs.FuncP("sandbox", "s", "the same as -c sandbox_mode=`MODE`: "+text.Or(modes), oneOf(modes, set("sandbox_mode")))
+	fs.FuncP("ask-for-approval", "a", "the same as -c approval_policy=`POLICY`: "+text.Or(policies), oneOf(policies, set("approval_policy")))
 	fs.StringVarP(&o.folder, "cd", "C", "", "the `FOLDER` of conversations that do not name one; default: the client's, else the current one")
 	return fs
 }
@@ -151,16 +154,10 @@ func words[W ~string](all []W) []string {
 	return list
 }
 
-// list returns the words as "a, b or c".
-func list(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
 func oneOf(words []string, then func(string) error) func(string) error {
 	return func(s string) error {
 		if !slices.Contains(words, s) {
-			return errors.New("want " + list(words))
+			return errors.New("want " + text.Or(words))
 		}
 		return then(s)
 	}

@@ -70,19 +70,156 @@ func TestGoldenDoctor(t *testing.T) {
 	t.Setenv("TMPDIR", "/tmp")
 	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
 	var all strings.Builder
-	for _, words := range [][]string{{"doctor"}, {"doctor", "--json"}} {
+	for _, words := range [][]string{{"doctor"}, {"doctor", "--verbose"}, {"doctor", "--json"}} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), "codex-mcp", append(words, "-engine", "native", "-C", f.cwd), &stdout, &stderr)
 		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", strings.Join(words, " "), &stdout, &stderr, code)
 	}
 	text := strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", model.BaseURL(), "$BASE_URL").Replace(all.String())
 	for _, r := range []struct{ old, new string }{
-		{`(?m)^(codex-mcp|version|sandbox|system) .*$`, `$1 <VARIES>`},
+		{`(?m)^(codex-mcp|version|sandbox|system|commands) .*$`, `$1 <VARIES>`},
 		{`"(version|go|system|sandbox|platform)": ?("[^"]*"|\{[^}]*\})`, `"$1":"<VARIES>"`},
 	} {
 		text = regexp.MustCompile(r.old).ReplaceAllString(text, r.new)
 	}
 	goldenText(t, "doctor.txt", text)
+}
+
+// wrongLines are command lines with a mistake, one on each line. A line that begins with "config:" or
+// "settings:" sets the text of config.toml or codex-mcp.toml for the lines after it; a semicolon there
+// ends a line.
+const wrongLines = `
+askk
+tsaks
+login
+logout
+auth login
+exec fix the tests
+e hi
+run the tests
+review
+resume last
+apply
+app-server
+serve
+server
+version
+update
+upgrade
+install
+init
+setup
+config
+list
+models
+sandbox
+fix the tests
+mcp list
+mcp add x
+tasks follow
+tasks nosuch
+rules nosuch
+rules check
+rules remove
+rules remove x
+rules remove 1 2
+ask --engine= hi
+shared nosuch
+doctor all
+completion tcsh
+completion
+--modle x
+--aproval never
+--sandobx read-only
+--engin native
+--nosuch
+-x
+ask --modle x hi
+ask --finish hi
+ask --resume
+ask --resume= hi
+ask --resume last -m x hi
+ask --attach x hi
+ask --connect http://127.0.0.1:1
+ask -s writable hi
+ask -a always hi
+ask -C /nosuch hi
+ask --engine other hi
+http --shared
+--approvals phone
+--log loud
+--log-format xml
+-c
+-c novalue
+-c =x
+-c approvals.timeout=soon
+-c approvals.nosuch=1
+-c approval_policy=always doctor
+-c sandbox_mode=none doctor
+-c model_provider=nosuch doctor
+-c model_provider=oss -m x doctor
+ask -c approval_polcy=untrusted hi
+ask -c sandbox_mod=read-only -c model_provider=oss -m x hi
+ask --strict-config -c modle=x hi
+ask -c model_provider=oss -m x hi
+ask -c model_provider=oss -c model_providers.oss.base_url=localhost:11434/v1 -m x hi
+ask -c model_provider=oss -c model_providers.oss.wire_api=rest -m x hi
+ask -p nosuch hi
+ask hi
+ask --engine codex hi
+--codex /nosuch/codex ask --engine codex hi
+config: modle = "m"; [model_providers.x]; base_ulr = "http://127.0.0.1:1/v1"
+doctor
+ask --strict-config hi
+config: model = "m
+doctor
+ask hi
+config: model = 7
+ask hi
+config: sandbox_mode = "write"
+ask hi
+config: [mcp_servers.x]; command = 3
+ask hi
+config:
+settings: [aprovals]; where = "page"
+ask hi
+settings: [approvals]; wher = "page"
+ask hi
+settings: [approvals]; where = "phone"
+ask hi
+`
+
+// TestGoldenWrongInput has the answer to each wrong command line and configuration.
+func TestGoldenWrongInput(t *testing.T) {
+	f := newFolders(t)
+	for name, value := range map[string]string{"HOME": f.user, "CODEX_HOME": f.home, "PATH": f.user, "OPENAI_API_KEY": "", "CODEX_BIN": ""} {
+		t.Setenv(name, value)
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for words := range strings.Lines(strings.TrimPrefix(wrongLines, "\n")) {
+		words = strings.TrimSpace(words)
+		for kind, file := range map[string]string{"config:": "config.toml", "settings:": "codex-mcp.toml"} {
+			if text, ok := strings.CutPrefix(words, kind); ok {
+				if err := os.WriteFile(filepath.Join(f.home, file), []byte(strings.ReplaceAll(strings.TrimSpace(text), "; ", "\n")+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(&all, "%s %s\n\n", file, strings.TrimSpace(text))
+				words = ""
+			}
+		}
+		if words == "" {
+			continue
+		}
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), "codex-mcp", strings.Fields(words), &stdout, &stderr)
+		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", words, &stdout, &stderr, code)
+	}
+	text := strings.NewReplacer(f.home, "$CODEX_HOME", wd, "$CWD", f.user, "$HOME").Replace(all.String())
+	goldenText(t, "wrong.txt", regexp.MustCompile(`(?m)^commands .*$`).ReplaceAllString(text, "commands <VARIES>"))
 }
 
 // TestGoldenPage has what the page shows of a turn in the end: each entry as the stream said it

@@ -45,7 +45,12 @@ Rules of codex-mcp.toml are not listed: they are yours to read there.`,
 		Short: "Explain whether a command would be asked about",
 		Long: `Explains what the native engine would do with a command: whether it runs, which rule
 allows or denies it, and which rule a question would offer. It runs nothing.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("check: want a command, as in codex-mcp rules check -- git push")
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.run = func(_ context.Context, o *options, stdout, stderr io.Writer) int {
 				return checkRules(o, args, stdout, stderr)
@@ -58,11 +63,11 @@ allows or denies it, and which rule a question would offer. It runs nothing.`,
 		Use:   "remove number",
 		Short: "Remove a rule",
 		Long:  `Removes the rule with this number. Running servers no longer apply it.`,
-		Args:  cobra.ExactArgs(1),
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			number, err := strconv.Atoi(args[0])
+			number, err := strconv.Atoi(strings.Join(args, " "))
 			if err != nil {
-				return fmt.Errorf("remove: want the number of a rule, found %q; %s rules lists the numbers", args[0], o.name)
+				return fmt.Errorf("remove: want the number of a rule, found %q; %s rules lists the numbers", strings.Join(args, " "), o.name)
 			}
 			o.run = withRules(func(s *rulefile.Store, _ *options, _ string, _ io.Writer) error { return s.Remove(number) })
 			return nil

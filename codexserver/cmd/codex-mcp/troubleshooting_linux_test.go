@@ -15,7 +15,7 @@ import (
 
 // TestTroubleshootingSystem provokes texts of docs/troubleshooting.md that depend on the system.
 func TestTroubleshootingSystem(t *testing.T) {
-	doctor := []string{built(t), "doctor", "--engine", "native", "-c", "sandbox.tier=namespaces"}
+	doctor := []string{built(t), "doctor", "--engine", "native", "-c", "sandbox.tier=namespaces", "--verbose"}
 	home := t.TempDir()
 	allow := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
 	fail := func(err unix.Errno) unix.SockFilter {

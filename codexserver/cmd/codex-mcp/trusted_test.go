@@ -13,16 +13,15 @@ func TestDoctorReportsTrustedCalls(t *testing.T) {
 	for _, tt := range []struct {
 		flags   []string
 		trusted bool
-		row     string
 	}{
-		{nil, false, "calls          the argument config of a call may set only some keys, none of which starts a program"},
-		{[]string{"-c", "trusted_calls=true"}, true, "calls          trusted: the argument config may set every key"},
+		{nil, false},
+		{[]string{"-c", "trusted_calls=true"}, true},
 	} {
 		args := append([]string{"doctor", "-engine", "native", "-c", "model_provider=oss", "-c", "model_providers.oss.base_url=http://127.0.0.1:1"}, tt.flags...)
 		var screen, data, stderr bytes.Buffer
 		run(t.Context(), "codex-mcp", args, &screen, &stderr) // its status is about the provider
-		if !strings.Contains(screen.String(), tt.row) {
-			t.Errorf("%q: the screen lacks %q:\n%s%s", tt.flags, tt.row, &screen, &stderr)
+		if strings.Contains(screen.String(), "trusted_calls: the argument config of a call may set every key") != tt.trusted {
+			t.Errorf("%q: the screen:\n%s%s", tt.flags, &screen, &stderr)
 		}
 		run(t.Context(), "codex-mcp", append(args, "-json"), &data, &stderr)
 		var d diagnosis

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // ShellEnvironmentKey is the name of the table of [ShellEnvironment].
@@ -49,7 +51,7 @@ func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]
 	if e.Inherit != nil {
 		word := *e.Inherit
 		if !slices.Contains(inheritWords, word) {
-			return nil, fmt.Errorf("%s.inherit: %q is not one of %q", ShellEnvironmentKey, word, inheritWords[1:])
+			return nil, fmt.Errorf("%s.inherit: %q is not one of %s", ShellEnvironmentKey, word, text.Or(inheritWords[1:]))
 		}
 		if breadth(word) > breadth(base.Inherit) {
 			return nil, wider("inherit")

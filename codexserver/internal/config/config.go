@@ -8,9 +8,11 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // Config is the configuration of a conversation, from config.toml and the layers over it.
@@ -476,16 +478,19 @@ func (c *Config) check() error {
 		{"shell_environment_policy.inherit", c.ShellEnvironment.Inherit, inheritWords},
 	} {
 		if !slices.Contains(word.allowed, word.value) {
-			return fmt.Errorf("%s: %q is not one of %q", word.key, word.value, word.allowed)
+			return fmt.Errorf("%s: %q is not one of %s", word.key, word.value, text.Or(word.allowed))
 		}
 	}
 	for id, p := range c.ModelProviders {
 		if !slices.Contains([]WireAPI{"", WireChat, WireResponses}, p.WireAPI) {
-			return fmt.Errorf("model_providers.%s.wire_api: %q is not one of [\"chat\" \"responses\"]", JoinKey(id), p.WireAPI)
+			return fmt.Errorf("model_providers.%s.wire_api: %q is not one of %s", JoinKey(id), p.WireAPI, text.Or([]WireAPI{WireChat, WireResponses}))
 		}
 	}
 	if _, ok := c.ModelProviders[c.ModelProvider]; !ok {
 		return &MissingError{Key: "model_provider", Name: c.ModelProvider}
+	}
+	if at := c.Provider().BaseURL; at != "" && !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
+		return fmt.Errorf("model_providers.%s.base_url: want http:// or https:// at the beginning", JoinKey(c.ModelProvider))
 	}
 	return nil
 }

@@ -263,7 +263,7 @@ func TestInvalidSettings(t *testing.T) {
 		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},
 		{"files", "", "changes.files=0", "-c changes.files: want at least 1"},
 		{"before", "[changes]\nbefore = 0", "", atFile + ":2: changes.before: want more than 0"},
-		{"hint", "", `results.hint=often`, `-c results.hint: "often" is not one of ["auto" "always" "never"]`},
+		{"hint", "", `results.hint=often`, `-c results.hint: "often" is not one of auto, always or never`},
 		{"patience", "[calls]\npatience = 0.5", "", atFile + `:2: calls.patience: want "auto", 0, or a second or more`},
 		{"patience before now", "", "calls.patience=-5", "-c calls.patience: want"},
 		{"patience of another type", "", "calls.patience=true", "-c calls.patience: want"},
@@ -283,8 +283,8 @@ func TestInvalidSettings(t *testing.T) {
 		{"notifier", "", `notify.command=["", "x"]`, "-c notify.command: want a program"},
 		{"notifier with a NUL", "", `notify.command=["x", "a\u0000"]`, "-c notify.command: a word has a NUL"},
 		{"notified of", "", `notify.on=["all"]`, `-c notify.on: "all" is not one of`},
-		{"tasks that", "", "tasks.mode=always", `-c tasks.mode: "always" is not one of ["auto" "never"]`},
-		{"model's tools", "", "model_tools=all", `-c model_tools: "all" is not one of ["auto" "files" "codex"]`},
+		{"tasks that", "", "tasks.mode=always", `-c tasks.mode: "always" is not one of auto or never`},
+		{"model's tools", "", "model_tools=all", `-c model_tools: "all" is not one of auto, files or codex`},
 		{"tier", "", `"sandbox".tier=bunker`, `-c sandbox.tier: "bunker" is not one of`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

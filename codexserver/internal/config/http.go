@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // HTTP has the settings that codex-mcp http and codex-mcp-gateway share.
@@ -83,7 +85,7 @@ func (t *HTTPTable) check() error {
 func CheckUnlocked(key string, unlocked []string) error {
 	for _, name := range unlocked {
 		if !slices.Contains(LockedOverHTTP, name) {
-			return fmt.Errorf("%s: %q is not one of %q", key, name, LockedOverHTTP)
+			return fmt.Errorf("%s: %q is not one of %s", key, name, text.Or(LockedOverHTTP))
 		}
 	}
 	if slices.Contains(unlocked, "writable-roots") && !slices.Contains(unlocked, "config") && !slices.Contains(unlocked, "sandbox") {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/pelletier/go-toml/v2"
@@ -147,6 +148,11 @@ func keyError(err error) error {
 	key := JoinKey(segments...)
 	switch {
 	case errors.Is(sem.Err, json.ErrUnknownName):
+		if t := sem.GoType; t != nil && t.Kind() == reflect.Struct && len(segments) > 0 {
+			if meant := text.Nearest(segments[len(segments)-1], slices.Values(members(t))); meant != "" {
+				return fmt.Errorf("%s: unknown key; do you mean %s?", key, meant)
+			}
+		}
 		return fmt.Errorf("%s: unknown key", key)
 	case sem.GoType == nil:
 		return fmt.Errorf("%s: %w", key, sem.Err)

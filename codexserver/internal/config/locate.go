@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // place is a table that may set the keys of a configuration.
@@ -85,35 +86,31 @@ func begins(path, with []string) bool {
 // Unknown returns the keys of config.toml in home that have no effect here, each with file
 // and line. They may be misspelt, or belong to a feature of Codex alone.
 func Unknown(home string) []string {
-	return unknownKeys(home, func(known *keyNames) map[string]bool { return known.here })
+	return unknownInFile(home, knownNames.get().here)
 }
 
 // UnknownOverrides returns the keys of the command line that have no effect here.
 func UnknownOverrides(overrides map[string]any) []string {
-	var found []string
-	for _, key := range slices.Sorted(maps.Keys(overrides)) {
-		if !knownNames.get().here[key] {
-			found = append(found, explain("-c "+JoinKey(key), key))
-		}
-	}
+	return unknownOverrides(overrides, knownNames.get().here)
+}
+
+func unknownOverrides(overrides layer, top map[string]bool) (found []string) {
+	unknownKeys(overrides, top, func(why string, segments ...string) {
+		found = append(found, "-c "+JoinKey(segments...)+why)
+	})
 	return found
 }
 
-// explain adds to a text about a key what decides instead of it, if anything.
-func explain(text, key string) string {
-	if why := decidesElsewhere[key]; why != "" {
-		return text + ": " + why
-	}
-	return text
+// UnknownToCodex returns those keys of [Unknown] and of [UnknownOverrides] that Codex does not know
+// either.
+func UnknownToCodex(home string, overrides map[string]any) []string {
+	top := knownNames.get().top
+	return append(unknownInFile(home, top), unknownOverrides(overrides, top)...)
 }
 
-// UnknownToCodex returns those keys of [Unknown] that Codex does not know either.
-func UnknownToCodex(home string) []string {
-	return unknownKeys(home, func(known *keyNames) map[string]bool { return known.top })
-}
-
-// unknownKeys returns the keys of config.toml that are not among top, nor among those of its tables.
-func unknownKeys(home string, topOf func(*keyNames) map[string]bool) []string {
+// unknownInFile returns the keys of config.toml that are not among top, nor among those of its
+// tables, each with its place.
+func unknownInFile(home string, top map[string]bool) (found []string) {
 	path := filepath.Join(home, "config.toml")
 	doc, err := safefile.Read(path, maxFile)
 	if err != nil {
@@ -123,25 +120,40 @@ func unknownKeys(home string, topOf func(*keyNames) map[string]bool) []string {
 	if err != nil {
 		return nil
 	}
+	unknownKeys(file, top, func(why string, segments ...string) {
+		found = append(found, fmt.Sprintf("%s:%d: %s%s", path, keyLine(doc, segments), JoinKey(segments...), why))
+	})
+	return found
+}
+
+// unknownKeys calls note with the keys of l that are not among top, nor among those of its tables.
+// why is what decides instead of a key, or which one was meant, after a separator; or it is "".
+func unknownKeys(l layer, top map[string]bool, note func(why string, segments ...string)) {
 	names := knownNames.get()
-	top := topOf(names)
-	var found []string
-	note := func(segments ...string) {
-		text := fmt.Sprintf("%s:%d: %s", path, keyLine(doc, segments), JoinKey(segments...))
-		found = append(found, explain(text, segments[len(segments)-1]))
-	}
 	unknown := func(known map[string]bool, segments ...string) {
-		table, _ := at(file, segments).(layer)
+		table, _ := at(l, segments).(layer)
 		for _, key := range slices.Sorted(maps.Keys(table)) {
-			if !known[key] {
-				note(append(slices.Clone(segments), key)...)
+			if known[key] {
+				continue
 			}
+			why := decidesElsewhere[key]
+			candidates := slices.Collect(maps.Keys(known))
+			if len(segments) == 0 {
+				candidates = append(candidates, ours...)
+			}
+			if meant := text.Nearest(key, slices.Values(candidates)); why == "" && meant != "" {
+				why = "do you mean " + meant + "?"
+			}
+			if why != "" {
+				why = ": " + why
+			}
+			note(why, append(slices.Clone(segments), key)...)
 		}
 	}
 	unknown(top)
 	unknown(names.tools, "tools")
 	each := func(known map[string]bool, table string) {
-		entries, _ := file[table].(layer)
+		entries, _ := l[table].(layer)
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			unknown(known, table, name)
 		}
@@ -149,7 +161,6 @@ func unknownKeys(home string, topOf func(*keyNames) map[string]bool) []string {
 	each(top, "profiles")
 	each(names.provider, "model_providers")
 	each(names.server, "mcp_servers")
-	return found
 }
 
 // at returns the value of a key, or nil.

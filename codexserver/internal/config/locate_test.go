@@ -77,7 +77,7 @@ func TestUnknownKeys(t *testing.T) {
 	if err := os.WriteFile(path, []byte(faulty), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{path + ":4: colour", path + ":15: profiles.p.modle", path + ":10: model_providers.x.wire"}
+	want := []string{path + ":4: colour", path + ":15: profiles.p.modle: do you mean model?", path + ":10: model_providers.x.wire"}
 	if diff := cmp.Diff(want, config.Unknown(home)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -89,9 +89,9 @@ func TestUnknownKeys(t *testing.T) {
 func TestUnknownOverrides(t *testing.T) {
 	overrides := map[string]any{
 		"model": "m", "otel": map[string]any{"exporter": "none"}, // these keys are known
-		"reasoning_effort": "high", "default_permissions": ":read-only", "a.b": 1, "approvals_reviewer": "x", "auto_review": true,
+		"reasoning_effort": "high", "approval_polcy": "untrusted", "aprovals": 1, "model_providers": map[string]any{"x": map[string]any{"base_ulr": "y", "name": "x"}}, "default_permissions": ":read-only", "a.b": 1, "approvals_reviewer": "x", "auto_review": true,
 	}
-	want := []string{`-c "a.b"`, "-c approvals_reviewer: the user is asked", "-c auto_review: the user is asked", "-c default_permissions: sandbox_mode decides what commands may touch", "-c reasoning_effort"}
+	want := []string{`-c "a.b"`, "-c approval_polcy: do you mean approval_policy?", "-c approvals_reviewer: the user is asked", "-c aprovals: do you mean approvals?", "-c auto_review: the user is asked", "-c default_permissions: sandbox_mode decides what commands may touch", "-c reasoning_effort", "-c model_providers.x.base_ulr: do you mean base_url?"}
 	if diff := cmp.Diff(want, config.UnknownOverrides(overrides)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -105,7 +105,7 @@ func TestUnknownToCodex(t *testing.T) {
 	if err := os.WriteFile(path, []byte("modle = \"m\"\n[otel]\nenvironment = \"x\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{path + ":1: modle"}, config.UnknownToCodex(home)); diff != "" {
+	if diff := cmp.Diff([]string{path + ":1: modle: do you mean model?", "-c modl: do you mean model?"}, config.UnknownToCodex(home, map[string]any{"modl": "m", "otel": 1})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

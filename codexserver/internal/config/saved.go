@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // savedFile is the part of config.toml that clients show. A missing key is nil.
@@ -119,7 +120,7 @@ func word[S ~string](key string, value S, allowed []string) error {
 	if slices.Contains(allowed, string(value)) {
 		return nil
 	}
-	return fmt.Errorf("%s: %q is not one of %q", key, string(value), allowed)
+	return fmt.Errorf("%s: %q is not one of %s", key, string(value), text.Or(allowed))
 }
 
 func (f *savedFile) saved() *protocol.UserSavedConfig {

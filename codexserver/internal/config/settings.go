@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/go-json-experiment/json"
 )
@@ -362,16 +363,16 @@ func (s *Settings) check() error {
 		return fmt.Errorf("approvals.page_port: %d is not a port", port)
 	}
 	if modes := []string{tasksAuto, tasksNever}; !slices.Contains(modes, s.Tasks.Mode) {
-		return fmt.Errorf("tasks.mode: %q is not one of %q", s.Tasks.Mode, modes)
+		return fmt.Errorf("tasks.mode: %q is not one of %s", s.Tasks.Mode, text.Or(modes))
 	}
 	if hints := []string{"auto", "always", "never"}; !slices.Contains(hints, s.Results.Hint) {
-		return fmt.Errorf("results.hint: %q is not one of %q", s.Results.Hint, hints)
+		return fmt.Errorf("results.hint: %q is not one of %s", s.Results.Hint, text.Or(hints))
 	}
 	if tiers := []setting.Tier{"", setting.TierThread, setting.TierNamespaces}; !slices.Contains(tiers, s.Sandbox.Tier) {
-		return fmt.Errorf("sandbox.tier: %q is not one of %q", s.Sandbox.Tier, tiers[1:])
+		return fmt.Errorf("sandbox.tier: %q is not one of %s", s.Sandbox.Tier, text.Or(tiers[1:]))
 	}
 	if !slices.Contains(modelTools, s.ModelTools) {
-		return fmt.Errorf("model_tools: %q is not one of %q", s.ModelTools, modelTools)
+		return fmt.Errorf("model_tools: %q is not one of %s", s.ModelTools, text.Or(modelTools))
 	}
 	if _, err := webaddr.ParseHosts(s.Fetch.Hosts); err != nil {
 		return fmt.Errorf("fetch.hosts: %w", err)
@@ -386,12 +387,12 @@ func (s *Settings) check() error {
 	}
 	for _, name := range s.Tools {
 		if !slices.Contains(Choosable, name) && !slices.Contains(always, name) {
-			return fmt.Errorf("tools: %q is not one of %q", name, Choosable)
+			return fmt.Errorf("tools: %q is not one of %s", name, text.Or(Choosable))
 		}
 	}
 	for _, name := range s.LockedArguments {
 		if !slices.Contains(Lockable, name) {
-			return fmt.Errorf("locked_arguments: %q is not one of %q", name, Lockable)
+			return fmt.Errorf("locked_arguments: %q is not one of %s", name, text.Or(Lockable))
 		}
 	}
 	if err := errors.Join(s.HTTP.check(), s.Keep.check(), s.Notify.check()); err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // Notify says what runs when a person should look.
@@ -42,7 +44,7 @@ func (n Notify) check() error {
 	}
 	for _, name := range n.On {
 		if !slices.Contains(NotifyTypes, name) {
-			return fmt.Errorf("notify.on: %q is not one of %q", name, NotifyTypes)
+			return fmt.Errorf("notify.on: %q is not one of %s", name, text.Or(NotifyTypes))
 		}
 	}
 	return nil

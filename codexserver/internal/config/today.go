@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // Since September 2025 Codex has new forms of keys, and new keys for old settings. This
@@ -73,7 +74,7 @@ func adoptApprovals(merged layer, c *Config) error {
 	}
 	g := f.ApprovalPolicy.Granular
 	if g == nil {
-		return fmt.Errorf("approval_policy: want one of %q, or a table granular", protocol.ApprovalPolicies())
+		return fmt.Errorf("approval_policy: want %s, or a table granular", text.Or(protocol.ApprovalPolicies()))
 	}
 	for name, value := range map[string]*bool{"sandbox_approval": g.SandboxApproval, "rules": g.Rules, "mcp_elicitations": g.MCPElicitations} {
 		if value == nil {
@@ -151,7 +152,7 @@ func adoptEffort(merged layer, c *Config) error {
 	case effort == "":
 		return fmt.Errorf("model_reasoning_effort: is empty; leave it out or write one of %q", efforts)
 	case !slices.Contains(efforts, effort):
-		c.note("model_reasoning_effort: %q is not one of %q and is passed on unchanged", effort, efforts)
+		c.note("model_reasoning_effort: %q is not one of %s and is passed on unchanged", effort, text.Or(efforts))
 	}
 	return nil
 }

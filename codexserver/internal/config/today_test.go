@@ -87,7 +87,7 @@ func TestTodaysConfigRefused(t *testing.T) {
 	for _, tt := range []struct{ file, want string }{
 		{"model = \"m\"\napproval_policy = { granular = { sandbox_approval = \"yes\", rules = true, mcp_elicitations = true } }", "config.toml:2: approval_policy.granular.sandbox_approval: want a boolean"},
 		{"approval_policy = { granular = { sandbox_approval = true } }", "approval_policy.granular: "},
-		{"approval_policy = { reject = {} }", "config.toml:1: approval_policy: want one of"},
+		{"approval_policy = { reject = {} }", "config.toml:1: approval_policy: want untrusted, on-failure, on-request or never, or a table"},
 		{"approval_policy = 5", "config.toml:1: approval_policy: want a string"},
 		{"model_reasoning_effort = \"\"", "config.toml:1: model_reasoning_effort: is empty"},
 		{"model_reasoning_effort = 3", "config.toml:1: model_reasoning_effort: want a string"},

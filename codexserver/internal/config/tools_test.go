@@ -46,7 +46,7 @@ func TestChosenTools(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ file, arg, want string }{
-		{`tools = ["codex-wait", "codex-nap"]`, "", `tools: "codex-nap" is not one of ["codex-interrupt"`},
+		{`tools = ["codex-wait", "codex-nap"]`, "", `tools: "codex-nap" is not one of codex-interrupt`},
 		{"[tools]\nweb_search = true", "", "codex-mcp.toml:1: tools: want a list of names of tools; Codex's table tools belongs in config.toml"},
 		{"[tools]\nweb_search = true", `tools=["codex-wait"]`, "tools: want a list of names of tools"},
 		{`tools = "codex-wait"`, "", "tools: want an array, have a string"},

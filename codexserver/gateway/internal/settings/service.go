@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 	"github.com/go-json-experiment/json"
 	"github.com/pelletier/go-toml/v2"
@@ -196,7 +197,7 @@ func (s *Service) check() error {
 	}
 	for _, role := range s.NATS.Roles {
 		if !slices.Contains(Roles, role) {
-			return fmt.Errorf("nats.roles: %q is not one of %q", role, Roles)
+			return fmt.Errorf("nats.roles: %q is not one of %s", role, text.Or(Roles))
 		}
 	}
 	for key, file := range map[string]string{"credentials": s.NATS.Credentials, "ca": s.NATS.CA, "cert": s.NATS.Cert, "key": s.NATS.Key} {

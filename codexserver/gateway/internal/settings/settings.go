@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // HTTP has the settings of the table http.
@@ -266,7 +267,7 @@ func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 	}
 	for _, scope := range p.Scopes {
 		if !slices.Contains(Scopes, scope) {
-			return fmt.Errorf(".scopes: %q is not one of %q", scope, Scopes)
+			return fmt.Errorf(".scopes: %q is not one of %s", scope, text.Or(Scopes))
 		}
 	}
 	if err := t.checkApprover(name, p); err != nil {

@@ -74,6 +74,11 @@ func (cl *client) conclude(e end) int {
 		}
 		return code
 	}
+	for _, tool := range []string{"codex: ", "codex-reply: "} { // models learn which tool failed
+		if reason, ok := strings.CutPrefix(texts[0], tool); ok && code == StatusFailed {
+			texts[0] = "error: " + reason
+		}
+	}
 	switch {
 	case cl.task.Attach != "" && errors.Is(e.err, context.Canceled):
 		texts = []string{"left: the turn goes on"}
@@ -91,7 +96,8 @@ func (cl *client) conclude(e end) int {
 // foot shows the tokens used and the command that continues.
 func (cl *client) foot() {
 	spent := cl.v.spent()
-	if spent == "" && cl.thread == "" {
+	goesOn := cl.thread != "" && (cl.task.Resume != "" || cl.task.Attach != "" || cl.v.worked())
+	if spent == "" && !goesOn {
 		return
 	}
 	cl.v.open("")
@@ -102,7 +108,7 @@ func (cl *client) foot() {
 		cl.s.line("", dim, fmt.Sprintf(`follow with: %s --attach %s`, cl.task.Program, showWord(cl.thread)))
 		return
 	}
-	if cl.thread != "" && cl.task.Program != "" {
+	if goesOn && cl.task.Program != "" {
 		cl.s.line("", dim, fmt.Sprintf(`continue with: %s --resume %s "…"`, cl.task.Program, showWord(cl.thread)))
 	}
 }

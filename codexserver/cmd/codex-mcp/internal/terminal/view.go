@@ -124,6 +124,10 @@ func (v *view) event(m protocol.EventMsg) {
 	}
 }
 
+// worked reports whether there is something to continue: a turn that failed before the model said
+// anything leaves nothing.
+func (v *view) worked() bool { return v.failed == "" || v.usage != nil || v.last != "" }
+
 // message shows a message of the model, or holds it until it is known whether it is the
 // answer.
 func (v *view) message(text string) {
