@@ -42,7 +42,7 @@ func TestRun(t *testing.T) {
 Allow Codex to run ` + "`git init -b main` in `DIR/work`" + `?
 If approved, it runs outside the sandbox, once: files and network are open.
 `
-	const asks = "accept, decline or cancel? "
+	const asks = "y approve   n deny   s stop: "
 	const accepted = `=> approved
   running: git init -b main
   | Initialized empty Git repository in DIR/work/.git/
@@ -65,8 +65,8 @@ proof: the folder is not a git repository
 `
 	for _, tt := range []struct{ answer, typed, want string }{
 		{"accept", "", accepted},
-		{"", "accept\n", asks + accepted},
-		{"", "what?\n\nd\n", asks + asks + asks + declined},
+		{"", "y\n", asks + accepted},
+		{"", "what?\n\nn\n", asks + asks + asks + declined},
 		{"", "", asks + declined}, // the input ends
 		{"cancel", "", cancelled},
 	} {

@@ -42,7 +42,7 @@ func (p *person) decide(ctx context.Context, r *approval.Request) elicit.Outcome
 	fmt.Fprintln(p.out, r.Question.Message)
 	decision := decisionOf(p.answer)
 	for decision == "" {
-		fmt.Fprint(p.out, "accept, decline or cancel? ")
+		fmt.Fprint(p.out, "y approve   n deny   s stop: ")
 		select {
 		case line, ok := <-p.lines:
 			if decision = decisionOf(line); !ok {
@@ -56,14 +56,15 @@ func (p *person) decide(ctx context.Context, r *approval.Request) elicit.Outcome
 	return elicit.Outcome{Decision: decision}
 }
 
-// decisionOf returns the decision for a word or the beginning of one, or "".
+// decisionOf returns the decision for a key of codex-mcp ask, or for the name of an action in MCP, or "".
 func decisionOf(s string) elicit.Decision {
-	if s = strings.TrimSpace(s); s != "" {
-		for word, decision := range map[string]elicit.Decision{"accept": elicit.Approved, "decline": elicit.Denied, "cancel": elicit.Abort} {
-			if strings.HasPrefix(word, s) {
-				return decision
-			}
-		}
+	switch strings.TrimSpace(s) {
+	case "y", "accept":
+		return elicit.Approved
+	case "n", "decline":
+		return elicit.Denied
+	case "s", "cancel":
+		return elicit.Abort
 	}
 	return ""
 }

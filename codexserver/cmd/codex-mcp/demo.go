@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
@@ -80,7 +81,11 @@ func demonstrate(o *options, stderr io.Writer, play func() int) (code int) {
 		"model=demo-script", `approval_policy="untrusted"`, `sandbox_mode="workspace-write"`,
 	}, o.overrides...), "model_provider=demo", "model_providers.demo.name=demo",
 		"model_providers.demo.base_url=http://demo.invalid/v1", "model_providers.demo.wire_api=responses", "shared=false")
-	fmt.Fprintf(stderr, "codex-mcp: demo: a script takes the place of the model; it works in %s, which is removed at the end\n", o.folder)
+	said := fmt.Sprintf("codex-mcp: demo: a script takes the place of the model; it works in %s, which is removed at the end", o.folder)
+	if width := terminal.Width(stderr); width > 0 {
+		said = strings.Join(terminal.Wrap(strings.Fields(said), " ", width-1), "\n")
+	}
+	fmt.Fprintln(stderr, said)
 	return play()
 }
 
@@ -143,7 +148,7 @@ func (o *options) demoBackground(ctx context.Context, console *terminal.Console)
 		if err != nil {
 			return err
 		}
-		say("  codex with background: true   %7v  status %s, thread %s", elapsed(), r.Status, r.Thread)
+		say("  codex with background: true   %7v  status %s", elapsed(), r.Status)
 		for {
 			all, err := cl.Wait(ctx, r.Thread)
 			if err != nil {
@@ -152,6 +157,7 @@ func (o *options) demoBackground(ctx context.Context, console *terminal.Console)
 			for _, r := range all {
 				say("  codex-wait                    %7v  status %s: %s", elapsed(), r.Status, r.Answer)
 				if r.Status != client.Running {
+					say("\nNext: codex-mcp doctor says what a task with a real model needs.")
 					return nil
 				}
 			}

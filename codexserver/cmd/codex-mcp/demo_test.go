@@ -73,7 +73,7 @@ func TestEndToEndDemo(t *testing.T) {
 		t.Errorf("exit status %d: %s", code, s.errs.String())
 	}
 	s.shows("native engine · demo-script", "new file hello.txt", "+hello", "✓ approved", "$ mkdir greetings", "exit 0", "✗ denied",
-		"hello.txt: added, exit status 0", "mkdir greetings: ran, exit status 0", "rm hello.txt: not run", "A background task", "status completed")
+		"hello.txt: added, exit status 0", "mkdir greetings: ran, exit status 0", "rm hello.txt: not run", "A background task", "status completed", "Next: codex-mcp doctor")
 	if len(s.model.Requests()) > 0 {
 		t.Error("the demo asked the configured model")
 	}
