@@ -214,3 +214,29 @@ func TestAfterEntry(t *testing.T) {
 		}
 	}
 }
+
+func TestShowScript(t *testing.T) {
+	for _, tt := range []struct {
+		argv []string
+		want string
+	}{
+		{[]string{"bash", "-lc", "go test ./..."}, "go test ./..."},
+		{[]string{"/bin/sh", "-c", "\ncd x\n  exit 0\n"}, "cd x\n  │   exit 0"},
+		{[]string{"/usr/bin/zsh", "-lc", "ls"}, "ls"},
+		{[]string{"/tmp/bash", "-lc", "ls"}, "/tmp/bash -lc ls"},
+		{[]string{"/tmp/bin/bash", "-lc", "ls"}, "/tmp/bin/bash -lc ls"},
+		{[]string{"./bash", "-lc", "ls"}, "./bash -lc ls"},
+		{[]string{"bash", "-lc", "ls", "x"}, "bash -lc ls x"},
+		{[]string{"bash", "-x", "ls"}, "bash -x ls"},
+		{[]string{"python", "-c", "ls"}, "python -c ls"},
+		{[]string{"bash", "-c", " \n"}, `bash -c $' \n'`},
+		{[]string{"bash", "-c", "a\x1b[2K"}, `bash -c $'a\x1b[2K'`},
+		{[]string{"bash", "-c", "a\rb"}, `bash -c $'a\rb'`},
+		{[]string{"bash", "-c"}, "bash -c"},
+		{nil, "''"},
+	} {
+		if got := showScript(tt.argv); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.argv, got, tt.want)
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
@@ -77,7 +76,7 @@ func (v *view) event(m protocol.EventMsg) {
 		v.message(m.Message)
 	case protocol.ExecApprovalRequest:
 		v.release()
-		v.request(m.CallID, elicit.ShowCommand(m.Command))
+		v.request(m.CallID, showScript(m.Command))
 	case protocol.PatchApprovalRequest:
 		v.release()
 		v.request(m.CallID, "changes to "+count(len(m.Changes), "file"))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -15,10 +16,33 @@ const titleLength = 600
 
 func (v *view) commandBegins(m protocol.ExecCommandBegin) {
 	c := v.take(m.CallID)
-	c.shown, c.began = elicit.ShowCommand(m.Command), time.Now()
+	c.shown, c.began = showScript(m.Command), time.Now()
 	c.out.at, v.live = c.began, c
 	v.calls = append(v.calls, c)
 	v.command(c, "# "+v.folder(m.Cwd))
+}
+
+// showScript shows a command, and a script of one of the system's shells without the shell if it has
+// no hidden characters. Its further lines have a bar, so that none looks like one of ours.
+func showScript(argv []string) string {
+	if len(argv) != 3 || argv[1] != "-c" && argv[1] != "-lc" || !slices.Contains([]string{"bash", "sh", "zsh"}, systemProgram(argv[0])) || strings.TrimSpace(argv[2]) == "" {
+		return elicit.ShowCommand(argv)
+	}
+	script := strings.Trim(argv[2], "\n")
+	if elicit.ShowText(script) != script {
+		return elicit.ShowCommand(argv)
+	}
+	return strings.ReplaceAll(script, "\n", "\n  │ ")
+}
+
+// systemProgram returns the name of a program that the system has, or else the whole path.
+func systemProgram(path string) string {
+	for _, dir := range []string{"/bin/", "/usr/bin/"} {
+		if name, ok := strings.CutPrefix(path, dir); ok {
+			return name
+		}
+	}
+	return path
 }
 
 // commandPrints takes a piece of a command's output, and shows it unless it has to wait.
