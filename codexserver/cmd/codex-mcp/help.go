@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,6 +16,18 @@ const helpColumns = 100
 // fewNeed are the flags that the help of a command shows only if they are the command's
 // own. Help flags shows them all.
 var fewNeed = []string{"disable", "enable", "finish", "log", "log-format", "profile", "strict-config", "trace"}
+
+// without has the flags of every command that have no effect on some of them.
+var without = map[string]string{
+	"doctor":       "approvals",
+	"tasks":        "approvals codex config engine version",
+	"shared":       "approvals codex config engine version",
+	"shared stop":  "approvals codex config engine version",
+	"rules":        "approvals codex config engine version",
+	"rules check":  "approvals codex engine version",
+	"rules remove": "approvals codex config engine version",
+	"completion":   "approvals codex config engine version",
+}
 
 // usage writes how a command is used, and the flags that most users need.
 func usage(cmd *cobra.Command) error {
@@ -40,7 +53,8 @@ func usage(cmd *cobra.Command) error {
 		own = needed
 	}
 	writeFlags(w, "Flags", cmd.LocalFlags(), own)
-	writeFlags(w, "Flags of every command", cmd.InheritedFlags(), needed)
+	idle := strings.Fields(without[strings.Join(strings.Fields(cmd.CommandPath())[1:], " ")])
+	writeFlags(w, "Flags of every command", cmd.InheritedFlags(), func(f *pflag.Flag) bool { return needed(f) && !slices.Contains(idle, f.Name) })
 	fmt.Fprintf(w, "\n%s help flags shows all flags.\n", cmd.Root().Name())
 	return nil
 }

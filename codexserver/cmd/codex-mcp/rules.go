@@ -126,7 +126,7 @@ func listRules(s *rulefile.Store, o *options, home string, out io.Writer) error 
 		fmt.Fprintf(&b, "%4d  %s\n      accepted %s by the %s\n", k.Number, terminal.Row(k.Rule.Words()), k.At.Local().Format(time.DateTime), terminal.Row(by))
 	}
 	if len(kept) == 0 && err == nil && !o.json {
-		b.WriteString("No rules were accepted.\n")
+		b.WriteString("no rules were accepted\n")
 	}
 	file := ""
 	for _, r := range theirs {

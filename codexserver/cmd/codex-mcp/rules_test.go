@@ -58,7 +58,7 @@ func TestRules(t *testing.T) {
 		status int
 		want   []string // lines that contain this, in order
 	}{
-		{"rules", 0, []string{"No rules were accepted."}},
+		{"rules", 0, []string{"no rules were accepted"}},
 		{"rules remove 1", 1, []string{"there is no rule 1"}},
 		{"ADD", 0, nil},
 		{"rules", 0, []string{
@@ -79,7 +79,7 @@ func TestRules(t *testing.T) {
 		{"rules check -a untrusted -- ls", 0, []string{"ls in", "at first: runs in the read-only sandbox"}},
 		{"rules check -a on-request -- go test -exec=x", 0, []string{"go test", "at first: runs in the sandbox", `outside the sandbox: asked, without a rule to accept: go has the option "-exec=x"`}},
 		{"rules check -a never -s danger-full-access -- x", 0, []string{"never", "at first: runs without a question, without a sandbox"}},
-		{"rules check", 2, []string{"at least 1 arg"}},
+		{"rules check", 2, []string{"check: want a command"}},
 		{"rules check -C missing -- x", 1, []string{"missing is not a folder"}},
 		{"rules remove x", 2, []string{"want the number of a rule"}},
 		{"rules lost", 2, []string{"lost"}},

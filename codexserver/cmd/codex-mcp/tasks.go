@@ -99,7 +99,7 @@ func (v *taskViewer) list() error {
 		fmt.Fprintf(&b, "  %s\n", e.Task.ID)
 	}
 	if len(entries) == 0 && err == nil && !v.json {
-		b.WriteString("No tasks.\n")
+		b.WriteString("no tasks\n")
 	}
 	_, werr := v.out.Write(b.Bytes())
 	return errors.Join(err, werr)

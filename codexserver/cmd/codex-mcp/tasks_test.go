@@ -153,7 +153,7 @@ func TestTasksOfAnEmptyHome(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
 	for args, want := range map[string]string{
-		"tasks": "No tasks.\n", "tasks --json": "", "tasks x": `unknown task "x"`, "tasks ../x": `unknown task "../x"`,
+		"tasks": "no tasks\n", "tasks --json": "", "tasks x": `unknown task "x"`, "tasks ../x": `unknown task "../x"`,
 		"tasks --follow": "--follow: want the id of a task", "tasks a b": "accepts at most 1 arg",
 	} {
 		var stdout, stderr bytes.Buffer
