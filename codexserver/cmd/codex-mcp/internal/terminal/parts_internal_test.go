@@ -240,3 +240,37 @@ func TestShowScript(t *testing.T) {
 		}
 	}
 }
+
+// TestMarkdown cuts each text into pieces at every place: the result is the same.
+func TestMarkdown(t *testing.T) {
+	styled := strings.NewReplacer("\x1b[1m", "<b>", "\x1b[2m", "<d>", "\x1b[36m", "<c>", "\x1b[0m", "</>")
+	for in, want := range map[string]string{
+		"plain":                              "plain",
+		"# A title\nb":                       "<b>A title</>\nb",
+		"###### A\n####### B\n#C":            "<b>A</>\n####### B\n#C",
+		"a **bold word** b":                  "a <b>bold word</> b",
+		"use `go test` or ``":                "use <c>go test</> or ``",
+		"2 * 3 ** 4 **":                      "2 * 3 ** 4 **",
+		"an *odd `one":                       "an *odd `one",
+		"**a\nb**":                           "**a\nb**",
+		"- **x**: `y`\n- z":                  "- <b>x</>: <c>y</>\n- z",
+		"```go\n# not a **title**\n```\n`c`": "<d>```go</>\n# not a **title**\n<d>```</>\n<c>c</>",
+		"```":                                "<d>```</>",
+		"#":                                  "#",
+		"`" + strings.Repeat("x ", 300):      "`" + strings.Repeat("x ", 300),
+		"\n\n# T\n\n":                        "\n\n<b>T</>\n\n",
+		"**` `**":                            "<b>` `</>",
+	} {
+		s := &screen{color: true}
+		for at := range len(in) + 1 {
+			var m markdown
+			got := m.show(s, in[:at], false) + m.show(s, in[at:], false) + m.show(s, "", true)
+			if got = styled.Replace(got); got != want {
+				t.Errorf("%q, cut at %d: %q, want %q", in, at, got, want)
+			}
+		}
+		if got := (&markdown{}).show(&screen{}, in, true); got != in {
+			t.Errorf("without colours: %q", got)
+		}
+	}
+}

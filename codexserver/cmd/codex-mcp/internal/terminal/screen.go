@@ -4,8 +4,6 @@ import (
 	"io"
 	"strings"
 	"time"
-
-	"github.com/clipperhouse/displaywidth"
 )
 
 // style is a parameter of the control sequence SGR.
@@ -124,7 +122,7 @@ func (s *screen) flow(text string) {
 			col = 0
 		}
 		s.write(strings.Join(rows, "\n"))
-		s.col = col + displaywidth.String(rows[len(rows)-1])
+		s.col = col + cells.String(rows[len(rows)-1])
 	}
 }
 

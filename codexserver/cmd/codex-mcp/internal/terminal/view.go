@@ -139,7 +139,9 @@ func (v *view) message(text string) {
 		return
 	}
 	v.open("")
-	v.text("", plain, text)
+	for _, line := range lines((&markdown{}).show(v.s, showProse(strings.Trim(text, "\r\n")), true)) {
+		v.s.prose("", 0, plain, line)
+	}
 }
 
 // release shows the held message, which is not the answer since more follows.

@@ -8,7 +8,8 @@ import (
 // coming is a message that the model is writing.
 type coming struct {
 	all   strings.Builder
-	shown int // bytes of it that are on the screen
+	shown int // bytes of it that are on the screen, or that wait in form
+	form  markdown
 }
 
 // comingBlock is the key of the block of a message that is being written.
@@ -53,7 +54,7 @@ func (v *view) reveal(all string, end int) {
 		}
 		text = strings.TrimLeft(text, "\r\n")
 	}
-	v.s.flow(showProse(text))
+	v.s.flow(v.coming.form.show(v.s, showProse(text), false))
 }
 
 // arrived shows the rest of a message and reports whether its beginning was shown.
@@ -74,6 +75,12 @@ func (v *view) broken() {
 
 // whole ends the message that is being written.
 func (v *view) whole() {
+	if rest := v.coming.form.show(v.s, "", true); rest != "" {
+		if v.open(comingBlock) {
+			v.block = comingBlock
+		}
+		v.s.flow(rest)
+	}
 	v.coming = coming{}
 	v.s.fresh()
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
+// cells measures text that may have styles.
+var cells = displaywidth.Options{ControlSequences: true}
+
 // Wrap joins words to rows of at most width cells; a longer word is a row of its own.
 func Wrap(words []string, gap string, width int) []string {
 	if len(words) == 0 {
@@ -25,11 +28,11 @@ func fit(words []string, gap string, col, width int) []string {
 		if i == 0 {
 			lead = ""
 		}
-		if col > 0 && col+displaywidth.String(lead+strings.TrimRight(word, " ")) > width {
+		if col > 0 && col+cells.String(lead+strings.TrimRight(word, " ")) > width {
 			rows, lead, col = append(rows, ""), "", 0
 		}
 		rows[len(rows)-1] += lead + word
-		col += displaywidth.String(lead + word)
+		col += cells.String(lead + word)
 	}
 	return rows
 }
@@ -41,7 +44,7 @@ func breakable(line string) []string {
 	var words []string
 	begin, end := 0, 0
 	last, lastWidth := ' ', 0
-	g := displaywidth.StringGraphemes(line)
+	g := cells.StringGraphemes(line)
 	for g.Next() {
 		r, _ := utf8.DecodeRuneInString(g.Value())
 		letters := max(lastWidth, g.Width()) == wide &&
