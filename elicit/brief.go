@@ -12,7 +12,7 @@ import (
 
 // briefHosts are the clients, by their names in initialize, that show only the first lines of
 // a message and cut each at the edge of the terminal, and have no way to see the rest.
-// docs/hosts/claude-code.md has the measurement.
+// docs/use/hosts/claude-code.md has the measurement.
 var briefHosts = []string{"claude-code"}
 
 // What such a host shows in a terminal of 80 columns: it cuts a line after 74 columns, and of

@@ -69,7 +69,7 @@ func appServer(t *testing.T, args ...string) []byte {
 	return readFile(t, filepath.Join(dir, "codex_app_server_protocol.schemas.json"))
 }
 
-// TestOtherModule follows docs/embedding.md in the module of somebody else: it generates the types of
+// TestOtherModule follows docs/embed/embedding.md in the module of somebody else: it generates the types of
 // the Agent Client Protocol, and talks to the agent that uses them.
 func TestOtherModule(t *testing.T) {
 	t.Parallel()
@@ -77,11 +77,11 @@ func TestOtherModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, page, _ := strings.Cut(string(readFile(t, "../docs/embedding.md")), "\n## Types from your own schema\n")
+	_, page, _ := strings.Cut(string(readFile(t, "../docs/embed/embedding.md")), "\n## Types from your own schema\n")
 	command := regexp.MustCompile("(?m)^go (run .*/gen .*)$").FindStringSubmatch(page)
 	program := regexp.MustCompile("(?s)```go\n(.*?)```").FindStringSubmatch(page)
 	if command == nil || program == nil {
-		t.Fatal("docs/embedding.md has no command or no program")
+		t.Fatal("docs/embed/embedding.md has no command or no program")
 	}
 	dir := t.TempDir()
 	goMod := "module example.org/agent\n\ngo 1.26\n\nrequire github.com/codexmcp/codexmcp v0.0.0\n\nreplace github.com/codexmcp/codexmcp => " + root + "\n"

@@ -9,7 +9,7 @@
 // The flags -schema and -out name another schema and package. A schema in a folder with the
 // name of a version is one of the Model Context Protocol: the tables apply, and the package
 // gets methods and tests. For any other schema the package has the types and their codec, and
-// needs only mcptypes/codec; see docs/embedding.md.
+// needs only mcptypes/codec; see docs/embed/embedding.md.
 //
 // -extension names the schema of an extension; its definitions are added to those of the
 // schema. -base names the schema of the base package, which must be in the folder above -out:

@@ -90,7 +90,7 @@
 //
 // # Where to go next
 //
-// docs/bridge.md of the module lists the tested versions and the differences from Codex's
+// docs/reference/bridge.md of the module lists the tested versions and the differences from Codex's
 // own server. Package engine says what an engine promises to a server. Package native is
 // the engine that needs no Codex.
 package appserver

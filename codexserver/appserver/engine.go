@@ -49,7 +49,7 @@ type Options struct {
 	// effect, and CodexHome only if the app-server does not report its own.
 	Dial func(context.Context) (jsonrpc.Transport, error)
 	// Shared says that other programs use the app-server that Dial connects to, such as Codex's
-	// daemon. Conversations are then also theirs: docs/bridge.md of the module says what that
+	// daemon. Conversations are then also theirs: docs/reference/bridge.md of the module says what that
 	// means.
 	Shared bool
 	// Logger logs Codex's warnings, requests that were declined without a question, and,

@@ -38,7 +38,7 @@
 //	[model_providers.local]
 //	base_url = "http://localhost:11434/v1"
 //
-// [Options].Overrides sets the same keys from Go; docs/configuration.md of the module
+// [Options].Overrides sets the same keys from Go; docs/reference/configuration.md of the module
 // lists them all.
 //
 // # Guarantees
@@ -115,6 +115,6 @@
 // # Where to go next
 //
 // Package providertest is a model for tests. Package engine documents what every engine
-// promises to a server. SECURITY.md says what the sandbox stops. docs/native.md has
+// promises to a server. SECURITY.md says what the sandbox stops. docs/reference/native.md has
 // measurements, and shows how to measure a model of your own.
 package native

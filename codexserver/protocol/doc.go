@@ -35,7 +35,7 @@
 //	JSON-RPC methods          NewConversationParams, NewConversationResult and their like
 //	a conversation's file     RolloutLine, SessionMeta, ResponseItem, Compacted
 //
-// docs/wire.md of the module lists all members, and when each event is sent.
+// docs/reference/wire.md of the module lists all members, and when each event is sent.
 //
 // # Form
 //

@@ -14,7 +14,7 @@ const casesIntro = `# Security cases
 
 Published security flaws of other coding agents, of MCP software and of sandboxes: what happened there, and why it does not happen
 here. The test after "own" has a row with the flaw's id, the others show the kind of flaw. [attacks.md](attacks.md) lists the attacks
-that are played against the whole program, and [SECURITY.md](../SECURITY.md) what is known to be open. The last part has the attacks on
+that are played against the whole program, and [SECURITY.md](../../SECURITY.md) what is known to be open. The last part has the attacks on
 [the gateway](#the-gateway). A test writes this page.
 
 `
@@ -29,7 +29,7 @@ type securityCase struct {
 // TestSecurityCases checks that every test and attack that a case names exists, that a test with
 // scenarios has the case, and that the page has what the file has; -update writes the page.
 func TestSecurityCases(t *testing.T) {
-	const data, page = "internal/house/testdata/security-cases.txt", "docs/security-cases.md"
+	const data, page = "internal/house/testdata/security-cases.txt", "docs/project/security-cases.md"
 	var body []string
 	seen, scenarios, links := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	own, other, none := 0, 0, 0
@@ -100,7 +100,7 @@ func (c *securityCase) check(t *testing.T, scenarios, links map[string]bool) str
 		case how == "none" && len(c.shown) == 1:
 		case words[0] == "attack":
 			name := strings.TrimPrefix(how, "attack ")
-			if !strings.Contains(read(t, "docs/attacks.md"), "\n| "+name+" |") {
+			if !strings.Contains(read(t, "docs/project/attacks.md"), "\n| "+name+" |") {
 				t.Errorf("%s: there is no attack %q", c.ids[0], name)
 			}
 			shown = append(shown, "the attack "+name)

@@ -10,7 +10,7 @@ import (
 // gatewayIntro begins the part of the page about the gateway.
 const gatewayIntro = `## The gateway
 
-What is tried against [several users](gateway.md) and [several machines](gateway.md#several-machines), by where it enters. "Does not apply"
+What is tried against [several users](../operate/gateway.md) and [several machines](../operate/gateway.md#several-machines), by where it enters. "Does not apply"
 says why the attack does not exist there.
 
 | entry point | what it is |

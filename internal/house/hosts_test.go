@@ -15,21 +15,21 @@ var (
 	notTried = regexp.MustCompile(`(?m)^Not tried\. All of this is from its documentation`)
 )
 
-// TestDocsHosts checks the pages of hosts: their form, that the table of docs/clients.md has each
-// with the version that was tried, and that docs/interop.md has that version and what it speaks.
+// TestDocsHosts checks the pages of hosts: their form, that the table of docs/use/clients.md has each
+// with the version that was tried, and that docs/project/interop.md has that version and what it speaks.
 func TestDocsHosts(t *testing.T) {
-	interop := read(t, "docs/interop.md")
+	interop := read(t, "docs/project/interop.md")
 	pending := map[string]page{}
 	for _, p := range pages(t) {
-		if strings.HasPrefix(p.file, "docs/hosts/") {
+		if strings.HasPrefix(p.file, "docs/use/hosts/") {
 			pending[p.file] = p
 		}
 	}
-	for _, row := range hostRow.FindAllStringSubmatch(read(t, "docs/clients.md"), -1) {
-		name, file, version := row[1], "docs/hosts/"+row[2], row[3]
+	for _, row := range hostRow.FindAllStringSubmatch(read(t, "docs/use/clients.md"), -1) {
+		name, file, version := row[1], "docs/use/hosts/"+row[2], row[3]
 		p, ok := pending[file]
 		if !ok {
-			t.Errorf("docs/clients.md has no page, or two rows, for %s", name)
+			t.Errorf("docs/use/clients.md has no page, or two rows, for %s", name)
 			continue
 		}
 		delete(pending, file)
@@ -59,7 +59,7 @@ func TestDocsHosts(t *testing.T) {
 			t.Errorf("%s does not say that %s was tried", file, version)
 		}
 		if !strings.Contains(interop, " "+version+" ") && !strings.Contains(interop, " "+version+".") {
-			t.Errorf("docs/interop.md has no %s of %s", version, name)
+			t.Errorf("docs/project/interop.md has no %s of %s", version, name)
 		}
 		measured := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + ` \|(?: [^|]+ \|){2} ([-\d]+) \|`).FindStringSubmatch(interop)
 		if measured != nil && !strings.Contains(strings.Join(strings.Fields(p.text), " "), "speaks MCP "+measured[1]) {
@@ -67,6 +67,6 @@ func TestDocsHosts(t *testing.T) {
 		}
 	}
 	for file := range pending {
-		t.Errorf("docs/clients.md has no row for %s", file)
+		t.Errorf("docs/use/clients.md has no row for %s", file)
 	}
 }

@@ -66,7 +66,7 @@ func pluginVersion(t *testing.T) string {
 }
 
 // TestPlugin checks that the marketplace has the plugin, under the names of
-// docs/hosts/claude-code.md, and that the client starts only the plugin's own script, by its path.
+// docs/use/hosts/claude-code.md, and that the client starts only the plugin's own script, by its path.
 func TestPlugin(t *testing.T) {
 	var market struct {
 		Name    string
@@ -84,7 +84,7 @@ func TestPlugin(t *testing.T) {
 	if len(market.Plugins) != 1 || market.Plugins[0].Source != "./packaging/plugin" || market.Plugins[0].Name != plugin.Name {
 		t.Errorf("%+v does not have the plugin %s", market, plugin.Name)
 	}
-	const page = "docs/hosts/claude-code.md"
+	const page = "docs/use/hosts/claude-code.md"
 	if got, want := documented(t, page, "claude plugin install "), "claude plugin install "+plugin.Name+"@"+market.Name; got != want {
 		t.Errorf("%s has %q, want %q", page, got, want)
 	}
@@ -113,8 +113,8 @@ func TestInstallLinks(t *testing.T) {
 		table string
 		links []string
 	}{
-		"docs/hosts/vs-code.md": {"servers", []string{"https://vscode.dev/redirect/mcp/install?", "vscode:mcp/install?"}},
-		"docs/hosts/cursor.md":  {"mcpServers", []string{"https://cursor.com/en/install-mcp?", "cursor://anysphere.cursor-deeplink/mcp/install?"}},
+		"docs/use/hosts/vs-code.md": {"servers", []string{"https://vscode.dev/redirect/mcp/install?", "vscode:mcp/install?"}},
+		"docs/use/hosts/cursor.md":  {"mcpServers", []string{"https://cursor.com/en/install-mcp?", "cursor://anysphere.cursor-deeplink/mcp/install?"}},
 	} {
 		text := read(t, file)
 		_, block, _ := strings.Cut(text, "```json\n")

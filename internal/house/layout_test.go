@@ -99,9 +99,9 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// TestArchitecture checks that docs/packages.md has one row for each package.
+// TestArchitecture checks that docs/project/packages.md has one row for each package.
 func TestArchitecture(t *testing.T) {
-	const page = "docs/packages.md"
+	const page = "docs/project/packages.md"
 	var got, want []string
 	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, page), -1) {
 		if slices.Contains(got, m[1]) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDocsQuestions checks that the sections which docs/questions.md names have the words that
+// TestDocsQuestions checks that the sections which docs/use/questions.md names have the words that
 // answer its questions. A section ends at the next heading.
 func TestDocsQuestions(t *testing.T) {
 	all := map[string]page{}
@@ -15,12 +15,12 @@ func TestDocsQuestions(t *testing.T) {
 		all[p.file] = p
 	}
 	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
-	rows := regexp.MustCompile(`(?m)^\d+\. .*\]\((\S+)#(\S+)\): "(.*)"$`).FindAllStringSubmatch(read(t, "docs/questions.md"), -1)
+	rows := regexp.MustCompile(`(?m)^\d+\. .*\]\((\S+)#(\S+)\): "(.*)"$`).FindAllStringSubmatch(read(t, "docs/use/questions.md"), -1)
 	if len(rows) != 30 {
 		t.Errorf("%d questions", len(rows))
 	}
 	for _, row := range rows {
-		p := all[path.Join("docs", row[1])]
+		p := all[path.Join("docs/use", row[1])]
 		text := fence.ReplaceAllStringFunc(read(t, p.file), func(block string) string { // a # there is no heading
 			return strings.ReplaceAll(block, "#", "")
 		})

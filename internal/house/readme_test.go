@@ -163,7 +163,7 @@ func TestReadme(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range commandLines(t) {
 		// TestRecipes runs the recipes, each with its task, and TestClusterReadme the page of the gateway.
-		if c.page == "docs/recipes.md" || c.page == "codexserver/gateway/README.md" || seen[c.line] {
+		if c.page == "docs/use/recipes.md" || c.page == "codexserver/gateway/README.md" || seen[c.line] {
 			continue
 		}
 		seen[c.line] = true

@@ -93,7 +93,7 @@ var licences = []struct{ id, words string }{
 
 // TestDependencies checks that every direct dependency of every module has a line in
 // testdata/dependencies.txt with its licence and what it is for, that the licence is that of its
-// text, and that docs/dependencies.md says the same; -update writes the page.
+// text, and that docs/project/dependencies.md says the same; -update writes the page.
 func TestDependencies(t *testing.T) {
 	why := map[string][]string{} // licence and purpose
 	for line := range strings.Lines(read(t, "internal/house/testdata/dependencies.txt")) {
@@ -150,7 +150,7 @@ func TestDependencies(t *testing.T) {
 	}
 	slices.Sort(rows)
 	want := strings.Split(dependenciesIntro+strings.Join(rows, "\n"), "\n")
-	const page = "docs/dependencies.md"
+	const page = "docs/project/dependencies.md"
 	if *update {
 		write(t, page, want)
 		return

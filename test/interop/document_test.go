@@ -12,17 +12,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of docs/interop.md")
+var update = flag.Bool("update", false, "rewrite the tables of docs/project/interop.md")
 
 var document sync.Mutex
 
-// compareDocument compares the text of docs/interop.md between the markers of that name
+// compareDocument compares the text of docs/project/interop.md between the markers of that name
 // with what the run saw.
 func compareDocument(t *testing.T, name, want string) {
 	t.Helper()
 	document.Lock()
 	defer document.Unlock()
-	path := filepath.Join("..", "..", "docs", "interop.md")
+	path := filepath.Join("..", "..", "docs", "project", "interop.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

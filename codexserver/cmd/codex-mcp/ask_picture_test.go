@@ -144,10 +144,10 @@ func (p *pane) coloured() string {
 	return p.stable(p.shows("-e"))
 }
 
-// keepPicture compares docs/ask.svg with the screens; -update writes it.
+// keepPicture compares docs/use/ask.svg with the screens; -update writes it.
 func keepPicture(t *testing.T, screens []string) {
 	t.Helper()
-	file := filepath.Join(root, "docs", "ask.svg")
+	file := filepath.Join(root, "docs", "use", "ask.svg")
 	now := animation(screens)
 	if *update {
 		if err := os.WriteFile(file, []byte(now), 0o644); err != nil {

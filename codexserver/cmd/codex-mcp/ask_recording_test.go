@@ -193,7 +193,7 @@ func planned(id, write, run string) providertest.ToolCall {
 	}})
 }
 
-// TestTerminalRecordings makes the recordings of docs/ask.md; -update writes
+// TestTerminalRecordings makes the recordings of docs/use/ask.md; -update writes
 // them there.
 func TestTerminalRecordings(t *testing.T) {
 	p := newPane(t)
@@ -282,10 +282,10 @@ func (p *pane) status(want int) {
 	}
 }
 
-// keepRecordings compares the recordings with those of docs/ask.md.
+// keepRecordings compares the recordings with those of docs/use/ask.md.
 func keepRecordings(t *testing.T, recorded map[string]string) {
 	t.Helper()
-	file := filepath.Join(root, "docs", "ask.md")
+	file := filepath.Join(root, "docs", "use", "ask.md")
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

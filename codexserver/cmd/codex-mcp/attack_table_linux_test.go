@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// attackColumns are the columns of docs/attacks.md after the first: the entries, the engines and
+// attackColumns are the columns of docs/project/attacks.md after the first: the entries, the engines and
 // the tiers.
 var attackColumns = []struct{ key, title string }{
 	{"stdio", "stdio"}, {"http", "HTTP"}, {"task", "task"}, {"page", "page"},
@@ -27,7 +27,7 @@ does not exist there. A test writes this page.
 
 `
 
-// TestAttackTable compares docs/attacks.md with the attacks that are played; -update writes it.
+// TestAttackTable compares docs/project/attacks.md with the attacks that are played; -update writes it.
 func TestAttackTable(t *testing.T) {
 	var table strings.Builder
 	var reasons []string
@@ -65,7 +65,7 @@ func TestAttackTable(t *testing.T) {
 		fmt.Fprintf(&table, "%d. %s.\n", i+1, r)
 	}
 	want := attackIntro + table.String()
-	const page = "../../../docs/attacks.md"
+	const page = "../../../docs/project/attacks.md"
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -77,7 +77,7 @@ func TestAttackTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(got), want); diff != "" {
-		t.Errorf("docs/attacks.md (-have +want); -update writes it:\n%s", diff)
+		t.Errorf("docs/project/attacks.md (-have +want); -update writes it:\n%s", diff)
 	}
 }
 

@@ -173,7 +173,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestFeatureTable compares the table of docs/engines.md with the promises that tests check for both
+// TestFeatureTable compares the table of docs/use/engines.md with the promises that tests check for both
 // engines, and with the optional parts of each engine. -update rewrites the table.
 func TestFeatureTable(t *testing.T) {
 	t.Setenv("CODEX_HOME", t.TempDir())
@@ -203,7 +203,7 @@ func TestFeatureTable(t *testing.T) {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", what, yes(slices.Contains(one, what)), yes(slices.Contains(two, what)))
 		}
 	}
-	const file, begin, end = "../../../docs/engines.md", "<!-- features -->\n", "<!-- /features -->\n"
+	const file, begin, end = "../../../docs/use/engines.md", "<!-- features -->\n", "<!-- /features -->\n"
 	readme, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

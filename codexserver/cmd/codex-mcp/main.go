@@ -13,7 +13,7 @@
 // input ends or on SIGINT, SIGTERM or SIGHUP. The configuration is
 // $CODEX_HOME/config.toml (~/.codex by default), codex-mcp.toml next to it, and -c, which
 // overrides keys of both. The flags of codex mcp-server have the same meaning. --help
-// lists all flags; docs/flags.md explains them.
+// lists all flags; docs/reference/flags.md explains them.
 //
 // The installed Codex runs the turns if it is new enough and signed in. Otherwise the
 // native engine runs them with a provider of config.toml. --engine chooses one of the two,
@@ -23,12 +23,12 @@
 // browser. The program prints the link of the page to standard error, and sends it to a
 // client that cannot show questions.
 //
-// codex-mcp http serves the clients of one user over Streamable HTTP; see docs/http.md.
+// codex-mcp http serves the clients of one user over Streamable HTTP; see docs/operate/http.md.
 // Command codex-mcp-gateway serves several users. It starts this program as the worker of
 // each of them.
 //
 // codex-mcp ask "task" runs a task from a terminal: it shows the work and asks before a
-// command runs; see docs/ask.md.
+// command runs; see docs/use/ask.md.
 //
 // --demo, also with ask, plays a demo in a temporary folder: a script takes the place of the
 // model, and the user's configuration is not read.

@@ -12,10 +12,10 @@ import (
 	"mvdan.cc/sh/v3/shell"
 )
 
-// TestRecipes runs the command lines of docs/recipes.md in their order, with a model that answers
+// TestRecipes runs the command lines of docs/use/recipes.md in their order, with a model that answers
 // each task.
 func TestRecipes(t *testing.T) {
-	page, err := os.ReadFile(root + "/docs/recipes.md")
+	page, err := os.ReadFile(root + "/docs/use/recipes.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,17 +50,17 @@ func TestTerminalCompletion(t *testing.T) {
 	}
 }
 
-// TestTerminalCompletionInstalled runs the commands of docs/flags.md in a home without the
+// TestTerminalCompletionInstalled runs the commands of docs/reference/flags.md in a home without the
 // folders of the shells, and then starts each shell.
 func TestTerminalCompletionInstalled(t *testing.T) {
-	docs, err := os.ReadFile(filepath.Join(root, "docs", "flags.md"))
+	docs, err := os.ReadFile(filepath.Join(root, "docs", "reference", "flags.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, _ := strings.Cut(string(docs), "\n## Completion\n\n```sh\n")
 	script, _, ok := strings.Cut(section, "```\n")
 	if !ok {
-		t.Fatal("docs/flags.md has no script for the completion")
+		t.Fatal("docs/reference/flags.md has no script for the completion")
 	}
 	for name, shell := range shells {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTroubleshootingSystem provokes texts of docs/troubleshooting.md that depend on the system.
+// TestTroubleshootingSystem provokes texts of docs/use/troubleshooting.md that depend on the system.
 func TestTroubleshootingSystem(t *testing.T) {
 	doctor := []string{built(t), "doctor", "--engine", "native", "-c", "sandbox.tier=namespaces", "--verbose"}
 	home := t.TempDir()

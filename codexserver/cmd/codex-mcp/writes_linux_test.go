@@ -53,7 +53,7 @@ func TestTurnWritesItsRecords(t *testing.T) {
 		call("cat", "a")
 	}
 	happened := watched(t, f.home, f.cwd, f.user, temporary)
-	record := regexp.MustCompile(`^home/(sessions/|codex-mcp/|codex-mcp-locks/|tmp/log-)`) // as docs/kept.md says
+	record := regexp.MustCompile(`^home/(sessions/|codex-mcp/|codex-mcp-locks/|tmp/log-)`) // as docs/reference/kept.md says
 	for _, tt := range []struct {
 		command []string
 		turns   int

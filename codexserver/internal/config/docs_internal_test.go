@@ -15,9 +15,9 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// TestDocsKeys compares docs/configuration.md with the real keys and defaults.
+// TestDocsKeys compares docs/reference/configuration.md with the real keys and defaults.
 func TestDocsKeys(t *testing.T) {
-	b, err := os.ReadFile("../../../docs/configuration.md")
+	b, err := os.ReadFile("../../../docs/reference/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestDocsKeys(t *testing.T) {
 	if err := toml.Unmarshal([]byte(block[1]), &shown); err != nil {
 		t.Fatal(err)
 	}
-	gateway := []string{"approvals.clients", "http.metrics", "http.oauth", "http.principals", "http.url", "http.worker_idle"} // an empty table, and those whose defaults docs/gateway.md has
+	gateway := []string{"approvals.clients", "http.metrics", "http.oauth", "http.principals", "http.url", "http.worker_idle"} // an empty table, and those whose defaults docs/operate/gateway.md has
 	compare(t, "the block of codex-mcp.toml", keys("", reflect.TypeFor[Settings]()), append(leaves("", shown), gateway...))
 	home := t.TempDir()
 	defaults, _, err := LoadSettings(home, nil)

@@ -138,7 +138,7 @@ func (v *visitor) begin(prompt string) (thread, task string) {
 	return servertest.ThreadOf(v.t, raw), ""
 }
 
-// TestComingBack plays the table of docs/wire.md: a client begins a turn that asks and leaves. The
+// TestComingBack plays the table of docs/reference/wire.md: a client begins a turn that asks and leaves. The
 // next client of the same principal, or of the same shared server, finds it by every way, and answers the question. It does not
 // matter of which era the two are, and whether the first can show questions.
 func TestComingBack(t *testing.T) {

@@ -36,7 +36,7 @@ func TestDecideFetch(t *testing.T) {
 	}
 }
 
-// TestFetchPage checks that the table of docs/native.md is what DecideFetch decides.
+// TestFetchPage checks that the table of docs/reference/native.md is what DecideFetch decides.
 func TestFetchPage(t *testing.T) {
 	var want strings.Builder
 	words := map[policy.Action]string{policy.Run: "may", policy.Ask: "asks", policy.Refuse: "never"}
@@ -46,11 +46,11 @@ func TestFetchPage(t *testing.T) {
 		}
 		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", p, cell(true, false), cell(false, false), cell(false, true))
 	}
-	page, err := os.ReadFile("../../../docs/native.md")
+	page, err := os.ReadFile("../../../docs/reference/native.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(page), "|---|---|---|---|\n"+want.String()+"\n") {
-		t.Errorf("docs/native.md has another table than\n%s", want.String())
+		t.Errorf("docs/reference/native.md has another table than\n%s", want.String())
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// TestPicture shows the page as docs/page.png does: a command that asks to run
+// TestPicture shows the page as docs/use/page.png does: a command that asks to run
 // outside of the sandbox, above the work so far. testdata/page.txt has the words of that picture, so
 // that the picture is made again when they change: -update makes both.
 func TestPicture(t *testing.T) {
@@ -64,7 +64,7 @@ func TestPicture(t *testing.T) {
 	b.still()
 	changing := regexp.MustCompile(regexp.QuoteMeta(r.cwd) + `|\d\d:\d\d(.[AP]M)?|[0-9a-f]{8}-[0-9a-f-]{27}|exit 0( · [\d.]+ m?s)?`)
 	words := changing.ReplaceAllString(eval[string](b, `document.body.innerText`), "…") + "\n"
-	text, picture := filepath.Join("testdata", "page.txt"), filepath.Join("..", "..", "..", "docs", "page.png")
+	text, picture := filepath.Join("testdata", "page.txt"), filepath.Join("..", "..", "..", "docs", "use", "page.png")
 	if *update {
 		pixels, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 		if err != nil {
@@ -74,7 +74,7 @@ func TestPicture(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if want, err := os.ReadFile(text); err != nil || string(want) != words {
-		t.Errorf("docs/page.png is older than the page, %v: make it again with -update; it says\n%s\nand the page\n%s", err, want, words)
+		t.Errorf("docs/use/page.png is older than the page, %v: make it again with -update; it says\n%s\nand the page\n%s", err, want, words)
 	}
 	// A phone shows the whole task.
 	b.do(chromedp.EmulateViewport(390, 844))
@@ -92,7 +92,7 @@ func TestPicture(t *testing.T) {
 	}
 	if *update {
 		pixels, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-		if err := cmp.Or(err, os.WriteFile(filepath.Join("..", "..", "..", "docs", "page-phone.png"), pixels, 0o644)); err != nil {
+		if err := cmp.Or(err, os.WriteFile(filepath.Join("..", "..", "..", "docs", "use", "page-phone.png"), pixels, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}

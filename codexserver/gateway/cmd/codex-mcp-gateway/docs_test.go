@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestDocsFlags compares the table of flags in docs/gateway.md with the program's.
+// TestDocsFlags compares the table of flags in docs/operate/gateway.md with the program's.
 func TestDocsFlags(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/gateway.md")
+	page, err := os.ReadFile("../../../../docs/operate/gateway.md")
 	if err != nil {
 		t.Fatal(err)
 	}

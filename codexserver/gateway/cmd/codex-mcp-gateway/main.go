@@ -7,7 +7,7 @@
 //	codex-mcp-gateway drain NODE
 //
 // The users are in the tables http.principals of $CODEX_HOME/codex-mcp.toml. --help lists all
-// flags; docs/gateway.md explains them.
+// flags; docs/operate/gateway.md explains them.
 //
 // Exit status: 0 after a signal; 1 when it cannot start; 2 when the command line is wrong.
 package main

@@ -63,7 +63,7 @@ var shims = map[string]string{
 	// The machines are folders.
 	"ssh": `host=${2%%.*}; shift 2; export INIT=${INIT%/*}/${host#m}; cd "$TOP/$host/root" && exec "${@//"$TOP/m1/"/"$TOP/$host/"}"`,
 	"scp": `last=${*: -1}; host=${last%%.*}; cp "${@:1:$#-1}" "$TOP/$host/root/${last#*:}"`,
-	// Its units are those of the page and of docs/operating.md.
+	// Its units are those of the page and of docs/operate/operating.md.
 	"systemctl": `exec curl -sS --fail-with-body --data "$*" "$INIT"`,
 	// A person at a terminal, who presses y when it says so.
 	"person": `coproc script -qfec "$*" /dev/null
@@ -197,13 +197,13 @@ func newOperator(t *testing.T) *operator {
 		o.shells[n] = o.newShell(n, root, bin)
 	}
 	// What the page says in words: the configuration of HAProxy, with a certificate.
-	page, err := os.ReadFile(filepath.Join(o.checkout(), "docs", "operating.md"))
+	page, err := os.ReadFile(filepath.Join(o.checkout(), "docs", "operate", "operating.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := regexp.MustCompile("(?s)```haproxy\n(.*?)```").FindSubmatch(page)
 	if config == nil {
-		t.Fatal("docs/operating.md has no configuration of HAProxy")
+		t.Fatal("docs/operate/operating.md has no configuration of HAProxy")
 	}
 	etc := filepath.Join(o.top, "m1", "etc")
 	write(filepath.Join(etc, "haproxy", "haproxy.cfg"), strings.Replace(o.substitute(1, string(config[1])), "bind :443", "bind "+o.port(1, ":443"), 1), 0o600)
@@ -343,7 +343,7 @@ func (o *operator) act(machine int, verb, name string) error {
 var execStart = regexp.MustCompile(`(?m)^ExecStart=(/usr/local/bin/codex-mcp-gateway .*|.*nats-server.*)$`)
 
 // unit reads a unit: that of NATS as the page has written it, and those of the gateway from
-// docs/operating.md.
+// docs/operate/operating.md.
 func (o *operator) unit(machine int, name string) (*unit, error) {
 	root := filepath.Join(o.top, "m"+strconv.Itoa(machine))
 	u := &unit{f: folders{cwd: root, user: filepath.Join(root, "root")}}
@@ -353,7 +353,7 @@ func (o *operator) unit(machine int, name string) (*unit, error) {
 	}
 	file, env := filepath.Join(root, "etc", "systemd", "system", name+".service"), []byte(nil)
 	if instance, ok := strings.CutPrefix(name, "codex-mcp@"); ok {
-		file = filepath.Join(o.checkout(), "docs", "operating.md")
+		file = filepath.Join(o.checkout(), "docs", "operate", "operating.md")
 		u.f.home = filepath.Join(root, "var", "lib", "codex-mcp", instance)
 		var err error
 		if env, err = os.ReadFile(filepath.Join(root, "etc", "codex-mcp", instance+".env")); err != nil {

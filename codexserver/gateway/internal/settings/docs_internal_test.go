@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDocsKeys compares the tables of keys in docs/gateway.md with the real keys.
+// TestDocsKeys compares the tables of keys in docs/operate/gateway.md with the real keys.
 func TestDocsKeys(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/gateway.md")
+	page, err := os.ReadFile("../../../../docs/operate/gateway.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestDocsKeys(t *testing.T) {
 	}
 	want := append(keys("http.", reflect.TypeFor[httpTable]()), keys("", reflect.TypeFor[Principal]())...)
 	want = append(want, keys("", reflect.TypeFor[Service]())...)
-	want = slices.DeleteFunc(want, func(key string) bool { // docs/configuration.md has them
+	want = slices.DeleteFunc(want, func(key string) bool { // docs/reference/configuration.md has them
 		return slices.Contains([]string{"http.unlocked_arguments", "http.hosts", "http.origins"}, key)
 	})
 	slices.Sort(got)
@@ -51,9 +51,9 @@ func keys(prefix string, table reflect.Type) (all []string) {
 	return all
 }
 
-// TestDocsService reads the configurations of a service in docs/gateway.md.
+// TestDocsService reads the configurations of a service in docs/operate/gateway.md.
 func TestDocsService(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/gateway.md")
+	page, err := os.ReadFile("../../../../docs/operate/gateway.md")
 	if err != nil {
 		t.Fatal(err)
 	}
