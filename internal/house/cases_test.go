@@ -2,7 +2,6 @@ package house_test
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,70 +11,64 @@ import (
 
 const casesIntro = `# Security cases
 
-Published security flaws of other coding agents, of MCP software and of sandboxes: what happened there, and why it does not happen
-here. The test after "own" has a row with the flaw's id, the others show the kind of flaw. [attacks.md](attacks.md) lists the attacks
-that are played against the whole program, and [SECURITY.md](../../SECURITY.md) what is known to be open. The last part has the attacks on
-[the gateway](#the-gateway). A test writes this page.
+Published security flaws of other coding agents, of MCP software and of sandboxes.
+[The list](../../internal/house/testdata/security-cases.txt) says of each what happened there, why it does not happen here, and which
+test shows it. A test of its own has a row with the flaw's id; other tests show the kind of flaw. [Attacks](attacks.md) lists what is
+played against the whole program, and [SECURITY.md](../../SECURITY.md) what is known to be open. A test writes this page.
 
-`
+| kind of flaw | cases | a test of their own | another test | do not apply |
+|---|---|---|---|---|`
 
 // securityCase is a line of testdata/security-cases.txt.
 type securityCase struct {
-	ids                 []string
-	program, what, here string
-	shown               []string // "own PACKAGE TEST", "test PACKAGE TEST", "attack NAME" or "none"
+	ids   []string
+	shown []string // "own PACKAGE TEST", "test PACKAGE TEST", "attack NAME" or "none"
 }
 
 // TestSecurityCases checks that every test and attack that a case names exists, that a test with
-// scenarios has the case, and that the page has what the file has; -update writes the page.
+// scenarios has the case, and that the page counts what the file has; -update writes the page.
 func TestSecurityCases(t *testing.T) {
 	const data, page = "internal/house/testdata/security-cases.txt", "docs/project/security-cases.md"
-	var body []string
-	seen, scenarios, links := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	own, other, none := 0, 0, 0
+	seen, scenarios := map[string]bool{}, map[string]bool{}
+	all := caseCount{title: "all"}
+	var kinds []caseCount
 	for n, line := range strings.Split(strings.TrimSuffix(read(t, data), "\n"), "\n") {
 		title, isTitle := strings.CutPrefix(line, "= ")
 		switch {
 		case line == "" || line[0] == '#':
 			continue
 		case isTitle:
-			body = append(body, "", "## "+title, "", "| flaw | program | what happened there | why not here | shown by |", "|---|---|---|---|---|")
+			kinds = append(kinds, caseCount{title: title})
 			continue
 		}
 		parts := strings.Split(line, " | ")
 		if len(parts) != 5 {
 			t.Fatalf("%s:%d: %d parts, want 5", data, n+1, len(parts))
 		}
-		c := securityCase{strings.Fields(parts[0]), parts[1], parts[2], parts[4], strings.Split(parts[3], "; ")}
+		c := securityCase{strings.Fields(parts[0]), strings.Split(parts[3], "; ")}
 		for _, id := range c.ids {
 			if seen[id] {
 				t.Errorf("%s:%d: %s is there twice", data, n+1, id)
 			}
 			seen[id] = true
 		}
-		switch shown := c.check(t, scenarios, links); {
-		case c.shown[0] == "none":
-			none++
-			body = append(body, c.row("does not apply"))
-		case strings.HasPrefix(c.shown[0], "own "):
-			own++
-			body = append(body, c.row("own: "+shown))
-		default:
-			other++
-			body = append(body, c.row(shown))
-		}
+		c.check(t, scenarios)
+		kinds[len(kinds)-1].add(c)
+		all.add(c)
 	}
 	for id := range scenarios {
 		if !seen[id] {
 			t.Errorf("a test has the scenario %s, which %s does not have", id, data)
 		}
 	}
-	if own+other+none < 165 {
-		t.Errorf("only %d cases", own+other+none)
+	if all.own+all.other+all.none < 165 {
+		t.Errorf("only %d cases", all.own+all.other+all.none)
 	}
-	body = append(body, gatewayAttacks(t, links)...)
-	intro := casesIntro + fmt.Sprintf("Of %d flaws %d have a test of their own, %d are shown by another test, and %d do not apply.", own+other+none, own, other, none)
-	want := strings.Split(intro+"\n"+strings.Join(body, "\n")+"\n\n"+strings.Join(slices.Sorted(maps.Keys(links)), "\n"), "\n")
+	body := strings.Split(casesIntro, "\n")
+	for _, k := range append(kinds, all) {
+		body = append(body, fmt.Sprintf("| %s | %d | %d | %d | %d |", k.title, k.own+k.other+k.none, k.own, k.other, k.none))
+	}
+	want := append(body, gatewayAttacks(t)...)
 	if *update {
 		write(t, page, want)
 		return
@@ -86,14 +79,29 @@ func TestSecurityCases(t *testing.T) {
 	}
 }
 
+// caseCount counts the cases of a kind by what shows them.
+type caseCount struct {
+	title            string
+	own, other, none int
+}
+
+func (n *caseCount) add(c securityCase) {
+	switch {
+	case c.shown[0] == "none":
+		n.none++
+	case strings.HasPrefix(c.shown[0], "own "):
+		n.own++
+	default:
+		n.other++
+	}
+}
+
 // scenario finds the ids in the tables of tests about flaws.
 var scenario = regexp.MustCompile(`(?m)^\t\{"([^"]+)", `)
 
-// check checks what shows the case, and returns it for the page. It adds the scenarios of the
-// tests that it names, and the lines of the page with their addresses.
-func (c *securityCase) check(t *testing.T, scenarios, links map[string]bool) string {
+// check checks what shows the case, and adds the scenarios of the tests that it names.
+func (c *securityCase) check(t *testing.T, scenarios map[string]bool) {
 	t.Helper()
-	var shown []string
 	for _, how := range c.shown {
 		words := strings.SplitN(how, " ", 3)
 		switch {
@@ -103,16 +111,12 @@ func (c *securityCase) check(t *testing.T, scenarios, links map[string]bool) str
 			if !strings.Contains(read(t, "docs/project/attacks.md"), "\n| "+name+" |") {
 				t.Errorf("%s: there is no attack %q", c.ids[0], name)
 			}
-			shown = append(shown, "the attack "+name)
 		case len(words) == 3 && (words[0] == "own" || words[0] == "test"):
 			file := testFile(t, words[1], words[2])
 			if file == "" {
 				t.Errorf("%s: there is no test %s %s", c.ids[0], words[1], words[2])
 				continue
 			}
-			name := strings.TrimSuffix(strings.TrimPrefix(file, "codexserver/"), "_test.go")
-			links[fmt.Sprintf("[%s]: ../%s", name, file)] = true
-			shown = append(shown, fmt.Sprintf("[%s][%s]", words[2], name))
 			if words[0] == "test" {
 				continue
 			}
@@ -128,7 +132,6 @@ func (c *securityCase) check(t *testing.T, scenarios, links map[string]bool) str
 			t.Errorf("%s: %q says nothing about how it is shown", c.ids[0], how)
 		}
 	}
-	return strings.Join(shown, ", ")
 }
 
 // testFile returns the file of a test, "" if there is none.
@@ -144,26 +147,4 @@ func testFile(t *testing.T, folder, test string) string {
 		}
 	}
 	return ""
-}
-
-func (c *securityCase) row(shown string) string {
-	var links []string
-	for _, id := range c.ids {
-		links = append(links, reference(id))
-	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s |", strings.Join(links, ", "), c.program, c.what, c.here, shown)
-}
-
-// reference returns an id as a link. Some flaws have only a name of ours.
-func reference(id string) string {
-	repo, number, issue := strings.Cut(id, "#")
-	switch {
-	case strings.HasPrefix(id, "CVE-"):
-		return "[" + id + "](https://www.cve.org/CVERecord?id=" + id + ")"
-	case strings.HasPrefix(id, "GHSA-"):
-		return "[" + id + "](https://github.com/advisories/" + id + ")"
-	case issue:
-		return "[" + id + "](https://github.com/" + repo + "/issues/" + number + ")"
-	}
-	return id
 }
