@@ -82,6 +82,6 @@
 // Package approval decides about approvals. Package engine has the interface of engines;
 // native and appserver are two of them. Package protocol has the events, elicit the
 // questions, jsonrpc the transports. Of the module's documents, docs/reference/wire.md lists every
-// tool, method and event, docs/use/approvals.md every answer, docs/reference/differences.md the
+// tool, method and event, docs/reference/approvals.md every answer, docs/reference/differences.md the
 // differences from the server of September 2025, and docs/embed/embedding.md has whole programs.
 package codexserver

@@ -111,7 +111,7 @@
 //
 // [Options] sets what happens without a decision. [Question] builds questions of other
 // kinds. [ShowCommand] and [ShowText] are for programs that show commands themselves.
-// docs/use/approvals.md of the module has the messages as they are on the wire.
+// docs/reference/approvals.md of the module has the messages as they are on the wire.
 // The specification is
 // https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation.
 package elicit

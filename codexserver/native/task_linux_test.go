@@ -24,7 +24,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-var update = flag.Bool("update", false, "record the questions of the tasks, and write the table of docs/use/approvals.md")
+var update = flag.Bool("update", false, "record the questions of the tasks, and write the table of docs/project/rules.md")
 
 // person is a host that approves each question, or accepts each rule that one proposes.
 type person struct {

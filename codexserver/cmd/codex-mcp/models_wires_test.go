@@ -33,10 +33,10 @@ type upstream interface {
 	says(w io.Writer, text string)
 }
 
-// TestModelsWires runs codex-mcp behind Portkey's gateway with the configurations of docs/reference/native.md
+// TestModelsWires runs codex-mcp behind Portkey's gateway with the configurations of docs/use/models.md
 // for Anthropic and Gemini, and upstreams that speak their wires.
 func TestModelsWires(t *testing.T) {
-	doc, err := os.ReadFile("../../../docs/reference/native.md")
+	doc, err := os.ReadFile("../../../docs/use/models.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestModelsWires(t *testing.T) {
 			config, _, ok := strings.Cut(config, "```")
 			config, provider, ok2 := strings.Cut(config, "\n[model_providers.")
 			if !ok || !ok2 {
-				t.Fatal("docs/reference/native.md has no such configuration")
+				t.Fatal("docs/use/models.md has no such configuration")
 			}
 			provider = strings.NewReplacer("http://localhost:8787", gateway.url, "http_headers = { ", fmt.Sprintf("http_headers = { x-portkey-custom-host = %q, ", server.URL+tt.path)).Replace(provider)
 			variable := map[string]string{"anthropic": "ANTHROPIC_API_KEY", "google": "GEMINI_API_KEY"}[tt.name]

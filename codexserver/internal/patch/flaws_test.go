@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// flaws are published flaws of other programs that write files. docs/project/security-cases.md has them
+// flaws are published flaws of other programs that write files. internal/house/testdata/security-cases.txt has them
 // by their ids. A text is a patch, or its changes; PATH is the folder.
 var flaws = []struct {
 	id    string

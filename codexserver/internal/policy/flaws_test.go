@@ -10,7 +10,7 @@ import (
 )
 
 // flaws are the commands of published flaws of other agents, which ran there without a
-// question. docs/project/security-cases.md has the flaws by their ids. A script stands for itself in
+// question. internal/house/testdata/security-cases.txt has the flaws by their ids. A script stands for itself in
 // bash -lc, and for its words where it has only words.
 var flaws = []struct {
 	id      string

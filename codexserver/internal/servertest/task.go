@@ -47,7 +47,7 @@ type TaskFolders struct {
 
 const (
 	taskFile = "../internal/servertest/tasks.json" // in the tests of an engine
-	taskPage = "../../docs/use/approvals.md"
+	taskPage = "../../docs/project/rules.md"
 )
 
 // Tasks returns the recorded tasks.
@@ -142,7 +142,7 @@ func (f TaskFolders) Show(what, rule string, why error) string {
 }
 
 // RecordTasks compares what an engine asked in the tasks with the record, or writes it. It
-// leaves out tasks without a question. The table of docs/use/approvals.md has the numbers of both
+// leaves out tasks without a question. The table of docs/project/rules.md has the numbers of both
 // engines.
 func RecordTasks(t *testing.T, engine string, asked []Asked, update bool) {
 	t.Helper()
@@ -198,7 +198,7 @@ func compareTable(t *testing.T, want string, update bool) {
 	}
 }
 
-// taskTable returns the table of docs/use/approvals.md. The record has the rules that it leaves out.
+// taskTable returns the table of docs/project/rules.md. The record has the rules that it leaves out.
 func taskTable(all []Task) string {
 	var b strings.Builder
 	b.WriteString("| task | native | Codex | rules of the native engine |\n|---|---|---|---|\n")
