@@ -70,7 +70,7 @@ func TestArrows(t *testing.T) {
 	write(t, file, all)
 }
 
-// TestRoot checks that the root has few folders, each with its line in README's layout, and that the
+// TestRoot checks that the root has few folders, each with its line in the layout of ARCHITECTURE.md, and that the
 // repository has few modules.
 func TestRoot(t *testing.T) {
 	const folders, modules = 14, 7
@@ -78,7 +78,7 @@ func TestRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, layout, _ := strings.Cut(read(t, "README.md"), "\n## Layout\n")
+	_, layout, _ := strings.Cut(read(t, "ARCHITECTURE.md"), "\n## Layout\n")
 	layout, _, _ = strings.Cut(layout, "\n## ")
 	root := map[string]bool{}
 	for file := range strings.Lines(string(out)) {
@@ -91,7 +91,7 @@ func TestRoot(t *testing.T) {
 	}
 	for folder := range root {
 		if !regexp.MustCompile(`(?m)^([a-z]+/ )?` + folder + `/ `).MatchString(layout) {
-			t.Errorf("README.md has no line for %s/", folder)
+			t.Errorf("ARCHITECTURE.md has no line for %s/", folder)
 		}
 	}
 	if n := len(files(t, ".mod")); n > modules {
