@@ -142,7 +142,9 @@ func (o *options) askCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask [flags] task",
 		Short: "Run one task from a terminal",
-		Long: `Runs one task, shows the work, and asks in the terminal before a command runs.
+		Long: `Runs one task, shows the work, and asks in the terminal about what the sandbox
+does not allow. By default the sandbox reads your files, writes nothing and has
+no network; -a untrusted asks about every command that is not known to only read.
 The task is the rest of the command line; - reads it from standard input.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, task []string) error {

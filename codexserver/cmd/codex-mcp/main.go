@@ -27,8 +27,8 @@
 // Command codex-mcp-gateway serves several users. It starts this program as the worker of
 // each of them.
 //
-// codex-mcp ask "task" runs a task from a terminal: it shows the work and asks before a
-// command runs; see docs/use/ask.md.
+// codex-mcp ask "task" runs a task from a terminal: it shows the work and asks about
+// what the sandbox does not allow; see docs/use/ask.md.
 //
 // --demo, also with ask, plays a demo in a temporary folder: a script takes the place of the
 // model, and the user's configuration is not read.
