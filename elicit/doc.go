@@ -16,7 +16,7 @@
 //		ProtocolVersion: "2025-06-18",
 //	}, nil)
 //	exec := elicit.ExecQuestion{Command: []string{"git", "init"}, Cwd: "/work"}
-//	if out := asker.Ask(ctx, exec.Question()); out.Decision == elicit.Approved {
+//	if out := asker.Ask(ctx, exec.Question()); out.Decision.Approves() {
 //		// run it
 //	}
 //

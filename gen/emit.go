@@ -97,6 +97,10 @@ func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, erro
 			s.line("package %s_test\n", e.pkg)
 			f.imports = append(f.imports, tests, pkg)
 		} else {
+			if f.name == "zz_types.go" && !m.mcp && m.lens == nil {
+				s.line("// Package %s has the types of %s. Decode and Encode read and write a value of any of them,", e.pkg, m.from)
+				s.line("// and DecodeStrict refuses what the schema does not allow.")
+			}
 			s.line("package %s\n", e.pkg)
 			f.imports = append(f.imports, codec)
 			if e.base != "" {

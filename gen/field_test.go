@@ -90,6 +90,9 @@ func TestOtherModule(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "schema.json"), unzip(t, "testdata/field/acp.json.gz"))
 	writeFile(t, filepath.Join(dir, "main.go"), []byte(program[1]))
 	goRun(t, dir, strings.Fields(strings.Replace(command[1], "run ", "run -trimpath ", 1))...)
+	if types := readFile(t, filepath.Join(dir, "acp", "zz_types.go")); !strings.Contains(string(types), "\n// Package acp has the types of ") {
+		t.Error("the package has no comment")
+	}
 
 	agent := exec.CommandContext(t.Context(), "go", "run", "-trimpath", ".")
 	agent.Dir, agent.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")

@@ -74,7 +74,10 @@ func run(args []string, report io.Writer) error {
 	codex := flags.String("codex", "", "with -uses: take the schema of the app-server of this `program`")
 	commit := flags.String("commit", "", "upstream's `commit`, if the URL does not contain it")
 	dryRun := flags.Bool("n", false, "with -refresh or -codex: report only, write nothing")
-	if err := flags.Parse(args); err != nil {
+	flags.SetOutput(report)
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	r := refresher{p, *commit, *dryRun, time.Now(), report, runTests}

@@ -96,6 +96,14 @@ func TestRefreshWithoutChange(t *testing.T) {
 	}
 }
 
+// TestHelp asks for the flags, which is no failure.
+func TestHelp(t *testing.T) {
+	var shown strings.Builder
+	if err := run([]string{"-h"}, &shown); err != nil || !strings.Contains(shown.String(), "-schema file") {
+		t.Errorf("%v, and\n%s", err, shown.String())
+	}
+}
+
 func TestRefreshReportsChanges(t *testing.T) {
 	tests := []struct{ old, new, want string }{
 		{`"minimum": {

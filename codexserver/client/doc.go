@@ -21,11 +21,11 @@
 //	Run ─▶ Started(task id) ─▶ Ask … ─▶ Result
 //
 // With 2026-07-28 a turn that takes longer than a moment becomes a task of MCP, which has an id
-// ([Task].Started). Keep the id, and [Client.Resume] returns the result, even if this program or
+// ([Watch].Started). Keep the id, and [Client.Resume] returns the result, even if this program or
 // the server was restarted in between. A task outlives [Client.Close]; the end of the context
 // of Run interrupts it.
 //
-// A task has no events. With [Task].Event and without [Task].Started the call stays open
+// A task has no events. With [Watch].Event and without [Watch].Started the call stays open
 // instead. Alternatively, [Client.Background] returns as soon as the turn runs, and
 // [Client.Wait] waits for several turns.
 //

@@ -104,6 +104,18 @@ type Change struct {
 	By string `json:"by"`
 }
 
+// String returns the change in a line, such as "update a.go (+1 -2)".
+func (c Change) String() string {
+	s := c.Kind + " " + c.Path
+	if c.From != "" {
+		s = c.Kind + " " + c.From + " to " + c.Path
+	}
+	if c.Added != nil && c.Removed != nil {
+		s += fmt.Sprintf(" (+%d -%d)", *c.Added, *c.Removed)
+	}
+	return s
+}
+
 // Command is a command that ran.
 type Command struct {
 	// ID is the number for [View].Command.
@@ -118,6 +130,14 @@ type Command struct {
 	DurationMs *int64 `json:"durationMs"`
 	// ApprovedBy is who approved it, "" if it was not asked about.
 	ApprovedBy string `json:"approvedBy"`
+}
+
+// String returns the command in a line, such as "go test ./... (exit 1)".
+func (c Command) String() string {
+	if c.ExitCode == nil {
+		return c.Command
+	}
+	return fmt.Sprintf("%s (exit %d)", c.Command, *c.ExitCode)
 }
 
 // Refusal is something that was not approved.
@@ -181,7 +201,16 @@ type TurnError struct {
 
 // Error implements error.
 func (e *TurnError) Error() string {
-	return fmt.Sprintf("the turn is %s: %s", e.Status, mcpcall.Brief(e.Answer))
+	ended := "the turn is " + string(e.Status)
+	switch e.Status {
+	case Failed:
+		ended = "the turn failed"
+	case Interrupted:
+		ended = "the turn was aborted"
+	case Cut:
+		ended = "the answer is incomplete"
+	}
+	return ended + ": " + mcpcall.Brief(e.Answer)
 }
 
 // ToolError is a failure that the server reports for a call without a turn, such as a

@@ -31,7 +31,8 @@ type toy struct {
 func newToy(modern bool) *toy {
 	s := &toy{}
 	if modern {
-		s.answer("server/discover", `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}`)
+		s.answer("server/discover", `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},`+
+			`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"toy","version":"1"},"io.github.codexmcp/engine":{"name":"e","reason":"r"}}}`)
 	} else {
 		s.answer("initialize", `{"protocolVersion":"2025-06-18","serverInfo":{"name":"toy","version":"1","engine":{"name":"e","reason":"r"}},"capabilities":{}}`)
 	}
@@ -137,11 +138,18 @@ func TestMethods(t *testing.T) {
 		for _, modern := range []bool{false, true} {
 			s := newToy(modern)
 			s.answer("tools/call", tt.result)
-			got, err := tt.method(start(t, client.Options{Server: s}))
+			c := start(t, client.Options{Server: s})
+			got, err := tt.method(c)
+			if d := cmp.Diff(client.Info{Name: "toy", Version: "1", Engine: "e", Reason: "r"}, c.Info()); d != "" {
+				t.Errorf("%s: the server (-want +got):\n%s", tt.name, d)
+			}
 			if err != nil {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 			if r, ok := got.(client.Result); ok {
+				if s := fmt.Sprint(r.Changes, r.Commands); r.Changes != nil && s != "[add a] [ls (exit 2)]" {
+					t.Errorf("%s: it prints as %s", tt.name, s)
+				}
 				r.Raw = nil
 				got = r
 			}
@@ -398,9 +406,6 @@ func TestSilentServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		if d := cmp.Diff(client.Info{Name: "toy", Version: "1", Engine: "e", Reason: "r"}, c.Info()); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
 		if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Answer != "text" {
 			t.Errorf("%+v, %v", r, err)
 		}

@@ -21,7 +21,7 @@
 // sandbox mode. An engine asks before it acts, and reports to the model why an action was refused:
 //
 //	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: dir})
-//	if out.Decision != elicit.Approved {
+//	if !out.Decision.Approves() {
 //		return errors.New(out.ForModel())
 //	}
 //

@@ -89,7 +89,7 @@ func (s *server) deleteBranch(ctx context.Context, asker *elicit.Asker, branch s
 		NotDone: "the branch was not deleted",
 		Once:    true, // an approval is for this branch only
 	})
-	if out.Decision != elicit.Approved {
+	if !out.Decision.Approves() {
 		return failed("not deleted: " + out.ForModel())
 	}
 	output, err := s.git(ctx, "branch", "-D", "--", branch)

@@ -128,6 +128,38 @@ func TestDocsCode(t *testing.T) {
 	}
 }
 
+// TestDocsPackages checks that each package that others can import has an example, and that its
+// comments name members in a form that compiles: [Task].Event is only promoted, so that a literal
+// of Task cannot have it.
+func TestDocsPackages(t *testing.T) {
+	member := regexp.MustCompile(`//.*?\[([A-Z]\w*)\]\.([A-Z]\w*)`)
+	for dir, p := range exported(t) {
+		own, err := filepath.Glob(dir + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		example := false
+		for _, file := range own {
+			text := read(t, file)
+			example = example || strings.Contains(text, "\nfunc Example")
+			for _, m := range member.FindAllStringSubmatch(text, -1) {
+				o := p.Scope().Lookup(m[1])
+				if o == nil {
+					t.Errorf("%s: there is no %s", file, m[1])
+					continue
+				}
+				found, at, _ := types.LookupFieldOrMethod(o.Type(), true, p, m[2])
+				if _, field := found.(*types.Var); found == nil || field && len(at) > 1 {
+					t.Errorf("%s: %s has no %s of its own", file, m[1], m[2])
+				}
+			}
+		}
+		if !example && len(own) > 0 {
+			t.Errorf("%s has no example", dir)
+		}
+	}
+}
+
 // has reports whether a package exports the name, and whether that has the member.
 func has(pkg *types.Package, name, member string) bool {
 	o := pkg.Scope().Lookup(name)

@@ -209,6 +209,12 @@ func (s *Session) greet(ctx context.Context) error {
 	case err == nil && slices.Contains(found.SupportedVersions, modern.ProtocolVersion):
 		s.modern, s.offers = true, found.Capabilities
 		_ = jsonv2.Unmarshal(found.Meta[modern.MetaServerInfo], &s.server) // it may be missing
+		if e := found.Meta["io.github.codexmcp/engine"]; e != nil {
+			if s.server.Extra == nil {
+				s.server.Extra = map[string]json.RawMessage{}
+			}
+			s.server.Extra["engine"] = json.RawMessage(e) // where the handshake has it
+		}
 		return nil
 	case err == nil, errors.As(err, &refused), probe.Err() != nil && ctx.Err() == nil, errors.Is(err, ErrAnswer):
 		if err == nil {

@@ -75,7 +75,7 @@ func deleteBranch(ctx context.Context, asker *elicit.Asker, repo, branch string)
 		NotDone: "the branch was not deleted",
 		Once:    true, // an approval is for this branch only
 	})
-	if out.Decision != elicit.Approved {
+	if !out.Decision.Approves() {
 		return failed("not deleted: " + out.ForModel())
 	}
 	output, err := git(ctx, repo, "branch", "-D", "--", branch)

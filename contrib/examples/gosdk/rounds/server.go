@@ -59,7 +59,7 @@ func (t *tool) call(ctx context.Context, r *mcp.CallToolRequest, branch string) 
 		}
 		out = question.ReadError(elicit.ErrUnsupported, nil)
 	}
-	if out.Decision != elicit.Approved {
+	if !out.Decision.Approves() {
 		return failed("not deleted: " + out.ForModel()), nil
 	}
 	output, err := t.git(ctx, "branch", "-D", "--", branch)
