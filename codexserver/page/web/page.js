@@ -84,6 +84,7 @@ function show(state, words) {
   $("link").textContent = words;
   for (const q of questions.values()) lock(q);
   for (const c of conversations.values()) c.stop.disabled = state !== "live";
+  tally();
 }
 const live = () => $("link").dataset.state === "live";
 
@@ -257,7 +258,7 @@ function tally() {
   const n = open().length;
   document.title = (n ? `(${n}) ` : "") + "Approvals · codex-mcp";
   $("questions-title").textContent = n ? count(n, "question", "questions") + " to decide" : "To decide";
-  $("nothing").hidden = questions.size > 0;
+  $("nothing").hidden = questions.size > 0 || !live();
   if (!selected && n) select(open()[0]);
 }
 
@@ -299,6 +300,7 @@ const asked = (v) => v.command || (v.files || []).map((f) => f.path).join(", ") 
 function newCard(c, e) {
   const v = e.question;
   const q = { id: e.id, view: v, thread: c.view.id, since: performance.now() };
+  const loose = v.kind === "exec" && v.always && !v.always.confined;
   const id = "question-" + e.id;
   const button = (key, words, kind, act, meaning) =>
     el("button", { type: "button", class: kind, title: meaning, onclick: () => act(q) }, words, el("kbd", { "aria-hidden": "true" }, key));
@@ -311,8 +313,7 @@ function newCard(c, e) {
         "Approve the same again without a question until the session ends or, for a command, a file that it names changes")),
     v.always && el("div", { class: "row always" },
       button("w", "Always allow", "yes also", always, "Approve this, and keep the rule for later questions"),
-      el("p", { id: id + "-rule" }, v.always.words, v.kind === "exec" && " ",
-        v.kind === "exec" && el("strong", { class: v.always.confined ? "inside" : "outside" }, v.always.confined ? "in the sandbox" : "not confined"))),
+      el("p", { id: id + "-rule" }, v.always.words, loose && " ", loose && el("strong", { class: "outside" }, "not confined"))),
     el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); deny(q); } },
       el("label", { class: "unseen", for: id + "-word" }, "A note to the agent, optional"),
       q.word,

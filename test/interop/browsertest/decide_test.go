@@ -172,6 +172,9 @@ func TestAnsweredElsewhere(t *testing.T) {
 	b.click("Dismiss")
 	b.click("Dismiss")
 	b.see(`questions.size === 0 && !document.querySelector("#nothing").hidden`)
+	if !eval[bool](b, `(show("off", "Not connected"), document.querySelector("#nothing").hidden)`) {
+		t.Error("a page that is not connected says that there is nothing to decide")
+	}
 }
 
 // A reload, and a tab that is opened later, show the same; only the tab that
