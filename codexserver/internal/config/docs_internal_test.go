@@ -37,6 +37,22 @@ func TestDocsKeys(t *testing.T) {
 	want := append(keys("", reflect.TypeFor[Config]()), "profile", "profiles.NAME")
 	compare(t, "config.toml", want, rows(theirs))
 
+	b, err = os.ReadFile("../../../docs/reference/flags.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, named, _ := strings.Cut(string(b), "\n## Overrides\n")
+	named, _, _ = strings.Cut(named, " are keys of")
+	got, tops := []string(nil), keys("", reflect.TypeFor[Settings]())
+	for _, m := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(named[strings.LastIndex(named, "```"):], -1) {
+		got = append(got, m[1])
+	}
+	for i := range tops {
+		tops[i], _, _ = strings.Cut(tops[i], ".")
+	}
+	slices.Sort(tops)
+	compare(t, "the keys in docs/reference/flags.md", slices.Compact(tops), got)
+
 	block := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(ours)
 	if block == nil {
 		t.Fatal("no block with the defaults")
@@ -55,7 +71,7 @@ func TestDocsKeys(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, SettingsFile), []byte(block[1]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := LoadSettings(home, nil)
+	read, _, err := LoadSettings(home, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +79,7 @@ func TestDocsKeys(t *testing.T) {
 	a.OnUnsupported, a.OnError, a.OnTimeout, a.OnCancel, a.Schema = "deny", "deny", "deny", "abort", "empty"
 	a.Timeout = elicit.DefaultTimeout
 	defaults.Sandbox.Tier = "thread"
-	if diff := cmp.Diff(defaults, got, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(defaults, read, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the defaults (-program +page):\n%s", diff)
 	}
 }
