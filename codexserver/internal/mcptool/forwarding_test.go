@@ -63,10 +63,10 @@ type note struct {
 	more    string // the tool that has the whole answer, if it is cut
 }
 
-// hintLine is the line of docs/use/delegating.md.
+// hintLine is the line of docs/reference/turns.md.
 var hintLine = regexp.MustCompile(`(?m)^\[thread ([^\s;\]]+); (codex-\w+) [^;]*?(?:; (codex-\w+) has the whole answer)?(?:; changed: (.*))?\]$`)
 
-// note reads a view by the shapes of docs/use/delegating.md. Both parts of a view must say the same.
+// note reads a view by the shapes of docs/reference/turns.md. Both parts of a view must say the same.
 func (v view) note() (n note, err error) {
 	if v.text != "" {
 		found := hintLine.FindAllStringSubmatchIndex(v.text, -1)

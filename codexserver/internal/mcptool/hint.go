@@ -8,7 +8,7 @@ import (
 
 // structuredHosts are the clients, by the name in their clientInfo, whose models see the
 // structured content of every result that is not an error, in place of its texts.
-// docs/use/delegating.md says how that is known, and why other hosts are not here.
+// docs/reference/turns.md says how that is known, and why other hosts are not here.
 var structuredHosts = []string{"claude-code", "codex-mcp-client", "Visual Studio Code", "Visual Studio Code - Insiders"}
 
 // hints reports whether the results for a client have a text block that names the thread and says

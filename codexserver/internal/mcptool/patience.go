@@ -13,7 +13,7 @@ import (
 )
 
 // minuteHosts are the clients, by the beginning of the name in their clientInfo, that give up
-// every call after a minute unless they are configured otherwise. docs/use/delegating.md says which
+// every call after a minute unless they are configured otherwise. docs/reference/turns.md says which
 // were measured.
 var minuteHosts = []string{"@cline/core", "Cline", "codex-mcp-client", "continue-cli-client", "continue-client", "stdio: "}
 
