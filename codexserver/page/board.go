@@ -181,6 +181,16 @@ func (b *board) stopper(thread string) func() {
 	return nil
 }
 
+// shown returns the threads of the conversations, the newest first, and the number of open questions.
+func (b *board) shown() (threads []string, open int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range slices.Backward(b.conversations) {
+		threads = append(threads, c.thread.ID)
+	}
+	return threads, len(b.byRequest)
+}
+
 // named returns the conversation that the page shows under that id, or nil.
 func (b *board) named(id string) *conversation {
 	for _, c := range b.conversations {

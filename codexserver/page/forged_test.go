@@ -14,9 +14,10 @@ import (
 )
 
 // TestForged sends requests that the page would not send, on every route. Each is refused,
-// reveals nothing and changes nothing.
+// reveals nothing and changes nothing. The page is at two origins: its own, and that of a proxy.
 func TestForged(t *testing.T) {
-	p := listen(t, nil)
+	const front = "https://approvals.example"
+	p := listen(t, &page.Options{Origin: front})
 	v := visit(t, p)
 	const secretTask = "the task nobody else may see"
 	p.Event(approval.Thread{ID: "1", Stop: func() { t.Error("a forged request stopped the turn") }}, protocol.UserMessage{Message: secretTask})
@@ -48,6 +49,9 @@ func TestForged(t *testing.T) {
 			}
 		}
 	}
+	both := func(first, then func(*http.Request)) func(*http.Request) {
+		return func(r *http.Request) { first(r); then(r) }
+	}
 	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
 	port := v.origin[strings.LastIndex(v.origin, ":"):]
 	method := func(name string) func(*http.Request) { return func(r *http.Request) { r.Method = name } }
@@ -69,6 +73,29 @@ func TestForged(t *testing.T) {
 		{"no port", all, host("127.0.0.1"), 403},
 		{"another port", all, host("127.0.0.1:1"), 403},
 		{"a dot at the end", all, host("127.0.0.1." + port), 403},
+		{"another host, for which a proxy's headers vouch", all, func(r *http.Request) {
+			for _, name := range []string{"X-Forwarded-Host", "X-Original-Host", "X-Host"} {
+				r.Header.Set(name, r.Host)
+			}
+			r.Header.Set("Forwarded", "host="+r.Host+";proto=http;for=127.0.0.1")
+			r.Header.Set("X-Forwarded-For", "127.0.0.1")
+			r.Host = "evil.example"
+		}, 403},
+		{"a host below the proxy's", all, host("x.approvals.example"), 403},
+		{"the proxy's host with a port", all, host("approvals.example:443"), 403},
+		{"the proxy's host with a dot at the end", all, host("approvals.example."), 403},
+		{"the proxy's host in capitals", all, host("APPROVALS.example"), 403},
+		{"the origin of the proxy at the page's own host", data, header("Origin", front), 403},
+		{"the page's own origin at the proxy", data, both(host("approvals.example"), header("Origin", v.origin)), 403},
+		{"the proxy's origin without TLS", data, both(host("approvals.example"), header("Origin", "http://approvals.example")), 403},
+		{"another origin at the proxy", data, both(host("approvals.example"), header("Origin", "https://evil.example")), 403},
+		{"another site at the proxy", data, both(host("approvals.example"), header("Sec-Fetch-Site", "cross-site")), 403},
+		{"no origin at the proxy", post, both(host("approvals.example"), header("Origin")), 403},
+		{"no token at the proxy", token, both(both(host("approvals.example"), func(r *http.Request) {
+			if r.Method == http.MethodPost {
+				r.Header.Set("Origin", front)
+			}
+		}), header("Authorization")), 401},
 		{"another origin", data, header("Origin", "http://evil.example"), 403},
 		{"an origin with another port", data, header("Origin", "http://127.0.0.1:1"), 403},
 		{"an origin with another scheme", data, header("Origin", "https://"+v.origin[len("http://"):]), 403},
@@ -152,8 +179,10 @@ func TestForged(t *testing.T) {
 	if status, body := v.post("/session", session); status != 403 {
 		t.Errorf("the link worked twice: %d %s", status, body)
 	}
-	if status, body := v.post(question, `{"action":"decline"}`); status != 204 {
-		t.Errorf("the question was not open any more: %d %s", status, body)
+	through := v.request("POST", question, `{"action":"decline"}`) // as the proxy passes it on
+	both(host("approvals.example"), both(header("Origin", front), header("X-Forwarded-Host", "evil.example")))(through)
+	if res, body := v.send(through); res.StatusCode != 204 {
+		t.Errorf("the question was not open any more, or not at the proxy: %s %s", res.Status, body)
 	}
 	get(t, back)
 }
@@ -206,6 +235,53 @@ func checkHeaders(t *testing.T, res *http.Response) {
 		if strings.HasPrefix(name, "Access-Control-") || name == "Set-Cookie" {
 			t.Errorf("there is a header %s", name)
 		}
+	}
+}
+
+// TestLinkOpensOnce plays everybody who has no fresh link, and one who has one.
+func TestLinkOpensOnce(t *testing.T) {
+	p := listen(t, nil)
+	brief := listen(t, &page.Options{LinkLifetime: 1})
+	secret := func(link string) string { _, secret, _ := strings.Cut(link, "/#"); return secret }
+	v := visit(t, p)
+	other := visit(t, p) // another browser
+	open := func(v *visitor, secret string) int {
+		status, _ := v.post("/session", fmt.Sprintf(`{"secret":%q}`, secret))
+		return status
+	}
+	used := secret(p.Link())
+	if status := open(v, used); status != http.StatusOK {
+		t.Fatalf("a fresh link: %d", status)
+	}
+	replaced := secret(p.Link())
+	for range 8 {
+		p.Link()
+	}
+	fresh := secret(p.Link())
+	for name, secret := range map[string]string{
+		"used, in the same browser": used,
+		"pushed out by newer ones":  replaced,
+		"guessed":                   strings.Repeat("A", 43),
+		"cut":                       fresh[:42],
+		"longer":                    fresh + "A",
+		"in other cases":            strings.ToLower(fresh),
+		"of another page":           secret(brief.Link()),
+		"a token":                   other.token,
+		"none":                      "",
+	} {
+		if status := open(v, secret); status != http.StatusForbidden {
+			t.Errorf("a link that is %s: %d", name, status)
+		}
+	}
+	if status := open(other, used); status != http.StatusForbidden {
+		t.Errorf("a used link in another browser: %d", status)
+	}
+	late := &visitor{t: t, origin: brief.Address(), client: v.client}
+	if status := open(late, secret(brief.Link())); status != http.StatusForbidden {
+		t.Errorf("a link after its time: %d", status)
+	}
+	if status := open(other, fresh); status != http.StatusOK {
+		t.Errorf("the fresh link, after all that: %d", status)
 	}
 }
 

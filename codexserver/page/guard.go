@@ -28,11 +28,23 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.work.leave()
-	if r.Host != p.host {
+	if p.origin(r) == "" {
 		refuse(w, http.StatusForbidden, "this is not %s: open the page by its link", p.host)
 		return
 	}
 	p.route(w, r)
+}
+
+// origin returns the origin of the page that a request is for: its own, or that of
+// Options.Origin; "" means neither. Only Host counts. What proxies add, such as
+// X-Forwarded-Host, anybody can send.
+func (p *Page) origin(r *http.Request) string {
+	for _, origin := range []string{p.Address(), p.options.Origin} {
+		if _, host, _ := strings.Cut(origin, "://"); host != "" && r.Host == host {
+			return origin
+		}
+	}
+	return ""
 }
 
 // allowed reports whether a request for data comes from the page itself. It refuses any
@@ -40,7 +52,7 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 func (p *Page) allowed(w http.ResponseWriter, r *http.Request) bool {
 	origin, site := r.Header.Values("Origin"), r.Header.Values("Sec-Fetch-Site")
 	switch {
-	case len(origin) > 1, len(origin) == 1 && origin[0] != p.origin(),
+	case len(origin) > 1, len(origin) == 1 && origin[0] != p.origin(r),
 		len(origin) == 0 && r.Method == http.MethodPost:
 		refuse(w, http.StatusForbidden, "only the page itself may ask for this")
 	case len(site) > 1, len(site) == 1 && site[0] != "same-origin":

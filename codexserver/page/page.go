@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 // Options change what a [Page] does. Nil is valid; the zero value of each field
@@ -19,6 +20,10 @@ import (
 type Options struct {
 	// Port is the TCP port on 127.0.0.1. 0 takes any free one.
 	Port int
+	// Origin is the origin of a reverse proxy or a forwarded port by which browsers reach the page
+	// too: https://HOST, with :PORT if it is not 443, or http:// of this machine. Links begin with
+	// it. Default: none.
+	Origin string
 	// LinkLifetime is how long an unused link opens the page. 0 means an hour.
 	LinkLifetime time.Duration
 	// Stall is how long a model may be silent before the page calls it stuck. 0 means
@@ -37,7 +42,7 @@ type Options struct {
 // A Page is a web server on the loopback interface, and the desk behind it. It
 // implements approval.Desk.
 type Page struct {
-	host    string // the only Host that requests may have
+	host    string // of the listener
 	options Options
 	board   board
 	door    door
@@ -55,6 +60,12 @@ func Listen(o *Options) (*Page, error) {
 	var options Options
 	if o != nil {
 		options = *o
+	}
+	if options.Origin != "" {
+		var err error
+		if options.Origin, err = webaddr.ParseOrigin(options.Origin); err != nil {
+			return nil, fmt.Errorf("page: Options.Origin: %w", err)
+		}
 	}
 	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(options.Port)))
 	if err != nil {
@@ -108,10 +119,16 @@ func newPage(host string, o *Options) *Page {
 // conversations and answers their questions, so show it only to the user.
 func (p *Page) Link() string { return p.link(p.door.invite()) }
 
-func (p *Page) link(secret string) string { return p.origin() + "/#" + secret }
+func (p *Page) link(secret string) string {
+	return cmp.Or(p.options.Origin, p.Address()) + "/#" + secret
+}
 
-// origin returns the page's origin, as browsers send it.
-func (p *Page) origin() string { return "http://" + p.host }
+// Address returns the page's own origin, as browsers send it.
+func (p *Page) Address() string { return "http://" + p.host }
+
+// Shown returns the ids of the conversations that the page shows, the newest first, and the
+// number of open questions.
+func (p *Page) Shown() (threads []string, open int) { return p.board.shown() }
 
 // Watched reports whether the page is open in a browser.
 func (p *Page) Watched() bool { return p.work.watched() }

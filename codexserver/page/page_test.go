@@ -29,11 +29,11 @@ type visitor struct {
 // visit opens the page by a new link.
 func visit(t *testing.T, p *page.Page) *visitor {
 	t.Helper()
-	origin, secret, ok := strings.Cut(p.Link(), "/#")
+	_, secret, ok := strings.Cut(p.Link(), "/#")
 	if !ok {
 		t.Fatal("a link without a secret")
 	}
-	v := &visitor{t: t, origin: origin, client: &http.Client{Transport: &http.Transport{}}}
+	v := &visitor{t: t, origin: p.Address(), client: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(v.client.CloseIdleConnections)
 	status, body := v.post("/session", fmt.Sprintf(`{"secret":%q}`, secret))
 	var in struct{ Token string }

@@ -88,6 +88,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 	defer p.work.remove(me)
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("X-Accel-Buffering", "no") // for nginx, which would keep the lines to itself
 	send := func(v any) bool {
 		var line []byte
 		if v != nil {

@@ -83,6 +83,41 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestParseOrigin(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://approvals.example.com":      "https://approvals.example.com",
+		"https://Approvals.example.com/":     "https://approvals.example.com",
+		"https://approvals.example.com:8443": "https://approvals.example.com:8443",
+		"https://[2001:db8::1]":              "https://[2001:db8::1]",
+		"http://localhost:9000":              "http://localhost:9000",
+		"http://127.0.0.1:9000":              "http://127.0.0.1:9000",
+		"http://[::1]:9000":                  "http://[::1]:9000",
+		"http://approvals.example.com":       "",
+		"http://192.168.1.2:8765":            "",
+		"http://localhost.example.com":       "",
+		"https://approvals.example.com/page": "",
+		"https://approvals.example.com//":    "",
+		"https://approvals.example.com?x":    "",
+		"https://approvals.example.com#x":    "",
+		"https://approvals.example.com:443":  "",
+		"https://approvals.example.com.":     "",
+		"https://me@approvals.example.com":   "",
+		"https://":                           "",
+		"approvals.example.com":              "",
+		"ftp://approvals.example.com":        "",
+		"null":                               "",
+		"*":                                  "",
+		"https://*.example.com":              "",
+		"https://a.example https://b":        "",
+		" https://a.example":                 "",
+		"":                                   "",
+	} {
+		if got, err := webaddr.ParseOrigin(text); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"example.com", "https://u:p@[::1]:8080/%2e%2e/?a=\u202eb#c", "http://127.1", "a:b://c"} {
 		f.Add(text)

@@ -66,7 +66,7 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 		defer c.store.Close()
 	}
 	// The server has one approval log and one port for all worker.
-	c.settings.Approvals.Log, c.settings.Approvals.PagePort = "", 0
+	c.settings.Approvals.Log, c.settings.Approvals.PagePort, c.settings.Approvals.PageOrigin = "", 0, ""
 	c.settings.LockedArguments, c.settings.Tasks.Limit = settings.Locked, settings.Tasks
 	c.warn(o, stderr)
 	observer := link.Observer()

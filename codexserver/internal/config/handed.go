@@ -17,7 +17,7 @@ var handed = []string{"config.toml", "*.config.toml", "AGENTS.md", "AGENTS.overr
 
 // Hand returns the files of the configuration in home, by name, for a principal's own
 // home. It removes settings: the table http, which has the hashes of all tokens, and the
-// file and the port that only the server may use.
+// file, the port and the origin that only the server may use.
 func Hand(home string) (map[string][]byte, error) {
 	settings, err := readFile(filepath.Join(home, SettingsFile))
 	if err != nil {
@@ -27,6 +27,7 @@ func Hand(home string) (map[string][]byte, error) {
 	if approvals, is := settings["approvals"].(layer); is {
 		delete(approvals, "log")
 		delete(approvals, "page_port")
+		delete(approvals, "page_origin")
 	}
 	text, err := toml.Marshal(settings)
 	if err != nil {

@@ -33,6 +33,7 @@ folders = ["/srv/ann"]
 [approvals]
 log = "/var/log/approvals"
 page_port = 4000
+page_origin = "https://pages.example"
 timeout = "90s"
 deny = [["rm", "-rf"]]
 [limits]
@@ -84,7 +85,7 @@ tasks = 7
 		return s
 	}
 	a, b := of(server), of(own)
-	a.HTTP, a.Approvals.Log, a.Approvals.PagePort = b.HTTP, "", 0
+	a.HTTP, a.Approvals.Log, a.Approvals.PagePort, a.Approvals.PageOrigin = b.HTTP, "", 0, ""
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("the settings (-server +principal):\n%s", diff)
 	}

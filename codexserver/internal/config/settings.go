@@ -83,9 +83,10 @@ type Approvals struct {
 	// Log is a file to which every question and decision is appended. Default: none.
 	Log string `json:"log"`
 	// Page is the older way to write that Where is both. PagePort is the port of the page; 0 is a
-	// free one.
-	Page     bool `json:"page"`
-	PagePort int  `json:"page_port"`
+	// free one. PageOrigin is the origin of a proxy or a forwarded port in front of it. Default: none.
+	Page       bool   `json:"page"`
+	PagePort   int    `json:"page_port"`
+	PageOrigin string `json:"page_origin"`
 }
 
 // newSettings returns the settings of an empty file.
@@ -361,6 +362,14 @@ func (s *Settings) check() error {
 	}
 	if port := s.Approvals.PagePort; port < 0 || port > 65535 {
 		return fmt.Errorf("approvals.page_port: %d is not a port", port)
+	}
+	if origin := s.Approvals.PageOrigin; origin != "" {
+		if _, err := webaddr.ParseOrigin(origin); err != nil {
+			return fmt.Errorf("approvals.page_origin: %w", err)
+		}
+		if s.Approvals.PagePort == 0 {
+			return errors.New("approvals.page_origin: it needs approvals.page_port, to which the proxy connects")
+		}
 	}
 	if modes := []string{tasksAuto, tasksNever}; !slices.Contains(modes, s.Tasks.Mode) {
 		return fmt.Errorf("tasks.mode: %q is not one of %s", s.Tasks.Mode, text.Or(modes))
