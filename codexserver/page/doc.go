@@ -27,9 +27,10 @@
 //
 // A request is refused, and changes nothing, if it has
 //
-//   - a Host other than the listener's, as after DNS rebinding (403);
-//   - an Origin or a Sec-Fetch-Site of another page, or is a POST without the
-//     page's own Origin (403);
+//   - a Host other than the listener's and that of Options.Origin, as after DNS
+//     rebinding (403); headers of proxies do not count;
+//   - an Origin other than that of its Host, a Sec-Fetch-Site of another page, or is
+//     a POST without Origin (403);
 //   - no token, or an unknown one (401);
 //   - another method (405), or a body that is not exactly the JSON of the
 //     route (400).
@@ -53,8 +54,9 @@
 // The page keeps 32 conversations, with the last 500 entries or 1 MiB of each and 64 KiB
 // of a text. It keeps 64 open questions of up to 4 MiB and 2,000 files each, 32 MiB
 // together. They are never cut, because an approval needs the whole question. It keeps 8
-// links, 16 tokens, 4 open pages and 256 connections that sent no token; a new one replaces
-// the oldest. So a program without a token can slow the page down, and cannot shut it.
+// links for an hour, 16 tokens until they are not used for three days, 4 open pages and 256
+// connections that sent no token; a new one replaces the oldest, of tokens the one that was
+// not used for longest. So a program without a token can slow the page down, and cannot shut it.
 //
 // All methods of [Page] may be called concurrently. Its goroutines have ended when
 // [Page.Close] returns.

@@ -23,8 +23,9 @@ type door struct {
 const (
 	maxLinks    = 8
 	maxSessions = 16
-	// sessionLifetime is how long an unused token stays valid.
-	sessionLifetime = 12 * time.Hour
+	// sessionLifetime is how long a token stays valid that is not used, as that of a phone which
+	// sleeps: a weekend. An open page uses its token all the time.
+	sessionLifetime = 72 * time.Hour
 )
 
 type invite struct {

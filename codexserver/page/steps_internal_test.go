@@ -157,7 +157,7 @@ func TestLimits(t *testing.T) {
 		maxStrangers != 256 || maxBody != 32<<10 {
 		t.Errorf("%v, %v, %v, %v, %d bytes; %d connections, %d bytes", s.ReadHeaderTimeout, s.ReadTimeout, s.WriteTimeout, s.IdleTimeout, s.MaxHeaderBytes, maxStrangers, maxBody)
 	}
-	if p.door.lifetime != time.Hour || sessionLifetime != 12*time.Hour || maxLinks != 8 || maxSessions != 16 {
+	if p.door.lifetime != time.Hour || sessionLifetime != 72*time.Hour || maxLinks != 8 || maxSessions != 16 {
 		t.Errorf("a link works for %v, a token for %v; %d links, %d tokens", p.door.lifetime, sessionLifetime, maxLinks, maxSessions)
 	}
 	if err := p.Close(); err != nil {
