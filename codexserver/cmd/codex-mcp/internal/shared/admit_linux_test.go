@@ -44,24 +44,29 @@ func TestOtherUser(t *testing.T) {
 	if err := errors.Join(os.Chmod(filepath.Join(p.path, "test.sock"), 0o666), os.Chmod(p.path, 0o711)); err != nil {
 		t.Fatal(err)
 	}
+	if got := asUser(p.path, "test.sock"); !strings.Contains(got, `"refused":"user 54321 is not the server's"`) {
+		t.Errorf("another user got %s", got)
+	}
+}
+
+// asUser connects to a socket as another user, and returns what that user is told.
+func asUser(folder, socket string) string {
 	answer := make(chan string)
 	go func() {
 		runtime.LockOSThread() // for ever: the thread ends with this goroutine
 		// The other user may not be able to pass the folders above, such as that of TMPDIR.
-		err := errors.Join(syscall.Unshare(syscall.CLONE_FS), syscall.Chdir(p.path))
+		err := errors.Join(syscall.Unshare(syscall.CLONE_FS), syscall.Chdir(folder))
 		syscall.RawSyscall(syscall.SYS_SETRESUID, 54321, 54321, 54321)
 		var fd int
 		if err == nil {
 			fd, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 		}
 		if err == nil {
-			err = syscall.Connect(fd, &syscall.SockaddrUnix{Name: "test.sock"})
+			err = syscall.Connect(fd, &syscall.SockaddrUnix{Name: socket})
 		}
 		b := make([]byte, 1<<10)
 		n, _ := syscall.Read(fd, b)
 		answer <- fmt.Sprintf("%s %v", b[:max(n, 0)], err)
 	}()
-	if got := <-answer; !strings.Contains(got, `"refused":"user 54321 is not the server's"`) {
-		t.Errorf("another user got %s", got)
-	}
+	return <-answer
 }

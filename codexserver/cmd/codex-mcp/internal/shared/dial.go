@@ -206,15 +206,21 @@ func (f *Folder) Stop(ctx context.Context, name string) (*Status, error) {
 	return f.control(ctx, name, wantStop)
 }
 
-func (f *Folder) control(ctx context.Context, name, want string) (*Status, error) {
+// request asks the server of a name for something. The connection must be closed.
+func (f *Folder) request(ctx context.Context, name, want string) (*Conn, *reply, error) {
 	c, err := f.dial(ctx, name, f.patience)
 	if again(err) {
-		return nil, ErrAbsent // it was killed at this moment
+		return nil, nil, ErrAbsent // it was killed at this moment
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r, err := c.ask(&hello{Want: want})
+	return c, r, err
+}
+
+func (f *Folder) control(ctx context.Context, name, want string) (*Status, error) {
+	c, r, err := f.request(ctx, name, want)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,10 @@ type Folder struct {
 // Open returns the user's folder, codex-mcp/run in home ($CODEX_HOME), and makes it if it is
 // missing. It must be closed. Commands cannot write in it. It fails if other users can, or if
 // the system cannot tell who connects to a socket.
-func Open(home string) (*Folder, error) {
+func Open(home string) (*Folder, error) { return open(home, answerLimit, "codex-mcp", "run") }
+
+// open opens the folder below home with these names, whose servers answer within patience.
+func open(home string, patience time.Duration, names ...string) (*Folder, error) {
 	if !supported {
 		return nil, errors.New("this system is not supported")
 	}
@@ -44,7 +47,7 @@ func Open(home string) (*Folder, error) {
 	if err := owned(path, os.Lstat, 0o002); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"codex-mcp", "run"} {
+	for _, name := range names {
 		path = filepath.Join(path, name)
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
@@ -60,7 +63,7 @@ func Open(home string) (*Folder, error) {
 	if err := owned(path, func(string) (fs.FileInfo, error) { return dir.Stat() }, 0o077); err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	return &Folder{path, dir, answerLimit}, nil
+	return &Folder{path, dir, patience}, nil
 }
 
 // Close closes the folder. Connections and listeners remain.

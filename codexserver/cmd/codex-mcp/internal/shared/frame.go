@@ -29,6 +29,7 @@ const (
 	wantServe  = "serve"
 	wantStatus = "status"
 	wantStop   = "stop"
+	wantLink   = "link" // of a process with a page
 )
 
 // hello is the first line of a client.
@@ -52,6 +53,7 @@ type reply struct {
 	Refused string  `json:"refused,omitzero"` // why the server does not serve the client
 	Ended   bool    `json:"ended,omitzero"`   // the server makes way for a new one
 	Status  *Status `json:"status,omitzero"`
+	Link    string  `json:"link,omitzero"` // a new link to the approvals page
 }
 
 // Status is what a server does.
@@ -68,8 +70,22 @@ type Status struct {
 	Retired bool `json:"retired,omitzero"`
 	// Traits has a sum of each thing in which servers differ, by its name.
 	Traits map[string]string `json:"traits,omitzero"`
-	// About describes the server, such as its engine and its page.
+	// About describes the server, such as its engine.
 	About string `json:"about,omitzero"`
+	// Page is the approvals page, of a process that offers links to it.
+	Page *Page `json:"page,omitzero"`
+}
+
+// Page is the approvals page of a process.
+type Page struct {
+	// Address is the page's origin on this machine.
+	Address string `json:"address"`
+	// Folder is the process's working folder.
+	Folder string `json:"folder"`
+	// Threads are the ids of the conversations that it shows, the newest first, and Open is the
+	// number of open questions.
+	Threads []string `json:"threads"`
+	Open    int      `json:"open"`
 }
 
 // maxFrame is the length of the longest frame. Linux allows an environment of 6 MiB by

@@ -32,11 +32,20 @@ func TestMain(m *testing.M) {
 	case "forger":
 		fmt.Fprintln(os.Stderr, forge(os.Args[1:]))
 		os.Exit(1)
+	case "thief": // asks for a link, as an orphan with more words
+		if len(os.Args) > 3 {
+			adopted()
+		}
+		f, err := shared.OpenPages(os.Getenv("SHARED_TEST_HOME"))
+		if err == nil {
+			var link string
+			link, err = f.Link(context.Background(), os.Args[1])
+			fmt.Println(link)
+		}
+		_ = os.WriteFile(os.Args[2], []byte(fmt.Sprint(err)), 0o600)
 	case "client": // connects and prints what the server says
 		if len(os.Args) > 1 { // it connects as an orphan
-			for deadline := time.Now().Add(time.Minute); strconv.Itoa(os.Getppid()) != os.Getenv("SHARED_TEST_SERVER") && time.Now().Before(deadline); {
-				time.Sleep(time.Millisecond)
-			}
+			adopted()
 		}
 		f, err := shared.Open(os.Getenv("SHARED_TEST_HOME"))
 		if err == nil {
@@ -46,6 +55,13 @@ func TestMain(m *testing.M) {
 			}
 		}
 		fmt.Println(err)
+	}
+}
+
+// adopted waits until the server is the parent of this process.
+func adopted() {
+	for deadline := time.Now().Add(time.Minute); strconv.Itoa(os.Getppid()) != os.Getenv("SHARED_TEST_SERVER") && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -22,8 +22,8 @@ func control(c *net.UnixConn, f func(fd int) error) error {
 const maxAncestors = 1 << 12
 
 // admit returns an error unless the process at the other end of a connection is one of
-// this user that the server has not started, directly or by others. A command that the
-// model runs could otherwise answer its own questions.
+// this user that the server has not started, directly or by others, and in no sandbox that the
+// server is not in. A command that the model runs could otherwise answer its own questions.
 func admit(c *net.UnixConn) error {
 	user, pid, err := peer(c)
 	if err != nil {
@@ -34,6 +34,17 @@ func admit(c *net.UnixConn) error {
 	}
 	lives, done := alive(c)
 	defer done()
+	its, err := confinement(pid)
+	if err != nil {
+		return fmt.Errorf("the sandbox of process %d is unknown: %w", pid, err)
+	}
+	own, err := confinement(os.Getpid())
+	if err != nil {
+		return err
+	}
+	if its != own { // its clients make sure of the same
+		return fmt.Errorf("process %d is in another sandbox than the server", pid)
+	}
 	for p, n := pid, 0; p > 1; n++ {
 		if p == os.Getpid() || n == maxAncestors {
 			return fmt.Errorf("process %d is a command of the server", pid)

@@ -104,21 +104,7 @@ func (s *Server) Run(ctx context.Context, l *net.UnixListener) error {
 	s.socket, _ = os.Lstat(s.Folder.socket(s.Name)) // nil if it has gone already
 	var running sync.WaitGroup
 	running.Go(func() {
-		for {
-			c, err := l.AcceptUnix()
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			if err != nil {
-				s.Logger.Warn("accept", "error", err) // too many open files, perhaps
-				select {
-				case <-time.After(100 * time.Millisecond):
-				case <-ctx.Done():
-				}
-				continue
-			}
-			running.Go(func() { s.handle(ctx, c) })
-		}
+		accept(ctx, l, s.Logger, func(c *net.UnixConn) { running.Go(func() { s.handle(ctx, c) }) })
 	})
 	s.wait(ctx)
 	s.retire(context.WithoutCancel(ctx))
@@ -126,6 +112,25 @@ func (s *Server) Run(ctx context.Context, l *net.UnixListener) error {
 	s.stop()
 	running.Wait()
 	return err
+}
+
+// accept calls handle for each connection until the listener is closed.
+func accept(ctx context.Context, l *net.UnixListener, log *slog.Logger, handle func(*net.UnixConn)) {
+	for {
+		c, err := l.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			log.Warn("accept", "error", err) // too many open files, perhaps
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		handle(c)
+	}
 }
 
 // Close tells the clients that have stopped the server that it has ended. It is called after Run,
@@ -259,7 +264,7 @@ func (s *Server) status() *Status {
 func (s *Server) handle(ctx context.Context, raw *net.UnixConn) {
 	c := &Conn{UnixConn: raw, in: bufio.NewReader(raw)}
 	over := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Now()) })
-	h, err := s.greet(c)
+	h, err := greet(c, s.Version)
 	if err != nil {
 		over()
 		if ctx.Err() == nil && !errors.Is(err, io.EOF) { // the client has left after the greeting
@@ -290,12 +295,12 @@ func (s *Server) handle(ctx context.Context, raw *net.UnixConn) {
 	_ = raw.Close()
 }
 
-// greet checks who connects, and reads its hello.
-func (s *Server) greet(c *Conn) (*hello, error) {
+// greet checks who connects, and reads its hello. The version is the server's.
+func greet(c *Conn, version string) (*hello, error) {
 	if err := c.SetDeadline(time.Now().Add(answerLimit)); err != nil {
 		return nil, err
 	}
-	g := &greeting{Server: serverName, Frame: frameVersion, Version: s.Version, PID: os.Getpid()}
+	g := &greeting{Server: serverName, Frame: frameVersion, Version: version, PID: os.Getpid()}
 	refused := admit(c.UnixConn)
 	if refused != nil {
 		g.Refused = refused.Error()
