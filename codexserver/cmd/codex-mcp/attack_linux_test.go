@@ -229,10 +229,16 @@ var attacks = slices.Concat([]attack{
 	{name: "codex in the repository", elsewhere: "codexserver/appserver TestPlantedCodex", never: map[string]string{
 		"thread": nativeAlone, "namespaces": nativeAlone,
 	}},
-	{name: "connections that keep the owner from the page", elsewhere: "codexserver/page TestCrowd", never: map[string]string{
-		"stdio": noPage, "http": noPage, "task": noPage,
-	}},
-}, socketRows())
+	onPage("connections that keep the owner from the page", "codexserver/page TestCrowd"),
+	onPage("a link to the page that was used, in the same browser and in another, has expired, or is guessed", "codexserver/page TestLinkOpensOnce"),
+	onPage("requests of other sites, names that lead to this machine (DNS rebinding), and headers of a proxy", "codexserver/page TestForged"),
+	onPage("another user, a folder that is a link, or a sandbox where codex-mcp page asks for a link", "codexserver/cmd/codex-mcp/internal/shared TestLinkIsRefused"),
+}, socketRows(), linkRows())
+
+// onPage is an attack on the page that a test of another package plays.
+func onPage(name, test string) attack {
+	return attack{name: name, elsewhere: test, never: map[string]string{"stdio": noPage, "http": noPage, "task": noPage}}
+}
 
 const (
 	noPage        = "without `--approvals page` there is no page"

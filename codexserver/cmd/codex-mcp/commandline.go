@@ -99,7 +99,7 @@ MCP clients start it; see the first example.`,
 	old, older := o.serverCommand("mcp", settings, server), o.serverCommand("serve", settings, server)
 	old.Hidden, older.Hidden = true, true
 	old.AddCommand(older)
-	root.AddCommand(o.serverCommand("mcp-server", settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.sharedCommand(), o.rulesCommand(settings), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
+	root.AddCommand(o.serverCommand("mcp-server", settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.sharedCommand(), o.pageCommand(), o.rulesCommand(settings), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
 	return root
 }
 
@@ -148,7 +148,7 @@ no network; -a untrusted asks about every command that is not known to only read
 The task is the rest of the command line; - reads it from standard input.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, task []string) error {
-			o.ask.wanted, o.ask.task, o.run = true, task, ask
+			o.ask.wanted, o.ask.task, o.run, o.announcing = true, task, ask, linkOnce
 			if o.demo.wanted {
 				o.run = demo(ask)
 				if len(task) > 0 {
@@ -185,7 +185,7 @@ is 1 when no task can run.`,
 }
 
 // notCodex answers users who started this program as codex but want Codex.
-const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, tasks, shared, rules and doctor; start Codex itself by its own path"
+const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, tasks, shared, page, rules and doctor; start Codex itself by its own path"
 
 // noWords refuses arguments after a command that takes none.
 func (o *options) noWords(cmd *cobra.Command, args []string) error {

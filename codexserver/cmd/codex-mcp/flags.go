@@ -38,10 +38,13 @@ type options struct {
 	json      bool   // for doctor, ask, tasks and rules
 	verbose   bool   // for doctor
 	quiet     bool   // for doctor: the command line has no --log
-	ask       askOptions
-	demo      demoOptions
-	tasks     tasksOptions
-	http      httpOptions
+
+	announcing announcing
+
+	ask   askOptions
+	demo  demoOptions
+	tasks tasksOptions
+	http  httpOptions
 
 	warnings []string // about flags of codex without effect
 	refusals []string // about flags of codex that end the start

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -73,4 +76,46 @@ func identityOf() (string, error) {
 	}
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	return fmt.Sprintf("%d %s %s", os.Getpid(), fields[19], bytes.TrimSpace(boot)), nil
+}
+
+// thiefOf is the variable that makes this program a command that asks for a link to the page. It
+// names the file of its report.
+const thiefOf = "CODEX_MCP_TEST_THIEF"
+
+// steal asks for a link at every socket of a folder, and reports what it is told. With orphan it
+// waits until its parent, a shell, has ended.
+func steal(report, folder string, orphan bool) error {
+	shell := func() bool {
+		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", os.Getppid()))
+		return slices.Contains([]string{"sh", "dash", "bash", "env", "setsid"}, strings.TrimSpace(string(name)))
+	}
+	for end := time.Now().Add(limit); orphan && shell() && time.Now().Before(end); {
+		<-time.After(time.Millisecond)
+	}
+	sockets, err := filepath.Glob(filepath.Join(folder, "*.sock"))
+	said := fmt.Sprintf("%d sockets, %v\n", len(sockets), err)
+	for _, path := range sockets {
+		said += demand(path)
+	}
+	if err := os.WriteFile(report+".new", []byte(said), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(report+".new", report)
+}
+
+func demand(path string) string {
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		return fmt.Sprintln("refused by the system:", err)
+	}
+	defer c.Close()
+	fmt.Fprintln(c, `{"want":"link"}`)
+	_ = c.SetReadDeadline(time.Now().Add(limit))
+	lines, text := bufio.NewReader(c), ""
+	for {
+		line, err := lines.ReadString('\n')
+		if text += line; err != nil {
+			return text + "\n"
+		}
+	}
 }

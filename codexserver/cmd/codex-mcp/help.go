@@ -21,6 +21,7 @@ var fewNeed = []string{"disable", "enable", "finish", "log", "log-format", "prof
 var without = map[string]string{
 	"doctor":       "approvals",
 	"tasks":        "approvals codex config engine version",
+	"page":         "approvals codex config engine version",
 	"shared":       "approvals codex config engine version",
 	"shared stop":  "approvals codex config engine version",
 	"rules":        "approvals codex config engine version",

@@ -1,5 +1,3 @@
-//go:build models
-
 package main
 
 import (

@@ -5,6 +5,7 @@
 //	codex-mcp ask [flags] task
 //	codex-mcp tasks [flags] [ID]
 //	codex-mcp shared [stop]
+//	codex-mcp page [flags] [ID]
 //	codex-mcp rules [flags]
 //	codex-mcp doctor [flags]
 //	codex-mcp completion bash|zsh|fish
@@ -21,7 +22,7 @@
 //
 // Questions go to the client. With --approvals page they are also on a page in the
 // browser. The program prints the link of the page to standard error, and sends it to a
-// client that cannot show questions.
+// client that cannot show questions. codex-mcp page prints a new link at any time.
 //
 // codex-mcp http serves the clients of one user over Streamable HTTP; see docs/operate/http.md.
 // Command codex-mcp-gateway serves several users. It starts this program as the worker of
@@ -227,7 +228,7 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 			}
 		}()
 	}
-	page, err := c.openPage(so, os.Stderr, !o.ask.wanted) // ask shows the question in its terminal
+	page, err := c.openPage(so, os.Stderr, o.announcing)
 	if err != nil {
 		return err
 	}

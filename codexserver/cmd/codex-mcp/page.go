@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,10 +18,18 @@ const hint = "Use a client that supports elicitation in form mode, or start code
 // places are approvals.where for the words of --approvals.
 var places = map[string]string{"client": "host", "page": "both"}
 
-// openPage opens the approvals page, if the settings require it, and prints its link to
-// stderr. With again it prints the link again for each question while the page is not open
-// in a browser.
-func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again bool) (io.Closer, error) {
+// announcing says when the link of the page is printed to standard error.
+type announcing int
+
+const (
+	linkAgain announcing = iota // at the start, and for each question while the page is not open in a browser
+	linkOnce                    // at the start: a terminal shows the question
+	linkNever                   // standard error is a file; codex-mcp page prints links
+)
+
+// openPage opens the approvals page, if the settings require it, prints its link to stderr,
+// and lets codex-mcp page print others.
+func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when announcing) (io.Closer, error) {
 	if !c.settings.Approvals.Pages() {
 		if o.Approvals.Hint == "" {
 			o.Approvals.Hint = hint
@@ -29,9 +38,10 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again
 	}
 	links := make(chan string, 1)
 	p, err := page.Listen(&page.Options{
-		Port:  c.settings.Approvals.PagePort,
-		Tasks: c.otherTasks(),
-		Stall: c.settings.Stall,
+		Port:   c.settings.Approvals.PagePort,
+		Origin: c.settings.Approvals.PageOrigin,
+		Tasks:  c.otherTasks(),
+		Stall:  c.settings.Stall,
 		Announce: func(link string) {
 			select {
 			case links <- link:
@@ -42,17 +52,23 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again
 	if err != nil {
 		return nil, err
 	}
-	show := func(link string) { fmt.Fprintln(stderr, "codex-mcp: see and decide at", link) }
+	t := &shownPage{Page: p, offered: c.offerLinks(p, o), stop: make(chan struct{}), stopped: make(chan struct{})}
+	show := func(link string) {
+		if when == linkNever && t.offered != nil {
+			fmt.Fprintln(stderr, "codex-mcp: codex-mcp page prints a link to the approvals page at", p.Address())
+			return
+		}
+		fmt.Fprintln(stderr, "codex-mcp: see and decide at", link)
+	}
 	show(<-links) // the link of Listen
 	o.Desk = p
 	o.Approvals.Elsewhere = "on the approvals page and in codex-show"
-	t := &shownPage{Page: p, stop: make(chan struct{}), stopped: make(chan struct{})}
 	go func() {
 		defer close(t.stopped)
 		for {
 			select {
 			case link := <-links:
-				if again {
+				if when != linkOnce {
 					show(link)
 				}
 			case <-t.stop:
@@ -67,12 +83,17 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, again
 // not read stderr does not delay a question.
 type shownPage struct {
 	*page.Page
+	offered       func() error // ends the links of codex-mcp page, nil if there are none
 	stop, stopped chan struct{}
 }
 
 // Close closes the page. It waits at most a second for a write to stderr.
 func (t *shownPage) Close() error {
-	err := t.Page.Close()
+	var ended error
+	if t.offered != nil {
+		ended = t.offered()
+	}
+	err := errors.Join(ended, t.Page.Close())
 	close(t.stop)
 	select {
 	case <-t.stopped:

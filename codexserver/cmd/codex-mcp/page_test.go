@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -243,13 +244,21 @@ func pageAndClient(t *testing.T, start launcher) {
 	})
 }
 
+// withPage returns a configuration with a page.
+func withPage(t *testing.T) *configuration {
+	return &configuration{
+		home: t.TempDir(), log: slog.New(slog.DiscardHandler),
+		settings: &config.Settings{Approvals: config.Approvals{Asking: setting.Asking{Where: setting.WhereBoth}}},
+	}
+}
+
 // TestPageWithBlockedStderr checks that a client which does not read stderr does not delay a
 // question.
 func TestPageWithBlockedStderr(t *testing.T) {
 	stderr := &deaf{released: make(chan struct{})}
-	c := &configuration{settings: &config.Settings{Approvals: config.Approvals{Asking: setting.Asking{Where: setting.WhereBoth}}}}
+	c := withPage(t)
 	var o codexserver.Options
-	p, err := c.openPage(&o, stderr, true)
+	p, err := c.openPage(&o, stderr, linkAgain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,12 +286,12 @@ func TestPageWithBlockedStderr(t *testing.T) {
 // TestLinksArePrintedAgain checks that the link is printed again for a question, unless a
 // terminal shows the question.
 func TestLinksArePrintedAgain(t *testing.T) {
-	for again, want := range map[bool]int{false: 1, true: 2} {
+	for when, want := range map[announcing]int{linkOnce: 1, linkAgain: 2, linkNever: 2} {
 		stderr := &deaf{released: make(chan struct{}), wrote: make(chan struct{}, 8)}
 		close(stderr.released)
-		c := &configuration{settings: &config.Settings{Approvals: config.Approvals{Asking: setting.Asking{Where: setting.WhereBoth}}}}
+		c := withPage(t)
 		var o codexserver.Options
-		p, err := c.openPage(&o, stderr, again)
+		p, err := c.openPage(&o, stderr, when)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +305,10 @@ func TestLinksArePrintedAgain(t *testing.T) {
 			t.Error(err)
 		}
 		if stderr.lines != want {
-			t.Errorf("again %v: %d links printed, want %d", again, stderr.lines, want)
+			t.Errorf("%d: %d lines printed, want %d", when, stderr.lines, want)
+		}
+		if stderr.links != (when != linkNever) {
+			t.Errorf("%d: links are printed: %t", when, stderr.links)
 		}
 	}
 }
@@ -304,6 +316,7 @@ func TestLinksArePrintedAgain(t *testing.T) {
 // deaf is a writer that accepts one line, and blocks at the next until it is released.
 type deaf struct {
 	lines    int
+	links    bool // a line has a link
 	released chan struct{}
 	wrote    chan struct{} // nil if nothing waits
 }
@@ -312,6 +325,7 @@ func (d *deaf) Write(b []byte) (int, error) {
 	if d.lines++; d.lines > 1 {
 		<-d.released
 	}
+	d.links = d.links || bytes.Contains(b, []byte("/#"))
 	if d.wrote != nil {
 		d.wrote <- struct{}{}
 	}

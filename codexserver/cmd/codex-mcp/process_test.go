@@ -73,6 +73,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if report := os.Getenv(thiefOf); report != "" {
+		if err := steal(report, os.Args[1], len(os.Args) > 2); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	// Children inherit ignored signals, as under nohup and in the background of a script.
 	for _, sig := range []os.Signal{syscall.SIGHUP, os.Interrupt} {
 		if signal.Ignored(sig) {

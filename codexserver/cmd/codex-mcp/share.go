@@ -270,6 +270,7 @@ func serveShared(ctx context.Context, o *options) error {
 	if err := o.makeAbsolute(); err != nil {
 		return err
 	}
+	o.announcing = linkNever
 	stderr := &sharedLog{f: os.Stderr, path: folder.Log(name)}
 	c, err := configure(o, os.Getenv, o.logger(stderr))
 	if err != nil {

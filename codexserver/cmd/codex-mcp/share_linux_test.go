@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -89,15 +90,26 @@ func (s *sharing) servers() (pids []int) {
 	return pids
 }
 
-// link returns the link of the approvals page, which is in the log of the only server.
+// link returns a link to the approvals page of the only server, whose log has none.
 func (s *sharing) link() string {
 	s.t.Helper()
 	text, err := os.ReadFile(s.log())
+	if err != nil || !strings.Contains(string(text), "codex-mcp page prints a link") || strings.Contains(string(text), "/#") {
+		s.t.Errorf("the log says %s, %v", text, err)
+	}
+	folder, err := shared.OpenPages(s.f.home)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_, link, _ := strings.Cut(string(text), "see and decide at ")
-	link, _, _ = strings.Cut(link, "\n")
+	defer folder.Close()
+	names, err := folder.Names()
+	if err != nil || len(names) != 1 {
+		s.t.Fatalf("pages %q, %v", names, err)
+	}
+	link, err := folder.Link(s.t.Context(), names[0])
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	return link
 }
 

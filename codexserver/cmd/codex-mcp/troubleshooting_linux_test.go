@@ -67,25 +67,32 @@ func filtered(cmd *exec.Cmd, filter []unix.SockFilter) (out []byte, err error) {
 	return out, err
 }
 
+// newTerminal returns both ends of a terminal: that of the person, and that of programs.
+func newTerminal(t *testing.T) (person, screen *os.File) {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { person.Close() })
+	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { screen.Close() })
+	return person, screen
+}
+
 // TestGreeting starts the server at a terminal, where a person may wait for a prompt.
 func TestGreeting(t *testing.T) {
-	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer terminal.Close()
-	if err := unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	screen, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer screen.Close()
+	terminal, screen := newTerminal(t)
 	cmd := exec.CommandContext(t.Context(), built(t), "--engine", "native")
 	cmd.Env, cmd.Stdin = append(os.Environ(), "CODEX_HOME="+t.TempDir()), screen
 	stderr, err := cmd.StderrPipe()

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestEndToEndPageLink loses the links of two servers and of ask with the same home. codex-mcp page
+// lists them, and prints a new link at a terminal, which opens the page for the question.
+func TestEndToEndPageLink(t *testing.T) {
+	s, f, _ := startWithPage(t, start, `{}`, "--approvals", "page")
+	command := func(id string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), built(t), "page")
+		if id != "" {
+			cmd.Args = append(cmd.Args, id)
+		}
+		cmd.Env = []string{"HOME=" + f.user, "CODEX_HOME=" + f.home, detector()}
+		return cmd
+	}
+	page := func(id string) (int, string) { // without a terminal
+		t.Helper()
+		cmd := command(id)
+		out, _ := cmd.CombinedOutput()
+		return cmd.ProcessState.ExitCode(), string(out)
+	}
+	// atTerminal returns the lines that a person sees.
+	atTerminal := func(id string) []string {
+		t.Helper()
+		person, screen := newTerminal(t)
+		cmd := command(id)
+		cmd.Stdout = screen
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("codex-mcp page %s: %v %s", id, err, &stderr)
+		}
+		lines, in := []string{}, bufio.NewReader(person)
+		for len(lines) == 0 || !strings.HasPrefix(lines[len(lines)-1], "It opens the page of process ") {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, strings.TrimSpace(line))
+		}
+		return lines
+	}
+	invitation(t, s) // which nobody reads
+	v := visit(t, atTerminal("")[0])
+	v.await("open")
+	if code, out := page(""); code != 1 || !strings.Contains(out, errNoTerminal.Error()) || strings.Contains(out, "/#") {
+		t.Errorf("without a terminal: %d %s", code, out)
+	}
+
+	g := f // the same home
+	if g.cwd = filepath.Join(f.user, "other"); os.Mkdir(g.cwd, 0o755) != nil {
+		t.Fatal("no folder")
+	}
+	model := providertest.New(providertest.Call(providertest.Shell("c", "mkdir", "made")), providertest.Say("hello"))
+	t.Cleanup(model.Close)
+	asking := launch(t, g, exec.Command(built(t), "-engine", "native", "ask", "--approvals", "page", "-c", "approvals.page_port="+freePort(t),
+		"-c", "approvals.page_origin=https://approvals.example.com", "-c", "model_providers.mock.base_url="+model.BaseURL(), "make a folder"))
+	until(t, "ask has no page", func() bool { return strings.Contains(asking.errors(), "https://approvals.example.com/#") })
+
+	code, out := page("")
+	for _, want := range []string{fmt.Sprintf("process %d: http://127.0.0.1:", s.cmd.Process.Pid), "in " + f.cwd + ", 1 open question, 1 conversations", "in " + g.cwd + ", ", "there are several"} {
+		if code != 1 || !strings.Contains(out, want) || strings.Contains(out, "/#") {
+			t.Errorf("the list lacks %q: %d %s", want, code, out)
+		}
+	}
+	_, port, _ := strings.Cut(strings.TrimPrefix(v.origin, "http://"), ":")
+	for _, id := range []string{strconv.Itoa(s.cmd.Process.Pid), port} {
+		if link := atTerminal(id)[0]; !strings.HasPrefix(link, v.origin+"/#") {
+			t.Errorf("%s: the link is %s", id, link)
+		}
+	}
+	links := atTerminal(strconv.Itoa(asking.cmd.Process.Pid))
+	secret, ok := strings.CutPrefix(links[0], "https://approvals.example.com/#")
+	_, here, _ := strings.Cut(links[1], "On the machine itself: ")
+	if !ok || !strings.HasSuffix(here, "/#"+secret) {
+		t.Errorf("behind a proxy the links are %q", links)
+	}
+	if code, out := page("nothing"); code != 1 || !strings.Contains(out, `no process, port or conversation "nothing"`) {
+		t.Errorf("an unknown id: %d %s", code, out)
+	}
+
+	for _, link := range []string{atTerminal(port)[0], here} {
+		v := visit(t, link)
+		v.answer(v.await("open").ID, `{"action":"accept"}`)
+	}
+	s.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
+	s.stdin.Close()
+	for _, p := range []*process{s, asking} {
+		if code := p.wait(); code != 0 {
+			t.Errorf("exit status %d: %s", code, p.errors())
+		}
+	}
+	for _, dir := range []string{f.cwd, g.cwd} {
+		if _, err := os.Stat(filepath.Join(dir, "made")); err != nil {
+			t.Errorf("the command did not run: %v", err)
+		}
+	}
+	if code, out := page(""); code != 1 || !strings.Contains(out, errNoPage.Error()) {
+		t.Errorf("without a process: %d %s", code, out)
+	}
+}
