@@ -207,6 +207,7 @@ function showQuestion(c, e, first) {
     q = newCard(c, e);
     questions.set(e.id, q);
     $("questions").append(q.node);
+    near.observe(q.node);
     settledAt = performance.now();
     if (!first) $("news").textContent = "New question: " + title(q.view) + " " + short(asked(q.view));
     if (!selected) select(q);
@@ -214,6 +215,10 @@ function showQuestion(c, e, first) {
   q.view = e.question;
   settle(q);
 }
+
+// near marks the cards that have reached the upper half of the screen. On a phone only these keep
+// Deny and Stop in sight: under a question that is still to be read they would cover what it is about.
+const near = new IntersectionObserver((cards) => cards.forEach((c) => c.target.classList.toggle("near", c.isIntersecting)), { rootMargin: "0px 0px -50%" });
 
 // settle shows how a question ended.
 function settle(q) {
@@ -244,6 +249,7 @@ function leave(q) {
 }
 
 function discard(q) {
+  near.unobserve(q.node);
   q.node.remove();
   questions.delete(q.id);
   if (selected === q) selected = null;
