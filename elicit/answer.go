@@ -23,9 +23,13 @@ import (
 // An answer approves only if all its parts do. If parts contradict each other, the most
 // restrictive counts. An ambiguous answer denies: duplicate members, {"Action":"accept"},
 // an unknown word, a lasting rule that q does not offer. If q.Once is set, an approval for
-// the session counts as a plain approval.
+// the session counts as a plain approval. If q.Link is set, no answer approves: one that would
+// has ReasonOpened.
 func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
 	out := read(result, o)
+	if q.Link != nil && out.Decision.Approves() {
+		return q.opened()
+	}
 	if out.Decision == ApprovedAlways && q.Always == nil {
 		return unread("a lasting rule, which was not offered")
 	}

@@ -54,6 +54,10 @@ type Question struct {
 	// answer with it denies.
 	Always *Always
 
+	// Link, unless nil, asks by a link instead of a form. An answer that approves says only that
+	// the client opens it: Read returns ReasonOpened then.
+	Link *Link
+
 	// Safe means that the caller knows the action to be harmless. It matters only if
 	// Options.OnUnsupported is PolicySafeOnly.
 	Safe bool
@@ -93,6 +97,22 @@ func (q *Question) For(client Client, o *Options) *Question {
 // Params returns the params of the elicitation/create request that asks q of that client.
 // It fails only if Extra, Meta or Schema cannot be encoded as JSON.
 func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
+	params := q.formParams(client, o)
+	if q.Link != nil {
+		params = q.linkParams(client)
+	}
+	if len(q.Meta) > 0 {
+		params["_meta"] = q.Meta
+	}
+	raw, err := marshal(params)
+	if err != nil {
+		return nil, fmt.Errorf("elicit: params of %s: %w", method, err)
+	}
+	return raw, nil
+}
+
+// formParams are the members of a request that asks by a form.
+func (q *Question) formParams(client Client, o *Options) map[string]any {
 	params := maps.Clone(q.Extra)
 	if params == nil {
 		params = make(map[string]any)
@@ -105,24 +125,17 @@ func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
 	if q.Schema == nil {
 		params["requestedSchema"] = jsontext.Value(o.schema(client, q))
 	}
-	if len(q.Meta) > 0 {
-		params["_meta"] = q.Meta
-	}
 	if client.ProtocolVersion >= versionModes {
 		params["mode"] = "form"
 	}
-	raw, err := marshal(params)
-	if err != nil {
-		return nil, fmt.Errorf("elicit: params of %s: %w", method, err)
-	}
-	return raw, nil
+	return params
 }
 
 // InputRequest returns q as one of the inputRequests of a result, with which a server asks
 // since MCP 2026-07-28
 // (https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr): the method
-// elicitation/create with the Params for that client. Use it only if client.CanAsk()
-// returns true. It fails as Params does.
+// elicitation/create with the Params for that client. Use it only if client.CanAsk(),
+// or client.CanOpen() for a question with a Link, returns true. It fails as Params does.
 func (q *Question) InputRequest(client Client, o *Options) (json.RawMessage, error) {
 	params, err := q.Params(client, o)
 	if err != nil {
