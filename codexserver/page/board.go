@@ -28,6 +28,7 @@ type board struct {
 	questions     map[int]*question               // by the entry's id
 	byRequest     map[*approval.Request]*question // the open ones
 	openBytes     int                             // of them
+	unshown       map[*approval.Request]error     // why questions that are not decided are not on the page
 	tasks         []Task                          // of other processes, fit to be shown
 	tasksRevision uint64
 }
@@ -39,6 +40,7 @@ func newBoard(stall time.Duration) board {
 		changed:   make(chan struct{}),
 		questions: map[int]*question{},
 		byRequest: map[*approval.Request]*question{},
+		unshown:   map[*approval.Request]error{},
 	}
 }
 

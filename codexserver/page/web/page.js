@@ -40,19 +40,24 @@ function post(path, body) {
 }
 
 async function start() {
+  if (document.prerendering) await new Promise((resolve) => document.addEventListener("prerenderingchange", resolve, { once: true }));
   const secret = location.hash.slice(1);
   if (secret) {
     history.replaceState(null, "", location.pathname);
     const r = await post("/session", { secret }).catch(() => null);
     if (r && r.ok) {
-      token = (await r.json()).token;
+      const opened = await r.json();
+      token = opened.token;
       sessionStorage.setItem("token", token);
+      if (opened.one) sessionStorage.setItem("one", "");
+      else sessionStorage.removeItem("one");
     } else if (!token) {
       return shut(r ? "This link was used already, or is too old." : "The server does not answer.");
     }
   }
   if (!token) return shut("It was opened without a link.");
   $("desk").hidden = $("keys-button").hidden = false;
+  $("desk").classList.toggle("one", sessionStorage.getItem("one") !== null);
   for (let wait = 250; ; wait = Math.min(wait * 2, 4000)) {
     const began = Date.now();
     if ((await listen()) === "over") return;
@@ -114,6 +119,7 @@ async function listen() {
         if (!line) continue;
         const news = JSON.parse(line);
         if (news.end === "session") return shut("Your access has ended.");
+        if (news.end === "decided") return decided();
         if (news.end) return elsewhere();
         try {
           update(news, first);
@@ -130,6 +136,13 @@ async function listen() {
     clearTimeout(watchdog);
     abort.abort();
   }
+}
+
+// decided ends a page that was opened for one question.
+function decided() {
+  $("nothing").textContent = "This question is decided. You can close the tab.";
+  show("off", "Decided");
+  return "over";
 }
 
 // elsewhere replaces the page in the oldest of too many tabs.
