@@ -187,6 +187,7 @@ func New(e engine.Engine, o *Options) *Server {
 	if o.Approver != "" {
 		relay = board.NewRelay(approvals)
 	}
+	links, _ := o.Desk.(approval.Linker)
 	wire := func(table *mcptool.Table) *mcp.Server {
 		return &mcp.Server{
 			Tools:        table,
@@ -201,6 +202,7 @@ func New(e engine.Engine, o *Options) *Server {
 			Tasks:        tasks,
 			Relay:        relay,
 			Approver:     o.Approver,
+			Links:        links,
 			MaxUnread:    unread,
 			Logger:       log,
 		}

@@ -423,7 +423,7 @@ func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end 
 		h = nil
 	}
 	elsewhere := func() bool { return p.elsewhere(h) }
-	if h.never() {
+	if h != nil && never(at) {
 		e.err = errOnlyPage
 		return e
 	}
@@ -457,7 +457,7 @@ func (p *places) elsewhere(h *Host) bool {
 	defer p.mu.Unlock()
 	return slices.ContainsFunc(p.list, func(a *attachment) bool {
 		other := hostOf(a.place)
-		return a.ctx.Err() == nil && (a.place.Decider() != approval.ByClient || other != nil && other != h && other.skip() == "" && !other.never())
+		return a.ctx.Err() == nil && (a.place.Decider() != approval.ByClient || other != nil && other != h && other.skip() == "" && !never(a.place))
 	})
 }
 

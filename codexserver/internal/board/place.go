@@ -24,21 +24,38 @@ type Ask func(ctx context.Context, r *approval.Request) (elicit.Outcome, error)
 func NewPlace(by approval.Decider, ask Ask) Place { return place{by: by, ask: ask} }
 
 // NewClient returns the place of a client whose questions ask asks.
-func NewClient(h *Host, ask Ask) Place { return place{approval.ByClient, ask, h} }
+func NewClient(h *Host, ask Ask) Place { return place{by: approval.ByClient, ask: ask, host: h} }
+
+// NewLinked is [NewClient] for a client that ask asks by a link, so that it is asked also if only the
+// page takes answers.
+func NewLinked(h *Host, ask Ask) Place {
+	return place{by: approval.ByClient, ask: ask, host: h, linked: true}
+}
 
 // Instead returns p with another way to ask.
-func Instead(p Place, ask Ask) Place { return place{p.Decider(), ask, hostOf(p)} }
+func Instead(p Place, ask Ask) Place {
+	one, _ := p.(place)
+	one.by, one.ask = p.Decider(), ask
+	return one
+}
 
 type place struct {
-	by   approval.Decider
-	ask  Ask
-	host *Host // nil if it is no client, or one that cannot be asked
+	by     approval.Decider
+	ask    Ask
+	host   *Host // nil if it is no client, or one that cannot be asked
+	linked bool
 }
 
 // hostOf returns the client that a place asks, or nil.
 func hostOf(p Place) *Host {
 	one, _ := p.(place)
 	return one.host
+}
+
+// never reports whether a place is never asked.
+func never(p Place) bool {
+	one, _ := p.(place)
+	return !one.linked && one.host.never()
 }
 
 // Decider implements [Place].

@@ -58,11 +58,6 @@ func (c *Client) call(id jsonrpc.ID, host string, a mcptool.Audience) *mcptool.C
 	return &mcptool.Call{ID: callID(id), Threads: c.threads, Jobs: c.jobs, Audience: a, Host: host}
 }
 
-// place returns the place of a client with the name host that ask asks.
-func (c *Client) place(host string, ask board.Ask) board.Place {
-	return board.NewClient(c.hosts.Host(host), ask)
-}
-
 // nobody returns a place where no client is asked: unable, or hold.
 func nobody(ask board.Ask) board.Place { return board.NewPlace(approval.ByClient, ask) }
 

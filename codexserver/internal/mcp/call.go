@@ -52,7 +52,7 @@ func (a *attachment) abandoned() bool { return a.outlet == nil && !a.adrift }
 
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
-	c := s.unstarted(p.tool, q.client, q.form)
+	c := s.unstarted(p.tool, q.client)
 	c.digest, c.deadline, c.taskable = p.digest, newDeadline(), s.mayBeTask(q, c.tool)
 	leave, err := c.enter(c.taskable)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	}
 	c.attached.outlet = c.newOutlet(q, "starting")
 	tc := c.of(q.rpc.ID, c.audience(q.ctx, q.unasked))
-	s.survive(tc, c.tool, func() bool { return c.questions.form }, nil)
+	s.survive(tc, c.tool, func() bool { return c.questions.modes.any() }, nil)
 	tc.Folder = func(context.Context) string { return s.client.folder() }
 	tc.Late = c.deadline.of(c.mayTake(q))
 	arguments := stdjson.RawMessage(p.arguments)
@@ -73,11 +73,11 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	return c, nil
 }
 
-// unstarted returns a call of a tool that does not run yet. Its client shows forms if form is true.
-func (s *ModernSession) unstarted(tool string, client elicit.Client, form bool) *call {
+// unstarted returns a call of a tool that does not run yet.
+func (s *ModernSession) unstarted(tool string, client elicit.Client) *call {
 	c := &call{session: s, tool: tool, changed: make(chan struct{})}
 	c.attached.client = client
-	c.questions.form, c.questions.slots = form, s.client.server.slots()
+	c.questions.modes, c.questions.slots = s.client.server.modes(client), s.client.server.slots()
 	c.ctx, c.cancel = context.WithCancelCause(s.client.ctx)
 	return c
 }
@@ -116,12 +116,15 @@ func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
 // turns in the background.
 func (c *call) audience(ctx context.Context, unasked bool) mcptool.Audience {
 	s := c.session
-	place := s.client.place(c.attached.client.Name, c.asks)
+	place := s.client.place(c.attached.client, c.asks)
 	w := way{turn: nobody(s.client.unable), background: nobody(s.client.unable), unasked: unasked}
-	if c.questions.form {
-		w.turn, w.caller, w.elicit = place, place, c.elicit
+	if c.questions.modes.any() {
+		w.turn, w.caller = place, place
 	}
-	if c.questions.form || s.client.waits() {
+	if c.questions.modes.form {
+		w.elicit = c.elicit
+	}
+	if c.questions.modes.any() || s.client.waits() {
 		w.background = nobody(s.client.hold)
 		if c.taskable { // another client may poll the task
 			w.turn = place

@@ -24,8 +24,9 @@ import (
 type keepsake struct {
 	// Turn is [mcptool.Job.Keepsake].
 	Turn jsontext.Value `json:"turn"`
-	// Form is true if the client shows forms, and Host is its name.
+	// Form is true if the client shows forms, Link if it opens links, and Host is its name.
 	Form bool   `json:"form,omitzero"`
+	Link bool   `json:"link,omitzero"`
 	Host string `json:"host,omitzero"`
 	// Background is true for a turn in the background.
 	Background bool `json:"background,omitzero"`
@@ -80,7 +81,7 @@ func (s *ModernSession) follow(j *mcptool.Job, news <-chan struct{}, file taskfi
 }
 
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
-// continue, see takeUp for ask. Form says whether the client shows forms.
+// continue, see takeUp for ask. Form says whether the client can be asked.
 func (s *ModernSession) survive(tc *mcptool.Call, tool string, form func() bool, ask board.Place) {
 	tc.Took = s.takeUp(ask)
 	tc.Kept = func(j *mcptool.Job) { s.keepTurn(j, tool, keepsake{Form: form(), Host: tc.Host}) }
@@ -177,10 +178,8 @@ func (s *ModernSession) continued(id string, ask board.Place) error {
 // continueCall continues the call of a task.
 func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool.Orphan) error {
 	client := elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
-	if k.Form {
-		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
-	}
-	c := s.unstarted(file.Tool, client, k.Form)
+	client.Capabilities = json.RawMessage(modes{k.Form, k.Link}.capabilities())
+	c := s.unstarted(file.Tool, client)
 	c.taskable, c.questions.life, c.attached.adrift = true, k.Life, true
 	turn, err := s.client.server.Tools.Reopen(c.ctx, c.of(jsonrpc.ID{}, c.audience(c.ctx, false)), cut)
 	if err != nil {

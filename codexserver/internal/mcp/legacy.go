@@ -24,7 +24,8 @@ type LegacySession struct {
 	hello   *mcptypes.InitializeRequestParams // nil until initialize
 	version string                            // of MCP, "" until initialize
 	level   mcptypes.LoggingLevel
-	able    bool          // the client supports elicitation
+	who     elicit.Client // from initialize on
+	able    modes         // how the client can be asked
 	asker   *elicit.Asker // from initialize on; before, the client cannot be asked
 }
 
@@ -95,11 +96,11 @@ func (ss *LegacySession) speaks(version string) bool {
 	return ss.version == "" || ss.version >= version
 }
 
-// canAsk reports whether the client supports elicitation.
+// canAsk reports whether the client can be asked.
 func (ss *LegacySession) canAsk() bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return ss.able
+	return ss.able.any()
 }
 
 // host returns the client's name, or "" before initialize.

@@ -31,18 +31,41 @@ func (ss *LegacySession) way(call string) way {
 func (ss *LegacySession) Place() board.Place { return ss.place(ss.asks("")) }
 
 // PlaceOf is [LegacySession.Place] for a client that ask asks in another way.
-func (ss *LegacySession) PlaceOf(ask board.Ask) board.Place { return ss.place(ask) }
+func (ss *LegacySession) PlaceOf(ask board.Ask) board.Place {
+	return ss.client.place(elicit.Client{Name: ss.host()}, ask)
+}
 
-func (ss *LegacySession) place(ask board.Ask) board.Place { return ss.client.place(ss.host(), ask) }
+func (ss *LegacySession) place(ask board.Ask) board.Place {
+	who, _ := ss.theAsker()
+	return ss.client.place(who, ask)
+}
 
 // asks returns a function that asks the client about the turn of a call, by elicitation/create.
 func (ss *LegacySession) asks(call string) board.Ask {
 	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-		asked := *r.Question // a copy, because others read it
+		who, asker := ss.theAsker()
+		asked, err := ss.client.server.linked(ctx, who, r)
+		switch {
+		case ctx.Err() != nil:
+			return r.Question.ReadError(ctx.Err(), &ss.client.server.Approvals), nil
+		case err != nil:
+			return elicit.Outcome{}, err
+		}
 		asked.Extra = codexMembers(call, r)
-		return ss.theAsker().Ask(ctx, &asked), nil
+		out := asker.Ask(ctx, asked)
+		if out.Reason == elicit.ReasonOpened {
+			out, err = ss.client.hold(ctx, r)
+		}
+		if asked.Link != nil && ctx.Err() != nil { // the client may open it, even if it has not said so yet
+			ss.Notify(elicitationComplete, map[string]string{"elicitationId": asked.Link.ID})
+		}
+		return out, err
 	}
 }
+
+// elicitationComplete tells the client that the question of a link is over. The types of 2025-06-18
+// do not have it.
+const elicitationComplete = "notifications/elicitation/complete"
 
 // asksOrHolds is asks for turns that outlive the client, or that other clients began. When the
 // client has gone, the question waits for another one.
@@ -96,11 +119,11 @@ func codexMembers(call string, r *approval.Request) map[string]any {
 	return m
 }
 
-// theAsker returns the asker for the client.
-func (ss *LegacySession) theAsker() *elicit.Asker {
+// theAsker returns the client and the asker for it.
+func (ss *LegacySession) theAsker() (elicit.Client, *elicit.Asker) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return ss.asker
+	return ss.who, ss.asker
 }
 
 // Elicit asks the client a question of another party.
@@ -108,7 +131,8 @@ func (ss *LegacySession) Elicit(ctx context.Context, f *elicit.Foreign) (json.Ra
 	if !ss.canAsk() {
 		return nil, elicit.ErrUnsupported
 	}
-	return ss.theAsker().Forward(ctx, f)
+	_, asker := ss.theAsker()
+	return asker.Forward(ctx, f)
 }
 
 // caller sends the session's questions to the client.

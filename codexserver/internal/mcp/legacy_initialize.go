@@ -48,9 +48,9 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 	if ss.unasked {
 		capabilities = nil
 	}
-	client := elicit.Client{Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
-	ss.able = client.CanAsk()
-	ss.asker = elicit.NewAsker(caller{ss}, client, &ss.client.server.Approvals)
+	ss.who = elicit.Client{Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
+	ss.able = ss.client.server.modes(ss.who)
+	ss.asker = elicit.NewAsker(caller{ss}, ss.who, &ss.client.server.Approvals)
 	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(ss.client.server.Version, p.ClientInfo))}
 	if info := ss.client.server.engineInfo(); info != nil {
 		extra["engine"] = info

@@ -152,6 +152,7 @@ type lyingHost struct {
 	lies              []lie
 	asked             int
 	era, capabilities string
+	seen              func(question json.RawMessage) // in a result
 }
 
 // lie returns the answer to the next question, when it is given.
@@ -229,11 +230,14 @@ func (h *lyingHost) call() string {
 	id, known := r.TaskID, map[string]bool{}
 	for {
 		var answers []string
-		for key := range r.InputRequests {
+		for key, question := range r.InputRequests {
 			if known[key] {
 				continue
 			}
 			known[key] = true
+			if h.seen != nil {
+				h.seen(question)
+			}
 			if one := h.lie(h.t.Context()); one.result != "" {
 				answers = append(answers, fmt.Sprintf("%q:%s", key, one.result))
 			}

@@ -137,11 +137,13 @@ func (s *ModernSession) enter() error {
 func (s *ModernSession) resultMeta() *modern.ResultMetaObject { return s.client.server.meta() }
 
 func (s *Server) meta() *modern.ResultMetaObject {
-	s.once.Do(func() {
-		s.resultMeta = &modern.ResultMetaObject{ServerInfo: &modern.Implementation{Name: "codex-mcp", Title: new("Codex"), Version: s.Version}}
-		if info := s.engineInfo(); info != nil {
-			s.resultMeta.Extra = map[string]stdjson.RawMessage{"io.github.codexmcp/engine": info}
-		}
-	})
-	return s.resultMeta
+	if m := s.resultMeta.Load(); m != nil {
+		return m
+	}
+	m := &modern.ResultMetaObject{ServerInfo: &modern.Implementation{Name: "codex-mcp", Title: new("Codex"), Version: s.Version}}
+	if info := s.engineInfo(); info != nil {
+		m.Extra = map[string]stdjson.RawMessage{"io.github.codexmcp/engine": info}
+	}
+	s.resultMeta.Store(m)
+	return m
 }

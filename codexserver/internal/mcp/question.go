@@ -24,6 +24,7 @@ const maxOpen = 24 * time.Hour
 type question struct {
 	key      string
 	request  stdjson.RawMessage   // of elicitation/create, as it is sent
+	linked   bool                 // it asks by a link
 	answered chan struct{}        // closed with the first answer
 	sent     time.Time            // with the first result that had it; zero before
 	took     time.Duration        // from sent to the first answer
@@ -39,15 +40,17 @@ type questionnaire struct {
 	rounds int         // how many results had questions
 
 	life  int           // how many processes have had the call before
-	form  bool          // the client of the first request shows forms
+	modes modes         // of the client of the first request
 	slots *elicit.Slots // limit the open ones
 }
 
-// requests returns the open questions for a result.
-func (q *questionnaire) requests() modern.InputRequests {
+// requests returns the open questions for a result to a client of modes m.
+func (q *questionnaire) requests(m modes) modern.InputRequests {
 	requests := modern.InputRequests{}
 	for _, one := range q.open {
-		requests[one.key] = &modern.Unknown{Raw: one.request} // which is written as it is
+		if m.shows(one) {
+			requests[one.key] = &modern.Unknown{Raw: one.request} // which is written as it is
+		}
 	}
 	return requests
 }
@@ -62,8 +65,8 @@ func (q *questionnaire) show() {
 }
 
 // add opens the question of an elicitation/create request.
-func (q *questionnaire) add(request stdjson.RawMessage) *question {
-	one := &question{request: request, answered: make(chan struct{})}
+func (q *questionnaire) add(request stdjson.RawMessage, linked bool) *question {
+	one := &question{request: request, linked: linked, answered: make(chan struct{})}
 	q.keys++
 	one.key = "q" + strconv.Itoa(q.keys)
 	if q.life > 0 { // an answer to a question of the process before is none to this one
@@ -83,12 +86,18 @@ func (q *questionnaire) withdraw(one *question) (open bool) {
 	return false
 }
 
-// refuse answers the open questions for a client that cannot be asked.
-func (q *questionnaire) refuse() {
-	for _, one := range q.open {
+// refuse answers the open questions for a client of modes m, which cannot show them. It reports
+// whether there were any.
+func (q *questionnaire) refuse(m modes) bool {
+	n := len(q.open)
+	q.open = slices.DeleteFunc(q.open, func(one *question) bool {
+		if m.shows(one) {
+			return false
+		}
 		close(one.answered)
-	}
-	q.open = nil
+		return true
+	})
+	return len(q.open) < n
 }
 
 // answer answers the open question with a key that is in keys, unless that is nil. It reports whether
@@ -149,11 +158,11 @@ const race = 20 * time.Millisecond
 
 // ask opens the question of an elicitation/create request, raw, and waits for its answer, or until
 // ctx ends. The question that it returns has more than one answer if several raced.
-func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) (*question, error) {
+func (c *call) ask(ctx context.Context, raw stdjson.RawMessage, linked bool) (*question, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxOpen)
 	defer cancel()
 	c.mu.Lock()
-	q := c.questions.add(raw)
+	q := c.questions.add(raw, linked)
 	c.change()
 	c.mu.Unlock()
 	select {
@@ -184,13 +193,16 @@ func checkForm(request stdjson.RawMessage) error {
 	return new(modern.ElicitRequest).UnmarshalJSON(request)
 }
 
-// refuse answers the open questions for a client that cannot be asked: its newest request
-// does not declare elicitation.
-func (c *call) refuse() {
+// refuse answers the open questions that a client of modes m cannot show: its newest request does
+// not declare what they need. It reports whether there were any.
+func (c *call) refuse(m modes) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.questions.refuse()
+	if !c.questions.refuse(m) {
+		return false
+	}
 	c.change()
+	return true
 }
 
 // take answers the open questions. It ignores unknown keys, keys that are not in keys
@@ -228,7 +240,16 @@ func (c *call) asks(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	var asked *question
 	o := &c.session.client.server.Approvals
 	who := c.who()
-	question := r.Question.For(who, o)
+	question, err := c.session.client.server.linked(ctx, who, r)
+	switch {
+	case ctx.Err() != nil:
+		return r.Question.ReadError(ctx.Err(), o), nil
+	case err != nil:
+		return elicit.Outcome{}, err
+	case question.Link == nil && c.session.client.server.onlyLinks(c.call.Host, c.questions.modes):
+		return r.Question.ReadError(elicit.ErrUnsupported, o), nil // the newest request shows forms alone
+	}
+	question = question.For(who, o)
 	request, err := question.InputRequest(who, o)
 	if err == nil && question.Schema != nil {
 		err = checkForm(request)
@@ -237,19 +258,25 @@ func (c *call) asks(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 		return elicit.Outcome{}, err
 	}
 	if err = c.questions.slots.Acquire(ctx); err == nil {
-		asked, err = c.ask(ctx, request)
+		asked, err = c.ask(ctx, request, question.Link != nil)
 		c.questions.slots.Release()
 	}
 	switch {
 	case err == nil:
 		out := question.ReadInputResponse(asked.answers[0], o)
 		for _, answer := range asked.answers[1:] {
-			if other := question.ReadInputResponse(answer, o); other.Decision.Stricter(out.Decision) {
+			if other := question.ReadInputResponse(answer, o); out.Reason == elicit.ReasonOpened || other.Decision.Stricter(out.Decision) {
 				out = other
 			}
 		}
-		out.Took = asked.took
-		return out, nil
+		if out.Reason != elicit.ReasonOpened {
+			out.Took = asked.took
+			return out, nil
+		}
+		if out, err = c.session.client.hold(ctx, r); out.Reason == elicit.ReasonTimeout {
+			c.abandon()
+		}
+		return out, err
 	case errors.Is(err, elicit.ErrUnsupported):
 	case ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded):
 		return elicit.Outcome{}, err
@@ -278,7 +305,7 @@ func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessag
 	defer c.questions.slots.Release()
 	ctx, cancel := c.session.client.server.Approvals.WithTimeout(ctx)
 	defer cancel()
-	asked, err := c.ask(ctx, request)
+	asked, err := c.ask(ctx, request, false)
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.abandon()
 	}

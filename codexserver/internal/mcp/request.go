@@ -33,9 +33,10 @@ type metadata struct {
 	raw    string
 	meta   modern.RequestMetaObject
 	client elicit.Client
-	// form, tasks and events report whether the client supports elicitation, tasks and
+	// modes are how the client can be asked. tasks and events report whether it supports tasks and
 	// codex/event.
-	form, tasks, events bool
+	modes         modes
+	tasks, events bool
 	// bare reports that the client declares no capability and asks for no progress.
 	bare bool
 	// unasked reports that the client may not approve.
@@ -52,11 +53,12 @@ func (s *ModernSession) newRequest(ctx context.Context, r *jsonrpc.Request, meta
 		if m, err = newMetadata(meta); err != nil {
 			return nil, err
 		}
+		m.modes = s.client.server.modes(m.client)
 		s.last.Store(m)
 	}
 	if !asks {
 		deaf := *m
-		deaf.client.Capabilities, deaf.form, deaf.unasked = nil, false, true
+		deaf.client.Capabilities, deaf.modes, deaf.unasked = nil, modes{}, true
 		m = &deaf
 	}
 	return &request{ctx, r, m}, nil
@@ -92,7 +94,6 @@ func newMetadata(meta jsontext.Value) (*metadata, error) {
 		return nil, Invalid("/_meta", "%v", err)
 	}
 	q.bare = len(bytes.TrimSpace(capabilities[1:len(capabilities)-1])) == 0 && q.meta.ProgressToken == nil
-	q.form = q.client.CanAsk()
 	_, q.tasks = q.meta.ClientCapabilities.Extensions[extensionTasks]
 	_, q.events = q.meta.ClientCapabilities.Extensions[extensionEvents]
 	return q, nil

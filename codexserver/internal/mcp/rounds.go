@@ -141,7 +141,7 @@ func (c *call) serve(q *request) (any, error) {
 		open, changed, taskable := len(c.questions.open), c.changed, c.taskable && q.tasks
 		c.mu.Unlock()
 		if taskable && (late || open > 0) {
-			if result := c.becomeTask(q.form); result != nil {
+			if result := c.becomeTask(q.modes); result != nil {
 				return result, nil
 			}
 		}
@@ -149,8 +149,7 @@ func (c *call) serve(q *request) (any, error) {
 			answered = c.deadline.within(c.mayTake(q), began)
 			defer answered()
 		}
-		if open > 0 && !q.form {
-			c.refuse()
+		if open > 0 && c.refuse(q.modes) {
 			continue
 		}
 		switch {
@@ -164,7 +163,7 @@ func (c *call) serve(q *request) (any, error) {
 			c.call.Answered()
 			return c.complete(c.result), nil
 		case <-settled:
-			if result, err := c.round(); result != nil || err != nil {
+			if result, err := c.round(q.modes); result != nil || err != nil {
 				return result, err
 			}
 			settled = nil
@@ -219,11 +218,11 @@ func (c *call) detach() {
 // fail the call without a report.
 const maxRounds = 8
 
-// round returns the open questions as a result, or nil if there are none. After too many
-// rounds the turn continues in the background.
-func (c *call) round() (any, error) {
+// round returns the open questions as a result for a client of modes m, or nil if there are none.
+// After too many rounds the turn continues in the background.
+func (c *call) round(m modes) (any, error) {
 	c.mu.Lock()
-	requests := c.questions.requests()
+	requests := c.questions.requests(m)
 	c.questions.show()
 	if len(requests) > 0 {
 		c.questions.rounds++

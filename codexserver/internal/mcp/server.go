@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -20,7 +22,7 @@ import (
 )
 
 // Server has what the clients of one server share. All fields must be set except EngineName,
-// EngineReason, and those with a default.
+// EngineReason, Links, and those with a default.
 type Server struct {
 	Tools *mcptool.Table
 	// Approvals says how clients are asked, and how answers are read.
@@ -44,12 +46,13 @@ type Server struct {
 	// principal Approver. It is nil if there is no approver.
 	Relay    *board.Relay
 	Approver string
+	// Links returns links to questions, for clients that open them. Nil if there are none.
+	Links approval.Linker
 	// MaxUnread is how many bytes may wait for a client.
 	MaxUnread Unread
 	Logger    *slog.Logger
 
-	once       sync.Once
-	resultMeta *modern.ResultMetaObject // of every result of 2026-07-28
+	resultMeta atomic.Pointer[modern.ResultMetaObject] // of every result of 2026-07-28
 }
 
 // engineInfo returns the engine as in the server's information, or nil.

@@ -31,18 +31,18 @@ func (s *ModernSession) mayBeTask(q *request, tool string) bool {
 }
 
 // becomeTask makes the call a task and returns the answer for its client, which sees
-// questions if form is true. It returns nil if the thread has not begun, or if the task's
+// questions as one of modes m. It returns nil if the thread has not begun, or if the task's
 // file cannot be written, which is logged. The call is then answered with its result.
-func (c *call) becomeTask(form bool) *modern.CreateTaskResult {
+func (c *call) becomeTask(m modes) *modern.CreateTaskResult {
 	c.mu.Lock()
-	job, now, shown := c.job, c.now(true), c.now(form)
+	job, now, shown := c.job, c.now(everyMode), c.now(m)
 	c.mu.Unlock()
 	if job == nil || job.InBackground() { // which is answered soon
 		return nil
 	}
 	news, _ := job.Changed() // before the file says what it is
 	id, err := taskfile.NewID(job.ThreadID())
-	t := &task{call: c, keepsake: keepsake{Form: c.questions.form, Host: c.call.Host}, listeners: map[*listener]bool{}}
+	t := &task{call: c, keepsake: keepsake{Form: c.questions.modes.form, Link: c.questions.modes.link, Host: c.call.Host}, listeners: map[*listener]bool{}}
 	if err == nil {
 		t.file, err = c.session.client.server.Tasks.create(taskfile.Task{
 			ID: id, Principal: c.session.client.principal(), Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
@@ -85,7 +85,7 @@ func (t *task) keep(news <-chan struct{}) {
 		if acted = acted || news == nil; acted && c.job != nil {
 			news, _ = c.job.Changed()
 		}
-		now, file, changed, job, cancelled := c.now(true), t.file, c.changed, c.job, t.cancelled
+		now, file, changed, job, cancelled := c.now(everyMode), t.file, c.changed, c.job, t.cancelled
 		c.mu.Unlock()
 		if t.keepsake.Background {
 			now.status, now.doing = file.Status, file.Message

@@ -29,7 +29,7 @@ func (s *ModernSession) getTask(q *request) (any, error) {
 		}
 		t.call.mu.Lock()
 		defer t.call.mu.Unlock()
-		return &modern.GetTaskResult{Meta: s.resultMeta(), Task: t.detailed(q.form)}, nil
+		return &modern.GetTaskResult{Meta: s.resultMeta(), Task: t.detailed(q.modes)}, nil
 	})
 }
 
@@ -176,9 +176,8 @@ type moment struct {
 	requests modern.InputRequests
 }
 
-// now returns the current state. If form is false the client does not support elicitation.
-// The caller holds c.mu.
-func (c *call) now(form bool) moment {
+// now returns the current state for a client that can be asked as can says. The caller holds c.mu.
+func (c *call) now(can modes) moment {
 	m := moment{status: taskfile.Working, message: "starting", doing: "starting"}
 	if c.job != nil {
 		state := c.job.State()
@@ -186,18 +185,18 @@ func (c *call) now(form bool) moment {
 		state.Since = time.Now()
 		m.doing = state.Words()
 	}
-	if len(c.questions.open) > 0 && form {
-		m.status, m.requests = taskfile.InputRequired, c.questions.requests()
+	if requests := c.questions.requests(can); len(requests) > 0 {
+		m.status, m.requests = taskfile.InputRequired, requests
 	}
 	return m
 }
 
 // detailed returns the task for a poll. The caller holds the call's mutex.
-func (t *task) detailed(form bool) modern.DetailedTask {
+func (t *task) detailed(can modes) modern.DetailedTask {
 	if t.over {
 		return finished(t.file)
 	}
-	now := t.call.now(form)
+	now := t.call.now(can)
 	shared := t.shared(now.message)
 	if now.status == taskfile.InputRequired {
 		t.call.questions.show()
