@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -26,6 +25,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/test/interop/internal/chromium"
 )
 
 var (
@@ -44,38 +44,13 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "browsertest: Chromium is needed, as Debian's package chromium has it:", err)
-		return 1
-	}
-	profile, err := os.MkdirTemp("", "browsertest")
+	started, stop, err := chromium.Start(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "browsertest:", err)
 		return 1
 	}
-	defer os.RemoveAll(profile)
-	allocator, cancel := chromedp.NewExecAllocator(context.Background(),
-		chromedp.ExecPath(chromium),
-		chromedp.UserDataDir(profile),
-		chromedp.WSURLReadTimeout(time.Minute),
-		chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Headless,
-		chromedp.Flag("disable-quic", true),
-		chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-sync", true),
-		chromedp.Flag("disable-dev-shm-usage", true),
-		// Names of other hosts for this machine, to try DNS rebinding.
-		chromedp.Flag("host-resolver-rules", "MAP rebound.example 127.0.0.1"),
-	)
-	defer cancel()
-	var stop context.CancelFunc
-	browser, stop = chromedp.NewContext(allocator)
 	defer stop()
-	if err := chromedp.Do(browser); err != nil {
-		fmt.Fprintln(os.Stderr, "browsertest: Chromium does not start:", err)
-		return 1
-	}
+	browser = started
 	return m.Run()
 }
 

@@ -1,7 +1,7 @@
 //go:build claudecode
 
 // Package claudecode plays scripts with Claude Code and codex-mcp: it drives Claude Code in a
-// terminal (tmux) and as claude -p, and looks at the screen, at the messages between the two,
+// terminal (tmux), as claude -p and by its Agent SDK, and looks at the screen, at the messages between the two,
 // at what the commands made and at what the model received. Both models are scripts on
 // loopback; no account and no key are needed, and the caller's home is not touched.
 //
@@ -12,7 +12,8 @@
 //
 // A file "flags" of a script has further arguments of codex-mcp. With -update what the scripts
 // compare screens with is rewritten: look at it. With -keep the folder of each script remains, with its screens, the trace of codex-mcp and
-// what the model received. It needs Linux or macOS with tmux. The gate does not run it.
+// what the model received. It needs Linux or macOS with tmux, and for the scripts page_ Chromium. The gate does not run it; the
+// step claude installs the versions of package.json, with the Agent SDK, and plays the scripts without a terminal.
 package claudecode
 
 import (
@@ -66,6 +67,7 @@ const key = "sk-ant-api03-no-key-the-model-is-a-script-on-loopback"
 //	shows FILE PATTERN                  wait for a question, and write what is seen of it to FILE
 //	leaves PATTERN KEY                  press a key until the screen does not match
 //	accepts PATTERN, declines PATTERN   answer a question on the screen
+//	decides [-picture] COMMAND BUTTON   answer a question on the approvals page, in Chromium
 //	hears PART...                       wait until the model receives what contains all parts
 //	unheard PART...                     check that this has none of the parts
 //	knows FILE PART...                  the same, and compare the result in it with FILE
@@ -88,6 +90,10 @@ func TestScripts(t *testing.T) {
 	}
 	t.Logf("%s", version)
 	number, _, _ := strings.Cut(string(version), " ")
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := filepath.Join(t.TempDir(), "codex-mcp")
 	build := exec.Command("go", "build", "-o", server, "./codexserver/cmd/codex-mcp")
 	build.Dir = filepath.Join("..", "..", "..")
@@ -96,8 +102,11 @@ func TestScripts(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", TestWork: *keep, UpdateScripts: *update,
-		Setup: func(e *testscript.Env) error { return setup(e, bin, number, server) },
-		Cmds:  commands,
+		Setup: func(e *testscript.Env) error {
+			e.Vars = []string{"SDK=" + filepath.Join(here, "sdk.mjs"), "DOCUMENTS=" + filepath.Join(here, "..", "..", "..", "docs", "use")}
+			return setup(e, bin, number, server)
+		},
+		Cmds: commands,
 	})
 }
 
@@ -111,6 +120,7 @@ type stage struct {
 	terminal *terminal
 	size     []string // of terminals: columns and lines
 	started  int      // terminals
+	opened   int      // links to the page
 	heard    string   // what the last "hears" found
 	pid      int      // of "runs"
 }
@@ -132,11 +142,11 @@ func setup(e *testscript.Env, bin, version, server string) error {
 		os.WriteFile(in("model.txt"), []byte(s.claude.received()), 0o600)
 	})
 	e.Cd = in("home", "app")
-	e.Vars = []string{
-		"WORK=" + e.WorkDir, "PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + in("home"), "SHELL=/bin/sh", "TERM=xterm-256color", "LANG=C.UTF-8",
-		"TMPDIR=" + in("tmp"), "ANTHROPIC_API_KEY=" + key, "ANTHROPIC_BASE_URL=" + s.claude.URL,
+	e.Vars = append(e.Vars,
+		"WORK="+e.WorkDir, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+in("home"), "SHELL=/bin/sh", "TERM=xterm-256color", "LANG=C.UTF-8",
+		"TMPDIR="+in("tmp"), "ANTHROPIC_API_KEY="+key, "ANTHROPIC_BASE_URL="+s.claude.URL,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "ENABLE_TOOL_SEARCH=false",
-	}
+	)
 	for _, dir := range []string{"home/app", "tmp", "screens", "codex", "home/.claude"} {
 		if err := os.MkdirAll(in(dir), 0o700); err != nil {
 			return err
@@ -193,11 +203,12 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"leaves": func(ts *testscript.TestScript, _ bool, args []string) {
 		stageOf(ts).pressUntil(ts, args[0], args[1], false)
 	},
-	"quit":  func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(stageOf(ts).quit()) },
-	"kill":  func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(stageOf(ts).terminal.kill()) },
-	"hears": func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).hears(ts, args) },
-	"knows": func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).knows(ts, args[0], args[1:]) },
-	"wire":  func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).wire(ts, args[0], args[1:]) },
+	"quit":    func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(stageOf(ts).quit()) },
+	"kill":    func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(stageOf(ts).terminal.kill()) },
+	"decides": func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).decides(ts, args) },
+	"hears":   func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).hears(ts, args) },
+	"knows":   func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).knows(ts, args[0], args[1:]) },
+	"wire":    func(ts *testscript.TestScript, _ bool, args []string) { stageOf(ts).wire(ts, args[0], args[1:]) },
 	"says": func(ts *testscript.TestScript, _ bool, args []string) {
 		s := stageOf(ts)
 		ts.Check(s.terminal.press("-l", "--", args[0]))
