@@ -66,7 +66,8 @@ func pluginVersion(t *testing.T) string {
 }
 
 // TestPlugin checks that the marketplace has the plugin, under the names of
-// docs/use/hosts/claude-code.md, and that the client starts only the plugin's own script, by its path.
+// docs/use/hosts/claude-code.md, and that the client starts only the plugin's own script, by its path, so that the page is asked
+// too and an answer that no person gave does not approve.
 func TestPlugin(t *testing.T) {
 	var market struct {
 		Name    string
@@ -91,7 +92,7 @@ func TestPlugin(t *testing.T) {
 	if got, want := documented(t, page, "claude plugin marketplace add "), "claude plugin marketplace add "+strings.TrimPrefix(module, "github.com/"); got != want {
 		t.Errorf("%s has %q, want %q", page, got, want)
 	}
-	want := map[string]any{"codex": map[string]any{"command": "node", "args": []any{"${CLAUDE_PLUGIN_ROOT}/start.js"}}}
+	want := map[string]any{"codex": map[string]any{"command": "node", "args": []any{"${CLAUDE_PLUGIN_ROOT}/start.js", "-c", "approvals.where=both", "-c", "approvals.automatic=ask"}}}
 	if diff := cmp.Diff(want, plugin.MCPServers); diff != "" {
 		t.Error(diff)
 	}
