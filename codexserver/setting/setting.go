@@ -60,9 +60,9 @@ type Calls struct {
 	// MaxResult bounds the answer in a result's text, and its structured content, in bytes
 	// of JSON. Default: [DefaultResult].
 	MaxResult int `json:"-"`
-	// Hint says which results of turns have a text block that names the thread, for clients
-	// that pass only texts on to their model: "auto", all but those of clients that are
-	// known to pass on structured content; "always" or "never". Default: "auto".
+	// Hint says whether results of turns have a text block that names the thread, for clients
+	// that pass only texts on to their model: "auto" and "always", which are the same, or
+	// "never". Default: "auto".
 	Hint string `json:"-"`
 }
 

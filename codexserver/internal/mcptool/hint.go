@@ -1,28 +1,11 @@
 package mcptool
 
-import (
-	"slices"
+import "github.com/codexmcp/codexmcp/codexserver/internal/report"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
-)
-
-// structuredHosts are the clients, by the name in their clientInfo, whose models see the
-// structured content of every result that is not an error, in place of its texts.
-// docs/reference/turns.md says how that is known, and why other hosts are not here.
-var structuredHosts = []string{"claude-code", "codex-mcp-client", "Visual Studio Code", "Visual Studio Code - Insiders"}
-
-// hints reports whether the results for a client have a text block that names the thread and says
-// how to go on. Without it a model that sees only the texts of a result cannot continue the
-// conversation.
-func (o *Options) hints(client string) bool {
-	switch o.Hint {
-	case "always":
-		return true
-	case "never":
-		return false
-	}
-	return !slices.Contains(structuredHosts, client)
-}
+// hints reports whether results have a text block that names the thread and says how to go on. Without it a model that
+// sees only the texts of a result cannot continue the conversation; one that sees the structured content in place of the
+// texts does not see it.
+func (o *Options) hints() bool { return o.Hint != "never" }
 
 // maxHints is how many threads one block names. Some hosts show 2 kB of a block.
 const maxHints = 20

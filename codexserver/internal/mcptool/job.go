@@ -57,7 +57,7 @@ func (c *call) newJob(a thread.Attendance) *Job {
 	o := c.table.options
 	log := turnlog.NewTurn()
 	j := &Job{
-		attendance: a, options: o, form: form{room: c.table.room(c.MaxText), hint: o.hints(c.Host)},
+		attendance: a, options: o, form: form{room: c.table.room(c.MaxText), hint: o.hints()},
 		log: log, report: report.New(log, o.Report), done: make(chan struct{}), delivery: delivery{owner: c.Jobs, durable: c.Durable},
 	}
 	j.attendance.Turn = j.log

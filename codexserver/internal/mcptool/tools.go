@@ -47,7 +47,7 @@ type Call struct {
 	Kept func(*Job)
 	// Took, unless nil, is closed when the turns of servers that were killed are known.
 	Took <-chan struct{}
-	// Host is the name that the client has in its clientInfo, or "".
+	// Host is the name that the client has in its clientInfo, or "", for those who keep the call.
 	Host string
 	// Folder returns the folder to work in if the call does not name one. "" is the
 	// server's own. It may ask the client.

@@ -192,7 +192,7 @@ func (c *call) rows(ctx context.Context, a *waitArguments, jobs []*Job) *mcptype
 		found[thread.CanonicalID(j.ThreadID())] = true
 		r, ended := j.row(c.table.room(c.MaxText).most / max(len(jobs), 1))
 		rows = append(rows, r)
-		if len(hints) < maxHints && c.table.options.hints(c.Host) {
+		if len(hints) < maxHints && c.table.options.hints() {
 			hints = append(hints, r.hint)
 		}
 		if ended {
