@@ -2,7 +2,6 @@ package elicit
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -52,7 +51,13 @@ func (c Client) CanAsk() bool {
 	return !url
 }
 
-func (c Client) rendersForms() bool { return slices.Contains(formClients, c.Name) }
+// declaresForms reports whether the client declares the mode form by its name, as clients do that know of modes. The
+// plain {"elicitation":{}} also comes from clients that show a message and no fields.
+func (c Client) declaresForms() bool {
+	elicitation, _ := member(c.Capabilities, "elicitation")
+	_, ok := member(json.RawMessage(elicitation), "form")
+	return ok && c.CanAsk()
+}
 
 // member returns the value of a member if raw is a JSON object that has it.
 func member(raw json.RawMessage, name string) (jsontext.Value, bool) {

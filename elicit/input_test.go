@@ -12,7 +12,7 @@ import (
 
 const modernMeta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 	`"io.modelcontextprotocol/clientInfo":{"name":"claude-code","version":"1"},` +
-	`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}},"progressToken":7}`
+	`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{},"url":{}}},"progressToken":7}`
 
 func TestRequestClient(t *testing.T) {
 	const version, capabilities = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities"`
@@ -21,7 +21,7 @@ func TestRequestClient(t *testing.T) {
 		want       elicit.Client
 		can        bool
 	}{
-		{"all", modernMeta, elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`), ProtocolVersion: "2026-07-28", Name: "claude-code"}, true},
+		{"all", modernMeta, elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{"form":{},"url":{}}}`), ProtocolVersion: "2026-07-28", Name: "claude-code"}, true},
 		{"no name", `{` + version + `,` + capabilities + `:{"elicitation":{"form":{}}}}`,
 			elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{"form":{}}}`), ProtocolVersion: "2026-07-28"}, true},
 		{"url alone", `{` + version + `,` + capabilities + `:{"elicitation":{"url":{}}}}`,

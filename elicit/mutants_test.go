@@ -133,14 +133,15 @@ func TestNilOptions(t *testing.T) {
 
 // TestFormClients checks who sees the choice of decisions under FormAuto.
 func TestFormClients(t *testing.T) {
-	for name, shown := range map[string]bool{
-		"Visual Studio Code": true, "Visual Studio Code - Insiders": true, "claude-code": true, "mcp-inspector": true, "inspector-client": true, "other": false, "": false,
+	for capabilities, shown := range map[string]bool{
+		`{"elicitation":{"form":{}}}`: true, `{"elicitation":{"form":{},"url":{}}}`: true, `{"elicitation":{}}`: false, `{"elicitation":{"form":null}}`: false,
+		`{"elicitation":{"form":{},"form":{}}}`: false, `{"elicitation":{"url":{}}}`: false, `{"form":{}}`: false, `{}`: false, ``: false,
 	} {
 		client := able
-		client.Name = name
+		client.Capabilities = json.RawMessage(capabilities)
 		raw, err := kinds[0].question.Params(client, &elicit.Options{Schema: elicit.FormAuto})
 		if err != nil || strings.Contains(string(raw), `"decision"`) != shown {
-			t.Errorf("%q: %s, %v", name, raw, err)
+			t.Errorf("%s: %s, %v", capabilities, raw, err)
 		}
 	}
 }

@@ -33,7 +33,7 @@ const (
 	FormEmpty Form = "empty"
 	// FormDecision lets the human choose among the decisions and write feedback.
 	FormDecision Form = "decision"
-	// FormAuto is FormDecision for clients known to render forms, otherwise FormEmpty.
+	// FormAuto is FormDecision for clients that declare {"elicitation":{"form":{}}}, otherwise FormEmpty.
 	FormAuto Form = "auto"
 	// FormDecisionBoth is FormDecision with the choice as an enum with enumNames (MCP
 	// 2025-06-18) and as a oneOf with titles (MCP 2025-11-25).

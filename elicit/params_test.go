@@ -70,26 +70,26 @@ func schema(t *testing.T, q *elicit.Question, client elicit.Client, kind string)
 }
 
 func TestSchema(t *testing.T) {
-	const old, titled = "2025-06-18", "2025-11-25"
+	const old, titled, forms = "2025-06-18", "2025-11-25", `{"elicitation":{"form":{}}}`
 	for _, tt := range []struct {
-		kind, version, name string
-		enum, oneOf         bool
+		kind, version, capabilities string
+		enum, oneOf                 bool
 	}{
-		{"", titled, "claude-code", false, false},
-		{"empty", titled, "claude-code", false, false},
-		{"nonsense", old, "claude-code", false, false},
+		{"", titled, forms, false, false},
+		{"empty", titled, forms, false, false},
+		{"nonsense", old, forms, false, false},
 		{"decision", old, "", true, false},
 		{"decision", "2025-03-26", "", true, false},
 		{"decision", titled, "", false, true},
 		{"decision-both", old, "", true, true},
 		{"decision-both", titled, "", true, true},
 		{"auto", old, "", false, false},
-		{"auto", old, "somebody", false, false},
-		{"auto", old, "Visual Studio Code", true, false},
-		{"auto", titled, "Visual Studio Code", false, true},
+		{"auto", titled, `{"elicitation":{}}`, false, false},
+		{"auto", old, forms, true, false},
+		{"auto", titled, forms, false, true},
 	} {
 		for _, once := range []bool{false, true} {
-			got := schema(t, &elicit.Question{Once: once}, elicit.Client{ProtocolVersion: tt.version, Name: tt.name}, tt.kind)
+			got := schema(t, &elicit.Question{Once: once}, elicit.Client{ProtocolVersion: tt.version, Capabilities: json.RawMessage(tt.capabilities)}, tt.kind)
 			// No member besides these: nothing is required.
 			want := map[string]any{"type": "object", "properties": map[string]any{}}
 			if tt.enum || tt.oneOf {
@@ -113,7 +113,7 @@ func TestSchema(t *testing.T) {
 					"type": "string", "title": "Feedback for the agent", "description": "Optional, used when denying.", "maxLength": 2000.0}}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s at %s for %q, once %v (-want +got):\n%s", tt.kind, tt.version, tt.name, once, diff)
+				t.Errorf("%s at %s for %s, once %v (-want +got):\n%s", tt.kind, tt.version, tt.capabilities, once, diff)
 			}
 		}
 	}

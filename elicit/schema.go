@@ -24,10 +24,6 @@ var choices = []struct {
 	{Abort, "Deny and stop this turn"},
 }
 
-// formClients are the clients, by their names in initialize, that are known to render a
-// form with an enum. FormAuto shows it only to them.
-var formClients = []string{"Visual Studio Code", "Visual Studio Code - Insiders", "claude-code", "mcp-inspector", "inspector-client"}
-
 // schema returns the requestedSchema for that client. It requires no field, because some
 // clients approve with an empty form. It has no defaults, because some clients submit them
 // without asking.
@@ -48,7 +44,7 @@ func (o *Options) shows(client Client) bool {
 	case FormDecision, FormDecisionBoth:
 		return true
 	case FormAuto:
-		return client.rendersForms()
+		return client.declaresForms()
 	}
 	return false
 }
