@@ -7,15 +7,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/internal/hosts"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// briefHosts are the clients, by their names in initialize, that show only the first lines of
-// a message and cut each at the edge of the terminal, and have no way to see the rest.
-// docs/use/hosts/claude-code.md has the measurement.
-var briefHosts = []string{"claude-code"}
-
-// What such a host shows in a terminal of 80 columns: it cuts a line after 74 columns, and of
+// What a host that cuts messages shows in a terminal of 80 columns: it cuts a line after 74 columns, and of
 // more than four lines it shows three.
 const (
 	briefLines   = 4
@@ -41,7 +37,7 @@ type Brief struct {
 	Home string
 }
 
-func (c Client) isBrief() bool { return slices.Contains(briefHosts, c.Name) }
+func (c Client) isBrief() bool { return hosts.CutsMessages(c.Name) }
 
 // Cut reports whether the message does not show all of q, or a client that is known to cut messages
 // would not.

@@ -134,7 +134,7 @@ func took(t *testing.T, want time.Duration, f func()) {
 // has its result.
 func TestPatience(t *testing.T) {
 	const minute = 50 * time.Second
-	for name, limit := range map[string]time.Duration{"@cline/core": minute, "stdio: codex-mcp": minute, "somebody": 0} {
+	for name, limit := range map[string]time.Duration{"@cline/core": minute, "somebody": 0} {
 		eras(t, name, nil, nil, func(t *testing.T, h *host, w *worker) {
 			if h.meta != "" {
 				limit = minute // it declares nothing
@@ -184,7 +184,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestPatienceCodex ends the calls of Codex, whose model sees the structured content and so gets no hint.
+// TestPatienceCodex ends the calls of Codex, whose model sees the structured content.
 func TestPatienceCodex(t *testing.T) {
 	eras(t, "codex-mcp-client", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *worker) {
 		took(t, 50*time.Second, func() {

@@ -2,22 +2,16 @@ package mcptool
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/hosts"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// minuteHosts are the clients, by the beginning of the name in their clientInfo, that give up
-// every call after a minute unless they are configured otherwise. docs/reference/turns.md says which
-// were measured.
-var minuteHosts = []string{"@cline/core", "Cline", "codex-mcp-client", "continue-cli-client", "continue-client", "stdio: "}
-
-// underMinute is how long a call of theirs may take.
+// underMinute is how long a call of a host may take that gives up every call after a minute.
 const underMinute = 50 * time.Second
 
 // Patience returns how long a call of a tool may take before it ends although its turn
@@ -30,7 +24,7 @@ func (t *Table) Patience(tool, host string, bare bool) time.Duration {
 	if t.options.Patience != 0 {
 		return max(t.options.Patience, 0)
 	}
-	if bare || slices.ContainsFunc(minuteHosts, func(name string) bool { return strings.HasPrefix(host, name) }) {
+	if bare || hosts.EndsCallsAfterMinute(host) {
 		return underMinute
 	}
 	return 0
