@@ -48,6 +48,9 @@ func TestDocsHosts(t *testing.T) {
 		if len(p.blocks) == 0 || !strings.Contains(p.blocks[0].text, "codex-mcp") {
 			t.Errorf("the set-up in %s does not start codex-mcp", file)
 		}
+		if setup := p.blocks[0].text; !strings.Contains(setup, "approvals.where=page") && (!strings.Contains(setup, "approvals.where=both") || !strings.Contains(setup, "approvals.automatic=ask")) {
+			t.Errorf("the set-up in %s lets the host alone answer", file)
+		}
 		seen := tried.FindStringSubmatch(p.text)
 		switch {
 		case version == "no":

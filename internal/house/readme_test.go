@@ -99,6 +99,7 @@ func TestReadme(t *testing.T) {
 			n.wants(t, "CODEX_HOME='"+t.TempDir()+"' "+line+" || true", "", "OPENAI_API_KEY") // the key that is missing
 		},
 		"claude mcp add codex -- codex-mcp": claude,
+		"claude mcp add codex -- codex-mcp -c approvals.where=both -c approvals.automatic=ask": claude,
 		"claude mcp add codex -- codex-mcp --shared": func(t *testing.T, line string) {
 			claude(t, line)
 			n.wants(t, "codex-mcp shared stop", "", "ended ") // else it would wait for clients after the test
