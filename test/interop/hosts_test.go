@@ -58,6 +58,7 @@ func TestHosts(t *testing.T) {
 	})
 	if *everyHost {
 		t.Run("one shared server", func(t *testing.T) { shareOne(t, server, "Copilot CLI", "Gemini CLI") })
+		t.Run("Codex alone", func(t *testing.T) { execAlone(t, server) })
 	}
 	if t.Failed() {
 		return
