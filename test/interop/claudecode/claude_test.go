@@ -10,9 +10,8 @@
 //	go test -tags claudecode -parallel 1 ./claudecode -claude /tmp/claude/node_modules/.bin
 //	go test -tags claudecode ./claudecode -claude ... -run /task -keep
 //
-// A file "flags" of a script has further arguments of codex-mcp. With -update what the scripts
-// compare screens with is rewritten: look at it. With -keep the folder of each script remains, with its screens, the trace of codex-mcp and
-// what the model received. It needs Linux or macOS with tmux, and for the scripts page_ Chromium. The gate does not run it; the
+// With -update what the scripts compare screens with is rewritten: look at it. With -keep the folder of each script remains, with its
+// screens, the trace of codex-mcp and what the model received. It needs Linux or macOS with tmux, and for the scripts page_ Chromium. The gate does not run it; the
 // step claude installs the versions of package.json, with the Agent SDK, and plays the scripts without a terminal.
 package claudecode
 
@@ -51,7 +50,8 @@ const limit = 5 * time.Minute
 const key = "sk-ant-api03-no-key-the-model-is-a-script-on-loopback"
 
 // TestScripts runs the scripts in testdata. Each begins in an empty folder. Their commands are
-// those of testscript, and:
+// those of testscript, and those below. The file "hook" of a script answers questions, "flags" has arguments of codex-mcp, "shared" has
+// it outlive Claude Code, and with "npm.js", in place of the npm package, the plugin of this checkout starts it.
 //
 //	model HEARD say TEXT                a line of Claude Code's model: what it answers to a
 //	model HEARD codex ARGUMENTS...      message that contains HEARD, once; it calls the tool codex
@@ -103,7 +103,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", TestWork: *keep, UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
-			e.Vars = []string{"SDK=" + filepath.Join(here, "sdk.mjs"), "DOCUMENTS=" + filepath.Join(here, "..", "..", "..", "docs", "use")}
+			e.Vars = []string{"SDK=" + filepath.Join(here, "sdk.mjs"), "REPOSITORY=" + filepath.Join(here, "..", "..", "..")}
 			return setup(e, bin, number, server)
 		},
 		Cmds: commands,
@@ -116,6 +116,7 @@ type stage struct {
 	work     string
 	claude   *claude
 	codex    *providertest.Server
+	tools    string        // what Claude Code puts before the names of the server's tools
 	release  chan struct{} // closed by "release"
 	terminal *terminal
 	size     []string // of terminals: columns and lines
@@ -132,7 +133,7 @@ func stageOf(ts *testscript.TestScript) *stage { return ts.Value("stage").(*stag
 func setup(e *testscript.Env, bin, version, server string) error {
 	in := func(path ...string) string { return filepath.Join(append([]string{e.WorkDir}, path...)...) }
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, errors.New("the time is over"))
-	s := &stage{ctx: ctx, work: e.WorkDir, claude: newClaude(), codex: providertest.New(), release: make(chan struct{}), size: []string{"120", "50"}}
+	s := &stage{ctx: ctx, work: e.WorkDir, claude: newClaude(), codex: providertest.New(), tools: "mcp__codex__", release: make(chan struct{}), size: []string{"120", "50"}}
 	e.Values["stage"] = s
 	e.Defer(func() {
 		s.quit()
@@ -142,7 +143,7 @@ func setup(e *testscript.Env, bin, version, server string) error {
 		os.WriteFile(in("model.txt"), []byte(s.claude.received()), 0o600)
 	})
 	e.Cd = in("home", "app")
-	e.Vars = append(e.Vars,
+	e.Vars = append(e.Vars, "SERVER="+server,
 		"WORK="+e.WorkDir, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+in("home"), "SHELL=/bin/sh", "TERM=xterm-256color", "LANG=C.UTF-8",
 		"TMPDIR="+in("tmp"), "ANTHROPIC_API_KEY="+key, "ANTHROPIC_BASE_URL="+s.claude.URL,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "ENABLE_TOOL_SEARCH=false",
@@ -152,7 +153,14 @@ func setup(e *testscript.Env, bin, version, server string) error {
 			return err
 		}
 	}
-	settings := object{"permissions": object{"defaultMode": "default", "disableAutoMode": "disable", "allow": []string{"mcp__codex", "TaskStop"}}}
+	servers := object{}
+	if npm, err := os.ReadFile(in("npm.js")); err == nil { // the plugin starts the server, by this in place of the npm package
+		s.tools = "mcp__plugin_codex-mcp_codex__"
+		if err := keepPackage(in("home", ".claude", "plugins", "data", "codex-mcp-codexmcp"), npm); err != nil {
+			return err
+		}
+	}
+	settings := object{"permissions": object{"defaultMode": "default", "disableAutoMode": "disable", "allow": []string{strings.TrimSuffix(s.tools, "__"), "TaskStop"}}}
 	if _, err := os.Stat(in("hook")); err == nil { // a program of the user's that is text of each question
 		settings["hooks"] = object{"Elicitation": []object{{"hooks": []object{{"type": "command", "command": "sh " + in("hook")}}}}}
 	}
@@ -168,6 +176,9 @@ func setup(e *testscript.Env, bin, version, server string) error {
 			_ = stop.Run() // the script has passed or failed
 		})
 	}
+	if s.tools == "mcp__codex__" {
+		servers["codex"] = object{"type": "stdio", "command": server, "args": args, "env": variables}
+	}
 	config := fmt.Sprintf("model = \"mock-model\"\nmodel_provider = \"mock\"\n[model_providers.mock]\nname = \"mock\"\nbase_url = %q\nwire_api = \"chat\"\n", s.codex.BaseURL())
 	return errors.Join(
 		os.WriteFile(in("codex", "config.toml"), []byte(config), 0o600),
@@ -176,11 +187,25 @@ func setup(e *testscript.Env, bin, version, server string) error {
 			"numStartups": 10, "theme": "dark", "hasCompletedOnboarding": true, "lastOnboardingVersion": version,
 			"customApiKeyResponses": object{"approved": []string{key[len(key)-20:]}, "rejected": []string{}},
 			"projects":              object{e.Cd: object{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}},
-			"mcpServers": object{"codex": object{
-				"type": "stdio", "command": server,
-				"args": args, "env": variables,
-			}},
+			"mcpServers":            servers,
 		}))
+}
+
+// keepPackage writes what starts the server to where the plugin of the checkout keeps its npm package.
+func keepPackage(data string, launcher []byte) error {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "packaging", "plugin", ".claude-plugin", "plugin.json"))
+	var plugin struct{ Version string }
+	if err == nil {
+		err = json.Unmarshal(text, &plugin)
+	}
+	folder := filepath.Join(data, "npm-"+plugin.Version, "node_modules", "@codexmcp", "codex-mcp")
+	if err == nil {
+		err = os.MkdirAll(folder, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "codex-mcp.js"), launcher, 0o600)
 }
 
 func writeJSON(path string, v any) error {
@@ -261,11 +286,11 @@ func (s *stage) model(ts *testscript.TestScript, args []string) {
 		for _, arguments := range rest {
 			input := object{"cwd": ts.MkAbs("."), "approval-policy": "untrusted", "sandbox": "workspace-write"}
 			ts.Check(json.Unmarshal([]byte(arguments), &input))
-			calls = append(calls, use{"mcp__codex__codex", input})
+			calls = append(calls, use{s.tools + "codex", input})
 		}
 	case "codex-wait":
 		dynamic = func(r request) []use {
-			return []use{{"mcp__codex__codex-wait", object{"threadIds": []string{first(`"threadId":"([^"]+)"`, r.newest)}}}}
+			return []use{{s.tools + "codex-wait", object{"threadIds": []string{first(`"threadId":"([^"]+)"`, r.newest)}}}}
 		}
 	case "TaskStop":
 		dynamic = func(r request) []use {

@@ -29,7 +29,7 @@ func (s *stage) decides(ts *testscript.TestScript, args []string) {
 	command, button := args[0], args[1]
 	var address string
 	s.until(ts, "link to the page", func() bool {
-		logs, err := filepath.Glob(filepath.Join(s.work, "home", ".cache", "claude-cli-nodejs", "*", "mcp-logs-codex", "*"))
+		logs, err := filepath.Glob(filepath.Join(s.work, "home", ".cache", "claude-cli-nodejs", "*", "mcp-logs-*codex", "*"))
 		ts.Check(err)
 		var all []string
 		for _, file := range logs { // by time
@@ -68,7 +68,7 @@ func (s *stage) decides(ts *testscript.TestScript, args []string) {
 		ts.Check(err)
 		file := filepath.Join(s.work, "screens", "page-claude-code.png")
 		if *update {
-			file = filepath.Join(ts.Getenv("DOCUMENTS"), "page-claude-code.png")
+			file = filepath.Join(ts.Getenv("REPOSITORY"), "docs", "use", "page-claude-code.png")
 		}
 		ts.Check(os.WriteFile(file, pixels, 0o644))
 	}
