@@ -41,6 +41,7 @@ const (
 	ofTurn      = `"threadId":"` + threadID + `","turnId":"` + turnID + `"`
 	ofAgent     = `"threadId":"` + agentID + `","turnId":"agent-turn"`
 	execParams  = `{` + ofTurn + `,"itemId":"c1","command":"/bin/sh -c 'rm x'","cwd":"/work"}`
+	humanParams = `{` + ofTurn + `,"kind":"humanCommand","itemId":"c9","command":"/bin/sh -c 'rm x'","cwd":"/work","availableDecisions":["accept","decline","cancel"]}`
 	patchParams = `{` + ofTurn + `,"itemId":"p1","reason":null,"grantRoot":null}`
 	moreParams  = `{` + ofTurn + `,"itemId":"x","cwd":"/work","permissions":{"network":{"enabled":true}}}`
 	toolParams  = `{` + ofTurn + `,"serverName":"s","mode":"form","_meta":{"codex_approval_kind":"mcp_tool_call","persist":["session"]},"message":"Run it?","requestedSchema":{"type":"object","properties":{}}}`
@@ -126,7 +127,12 @@ func questions() []question {
 	return append(list, []question{
 		{"unknown thread", yes, withItems, askCommand, strings.Replace(execParams, threadID, "other", 1), denied},
 		{"agent nobody announced", yes, withItems, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), denied},
-		{"unknown kind", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"kind":"humanCommand",`, 1), denied},
+		{"unknown kind", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"kind":"robotCommand",`, 1), denied},
+		{"only a person", yes, nil, askCommand, humanParams, `{"decision":"accept"}`},
+		{"only a person, for the session", decide(elicit.ApprovedForSession), nil, askCommand, humanParams, `{"decision":"accept"}`},
+		{"only a person, always", decide(elicit.ApprovedAlways), nil, askCommand, humanParams, denied},
+		{"only a person, denied", decide(elicit.Denied), nil, askCommand, humanParams, denied},
+		{"only a person, cancelled", decide(elicit.Abort), nil, askCommand, humanParams, `{"decision":"cancel"}`},
 		{"a NUL byte", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls 'a\u0000b'","cwd":"/work"}`, denied},
 		{"a NUL byte in the folder", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9","command":"ls","cwd":"/work\u0000"}`, denied},
 		{"further permissions", yes, withItems, askCommand, strings.Replace(execParams, `{`, `{"additionalPermissions":{"fileSystem":{"write":["/"]}},`, 1), denied},
@@ -269,6 +275,9 @@ func TestApprovedForSession(t *testing.T) {
 		{"/bin/bash --norc run.sh", "", protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "--norc", "run.sh"}, Judged: []string{"bash", "--norc", "run.sh"}, Replaceable: true}, changed},
 		{"/usr/bin/env ./run.sh -x", "", protocol.ExecApprovalRequest{Command: []string{"/usr/bin/env", "./run.sh", "-x"}, Judged: []string{"/usr/bin/env", "./run.sh", "-x"}, Replaceable: true}, changed},
 		{"/usr/bin/env ls", "", protocol.ExecApprovalRequest{Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}}, session},
+		{"/usr/bin/env ls", `,"kind":"humanCommand","proposedExecpolicyAmendment":["ls"],"reason":"ask them"`, protocol.ExecApprovalRequest{
+			Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}, Once: true, Human: true, Replaceable: true, Reason: "an administrator wants a person to decide each time; ask them",
+		}, once},
 		{"/usr/bin/env ls", `,"kind":"writeStdin"`, protocol.ExecApprovalRequest{
 			Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}, Once: true, Reason: "input for a command that is running", FromEngine: true,
 		}, once},

@@ -111,8 +111,9 @@ func (c *child) handshake(ctx context.Context, o *Options) error {
 	var r wire.InitializeReply
 	err := c.call(ctx, handshakeLimit, wire.CallInitialize, wire.InitializeParams{
 		ClientInfo: wire.ClientInfo{Name: clientName, Title: "codexmcp", Version: o.clientVersion()},
-		// For thread/backgroundTerminals/clean.
-		Capabilities: &wire.Capabilities{ExperimentalAPI: true},
+		// The first is for thread/backgroundTerminals/clean, the second for commands about which
+		// only a person may decide: the host counts no other approval of them.
+		Capabilities: &wire.Capabilities{ExperimentalAPI: true, RequiredHumanApproval: true},
 	}, &r)
 	if err != nil {
 		return err

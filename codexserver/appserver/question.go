@@ -170,7 +170,9 @@ func (a *question) command(p *wire.CommandApproval) (wire.CommandDecision, error
 }
 
 func (a *question) decideCommand(p *wire.CommandApproval) (json.RawMessage, error) {
-	if p.Kind != "" && p.Kind != wire.CommandExecutionApprovalKindCommand && p.Kind != wire.CommandExecutionApprovalKindWriteStdin {
+	switch p.Kind {
+	case "", wire.CommandExecutionApprovalKindCommand, wire.CommandExecutionApprovalKindWriteStdin, wire.CommandExecutionApprovalKindHumanCommand:
+	default:
 		return nil, fmt.Errorf("its kind %q is not known", p.Kind)
 	}
 	if len(p.AdditionalPermissions) > 0 && string(p.AdditionalPermissions) != "null" {
@@ -188,7 +190,7 @@ func (a *question) decideCommand(p *wire.CommandApproval) (json.RawMessage, erro
 	hosts := p.NetworkApprovalContext != nil && q.Command[0] == networkAccess // names no program
 	q.LeavesSandbox = !hosts && t.leavesSandbox()
 	q.NoSandbox = !hosts && !q.LeavesSandbox
-	unclear := unknown(commandUnknown(p)...) != "" || environment(p.EnvironmentID) != "" // then only a person decides, and only this once
+	unclear := q.Human || unknown(commandUnknown(p)...) != "" || environment(p.EnvironmentID) != "" // then only a person decides, and only this once
 	q.Once = unclear
 	var then string
 	if !hosts {

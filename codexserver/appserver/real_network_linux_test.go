@@ -19,18 +19,33 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// managed is a program that runs Codex in a mount namespace of its own, where an administrator
-// manages the network and h.example is this machine. Without that, Codex decides about hosts by
-// its configuration and does not ask.
-const managed = `#!/bin/sh
+// managedCodex is a program that runs Codex in a mount namespace of its own, where an administrator
+// has requirements, and h.example is this machine.
+const managedCodex = `#!/bin/sh
 exec unshare --user --map-root-user --mount sh -ec '
 mount -t tmpfs none %[1]q
 mkdir -p %[1]q/new/codex %[1]q/work
-printf "[experimental_network]\nenabled = true\nallow_local_binding = true\n" > %[1]q/new/codex/requirements.toml
+cp %[3]q %[1]q/new/codex/requirements.toml
 printf "127.0.0.1 localhost h.example\n" > %[1]q/new/hosts
 mount -t overlay overlay -o lowerdir=/etc,upperdir=%[1]q/new,workdir=%[1]q/work /etc
 exec %[2]q "$@"' codex "$@"
 `
+
+// manage restarts Codex with the requirements of an administrator.
+func (r *real) manage(t *testing.T, requirements string) {
+	t.Helper()
+	codex, err := appserver.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	r.options.Path = filepath.Join(dir, "codex")
+	writeFile(t, filepath.Join(dir, "requirements.toml"), requirements)
+	if err := os.WriteFile(r.options.Path, fmt.Appendf(nil, managedCodex, t.TempDir(), codex, filepath.Join(dir, "requirements.toml")), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.restart(t)
+}
 
 // TestRealNetwork has a command reach a host that no rule allows. Codex asks about the host.
 func TestRealNetwork(t *testing.T) {
@@ -50,15 +65,8 @@ func TestRealNetwork(t *testing.T) {
 				return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{"cmd": "curl -sS http://h.example:" + at.Port(), "yield_time_ms": 20000}))
 			}
 			r := newReal(t, "approval_policy = \"on-request\"\nsandbox_mode = \"workspace-write\"\n[features]\nnetwork_proxy = true", fetch("c1"), report, fetch("c2"), report)
-			codex, err := appserver.Find("")
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.options.Path = filepath.Join(t.TempDir(), "codex")
-			if err := os.WriteFile(r.options.Path, fmt.Appendf(nil, managed, t.TempDir(), codex), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			r.restart(t)
+			// Without this, Codex decides about hosts by its configuration and does not ask.
+			r.manage(t, "[experimental_network]\nenabled = true\nallow_local_binding = true\n")
 			var asked []protocol.ExecApprovalRequest
 			h := &recorder{exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
 				asked = append(asked, q)

@@ -19,11 +19,12 @@ import (
 
 // TestRealQuestions causes each kind of question that today's Codex asks besides those about a
 // command or a patch. Each is asked, or refused by name. TestRealMCPTool has those about the
-// tools of MCP servers, TestRealNetwork those about a host.
+// tools of MCP servers, TestRealNetwork those about a host, TestRealRules those that an administrator
+// wants a person to decide.
 //
-// The others were not caused. A command of kind humanCommand, item/tool/call,
-// attestation/generate, currentTime/read and account/chatgptAuthTokens/refresh come only to a
-// client that has declared them, which the bridge has not. The oldest supported version sends
+// The others were not caused. Item/tool/call, attestation/generate, currentTime/read and
+// account/chatgptAuthTokens/refresh come only to a client that has declared them, which the bridge
+// has not. The oldest supported version sends
 // no execCommandApproval and applyPatchApproval. A second environment needs an exec-server.
 func TestRealQuestions(t *testing.T) {
 	call := func(id, tool string, arguments map[string]any) providertest.Turn {

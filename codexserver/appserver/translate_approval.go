@@ -65,6 +65,10 @@ func execApproval(p *wire.CommandApproval, o *wire.Item, agent string) protocol.
 	if agent != "" {
 		about = append(about, "asked by the sub-agent "+agent)
 	}
+	if p.Kind == wire.CommandExecutionApprovalKindHumanCommand {
+		r.Human = true
+		about = append(about, "an administrator wants a person to decide each time")
+	}
 	if p.Kind == wire.CommandExecutionApprovalKindWriteStdin {
 		about = append(about, "input for a command that is running")
 	}

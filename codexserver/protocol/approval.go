@@ -41,6 +41,10 @@ type ExecApprovalRequest struct {
 	// Person is true when a rule of the user wants a person to be asked each time. Then no
 	// other rule allows the command, and no approval of it lasts. It is not part of the event.
 	Person bool `json:"-"`
+	// Human is true when the engine takes only a decision that a person makes now. Then it is as if
+	// Person were true, and an approval that no person gave does not count. It is not part of the
+	// event.
+	Human bool `json:"-"`
 	// Replaceable is true when the same words may start another program the next time,
 	// because a program that they name lies where commands may write, or is not found.
 	// Then no rule allows the command. It is not part of the event.

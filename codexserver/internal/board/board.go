@@ -184,7 +184,7 @@ func (b *Board) decided(ctx, bounded context.Context, r *approval.Request, best 
 	case best.by == "":
 		return approval.Decision{Outcome: r.Question.ReadError(elicit.ErrUnsupported, &b.options.Questions), By: by, Remarks: failures}
 	case best.void != "": // and no other place has answered
-		return approval.Decision{Outcome: notCounted(best.out), By: by, Remarks: append(notes.void, failures...)}
+		return approval.Decision{Outcome: notCounted(r, best.out), By: by, Remarks: append(notes.void, failures...)}
 	case unanswered:
 		return approval.Decision{Outcome: best.out, By: by, Remarks: failures}
 	}
@@ -432,18 +432,25 @@ func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end 
 		return e
 	}
 	e.void = ""
+	began := time.Now()
 	e.err = guard(p.log, "Place.Ask", func() (err error) {
 		e.out, err = at.Ask(ctx, r)
 		return err
 	})
-	if e.err != nil || ctx.Err() != nil {
+	if e.err != nil {
 		return e
 	}
-	v := h.judge(e.out, elsewhere)
+	var v verdict
+	if ctx.Err() == nil {
+		v = h.judge(e.out, elsewhere)
+	}
+	if human(r) && !v.refused {
+		v = onlyPerson(v, e.by, e.out, time.Since(began))
+	}
 	e.automatic = v.automatic
 	switch {
 	case v.refused:
-		e.out = notCounted(e.out)
+		e.out = notCounted(r, e.out)
 	case v.void:
 		e.void = v.automatic
 	}

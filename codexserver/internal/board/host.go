@@ -1,12 +1,15 @@
 package board
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -116,6 +119,26 @@ func (h *Host) judge(out elicit.Outcome, elsewhere func() bool) (v verdict) {
 	return v
 }
 
+// human reports whether only a decision that a person makes now counts.
+func human(r *approval.Request) bool {
+	exec, _ := r.Event.(protocol.ExecApprovalRequest)
+	return exec.Human
+}
+
+// onlyPerson returns the verdict v for a question that only a person may approve: at any place, even one
+// that is no client, an approval that no person can have given is void. Waited is how long the place
+// took; the outcome may know better.
+func onlyPerson(v verdict, by approval.Decider, out elicit.Outcome, waited time.Duration) verdict {
+	if !out.Decision.Approves() {
+		return v
+	}
+	if took := cmp.Or(out.Took, waited); v.automatic == "" && took < Instant {
+		v.automatic = fmt.Sprintf("The %s %s %d ms after the question", by, word(out), max(took.Milliseconds(), 1))
+	}
+	v.void = v.automatic != ""
+	return v
+}
+
 // word says what an answer was.
 func word(out elicit.Outcome) string {
 	switch out.Reason {
@@ -141,10 +164,13 @@ func answered(out elicit.Outcome) bool {
 }
 
 // notCounted is the outcome of an approval that no person gave, and that does not count.
-func notCounted(out elicit.Outcome) elicit.Outcome {
+func notCounted(r *approval.Request, out elicit.Outcome) elicit.Outcome {
 	if !out.Decision.Approves() {
 		return out
 	}
-	const words = "the approval came faster than a person can read, and approvals.automatic does not let it count"
+	words := "the approval came faster than a person can read, and approvals.automatic does not let it count"
+	if human(r) {
+		words = "the approval came faster than a person can read, and only a person may approve this"
+	}
 	return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: words, Detail: "denied: " + words, Level: out.Level}
 }

@@ -1,12 +1,16 @@
 package board
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
@@ -96,6 +100,89 @@ func TestJudge(t *testing.T) {
 		if diff := cmp.Diff(tt.want, strings.Join(append(got, again), " ")); diff != "" {
 			t.Errorf("%s %s (-want +got):\n%s", tt.answers, tt.automatic, diff)
 		}
+	}
+}
+
+// TestOnlyPersonApproves asks about a command that the engine wants a person to decide about. An
+// approval counts if it came no sooner than a person can give it, wherever it came from.
+func TestOnlyPersonApproves(t *testing.T) {
+	answers := func(places string) (all []Place) {
+		h, strict := NewHosts(setting.Asking{}), NewHosts(setting.Asking{Automatic: setting.AutomaticDeny}) // of the first, automatic approvals count otherwise
+		for word := range strings.FieldsSeq(places) {
+			who, how, _ := strings.Cut(word, ":")
+			after, err := time.ParseDuration(strings.TrimRight(how, "!-"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ask := func(context.Context, *approval.Request) (elicit.Outcome, error) {
+				time.Sleep(after)
+				out := elicit.Outcome{Decision: elicit.Approved}
+				switch {
+				case strings.HasSuffix(how, "!"):
+					out.Decision = elicit.ApprovedForSession
+				case strings.HasSuffix(how, "-"):
+					out = elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined}
+				}
+				if who != "program" && who != "desk" {
+					out.Took = after
+				}
+				return out, nil
+			}
+			switch who {
+			case "host":
+				all = append(all, NewClient(h.Host("x"), ask))
+			case "strict":
+				all = append(all, NewClient(strict.Host("x"), ask))
+			case "program":
+				all = append(all, NewPlace(approval.ByClient, ask))
+			case "desk":
+				all = append(all, NewPlace(approval.ByDesk, ask))
+			case "approver":
+				relayed := NewRelay(&Options{})
+				relayed.Attach(NewClient(h.Host("y"), ask))
+				all = append(all, relayed)
+			}
+		}
+		return all
+	}
+	const void = "denied declined the approval came faster than a person can read, and only a person may approve this "
+	for _, tt := range []struct{ places, want string }{
+		{"host:5ms", void + "client; The client \"x\" accepted 5 ms after the question"},
+		{"host:5ms!", void + "client; The client \"x\" accepted 5 ms after the question"},
+		{"host:299ms", void + "client; The client \"x\" accepted 299 ms after the question"},
+		{"host:300ms", "approved   client"},
+		{"host:300ms!", "approved   client"}, // this once
+		{"host:1s-", "denied declined  client"},
+		{"strict:5ms", void + "client"},
+		{"strict:1s", "approved   client"},
+		{"program:0ms", void + "client; The client accepted 1 ms after the question"},
+		{"program:299ms", void + "client; The client accepted 299 ms after the question"},
+		{"program:300ms", "approved   client"},
+		{"desk:5ms", void + "desk; The desk accepted 5 ms after the question"},
+		{"desk:5ms-", "denied declined  desk"},
+		{"desk:1s", "approved   desk"},
+		{"approver:5ms", "denied timeout  approver; No answer within 600 s, so the command was not run."},
+		{"approver:1s", "approved   approver"},
+		{"host:5ms desk:1s", "approved   desk; The client \"x\" accepted 5 ms after the question. That did not count; the decision came from the desk."},
+		{"host:5ms desk:1s-", "denied declined  desk; The client \"x\" accepted 5 ms after the question. That did not count; the decision came from the desk."},
+		{"host:5ms program:6ms", void + "client; The client \"x\" accepted 5 ms after the question; The client accepted 6 ms after the question"},
+		{"program:5ms desk:1s", "approved   desk; The client accepted 5 ms after the question. That did not count; the decision came from the desk."},
+		{"host:5ms approver:1s", "approved   approver; The client \"x\" accepted 5 ms after the question. That did not count; the decision came from the approver."},
+	} {
+		t.Run(tt.places, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := New(&Options{}, nil)
+				for _, p := range answers(tt.places) {
+					defer b.Attach(p)()
+				}
+				exec := protocol.ExecApprovalRequest{Command: []string{"go", "test"}, Human: true, Once: true}
+				d := b.Decide(t.Context(), &approval.Request{Event: exec, Question: &elicit.Question{Once: true}})
+				got := strings.Join(append([]string{fmt.Sprintf("%s %s %s %s", d.Decision, d.Reason, d.Feedback, d.By)}, d.Remarks...), "; ")
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			})
+		})
 	}
 }
 

@@ -39,6 +39,7 @@ func TestKeptRules(t *testing.T) {
 		name     string
 		options  Options
 		deny     string
+		human    bool // the engine wants a person
 		want     elicit.Decision
 		by       approval.Decider
 		confined bool
@@ -55,9 +56,16 @@ func TestKeptRules(t *testing.T) {
 		{name: "asked and denied by code", options: Options{Rules: approval.Rules{Ask: [][]string{{"go"}}, Decide: says(elicit.Denied)}}, want: elicit.Denied, by: approval.ByRule},
 		{name: "asked and denied by the configuration", options: Options{Kept: kept, Rules: approval.Rules{Ask: [][]string{{"go"}}, Deny: [][]string{{"go"}}}}, want: elicit.Denied, by: approval.ByRule},
 		{name: "denied by the turn", options: Options{Kept: kept}, deny: "no", want: elicit.Denied, by: approval.ByRule},
+		{name: "a person, and a rule", options: Options{Kept: kept}, human: true, want: elicit.Denied, by: approval.ByClient},
+		{name: "a person, and allowed by the configuration", options: Options{Rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"go"}, Outside: true}}}}, human: true, want: elicit.Denied, by: approval.ByClient},
+		{name: "a person, and allowed by code", options: Options{Rules: approval.Rules{Decide: says(elicit.ApprovedForSession)}}, human: true, want: elicit.Denied, by: approval.ByClient},
+		{name: "a person, and denied by code", options: Options{Rules: approval.Rules{Decide: says(elicit.Denied)}}, human: true, want: elicit.Denied, by: approval.ByRule},
+		{name: "a person, and denied by the configuration", options: Options{Rules: approval.Rules{Deny: [][]string{{"go"}}}}, human: true, want: elicit.Denied, by: approval.ByRule},
 		{name: "a broken file", options: Options{Kept: broken}, want: elicit.Denied, by: approval.ByClient},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			q := q
+			q.Human = tt.human
 			d := New(&tt.options, nil).Decide(t.Context(), &approval.Request{Event: q, Question: &elicit.Question{}, Deny: tt.deny})
 			if d.Decision != tt.want || d.By != tt.by || d.Confined != tt.confined || d.Unasked != tt.confined { // such a rule also binds the run
 				t.Errorf("%s by %s, confined %t, unasked %t, want %s by %s, %t", d.Decision, d.By, d.Confined, d.Unasked, tt.want, tt.by, tt.confined)

@@ -31,7 +31,7 @@ func (*Relay) Decider() approval.Decider { return approval.ByApprover }
 func (r *Relay) Ask(ctx context.Context, request *approval.Request) (elicit.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxHeld)
 	defer cancel()
-	if best, _ := r.askAll(ctx, request, nil); best.by != "" && isAnswer(best.out) {
+	if best, _ := r.askAll(ctx, request, nil); best.answers() {
 		return best.out, nil
 	}
 	return request.Question.ReadError(ctx.Err(), r.options), nil

@@ -32,12 +32,13 @@ func decide(ctx context.Context, r *approval.Rules, a *approval.Request) (out el
 	return out, ruled
 }
 
-// person reports whether a rule wants a person to decide about a command. Then no rule allows it.
+// person reports whether a rule or the engine wants a person to decide about a command. Then no rule
+// allows it.
 func person(r *approval.Rules, q *protocol.ExecApprovalRequest) bool {
-	return q.Person || policy.Asks(r.Ask, q.Command) || q.Judged != nil && policy.Asks(r.Ask, q.Judged)
+	return q.Person || q.Human || policy.Asks(r.Ask, q.Command) || q.Judged != nil && policy.Asks(r.Ask, q.Judged)
 }
 
-// Person reports whether a rule wants a person to be asked about a command each time.
+// Person reports whether a rule or the engine wants a person to be asked about a command each time.
 func (b *Board) Person(q *protocol.ExecApprovalRequest) bool { return person(&b.options.Rules, q) }
 
 func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.Outcome, ruled bool) {

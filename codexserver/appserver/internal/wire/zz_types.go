@@ -31,7 +31,8 @@ type Answers struct {
 
 // Capabilities is made of InitializeCapabilities.
 type Capabilities struct {
-	ExperimentalAPI bool `json:"experimentalApi,omitzero"`
+	ExperimentalAPI       bool `json:"experimentalApi,omitzero"`
+	RequiredHumanApproval bool `json:"requiredHumanApproval,omitzero"`
 }
 
 // ClientInfo is made of ClientInfo.
