@@ -99,6 +99,9 @@ func TestBriefPatch(t *testing.T) {
 	for i := range 161 {
 		many = append(many, elicit.Change{Kind: "add", Path: fmt.Sprintf("/home/you/app/f%03d", i), Added: 1})
 	}
+	wide := func(path string) []elicit.Change {
+		return []elicit.Change{{Kind: "update", Path: path, Added: 1, Removed: 2, Why: "other programs run it"}}
+	}
 	hook := elicit.Change{Kind: "update", Path: "/home/you/app/hook", Added: 1, Removed: 2, Why: "other programs run it"}
 	for _, tt := range []struct {
 		name  string
@@ -112,6 +115,15 @@ func TestBriefPatch(t *testing.T) {
 			"Change 162 files in ~/app:\nupdate hook (+1 -2): other programs run it, add f000 (+1 -0),\nadd f001 (+1 -0), add f002 (+1 -0), add f003 (+1 -0), ⟨157 more files⟩\nNot shown whole; it is on the approvals page."},
 		{"many, with a note", elicit.PatchQuestion{Changes: append(many[:161:161], hook), Notes: []string{"A note."}},
 			"Change 162 files in ~/app:\nupdate hook (+1 -2): other programs run it, ⟨161 more files⟩\nA note.\nNot shown whole; it is on the approvals page."},
+		{"a wide line, without how many lines", elicit.PatchQuestion{Changes: wide("/home/you/app/" + strings.Repeat("d/", 13) + "Makefile")}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile: other programs run it\nNot shown whole; it is on the approvals page."},
+		{"without why", elicit.PatchQuestion{Changes: wide("/home/you/app/" + strings.Repeat("d/", 18) + "Makefile")}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
+		{"without the link", elicit.PatchQuestion{Changes: []elicit.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d/", 10) + "Makefile", Via: "/home/you/app/" + strings.Repeat("l", 30)}}}, "Change a file in ~/app:\nupdate d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
+		{"without the beginning of the path", elicit.PatchQuestion{Changes: wide("/home/you/app/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file in ~/app:\nupdate ⟨59 more characters⟩/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/d/Makefile\nNot shown whole; it is on the approvals page."},
+		{"the same outside", elicit.PatchQuestion{Changes: wide("/usr/" + strings.Repeat("d/", 40) + "Makefile")}, "Change a file in ~/app:\nupdate ⟨73 more characters⟩d/d/d/d/d/d/Makefile (outside the workspace)\nNot shown whole; it is on the approvals page."},
+		{"a move on two lines", elicit.PatchQuestion{Changes: []elicit.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file in ~/app:\nupdate dddddddddddddddddddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)"},
+		{"a move that is too wide for two lines", elicit.PatchQuestion{Changes: []elicit.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 80), MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file in ~/app:\nupdate ddddddddddddddddd⟨50 more characters⟩ddddddddddddd and move it to\n/usr/eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
+		{"a move with words of one", elicit.PatchQuestion{Changes: []elicit.Change{{Kind: "update", Path: "/home/you/app/a and move it to b", MoveTo: "/usr/" + strings.Repeat("e", 40)}}}, "Change a file in ~/app:\nupdate `a and move it t⟨61 more characters⟩eeee (outside the workspace)\nNot shown whole; it is on the approvals page."},
+		{"a wide move among others", elicit.PatchQuestion{Changes: []elicit.Change{{Kind: "update", Path: "/home/you/app/" + strings.Repeat("d", 30), MoveTo: "/usr/" + strings.Repeat("e", 40)}, many[0]}}, "Change 2 files in ~/app:\nupdate dddddddddddddddd⟨71 more characters⟩eeee (outside the workspace),\nadd f000 (+1 -0)\nNot shown whole; it is on the approvals page."},
 		{"none", elicit.PatchQuestion{}, "Change 0 files in ~/app:"},
 	} {
 		tt.patch.Cwd, tt.patch.Home = "/home/you/app", "/home/you"

@@ -2,6 +2,7 @@ package elicit_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +40,8 @@ func TestPatchDiff(t *testing.T) {
 		fmt.Fprintf(&reasons, "- add `f%d`: it runs\n", i)
 	}
 	wide := strings.Repeat("y", 201)
+	long := []elicit.Change{{Kind: "add", Path: wide + wide, Why: "it runs"}}
+	moved := []elicit.Change{{Kind: "update", Via: wide + wide, Path: wide + wide, MoveVia: wide + wide, MoveTo: wide + wide}}
 	for _, tt := range []struct {
 		name        string
 		changes     []elicit.Change
@@ -65,6 +68,8 @@ func TestPatchDiff(t *testing.T) {
 		{"forty with more", fortyMore, strings.ReplaceAll(strings.TrimSuffix(listed, "\n"), "  ```\n-", "  ```\n  and 1 more line\n-") + "\n  and 1 more line" + rest, ""},
 		{"too many", tooMany, strings.ReplaceAll(strings.Join(strings.Split(listed, "\n  ```diff\n"+shown(3)+"  ```"), ""), "\n\n", "\n") + "- and 1 more (41 in all)" + rest, ""},
 		{"forty-one with a reason", named, strings.TrimSuffix(reasons.String(), "\n") + rest, ""},
+		{"names that are too long together", slices.Repeat(long, 100), strings.Repeat("- add `"+wide+wide+"`: it runs\n", 76) + "- and 24 more (100 in all), of which 24 are like those above" + rest, ""},
+		{"fewer of them", slices.Repeat(moved, 30), strings.Repeat("- update `"+wide+wide+"` → `"+wide+wide+"` and move it to `"+wide+wide+"` → `"+wide+wide+"`\n", 19) + "- and 11 more (30 in all), which may be outside the workspace too" + rest, ""},
 		{"one of forty", append(bare[:39:39], elicit.Change{Kind: "add", Path: "a", Diff: rows(20)}), names[1:] + "\n- add `a`\n  ```diff\n" + shown(20) + "  ```", ""},
 		{"too many without lines", append(bare[:39:39], bare[0], bare[1]), names[1:] + "\n- delete `g0`\n- and 1 more (41 in all)" + rest, ""},
 	} {
@@ -75,6 +80,9 @@ func TestPatchDiff(t *testing.T) {
 		}
 		if q.Partial != strings.HasSuffix(tt.want, rest) || tt.brief != "" && q.Cut() != strings.HasSuffix(tt.brief, partial) {
 			t.Errorf("%s: partial %t, cut %t", tt.name, q.Partial, q.Cut())
+		}
+		if once := len(tt.changes) > 40 || strings.Contains(tt.want, "- and "); q.Once != once {
+			t.Errorf("%s: once %t", tt.name, q.Once)
 		}
 		if got := q.For(elicit.Client{}, nil).Message; got != q.Message {
 			t.Errorf("%s, with no other place: %s", tt.name, got)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A PatchQuestion asks whether changes to files may be made.
@@ -67,6 +68,9 @@ const (
 	maxChanges = 40
 	// maxNamed is how many of those a message lists that have a reason.
 	maxNamed = 400
+	// maxList is how many characters the lines of changes have together, without those of their
+	// content, if there is more than one.
+	maxList = 32_000
 	// maxDiff is how many lines of all changes a message shows, and maxFileDiff of one.
 	maxDiff     = 120
 	maxFileDiff = 20
@@ -89,10 +93,15 @@ func (p *PatchQuestion) Question() *Question {
 	if shown > maxChanges {
 		shown = min(max(maxChanges, named), maxNamed)
 	}
-	each, partial := p.share(), false
-	for _, change := range changes[:shown] {
+	each, partial, room := p.share(), false, maxList
+	for i, change := range changes[:shown] {
+		line := p.changeLine(change) + because(change)
+		if room -= utf8.RuneCountInString(line); room < 0 && i > 0 {
+			shown = i
+			break
+		}
 		diff, whole := change.diff(each)
-		lines = append(append(lines, p.changeLine(change)+because(change)), diff...)
+		lines = append(append(lines, line), diff...)
 		partial = partial || !whole
 	}
 	if left := len(changes) - shown; left > 0 {
@@ -116,7 +125,7 @@ func (p *PatchQuestion) Question() *Question {
 		Message: strings.Join(lines, "\n"),
 		Brief:   p.brief(),
 		Partial: partial,
-		Once:    len(p.Changes) > maxChanges,
+		Once:    shown < len(changes) || len(changes) > maxChanges,
 		NotDone: notApplied,
 	}
 }
@@ -238,9 +247,15 @@ func (p *PatchQuestion) briefChanges(changes []Change, unusual, lines int) (show
 	whole = true
 	for i, c := range changes {
 		entry, as := unmarked(p.describe(c, p.briefPlace) + because(c))
-		var all bool
-		entries[i], all = briefPart(entry, briefColumns-1)
-		whole = whole && as && all
+		if from, to, ok := strings.Cut(entry, moves); ok && len(changes) == 1 && lines > 1 && columns(entry) >= briefColumns && !strings.Contains(to, moves) {
+			from, isWhole := briefPart(from+strings.TrimRight(moves, " "), briefColumns)
+			to, all := briefPart(to, briefColumns)
+			return []string{from, to}, as && isWhole && all
+		}
+		if entries[i] = entry; columns(entry) >= briefColumns {
+			entries[i], as = p.briefEntry(c), false
+		}
+		whole = whole && as
 	}
 	shown, n := pack(entries, lines)
 	if n == len(entries) {
@@ -260,6 +275,31 @@ func (p *PatchQuestion) briefChanges(changes []Change, unusual, lines int) (show
 		}
 	}
 	return nil, false
+}
+
+// briefEntry returns a change that is too wide for a line, without what matters least: how many lines it
+// has, then why it deserves attention, then the beginning of its path.
+func (p *PatchQuestion) briefEntry(c Change) string {
+	c.Added, c.Removed = 0, 0
+	for _, c.Why = range []string{c.Why, ""} {
+		if entry, _ := unmarked(p.describe(c, p.briefPlace) + because(c)); columns(entry) < briefColumns {
+			return entry
+		}
+	}
+	if c.MoveTo == "" {
+		c.Via = ""
+		if entry, _ := unmarked(p.describe(c, p.briefPlace)); columns(entry) < briefColumns {
+			return entry
+		}
+		frame := columns(p.describe(c, func(string) string { return p.outsideMark(c.Path) }))
+		return p.describe(c, func(string) string {
+			shown, _ := showPath(filepath.Clean(c.Path))
+			shown, _ = unmarked(shown)
+			return omit(shown, "", briefColumns-1-frame) + p.outsideMark(c.Path)
+		})
+	}
+	entry, _ := unmarked(p.describe(c, p.briefPlace))
+	return within(entry, briefColumns-1)
 }
 
 // pack joins as many entries as fit on lines of a brief question. Each is shorter than a line.
@@ -290,10 +330,7 @@ func (p *PatchQuestion) briefPlace(path string) string {
 		if hidden {
 			shown += " " + hiddenMarker
 		}
-		if p.Cwd != "" {
-			shown += " (outside the workspace)"
-		}
-		return shown
+		return shown + p.outsideMark(path)
 	}
 	if rel, err := filepath.Rel(p.Cwd, path); err == nil && filepath.IsAbs(path) {
 		path = rel
@@ -313,6 +350,9 @@ func (p *PatchQuestion) unusual(c Change) bool {
 
 func (p *PatchQuestion) changeLine(c Change) string { return "- " + p.describe(c, p.place) }
 
+// moves stands between the two names of a change that moves a file.
+const moves = " and move it to "
+
 // describe says what a change does, with paths as place shows them. A path is preceded by the
 // path whose links lead to it, if there is one.
 func (p *PatchQuestion) describe(c Change, place func(string) string) string {
@@ -324,7 +364,7 @@ func (p *PatchQuestion) describe(c Change, place func(string) string) string {
 	}
 	line := showLine(clip(string(c.Kind), 20, 0)) + " " + led(c.Via, c.Path)
 	if c.MoveTo != "" {
-		line += " and move it to " + led(c.MoveVia, c.MoveTo)
+		line += moves + led(c.MoveVia, c.MoveTo)
 	}
 	if c.Added != 0 || c.Removed != 0 {
 		line += fmt.Sprintf(" (+%d -%d)", c.Added, c.Removed)
@@ -350,10 +390,15 @@ func codePath(path string) string {
 // place returns a path, marked if it leaves the workspace.
 func (p *PatchQuestion) place(path string) string {
 	shown := codePath(path)
+	return shown + p.outsideMark(path)
+}
+
+// outsideMark is what follows a path that leaves the workspace, "" after any other.
+func (p *PatchQuestion) outsideMark(path string) string {
 	if p.Cwd != "" && outside(p.Cwd, filepath.Clean(path)) {
-		shown += " (outside the workspace)"
+		return " (outside the workspace)"
 	}
-	return shown
+	return ""
 }
 
 // outside reports whether a clean path, relative to root or absolute, lies

@@ -76,6 +76,10 @@ type Always struct {
 	Confined bool
 }
 
+// WholeIs begins the line of a message that says where all of what is asked is (Options.Elsewhere). That
+// line is the last one.
+const WholeIs = "All of it is "
+
 // For returns q as that client is asked: without Always if its form does not show that, with
 // Brief as the Message if the client cuts messages, and with the place of the whole if the Message
 // has a part. Read the answer with the returned question.
@@ -89,7 +93,7 @@ func (q *Question) For(client Client, o *Options) *Question {
 		asked.Always = nil
 	}
 	if place := o.resolved().Elsewhere; q.Partial && place != "" {
-		asked.Message += "\nAll of it is " + showLine(place) + "."
+		asked.Message += "\n" + WholeIs + showLine(place) + "."
 	}
 	return &asked
 }
