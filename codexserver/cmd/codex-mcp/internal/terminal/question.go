@@ -332,7 +332,8 @@ func (p *prompt) body() {
 		case i == main:
 			p.s.prose(p.s.paint(magenta, mark)+" ", further, bold, elicit.ShowText(line))
 			p.reach()
-		case a.Kind == "patch" && strings.HasPrefix(line, elicit.DiffIndent): // shown above, and there as a whole
+		case a.Kind == "patch" && (strings.HasPrefix(line, elicit.DiffIndent) || i == len(message)-1 && strings.HasPrefix(line, elicit.WholeIs)):
+			// shown above, and there as a whole
 		case a.Reach == "" || line != a.Reach:
 			p.s.prose("  ", further, plain, elicit.ShowText(line))
 		}

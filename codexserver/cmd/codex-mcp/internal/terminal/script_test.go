@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -104,11 +105,14 @@ func TestPatchIsShownWhole(t *testing.T) {
 			c := &terminal.Console{Out: &out, OutTerminal: true, Keys: keys}
 			status <- terminal.Run(t.Context(), here, c, &terminal.Task{Prompt: "do it"}, nil)
 		}()
-		server.ask(`{"message":"Allow Codex to apply it?","_meta":{"codex/approval":{"kind":"patch","changes":{"/f":{"add":{"content":"` +
+		server.ask(`{"message":"Allow Codex to apply it?\n- add \u0060/f\u0060\n  and 4,980 more lines\nAll of it is in codex-show.","_meta":{"codex/approval":{"kind":"patch","changes":{"/f":{"add":{"content":"` +
 			strings.Repeat(`a line\n`, many) + `"}}}}}}`)
 		<-time.After(reading)
 		if n := strings.Count(out.visible(), "  +a line\n"); n != many {
 			t.Errorf("%d lines of %d are shown", n, many)
+		}
+		if text := out.visible(); !strings.Contains(text, "add `/f`") || strings.Contains(text, "more lines") || strings.Contains(text, elicit.WholeIs) {
+			t.Errorf("the question: %s", text[strings.LastIndex(text, "+a line"):])
 		}
 		keys.types("n")
 		server.answer()
