@@ -55,17 +55,22 @@ func ClientSecrets() []string {
 // Environ applies the policy to environ, NAME=value each, and returns the
 // command's environment, sorted.
 func (p EnvPolicy) Environ(environ []string) []string {
+	never := slices.Concat(Secrets(), p.Exclude) // of what is inherited
+	if !p.IgnoreDefaultExcludes {
+		never = append(never, "*KEY*", "*SECRET*", "*TOKEN*")
+	}
+	excluded, only := newPatterns(never), newPatterns(p.IncludeOnly)
 	vars := map[string]string{}
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
-		if ok && name != "" && p.inherits(name) {
+		if ok && name != "" && p.inherits(name) && !excluded.match(name) {
 			vars[name] = value
 		}
 	}
 	maps.Copy(vars, p.Set)
 	env := make([]string, 0, len(vars))
 	for name, value := range vars {
-		if len(p.IncludeOnly) == 0 || MatchName(p.IncludeOnly, name) {
+		if len(only) == 0 || only.match(name) {
 			env = append(env, name+"="+value)
 		}
 	}
@@ -73,22 +78,11 @@ func (p EnvPolicy) Environ(environ []string) []string {
 	return env
 }
 
+// inherits reports whether the server's variable with a name may be inherited, but for the patterns.
 func (p EnvPolicy) inherits(name string) bool {
-	if MatchName(Secrets(), name) || slices.ContainsFunc(p.Withhold, func(secret string) bool { return strings.EqualFold(secret, name) }) {
-		return false
-	}
-	switch p.Inherit {
-	case InheritNone:
-		return false
-	case InheritCore:
-		if !slices.ContainsFunc(coreNames(), func(core string) bool { return strings.EqualFold(core, name) }) {
-			return false
-		}
-	}
-	if !p.IgnoreDefaultExcludes && MatchName([]string{"*KEY*", "*SECRET*", "*TOKEN*"}, name) {
-		return false
-	}
-	return !MatchName(p.Exclude, name)
+	same := func(other string) bool { return strings.EqualFold(other, name) }
+	return !slices.ContainsFunc(p.Withhold, same) && p.Inherit != InheritNone &&
+		(p.Inherit != InheritCore || slices.ContainsFunc(coreNames(), same))
 }
 
 // coreNames returns the variables of [InheritCore].
@@ -100,10 +94,35 @@ func coreNames() []string {
 }
 
 // MatchName reports whether a name matches one of the patterns, without regard to case.
-func MatchName(patterns []string, name string) bool {
+func MatchName(patterns []string, name string) bool { return newPatterns(patterns).match(name) }
+
+// patterns match the names of variables. They are folded.
+type patterns []string
+
+func newPatterns(texts []string) patterns {
+	folds := make(patterns, len(texts))
+	for i, text := range texts {
+		folds[i] = folded(text)
+	}
+	return folds
+}
+
+// match compares the beginning of a name first, and looks for a word between two stars, because each
+// conversation compares the whole environment.
+func (p patterns) match(name string) bool {
+	const special = `*?[\`
 	name = folded(name)
-	for _, pattern := range patterns {
-		if ok, err := path.Match(folded(pattern), name); err == nil && ok {
+	for _, pattern := range p {
+		if begin := strings.IndexAny(pattern, special); begin < 0 && pattern != name || begin > 0 && !strings.HasPrefix(name, pattern[:begin]) {
+			continue
+		}
+		if word, ok := strings.CutPrefix(pattern, "*"); ok && strings.IndexAny(word, special) == len(word)-1 && strings.HasSuffix(word, "*") {
+			if strings.Contains(name, word[:len(word)-1]) {
+				return true
+			}
+			continue
+		}
+		if ok, err := path.Match(pattern, name); err == nil && ok {
 			return true
 		}
 	}

@@ -59,6 +59,12 @@ func TestMatchName(t *testing.T) {
 		{"A/*", "a/b/c", true},
 		{"A/B", "AB", false},
 		{"*KEY", "A/KEYS", false},
+		{"*A?*", "BAC", true},
+		{"*A[", "A[", false},
+		{"A_[B]*", "A_BC", true},
+		{"A_B*", "A_C", false},
+		{"A\\*", "A*", true},
+		{"**", "A", true},
 	} {
 		if got := proc.MatchName([]string{tt.pattern}, tt.name); got != tt.want {
 			t.Errorf("%q, %q: %t", tt.pattern, tt.name, got)
