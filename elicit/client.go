@@ -1,6 +1,7 @@
 package elicit
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,10 +25,7 @@ type Client struct {
 // declares its own client.
 func RequestClient(meta json.RawMessage) Client {
 	const prefix = "io.modelcontextprotocol/"
-	var members map[string]jsontext.Value
-	if unmarshal(meta, &members) != nil {
-		return Client{}
-	}
+	members := members(meta)
 	client := Client{Capabilities: json.RawMessage(members[prefix+"clientCapabilities"])}
 	client.ProtocolVersion, _ = text(members[prefix+"protocolVersion"])
 	if name, ok := member(json.RawMessage(members[prefix+"clientInfo"]), "name"); ok {
@@ -61,10 +59,23 @@ func (c Client) declaresForms() bool {
 
 // member returns the value of a member if raw is a JSON object that has it.
 func member(raw json.RawMessage, name string) (jsontext.Value, bool) {
-	var object map[string]jsontext.Value
-	if unmarshal(raw, &object) != nil {
-		return nil, false
-	}
-	value, ok := object[name]
+	value, ok := members(raw)[name]
 	return value, ok
+}
+
+// members returns the members of an object, and none of anything else. It is as strict as unmarshal, and
+// does without reflection, because each client waits for it when it connects.
+func members(raw json.RawMessage) map[string]jsontext.Value {
+	object := map[string]jsontext.Value{}
+	if v := jsontext.Value(raw); !v.IsValid() || v.Kind() != '{' {
+		return object
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw)) // of a valid text, so it fails nowhere
+	for _, _ = d.ReadToken(); d.PeekKind() == '"'; {
+		name, _ := d.ReadToken()
+		key := name.String()
+		value, _ := d.ReadValue()
+		object[key] = value.Clone()
+	}
+	return object
 }
