@@ -1,12 +1,16 @@
 package streamable_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -14,11 +18,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 )
 
+const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+
 // TestOptions checks that each option reaches the handler. Package mcphttp has the tests of
 // what they do.
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 	server := codexserver.New(engine.TurnFunc(nil), nil)
 	for _, o := range []*streamable.Options{nil, {}} {
 		if h, err := streamable.New(server, o); err == nil {
@@ -34,7 +39,7 @@ func TestOptions(t *testing.T) {
 			}
 			return user, nil
 		},
-		Challenge: "Basic", Hosts: []string{"example.com"}, Origins: []string{"https://page.example"}, Users: 2, MaxBody: len(hello), MaxSessions: 2,
+		Challenge: "Basic", Hosts: []string{"example.com"}, Origins: []string{"https://page.example"}, Users: 2, MaxBody: len(hello),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +75,55 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: WWW-Authenticate is %q", tt.name, got)
 		}
 	}
+}
+
+// TestSessions opens more sessions than a user may have: each further one ends the oldest. The others end
+// when they are idle. The logger hears of each request.
+func TestSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		h, err := streamable.New(codexserver.New(engine.TurnFunc(nil), nil), &streamable.Options{
+			Authenticate: func(*http.Request) (string, error) { return "ann", nil }, Hosts: []string{"example.com"},
+			MaxSessions: 2, IdleTimeout: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		send := func(session, body string) *httptest.ResponseRecorder {
+			r := httptest.NewRequest(http.MethodPost, "http://example.com/mcp", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			if session != "" {
+				r.Header.Set("Mcp-Session-Id", session)
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			synctest.Wait()
+			return w
+		}
+		var sessions []string
+		for range 3 {
+			sessions = append(sessions, send("", hello).Header().Get("Mcp-Session-Id"))
+			time.Sleep(time.Second)
+		}
+		pings := func(when string, want ...int) {
+			t.Helper()
+			for i, session := range sessions {
+				if got := send(session, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).Code; got != want[i] {
+					t.Errorf("session %d, %s: %d, want %d", i, when, got, want[i])
+				}
+			}
+		}
+		pings("in use", 404, 200, 200)
+		time.Sleep(50 * time.Second)
+		pings("soon", 404, 200, 200)
+		time.Sleep(2 * time.Minute)
+		pings("later", 404, 404, 404)
+		if log.Len() == 0 {
+			t.Error("nothing is logged")
+		}
+	})
 }
 
 // TestEnd drains and closes a handler: it waits for the running call until its context ends, refuses

@@ -90,6 +90,9 @@ func TestAlways(t *testing.T) {
 			if err != nil || (len(kept) == 1) != tt.kept {
 				t.Fatalf("kept %+v, %v", kept, err)
 			}
+			if d := b.Decide(t.Context(), r); d.Decision == elicit.ApprovedAlways && !tt.kept {
+				t.Errorf("the offer counts again: %+v", d)
+			}
 			if !tt.kept {
 				return
 			}

@@ -49,6 +49,11 @@ func TestSealLasts(t *testing.T) {
 	if _, err := other.open(sealed); err == nil {
 		t.Error("opens under another key")
 	}
+	for _, other := range []string{sealed + "\n", sealed[:8] + "\r" + sealed[8:], sealed + "=", "A" + sealed[1:], sealed[1:], ""} {
+		if plain, err := two.open(other); err == nil && other != sealed {
+			t.Errorf("%q for %q: %q", other, sealed, plain)
+		}
+	}
 	if log.Len() > 0 {
 		t.Errorf("logged %s", log)
 	}

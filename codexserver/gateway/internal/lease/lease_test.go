@@ -148,6 +148,32 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// ending is a bucket in which a lease is taken just when its holder is closed.
+type ending struct {
+	jetstream.KeyValue
+	end func()
+}
+
+func (e ending) Create(ctx context.Context, key string, value []byte, o ...jetstream.KVCreateOpt) (uint64, error) {
+	e.end()
+	return e.KeyValue.Create(ctx, key, value, o...)
+}
+
+// TestTakeAtTheEnd checks that a closed holder holds no lease, also if it was being taken.
+func TestTakeAtTheEnd(t *testing.T) {
+	var h *lease.Holder
+	h = lease.New(ending{bucket(t, join(t, start(t), "a", ttl, nil)), func() {
+		if err := h.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}}, ttl).NewHolder(lease.HolderOptions{Node: "b", ID: "b", Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
+	for range 2 {
+		if _, err := h.Take(t.Context(), "ann"); err == nil || len(h.Users()) > 0 {
+			t.Errorf("taken: %v, users %q", err, h.Users())
+		}
+	}
+}
+
 // TestRenew checks that a lease that is renewed lasts, with its epoch.
 func TestRenew(t *testing.T) {
 	t.Parallel()

@@ -106,6 +106,33 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayedPrincipals checks whose calls a worker can report: those of its user, and of the approver.
+func TestReplayedPrincipals(t *testing.T) {
+	var spans bytes.Buffer
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = spans.ReadFrom(r.Body)
+	}))
+	tel, err := telemetry.New(telemetry.Options{Logger: slog.New(slog.DiscardHandler), Getenv: func(name string) string {
+		return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}[name]
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Approver: "bob"}}}, Telemetry: tel}).replay("ann")
+	for i, name := range []string{"ann", "bob", "eve", ""} {
+		r.run(t, fmt.Sprintf(`{"kind":"begin","call":%d,"principal":%q}`, i, name), fmt.Sprintf(`{"kind":"end","call":%d}`, i))
+	}
+	if err := tel.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	collector.Close()
+	for name, want := range map[string]int{"ann": 3, "bob": 1, "eve": 0} {
+		if n := strings.Count(spans.String(), `{"key":"codex_mcp.principal","value":{"stringValue":"`+name+`"}}`); n != want {
+			t.Errorf("%d calls of %s, want %d: %s", n, name, want, &spans)
+		}
+	}
+}
+
 // TestReplayBounds checks that a worker that reports without end costs the gateway a bounded
 // amount of memory.
 func TestReplayBounds(t *testing.T) {
