@@ -195,8 +195,8 @@ func TestGuests(t *testing.T) {
 		}
 		<-time.After(2 * time.Hour)
 		working("after the turn", 0)
-		if !returned.Load() || e.open.Load() != 0 {
-			t.Errorf("returned: %t, %d conversations are open", returned.Load(), e.open.Load())
+		if !returned.Load() || e.open.Load() != 0 || s.Guests() != 0 {
+			t.Errorf("returned: %t, %d conversations are open, %d guests", returned.Load(), e.open.Load(), s.Guests())
 		}
 	})
 }

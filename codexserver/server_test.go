@@ -274,8 +274,8 @@ func TestBusyAfterTheClient(t *testing.T) {
 				c.Close()
 				synctest.Wait()
 			}
-			if !p.Busy() {
-				t.Errorf("not busy during the turn, client connected %t", connected)
+			if !p.Busy() || (p.Clients() == 1) != connected {
+				t.Errorf("busy %t during the turn, %d clients, connected %t", p.Busy(), p.Clients(), connected)
 			}
 		}
 		time.Sleep(2 * time.Hour)

@@ -21,6 +21,44 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
+// dialled is a listener of pipes.
+type dialled struct{ net.Listener }
+
+func (dialled) Accept() (net.Conn, error) {
+	c, _ := net.Pipe()
+	return c, nil
+}
+
+// TestStrangers checks which connections count as those of strangers: open ones without a token. One too many
+// ends the oldest, which had time to say who it is.
+func TestStrangers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &crowd{Listener: dialled{}}
+		accept := func() *guest {
+			g, err := c.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g.(*guest)
+		}
+		accept().Close()
+		known(withGuest(t.Context(), accept()))
+		if len(c.strangers) > 0 {
+			t.Errorf("%d strangers", len(c.strangers))
+		}
+		begin, all := time.Now(), []*guest{}
+		for range maxStrangers + 1 {
+			all = append(all, accept())
+		}
+		if waited := time.Since(begin); waited != patience || len(c.strangers) != maxStrangers || c.strangers[0] != all[1] {
+			t.Errorf("%d strangers after %v", len(c.strangers), waited)
+		}
+		if _, err := all[0].Read(nil); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("the oldest is open: %v", err)
+		}
+	})
+}
+
 func TestDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := door{lifetime: time.Hour}

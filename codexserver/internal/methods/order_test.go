@@ -84,6 +84,28 @@ func TestChangesHappenInOrder(t *testing.T) {
 	}
 }
 
+// TestCancelledChange cancels a change that waits for another one. It does not happen.
+func TestCancelledChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &writer{next: time.Second}
+		end := servertest.Lines(t, codexserver.New(w, nil))
+		err := end.Write(t.Context(), [][]byte{
+			[]byte(`{"jsonrpc":"2.0","id":1,"method":"setDefaultModel","params":{"model":"one"}}`),
+			[]byte(`{"jsonrpc":"2.0","id":2,"method":"setDefaultModel","params":{"model":"two"}}`),
+			[]byte(`{"jsonrpc":"2.0","id":3,"method":"setDefaultModel","params":{"model":"three"}}`),
+			[]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		servertest.Read(t, end, `"id":1,"result":{}`)
+		servertest.Read(t, end, `"id":3,"result":{}`)
+		if diff := cmp.Diff([]string{"one", "three"}, w.wrote); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestChangeThatPanics checks that a panic in one change affects no other.
 func TestChangeThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -366,6 +366,39 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 	}
 }
 
+// TestUntold checks when a caller is told that the changes of commands are not known: not if nobody wants to
+// know them, and not without a command.
+func TestUntold(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	scratch := repo.Scratch{Dir: t.TempDir()}
+	for _, tt := range []struct {
+		name    string
+		ctx     context.Context
+		o       report.Options
+		command bool
+		want    bool
+	}{
+		{"interrupted", ended, report.Options{Scratch: scratch}, true, true},
+		{"no command", ended, report.Options{Scratch: scratch}, false, false},
+		{"switched off", t.Context(), report.Options{Scratch: scratch, Changes: setting.Changes{Off: true}}, true, false},
+		{"no folder for snapshots", t.Context(), report.Options{}, true, false},
+		{"a snapshot", t.Context(), report.Options{Scratch: scratch}, true, false},
+	} {
+		c := newWatch(tt.o)
+		c.Begin(tt.ctx, protocol.SessionConfigured{Cwd: t.TempDir()}, nil)
+		if tt.command {
+			m := protocol.ExecCommandBegin{CallID: "1", Command: []string{"make"}}
+			c.Ready(tt.ctx, m)
+			c.Event(m)
+		}
+		c.End(nil)
+		if got := c.Report().Changes; got.Untold != tt.want || (got.Remark() != "") != tt.want {
+			t.Errorf("%s: untold %t, %q", tt.name, got.Untold, got.Remark())
+		}
+	}
+}
+
 // TestTurnOutside checks that patches outside of the folder are among the changes.
 func TestTurnOutside(t *testing.T) {
 	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })

@@ -332,6 +332,22 @@ func TestOutput(t *testing.T) {
 	if turns, commands := tr.Count(); turns != 1 || commands != 1004 {
 		t.Errorf("%d turns, %d commands", turns, commands)
 	}
+	for _, others := range []int{999, 1000} { // the first of a thousand is kept, and the one before it is not
+		begin("first")
+		_, first := tr.Count()
+		for range others {
+			begin("other")
+		}
+		out("first", "stdout", "late")
+		record(tr, protocol.ExecCommandEnd{CallID: "first", AggregatedOutput: "later"})
+		text, _ := all(t, 1<<20, tr.Transcript)
+		if said := strings.Contains(text, fmt.Sprintf("command %d ended: exit code 0 after 0s, 0 bytes of output", first)); said != (others == 1000) {
+			t.Errorf("after %d others: %s", others, text[len(text)-200:])
+		}
+		if others == 999 {
+			check(first, "later", "", 0)
+		}
+	}
 }
 
 // TestOutputsAreBounded checks the limit for the output of any number of commands.
