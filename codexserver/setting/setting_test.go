@@ -78,6 +78,9 @@ func TestAsking(t *testing.T) {
 		{in: setting.Asking{Where: setting.WherePage, Link: true}, a: setting.WherePage, b: setting.WherePage, pages: true, links: true},
 		{in: setting.Asking{Where: setting.WhereHost, Link: true}, a: setting.WhereHost, b: setting.WhereHost},
 		{in: setting.Asking{Automatic: "x"}, links: true, fault: `automatic: "x" is not accept, ask or deny`},
+		{in: setting.Asking{Automatic: "accept"}, links: true},
+		{in: setting.Asking{Automatic: "ask"}, links: true},
+		{in: setting.Asking{Automatic: "deny"}, links: true},
 	} {
 		fault := ""
 		if err := tt.in.Validate(); err != nil {

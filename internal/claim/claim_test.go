@@ -45,6 +45,20 @@ func TestLives(t *testing.T) {
 	if _, err := claim.New(root, "live"); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a second owner: %v", err)
 	}
+	f, err := root.OpenFile("dead", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := safefile.Lock(f); err != nil { // who asked has let go of it
+		t.Errorf("the file of the dead one: %v", err)
+	}
+	if err := root.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := claim.Lives(root, "live"); got || err == nil {
+		t.Errorf("in a folder that is closed: %v, %v", got, err)
+	}
 }
 
 // TestIsIn replaces the file of a process. Its lock no longer tells others anything.

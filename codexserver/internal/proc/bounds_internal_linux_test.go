@@ -225,6 +225,9 @@ func TestOrders(t *testing.T) {
 			t.Errorf("%+v: no error", o)
 		}
 	}
+	if cmd, rest, err := (start{Stdout: true}).command([]*os.File{null}); err != nil || cmd.Stdin != nil || cmd.Stdout != null || cmd.Stderr != nil || len(rest) > 0 {
+		t.Errorf("%+v, %d, %v", cmd, len(rest), err)
+	}
 	cmd, rest, err := start{Stdin: true, Stderr: true, Extra: 1}.command([]*os.File{null, null, null, null})
 	if err != nil || cmd.Stdin != null || cmd.Stdout != nil || cmd.Stderr != null || len(cmd.ExtraFiles) != 1 || len(rest) != 1 || cmd.Env == nil {
 		t.Errorf("%+v, %d, %v", cmd, len(rest), err)
@@ -244,6 +247,74 @@ func TestOrders(t *testing.T) {
 	}
 	if m := newMark(); m != 0 && (m < 1<<40 || m >= 1<<62-1<<20) {
 		t.Errorf("mark %v", m)
+	}
+}
+
+// TestDescendants finds the live ones, also below dead ones, and none twice if parents form a ring.
+func TestDescendants(t *testing.T) {
+	var all []entry
+	for _, p := range []struct {
+		pid, parent int
+		dead        bool
+	}{{2, 1, false}, {3, 2, false}, {4, 3, true}, {5, 4, false}, {6, 1, false}, {7, 5, true}, {2, 5, false}} {
+		all = append(all, entry{identity: identity{PID: p.pid}, Parent: p.parent, Dead: p.dead})
+	}
+	for root, want := range map[int][]int{1: {2, 6, 3, 5}, 2: {3, 5}, 3: {5, 2}, 6: nil} {
+		var got []int
+		for _, p := range descendants(all, root) {
+			got = append(got, p.PID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("of %d: %v, want %v", root, got, want)
+		}
+	}
+}
+
+// TestMarks checks that a pool keeps its mark, and that each keeper has one of its own that follows it.
+func TestMarks(t *testing.T) {
+	if newMark() == 0 {
+		t.Skip("the limit of file locks is low")
+	}
+	var p, other Pool
+	first := p.first()
+	if p.Mark() != first.String() || p.Mark() != first.String() || other.Mark() == p.Mark() {
+		t.Errorf("marks %s, %s, and %s of another pool", first, p.Mark(), other.Mark())
+	}
+	for i := range 3 {
+		if m := p.nextMark(); m != first+mark(i)+1 {
+			t.Errorf("keeper %d has the mark %d, the pool %d", i, m, first)
+		}
+	}
+	for _, text := range []string{"", "x", "-1", "0", "1099511627775"} {
+		if !EndMarked(text) {
+			t.Errorf("%q: something is left", text)
+		}
+	}
+}
+
+// TestSealDescriptors checks that no command inherits what this process has open.
+func TestSealDescriptors(t *testing.T) {
+	fd, err := unix.Dup(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := SealDescriptors(); err != nil {
+		t.Fatal(err)
+	}
+	for fd, want := range map[int]int{fd: unix.FD_CLOEXEC, 1: 0, 2: 0} {
+		if got, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || got != want {
+			t.Errorf("descriptor %d has the flags %d, %v", fd, got, err)
+		}
+	}
+}
+
+// TestExitError checks the words for how a process ended.
+func TestExitError(t *testing.T) {
+	for status, want := range map[syscall.WaitStatus]string{0x300: "exit status 3", 9: "signal: killed", 0x8b: "signal: segmentation fault"} {
+		if got := (&ExitError{status}).Error(); got != want {
+			t.Errorf("%x: %q, want %q", int(status), got, want)
+		}
 	}
 }
 

@@ -13,12 +13,13 @@ import (
 func TestCaptureReachesItsLimit(t *testing.T) {
 	for size, want := range map[int]int{3000: 1 << 20, 1 << 17: 1 << 20, 1: 10_000, 100: 1_000_000} {
 		var passed int
-		c := newCapture(func(_ protocol.OutputStream, b []byte) { passed += len(b) })
+		pieces := 0
+		c := newCapture(func(_ protocol.OutputStream, b []byte) { passed, pieces = passed+len(b), pieces+1 })
 		for range 10_001 {
 			c.write(protocol.Stdout, make([]byte, size))
 		}
-		if passed != want {
-			t.Errorf("in pieces of %d: %d bytes were passed on, want %d", size, passed, want)
+		if passed != want || pieces != (want+size-1)/size {
+			t.Errorf("in pieces of %d: %d bytes were passed on in %d pieces, want %d", size, passed, pieces, want)
 		}
 	}
 }

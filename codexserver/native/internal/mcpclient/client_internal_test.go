@@ -135,6 +135,18 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
+// TestNear tells servers of this machine from others. A command has no URL.
+func TestNear(t *testing.T) {
+	for url, want := range map[string]bool{
+		"http://localhost:1/x": true, "http://127.0.0.1/": true, "https://[::1]:8/": true,
+		"": false, "https://example.com/localhost": false, "http://localhost.example.com": false, "http://10.0.0.1": false, "%": false,
+	} {
+		if got := (&Client{options: Options{Server: config.MCPServer{URL: url}}}).Near(); got != want {
+			t.Errorf("%q: %v", url, got)
+		}
+	}
+}
+
 // TestOneQuestionAtATime has a server that asks many questions at once. They are asked one after
 // the other, and too many are declined.
 func TestOneQuestionAtATime(t *testing.T) {
