@@ -74,12 +74,9 @@ func appendIn(root *os.Root, name string) (*os.File, error) {
 	case err != nil:
 		return nil, at(path, err)
 	}
-	f, err := check(opened, path)
+	f, err := check(opened, path, info)
 	if err != nil {
 		return nil, err
-	}
-	if info != nil && !os.SameFile(info, f.info) {
-		return nil, errors.Join(replaced, f.Close())
 	}
 	if err := f.alone(); err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -78,7 +78,7 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return check(f, path)
+	return check(f, path, nil)
 }
 
 // OpenIn opens the regular file at name in root with the flag [os.O_RDONLY] or
@@ -97,14 +97,7 @@ func OpenIn(root *os.Root, name string, flag int) (*File, error) {
 	if err != nil {
 		return nil, at(path, err)
 	}
-	f, err := check(opened, path)
-	if err == nil && !os.SameFile(info, f.info) {
-		err = errors.Join(&fs.PathError{Op: "open", Path: path, Err: ErrReplaced}, f.Close())
-	}
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return check(opened, path, info)
 }
 
 // at replaces the path in an error of an [os.Root] by the absolute one.
@@ -116,10 +109,15 @@ func at(path string, err error) error {
 	return err
 }
 
-func check(f *os.File, path string) (*File, error) {
+// check closes f unless it is a regular file, and the one that before describes if that is not nil.
+func check(f *os.File, path string, before fs.FileInfo) (*File, error) {
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
 		err = &KindError{Path: path, Mode: info.Mode()}
+	case before != nil && !os.SameFile(before, info):
+		err = &fs.PathError{Op: "open", Path: path, Err: ErrReplaced}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

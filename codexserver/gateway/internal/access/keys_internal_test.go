@@ -4,14 +4,19 @@ import (
 	"bytes"
 	"context"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/big"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -290,4 +295,87 @@ func TestIssuerLog(t *testing.T) {
 	if unavailable(errors.New("x")) {
 		t.Error("unavailable reports true for any error")
 	}
+}
+
+// TestPlain tells which URLs need no TLS: those of this machine.
+func TestPlain(t *testing.T) {
+	for text, want := range map[string][2]bool{ // plain, secure
+		"http://localhost:1/x": {true, false}, "http://127.0.0.1": {true, false}, "http://[::1]:8": {true, false},
+		"http://127.0.0.1.example.com": {}, "http://example.com": {}, "http://user@localhost": {}, "http://": {}, "": {}, "%": {}, "ftp://localhost": {},
+		"https://example.com": {false, true}, "https://localhost": {false, true}, "https://user@example.com": {}, "https://": {},
+	} {
+		if got := [2]bool{plain(text), secure(text)}; got != want {
+			t.Errorf("%q: plain, secure: %v", text, got)
+		}
+	}
+}
+
+// TestGet fetches documents with other answers, and at the bound.
+func TestGet(t *testing.T) {
+	for _, tt := range []struct {
+		status, size int
+		want         bool
+	}{{200, 2, true}, {200, maxDocument, true}, {200, maxDocument + 1, false}, {201, 2, false}, {404, 2, false}, {500, 2, false}} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(tt.status)
+			_, _ = w.Write(make([]byte, tt.size))
+		}))
+		if body, err := get(t.Context(), s.Client(), s.URL); (err == nil) != tt.want || tt.want && len(body) != tt.size {
+			t.Errorf("status %d, %d bytes: %d bytes, %v", tt.status, tt.size, len(body), err)
+		}
+		s.Close()
+	}
+}
+
+// TestFits checks which keys fit which algorithms. The kind of key decides, never the token alone.
+func TestFits(t *testing.T) {
+	rsaKey := func(bits uint) any { return &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), bits-1)} }
+	for _, tt := range []struct {
+		name string
+		key  any
+		fits string
+	}{
+		{"RSA of 2048 bits", rsaKey(2048), "RS256 PS512"}, {"RSA of 8192 bits", rsaKey(8192), "RS256 PS512"},
+		{"RSA of 2047 bits", rsaKey(2047), ""}, {"RSA of 8193 bits", rsaKey(8193), ""},
+		{"ECDSA", &ecdsa.PublicKey{}, "ES256"}, {"Ed25519", ed25519.PublicKey{}, "EdDSA"}, {"a secret", []byte("secret"), ""}, {"none", nil, ""},
+	} {
+		for _, algorithm := range []string{"RS256", "PS512", "ES256", "EdDSA", "HS256", "none", ""} {
+			if got := fits(tt.key, algorithm); got != (algorithm != "" && strings.Contains(tt.fits, algorithm)) {
+				t.Errorf("%s for %q: %v", tt.name, algorithm, got)
+			}
+		}
+	}
+}
+
+// TestFailuresOfMany has more addresses than get a limiter of their own. The others share one, until those
+// before have had time.
+func TestFailuresOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f failures
+		address := func(i int) string { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).String() }
+		for i := range maxRemotes {
+			f.count(address(i))
+		}
+		fails := func(i int) {
+			for range failureBurst {
+				f.count(address(i))
+			}
+		}
+		fails(maxRemotes)
+		for i, want := range map[int]time.Duration{0: 0, maxRemotes: failureInterval, maxRemotes + 1: failureInterval} {
+			if got := f.wait(address(i)); got != want {
+				t.Errorf("address %d waits for %v, want %v", i, got, want)
+			}
+		}
+		time.Sleep(time.Minute)
+		fails(maxRemotes + 2)
+		for i, want := range map[int]time.Duration{0: 0, maxRemotes: 0, maxRemotes + 2: failureInterval} {
+			if got := f.wait(address(i)); got != want {
+				t.Errorf("later, address %d waits for %v, want %v", i, got, want)
+			}
+		}
+		if len(f.remotes) != 1 {
+			t.Errorf("%d addresses are kept", len(f.remotes))
+		}
+	})
 }

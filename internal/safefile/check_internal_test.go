@@ -1,0 +1,41 @@
+package safefile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestCheck has files that were replaced between the look at them and the opening.
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	one, other := filepath.Join(dir, "one"), filepath.Join(dir, "other")
+	for _, path := range []string{one, other} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := os.Lstat(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kind *KindError
+	for path, want := range map[string]func(error) bool{
+		one:   func(err error) bool { return err == nil },
+		other: func(err error) bool { return errors.Is(err, ErrReplaced) },
+		dir:   func(err error) bool { return errors.As(err, &kind) },
+	} {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := check(f, path, before)
+		if !want(err) || (got == nil) != (err != nil) {
+			t.Errorf("%s: %v, %v", path, got, err)
+		}
+		if err := f.Close(); (err == nil) != (got != nil) {
+			t.Errorf("%s: closed again: %v", path, err)
+		}
+	}
+}
