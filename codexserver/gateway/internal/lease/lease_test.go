@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -172,6 +174,68 @@ func TestTakeAtTheEnd(t *testing.T) {
 			t.Errorf("taken: %v, users %q", err, h.Users())
 		}
 	}
+}
+
+// TestRelease releases a lease that is in use, and takes it while its worker ends.
+func TestRelease(t *testing.T) {
+	ended := make(chan struct{})
+	n := join(t, start(t), "a", 0, func(string) { <-ended })
+	first := n.take(t, "ann")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	request, answered := context.WithCancel(ctx)
+	held, err := n.Hold(request, "ann", first.Epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered()
+	<-held.Done()
+	if err := n.ReleaseUnused(ctx, "ann", func() bool { return true }); err != nil || n.Epoch("ann") == 0 {
+		t.Errorf("a lease that is used is released: %v", err)
+	}
+	if diff := cmp.Diff([]string{"ann"}, n.Users()); diff != "" {
+		t.Errorf("users (-want +got):\n%s", diff)
+	}
+	var over sync.WaitGroup
+	over.Go(func() {
+		for n.Epoch("ann") == first.Epoch && ctx.Err() == nil { // until the end of Hold is noted
+			if err := n.ReleaseUnused(ctx, "ann", func() bool { return false }); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for n.Epoch("ann") == first.Epoch && ctx.Err() == nil {
+		runtime.Gosched()
+	}
+	if n.Epoch("ann") != 0 || len(n.Users()) > 0 {
+		t.Errorf("while the worker ends: epoch %d, users %q", n.Epoch("ann"), n.Users())
+	}
+	if err := n.Release(t.Context(), "ann"); err != nil {
+		t.Error(err)
+	}
+	w := waiting{ctx, make(chan struct{}, 1)}
+	over.Go(func() {
+		if second, err := n.Take(w, "ann"); err != nil || second.Epoch <= first.Epoch {
+			t.Errorf("the epoch %d after %d, %v", second.Epoch, first.Epoch, err)
+		}
+	})
+	<-w.waits
+	close(ended)
+	over.Wait()
+}
+
+// waiting is a context that tells when something waits for it.
+type waiting struct {
+	context.Context
+	waits chan struct{}
+}
+
+func (w waiting) Done() <-chan struct{} {
+	select {
+	case w.waits <- struct{}{}:
+	default:
+	}
+	return w.Context.Done()
 }
 
 // TestRenew checks that a lease that is renewed lasts, with its epoch.
