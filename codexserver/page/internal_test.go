@@ -96,8 +96,18 @@ func TestDoor(t *testing.T) {
 
 		used := d.session(token)
 		for range maxSessions {
+			oldest, full := d.sessions[0], len(d.sessions) == maxSessions
 			if _, ok := d.admit(d.invite()); !ok {
 				t.Fatal("a link does not open the door")
+			}
+			ended := false
+			select {
+			case <-oldest.ended:
+				ended = true
+			default:
+			}
+			if ended != full {
+				t.Errorf("the oldest session has ended: %t, and the door is full: %t", ended, full)
 			}
 			if len(d.sessions) == maxSessions-1 {
 				d.session(token) // now it is not the least recently used
