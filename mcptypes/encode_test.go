@@ -179,8 +179,10 @@ func TestElicitStrings(t *testing.T) {
 	if list, ok := v.Strings(); !ok || len(list) != 2 || list[1] != `b"` {
 		t.Errorf("got %q, %v", list, ok)
 	}
-	if list, ok := mcptypes.ElicitString("a").Strings(); ok {
-		t.Errorf("a string is the list %q", list)
+	for _, v := range []mcptypes.ElicitValue{{}, mcptypes.ElicitString("a"), mcptypes.ElicitString(`["a"]`)} {
+		if list, ok := v.Strings(); ok {
+			t.Errorf("%v is the list %q", v, list)
+		}
 	}
 	if _, err := mcptypes.Encode(v); err == nil {
 		t.Error("this version writes a list")

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestLists has lists that are shown whole, and longer ones.
@@ -108,5 +109,37 @@ func TestRestoredBudget(t *testing.T) {
 		if b.restore(tt.used, tt.before); b.tokens != tt.want {
 			t.Errorf("%v after %v: %d, want %d", tt.used, tt.before, b.tokens, tt.want)
 		}
+	}
+}
+
+// TestNarrow continues a turn with policies of then and of now: what either forbids is forbidden.
+func TestNarrow(t *testing.T) {
+	const workspace = protocol.SandboxWorkspaceWrite
+	now := protocol.SandboxPolicy{Mode: workspace, WritableRoots: []string{"/a", "/b"}, NetworkAccess: true}
+	for _, tt := range []struct {
+		name string
+		had  *protocol.TurnContext
+		want protocol.SandboxPolicy
+	}{
+		{"unknown", nil, now},
+		{"the same", &protocol.TurnContext{SandboxPolicy: now}, now},
+		{"another mode", &protocol.TurnContext{SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}, now},
+		{"no network, fewer folders", &protocol.TurnContext{SandboxPolicy: protocol.SandboxPolicy{Mode: workspace, WritableRoots: []string{"/b", "/c"}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}},
+			protocol.SandboxPolicy{Mode: workspace, WritableRoots: []string{"/b"}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}},
+		{"no folder", &protocol.TurnContext{SandboxPolicy: protocol.SandboxPolicy{Mode: workspace, NetworkAccess: true}}, protocol.SandboxPolicy{Mode: workspace, NetworkAccess: true}},
+	} {
+		c := &conversation{}
+		c.now.SandboxPolicy = now
+		c.narrow(tt.had)
+		if diff := cmp.Diff(tt.want, c.now.SandboxPolicy); diff != "" || !c.continues {
+			t.Errorf("%s: continues %t, (-want +got):\n%s", tt.name, c.continues, diff)
+		}
+	}
+	strict := protocol.SandboxPolicy{Mode: workspace, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
+	c := &conversation{}
+	c.now.SandboxPolicy = strict
+	c.narrow(&protocol.TurnContext{SandboxPolicy: now})
+	if diff := cmp.Diff(strict, c.now.SandboxPolicy); diff != "" {
+		t.Errorf("strict now (-want +got):\n%s", diff)
 	}
 }

@@ -72,6 +72,13 @@ func TestIsIn(t *testing.T) {
 	if !o.IsIn(root) {
 		t.Error("a new file is not there")
 	}
+	other, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.IsIn(other) || other.Close() != nil || o.IsIn(other) {
+		t.Error("the file is in another folder")
+	}
 	if err := root.Remove("o"); err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +90,12 @@ func TestIsIn(t *testing.T) {
 	}
 	if o.IsIn(root) {
 		t.Error("another file is ours")
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := o.Close(); err == nil || o.IsIn(root) {
+		t.Errorf("closed again: %v", err)
 	}
 }
 
@@ -110,6 +123,9 @@ func TestWait(t *testing.T) {
 		begun := time.Now()
 		if err := claim.Wait(t.Context(), second); err != nil || time.Since(begun) < time.Minute {
 			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+		if err := claim.Wait(t.Context(), first); err == nil || errors.Is(err, safefile.ErrLocked) {
+			t.Errorf("a closed file: %v", err)
 		}
 	})
 }

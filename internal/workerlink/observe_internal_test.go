@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -92,6 +93,26 @@ func TestObserver(t *testing.T) {
 	}
 	if len(got) != 19 {
 		t.Errorf("%d lines", len(got))
+	}
+}
+
+// TestEnds checks how a turn's end is reported.
+func TestEnds(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{nil, `{"kind":"turn-ended","turn":2}`},
+		{errors.New("SECRET"), `{"kind":"turn-ended","turn":2,"failed":true}`},
+		{fmt.Errorf("wrapped: %w", &engine.AbortError{}), `{"kind":"turn-ended","turn":2,"aborted":true}`},
+	} {
+		var sent bytes.Buffer
+		c := (&Link{status: &sent}).Observer().Begin(t.Context(), toolCall(`"name":"codex","arguments":{}`))
+		turn := c.Turn("thread", protocol.TokenUsage{})
+		sent.Reset()
+		if turn.End(tt.err); !strings.Contains(sent.String(), tt.want) {
+			t.Errorf("%v: %s", tt.err, &sent)
+		}
 	}
 }
 

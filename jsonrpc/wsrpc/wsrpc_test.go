@@ -138,8 +138,10 @@ func TestTransport(t *testing.T) {
 		if msg != nil || err == nil || tt.want != nil && !errors.Is(err, tt.want) || tt.want == nil && errors.Is(err, io.EOF) {
 			t.Errorf("%s: the input ended with %q, %v", name, msg, err)
 		}
-		if err := tr.Close(); err != nil {
-			t.Errorf("%s: close: %v", name, err)
+		for range 2 {
+			if err := tr.Close(); err != nil {
+				t.Errorf("%s: close: %v", name, err)
+			}
 		}
 		for _, n := range []int{1, 9 << 20} {
 			if err := tr.Write(t.Context(), [][]byte{make([]byte, n), []byte("{}")}); err == nil {
