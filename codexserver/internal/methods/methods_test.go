@@ -186,12 +186,39 @@ func TestSearchCancelsPreviousSearch(t *testing.T) {
 			slow = append(slow, c.Start(t.Context(), "fuzzyFileSearch", json.RawMessage(`{"query":"slow","roots":["/"],"cancellationToken":"t"}`)))
 			synctest.Wait()
 		}
+		other := c.Start(t.Context(), "fuzzyFileSearch", json.RawMessage(`{"query":"slow","roots":["/"],"cancellationToken":"u"}`))
+		synctest.Wait()
 		if got := c.Ask(t, "fuzzyFileSearch", `{"query":"x","roots":["/"],"cancellationToken":"t"}`); got != `{"files":[]}` {
+			t.Error(got)
+		}
+		synctest.Wait()
+		select {
+		case <-other.Done():
+			t.Error("a search with another token has ended")
+		default:
+		}
+		if got := c.Ask(t, "fuzzyFileSearch", `{"query":"x","roots":["/"],"cancellationToken":"u"}`); got != `{"files":[]}` {
 			t.Error(got)
 		}
 		for _, call := range slow {
 			if err := call.Result(nil); err != nil {
 				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestRemovedTwice removes what is not there any more.
+func TestRemovedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil)
+		_, id, _ := strings.Cut(c.Ask(t, "newConversation", `{}`), `"conversationId":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		_, listener, _ := strings.Cut(c.Ask(t, "addConversationListener", `{"conversationId":"`+id+`"}`), `"subscriptionId":"`)
+		listener, _, _ = strings.Cut(listener, `"`)
+		for _, want := range []string{`{}`, "subscription not found"} {
+			if got := c.Ask(t, "removeConversationListener", `{"subscriptionId":"`+listener+`"}`); !strings.Contains(got, want) {
+				t.Errorf("%s, want %s", got, want)
 			}
 		}
 	})

@@ -107,3 +107,12 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestFinished tells which statuses are ends.
+func TestFinished(t *testing.T) {
+	for s, want := range map[Status]bool{Working: false, InputRequired: false, Completed: true, Cancelled: true, Failed: true, "": false, "other": false} {
+		if s.Finished() != want {
+			t.Errorf("%q is finished: %t", s, !want)
+		}
+	}
+}
