@@ -23,6 +23,27 @@ import (
 // text and begins lines of its own.
 const hostile = "a\x1b[2J\x1b]0;title\x07\x1b[31mb\rc\u202ed\u009b1Ae\nf\tg\u2028h\x00i"
 
+// TestServerOfATask checks what a row says of the server of a task.
+func TestServerOfATask(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		host  string
+		owner taskfile.Owner
+		want  string
+	}{
+		{host, taskfile.Other, "process 7"},
+		{host, taskfile.Gone, "process 7, which has ended"},
+		{"elsewhere.example", taskfile.Other, "process 7 on elsewhere.example"},
+	} {
+		if got := server(taskfile.Task{Server: taskfile.Server{PID: 7, Host: tt.host}}, tt.owner); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
 // keptTasks makes the tasks of a home: one of a running server, two whose server is gone, of
 // which the next one continues one, and three that have ended.
 func keptTasks(t *testing.T, home string) (ids map[string]string, s *taskfile.Store) {

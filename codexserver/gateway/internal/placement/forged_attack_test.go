@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -43,12 +44,33 @@ func TestForged(t *testing.T) {
 	if err := conn.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	all, err := nodes.All(t.Context())
-	if err != nil {
+	for _, nodes := range []*placement.Nodes{nodes, placement.New(leaving{kv})} {
+		all, err := nodes.All(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]placement.Node{want}, placement.Pick(all, nil)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	if err := nodes.Remove(t.Context(), want.ID); err != nil {
 		t.Fatal(err)
 	}
-	picked := placement.Pick(all, nil)
-	if diff := cmp.Diff([]placement.Node{want}, picked); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	if all, err := nodes.All(t.Context()); err != nil || len(placement.Pick(all, nil)) > 0 {
+		t.Errorf("a node that ended: %v, %v", all, err)
 	}
+	conn.Close()
+	if all, err := nodes.All(t.Context()); err == nil {
+		t.Errorf("without NATS: %v", all)
+	}
+}
+
+// leaving is a bucket whose nodes leave after they were listed, but for one.
+type leaving struct{ jetstream.KeyValue }
+
+func (l leaving) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	if key[0] != 'A' {
+		return nil, jetstream.ErrKeyNotFound
+	}
+	return l.KeyValue.Get(ctx, key)
 }
