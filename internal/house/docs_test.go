@@ -128,6 +128,15 @@ func TestDocsCode(t *testing.T) {
 	}
 }
 
+// TestDocsScreen checks that the README shows a question as Claude Code does.
+func TestDocsScreen(t *testing.T) {
+	_, screen, _ := strings.Cut(read(t, "README.md"), "```text\n")
+	screen, _, _ = strings.Cut(screen, "```")
+	if screen == "" || !strings.Contains(read(t, "test/interop/claudecode/testdata/shows_80.txtar"), screen) {
+		t.Errorf("no screen of Claude Code has\n%s", screen)
+	}
+}
+
 // TestDocsPackages checks that each package that others can import has an example, and that its
 // comments name members in a form that compiles: [Task].Event is only promoted, so that a literal
 // of Task cannot have it.
