@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/atombender/go-jsonschema/pkg/schemas"
 )
 
 // TestNoUnionIsAny finds the choices where the schemas write them, in the official schemas and those
@@ -106,4 +108,49 @@ func inside(at string, m map[string]any) (places []string) {
 		places = append(places, choices(at+"/*", m[key])...)
 	}
 	return places
+}
+
+// TestCommonTags checks which members tell the arms of a choice apart: constants of all arms, which are not all the same.
+// At most one arm may leave it out, and only in MCP.
+func TestCommonTags(t *testing.T) {
+	arms := func(required ...bool) map[string]*schemas.Type {
+		shapes := map[string]*schemas.Type{}
+		for i, r := range required {
+			shape := &schemas.Type{Properties: map[string]*schemas.Type{
+				"kind": {Const: fmt.Sprint("k", i)}, "same": {Const: "s"}, "free": {},
+			}}
+			if r {
+				shape.Required = []string{"kind", "same"}
+			}
+			shapes[fmt.Sprint("A", i)] = shape
+		}
+		return shapes
+	}
+	for _, tt := range []struct {
+		required []bool
+		mcp      bool
+		want     []string
+	}{
+		{[]bool{true, true}, false, []string{"kind"}}, {[]bool{true, true}, true, []string{"kind"}},
+		{[]bool{true, false}, true, []string{"kind"}}, {[]bool{true, false}, false, nil},
+		{[]bool{false, false}, true, nil}, {[]bool{false, true, false}, true, nil},
+		{[]bool{true}, false, []string{"kind", "same"}}, {nil, true, nil},
+	} {
+		b := &builder{parsed: &parsed{mcp: tt.mcp}, shapes: arms(tt.required...)}
+		u := &goType{}
+		for i := range tt.required {
+			u.union.arms = append(u.union.arms, &arm{name: fmt.Sprint("A", i)})
+		}
+		if got := b.commonTags(u); !slices.Equal(got, tt.want) {
+			t.Errorf("required %v, mcp %v: %v, want %v", tt.required, tt.mcp, got, tt.want)
+		}
+	}
+	one, same := &arm{name: "a", tags: []string{"x"}}, &arm{name: "b", tags: []string{"y", "x"}}
+	if got := overlap([]*arm{one, same}); got != "x" {
+		t.Errorf("the overlap is %q", got)
+	}
+	same.present = []string{"m"}
+	if got := overlap([]*arm{one, same}); got != "" {
+		t.Errorf("with another member the overlap is %q", got)
+	}
 }
