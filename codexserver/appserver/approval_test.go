@@ -276,7 +276,7 @@ func TestApprovedForSession(t *testing.T) {
 		{"/usr/bin/env ./run.sh -x", "", protocol.ExecApprovalRequest{Command: []string{"/usr/bin/env", "./run.sh", "-x"}, Judged: []string{"/usr/bin/env", "./run.sh", "-x"}, Replaceable: true}, changed},
 		{"/usr/bin/env ls", "", protocol.ExecApprovalRequest{Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}}, session},
 		{"/usr/bin/env ls", `,"kind":"humanCommand","proposedExecpolicyAmendment":["ls"],"reason":"ask them"`, protocol.ExecApprovalRequest{
-			Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}, Once: true, Human: true, Replaceable: true, Reason: "an administrator wants a person to decide each time; ask them",
+			Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}, Once: true, Human: true, Replaceable: true, Reason: "ask them",
 		}, once},
 		{"/usr/bin/env ls", `,"kind":"writeStdin"`, protocol.ExecApprovalRequest{
 			Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}, Once: true, Reason: "input for a command that is running", FromEngine: true,

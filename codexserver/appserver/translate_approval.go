@@ -48,7 +48,7 @@ const networkAccess = "network-access"
 // execApproval returns the question about a command. Agent is the path of the sub-agent
 // that asks; "" for the conversation itself.
 func execApproval(p *wire.CommandApproval, o *wire.Item, agent string) protocol.ExecApprovalRequest {
-	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: p.Cwd, Reason: p.Reason}
+	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: p.Cwd, Reason: p.Reason, Human: p.Kind == wire.CommandExecutionApprovalKindHumanCommand}
 	line := p.Command
 	if o != nil {
 		if line == "" {
@@ -64,10 +64,6 @@ func execApproval(p *wire.CommandApproval, o *wire.Item, agent string) protocol.
 	var about []string
 	if agent != "" {
 		about = append(about, "asked by the sub-agent "+agent)
-	}
-	if p.Kind == wire.CommandExecutionApprovalKindHumanCommand {
-		r.Human = true
-		about = append(about, "an administrator wants a person to decide each time")
 	}
 	if p.Kind == wire.CommandExecutionApprovalKindWriteStdin {
 		about = append(about, "input for a command that is running")

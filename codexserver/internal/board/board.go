@@ -184,7 +184,15 @@ func (b *Board) decided(ctx, bounded context.Context, r *approval.Request, best 
 	case best.by == "":
 		return approval.Decision{Outcome: r.Question.ReadError(elicit.ErrUnsupported, &b.options.Questions), By: by, Remarks: failures}
 	case best.void != "": // and no other place has answered
-		return approval.Decision{Outcome: notCounted(r, best.out), By: by, Remarks: append(notes.void, failures...)}
+		d := approval.Decision{Outcome: notCounted(r, best.out), By: by}
+		for _, why := range notes.void {
+			if best.out.Decision.Approves() {
+				why += ". That did not count."
+			}
+			d.Remarks = append(d.Remarks, why)
+		}
+		d.Remarks = append(d.Remarks, failures...)
+		return d
 	case unanswered:
 		return approval.Decision{Outcome: best.out, By: by, Remarks: failures}
 	}

@@ -147,25 +147,25 @@ func TestOnlyPersonApproves(t *testing.T) {
 	}
 	const void = "denied declined the approval came faster than a person can read, and only a person may approve this "
 	for _, tt := range []struct{ places, want string }{
-		{"host:5ms", void + "client; The client \"x\" accepted 5 ms after the question"},
-		{"host:5ms!", void + "client; The client \"x\" accepted 5 ms after the question"},
-		{"host:299ms", void + "client; The client \"x\" accepted 299 ms after the question"},
+		{"host:5ms", void + "client; The client \"x\" accepted 5 ms after the question. That did not count."},
+		{"host:5ms!", void + "client; The client \"x\" accepted 5 ms after the question. That did not count."},
+		{"host:299ms", void + "client; The client \"x\" accepted 299 ms after the question. That did not count."},
 		{"host:300ms", "approved   client"},
 		{"host:300ms!", "approved   client"}, // this once
 		{"host:1s-", "denied declined  client"},
 		{"strict:5ms", void + "client"},
 		{"strict:1s", "approved   client"},
-		{"program:0ms", void + "client; The client accepted 1 ms after the question"},
-		{"program:299ms", void + "client; The client accepted 299 ms after the question"},
+		{"program:0ms", void + "client; The client accepted 1 ms after the question. That did not count."},
+		{"program:299ms", void + "client; The client accepted 299 ms after the question. That did not count."},
 		{"program:300ms", "approved   client"},
-		{"desk:5ms", void + "desk; The desk accepted 5 ms after the question"},
+		{"desk:5ms", void + "desk; The desk accepted 5 ms after the question. That did not count."},
 		{"desk:5ms-", "denied declined  desk"},
 		{"desk:1s", "approved   desk"},
 		{"approver:5ms", "denied timeout  approver; No answer within 600 s, so the command was not run."},
 		{"approver:1s", "approved   approver"},
 		{"host:5ms desk:1s", "approved   desk; The client \"x\" accepted 5 ms after the question. That did not count; the decision came from the desk."},
 		{"host:5ms desk:1s-", "denied declined  desk; The client \"x\" accepted 5 ms after the question. That did not count; the decision came from the desk."},
-		{"host:5ms program:6ms", void + "client; The client \"x\" accepted 5 ms after the question; The client accepted 6 ms after the question"},
+		{"host:5ms program:6ms", void + "client; The client \"x\" accepted 5 ms after the question. That did not count.; The client accepted 6 ms after the question. That did not count."},
 		{"program:5ms desk:1s", "approved   desk; The client accepted 5 ms after the question. That did not count; the decision came from the desk."},
 		{"host:5ms approver:1s", "approved   approver; The client \"x\" accepted 5 ms after the question. That did not count; the decision came from the approver."},
 	} {

@@ -32,6 +32,9 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 	} else {
 		exec.Reason = r.Reason
 	}
+	if r.Human {
+		exec.Notes = append(exec.Notes, "Only a person may approve this, each time.")
+	}
 	q := exec.Question()
 	whole := !q.Once && !r.Person
 	q.Safe = r.Safe && !r.Person

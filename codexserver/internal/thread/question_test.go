@@ -46,8 +46,9 @@ func TestPatchIsApprovedOnce(t *testing.T) {
 	}
 }
 
-// TestPersonIsAskedEachTime has a rule that asks: an approval does not last, no lasting rule is
-// offered, and no setting takes the place of a person.
+// TestPersonIsAskedEachTime has a rule that asks, or an engine that wants a person: an approval does not
+// last, no lasting rule is offered, and no setting takes the place of a person. For the engine no program
+// does either, and the question says so.
 func TestPersonIsAskedEachTime(t *testing.T) {
 	for _, tt := range []struct {
 		command, answer string
@@ -58,10 +59,16 @@ func TestPersonIsAskedEachTime(t *testing.T) {
 		{"ssh", `{"action":"accept","content":{"decision":"approved_always"}}`, elicit.Denied},
 		{"go", "", elicit.Approved}, // by approve-safe-only
 		{"ssh", "", elicit.Denied},
+		{"human", servertest.ForSession, elicit.Denied}, // at once
+		{"human later", servertest.ForSession, elicit.Approved},
+		{"human later", `{"action":"accept","content":{"decision":"approved_always"}}`, elicit.Denied},
+		{"human later", servertest.Decline, elicit.Denied},
+		{"human", "", elicit.Denied},
 	} {
 		synctest.Test(t, func(t *testing.T) {
+			human := strings.HasPrefix(tt.command, "human")
 			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-				out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Cwd: "/work", Command: []string{tt.command, "x"}, Safe: true, Lasting: "commands that begin with ssh"})
+				out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Cwd: "/work", Command: []string{tt.command, "x"}, Human: human, Safe: true, Lasting: "commands that begin with ssh"})
 				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 				return nil
 			})
@@ -69,11 +76,17 @@ func TestPersonIsAskedEachTime(t *testing.T) {
 			var says servertest.Answer
 			if tt.answer != "" {
 				says = servertest.Say(tt.answer)
+				if strings.HasSuffix(tt.command, " later") {
+					says = servertest.After(time.Second, tt.answer)
+				}
 			}
 			c := servertest.Connect(t, codexserver.New(e, o), says)
 			got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"})
 			if err != nil || !strings.HasPrefix(got.Content, string(tt.want)+"\n") && got.Content != string(tt.want) {
 				t.Errorf("%s, %q: %q, %v, want %s", tt.command, tt.answer, got.Content, err, tt.want)
+			}
+			if tt.answer != "" && strings.Contains(asked(c), "\nOnly a person may approve this, each time.") != human {
+				t.Errorf("asked %q", asked(c))
 			}
 		})
 	}
