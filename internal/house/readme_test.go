@@ -98,7 +98,7 @@ func TestReadme(t *testing.T) {
 		"codex-mcp doctor": func(t *testing.T, line string) {
 			n.wants(t, "CODEX_HOME='"+t.TempDir()+"' "+line+" || true", "", "OPENAI_API_KEY") // the key that is missing
 		},
-		"claude mcp add codex -- codex-mcp": claude,
+		"claude mcp add codex -- codex-mcp":                                                    claude,
 		"claude mcp add codex -- codex-mcp -c approvals.where=both -c approvals.automatic=ask": claude,
 		"claude mcp add codex -- codex-mcp --shared": func(t *testing.T, line string) {
 			claude(t, line)

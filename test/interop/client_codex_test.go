@@ -59,7 +59,8 @@ func (c codexClient) connect(ctx context.Context, s setup, w *witness) (_ sessio
 	if c.modern {
 		s.Env["CODEX_MCP_PROTOCOL_VERSION"] = "2026-07-28"
 	}
-	config := fmt.Sprintf(`model = "mock-model"
+	var config strings.Builder
+	config.WriteString(fmt.Sprintf(`model = "mock-model"
 approval_policy = "on-request"
 sandbox_mode = "danger-full-access"
 model_provider = "mock"
@@ -71,15 +72,15 @@ wire_api = "responses"
 mcp_2026_07_28 = %v
 [mcp_servers.codex]
 tool_timeout_sec = 60
-`, d.model.BaseURL(), c.modern)
+`, d.model.BaseURL(), c.modern))
 	entries := map[string]any{"url": s.URL, "http_headers": map[string]string{"Authorization": "Bearer " + s.Token}}
 	if s.URL == "" {
 		entries = map[string]any{"command": s.Command[0], "cwd": s.Cwd, "args": s.Command[1:], "env": s.Env}
 	}
 	for name, value := range entries {
-		config += name + " = " + inline(value) + "\n"
+		config.WriteString(name + " = " + inline(value) + "\n")
 	}
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config.String()), 0o600); err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, s.Codex, "app-server")

@@ -132,11 +132,11 @@ func TestBroken(t *testing.T) {
 		{"cancel", []string{call, `> {"method":"notifications/cancelled","params":{"requestId":1}}`}, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			trace := ""
+			var trace strings.Builder
 			for _, line := range tt.lines {
-				trace += "2026-01-02T15:04:05.000Z " + line + "\n"
+				trace.WriteString("2026-01-02T15:04:05.000Z " + line + "\n")
 			}
-			if got := broken(readTrace(t, trace)); len(got) != tt.want {
+			if got := broken(readTrace(t, trace.String())); len(got) != tt.want {
 				t.Errorf("%d faults, want %d: %q", len(got), tt.want, got)
 			}
 		})

@@ -93,11 +93,12 @@ func steal(report, folder string, orphan bool) error {
 		<-time.After(time.Millisecond)
 	}
 	sockets, err := filepath.Glob(filepath.Join(folder, "*.sock"))
-	said := fmt.Sprintf("%d sockets, %v\n", len(sockets), err)
+	var said strings.Builder
+	fmt.Fprintf(&said, "%d sockets, %v\n", len(sockets), err)
 	for _, path := range sockets {
-		said += demand(path)
+		said.WriteString(demand(path))
 	}
-	if err := os.WriteFile(report+".new", []byte(said), 0o600); err != nil {
+	if err := os.WriteFile(report+".new", []byte(said.String()), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(report+".new", report)

@@ -277,7 +277,8 @@ func TestMarks(t *testing.T) {
 	}
 	var p, other Pool
 	first := p.first()
-	if p.Mark() != first.String() || p.Mark() != first.String() || other.Mark() == p.Mark() {
+	once, again := p.Mark(), p.Mark()
+	if once != first.String() || again != once || other.Mark() == once {
 		t.Errorf("marks %s, %s, and %s of another pool", first, p.Mark(), other.Mark())
 	}
 	for i := range 3 {

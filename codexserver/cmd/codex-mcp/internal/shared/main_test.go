@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 			link, err = f.Link(context.Background(), os.Args[1])
 			fmt.Println(link)
 		}
-		_ = os.WriteFile(os.Args[2], []byte(fmt.Sprint(err)), 0o600)
+		_ = os.WriteFile(os.Args[2], fmt.Append(nil, err), 0o600)
 	case "client": // connects and prints what the server says
 		if len(os.Args) > 1 { // it connects as an orphan
 			adopted()
