@@ -143,6 +143,7 @@ async function listen() {
 function decided() {
   $("nothing").textContent = "This question is decided. You can close the tab.";
   show("off", "Decided");
+  $("nothing").hidden = questions.size > 0; // which otherwise waits for a connection
   return "over";
 }
 
