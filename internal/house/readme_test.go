@@ -98,7 +98,6 @@ func TestReadme(t *testing.T) {
 		"codex-mcp doctor": func(t *testing.T, line string) {
 			n.wants(t, "CODEX_HOME='"+t.TempDir()+"' "+line+" || true", "", "OPENAI_API_KEY") // the key that is missing
 		},
-		"claude mcp add codex -- codex-mcp":                                                    claude,
 		"claude mcp add codex -- codex-mcp -c approvals.where=both -c approvals.automatic=ask": claude,
 		"claude mcp add codex -- codex-mcp --shared": func(t *testing.T, line string) {
 			claude(t, line)
@@ -135,11 +134,8 @@ func TestReadme(t *testing.T) {
 			n.wants(t, line, greeting+"\n", `"serverInfo"`)
 		},
 		"codex-mcp --version": func(t *testing.T, line string) { n.wants(t, line, "", "codex-mcp ") },
-		"codex-mcp doctor --engine native": func(t *testing.T, line string) {
-			n.wants(t, line+" || true", "", "sandbox")
-		},
-		"codex-mcp tasks": func(t *testing.T, line string) { n.run(t, line, "") },
-		"codex-mcp rules": func(t *testing.T, line string) { n.run(t, line, "") },
+		"codex-mcp tasks":     func(t *testing.T, line string) { n.run(t, line, "") },
+		"codex-mcp rules":     func(t *testing.T, line string) { n.run(t, line, "") },
 		"codex-mcp rules check -a on-request -s workspace-write -- git push --force": func(t *testing.T, line string) {
 			n.wants(t, line, "", "to run outside the sandbox: asked")
 		},
