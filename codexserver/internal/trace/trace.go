@@ -41,9 +41,10 @@ var secrets = []string{
 	"access_token", "refresh_token", "id_token", "token", "authurl", "password", "secret",
 }
 
-// links matches links of the approvals page, as in a desk's invitation. A person who
-// has the secret in such a link can approve.
-var links = lazyregexp.Regexp{Text: `(https?://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+/[^\s"#]*#)[^\s"]+`}
+// links matches links of the approvals page, as in a desk's invitation and in a question that is
+// asked by a link. They begin with the page's own origin, or with any that approvals.page_origin names;
+// there the length of the secret tells them. A person who has the secret in such a link can approve.
+var links = lazyregexp.Regexp{Text: `(https?://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+/[^\s"#]*#)[^\s"]+|(/#)[A-Za-z0-9_-]{43}`}
 
 // redact replaces the values of secret members at any depth, and the secrets of links.
 // Text that is not JSON is not shown: it might hold anything.
@@ -73,7 +74,7 @@ func redact(message []byte) []byte {
 			break
 		}
 	}
-	return links.Get().ReplaceAll(bytes.TrimSpace(out.Bytes()), []byte("${1}<redacted>"))
+	return links.Get().ReplaceAll(bytes.TrimSpace(out.Bytes()), []byte("${1}${2}<redacted>"))
 }
 
 // isSecret reports whether the next value belongs to a secret member.

@@ -6,10 +6,17 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestRedact(t *testing.T) {
+	p, err := page.Listen(&page.Options{Origin: "https://a.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	_, secret, _ := strings.Cut(p.Link(), "#")
 	for in, want := range map[string]string{
 		`{"params":{"apiKey":"sk-1"}}`:                         `{"params":{"apiKey":"<redacted>"}}`,
 		`{"result":{"authToken":{"a":["x"]},"ok":1}}`:          `{"result":{"authToken":"<redacted>","ok":1}}`,
@@ -17,6 +24,8 @@ func TestRedact(t *testing.T) {
 		`{"n":9007199254740993,"s":"apiKey"}`:                  `{"n":9007199254740993,"s":"apiKey"}`,
 		`{"data":"Decide at http://127.0.0.1:80/#s3-_cret."}`:  `{"data":"Decide at http://127.0.0.1:80/#<redacted>"}`,
 		`["http://localhost:1/a#b","https://x.org/#b"]`:        `["http://localhost:1/a#<redacted>","https://x.org/#b"]`,
+		`{"url":"https://a.example/#` + secret + `"}`:          `{"url":"https://a.example/#<redacted>"}`,
+		`["Decide at https:\/\/a.example:8/#` + secret + `."]`: `["Decide at https://a.example:8/#<redacted>."]`,
 		`{"token":null}`:           `{"token":"<redacted>"}`,
 		"{\"a\":1,\"a\":\"\xff\"}": "{\"a\":1,\"a\":\"\ufffd\"}", // what the peer will refuse
 		`{"apiKey":"sk-1"`:         `"<not JSON>"`,
