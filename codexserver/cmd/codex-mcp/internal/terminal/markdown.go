@@ -11,7 +11,8 @@ type markdown struct {
 	rest   string // what waits
 }
 
-// waits is how many bytes wait for the end of what a sign begins.
+// waits is how many bytes wait for the end of what a sign begins. A longer line is no heading and no
+// fence, because a model that never ends one would be seen only at the end of its message.
 const waits = 400
 
 // show returns the next piece of a text, which has no control sequences. last says that no piece
@@ -24,7 +25,7 @@ func (m *markdown) show(s *screen, text string, last bool) string {
 	for text, m.rest = m.rest+text, ""; text != ""; {
 		line, after, ended := strings.Cut(text, "\n")
 		whole := ended || last
-		if !m.within {
+		if !m.within && len(line) < waits {
 			if !whole && strings.Trim(line, "#`") == "" { // it may become a heading or a fence
 				m.rest = text
 				break

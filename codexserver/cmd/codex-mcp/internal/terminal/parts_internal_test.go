@@ -260,6 +260,7 @@ func TestMarkdown(t *testing.T) {
 		"`" + strings.Repeat("x ", 300):      "`" + strings.Repeat("x ", 300),
 		"\n\n# T\n\n":                        "\n\n<b>T</>\n\n",
 		"**` `**":                            "<b>` `</>",
+		"# " + strings.Repeat("a", 400):      "# " + strings.Repeat("a", 400),
 	} {
 		s := &screen{color: true}
 		for at := range len(in) + 1 {
@@ -271,6 +272,13 @@ func TestMarkdown(t *testing.T) {
 		}
 		if got := (&markdown{}).show(&screen{}, in, true); got != in {
 			t.Errorf("without colours: %q", got)
+		}
+	}
+	for _, in := range []string{"#", "# A", "```a", "`a", "**a", "`", "**"} { // that never ends is not held back for ever
+		var m markdown
+		long := in + strings.Repeat(in[:1]+" a", waits)
+		if got := m.show(&screen{color: true}, long, false); len(m.rest) >= waits {
+			t.Errorf("%q: %d bytes wait behind %d", in, len(m.rest), len(got))
 		}
 	}
 }
