@@ -92,7 +92,8 @@ func TestPlugin(t *testing.T) {
 	if got, want := documented(t, page, "claude plugin marketplace add "), "claude plugin marketplace add "+strings.TrimPrefix(module, "github.com/"); got != want {
 		t.Errorf("%s has %q, want %q", page, got, want)
 	}
-	want := map[string]any{"codex": map[string]any{"command": "node", "args": []any{"${CLAUDE_PLUGIN_ROOT}/start.js", "-c", "approvals.where=both", "-c", "approvals.automatic=ask"}}}
+	// The older word gives way to approvals.where of the user's file, which may say that the page alone asks.
+	want := map[string]any{"codex": map[string]any{"command": "node", "args": []any{"${CLAUDE_PLUGIN_ROOT}/start.js", "-c", "approvals.page=true", "-c", "approvals.automatic=ask"}}}
 	if diff := cmp.Diff(want, plugin.MCPServers); diff != "" {
 		t.Error(diff)
 	}

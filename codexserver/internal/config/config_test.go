@@ -235,6 +235,12 @@ func TestSettings(t *testing.T) {
 	if d := cmp.Diff(map[string]any{"model": "x", "tools": map[string]any{"web_search": true}}, codex); d != "" {
 		t.Errorf("for the engine (-want +got):\n%s", d)
 	}
+	for _, where := range []setting.Where{setting.WhereHost, setting.WherePage} { // the plugin of Claude Code has the flag
+		dir := home(t, map[string]string{config.SettingsFile: "[approvals]\nwhere = \"" + string(where) + "\"\n"})
+		if s, _, err := config.LoadSettings(dir, []string{"approvals.page=true"}); err != nil || s.Approvals.Where != where {
+			t.Errorf("where %q in the file gave way to approvals.page: %+v, %v", where, s, err)
+		}
+	}
 }
 
 func TestInvalidSettings(t *testing.T) {
