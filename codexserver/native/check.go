@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -53,11 +54,8 @@ func Check(ctx context.Context, o *Options) (*Report, error) {
 	}
 	p := cfg.Provider()
 	r := &Report{
-		Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: p.BaseURL, Key: "none needed",
+		Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: model.ShowURL(p.BaseURL), Key: "none needed",
 		Policy: cfg.ApprovalPolicy, Sandbox: cfg.SandboxMode, Network: cfg.SandboxWorkspaceWrite.NetworkAccess,
-	}
-	if at, err := url.Parse(p.BaseURL); err == nil { // which may have a password
-		r.BaseURL = at.Redacted()
 	}
 	name := p.EnvKey
 	if name == "" && p.RequiresOpenAIAuth {
@@ -80,13 +78,13 @@ func Check(ctx context.Context, o *Options) (*Report, error) {
 const fetchTimeout = 5 * time.Second
 
 // fetch requests the provider's models and returns why the provider does not answer. Any
-// answer counts, even one that requires a key. shown is the URL without a password.
+// answer counts, even one that requires a key. shown is the URL without secrets.
 func (e *Engine) fetch(ctx context.Context, baseURL, shown string) string {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(baseURL, "/")+"/models", nil)
 	if err != nil {
-		return err.Error()
+		return noAnswer(shown, err)
 	}
 	resp, err := e.options.HTTPClient.Do(req)
 	if err != nil {

@@ -2,6 +2,7 @@ package native_test
 
 import (
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -44,6 +45,24 @@ func TestCheckOwnAuthority(t *testing.T) {
 		}
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("with the file %q: %q, want %q", tt.file, got, tt.want)
+		}
+	}
+}
+
+// TestCheckShowsNoSecret has addresses with secrets in them, of which no report may show any.
+func TestCheckShowsNoSecret(t *testing.T) {
+	for _, address := range []string{
+		"http://user:hunter2@127.0.0.1:1/v1", "http://127.0.0.1:1/v1?key=hunter2", "http://user:hunter2%zz@127.0.0.1:1/v1",
+		"http://user:hunter2@127.0.0.1:port/v1", "http://user:hunter2@[::1/v1", "http://127.0.0.1:1/v1#hunter2",
+	} {
+		report, err := native.Check(t.Context(), &native.Options{
+			CodexHome: t.TempDir(), Overrides: map[string]any{"model": "m", "model_provider": "p", "model_providers.p.base_url": address},
+		})
+		if text := fmt.Sprintf("%+v %v", report, err); strings.Contains(text, "hunter2") {
+			t.Errorf("%s: %s", address, text)
+		}
+		if err == nil && report.Reach == "" {
+			t.Errorf("%s is said to answer", address)
 		}
 	}
 }

@@ -227,6 +227,9 @@ func (c *Client) target(path string) (*url.URL, error) {
 	}
 	u, err := url.Parse(strings.TrimRight(c.Provider.BaseURL, "/") + path)
 	if err != nil {
+		if quoting, ok := errors.AsType[*url.Error](err); ok { // it may have a password
+			err = quoting.Err
+		}
 		return nil, fmt.Errorf("base_url: %w", err)
 	}
 	q := u.Query()
@@ -239,8 +242,17 @@ func (c *Client) target(path string) (*url.URL, error) {
 
 // shown returns a URL without the parts that may be secret.
 func shown(u *url.URL) string {
-	u.RawQuery = ""
+	u.RawQuery, u.Fragment, u.RawFragment = "", "", ""
 	return u.Redacted()
+}
+
+// ShowURL returns a URL without the parts that may be secret, and nothing of one that cannot be parsed.
+func ShowURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	return shown(u)
 }
 
 func (c *Client) setHeaders(h http.Header, wire wire, req *Request) error {
