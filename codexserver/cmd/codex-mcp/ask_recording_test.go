@@ -45,10 +45,7 @@ func newPane(t *testing.T, environment ...string) *pane {
 	if err := os.Symlink(bin, filepath.Join(home, "bin", "codex-mcp")); err != nil {
 		t.Fatal(err)
 	}
-	config := strings.NewReplacer("$BASE_URL", p.model.BaseURL(), `"chat"`, `"responses"`).Replace(usualConfig)
-	if err := os.WriteFile(filepath.Join(home, ".codex", "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p.configure(strings.NewReplacer())
 	shell := append([]string{
 		"env", "-i", "HOME=" + home, "PATH=" + filepath.Join(home, "bin") + ":/usr/bin:/bin", "TERM=tmux-256color",
 		"LANG=C.UTF-8", "PS1=$ ", "CODEX_BIN=/no/codex",
@@ -58,6 +55,15 @@ func newPane(t *testing.T, environment ...string) *pane {
 	t.Cleanup(func() { p.tmux("kill-server") })
 	p.done()
 	return p
+}
+
+// configure writes config.toml, with what a person would have there in place of the names of tests.
+func (p *pane) configure(changes *strings.Replacer) {
+	p.t.Helper()
+	config := strings.NewReplacer("$BASE_URL", p.model.BaseURL(), `"chat"`, `"responses"`, `"mock-model"`, `"gpt-5-codex"`).Replace(usualConfig)
+	if err := os.WriteFile(filepath.Join(p.home, ".codex", "config.toml"), []byte(changes.Replace(config)), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // newHome makes a folder whose path is as long as /home/you, because the terminal breaks lines
@@ -193,13 +199,23 @@ func planned(id, write, run string) providertest.ToolCall {
 	}})
 }
 
+// spending returns the turns with the tokens of a real model's first requests.
+func spending(turns ...providertest.Turn) []providertest.Turn {
+	for i := range turns {
+		in, out := int64(4310+170*i), int64(48+11*i)
+		turns[i].Usage = &providertest.Usage{Input: in, Output: out, Total: in + out}
+	}
+	return turns
+}
+
 // TestTerminalRecordings makes the recordings of docs/use/ask.md; -update writes
 // them there.
 func TestTerminalRecordings(t *testing.T) {
 	p := newPane(t)
+	p.configure(strings.NewReplacer(`approval_policy = "untrusted"`, "", `sandbox_mode = "danger-full-access"`, "")) // the page shows the defaults
 	recorded := map[string]string{}
 	say := providertest.Say
-	p.model.Add(
+	p.model.Add(spending(
 		providertest.Turn{
 			Reasoning: []string{"The folder is empty. ", "A shell script is enough."},
 			Text:      []string{"I'll write a small ", "script and run it."}, ToolCalls: []providertest.ToolCall{planned("p1", "in_progress", "pending")},
@@ -208,8 +224,8 @@ func TestTerminalRecordings(t *testing.T) {
 		providertest.Call(planned("p2", "completed", "in_progress")),
 		providertest.Call(providertest.Shell("c2", "sh", "hello.sh")),
 		providertest.Call(planned("p3", "completed", "completed")),
-		say("Done: `hello.sh` greets its user.\n"))
-	p.types(`codex-mcp ask "write a script that says hello, and run it"`)
+		say("Done: `hello.sh` greets its user.\n"))...)
+	p.types(`codex-mcp ask -a untrusted "write a script that says hello, and run it"`)
 	p.until(func(screen string) bool {
 		return strings.Contains(from(screen, "Allow Codex to apply"), "s stop")
 	}, "the patch is asked about")
@@ -232,10 +248,10 @@ func TestTerminalRecordings(t *testing.T) {
 	}
 
 	p.clear()
-	p.model.Reset(
+	p.model.Reset(spending(
 		providertest.Call(providertest.Shell("c3", "git", "push", "origin", "main")),
-		say("I did not push. Run the tests, then ask me again.\n"))
-	p.types(`codex-mcp ask "publish it"`)
+		say("I did not push. Run the tests, then ask me again.\n"))...)
+	p.types(`codex-mcp ask -a untrusted "publish it"`)
 	p.press("Allow Codex to run `git push origin main`", "d")
 	p.await("  reason for the agent:")
 	p.types("not before the tests have passed")
@@ -249,7 +265,7 @@ func TestTerminalRecordings(t *testing.T) {
 	p.clear()
 	p.model.Reset(
 		providertest.Call(providertest.Shell("c4", "sh", "-c", "seq 30; sleep 100")))
-	p.types(`codex-mcp ask "count to thirty, slowly"`)
+	p.types(`codex-mcp ask -a untrusted "count to thirty, slowly"`)
 	p.press("Allow Codex to run", "y")
 	p.await("  30")
 	recorded["interrupt"] = p.recording()
@@ -259,7 +275,7 @@ func TestTerminalRecordings(t *testing.T) {
 	p.status(130)
 
 	p.clear()
-	p.model.Reset(say("One, two, three.\n"))
+	p.model.Reset(spending(say("One, two, three.\n"))...)
 	p.types(`codex-mcp ask --resume last "to three will do"`)
 	p.done()
 	recorded["resume"] = p.recording()
