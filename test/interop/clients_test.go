@@ -198,7 +198,7 @@ func TestClients(t *testing.T) {
 		t.Logf("%d of %d cells ran: the document is not compared", got, want) // -run chose some
 		return
 	}
-	compareDocument(t, "clients", seen.markdown())
+	compareDocument(t, interopPage, "clients", seen.markdown())
 }
 
 // meeting is a client's session with the server, and what both saw.

@@ -103,7 +103,7 @@ func TestConformance(t *testing.T) {
 	for _, fault := range seen.write(&b) {
 		t.Error(fault)
 	}
-	compareDocument(t, "conformance", b.String())
+	compareDocument(t, conformancePage, "conformance", b.String())
 }
 
 // withServer returns a function that returns the address of a server. The test server

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,17 +11,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of docs/project/interop.md")
+var update = flag.Bool("update", false, "rewrite the tables of docs/project/interop.md and conformance.md")
+
+// The documents with what the runs saw.
+const (
+	interopPage     = "../../docs/project/interop.md"
+	conformancePage = "conformance.md"
+)
 
 var document sync.Mutex
 
-// compareDocument compares the text of docs/project/interop.md between the markers of that name
-// with what the run saw.
-func compareDocument(t *testing.T, name, want string) {
+// compareDocument compares the text of a page between the markers of that name with what the run
+// saw.
+func compareDocument(t *testing.T, path, name, want string) {
 	t.Helper()
 	document.Lock()
 	defer document.Unlock()
-	path := filepath.Join("..", "..", "docs", "project", "interop.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

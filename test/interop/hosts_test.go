@@ -96,10 +96,10 @@ func (r *rows) compare(t *testing.T, name string, n int, head string) {
 		for _, place := range slices.Sorted(maps.Keys(r.rows)) {
 			head += r.rows[place]
 		}
-		compareDocument(t, name, head)
+		compareDocument(t, interopPage, name, head)
 		return
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "project", "interop.md"))
+	text, err := os.ReadFile(interopPage)
 	if err != nil {
 		t.Fatal(err)
 	}

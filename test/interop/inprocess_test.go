@@ -172,7 +172,7 @@ func TestInProcess(t *testing.T) {
 			b.WriteString("\n")
 		}
 	}
-	compareDocument(t, "in process", b.String())
+	compareDocument(t, interopPage, "in process", b.String())
 }
 
 // embed plays one cell.
