@@ -19,26 +19,20 @@ func (s *Snapshot) Compare(ctx context.Context) ([]Change, error) {
 
 // compare is Compare, with or without renames.
 func (s *Snapshot) compare(ctx context.Context, renames bool) ([]Change, error) {
-	var found *newly
-	if s.quiet != nil {
-		same, newly := s.quiet.remains(ctx, s.root)
-		if same {
-			return nil, nil
-		}
-		tree := ""
-		if found = newly; newly != nil {
-			tree = newly.tree
-		}
-		if err := s.wake(ctx, tree); err != nil {
-			return nil, fmt.Errorf("repo: compare: %w", err)
-		}
-	}
-	now, err := s.read(ctx, found)
+	now, isBrief, err := s.now(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("repo: compare: %w", err)
 	}
-	s.after, s.stored = now, nil
-	if s.stored, err = s.private.diffTrees(ctx, s.before.tree, now.tree, renames, true); err == nil {
+	s.after, s.stored, s.others, s.unsure = now, nil, nil, nil
+	if s.private == nil {
+		return nil, nil
+	}
+	if isBrief && renames {
+		s.stored, err = s.diffBrief(ctx, now.tree)
+	} else {
+		s.stored, err = s.private.diffTrees(ctx, s.before.tree, now.tree, renames, true)
+	}
+	if err == nil {
 		err = s.attributes(ctx, s.stored)
 	}
 	if err != nil {
@@ -53,6 +47,37 @@ func (s *Snapshot) compare(ctx context.Context, renames bool) ([]Change, error) 
 	s.others = slices.Clone(changes[len(s.stored):])
 	SortChanges(changes)
 	return changes, nil
+}
+
+// now reads what is there now. It reports true if the trees have only the files that have changed. If
+// nothing has changed, the snapshot has no private git folder.
+func (s *Snapshot) now(ctx context.Context) (content, bool, error) {
+	if s.quiet == nil {
+		r, err := s.read(ctx, nil)
+		return r, false, err
+	}
+	if s.private != nil { // of a comparison before
+		if err := s.private.remove(); err != nil {
+			return content{}, false, err
+		}
+		s.private, s.before.tree, s.after = nil, "", content{}
+	}
+	same, found := s.quiet.remains(ctx, s.root)
+	if same {
+		return content{}, false, nil
+	}
+	tree := ""
+	if found != nil {
+		if r, ok, err := s.brief(ctx, found); ok || err != nil {
+			return r, ok, err
+		}
+		tree = found.tree
+	}
+	if err := s.wake(ctx, tree); err != nil {
+		return content{}, false, err
+	}
+	r, err := s.read(ctx, found)
+	return r, false, err
 }
 
 // attributes finds out how git changes files when it stores them. It removes the counts of

@@ -145,6 +145,9 @@ func plain(section string) bool {
 	return utf8.ValidString(section) && !strings.Contains(section, "\x00")
 }
 
+// patchOptions are of git when it prints a diff.
+var patchOptions = []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}
+
 // differ makes the sections of a diff.
 type differ struct {
 	*Snapshot
@@ -154,6 +157,9 @@ type differ struct {
 
 // run returns at most max bytes of the diff of changes, or of all without changes.
 func (d *differ) run(ctx context.Context, max int, changes ...Change) (string, error) {
+	if d.after.patch != "" && d.prefix == "" && d.renames && len(changes) == 0 && len(d.after.patch) < max {
+		return d.after.patch, nil
+	}
 	args := []string{"-r", "-p", "--binary", "--full-index", renames(d.renames), "--src-prefix=a/" + d.prefix, "--dst-prefix=b/" + d.prefix, d.before.tree, d.after.tree, "--"}
 	for _, c := range changes {
 		args = append(args, c.Path)
@@ -161,7 +167,7 @@ func (d *differ) run(ctx context.Context, max int, changes ...Change) (string, e
 			args = append(args, c.From)
 		}
 	}
-	return d.private.diff(ctx, call{cut: max, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, "diff-tree", args...)
+	return d.private.diff(ctx, call{cut: max, options: patchOptions}, "diff-tree", args...)
 }
 
 // sections returns the section of each change, or "" for those that are too large or that

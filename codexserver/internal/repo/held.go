@@ -361,6 +361,7 @@ type newly struct {
 	files   index  // as they were
 	bare    bool   // no file has attributes
 	tree    string // of the files as they were, or ""
+	data    string // of the index
 }
 
 // news sorts what a later look has found. It returns nil if git must look: for what [still.hold] leaves

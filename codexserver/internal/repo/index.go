@@ -32,6 +32,7 @@ type indexed struct {
 	changed, nanos, size uint32
 	// modified and modifiedNanos are when the content had changed.
 	modified, modifiedNanos uint32
+	at                      uint32 // where it begins in the index's file
 	// Git does not look whether a file has changed that is assumed not to have changed, or
 	// that is not checked out.
 	assumed, skipped bool
@@ -101,7 +102,7 @@ func parseIndex(data string, hash int) (all index, ok bool) {
 			return nil, false
 		}
 		flags := binary.BigEndian.Uint16([]byte(data[name-2 : name]))
-		e := indexed{mode: number(at + 24), changed: number(at), nanos: number(at + 4), modified: number(at + 8), modifiedNanos: number(at + 12), size: number(at + 36), assumed: flags&flagAssumed != 0}
+		e := indexed{at: uint32(at), mode: number(at + 24), changed: number(at), nanos: number(at + 4), modified: number(at + 8), modifiedNanos: number(at + 12), size: number(at + 36), assumed: flags&flagAssumed != 0}
 		if flags&flagExtended != 0 {
 			if name += 2; version < 3 || name > end {
 				return nil, false

@@ -60,7 +60,8 @@ type content struct {
 	nested  map[string]bool // other repositories below the root
 	modules map[string]bool // submodules: true if there is a repository
 	seen    oddities
-	bare    bool // no file has attributes
+	bare    bool   // no file has attributes
+	patch   string // the diff to it, with renames, or "" if git has not printed it yet
 }
 
 // mark shows whether a file has changed, without reading the file.

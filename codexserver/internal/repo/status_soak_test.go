@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -30,16 +31,17 @@ func TestTurnAgainstStatus(t *testing.T) {
 		for _, tt := range []struct {
 			name   string
 			lay    func()
-			writes bool // the turn writes a file
+			writes string // the file that the turn writes; N is the round
 			most   map[int]float64
 		}{
-			{"clean", func() {}, false, map[int]float64{1_000: 2.5, 20_000: 2.5, 200_000: 2.5}},
-			{"clean, and a new file", func() {}, true, map[int]float64{1_000: 10, 20_000: 4, 200_000: 3.2}},
+			{"clean", func() {}, "", map[int]float64{1_000: 2.5, 20_000: 2.5, 200_000: 2.5}},
+			{"clean, and a new file", func() {}, "a0/d0/made", map[int]float64{1_000: 6, 20_000: 2.7, 200_000: 2.5}},
+			{"clean, and an edit", func() {}, "aN/dN/fN", map[int]float64{1_000: 6, 20_000: 2.7, 200_000: 2.5}},
 			{"an ignored folder", func() {
 				for i := range 5_000 {
 					r.write(fmt.Sprintf("out/d%d/f%d", i%50, i), "ignored\n")
 				}
-			}, false, map[int]float64{1_000: 2.5, 20_000: 2.5, 200_000: 2.5}},
+			}, "", map[int]float64{1_000: 2.5, 20_000: 2.5, 200_000: 2.5}},
 			{"changed and new files", func() {
 				for i := range 10 {
 					r.write(fmt.Sprintf("a%d/d%d/f%d", i, i, i), "changed\n")
@@ -47,12 +49,13 @@ func TestTurnAgainstStatus(t *testing.T) {
 				for i := range 3 {
 					r.write(fmt.Sprintf("a%d/new", i), "new\n")
 				}
-			}, false, map[int]float64{1_000: 2.5, 20_000: 2.5, 200_000: 2.5}},
-			{"changed and new files, and another one", func() {}, true, map[int]float64{1_000: 20, 20_000: 5, 200_000: 3.5}},
+			}, "", map[int]float64{1_000: 2.5, 20_000: 2.5, 200_000: 2.5}},
+			{"changed and new files, and another one", func() {}, "a0/d0/made", map[int]float64{1_000: 6, 20_000: 2.7, 200_000: 2.5}},
 		} {
 			tt.lay()
 			var status, turn []float64
 			for round := range 7 {
+				file := strings.ReplaceAll(tt.writes, "N", fmt.Sprint(round+1)) // git must look if it has just changed
 				begin := used(t)
 				r.git("--no-optional-locks", "status", "--short")
 				status = append(status, used(t)-begin)
@@ -62,23 +65,27 @@ func TestTurnAgainstStatus(t *testing.T) {
 					t.Fatal(err)
 				}
 				took := used(t) - begin
-				if tt.writes {
-					r.write("a0/d0/made", fmt.Sprintln(round))
+				if tt.writes != "" {
+					r.write(file, fmt.Sprintln(round))
 				}
 				begin = used(t)
 				list, err := s.Compare(t.Context())
-				if err != nil || (len(list) == 1) != tt.writes {
+				if err != nil || (len(list) == 1) != (tt.writes != "") {
 					t.Fatalf("%d changes, %v", len(list), err)
 				}
-				if diff, _, err := s.Diff(t.Context(), 1<<20); err != nil || (diff != "") != tt.writes {
+				if diff, _, err := s.Diff(t.Context(), 1<<20); err != nil || (diff != "") != (tt.writes != "") {
 					t.Fatalf("diff %q, %v", diff, err)
 				}
 				if err := s.Remove(); err != nil {
 					t.Fatal(err)
 				}
 				turn = append(turn, took+used(t)-begin)
-				if err := os.RemoveAll(filepath.Join(r.dir, "a0/d0/made")); err != nil {
-					t.Fatal(err)
+				if tt.writes == "a0/d0/made" {
+					if err := os.Remove(filepath.Join(r.dir, file)); err != nil {
+						t.Fatal(err)
+					}
+				} else if tt.writes != "" {
+					r.git("checkout", "-q", "--", file)
 				}
 			}
 			ratio := slices.Min(turn) / slices.Min(status)

@@ -166,7 +166,11 @@ func (x *still) remains(ctx context.Context, root string) (bool, *newly) {
 	case len(found.changed)+len(found.others) == 0:
 		return true, nil
 	}
-	return false, x.news(ctx, root, tree, all, found)
+	n := x.news(ctx, root, tree, all, found)
+	if n != nil {
+		n.data = data
+	}
+	return false, n
 }
 
 // present returns an error if the index of a repository is not there any more, such as after an earlier
@@ -194,6 +198,20 @@ func (x *still) remove() error {
 
 func nanos(seconds, part uint32) int64 { return int64(seconds)*1e9 + int64(part) }
 
+// prepare makes a private git folder with git's files as they were, without the index.
+func (x *still) prepare(ctx context.Context, p *private) error {
+	p.source = x.source
+	if err := p.prepare(ctx); err != nil {
+		return err
+	}
+	for name, data := range x.small {
+		if err := os.WriteFile(filepath.Join(p.common, filepath.FromSlash(name)), data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // wake makes the private git folder of a snapshot whose tree is no longer still, with git's files
 // as they were. Tree is that of the files as they were, if it is known.
 func (s *Snapshot) wake(ctx context.Context, tree string) (err error) {
@@ -216,14 +234,8 @@ func (s *Snapshot) wake(ctx context.Context, tree string) (err error) {
 		}
 	}
 	x.kept, s.private = nil, p
-	p.source = x.source
-	if err := p.prepare(ctx); err != nil {
+	if err := x.prepare(ctx, p); err != nil {
 		return err
-	}
-	for name, data := range x.small {
-		if err := os.WriteFile(filepath.Join(p.common, filepath.FromSlash(name)), data, 0o600); err != nil {
-			return err
-		}
 	}
 	if x.data != "" {
 		if err := x.write(p); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -152,7 +153,7 @@ func TestStill(t *testing.T) {
 func TestStillAsByGit(t *testing.T) { stillAsByGit(t, 5) }
 
 func stillAsByGit(t *testing.T, trees int) {
-	names := []string{"a", "run", "c/d", "c/e", "n", "c/n", "f/n", "f/g/n", "f/x.o", "x.o", "c/x.o", "out/x", "out/y", "c/out/x", ".gitignore", "c/.gitignore", ".gitattributes"}
+	names := []string{"a", "run", "c/d", "c/e", "n", "c/n", "f/n", "f/g/n", "f/x.o", "x.o", "c/x.o", "out/x", "out/y", "c/out/x", ".gitignore", "c/.gitignore", ".gitattributes", "c/ü \"x\""}
 	texts := map[string][]string{
 		".gitignore": {"*.o\n/out/\n", "*.o\n!/x.o\nout\n", "/c/**/*.o\n", "", "c\n"}, "c/.gitignore": {"out\n", "!x.o\n", "# nothing\n"},
 		".gitattributes": {"* text\n", "*.o filter=x\n", "n eol=crlf\n"},
@@ -174,6 +175,10 @@ func stillAsByGit(t *testing.T, trees int) {
 					_ = os.RemoveAll(filepath.Join(r.dir, name))
 				case k == 1:
 					_ = os.Chmod(filepath.Join(r.dir, name), 0o755) // it may not be there
+				case k == 2 && name != ".gitattributes":
+					_ = os.Rename(filepath.Join(r.dir, name), filepath.Join(r.dir, path.Dir(name), "moved"))
+				case k == 3 && texts[name] == nil:
+					r.write(name, strings.Repeat("\xff\x00 or many lines\n"[2*random.IntN(2):], 1+5_000*random.IntN(2)))
 				case texts[name] != nil:
 					r.write(name, texts[name][random.IntN(len(texts[name]))])
 				default:
