@@ -217,6 +217,19 @@ func TestTurnFuncConfig(t *testing.T) {
 			t.Errorf("%+v (-want +got):\n%s", turn.in, diff)
 		}
 	}
+	// A conversation that is only for reading stays so.
+	reading := protocol.Config{Cwd: "/work", ReadOnly: true, ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxReadOnly}
+	if c, err = f.Start(t.Context(), reading, &recorder{}); err != nil {
+		t.Fatal(err)
+	}
+	wider := protocol.TurnContext{Cwd: "/other", ApprovalPolicy: protocol.ApprovalOnRequest, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}}
+	if err := c.Turn(t.Context(), protocol.TurnInput{Context: &wider}); err != nil {
+		t.Fatal(err)
+	}
+	reading.Cwd = "/other"
+	if diff := cmp.Diff(reading, got); diff != "" {
+		t.Errorf("only for reading (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff(protocol.Config{}, engine.ConfigOf(t.Context())); diff != "" {
 		t.Errorf("outside of a turn (-want +got):\n%s", diff)
 	}

@@ -297,12 +297,13 @@ func TestStoreMalformed(t *testing.T) {
 // A node is trusted less than the worker's own memory, too.
 func TestStoreMalformedAnswers(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
-		"too long":     {"\xff\xff\xff\xff", "a message of 4294967295 bytes"},
-		"unknown code": {frame("\x63x"), "the answer 99 is unknown"},
-		"not a list":   {frame("\x00{}"), "the list"},
-		"a wrong name": {frame("\x00", `[{"name":"../a","size":1}]`), `the list has "../a"`},
-		"a wrong size": {frame("\x00", `[{"name":"a","size":-1}]`), `the list has "a"`},
-		"none":         {"", "the connection to the node has ended"},
+		"too long":               {"\xff\xff\xff\xff", "a message of 4294967295 bytes"},
+		"unknown code":           {frame("\x63x"), "the answer 99 is unknown"},
+		"the first unknown code": {frame("\x07x"), "the answer 7 is unknown"},
+		"not a list":             {frame("\x00{}"), "the list"},
+		"a wrong name":           {frame("\x00", `[{"name":"../a","size":1}]`), `the list has "../a"`},
+		"a wrong size":           {frame("\x00", `[{"name":"a","size":-1}]`), `the list has "a"`},
+		"none":                   {"", "the connection to the node has ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node, worker := net.Pipe()
