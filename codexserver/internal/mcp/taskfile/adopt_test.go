@@ -87,6 +87,9 @@ func TestAdoptRefused(t *testing.T) {
 	if _, err := s.Adopt(task.ID); !errors.Is(err, taskfile.ErrBusy) {
 		t.Errorf("again: %v", err)
 	}
+	if got, err = s.Update(got); err != nil {
+		t.Errorf("after the refusal: %v", err)
+	}
 	if err := s.Return(got, task.Server); err != nil {
 		t.Fatal(err)
 	}
