@@ -54,6 +54,7 @@ func TestRefusedByCodex(t *testing.T) {
 			call("e1", "touch x", "approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never") +
 			call("e2", "rm -rf /x", `exec_command failed: CreateProcess { message: "Rejected(\"`+"`/bin/bash -lc 'rm -rf /x'`"+` rejected: no \\\"rm -f\\\" here\")" }`) +
 			call("e3", "asked", `exec_command failed: CreateProcess { message: "Rejected(\"rejected by user\")" }`) +
+			call("e6", "torn", `exec_command failed: CreateProcess { message: "Rejected(\"torn`) +
 			call("e4", "ls", "Chunk ID: 1\nOutput:\napproval policy is Never; reject command") +
 			call("e5", patch, "patch rejected: writing outside of the project; rejected by user approval settings") +
 			call("c1", "rm x", "patch rejected by user") + "{torn",
