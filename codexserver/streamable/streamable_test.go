@@ -126,8 +126,8 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// TestEnd drains and closes a handler: it waits for the running call until its context ends, refuses
-// new work meanwhile, and ends the call when it is closed.
+// TestEnd has the one call that a user may have, then drains and closes the handler: it waits for
+// the call until its context ends, refuses new work meanwhile, and ends the call when it is closed.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	begun, over := make(chan struct{}), make(chan struct{})
@@ -135,15 +135,17 @@ func TestEnd(t *testing.T) {
 		close(begun)
 		<-ctx.Done()
 		return ctx.Err()
-	}), nil), &streamable.Options{Authenticate: func(*http.Request) (string, error) { return "ann", nil }, Hosts: []string{"example.com"}})
+	}), nil), &streamable.Options{
+		Authenticate: func(r *http.Request) (string, error) { return r.Header.Get("User"), nil }, Hosts: []string{"example.com"}, Users: 2, MaxRequests: 1,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := func() int {
+	call := func(user string) int {
 		const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 		r := httptest.NewRequest(http.MethodPost, "http://example.com/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"p"},`+meta+`}}`))
 		for name, value := range map[string]string{
-			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "codex",
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "codex", "User": user,
 		} {
 			r.Header.Set(name, value)
 		}
@@ -152,16 +154,19 @@ func TestEnd(t *testing.T) {
 		return w.Code
 	}
 	go func() {
-		call()
+		call("ann")
 		close(over)
 	}()
 	<-begun
+	if status := call("ann"); status != http.StatusTooManyRequests {
+		t.Errorf("a second call: %d", status)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := h.Drain(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("drained while a call runs: %v", err)
 	}
-	if status := call(); status != http.StatusServiceUnavailable {
+	if status := call("bob"); status != http.StatusServiceUnavailable {
 		t.Errorf("a new call: %d", status)
 	}
 	if err := h.Close(); err != nil {
