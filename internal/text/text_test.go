@@ -99,16 +99,24 @@ func TestAllCuts(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	words := []string{"model", "mode", "approval_policy", "sandbox", "cd", "log"}
+	words := []string{"model", "mode", "approval_policy", "sandbox", "cd", "log", "lot"}
 	for word, want := range map[string]string{
 		"modle": "model", "modell": "model", "approval_polcy": "approval_policy", "aproval_polcy": "approval_policy", "aproval_poly": "", "sanbdox": "sandbox",
-		"dc": "", "lgo": "log", "lo": "", "": "", "x": "", "sandboxes": "sandbox", "sandboxing": "",
+		"dc": "", "lgo": "log", "lox": "log", "lxo": "", "lo": "", "": "", "x": "", "sandboxes": "sandbox", "sandboxing": "",
 	} {
 		for range 8 {
 			rand.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
 			if got := text.Nearest(word, slices.Values(words)); got != want {
 				t.Errorf("%q: %q, want %q", word, got, want)
 			}
+		}
+	}
+}
+
+func TestOr(t *testing.T) {
+	for want, words := range map[string][]string{"": nil, "a": {"a"}, "a or b": {"a", "b"}, "a, b or c": {"a", "b", "c"}} {
+		if got := text.Or(words); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
