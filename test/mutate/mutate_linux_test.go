@@ -88,7 +88,10 @@ func TestRun(t *testing.T) {
 		"go.mod": "module example.test/m\n\ngo 1.26\n",
 		"p.go": `package m
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 type verdict string
 
@@ -108,6 +111,10 @@ func bound(words []string) error {
 	return nil
 }
 
+var mixed any = slices.Contains([]any(nil), "ls") // the string is no call, nor is the type
+
+var isMixed, _ = mixed.(bool)
+
 func judge(words []string) verdict {
 	if len(words) == 0 {
 		return no
@@ -119,6 +126,12 @@ func judge(words []string) verdict {
 	}
 	return no
 }
+`,
+		"other_test.go": `package m_test
+
+import "testing"
+
+func TestBound(*testing.T) {}
 `,
 		"p_test.go": `package m
 

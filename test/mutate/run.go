@@ -181,7 +181,8 @@ func (p *pkg) baseline(ctx context.Context, program, work string, parallel int) 
 	}
 	var units []*unit
 	var mu sync.Mutex
-	err = each(ctx, parallel, strings.Fields(string(names)), func(name string) error {
+	distinct := slices.Compact(slices.Sorted(strings.FieldsSeq(string(names)))) // both packages of a folder may have a name
+	err = each(ctx, parallel, distinct, func(name string) error {
 		u := &unit{name: name, reaches: map[int]bool{}}
 		dir := filepath.Join(work, "reached_"+name)
 		if err := os.Mkdir(dir, 0o700); err != nil {

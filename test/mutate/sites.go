@@ -244,6 +244,9 @@ func (f *sourceFile) expression(n ast.Expr) bool {
 
 // isValue reports whether an expression is read as a value where a call may stand.
 func (f *sourceFile) isValue(n ast.Expr) bool {
+	if f.loaded.TypesInfo.Types[n].IsType() {
+		return false
+	}
 	switch p := f.parent().(type) {
 	case *ast.AssignStmt:
 		return !slices.Contains(p.Lhs, n)
@@ -438,7 +441,19 @@ func (f *sourceFile) compared(e *ast.BasicLit) bool {
 	case *ast.KeyValueExpr:
 		return true
 	}
-	return f.inCallOf("strings", "slices", "maps")
+	return f.inCallOf("strings", "slices", "maps") && !f.isAny(e)
+}
+
+// isAny reports whether an argument of a call becomes the value of an interface. The compiler infers
+// that from a constant, and not from a call.
+func (f *sourceFile) isAny(e ast.Expr) bool {
+	call, ok := f.parent().(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	s, ok := f.loaded.TypesInfo.Types[call.Fun].Type.(*types.Signature)
+	i := slices.Index(call.Args, e)
+	return ok && i >= 0 && i < s.Params().Len() && types.IsInterface(s.Params().At(i).Type())
 }
 
 // conversion returns the name of a string type as the file writes it.
