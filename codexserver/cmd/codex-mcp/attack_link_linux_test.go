@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // linkRows returns the attacks of a command on the link of the page.
@@ -31,13 +32,25 @@ func linkRows() (rows []attack) {
 			if err := os.Mkdir(filepath.Dir(v.report()), 0o755); err != nil {
 				v.t.Fatal(err)
 			}
-			v.serve(onRequest+fmt.Sprintf("\n[sandbox_workspace_write]\nwritable_roots = [%q]\n%s", filepath.Dir(v.report()), a.config), "")
-			v.answer = func(map[string]any) string { return `{"action":"accept"}` }
-			a.run(v, fmt.Sprintf("env %s=%s %s %s", thiefOf, v.report(), self, filepath.Join(v.home, "codex-mcp", "run", "pages")))
-			v.call("codex", map[string]any{"prompt": "go"})
-			said, err := os.ReadFile(v.report())
+			// Codex's sandbox does not have the whole of /dev, where this program may be.
+			thief := filepath.Join(filepath.Dir(v.user), "thief")
+			program, err := os.ReadFile(self)
 			if err != nil {
 				v.t.Fatal(err)
+			}
+			syscall.ForkLock.RLock() // a child that another test starts meanwhile would have it open for writing
+			err = os.WriteFile(thief, program, 0o700)
+			syscall.ForkLock.RUnlock()
+			if err != nil {
+				v.t.Fatal(err)
+			}
+			v.serve(onRequest+fmt.Sprintf("\n[sandbox_workspace_write]\nwritable_roots = [%q]\n%s", filepath.Dir(v.report()), a.config), "")
+			v.answer = func(map[string]any) string { return `{"action":"accept"}` }
+			a.run(v, fmt.Sprintf("env %s=%s %s %s", thiefOf, v.report(), thief, filepath.Join(v.home, "codex-mcp", "run", "pages")))
+			result := v.call("codex", map[string]any{"prompt": "go"})
+			said, err := os.ReadFile(v.report())
+			if err != nil {
+				v.t.Fatalf("%v; the call returned %v", err, result)
 			}
 			if text := string(said); strings.Contains(text, "/#") || !strings.Contains(text, "refused") || !strings.HasPrefix(text, "1 sockets") {
 				return "it was told " + text
