@@ -41,12 +41,12 @@ var elsewhere = map[string][2]string{
 	".ci/run":                            {".github/workflows/ci.yml", ".ci/run fmt"},
 	".ci/run vet race":                   {".github/workflows/ci.yml", ".ci/run race"},
 
-	`codex-mcp ask "publish it"`:                     {recordings, "publish it"},
-	`codex-mcp ask "count to thirty, slowly"`:        {recordings, "count to thirty, slowly"},
-	`codex-mcp ask --resume last "to three will do"`: {recordings, "to three will do"},
-	"sh hello.sh  # ~/hello":                         {recordings, `"sh", "hello.sh"`},
-	"seq 30; sleep 100  # ~/hello":                   {recordings, "seq 30; sleep 100"},
-	"codex-mcp page":                                 {commandTests + "pagecommand_linux_test.go", `built(t), "page")`},
+	`codex-mcp ask -a untrusted "publish it"`:              {recordings, "publish it"},
+	`codex-mcp ask -a untrusted "count to thirty, slowly"`: {recordings, "count to thirty, slowly"},
+	`codex-mcp ask --resume last "to three will do"`:       {recordings, "to three will do"},
+	"sh hello.sh  # ~/hello":                               {recordings, `"sh", "hello.sh"`},
+	"seq 30; sleep 100  # ~/hello":                         {recordings, "seq 30; sleep 100"},
+	"codex-mcp page":                                       {commandTests + "pagecommand_linux_test.go", `built(t), "page")`},
 	"codex-mcp ask --attach 01997f2e-8c41-7d3a-9b52-6f0e4d1c8a37 --connect http://127.0.0.1:4517/mcp": {commandTests + "attach_unix_test.go", `"--attach", id`},
 
 	"go get github.com/codexmcp/codexmcp":                                  {"gen/field_test.go", "docs/embed/embedding.md"},

@@ -116,6 +116,9 @@ func TestReadme(t *testing.T) {
 		`codex-mcp ask "write a script that says hello, and run it"`: func(t *testing.T, line string) {
 			n.wants(t, line, "", "Hello.")
 		},
+		`codex-mcp ask -a untrusted "write a script that says hello, and run it"`: func(t *testing.T, line string) {
+			n.wants(t, line, "", "Hello.")
+		},
 		`codex-mcp ask --approvals page "Add a health check."`: func(t *testing.T, line string) {
 			n.wants(t, line, "", "http://127.0.0.1:")
 		},
