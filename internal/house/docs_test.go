@@ -179,6 +179,16 @@ func has(pkg *types.Package, name, member string) bool {
 	return m != nil
 }
 
+// TestDocsOfComments checks that the pages exist that comments name.
+func TestDocsOfComments(t *testing.T) {
+	page := regexp.MustCompile(`//.*?\b(docs/[a-z/-]+\.(?:md|png|svg))`)
+	for _, file := range files(t, ".go") {
+		for _, m := range page.FindAllStringSubmatch(read(t, file), -1) {
+			exists(t, file+": the comment about "+m[1], m[1])
+		}
+	}
+}
+
 func exists(t *testing.T, at, path string) {
 	t.Helper()
 	if _, err := os.Stat(path); err != nil {
