@@ -24,7 +24,8 @@ import (
 type keepsake struct {
 	// Turn is [mcptool.Job.Keepsake].
 	Turn jsontext.Value `json:"turn"`
-	// Form is true if the client shows forms, Link if it opens links, and Host is its name.
+	// Form is true if the client shows forms, Link if it opens links, and Host is its name. Of a turn
+	// in the background, whose questions other clients get, Form is true if it can be asked at all.
 	Form bool   `json:"form,omitzero"`
 	Link bool   `json:"link,omitzero"`
 	Host string `json:"host,omitzero"`
@@ -81,10 +82,10 @@ func (s *ModernSession) follow(j *mcptool.Job, news <-chan struct{}, file taskfi
 }
 
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
-// continue, see takeUp for ask. Form says whether the client can be asked.
-func (s *ModernSession) survive(tc *mcptool.Call, tool string, form func() bool, ask board.Place) {
+// continue, see takeUp for ask. Able says whether the client can be asked.
+func (s *ModernSession) survive(tc *mcptool.Call, tool string, able func() bool, ask board.Place) {
 	tc.Took = s.takeUp(ask)
-	tc.Kept = func(j *mcptool.Job) { s.keepTurn(j, tool, keepsake{Form: form(), Host: tc.Host}) }
+	tc.Kept = func(j *mcptool.Job) { s.keepTurn(j, tool, keepsake{Form: able(), Host: tc.Host}) }
 }
 
 // takeUp continues the work of servers that were killed, once, in the background. Ask asks
