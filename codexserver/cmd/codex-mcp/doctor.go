@@ -318,7 +318,10 @@ func (d *diagnosis) commands() string {
 		}
 		return fmt.Sprintf("run in a sandbox that %s; %s %s", may, askedWords[n.Policy], keys)
 	}
-	return "no sandbox works, so every command needs an approval"
+	if n.Policy == protocol.ApprovalNever {
+		return "no sandbox works, and nobody is asked, so no command runs " + keys
+	}
+	return "no sandbox works, so you are asked about every command " + keys
 }
 
 // askedWords say what a person is asked under each policy.
