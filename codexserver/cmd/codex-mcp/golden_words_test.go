@@ -126,6 +126,7 @@ rules remove 1 2
 ask --engine= hi
 shared nosuch
 doctor all
+page 1 2
 completion tcsh
 completion
 --modle x

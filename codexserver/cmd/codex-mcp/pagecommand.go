@@ -31,11 +31,11 @@ func (o *options) pageCommand() *cobra.Command {
 link opens the page once, within an hour. If several processes with the same $CODEX_HOME
 have a page, it lists them. ID is the id of a process, the port of a page, or the id of a
 conversation or its beginning.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			id := ""
-			if len(args) > 0 {
-				id = args[0]
+			id := strings.Join(args, " ")
+			if len(args) > 1 {
+				return fmt.Errorf("page: want one ID, found %q", id)
 			}
 			o.run = func(ctx context.Context, _ *options, stdout, stderr io.Writer) int {
 				if err := printLink(ctx, id, stdout, stderr); err != nil {
