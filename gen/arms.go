@@ -21,6 +21,9 @@ func (b *builder) union(goName, origin string, t *schemas.Type) error {
 	if err := b.arms(out, goName, origin, t, nil); err != nil {
 		return err
 	}
+	if out.union.mixed && constraint(t) != "" {
+		out.union.mixed, out.union.one = false, false // the constraint decides
+	}
 	for _, name := range extraArms[place(origin)].arms {
 		if b.extension[name] {
 			out.union.arms = append(out.union.arms, &arm{name: name})
@@ -47,6 +50,7 @@ func (b *builder) arms(out *goType, goName, origin string, t *schemas.Type, with
 		}
 		if a = byType(a); a.Ref == "" {
 			if isChoice(a) && nullable(a) == nil {
+				out.union.mixed = out.union.mixed || len(a.OneOf) > 0 || key == "oneOf"
 				inner := *a
 				if check := constraint(a); check != "" { // it applies to each arm
 					inner.AnyOf, inner.OneOf = constrainedAll(a.AnyOf, check), constrainedAll(a.OneOf, check)
@@ -69,6 +73,7 @@ func (b *builder) arms(out *goType, goName, origin string, t *schemas.Type, with
 		case nullable(d) != nil:
 			return b.refuse(here, "no rule for an arm that may be null")
 		case isChoice(d) && constraint(d) != "":
+			out.union.mixed = out.union.mixed || len(d.OneOf) > 0 || key == "oneOf"
 			inner := *d
 			inner.AnyOf, inner.OneOf = constrainedAll(d.AnyOf, constraint(d)), constrainedAll(d.OneOf, constraint(d))
 			if err := b.arms(out, b.armName(goName, i, a), here, &inner, within); err != nil {
@@ -78,6 +83,7 @@ func (b *builder) arms(out *goType, goName, origin string, t *schemas.Type, with
 			if slices.Contains(within, name) {
 				continue // its arms are there already
 			}
+			out.union.mixed = out.union.mixed || len(d.OneOf) > 0 || key == "oneOf"
 			out.union.one = out.union.one && len(d.OneOf) > 0
 			if err := b.arms(out, b.goNames[name], name, d, append(within, name)); err != nil {
 				return err
@@ -134,10 +140,12 @@ func (b *builder) inlineArm(out *goType, name, origin string, t *schemas.Type) e
 		name = out.name + "List"
 	}
 	name = b.claim(name, origin)
-	if made := b.types[name]; made != nil && made.origin == origin {
+	if made := b.types[name]; made != nil && made.origin == origin || b.making[origin] {
 		out.addArm(name, isList, !isList && !isObject(t))
-		return nil // the union is an arm of another one
+		return nil // the union is an arm of another one, or of one within itself
 	}
+	b.making[origin] = true
+	defer delete(b.making, origin)
 	if err := b.named(name, origin, t, &goType{name: name, origin: origin, doc: typeDoc(origin, t), constraint: constraint(t)}); err != nil {
 		return err
 	}

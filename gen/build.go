@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,15 +20,20 @@ type builder struct {
 	places  map[string]string        // the origins of types by Go name, unless the tables apply
 	shapes  map[string]*schemas.Type // the schemas of objects by Go name
 	types   map[string]*goType
+	partial map[string]bool // the definitions whose types do not admit all of their values
+	making  map[string]bool // the places of the arms that are being made
 }
 
 // ownNames are the names that every generated package has.
 var ownNames = []string{"AppendJSON", "Decode", "DecodeStrict", "Encode", "Unknown"}
 
+// errMixed is the refusal of a choice within another one, if their arms are tried in turn.
+var errMixed = errors.New("no rule for a choice within a choice whose arms have no member that selects them")
+
 // buildModel makes the model of a schema.
 func buildModel(schema *parsed) (*model, error) {
 	b := &builder{
-		schema, make(map[string]string), make(map[string]string), make(map[string]*schemas.Type), make(map[string]*goType),
+		schema, make(map[string]string), make(map[string]string), make(map[string]*schemas.Type), make(map[string]*goType), make(map[string]bool), make(map[string]bool),
 	}
 	b.extend()
 	for _, name := range ownNames {
@@ -55,9 +61,15 @@ func buildModel(schema *parsed) (*model, error) {
 			if err := b.distinguish(u); err != nil {
 				return nil, b.refuse(u.origin, "%w", err)
 			}
+			if u.union.mixed && u.union.try && !b.mcp {
+				return nil, b.refuse(u.origin, "%w", errMixed)
+			}
 		}
 	}
-	m := &model{mcp: b.mcp, pointers: b.pointers, extension: b.extension}
+	m := &model{mcp: b.mcp, pointers: maps.Clone(b.pointers), extension: b.extension}
+	for name := range b.partial {
+		delete(m.pointers, name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(b.types)) {
 		t := b.types[name]
 		for _, f := range t.fields {
@@ -155,8 +167,12 @@ func (b *builder) definition(name string, t *schemas.Type) error {
 	}
 	for t.Ref != "" || nullable(t) != nil {
 		if inner := nullable(t); inner != nil {
-			delete(b.pointers, name) // only its uses may be null
+			b.partial[name] = true // only its uses may be null
+			if outer := constraint(t); outer != "" {
+				inner = constrained(inner, outer)
+			}
 			t = inner
+			out.constraint = constraint(t)
 			continue
 		}
 		target, d, err := b.target(name, t)
@@ -250,7 +266,7 @@ func (b *builder) named(goName, origin string, t *schemas.Type, out *goType) err
 		out.constraint = both(out.constraint, elem.constraint)
 		out.elem.constraint = ""
 		if elem.constant != "" {
-			out.elem, out.constraint = ref{kind: refString}, both(out.constraint, compact(map[string]any{"const": t.Const}))
+			out.elem, out.constraint = ref{kind: elem.kind}, both(out.constraint, compact(map[string]any{"const": t.Const}))
 		}
 	}
 	return b.add(out)
@@ -286,7 +302,7 @@ func isChoice(t *schemas.Type) bool { return len(t.AnyOf)+len(t.OneOf) > 0 && le
 
 // refuse returns an error with the JSON pointer to a place of the schema.
 func (b *builder) refuse(origin, format string, args ...any) error {
-	return fmt.Errorf("%s: %w", b.pointer(origin), fmt.Errorf(format, args...))
+	return refuse(b.pointer(origin), format, args...)
 }
 
 // pointer returns the JSON pointer to the schema at origin.
@@ -396,7 +412,7 @@ func isMap(t *schemas.Type) bool {
 
 // isFree reports whether t is an object with arbitrary members.
 func isFree(t *schemas.Type) bool {
-	return isMap(t) && (t.AdditionalProperties == nil || isAny(t.AdditionalProperties))
+	return isMap(t) && (t.AdditionalProperties == nil || isFreeValue(t.AdditionalProperties))
 }
 
 // list makes the type of a definition that is an array.

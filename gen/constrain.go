@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -59,12 +58,17 @@ func (s *simplifier) constrain(node map[string]any, path string) (map[string]any
 	if len(check) == 0 {
 		return out, nil
 	}
+	return out, s.keep(out, check, path)
+}
+
+// keep adds what check admits to the constraint of a simple schema.
+func (s *simplifier) keep(out, check map[string]any, path string) error {
 	full, err := s.inlineRefs(check, nil, path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	addConstraint(out, compact(full))
-	return out, nil
+	return checkable(compact(full), path)
 }
 
 // values moves constants and enums that are not strings to check.
@@ -72,7 +76,7 @@ func (s *simplifier) values(out, check map[string]any) {
 	if c, ok := out["const"]; ok {
 		switch n := c.(type) {
 		case string:
-			if out["type"] == nil {
+			if list, ok := out["type"].([]any); out["type"] == nil || ok && slices.Contains(list, "string") {
 				out["type"] = "string"
 			}
 			return
@@ -215,7 +219,7 @@ func (s *simplifier) inlineRefs(node any, within []string, path string) (any, er
 			name := strings.TrimPrefix(ref, "#/$defs/")
 			d, ok := s.definitions[name]
 			if !ok || slices.Contains(within, name) {
-				return nil, fmt.Errorf("%s: no rule for a condition that refers to %s, which is recursive or unknown", path, name)
+				return nil, refuse(path, "no rule for a condition that refers to %s, which is recursive or unknown", name)
 			}
 			target, err := s.inlineRefs(d, append(slices.Clone(within), name), path)
 			if err != nil || len(node) == 1 {
@@ -231,11 +235,17 @@ func (s *simplifier) inlineRefs(node any, within []string, path string) (any, er
 			var err error
 			switch {
 			case slices.Contains(keywordProse, key), isNote(key), key == "format", key == "$schema", key == "$id":
+			case key == "pattern":
+				text, _ := v.(string)
+				out[key] = goPattern(text)
 			case key == "const", key == "enum", key == "required", key == "dependentRequired":
 				out[key] = v
 			case slices.Contains(keywordMap, key), key == "patternProperties", key == "dependentSchemas":
 				inner := make(map[string]any)
 				for name, m := range v.(map[string]any) {
+					if key == "patternProperties" {
+						name = goPattern(name)
+					}
 					if inner[name], err = s.inlineRefs(m, within, path); err != nil {
 						return nil, err
 					}

@@ -4,9 +4,29 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 )
+
+// since reports what changed in the schema and in the Go API since an older schema file. It writes
+// nothing.
+func (r refresher) since(older string) error {
+	was, err := os.ReadFile(older)
+	if err != nil {
+		return err
+	}
+	is, err := os.ReadFile(r.schema)
+	if err != nil {
+		return err
+	}
+	stripped, err := r.compare(was, is)
+	if err != nil || r.isExtension() || r.uses != "" {
+		return err
+	}
+	_, err = r.compareModels(was, stripped)
+	return err
+}
 
 // diffSchemas lists the structural differences of two schemas. It ignores prose, the order
 // of members and of lists, and whether definitions are called $defs. A line begins with +

@@ -167,8 +167,14 @@ func (e *emitter) unionReader(s *source, t *goType) {
 
 // tryArms writes the rest of a function that reads a union as the first arm that fits.
 func (e *emitter) tryArms(s *source, t *goType) {
+	e.tryEach(s, t, t.union.arms)
+	s.line("}\n")
+}
+
+// tryEach writes the statement that reads a union as the first of arms, or of its lists, that fits.
+func (e *emitter) tryEach(s *source, t *goType, arms []*arm) {
 	s.line("return codec.AnyOf(v, d, %v,", t.union.one)
-	for _, a := range t.union.arms {
+	for _, a := range arms {
 		s.line("func(v *%s, d *codec.Decoder) error {", t.name)
 		if a.value {
 			e.listArm(s, a.name)
@@ -182,7 +188,7 @@ func (e *emitter) tryArms(s *source, t *goType) {
 		e.listArm(s, list)
 		s.line("},")
 	}
-	s.line(")\n}\n")
+	s.line(")")
 }
 
 // listArm writes the statements that read a list as a union.
@@ -268,6 +274,10 @@ func (e *emitter) taggedReader(s *source, t *goType) {
 			}
 			if len(rivals) == 1 {
 				readArm(s, a.name)
+				continue
+			}
+			if !e.mcp {
+				e.tryEach(s, t, rivals)
 				continue
 			}
 			s.line("return codec.Untagged(v, d, \"\", []codec.Shape{")

@@ -47,11 +47,11 @@ func TestField(t *testing.T) {
 // complete returns a schema with all definitions in one container. Those of ext-apps are written as
 // if each was a file of its own, so that a validator does not find what they refer to.
 func complete(t *testing.T, text []byte) []byte {
-	_, _, definitions, err := readDefinitions(text)
+	h, err := readDefinitions(false, text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []byte(compact(map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": definitions}))
+	return []byte(compact(map[string]any{"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": h.definitions}))
 }
 
 // appServer returns the schema that the installed Codex writes.

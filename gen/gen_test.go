@@ -146,11 +146,11 @@ func official(t *testing.T) (models []*model, places map[string]bool) {
 		m.version = version
 		models = append(models, m)
 		for _, text := range append(extensions, text) {
-			_, _, definitions, err := readDefinitions(text)
+			h, err := readDefinitions(true, text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, d := range definitions {
+			for name, d := range h.definitions {
 				walk(name, d)
 			}
 		}

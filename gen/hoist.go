@@ -19,13 +19,14 @@ type hoister struct {
 	names       map[string]string // of definitions, by JSON pointer
 	pointers    map[string]string // by name
 	definitions map[string]any
+	ignored     []string // the pointers to the keywords that say nothing about what is valid
 }
 
 // hoist returns the definitions of a schema. Every $ref in them has the form #/$defs/<name>.
 func hoist(tree any) *hoister {
 	root, _ := tree.(map[string]any)
 	key, top := definitionsOf(tree)
-	h := &hoister{root, "", "#/" + key, make(map[string]string), make(map[string]string), make(map[string]any)}
+	h := &hoister{root, "", "#/" + key, make(map[string]string), make(map[string]string), make(map[string]any), nil}
 	for _, inside := range []bool{false, true} { // the names of the container come first
 		for _, name := range slices.Sorted(maps.Keys(top)) {
 			inner := namespace(top[name])
@@ -107,6 +108,15 @@ func (h *hoister) rename(node any) any {
 			switch pointer, isText := v.(string); {
 			case slices.Contains([]string{"const", "enum", "default", "examples"}, key):
 				out[key] = v
+			case slices.Contains(keywordMap, key), key == "patternProperties", key == "dependentSchemas": // a name may be that of a keyword
+				members, isMap := v.(map[string]any)
+				inner := make(map[string]any, len(members))
+				for name, m := range members {
+					inner[name] = h.rename(m)
+				}
+				if out[key] = inner; !isMap {
+					out[key] = v
+				}
 			case key == "$ref" && isText && strings.HasPrefix(pointer, "#"):
 				out[key] = h.target(pointer)
 			default:

@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-const wireFolder = "../codexserver/appserver/internal/wire"
+const wireFolder = "../codexserver/appserver/apptypes"
 
 // next is a schema of Codex that a row changes.
 type next map[string]any
@@ -217,20 +217,23 @@ func TestNextCodex(t *testing.T) {
 	}
 }
 
-// compiler checks the types of the bridge with other files of its package of types.
+// compiler checks the types of the bridge, and of the client that it uses, with other files of their package of types.
 type compiler struct {
 	fset    *token.FileSet
-	bridge  []*ast.File
+	sources map[string][]*ast.File
 	exports map[string]string // files of compiled packages by path
 }
 
-const module = "github.com/codexmcp/codexmcp/"
+const (
+	module = "github.com/codexmcp/codexmcp/"
+	bridge = "codexserver/appserver"
+	client = bridge + "/appclient"
+)
 
 func newCompiler(t *testing.T) *compiler {
 	t.Helper()
-	c := &compiler{fset: token.NewFileSet(), exports: map[string]string{}}
-	const bridge = "../codexserver/appserver"
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", bridge).Output()
+	c := &compiler{fset: token.NewFileSet(), sources: map[string][]*ast.File{}, exports: map[string]string{}}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", module+bridge).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,12 +241,15 @@ func newCompiler(t *testing.T) *compiler {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), "=")
 		c.exports[path] = file
 	}
-	p, err := build.ImportDir(bridge, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range p.GoFiles {
-		c.bridge = append(c.bridge, c.parse(t, filepath.Join(bridge, name), nil))
+	for _, path := range []string{client, bridge} {
+		dir := "../" + path
+		p, err := build.ImportDir(dir, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range p.GoFiles {
+			c.sources[path] = append(c.sources[path], c.parse(t, filepath.Join(dir, name), nil))
+		}
 	}
 	return c
 }
@@ -273,13 +279,15 @@ func (c *compiler) check(t *testing.T, files map[string][]byte) string {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		generated = append(generated, c.parse(t, name, files[name]))
 	}
-	const path = module + "codexserver/appserver/internal/wire"
+	const path = module + bridge + "/apptypes"
 	wire, err := config.Check(path, c.fset, generated, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.Importer = withPackage{config.Importer, wire}
-	_, _ = config.Check(module+"codexserver/appserver", c.fset, c.bridge, nil) // Error has the errors
+	made, _ := config.Check(module+client, c.fset, c.sources[client], nil) // Error has the errors
+	config.Importer = withPackage{config.Importer, made}
+	_, _ = config.Check(module+bridge, c.fset, c.sources[bridge], nil)
 	return strings.Join(all, "\n")
 }
 

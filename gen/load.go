@@ -42,39 +42,41 @@ func isNote(key string) bool {
 
 // parsed is a schema file together with its extensions. All keywords in it are known.
 type parsed struct {
-	mcp         bool              // the tables apply, because it is a schema of the Model Context Protocol
-	container   string            // the JSON pointer to the definitions
-	pointers    map[string]string // the JSON pointers to the definitions by name
+	*hoister
+	mcp         bool // the tables apply, because it is a schema of the Model Context Protocol
 	definitions schemas.Definitions
 	extension   map[string]bool // the definitions that an extension adds
 }
 
-// parseSchema reads a schema file and the files of its extensions.
-func parseSchema(mcp bool, text []byte, extensions ...[]byte) (*parsed, error) {
-	container, pointers, definitions, err := readDefinitions(text)
+// parseSchema reads a schema file and the files of its extensions. With whole, a choice within a choice
+// also becomes a constraint.
+func parseSchema(mcp, whole bool, text []byte, extensions ...[]byte) (*parsed, error) {
+	h, err := readDefinitions(mcp, text)
 	if err != nil {
 		return nil, err
 	}
-	p := &parsed{mcp: mcp, container: container, pointers: pointers, extension: make(map[string]bool)}
+	definitions := h.definitions
+	p := &parsed{mcp: mcp, hoister: h, extension: make(map[string]bool)}
 	for _, text := range extensions {
-		container, _, more, err := readDefinitions(text)
+		other, err := readDefinitions(mcp, text)
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range slices.Sorted(maps.Keys(more)) {
+		for _, name := range slices.Sorted(maps.Keys(other.definitions)) {
+			more := other.definitions
 			core, ok := definitions[name]
 			switch {
 			case !ok:
 				definitions[name] = more[name]
 				p.extension[name] = true
 			case compact(normal(core)) != compact(normal(more[name])):
-				return nil, fmt.Errorf("%s/%s: the extension's copy differs from the schema's definition", container, name)
+				return nil, fmt.Errorf("%s/%s: the extension's copy differs from the schema's definition", other.container, name)
 			}
 		}
 	}
-	simple, err := simplify(definitions, container, mcp)
+	simple, err := simplify(p, definitions, whole)
 	if err != nil {
-		return nil, err
+		return nil, h.existing(err)
 	}
 	schema, err := schemas.FromJSONReader(strings.NewReader(compact(map[string]any{"$defs": simple})))
 	if err != nil {
@@ -85,22 +87,27 @@ func parseSchema(mcp bool, text []byte, extensions ...[]byte) (*parsed, error) {
 }
 
 // readDefinitions returns a schema's definitions by name, the JSON pointer to them, and to
-// each. Every $ref names one of them.
-func readDefinitions(text []byte) (container string, pointers map[string]string, definitions map[string]any, err error) {
+// each. Every $ref names one of them. In a schema of the Model Context Protocol every keyword is known.
+func readDefinitions(mcp bool, text []byte) (*hoister, error) {
 	var tree any
 	if err := json.Unmarshal(text, &tree); err != nil {
-		return "", nil, nil, fmt.Errorf("read schema: %w", err)
+		return nil, fmt.Errorf("read schema: %w", err)
 	}
 	h := hoist(tree)
 	if len(h.definitions) == 0 {
-		return "", nil, nil, fmt.Errorf("read schema: it has no definitions")
+		return nil, fmt.Errorf("read schema: it has no definitions")
 	}
+	d := dialectOf(tree)
 	for _, name := range slices.Sorted(maps.Keys(h.definitions)) {
+		if !mcp {
+			h.definitions[name] = d.schema(h.definitions[name], h.pointers[name])
+		}
 		if err := checkKeywords(h.definitions[name], h.pointers[name]); err != nil {
-			return "", nil, nil, err
+			return nil, h.existing(err)
 		}
 	}
-	return h.container, h.pointers, h.definitions, nil
+	h.ignored = d.ignored
+	return h, nil
 }
 
 // definitionsOf returns the definitions of a schema and the keyword that contains them,
@@ -123,7 +130,7 @@ func checkKeywords(node any, path string) error {
 	}
 	object, ok := node.(map[string]any)
 	if !ok {
-		return fmt.Errorf("%s: want a schema, found %T", path, node)
+		return refuse(path, "want a schema, found %T", node)
 	}
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		value, here := object[key], path+"/"+key
@@ -137,7 +144,7 @@ func checkKeywords(node any, path string) error {
 		case slices.Contains(keywordList, key):
 			list, ok := value.([]any)
 			if !ok {
-				return fmt.Errorf("%s: want a list of schemas", here)
+				return refuse(here, "want a list of schemas")
 			}
 			for i, v := range list {
 				if err := checkKeywords(v, fmt.Sprintf("%s/%d", here, i)); err != nil {
@@ -147,7 +154,7 @@ func checkKeywords(node any, path string) error {
 		case slices.Contains(keywordMap, key):
 			members, ok := value.(map[string]any)
 			if !ok {
-				return fmt.Errorf("%s: want a map of schemas", here)
+				return refuse(here, "want a map of schemas")
 			}
 			for _, name := range slices.Sorted(maps.Keys(members)) {
 				if err := checkKeywords(members[name], here+"/"+escape(name)); err != nil {
@@ -155,7 +162,7 @@ func checkKeywords(node any, path string) error {
 				}
 			}
 		default:
-			return fmt.Errorf("%s: keyword %q is not known to gen", path, key)
+			return refuse(path, "keyword %q is not known to gen", key)
 		}
 	}
 	return nil
@@ -184,3 +191,6 @@ func isAny(t *schemas.Type) bool {
 	return t.Ref == "" && len(t.Type) == 0 && len(t.AnyOf) == 0 && len(t.OneOf) == 0 && t.Enum == nil && t.Const == nil &&
 		len(t.Properties) == 0 && len(t.Required) == 0 && t.AdditionalProperties == nil && t.Items == nil && t.Not == nil
 }
+
+// isFreeValue reports whether t admits every value, without a constraint.
+func isFreeValue(t *schemas.Type) bool { return isAny(t) && constraint(t) == "" }

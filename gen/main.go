@@ -4,6 +4,7 @@
 //	go run ./gen                     write the package mcptypes
 //	go run ./gen -check              write nothing, fail if a file would change
 //	go run ./gen -refresh FILE|URL   take a new schema from upstream
+//	go run ./gen -diff FILE          print what changed in the schema since that one
 //	go run github.com/codexmcp/codexmcp/gen -schema x.json -out pkg
 //
 // The flags -schema and -out name another schema and package. A schema in a folder with the
@@ -18,17 +19,24 @@
 //
 // A refresh drops upstream's prose and keeps our descriptions. It prints the changes in the
 // schema and in the Go API, records where the schema came from, and generates the package.
-// With -n it only prints. Another version of the protocol gets its own folders,
+// With -n it only prints. With -diff it prints the same for an older schema file, such as that of the
+// last release, and writes nothing. Another version of the protocol gets its own folders,
 // schema/<version> and mcptypes/v<version>, with copies of the extensions and of the files
 // that are written by hand. In the end it runs the tests of the package.
+// A version that starts with the base package gets the ledger schema/deviations.json. An extension's
+// copies of the schema's definitions follow the schema. A refresh refuses what the tables or the
+// extension need and the new schema lacks, and prints the rows of tables.go whose definition is gone.
 //
 // -uses names a file with the methods and members that a package uses of a schema. The package
 // then gets plain structs for these, and -schema the structure of only that part. -codex takes the
 // schema of the app-server of an installed Codex first, and prints what changed in that part.
 //
 // Annotations are dropped. Assertions that have no form in Go, such as a pattern, are checked
-// by the strict decoder with a part of the schema. A keyword or construct without a rule is an
-// error with its JSON pointer.
+// by the strict decoder with a part of the schema. A construct without a rule is an
+// error with its JSON pointer; nothing is written then. In a schema of others, a keyword that no draft of
+// JSON Schema has says nothing about what is valid: gen ignores it and prints its pointer.
+//
+// The exit code is 0 if the files are there, 1 if gen refuses the schema, and 2 for a wrong command line.
 //
 // The exceptions to the rules are in tables.go, each with its reason.
 package main
@@ -52,10 +60,26 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	err := run(os.Args[1:], os.Stdout)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
-		os.Exit(1)
 	}
+	os.Exit(exitCode(err))
+}
+
+// usageError is the error of a command line that is wrong.
+type usageError struct{ error }
+
+// exitCode returns 0 if the files are there, 2 for a wrong command line, and 1 for any other error.
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		return 2
+	}
+	return 1
 }
 
 func run(args []string, report io.Writer) error {
@@ -73,18 +97,28 @@ func run(args []string, report io.Writer) error {
 	source := flags.String("refresh", "", "take the schema from upstream's `file or URL`")
 	codex := flags.String("codex", "", "with -uses: take the schema of the app-server of this `program`")
 	commit := flags.String("commit", "", "upstream's `commit`, if the URL does not contain it")
+	older := flags.String("diff", "", "write nothing, print what changed in the schema since this `file`")
 	dryRun := flags.Bool("n", false, "with -refresh or -codex: report only, write nothing")
 	flags.SetOutput(report)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
-		return err
+		return usageError{err}
 	}
+	if flags.NArg() > 0 {
+		return usageError{fmt.Errorf("want flags only, found %q", flags.Arg(0))}
+	}
+	p.report = report
 	r := refresher{p, *commit, *dryRun, time.Now(), report, runTests}
 	switch from := cmp.Or(*codex, *source); {
+	case *older != "":
+		if from != "" || *check || *dryRun || *commit != "" {
+			return usageError{errors.New("-diff goes without -check, -refresh, -codex, -commit and -n")}
+		}
+		return r.since(*older)
 	case from == "":
 	case (p.uses != "") != (*codex != ""):
-		return errors.New("-codex goes with -uses, and -refresh with a whole schema")
+		return usageError{errors.New("-codex goes with -uses, and -refresh with a whole schema")}
 	default:
 		return r.refresh(context.Background(), from)
 	}
@@ -101,11 +135,14 @@ func run(args []string, report io.Writer) error {
 
 // project is a package and what it is made from.
 type project struct {
-	schema     string   // the schema file
-	extensions []string // the schema files of its extensions
-	base       string   // the schema file of the base package, "" if this is the base package
-	out        string   // the package's folder
-	uses       string   // the file that says what the package uses of the schema, "" for all
+	schema     string    // the schema file
+	extensions []string  // the schema files of its extensions
+	base       string    // the schema file of the base package, "" if this is the base package
+	out        string    // the package's folder
+	uses       string    // the file that says what the package uses of the schema, "" for all
+	report     io.Writer // gets the list of what is ignored, nil for none
+
+	followed map[string][]byte // the texts of extensions that a refresh has changed and not yet written, by file name
 }
 
 // model returns the model of the schema in text and of the project's extensions, or of the part that
@@ -120,9 +157,12 @@ func (p project) model(text []byte) (*model, error) {
 	}
 	var extensions [][]byte
 	for _, name := range p.extensions {
-		more, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
+		more, ok := p.followed[filepath.Base(name)]
+		if !ok {
+			var err error
+			if more, err = os.ReadFile(name); err != nil {
+				return nil, err
+			}
 		}
 		extensions = append(extensions, more)
 	}
@@ -138,6 +178,11 @@ func (p project) generate(text []byte) (map[string][]byte, error) {
 	m, err := p.model(text)
 	if err != nil {
 		return nil, err
+	}
+	if p.report != nil {
+		for _, pointer := range m.ignored {
+			fmt.Fprintf(p.report, "ignored: %s\n", pointer)
+		}
 	}
 	m.version, m.from = filepath.Base(p.schema), filepath.Base(p.schema)
 	if m.mcp {

@@ -14,6 +14,7 @@ type model struct {
 	methods []*method
 
 	pointers  map[string]string // the JSON pointers to the definitions
+	ignored   []string          // the JSON pointers to the keywords that were dropped, because gen does not know them
 	extension map[string]bool   // the definitions that extensions add
 	examples  bool              // the package has examples for its tests
 }
@@ -56,6 +57,7 @@ type union struct {
 	one      bool     // a strict decoder checks that no other arm fits
 	first    bool     // the value alone does not decide, so the first arm is used
 	loose    bool     // member may have any value
+	mixed    bool     // an arm was a choice, which says something else than the arms of both
 }
 
 type typeKind int

@@ -21,7 +21,7 @@ func (b *builder) object(goName, origin string, t *schemas.Type) error {
 		out.name = lower(goName)
 	}
 	out.closed = isClosed(t)
-	if extra := t.AdditionalProperties; !out.closed && extra != nil && !isAny(extra) {
+	if extra := t.AdditionalProperties; !out.closed && extra != nil && !isFreeValue(extra) {
 		r, err := b.use(goName+"Extra", origin+"/*", extra)
 		if err != nil {
 			return err

@@ -70,13 +70,29 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	version, isVersion := filepath.Base(filepath.Dir(r.schema)), filepath.Base(filepath.Dir(source))
 	if r.uses == "" && isVersion != version && versionFolder.MatchString(isVersion) && !r.isExtension() {
 		r.project = from.of(isVersion)
+		if _, err := os.Stat(r.schema); err == nil {
+			return fmt.Errorf("%s is there: refresh it with the flags -schema, -extension, -base and -out of its own package", r.schema)
+		}
 	}
 	stripped, err := r.compare(old, text)
 	if err != nil {
 		return err
 	}
+	if r.isExtension() {
+		err = r.checkCopies(stripped)
+	} else if r.uses == "" {
+		r.followed, err = r.compareModels(old, stripped)
+	}
+	if err != nil {
+		return err
+	}
 	if r.dryRun {
 		return nil
+	}
+	if !r.isExtension() {
+		if _, err := r.generate(stripped); err != nil { // before anything is written
+			return err
+		}
 	}
 	if err := r.copyFrom(from); err != nil {
 		return err
@@ -92,6 +108,13 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	}
 	if err := os.WriteFile(r.schema, stripped, 0o644); err != nil {
 		return err
+	}
+	for _, name := range r.extensions {
+		if text, ok := r.followed[filepath.Base(name)]; ok {
+			if err := os.WriteFile(name, text, 0o644); err != nil {
+				return err
+			}
+		}
 	}
 	if r.uses != "" {
 		err = r.recordCodex(codex)
@@ -127,13 +150,18 @@ func (p project) of(version string) project {
 func (p project) isExtension() bool { return filepath.Base(p.schema) != "schema.json" }
 
 // copyFrom copies to a new version what it starts with: the deviations and extensions of the
-// other version, and the files of its package that are written by hand, with their versions.
+// other version, and the files of its package that are written by hand, with their versions. The base
+// package decodes less strictly than each other one, so its ledger fits no other version: a version
+// that starts with it gets the ledger above the versions' folders.
 func (r *refresher) copyFrom(from project) error {
 	schemas, old := filepath.Dir(r.schema), filepath.Dir(from.schema)
 	if schemas == old {
 		return nil
 	}
 	names := []string{filepath.Join(old, "deviations.json")}
+	if from.base == "" {
+		names[0] = filepath.Join(filepath.Dir(old), "deviations.json")
+	}
 	for i, name := range from.extensions {
 		names = append(names, name, filepath.Join(old, "SOURCE."+strings.TrimSuffix(filepath.Base(name), ".json")))
 		r.extensions = append(r.extensions[:i:i], filepath.Join(schemas, filepath.Base(name)))
@@ -259,12 +287,18 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.isExtension() || r.uses != "" {
-		return stripped, problems // the types of an extension are generated with those of the core schema
-	}
+	return stripped, problems
+}
+
+// compareModels reports the differences between the Go types of the old schema and those of the new
+// one. It returns the texts of the extensions whose copies of definitions follow the new schema.
+func (r refresher) compareModels(old, stripped []byte) (map[string][]byte, error) {
 	oldModel, err := r.model(old)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.schema, err)
+	}
+	if r.followed, err = r.follow(old, stripped); err != nil {
+		return nil, err
 	}
 	newModel, err := r.model(stripped)
 	if err != nil {
@@ -272,7 +306,14 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	}
 	r.list("Go API", diffAPI(oldModel, newModel))
 	r.list("without a description", undescribed(newModel))
-	return stripped, nil
+	lost, unsent, err := checkRows(oldModel, newModel)
+	if len(lost) > 0 {
+		r.list("rows of gen/tables.go that no longer apply", lost)
+	}
+	if len(unsent) > 0 {
+		r.list("messages that no union has", unsent)
+	}
+	return r.followed, err
 }
 
 // modelOf returns the model of a schema of the Model Context Protocol.
@@ -281,11 +322,25 @@ func modelOf(text []byte, extensions ...[]byte) (*model, error) {
 }
 
 func modelFrom(mcp bool, text []byte, extensions ...[]byte) (*model, error) {
-	schema, err := parseSchema(mcp, text, extensions...)
-	if err != nil {
-		return nil, err
+	var m *model
+	var schema *parsed
+	var err error
+	for _, whole := range []bool{false, true} {
+		if schema, err = parseSchema(mcp, whole, text, extensions...); err != nil {
+			return nil, err
+		}
+		if m, err = buildModel(schema); err == nil {
+			m.ignored = schema.ignored
+			return m, nil
+		}
+		if !errors.Is(err, errMixed) {
+			break
+		}
 	}
-	return buildModel(schema)
+	if mcp {
+		return nil, err // the place may be a member that the tables restore
+	}
+	return nil, schema.existing(err)
 }
 
 func (r refresher) list(title string, lines []string) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,8 +17,8 @@ import (
 //   - allOf becomes one object with the members of every part;
 //   - a choice next to members becomes a choice of objects with these members;
 //   - assertions without a form in Go become a text for the strict decoder, see constrain.
-func simplify(definitions map[string]any, container string, mcp bool) (map[string]any, error) {
-	s := &simplifier{definitions: definitions, container: container, mcp: mcp, names: make(map[string]string), simple: make(map[string]map[string]any)}
+func simplify(p *parsed, definitions map[string]any, whole bool) (map[string]any, error) {
+	s := &simplifier{parsed: p, definitions: definitions, whole: whole, names: make(map[string]string), simple: make(map[string]map[string]any)}
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(definitions))) {
 		s.names[canonical(definitions[name])] = name // of equal definitions, the first
 	}
@@ -33,9 +34,9 @@ func simplify(definitions map[string]any, container string, mcp bool) (map[strin
 }
 
 type simplifier struct {
+	*parsed
 	definitions map[string]any
-	container   string
-	mcp         bool                      // the tables apply
+	whole       bool                      // a choice within a choice becomes a constraint, besides
 	names       map[string]string         // names of definitions by canonical form
 	simple      map[string]map[string]any // finished definitions; nil while in progress
 }
@@ -50,28 +51,34 @@ func canonical(node any) string {
 	return strings.ReplaceAll(compact(object), `"#/definitions/`, `"#/$defs/`)
 }
 
+// at returns the JSON pointer to a definition.
+func (s *simplifier) at(name string) string {
+	return cmp.Or(s.pointers[name], s.container+"/"+escape(name))
+}
+
 // definition returns a definition in its simple form.
 func (s *simplifier) definition(name string) (map[string]any, error) {
 	if d, ok := s.simple[name]; ok {
 		if d == nil {
-			return nil, fmt.Errorf("%s/%s: the definition contains itself", s.container, name)
+			return nil, refuse(s.at(name), "the definition contains itself")
 		}
 		return d, nil
 	}
 	s.simple[name] = nil
-	d, err := s.schema(s.definitions[name], s.container+"/"+escape(name))
+	d, err := s.schema(s.definitions[name], s.at(name))
 	if err != nil {
+		delete(s.simple, name) // the caller may have another rule
 		return nil, err
 	}
 	object, ok := d.(map[string]any)
 	if d == true {
 		object, ok = map[string]any{}, true
 	}
-	if err := checkTyped(d, s.container+"/"+escape(name)); err != nil {
+	if err := checkTyped(d, s.at(name)); err != nil {
 		return nil, err
 	}
 	if !ok {
-		return nil, fmt.Errorf("%s/%s: no rule for the definition %s", s.container, name, compact(d))
+		return nil, refuse(s.at(name), "no rule for the definition %s", compact(d))
 	}
 	s.simple[name] = object
 	return object, nil
@@ -104,6 +111,10 @@ func (s *simplifier) schema(node any, path string) (any, error) {
 	if !ok {
 		return node, nil
 	}
+	if beside := s.besideRef(object); beside != nil {
+		return s.schema(beside, path)
+	}
+	given := object
 	object, err := s.constrain(object, path)
 	if err != nil {
 		return nil, err
@@ -154,7 +165,7 @@ func (s *simplifier) schema(node any, path string) (any, error) {
 		if !ok {
 			continue
 		}
-		if out["properties"] != nil || out["required"] != nil || out["allOf"] != nil || out["anyOf"] != nil && out["oneOf"] != nil {
+		if out["properties"] != nil || out["required"] != nil || out["allOf"] != nil || out["anyOf"] != nil && out["oneOf"] != nil || !s.implied(out, arms, path) {
 			return s.distribute(object, key, path)
 		}
 		for i, a := range arms {
@@ -163,11 +174,85 @@ func (s *simplifier) schema(node any, path string) (any, error) {
 			}
 		}
 		out = simpleChoice(out, key, arms)
+		if whole := maps.Clone(out); s.whole && s.isMixed(key, arms, path) && s.keep(whole, given, path) == nil {
+			out = whole // without it the builder refuses arms that are tried in turn
+		}
 	}
 	if parts, ok := out["allOf"].([]any); ok {
-		return s.merge(out, parts, path)
+		merged, err := s.merge(out, parts, path)
+		if err != nil {
+			return s.weaken(given, err, path)
+		}
+		return merged, nil
 	}
 	return out, nil
+}
+
+// structural are the keywords with rules that need no constraint.
+var structural = []string{
+	"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "oneOf", "allOf", "minimum", "maximum", "maxItems",
+}
+
+// besideRef returns a schema with structural keywords next to $ref as an allOf of both, and nil for any other.
+func (s *simplifier) besideRef(node map[string]any) map[string]any {
+	if !isRef(node) || !slices.ContainsFunc(append(structural, keywordWhole...), func(key string) bool { return node[key] != nil }) {
+		return nil
+	}
+	out, rest := make(map[string]any), make(map[string]any)
+	for key, value := range node {
+		switch {
+		case slices.Contains(keywordProse, key):
+			out[key] = value
+		case key != "$ref" && key != "allOf":
+			rest[key] = value
+		}
+	}
+	out["allOf"] = append([]any{map[string]any{"$ref": node["$ref"]}}, asList(node["allOf"])...)
+	if len(rest) > 0 {
+		out["allOf"] = append(out["allOf"].([]any), rest)
+	}
+	return out
+}
+
+// isMixed reports whether a choice with an arm that is one says something else than one choice of all arms.
+func (s *simplifier) isMixed(key string, arms []any, path string) bool {
+	return slices.ContainsFunc(arms, func(a any) bool {
+		arm, err := s.resolve(a, path)
+		return err == nil && (arm["oneOf"] != nil || arm["anyOf"] != nil && key == "oneOf")
+	})
+}
+
+// implied reports whether each arm of a choice implies the type next to it, which it then removes.
+func (s *simplifier) implied(node map[string]any, arms []any, path string) bool {
+	kind := node["type"]
+	for _, key := range []string{"enum", "const", "items", "additionalProperties", "$ref"} {
+		if node[key] != nil && !s.mcp {
+			return false
+		}
+	}
+	if kind == nil || s.mcp {
+		return true
+	}
+	for _, a := range arms {
+		if arm, err := s.resolve(a, path); err != nil || compact(arm["type"]) != compact(kind) {
+			return false
+		}
+	}
+	delete(node, "type")
+	return true
+}
+
+// weaken returns the reference of an allOf without a common form, with the whole schema as its constraint.
+func (s *simplifier) weaken(node map[string]any, cause error, path string) (any, error) {
+	for _, part := range asList(node["allOf"]) {
+		if ref, _ := strip(part).(map[string]any); isRef(ref) && !s.mcp {
+			out := map[string]any{"$ref": ref["$ref"]}
+			if s.keep(out, node, path) == nil {
+				return out, nil
+			}
+		}
+	}
+	return nil, cause
 }
 
 // typed is inline for a place where a schema must say which type its members belong to.
@@ -183,7 +268,7 @@ func checkTyped(node any, path string) error {
 	object, _ := node.(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(keywordOf)) {
 		if kind := keywordOf[key]; object[key] != nil && object["type"] == nil && object["$ref"] == nil && kind != "string" {
-			return fmt.Errorf("%s: no rule for %s of a value that need not be an %s", path, key, kind)
+			return refuse(path, "no rule for %s of a value that need not be an %s", key, kind)
 		}
 	}
 	return nil
@@ -369,7 +454,7 @@ func (s *simplifier) merge(node map[string]any, parts []any, path string) (any, 
 		}
 		plain, ok := part.(map[string]any)
 		if !ok && part != true {
-			return nil, fmt.Errorf("%s: no rule for the part %s", here, compact(part))
+			return nil, refuse(here, "no rule for the part %s", compact(part))
 		}
 		if !isRef(part) && i < len(parts) {
 			inner, err := s.inline(plain, here, true)
@@ -388,6 +473,10 @@ func (s *simplifier) merge(node map[string]any, parts []any, path string) (any, 
 			shapes = append(shapes, plain)
 		}
 	}
+	if s.disjoint(shapes, path) {
+		return map[string]any{"not": map[string]any{}}, nil // nothing is valid for all parts
+	}
+	shapes, places = s.telling(shapes, places, path)
 	var out map[string]any
 	var err error
 	switch len(shapes) {
@@ -405,6 +494,59 @@ func (s *simplifier) merge(node map[string]any, parts []any, path string) (any, 
 		addConstraint(out, text)
 	}
 	return out, nil
+}
+
+// telling returns the parts without those that only repeat the type of another one, and their places.
+func (s *simplifier) telling(parts []any, places map[int]string, path string) (kept []any, at map[int]string) {
+	if s.mcp {
+		return parts, places
+	}
+	at = make(map[int]string)
+	for i, p := range parts {
+		bare, _ := strip(p).(map[string]any)
+		repeats := func(j int, other any) bool {
+			if same := compact(strip(other)) == compact(bare); same {
+				return j < i
+			}
+			full, err := s.resolve(other, path)
+			list, isList := bare["type"].([]any)
+			return err == nil && len(bare) == 1 && bare["type"] != nil && full["type"] != nil &&
+				(!isList && full["type"] == bare["type"] || isList && slices.Contains(list, full["type"]))
+		}
+		found := false
+		for j, other := range parts {
+			found = found || j != i && repeats(j, other)
+		}
+		if !found {
+			at[len(kept)] = places[i]
+			kept = append(kept, p)
+		}
+	}
+	return kept, at
+}
+
+// disjoint reports whether two parts have no type in common.
+func (s *simplifier) disjoint(parts []any, path string) bool {
+	var common []any // nil for any type
+	for _, p := range parts {
+		object, err := s.resolve(p, path)
+		list, _ := object["type"].([]any)
+		if kind, ok := object["type"].(string); ok {
+			list = []any{kind}
+		}
+		switch {
+		case s.mcp || err != nil || slices.Contains(list, "number") || slices.Contains(common, "number"): // it contains integer
+			return false
+		case list == nil:
+		case common == nil:
+			common = list
+		default:
+			if common = slices.DeleteFunc(slices.Clone(common), func(k any) bool { return !slices.Contains(list, k) }); len(common) == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // join is merge for several parts. Places are the pointers to them.
@@ -440,7 +582,7 @@ func (s *simplifier) join(parts []any, places map[int]string, path string) (map[
 		}
 		if _, ok := object["type"]; ok || object["properties"] == nil && object["required"] == nil {
 			if object["type"] != "object" {
-				return nil, fmt.Errorf("%s: no rule for a part that is neither an object nor a reference to a union", here)
+				return nil, refuse(here, "no rule for a part that is neither an object nor a reference to a union")
 			}
 			isObject = true
 		}
@@ -448,7 +590,7 @@ func (s *simplifier) join(parts []any, places map[int]string, path string) (map[
 		if extra := object["additionalProperties"]; extra == false {
 			closed = append(closed, members)
 		} else if extra != nil && !isTrue(extra) {
-			return nil, fmt.Errorf("%s: no rule for a part with constraints on additional members", here)
+			return nil, refuse(here, "no rule for a part with constraints on additional members")
 		}
 		for _, name := range slices.Sorted(maps.Keys(members)) {
 			if properties[name], err = s.refine(properties[name], members[name], here+"/properties/"+escape(name)); err != nil {
@@ -488,7 +630,7 @@ func (s *simplifier) resolve(node any, path string) (map[string]any, error) {
 		name := object["$ref"].(string)
 		name = name[strings.LastIndex(name, "/")+1:]
 		if s.definitions[name] == nil {
-			return nil, fmt.Errorf("%s: %s is not defined", path, name)
+			return nil, refuse(path, "%s is not defined", name)
 		}
 		var err error
 		if object, err = s.definition(name); err != nil {
@@ -539,6 +681,10 @@ func admits(a, b any) bool {
 	}
 	if isTrue(x["additionalProperties"]) {
 		delete(x, "additionalProperties")
+	}
+	if list, ok := x["type"].([]any); ok && len(x) == 1 {
+		kind, isOne := y["type"].(string)
+		return isOne && slices.Contains(list, any(kind))
 	}
 	_, isType := x["type"].(string)
 	return len(x) == 0 || isType && len(x) == 1 && (x["type"] == y["type"] || x["type"] == "object" && isRef(b))

@@ -24,7 +24,8 @@ func (b *builder) distinguish(u *goType) error {
 		u.union.try = true
 		return nil
 	}
-	for _, member := range b.commonTags(u) {
+	members := b.commonTags(u)
+	for _, member := range members {
 		u.union.member, u.union.ifAbsent = member, ""
 		for _, a := range u.union.arms {
 			var optional bool
@@ -40,6 +41,13 @@ func (b *builder) distinguish(u *goType) error {
 			order(u)
 			return nil
 		}
+	}
+	if len(members) > 0 && !b.mcp { // arms with the same tag are tried in turn
+		u.union.member = members[0]
+		for _, a := range u.union.arms {
+			a.tags, _ = tagsOf(b.shapes[a.name], members[0])
+		}
+		return nil
 	}
 	u.union.member, u.union.ifAbsent = "", ""
 	for _, a := range u.union.arms {
@@ -175,6 +183,11 @@ func (b *builder) methods() (methods []*method, err error) {
 		if m == nil {
 			if m, err = b.method(name); err != nil {
 				return err
+			}
+			for _, other := range slices.Sorted(maps.Keys(byName)) {
+				if byName[other].name == m.name {
+					return b.refuse(name+"/method", "the method %s is that of %s, too", m.name, other)
+				}
 			}
 			byName[name] = m
 		}

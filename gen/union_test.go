@@ -48,11 +48,11 @@ func TestNoUnionIsAny(t *testing.T) {
 		}
 		found := 0
 		for _, text := range texts[name] {
-			_, _, definitions, err := readDefinitions(text)
+			h, err := readDefinitions(true, text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for definition, d := range definitions {
+			for definition, d := range h.definitions {
 				for _, at := range choices(definition, d) {
 					r, ok := kinds[at]
 					if found++; !ok {

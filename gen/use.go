@@ -130,7 +130,7 @@ func (b *builder) constantInt(origin string, t *schemas.Type) (ref, error) {
 func (b *builder) useObject(name, origin string, t *schemas.Type) (ref, error) {
 	_, raw := rawMembers[place(origin)]
 	raw = raw && b.mcp
-	open := t.AdditionalProperties == nil || isAny(t.AdditionalProperties)
+	open := t.AdditionalProperties == nil || isFreeValue(t.AdditionalProperties)
 	switch {
 	case len(t.Properties) > 0 && raw:
 		return ref{kind: refShape, name: lower(name)}, b.object(name, origin, t)

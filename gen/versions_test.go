@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,6 +54,16 @@ func TestStructureIsUpstreams(t *testing.T) {
 		if err := json.Unmarshal(upstream(t, version), &theirs); err != nil {
 			t.Fatal(err)
 		}
+		if version == "tasks" { // its copies follow the core schema, see refresher.follow
+			core, err := definitionsAs("$defs", readFile(t, "../schema/2026-07-28/schema.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, tree := range []any{ours, theirs} {
+				_, definitions := definitionsOf(tree)
+				maps.DeleteFunc(definitions, func(name string, _ any) bool { return core[name] != nil })
+			}
+		}
 		for _, line := range diffSchemas(theirs, ours) {
 			t.Errorf("%s: %s", file, line)
 		}
@@ -81,7 +92,6 @@ func TestOtherVersions(t *testing.T) {
 			source = filepath.Join(dir, version, "schema.json")
 			writeFile(t, source, upstream(t, version))
 		}
-		writeFile(t, filepath.Join(dir, "schema", version, "deviations.json"), readFile(t, "testdata/deviations.json"))
 		pkg := "mcptypes/v" + strings.ReplaceAll(version, "-", "")
 		if text, err := os.ReadFile(filepath.Join("testdata", version+".examples.ndjson.gz")); err == nil {
 			writeFile(t, filepath.Join(dir, pkg, examples), text)
@@ -147,7 +157,7 @@ func versionOfTomorrow(t *testing.T, r refresher, dir string) (pkg string) {
 		t.Error("our description is lost")
 	}
 	ledger := filepath.Join(dir, "schema", version, "deviations.json")
-	if !bytes.Equal(readFile(t, ledger), readFile(t, "testdata/deviations.json")) {
+	if !bytes.Equal(readFile(t, ledger), readFile(t, "../schema/deviations.json")) {
 		t.Error("the deviations were not copied")
 	}
 	return pkg

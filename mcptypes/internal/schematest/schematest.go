@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,6 +159,9 @@ func (s *schema) read(t testing.TB, file string, pointers map[string]string) {
 	delete(root, "$id")
 	s.roots = append(s.roots, root)
 	c := jsonschema.NewCompiler()
+	c.UseRegexpEngine(func(s string) (jsonschema.Regexp, error) { // in Go \u00e9 is \x{00e9}
+		return regexp.Compile(regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`).ReplaceAllString(s, `\x{$1}`))
+	})
 	for _, name := range []string{"uri", "uri-template", "date-time"} { // formats are not asserted
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
 	}
