@@ -23,13 +23,17 @@ type Owner struct {
 	name string
 }
 
-// New makes the file of this process in root, and locks it. The name must be new and unguessable.
-func New(root *os.Root, name string) (*Owner, error) {
+// New makes the file of this process in root, with a content, and locks it. The name must be new and
+// unguessable.
+func New(root *os.Root, name, content string) (*Owner, error) {
 	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := safefile.Lock(f); err != nil {
+	if err = safefile.Lock(f); err == nil {
+		_, err = f.WriteString(content)
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close(), root.Remove(name))
 	}
 	return &Owner{f, name}, nil

@@ -25,12 +25,12 @@ func open(t *testing.T) *os.Root {
 
 func TestLives(t *testing.T) {
 	root := open(t)
-	live, err := claim.New(root, "live")
+	live, err := claim.New(root, "live", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer live.Close()
-	dead, err := claim.New(root, "dead")
+	dead, err := claim.New(root, "dead", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestLives(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	if _, err := claim.New(root, "live"); !errors.Is(err, os.ErrExist) {
+	if _, err := claim.New(root, "live", ""); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a second owner: %v", err)
 	}
 	f, err := root.OpenFile("dead", os.O_RDWR, 0)
@@ -64,7 +64,7 @@ func TestLives(t *testing.T) {
 // TestIsIn replaces the file of a process. Its lock no longer tells others anything.
 func TestIsIn(t *testing.T) {
 	root := open(t)
-	o, err := claim.New(root, "o")
+	o, err := claim.New(root, "o", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	root, _ := os.OpenRoot(dir)
 	defer root.Close()
-	o, _ := claim.New(root, "server-1")
+	o, _ := claim.New(root, "server-1", "")
 	lives, _ := claim.Lives(root, "server-1")
 	fmt.Println(lives)
 	_ = o.Close() // as if the process had been killed

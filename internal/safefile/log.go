@@ -56,7 +56,7 @@ func (l *Log) open() (err error) {
 // [ErrReplaced] if another process changed the name meanwhile.
 func appendIn(root *os.Root, name string) (*os.File, error) {
 	path := filepath.Join(root.Name(), name)
-	flag := os.O_WRONLY | os.O_APPEND | openFlags
+	flag := os.O_RDWR | os.O_APPEND | openFlags // it is read to continue what others wrote
 	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -100,27 +100,51 @@ func (l *Log) Name() string { return l.path }
 
 // Write implements [io.Writer]. After an error nothing of the line is in the file.
 func (l *Log) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	size, locked, err := l.lock()
-	if err != nil {
+	if err := l.Append(func(Written) ([]byte, error) { return line, nil }); err != nil {
 		return 0, err
 	}
-	name := filepath.Base(l.path)
-	for locked && l.max > 0 && size > 0 && size+int64(len(line)) > l.max && l.dir.Rename(name, name+".1") == nil {
-		_ = Unlock(l.f)
-		if size, locked, err = l.lock(); err != nil {
-			return 0, err
+	return len(line), nil
+}
+
+// Written is what a log has while lines are appended to it.
+type Written struct {
+	// File is the file, for reading and for locks of its bytes.
+	File *os.File
+	// Size is the size of the file.
+	Size int64
+	// Locked is false if another process holds the lock of the file. Then others may append
+	// lines at the same time.
+	Locked bool
+}
+
+// Append appends the lines that next returns for what the file has. It calls next again if the file was
+// renamed because of them. After an error of the system nothing of them is in the file.
+func (l *Log) Append(next func(Written) (lines []byte, err error)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		size, locked, err := l.lock()
+		if err != nil {
+			return err
 		}
-	}
-	n, err := l.f.Write(line)
-	if locked {
-		if err != nil && n > 0 {
-			n, err = 0, errors.Join(err, l.f.Truncate(size))
+		lines, err := next(Written{File: l.f, Size: size, Locked: locked})
+		name := filepath.Base(l.path)
+		switch {
+		case err != nil || len(lines) == 0:
+		case locked && l.max > 0 && size > 0 && size+int64(len(lines)) > l.max && l.dir.Rename(name, name+".1") == nil:
+			_ = Unlock(l.f)
+			continue
+		default:
+			var n int
+			if n, err = l.f.Write(lines); err != nil && n > 0 && locked {
+				err = errors.Join(err, l.f.Truncate(size))
+			}
 		}
-		_ = Unlock(l.f)
+		if locked {
+			_ = Unlock(l.f)
+		}
+		return err
 	}
-	return n, err
 }
 
 // lock locks the file against other processes, and opens it again if the name leads to another one

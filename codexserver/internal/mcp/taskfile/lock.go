@@ -37,7 +37,7 @@ func (s *Store) hold(root *os.Root) (err error) {
 		_ = s.lock.Close()
 		_ = root.Remove(s.lock.Name()) // a file that replaced it, if any
 	}
-	s.lock, err = claim.New(root, lockName(s.server.Instance))
+	s.lock, err = claim.New(root, lockName(s.server.Instance), "")
 	return err
 }
 

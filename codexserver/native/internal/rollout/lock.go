@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -34,14 +35,16 @@ const (
 
 // Locks lets one server at a time write to a rollout. It is safe for concurrent use.
 //
-// To claim a rollout, the server writes a file that names its own file of package claim. The
-// claim counts as long as the server lives.
+// To claim a rollout, the server gives its own file of package claim another name, which takes no
+// space and, unlike a file, costs no search of the disk. Where a file has one name, a copy of it is
+// made. The claim counts as long as the server lives.
 type Locks struct {
 	dir     string
 	program string
 
 	mu     sync.Mutex
 	server *claim.Owner          // nil before the first claim
+	own    *content              // of its file
 	held   map[string]*HeldError // the errors for further claims, by the claim's name
 	closed bool
 }
@@ -61,26 +64,27 @@ type HeldError struct {
 	Program string
 	PID     int
 	Host    string
-	// Since is when it was claimed.
-	Since time.Time
 	// Own is true for a claim of the same [Locks].
 	Own bool
 }
 
 // Error implements error.
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("%s (process %d on %s) has been running a turn of this conversation since %s; it can continue here when that turn has ended, and a copy of it now with codex-reply and fork true",
-		e.Program, e.PID, e.Host, e.Since.Local().Format(time.RFC3339))
+	return fmt.Sprintf("%s (process %d on %s) is running a turn of this conversation; it can continue here when that turn has ended, and a copy of it now with codex-reply and fork true",
+		e.Program, e.PID, e.Host)
 }
 
-// content is that of a claim's file.
+// content is that of a server's file, and of a claim.
 type content struct {
-	Server  string    `json:"server"` // the name of the server's file
-	Path    string    `json:"path"`
-	Program string    `json:"program"`
-	PID     int       `json:"pid"`
-	Host    string    `json:"host"`
-	Since   time.Time `json:"since"`
+	Server  string `json:"server"` // the name of the server's file
+	Program string `json:"program"`
+	PID     int    `json:"pid"`
+	Host    string `json:"host"`
+}
+
+// error returns that of a rollout which the server has claimed.
+func (c *content) error(path string) *HeldError {
+	return &HeldError{Path: path, Program: c.Program, PID: c.PID, Host: c.Host}
 }
 
 // Acquire claims the rollout at path until release is called. It fails with a [*HeldError]
@@ -110,19 +114,15 @@ func (l *Locks) Acquire(path string) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the conversation: %w", err)
 	}
-	if other != nil && other.Server != l.server.Name() && l.alive(root, other.Server) {
-		return nil, &HeldError{Path: path, Program: other.Program, PID: other.PID, Host: other.Host, Since: other.Since}
+	if other != nil && other.Server != l.own.Server && l.alive(root, other.Server) {
+		return nil, other.error(path)
 	}
-	host, _ := os.Hostname() // "" is acceptable in a message
-	now := time.Now()
-	text, err := json.Marshal(content{Server: l.server.Name(), Path: path, Program: l.program, PID: os.Getpid(), Host: host, Since: now})
-	if err == nil {
-		err = os.WriteFile(filepath.Join(l.dir, name), text, 0o600)
+	if err := l.put(root, name); err != nil {
+		return nil, fmt.Errorf("locking the conversation: %w", err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("locking the conversation: %w", errors.Join(err, os.Remove(filepath.Join(l.dir, name))))
-	}
-	l.held[name] = &HeldError{Path: path, Program: l.program, PID: os.Getpid(), Host: host, Since: now, Own: true}
+	held := l.own.error(path)
+	held.Own = true
+	l.held[name] = held
 	return func() { l.release(name) }, nil
 }
 
@@ -146,7 +146,27 @@ func (l *Locks) Holder(path string) *HeldError {
 	if err != nil || other == nil || !l.alive(root, other.Server) {
 		return nil
 	}
-	return &HeldError{Path: path, Program: other.Program, PID: other.PID, Host: other.Host, Since: other.Since}
+	return other.error(path)
+}
+
+// put makes the file of a claim.
+func (l *Locks) put(root *os.Root, name string) error {
+	// Windows does not remove a name of a file that is open.
+	if runtime.GOOS != "windows" && root.Link(l.own.Server, name) == nil {
+		return nil
+	}
+	// The name of a dead server's file may be there, which must not become ours.
+	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) && runtime.GOOS != "windows" {
+		return err
+	}
+	text, err := json.Marshal(l.own)
+	if err == nil {
+		err = root.WriteFile(name, text, 0o600)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(filepath.Join(l.dir, name)))
+	}
+	return nil
 }
 
 func (l *Locks) release(name string) {
@@ -157,8 +177,8 @@ func (l *Locks) release(name string) {
 	}
 	delete(l.held, name)
 	path := filepath.Join(l.dir, name)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		_ = os.Truncate(path, 0) // Windows cannot remove a file that another server reads; an empty claim does not count
+	if os.Remove(path) != nil && runtime.GOOS == "windows" {
+		_ = os.Truncate(path, 0) // another server reads the file; an empty claim does not count
 	}
 }
 
@@ -196,9 +216,14 @@ func (l *Locks) guard() (root *os.Root, unguard func(), err error) {
 }
 
 // join makes this server's file, and removes the files of dead servers.
-func (l *Locks) join(root *os.Root) (err error) {
+func (l *Locks) join(root *os.Root) error {
 	l.sweep(root)
-	l.server, err = claim.New(root, serverPrefix+rand.Text())
+	host, _ := os.Hostname() // "" is acceptable in a message
+	l.own = &content{Server: serverPrefix + rand.Text(), Program: l.program, PID: os.Getpid(), Host: host}
+	text, err := json.Marshal(l.own)
+	if err == nil {
+		l.server, err = claim.New(root, l.own.Server, string(text))
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -64,7 +65,7 @@ func TestLocks(t *testing.T) {
 	}
 	release := free(t, one, path)
 	for other, own := range map[*rollout.Locks]bool{one: true, two: false} {
-		if got := other.Holder(link); got == nil || got.Own != own || got.Path != path && got.Path != link || got.PID != os.Getpid() || got.Since.IsZero() {
+		if got := other.Holder(link); got == nil || got.Own != own || got.Path != path && got.Path != link || got.PID != os.Getpid() {
 			t.Errorf("Holder: %+v", got)
 		}
 	}
@@ -177,7 +178,11 @@ func TestLocksOfADeadProcess(t *testing.T) {
 	if got := l.Holder(path); got != nil {
 		t.Errorf("it died: %v", got)
 	}
-	free(t, l, path)()
+	release := free(t, l, path)
+	if got := l.Holder(filepath.Join(home, "b.jsonl")); got != nil {
+		t.Errorf("another claim of the dead process became ours: %v", got)
+	}
+	release()
 	for _, name := range []string{"server-dead", "notes"} { // a server that died without a claim, and a file of others
 		if err := os.WriteFile(filepath.Join(home, "codex-mcp-locks", name), nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -206,6 +211,52 @@ func TestTornClaim(t *testing.T) {
 	free(t, newLocks(t, home, "test"), path)()
 	if err := dead.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestClaimIsAName checks that a claim makes no file: each new one costs a search of the disk. Where
+// that fails, such as for a file with as many names as it can have, there is a copy.
+func TestClaimIsAName(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows does not remove a name of a file that is open")
+	}
+	home := t.TempDir()
+	l := newLocks(t, home, "one")
+	a, b := filepath.Join(home, "a.jsonl"), filepath.Join(home, "b.jsonl")
+	one := func(pattern string) os.FileInfo {
+		names, err := filepath.Glob(filepath.Join(home, "codex-mcp-locks", pattern))
+		if err != nil || len(names) != 1 {
+			t.Fatalf("%s: %q, %v", pattern, names, err)
+		}
+		info, err := os.Stat(names[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	release := free(t, l, a)
+	server := one("server-*")
+	if !os.SameFile(one("rollout-*"), server) {
+		t.Error("the claim is another file")
+	}
+	release()
+	files, err := filepath.Glob(filepath.Join(home, "codex-mcp-locks", "server-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := filepath.Join(home, "hidden")
+	if err := os.Rename(files[0], hidden); err != nil {
+		t.Fatal(err)
+	}
+	defer free(t, l, b)()
+	if err := os.Rename(hidden, files[0]); err != nil {
+		t.Fatal(err)
+	}
+	if os.SameFile(one("rollout-*"), server) {
+		t.Error("the copy is the server's file")
+	}
+	if err := held(t, newLocks(t, home, "two"), b); err.Program != "one" {
+		t.Errorf("the copy: %v", err)
 	}
 }
 
