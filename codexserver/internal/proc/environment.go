@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -60,18 +59,20 @@ func (p EnvPolicy) Environ(environ []string) []string {
 		never = append(never, "*KEY*", "*SECRET*", "*TOKEN*")
 	}
 	excluded, only := newPatterns(never), newPatterns(p.IncludeOnly)
-	vars := map[string]string{}
+	vars := map[string]string{} // entries by name
 	for _, entry := range environ {
-		name, value, ok := strings.Cut(entry, "=")
+		name, _, ok := strings.Cut(entry, "=")
 		if ok && name != "" && p.inherits(name) && !excluded.match(name) {
-			vars[name] = value
+			vars[name] = entry
 		}
 	}
-	maps.Copy(vars, p.Set)
+	for name, value := range p.Set {
+		vars[name] = name + "=" + value
+	}
 	env := make([]string, 0, len(vars))
-	for name, value := range vars {
+	for name, entry := range vars {
 		if len(only) == 0 || only.match(name) {
-			env = append(env, name+"="+value)
+			env = append(env, entry)
 		}
 	}
 	slices.Sort(env)
@@ -96,37 +97,48 @@ func coreNames() []string {
 // MatchName reports whether a name matches one of the patterns, without regard to case.
 func MatchName(patterns []string, name string) bool { return newPatterns(patterns).match(name) }
 
-// patterns match the names of variables. They are folded.
-type patterns []string
-
-func newPatterns(texts []string) patterns {
-	folds := make(patterns, len(texts))
-	for i, text := range texts {
-		folds[i] = folded(text)
-	}
-	return folds
+// pattern matches names of variables. It is folded.
+type pattern struct {
+	text  string
+	start string // before the first special character, with which a name must begin
+	word  string // of a pattern that is only *word*
 }
 
-// match compares the beginning of a name first, and looks for a word between two stars, because each
-// conversation compares the whole environment.
-func (p patterns) match(name string) bool {
-	const special = `*?[\`
-	name = folded(name)
-	for _, pattern := range p {
-		if begin := strings.IndexAny(pattern, special); begin < 0 && pattern != name || begin > 0 && !strings.HasPrefix(name, pattern[:begin]) {
-			continue
+type patterns []pattern
+
+func newPatterns(texts []string) patterns {
+	all := make(patterns, len(texts))
+	for i, text := range texts {
+		const special = `*?[\`
+		p := &all[i]
+		p.text = folded(text)
+		p.start = p.text
+		if at := strings.IndexAny(p.text, special); at >= 0 {
+			p.start = p.text[:at]
 		}
-		if word, ok := strings.CutPrefix(pattern, "*"); ok && strings.IndexAny(word, special) == len(word)-1 && strings.HasSuffix(word, "*") {
-			if strings.Contains(name, word[:len(word)-1]) {
-				return true
-			}
-			continue
-		}
-		if ok, err := path.Match(pattern, name); err == nil && ok {
-			return true
+		if word := strings.Trim(p.text, "*"); p.text == "*"+word+"*" && !strings.ContainsAny(word, special) {
+			p.word = word
 		}
 	}
-	return false
+	return all
+}
+
+// match looks at the beginning of a name and for a word first, because each conversation compares the
+// whole environment.
+func (p patterns) match(name string) bool {
+	name = folded(name)
+	return slices.ContainsFunc(p, func(one pattern) bool {
+		switch {
+		case len(one.start) == len(one.text):
+			return name == one.text
+		case !strings.HasPrefix(name, one.start):
+			return false
+		case one.word != "":
+			return strings.Contains(name, one.word)
+		}
+		ok, err := path.Match(one.text, name)
+		return err == nil && ok
+	})
 }
 
 // folded returns a name or pattern in upper case and without slashes, which no * or ? of
