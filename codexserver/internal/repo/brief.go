@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha1"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/adler32"
 	"os"
 	"path"
 	"path/filepath"
@@ -56,21 +54,20 @@ func (s *Snapshot) brief(ctx context.Context, n *newly) (now content, ok bool, e
 		return now, false, err
 	}
 	names, now := s.fresh(n)
-	before, after, ok, err := s.blobs(ctx, p, n, names, &now)
+	k := newPack()
+	before, after, ok, err := s.blobs(ctx, k, n, names, &now)
 	if !ok || err != nil {
 		return now, false, err
 	}
-	if s.before.tree, err = p.writeTree(before); err == nil {
-		now.tree, err = p.writeTree(after)
-	}
-	if err == nil {
+	s.before.tree, now.tree = k.addTree(before), k.addTree(after)
+	if err = k.write(filepath.Join(p.common, "objects", "pack")); err == nil {
 		s.private = p
 	}
 	return now, true, err
 }
 
-// blobs stores the files with the names as they were and as they are.
-func (s *Snapshot) blobs(ctx context.Context, p *private, n *newly, names []string, now *content) (before, after []blob, ok bool, err error) {
+// blobs adds the files with the names to a pack, as they were and as they are.
+func (s *Snapshot) blobs(ctx context.Context, k *pack, n *newly, names []string, now *content) (before, after []blob, ok bool, err error) {
 	present, _, err := s.sort(ctx, names, now)
 	if err != nil || len(now.marks) > 0 {
 		return nil, nil, false, err
@@ -85,10 +82,7 @@ func (s *Snapshot) blobs(ctx context.Context, p *private, n *newly, names []stri
 		if isGitName(name) || !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
 			return nil, nil, false, nil
 		}
-		was, err := p.was(s.quiet, n, name)
-		if err != nil {
-			return nil, nil, false, err
-		}
+		was := k.was(s.quiet, n, name)
 		is := blob{}
 		if slices.Contains(present, name) {
 			info, err := look(root, name)
@@ -109,9 +103,7 @@ func (s *Snapshot) blobs(ctx context.Context, p *private, n *newly, names []stri
 				if f.Info().Mode()&0o100 != 0 {
 					is.mode = 0o100755
 				}
-				if is.id, err = p.writeObject("blob", string(data)); err != nil {
-					return nil, nil, false, err
-				}
+				is.id = k.add(packBlob, string(data))
 			}
 		}
 		for list, b := range map[*[]blob]blob{&before: was, &after: is} {
@@ -126,18 +118,18 @@ func (s *Snapshot) blobs(ctx context.Context, p *private, n *newly, names []stri
 }
 
 // was returns a file as it was at the snapshot, the zero value if there was none.
-func (p *private) was(x *still, n *newly, name string) (b blob, err error) {
+func (k *pack) was(x *still, n *newly, name string) (b blob) {
 	e := n.files.entry(name)
 	if e == nil {
-		return b, nil
+		return b
 	}
 	b = blob{name: name, mode: e.mode}
 	if h, ok := x.held[name]; ok {
-		b.id, err = p.writeObject("blob", string(h.data))
-		return b, err
+		b.id = k.add(packBlob, string(h.data))
+	} else {
+		copy(b.id[:], n.data[e.at+indexStat:])
 	}
-	copy(b.id[:], n.data[e.at+indexStat:])
-	return b, nil
+	return b
 }
 
 // inOrder sorts files as git does, and reports false if one of them is a folder of another.
@@ -149,14 +141,14 @@ func inOrder(all []blob) bool {
 	})
 }
 
-// writeTree writes the tree of files in git's order, and those of their folders.
-func (p *private) writeTree(all []blob) (string, error) {
-	id, err := p.writeFolder(all, 0)
-	return hex.EncodeToString(id[:]), err
+// addTree adds the tree of files in git's order, and those of their folders.
+func (k *pack) addTree(all []blob) string {
+	id := k.addFolder(all, 0)
+	return hex.EncodeToString(id[:])
 }
 
-// writeFolder writes the tree of a folder, whose path has a number of bytes.
-func (p *private) writeFolder(all []blob, at int) (id [sha1.Size]byte, err error) {
+// addFolder adds the tree of a folder, whose path has a number of bytes.
+func (k *pack) addFolder(all []blob, at int) [sha1.Size]byte {
 	var b strings.Builder
 	for len(all) > 0 {
 		one, end := all[0], 1
@@ -166,44 +158,12 @@ func (p *private) writeFolder(all []blob, at int) (id [sha1.Size]byte, err error
 			for end < len(all) && strings.HasPrefix(all[end].name, inner) {
 				end++
 			}
-			one.mode = 0o040000
-			if one.id, err = p.writeFolder(all[:end], len(inner)); err != nil {
-				return id, err
-			}
+			one.mode, one.id = 0o040000, k.addFolder(all[:end], len(inner))
 		}
 		fmt.Fprintf(&b, "%o %s\x00%s", one.mode, name, one.id[:])
 		all = all[end:]
 	}
-	return p.writeObject("tree", b.String())
-}
-
-// writeObject writes an object to the private git folder, without compression.
-func (p *private) writeObject(kind, data string) (id [sha1.Size]byte, err error) {
-	data = fmt.Sprintf("%s %d\x00%s", kind, len(data), data)
-	id = sha1.Sum([]byte(data))
-	name := hex.EncodeToString(id[:])
-	out := []byte{0x78, 0x01} // zlib; see RFC 1950 and 1951
-	for left := data; ; {
-		part := left[:min(len(left), 1<<16-1)]
-		left = left[len(part):]
-		last := byte(0)
-		if left == "" {
-			last = 1
-		}
-		out = append(out, last)
-		out = binary.LittleEndian.AppendUint16(out, uint16(len(part)))
-		out = binary.LittleEndian.AppendUint16(out, ^uint16(len(part)))
-		out = append(out, part...)
-		if last == 1 {
-			break
-		}
-	}
-	out = binary.BigEndian.AppendUint32(out, adler32.Checksum([]byte(data)))
-	dir := filepath.Join(p.common, "objects", name[:2])
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return id, err
-	}
-	return id, os.WriteFile(filepath.Join(dir, name[2:]), out, 0o600)
+	return k.add(packTree, b.String())
 }
 
 // diffBrief is [private.diffTrees] for the trees of [Snapshot.brief], and keeps the diff for

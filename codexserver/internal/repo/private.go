@@ -74,8 +74,9 @@ type private struct {
 	// dir and common stand for the repository's gitDir and commonDir. Both lie in scratch,
 	// the only folder in which git writes.
 	dir, common, scratch string
-	env, options         []string // of every call
-	held                 *os.File // the temporary folder, locked; or nil
+	env, options         []string          // of every call
+	files                map[string][]byte // the ownFiles as they were, instead of those that are there now
+	held                 *os.File          // the temporary folder, locked; or nil
 }
 
 // private returns the private git folder in scratch, which exists or is made later.
@@ -147,7 +148,13 @@ func (p *private) make(ctx context.Context, refs ...string) error {
 		return err
 	}
 	for _, name := range ownFiles {
-		if err := copyFile(p.common, p.commonDir, filepath.FromSlash(name), maxSmallFile); err != nil {
+		var err error
+		if data, known := p.files[name]; !known {
+			err = copyFile(p.common, p.commonDir, filepath.FromSlash(name), maxSmallFile)
+		} else if len(data) > 0 {
+			err = os.WriteFile(filepath.Join(p.common, filepath.FromSlash(name)), data, 0o600)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -200,16 +200,8 @@ func nanos(seconds, part uint32) int64 { return int64(seconds)*1e9 + int64(part)
 
 // prepare makes a private git folder with git's files as they were, without the index.
 func (x *still) prepare(ctx context.Context, p *private) error {
-	p.source = x.source
-	if err := p.prepare(ctx); err != nil {
-		return err
-	}
-	for name, data := range x.small {
-		if err := os.WriteFile(filepath.Join(p.common, filepath.FromSlash(name)), data, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	p.source, p.files = x.source, x.small
+	return p.prepare(ctx)
 }
 
 // wake makes the private git folder of a snapshot whose tree is no longer still, with git's files

@@ -223,3 +223,27 @@ func stillAsByGit(t *testing.T, trees int) {
 		t.Errorf("git was not needed in only %d of %d trees", quiet, trees)
 	}
 }
+
+// TestPatternsAsTheyWere changes git's own patterns after the look. What git must look at later counts
+// by those of before.
+func TestPatternsAsTheyWere(t *testing.T) {
+	r := newRepo(t)
+	r.write("a", "a\n")
+	r.commit("first")
+	s, err := repo.TakeLater(t.Context(), r.dir, repo.Scratch{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write(".git/info/exclude", "/new\n")
+	r.write("new", "new\n")
+	if err := os.Symlink("a", filepath.Join(r.dir, "link")); err != nil { // at which git must look
+		t.Fatal(err)
+	}
+	changes, err := s.Compare(t.Context())
+	if err != nil || len(changes) != 2 || changes[0].Path != "link" || changes[1].Path != "new" {
+		t.Errorf("changes %+v, %v", changes, err)
+	}
+	if err := s.Remove(); err != nil {
+		t.Error(err)
+	}
+}
