@@ -57,6 +57,8 @@ func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) error {
 type status struct {
 	Nodes  []nodeStatus  `json:"nodes"`
 	Leases []leaseStatus `json:"leases"`
+	// Replicas is how many NATS servers store leases, nodes and new state of users.
+	Replicas int `json:"replicas"`
 }
 
 type nodeStatus struct {
@@ -82,7 +84,7 @@ func (s *service) status(ctx context.Context) (*status, error) {
 	}
 	slices.SortFunc(nodes, func(a, b placement.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	slices.SortFunc(leases, func(a, b lease.Lease) int { return cmp.Compare(a.User, b.User) })
-	all := &status{Nodes: []nodeStatus{}, Leases: []leaseStatus{}}
+	all := &status{Nodes: []nodeStatus{}, Leases: []leaseStatus{}, Replicas: s.replicas}
 	running := map[string][]string{} // by node
 	for _, n := range nodes {
 		all.Nodes = append(all.Nodes, nodeStatus{n.ID, n})
@@ -125,6 +127,7 @@ func (s *service) printStatus(ctx context.Context, asJSON bool, w io.Writer) err
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", l.User, l.Node, l.ID, l.Epoch, worker)
 	}
+	fmt.Fprintf(t, "\nREPLICAS %d\n", all.Replicas)
 	return t.Flush()
 }
 

@@ -89,14 +89,14 @@ func TestStatus(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"NODE PROCESS USERS CAPACITY STATE LABELS VERSION",
 		"a P3 0 3 draining - 1.2.3", "b P1 1 1 ready - 1.2.2", "b P2 1 20 ready gpu,big 1.2.3", "",
-		"USER NODE PROCESS EPOCH WORKER", "ann b P2 N runs", "bob b P1 N none",
+		"USER NODE PROCESS EPOCH WORKER", "ann b P2 N runs", "bob b P1 N none", "", "REPLICAS 1",
 	}, lines); diff != "" {
 		t.Errorf("the tables (-want +got):\n%s", diff)
 	}
 	if err := s.printStatus(t.Context(), true, &object); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{`"id": "P3"`, `"draining": true`, `"user": "ann"`, `"running": true`, `"labels": [`} {
+	for _, part := range []string{`"id": "P3"`, `"draining": true`, `"user": "ann"`, `"running": true`, `"labels": [`, `"replicas": 1`} {
 		if !strings.Contains(object.String(), part) {
 			t.Errorf("the JSON lacks %s:\n%s", part, &object)
 		}

@@ -91,7 +91,7 @@ func (o *operator) substitutions(machine int) []string {
 		// The user of the test owns everything.
 		"install -o nats ", "install ", "install -g codex-mcp ", "install ", "-o codex-team -g codex-team ", "", "-o codex-$1 -g codex-$1 ", "", "-o codex-$1 ", "",
 		// A lease shorter than 15 seconds saves the time of the test.
-		"replicas = 3\n", "replicas = 3\nlease = \"3s\"\n",
+		"roles = [\"node\"]\n", "roles = [\"node\"]\nlease = \"3s\"\n",
 		// Another server of this machine may have the port.
 		"codex-mcp-gateway 2>trial.log", "codex-mcp-gateway --listen " + o.port(1, ":4517") + " 2>trial.log",
 		"subjectAltName=DNS:", "subjectAltName=IP:127.0.0.1,DNS:",

@@ -29,8 +29,10 @@ type service struct {
 	broker *broker.Broker
 	leases *lease.Leases
 	nodes  *placement.Nodes
-	front  *front.Front // nil without the role
-	node   *node.Node   // nil without the role
+	// replicas is how many NATS servers store the buckets, and at least so many the state of a user.
+	replicas int
+	front    *front.Front // nil without the role
+	node     *node.Node   // nil without the role
 }
 
 const (
@@ -58,7 +60,10 @@ func join(ctx context.Context, c *configuration, from workers.Options) (s *servi
 	var nodes jetstream.KeyValue
 	leases, err := s.broker.Open(ctx, broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", TTL: ttl, Replicas: n.Replicas, MaxValue: lease.MaxValue})
 	if err == nil {
-		nodes, err = s.broker.Open(ctx, broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes", TTL: ttl, Replicas: n.Replicas, MaxValue: placement.MaxValue})
+		s.replicas, err = broker.Replicas(ctx, leases)
+	}
+	if err == nil {
+		nodes, err = s.broker.Open(ctx, broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes", TTL: ttl, Replicas: s.replicas, MaxValue: placement.MaxValue})
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("NATS: %w", err), s.end())
@@ -126,7 +131,7 @@ func (s *service) addNode(ctx context.Context, c *configuration, pool *workers.P
 	}
 	capacity := cmp.Or(c.service.Node.Capacity, len(c.http.Principals))
 	s.node, err = node.New(ctx, node.Options{
-		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: c.service.NATS.Replicas, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: c.http.Principals, Name: c.service.Node.Name, Labels: c.service.Node.Labels, Capacity: capacity,
+		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: c.http.Principals, Name: c.service.Node.Name, Labels: c.service.Node.Labels, Capacity: capacity,
 		Version: version(), Alone: s.broker.Embedded(), Interval: interval, Telemetry: from.Telemetry, Logger: from.Logger,
 	})
 	return err

@@ -154,6 +154,44 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestReplicas opens buckets with other numbers of replicas than they have. In a cluster a new bucket
+// has three, on a server alone one.
+func TestReplicas(t *testing.T) {
+	all := natstest.Cluster(t)
+	cluster := connect(t, broker.Options{URL: all[0].ClientURL()})
+	alone := connect(t, broker.Options{URL: natstest.Start(t, server.Options{JetStream: true}).ClientURL()})
+	for _, tt := range []struct {
+		at           *broker.Broker
+		name         string
+		made, opened int
+		want         int
+		err          string
+	}{
+		{cluster, "usual", 0, 0, 3, ""},
+		{cluster, "said", 3, 3, 3, ""},
+		{cluster, "less", 3, 1, 0, "the bucket less is stored with 3 replicas, not with 1: nats.replicas must be the same"},
+		{cluster, "more", 1, 3, 0, "the bucket more is stored with 1 replicas, not with 3"},
+		{cluster, "kept", 1, 0, 1, ""},
+		{alone, "usual", 0, 0, 1, ""},
+		{alone, "said", 1, 1, 1, ""},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		_, err := tt.at.Open(ctx, broker.Bucket{Name: tt.name, MaxValue: 100, Replicas: tt.made})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kv, err := tt.at.Open(ctx, broker.Bucket{Name: tt.name, MaxValue: 100, Replicas: tt.opened})
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) || ctx.Err() != nil {
+				t.Errorf("%s: %v, want %q", tt.name, err, tt.err)
+			}
+		} else if got, err := broker.Replicas(ctx, kv); got != tt.want || err != nil {
+			t.Errorf("%s: %d replicas, %v, want %d", tt.name, got, err, tt.want)
+		}
+		cancel()
+	}
+}
+
 // TestOpenWaits checks that a bucket is opened when NATS can do it, and not later than its context.
 func TestOpenWaits(t *testing.T) {
 	s := natstest.Start(t, server.Options{})

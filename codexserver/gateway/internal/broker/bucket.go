@@ -15,7 +15,8 @@ type Bucket struct {
 	Name, About string
 	// TTL is how long a key lasts that is not written again. 0 means no limit.
 	TTL time.Duration
-	// Replicas is how many servers of a cluster store it.
+	// Replicas is how many servers of a cluster store it. 0 means as many as store it already, and for
+	// a new one 3 in a cluster, otherwise 1. The server of this process is alone.
 	Replicas int
 	// MaxValue bounds a value, in bytes.
 	MaxValue int32
@@ -26,7 +27,7 @@ var errOther = errors.New("another configuration")
 
 // Open opens a bucket, and makes it if it does not exist. While NATS cannot do that, it tries
 // again until ctx ends: a cluster that starts has no leader, or not enough servers, at first. It
-// fails if the bucket has another TTL. The server of this process keeps it in memory, because
+// fails if the bucket has another TTL, or other replicas. The server of this process keeps it in memory, because
 // only this process uses it.
 func (b *Broker) Open(ctx context.Context, o Bucket) (jetstream.KeyValue, error) {
 	for {
@@ -52,11 +53,7 @@ func (b *Broker) open(ctx context.Context, o Bucket) (jetstream.KeyValue, error)
 	defer cancel()
 	kv, err := b.Stream.KeyValue(ctx, o.Name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		c := o.stream()
-		if b.Embedded() {
-			c.Replicas, c.Storage = 1, jetstream.MemoryStorage
-		}
-		if _, err = b.Stream.CreateStream(ctx, c); err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // by another process
+		if err = b.create(ctx, o.stream()); err == nil || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // by another process
 			kv, err = b.Stream.KeyValue(ctx, o.Name)
 		}
 	}
@@ -70,7 +67,48 @@ func (b *Broker) open(ctx context.Context, o Bucket) (jetstream.KeyValue, error)
 	if status.TTL() != o.TTL {
 		return nil, fmt.Errorf("%w: the bucket %s keeps its keys for %v, not for %v: nats.lease must be the same for all; to change it, stop all and delete the bucket", errOther, o.Name, status.TTL(), o.TTL)
 	}
+	if stored := replicas(status); o.Replicas > 0 && stored != o.Replicas && !b.Embedded() {
+		return nil, fmt.Errorf("%w: the bucket %s is stored with %d replicas, not with %d: nats.replicas must be the same for all, or missing; to change it, stop all and run nats stream edit KV_%[2]s --replicas %[4]d", errOther, o.Name, stored, o.Replicas)
+	}
 	return kv, nil
+}
+
+// usualReplicas is how many servers of a cluster store a bucket if nobody says it.
+const usualReplicas = 3
+
+// create makes the stream of a bucket.
+func (b *Broker) create(ctx context.Context, c jetstream.StreamConfig) error {
+	alone := b.Embedded()
+	if alone {
+		c.Replicas, c.Storage = 1, jetstream.MemoryStorage
+	}
+	if c.Replicas > 0 {
+		_, err := b.Stream.CreateStream(ctx, c)
+		return err
+	}
+	c.Replicas = usualReplicas
+	_, err := b.Stream.CreateStream(ctx, c)
+	if refused, ok := errors.AsType[*jetstream.APIError](err); ok && refused.ErrorCode == notClustered {
+		c.Replicas = 1
+		_, err = b.Stream.CreateStream(ctx, c)
+	}
+	return err
+}
+
+// notClustered is the code with which a server without a cluster refuses more than one replica.
+const notClustered = 10074
+
+// Replicas returns how many servers store a bucket.
+func Replicas(ctx context.Context, kv jetstream.KeyValue) (int, error) {
+	status, err := kv.Status(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("the bucket %s: %w", kv.Bucket(), err)
+	}
+	return replicas(status), nil
+}
+
+func replicas(s jetstream.KeyValueStatus) int {
+	return s.(*jetstream.KeyValueBucketStatus).StreamInfo().Config.Replicas
 }
 
 // stream returns the stream of a bucket, as clients of NATS make it. Its first number is new: epochs

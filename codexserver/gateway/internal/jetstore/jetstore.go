@@ -23,7 +23,8 @@ type Options struct {
 	// Epoch is that of the user's lease. 0 means a higher one than all before, for a writer
 	// that no other one can follow.
 	Epoch uint64
-	// Replicas is how many NATS servers store the stream. Default: 1.
+	// Replicas is how many NATS servers store the stream at least: a stream that more of them store
+	// stays as it is. Default: 1.
 	Replicas int
 	// MaxBytes is how much the stream may take, with what NATS needs for each message. Default:
 	// no limit of its own.
@@ -90,6 +91,7 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	switch {
 	case err == nil:
 		config.FirstSeq = before.CachedInfo().Config.FirstSeq
+		config.Replicas = max(config.Replicas, before.CachedInfo().Config.Replicas)
 		s.stream, err = js.UpdateStream(ctx, config)
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		// Of two streams with the same name the later one has higher numbers: a writer of the

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"net/url"
 	"testing"
 	"time"
 
@@ -185,9 +183,10 @@ func TestLongLog(t *testing.T) {
 }
 
 // TestCluster kills the server of three that has the stream, while one writer follows another. What was
-// acknowledged is there, what a fenced writer writes is not.
+// acknowledged is there, what a fenced writer writes is not. A writer that wants fewer replicas lowers
+// nothing.
 func TestCluster(t *testing.T) {
-	servers := cluster(t)
+	servers := natstest.Cluster(t)
 	js := connect(t, servers[0])
 	first := open(t, js, jetstore.Options{Epoch: 1, Replicas: 3})
 	var want []byte
@@ -230,13 +229,16 @@ func TestCluster(t *testing.T) {
 	var second *jetstore.Store
 	for second == nil { // without a leader nothing can be opened
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		second, err = jetstore.Open(ctx, js, jetstore.Options{User: "ann", Epoch: 2, Replicas: 3})
+		second, err = jetstore.Open(ctx, js, jetstore.Options{User: "ann", Epoch: 2, Replicas: 1})
 		cancel()
 		if err != nil && !errors.Is(err, store.ErrUnavailable) {
 			t.Fatal(err)
 		}
 	}
 	write(second, 20)
+	if stream, err = js.Stream(t.Context(), "codexmcp_state_ann"); err != nil || stream.CachedInfo().Config.Replicas != 3 {
+		t.Errorf("the stream: %+v, %v", stream.CachedInfo().Config, err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	if err := first.Append(ctx, "log", int64(len(want)), []byte("x")); err == nil {
@@ -247,49 +249,11 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// cluster starts three servers.
-func cluster(t testing.TB) []*server.Server {
-	t.Helper()
-	var routes []*url.URL
-	var listeners []net.Listener
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		listeners = append(listeners, l)
-		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
-	}
-	var all []*server.Server
-	for i, l := range listeners {
-		port := l.Addr().(*net.TCPAddr).Port
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, natstest.Start(t, server.Options{
-			ServerName: fmt.Sprint("n", i), JetStream: true,
-			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}, Routes: routes,
-		}))
-	}
-	js := connect(t, all[0])
-	for {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		_, err := js.AccountInfo(ctx)
-		cancel()
-		if err == nil {
-			return all
-		}
-		if t.Context().Err() != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // BenchmarkAppend appends lines of a conversation, to one server and to three.
 func BenchmarkAppend(b *testing.B) {
 	for name, servers := range map[string]func(testing.TB) []*server.Server{
 		"one":   func(t testing.TB) []*server.Server { return []*server.Server{one(t)} },
-		"three": cluster,
+		"three": natstest.Cluster,
 	} {
 		b.Run(name, func(b *testing.B) {
 			all := servers(b)

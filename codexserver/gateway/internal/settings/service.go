@@ -46,7 +46,8 @@ type NATS struct {
 	Key         string `json:"key"`
 	// Roles are what this process does. Default: [Roles].
 	Roles []string `json:"roles"`
-	// Replicas is how many NATS servers store the leases. Default: 1.
+	// Replicas is how many NATS servers store leases, nodes and the state of users. Default: as many as
+	// store them already; for new ones 3 in a cluster, otherwise 1.
 	Replicas int `json:"replicas"`
 	// Lease is how long a user's lease lasts that is not renewed. All nodes must have the same.
 	// Default: 15 seconds.
@@ -231,7 +232,6 @@ func (s *Service) setDefaults() error {
 	if s.NATS.Roles == nil {
 		s.NATS.Roles = slices.Clone(Roles)
 	}
-	s.NATS.Replicas = cmp.Or(s.NATS.Replicas, 1)
 	s.NATS.Lease = cmp.Or(s.NATS.Lease, config.Duration(defaultLease))
 	if s.Node.Name == "" {
 		name, err := os.Hostname()
