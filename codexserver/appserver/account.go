@@ -3,14 +3,12 @@ package appserver
 import (
 	"cmp"
 	"context"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/go-json-experiment/json"
 )
 
 // Account is who is signed in.
@@ -26,14 +24,14 @@ type Account struct {
 
 // account returns who is signed in. The answer holds no token.
 func (c *child) account(ctx context.Context) (*Account, error) {
-	var r wire.AccountReply
-	if err := c.control(ctx, wire.CallAccountRead, wire.AccountParams{}, &r); err != nil {
+	var r apptypes.AccountReply
+	if err := c.control(ctx, apptypes.CallAccountRead, apptypes.AccountParams{}, &r); err != nil {
 		return nil, err
 	}
 	a := &Account{Required: r.RequiresOpenaiAuth}
 	if r.Account != nil {
 		a.Method, a.Email = protocol.AuthMode(r.Account.Type), r.Account.Email
-		if r.Account.Type == wire.AccountAPIKey {
+		if r.Account.Type == apptypes.AccountAPIKey {
 			a.Method = protocol.AuthAPIKey
 		}
 	}
@@ -94,7 +92,7 @@ func (e *Engine) UserInfo(ctx context.Context) (*protocol.UserInfoResult, error)
 
 // LoginAPIKey implements [engine.Accounts]; Codex keeps the key.
 func (e *Engine) LoginAPIKey(ctx context.Context, key string) error {
-	return e.control(ctx, wire.CallAccountLoginStart, wire.LoginParams{Type: wire.LoginAccountParamsAPIKey, APIKey: key}, nil)
+	return e.control(ctx, apptypes.CallAccountLoginStart, apptypes.LoginParams{Type: apptypes.LoginAccountParamsAPIKey, APIKey: key}, nil)
 }
 
 // LoginChatGPT implements [engine.Accounts]: Codex opens the local callback.
@@ -103,8 +101,8 @@ func (e *Engine) LoginChatGPT(ctx context.Context, done func(protocol.LoginChatG
 	if err != nil {
 		return nil, err
 	}
-	var r wire.LoginReply
-	if err := c.control(ctx, wire.CallAccountLoginStart, wire.LoginParams{Type: wire.LoginAccountParamsChatgpt}, &r); err != nil {
+	var r apptypes.LoginReply
+	if err := c.control(ctx, apptypes.CallAccountLoginStart, apptypes.LoginParams{Type: apptypes.LoginAccountParamsChatgpt}, &r); err != nil {
 		return nil, err
 	}
 	if r.LoginID == "" || r.AuthURL == "" {
@@ -138,12 +136,7 @@ func (c *child) watchLogin(id string) chan protocol.LoginChatGPTComplete {
 }
 
 // loginEnded handles account/login/completed.
-func (c *child) loginEnded(raw stdjson.RawMessage) {
-	var end wire.LoginEnd
-	if err := json.Unmarshal(raw, &end); err != nil {
-		c.log.Warn("codex: notification not understood", "method", wire.NoteAccountLoginCompleted, "error", err)
-		return
-	}
+func (c *child) loginEnded(end *apptypes.LoginEnd) {
 	r := protocol.LoginChatGPTComplete{LoginID: end.LoginID, Success: end.Success, Error: end.Error}
 	if r.LoginID == "" {
 		return // a login by key; the answer to its request reported the end
@@ -156,11 +149,11 @@ func (c *child) loginEnded(raw stdjson.RawMessage) {
 
 // CancelLogin implements [engine.Accounts].
 func (e *Engine) CancelLogin(ctx context.Context, id string) error {
-	var r wire.LoginCancelled
-	if err := e.control(ctx, wire.CallAccountLoginCancel, wire.LoginCancel{LoginID: id}, &r); err != nil {
+	var r apptypes.LoginCancelled
+	if err := e.control(ctx, apptypes.CallAccountLoginCancel, apptypes.LoginCancel{LoginID: id}, &r); err != nil {
 		return err
 	}
-	if r.Status != wire.CancelLoginAccountStatusCanceled {
+	if r.Status != apptypes.CancelLoginAccountStatusCanceled {
 		return fmt.Errorf("login %s: %w", id, engine.ErrNotFound)
 	}
 	return nil
@@ -168,5 +161,5 @@ func (e *Engine) CancelLogin(ctx context.Context, id string) error {
 
 // Logout implements [engine.Accounts].
 func (e *Engine) Logout(ctx context.Context) error {
-	return e.control(ctx, wire.CallAccountLogout, nil, nil)
+	return e.control(ctx, apptypes.CallAccountLogout, nil, nil)
 }

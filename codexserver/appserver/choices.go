@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -55,7 +55,7 @@ const (
 func (p *threadParams) bound(file map[string]stdjson.RawMessage, c *child) {
 	p.bounded = true
 	if p.Sandbox == "" {
-		p.Sandbox = cmp.Or(value[string](p.setting(file, "sandbox_mode")), wire.SandboxModeReadOnly)
+		p.Sandbox = cmp.Or(value[string](p.setting(file, "sandbox_mode")), apptypes.SandboxModeReadOnly)
 	}
 	if p.ApprovalPolicy == "" {
 		policy := cmp.Or(c.policy, value[string](p.setting(file, "approval_policy")), string(protocol.ApprovalOnRequest))
@@ -133,7 +133,7 @@ func (p *threadParams) roots(cfg *protocol.Config, file map[string]stdjson.RawMe
 	if mode == "" {
 		mode = value[string](p.setting(file, "sandbox_mode"))
 	}
-	if mode != "" && mode != wire.SandboxModeWorkspaceWrite {
+	if mode != "" && mode != apptypes.SandboxModeWorkspaceWrite {
 		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, mode)
 	}
 	options := sandbox.Options{Protected: []string{home}, Sealed: []string{sealed}, Private: []string{home}}
@@ -188,13 +188,13 @@ func (p *threadParams) writable(cwd string, file map[string]stdjson.RawMessage) 
 // sandbox protects no such file, and the next server obeys it.
 func (p *threadParams) unlinked(cwd string, file map[string]stdjson.RawMessage, home string) error {
 	mode := cmp.Or(p.Sandbox, value[string](p.setting(file, "sandbox_mode")))
-	if mode == wire.SandboxModeReadOnly || mode == wire.SandboxModeDangerFullAccess {
+	if mode == apptypes.SandboxModeReadOnly || mode == apptypes.SandboxModeDangerFullAccess {
 		return nil
 	}
 	for _, linked := range config.Linked(home) {
 		for _, folder := range p.writable(cwd, file) {
 			if paths.Below(linked, folder) || paths.Below(real(linked), folder) {
-				return configErrorf("a link in %s leads to %s, which commands could write; let it lead out of %s, or use the sandbox %s", home, linked, folder, wire.SandboxModeReadOnly)
+				return configErrorf("a link in %s leads to %s, which commands could write; let it lead out of %s, or use the sandbox %s", home, linked, folder, apptypes.SandboxModeReadOnly)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -52,7 +52,7 @@ func (e *Engine) canContinue(ctx context.Context) error {
 		return err
 	case c.shared || e.options.Dial != nil:
 		return errors.New("the app-server is not this server's own, and does not end with a server: the turn may still run there")
-	case c.version.less(continuesTurns):
+	case c.version.Less(continuesTurns):
 		return fmt.Errorf("codex %s does not record which turn a message began; %s does", c.version, continuesTurns)
 	}
 	return nil
@@ -93,7 +93,7 @@ func (cut *cutRollout) add(line []byte) {
 		}
 		cut.model = p.Model
 		cut.now = &rules{cwd: p.Cwd, policy: policyOf([]byte(p.Policy)), reviewer: p.Reviewer,
-			sandbox: wire.SandboxPolicy{Type: sandboxTypes[i], WritableRoots: p.Sandbox.Roots, NetworkAccess: []byte(p.Sandbox.Network)}}
+			sandbox: apptypes.SandboxPolicy{Type: sandboxTypes[i], WritableRoots: p.Sandbox.Roots, NetworkAccess: []byte(p.Sandbox.Network)}}
 	case l.Type == protocol.RolloutEventMsg && p.Type == "task_started":
 		cut.pending = nil
 	case end != nil && end.completed:
@@ -121,7 +121,7 @@ func (e *Engine) resumeCut(ctx context.Context, rolloutPath string, cfg protocol
 	}
 	deadline := time.Now().Add(writerLimit)
 	for {
-		conv, err := e.reopen(ctx, wire.CallThreadResume, rolloutPath, cfg, host, cut.now)
+		conv, err := e.reopen(ctx, apptypes.CallThreadResume, rolloutPath, cfg, host, cut.now)
 		if err == nil || !strings.Contains(err.Error(), "active writer") || time.Now().After(deadline) {
 			return conv, err
 		}
@@ -162,7 +162,7 @@ func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note
 	if i := slices.IndexFunc(cut.ends, func(e rolloutEnd) bool { return e.turn == last.ID }); i >= 0 {
 		return c.endAgain(cut.ends[i].answer)
 	}
-	if last.Status != wire.TurnStatusInterrupted {
+	if last.Status != apptypes.TurnStatusInterrupted {
 		return failed(errors.New(failureOf(last)))
 	}
 	if before >= maxContinued {
@@ -186,7 +186,7 @@ func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note
 
 // cutTurn returns the last turn of the thread, which the message with a key began, and how many
 // turns before it continued the same message.
-func (c *conversation) cutTurn(ctx context.Context, key string) (last *wire.Turn, before int, err error) {
+func (c *conversation) cutTurn(ctx context.Context, key string) (last *apptypes.Turn, before int, err error) {
 	ch, err := c.engine.child(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -229,7 +229,7 @@ func (c *conversation) endAgain(answer *string) error {
 }
 
 // failureOf returns why a turn that neither completed nor was interrupted cannot be continued.
-func failureOf(t *wire.Turn) string {
+func failureOf(t *apptypes.Turn) string {
 	if t.Error != nil && t.Error.Message != "" {
 		return t.Error.Message
 	}

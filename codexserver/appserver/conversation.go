@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
@@ -34,7 +34,7 @@ type conversation struct {
 	window  *int64                   // the model's context window in tokens, as last reported
 
 	running atomic.Pointer[promise] // the running turn; the last one between turns
-	unread  []wire.Input            // messages that the next turn sends again
+	unread  []apptypes.Input        // messages that the next turn sends again
 }
 
 // checkID returns an error unless id is a thread's.
@@ -75,7 +75,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != "user" {
 		c.log.Warn("codex: approvals are decided by a reviewing model, not by the client", "reviewer", r.ApprovalsReviewer, "thread", r.Thread.ID)
 	}
-	if p.workspace && r.Sandbox.Type != "" && r.Sandbox.Type != wire.SandboxPolicyWorkspaceWrite {
+	if p.workspace && r.Sandbox.Type != "" && r.Sandbox.Type != apptypes.SandboxPolicyWorkspaceWrite {
 		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and codex has chosen %s", protocol.SandboxWorkspaceWrite, r.Sandbox.Type)
 	}
 	if err := e.reaches(r.Cwd, &r.Sandbox); err != nil {
@@ -209,7 +209,7 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turn,
 	}
 	items = append(slices.Clip(c.unread), items...)
 	return c.inThread(ctx, func(t *thread) (*turn, error) {
-		return c.startIn(ctx, t, wire.TurnParams{ThreadID: c.id, Input: items, OutputSchema: in.OutputSchema}, in)
+		return c.startIn(ctx, t, apptypes.TurnParams{ThreadID: c.id, Input: items, OutputSchema: in.OutputSchema}, in)
 	})
 }
 
@@ -242,9 +242,9 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 		return t, nil
 	}
 	p := c.params
-	p.ThreadID, p.ExcludeTurns = c.id, !ch.version.less(excludesTurns)
+	p.ThreadID, p.ExcludeTurns = c.id, !ch.version.Less(excludesTurns)
 	var r threadReply
-	if err := ch.patient(ctx, startLimit, wire.CallThreadResume, p, &r); err != nil {
+	if err := ch.patient(ctx, startLimit, apptypes.CallThreadResume, p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
 	if err := c.engine.reaches(r.Cwd, &r.Sandbox); err != nil {
@@ -271,7 +271,7 @@ func (c *conversation) claim(ctx context.Context, t *thread) error {
 
 // startIn starts a turn of a loaded thread, and waits for the answer or the end of
 // ctx.
-func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams, in protocol.TurnInput) (*turn, error) {
+func (c *conversation) startIn(ctx context.Context, t *thread, p apptypes.TurnParams, in protocol.TurnInput) (*turn, error) {
 	if err := c.claim(ctx, t); err != nil {
 		return nil, err
 	}
@@ -297,7 +297,7 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams
 	r.mu.Lock()
 	r.rules = limits
 	r.messages.again = func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }
-	if !t.child.version.less(continuesTurns) {
+	if !t.child.version.Less(continuesTurns) {
 		p.ClientUserMessageID = in.Key
 	}
 	if t.child.shared {
@@ -305,7 +305,7 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p wire.TurnParams
 		p.ClientUserMessageID = r.messages.client
 	}
 	r.mu.Unlock()
-	return r.request(ctx, wire.CallTurnStart, p)
+	return r.request(ctx, apptypes.CallTurnStart, p)
 }
 
 // holds returns the settings of a turn that this turn or earlier ones changed. They are

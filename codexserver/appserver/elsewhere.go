@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -79,7 +79,7 @@ func (h *overheard) decide(ctx context.Context, event protocol.EventMsg, ask fun
 func (h *overheard) Elicit(ctx context.Context, f *elicit.Foreign) (result json.RawMessage, err error) {
 	h.turn.whileAwaited(ctx, func() {}, func(ctx context.Context) bool {
 		result, err = h.Host.Elicit(ctx, f)
-		return err == nil && answered(result).Action == wire.MCPServerElicitationActionAccept
+		return err == nil && answered(result).Action == apptypes.MCPServerElicitationActionAccept
 	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -151,7 +151,7 @@ func (t *thread) hear(id string) *turn {
 
 // overhears handles a notification of a turn that another program began. It returns false for
 // the notifications of own turns.
-func (t *thread) overhears(method, id string, n *wire.Note) bool {
+func (t *thread) overhears(method, id string, n *apptypes.Note) bool {
 	t.mu.Lock()
 	r, left, o, heard := t.running, t.left, t.other, t.heard
 	t.mu.Unlock()
@@ -163,7 +163,7 @@ func (t *thread) overhears(method, id string, n *wire.Note) bool {
 			return true // a late one
 		case o != nil && o.name() == "": // it ran when the thread was loaded
 			o.named(id)
-		case method != wire.NoteTurnStarted:
+		case method != apptypes.NoteTurnStarted:
 			return true // of a turn that was not heard from its start
 		default:
 			o = t.hear(id)
@@ -171,11 +171,11 @@ func (t *thread) overhears(method, id string, n *wire.Note) bool {
 		}
 	}
 	switch method {
-	case wire.NoteTurnStarted:
+	case apptypes.NoteTurnStarted:
 		o.activate()
-	case wire.NoteTurnCompleted:
+	case apptypes.NoteTurnCompleted:
 		t.heardOut(o, n.Turn)
-	case wire.NoteItemCompleted:
+	case apptypes.NoteItemCompleted:
 		o.reads(n.Item)
 		fallthrough
 	default:
@@ -185,7 +185,7 @@ func (t *thread) overhears(method, id string, n *wire.Note) bool {
 }
 
 // heardOut ends a turn that another program began, nil if its result is not known.
-func (t *thread) heardOut(o *turn, result *wire.Turn) {
+func (t *thread) heardOut(o *turn, result *apptypes.Turn) {
 	t.mu.Lock()
 	if t.other != o {
 		t.mu.Unlock()
@@ -224,7 +224,7 @@ func (r *turn) reads(raw json.RawMessage) {
 
 // clientOf returns the id that a client gave its message.
 func clientOf(raw json.RawMessage) string {
-	var it wire.UserMessage
+	var it apptypes.UserMessage
 	if json.Unmarshal(raw, &it) != nil {
 		return ""
 	}
@@ -330,14 +330,14 @@ func (c *conversation) others() (*thread, *turn) {
 }
 
 // steerElsewhere sends a message to the turn that another program began.
-func (c *conversation) steerElsewhere(ctx context.Context, t *thread, o *turn, input []wire.Input) error {
+func (c *conversation) steerElsewhere(ctx context.Context, t *thread, o *turn, input []apptypes.Input) error {
 	if err := c.unloosened(t); err != nil {
 		return err
 	}
 	if o.name() == "" {
 		return engine.ErrNoTurn
 	}
-	err := t.child.call(ctx, controlLimit, wire.CallTurnSteer, wire.SteerParams{ThreadID: t.id, ExpectedTurnID: o.name(), Input: input}, nil)
+	err := t.child.steer(ctx, &apptypes.SteerParams{ThreadID: t.id, ExpectedTurnID: o.name(), Input: input})
 	return t.child.steered(err, true)
 }
 

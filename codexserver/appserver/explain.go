@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -14,7 +15,6 @@ import (
 const (
 	hintElsewhere = "install it where no command can write, or name another with --codex or CODEX_BIN"
 	hintInstall   = "install it with `npm i -g @openai/codex`, or name the program with --codex or CODEX_BIN"
-	hintUpdate    = "update it with `npm i -g @openai/codex@latest`"
 	hintRoom      = "the arguments of codex-reply make room: compact summarises the conversation, rollback takes back the last prompts"
 	hintLogin     = "not signed in to the model provider, or it refused the credentials: run `codex login`, or configure a model provider that needs none"
 )
@@ -48,17 +48,7 @@ func (e *NotFoundError) Error() string {
 func (e *NotFoundError) Unwrap() error { return e.Err }
 
 // TooOldError means that the bridge cannot drive a codex program that old.
-type TooOldError struct {
-	// Found and Needed are versions such as "0.59.0".
-	Found, Needed string
-}
-
-// Error implements error.
-func (e *TooOldError) Error() string {
-	return fmt.Sprintf("codex %s is too old: %s or newer is needed; %s", e.Found, e.Needed, hintUpdate)
-}
-
-func tooOld(v version) error { return &TooOldError{Found: v.String(), Needed: oldest.String()} }
+type TooOldError = appclient.TooOldError
 
 // ErrNotSignedIn means that the model provider needs credentials and Codex has none.
 var ErrNotSignedIn = errors.New(hintLogin)

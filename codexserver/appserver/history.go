@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -22,12 +23,12 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if cfg.Continues {
 		return e.resumeCut(ctx, rolloutPath, cfg, host)
 	}
-	return e.reopen(ctx, wire.CallThreadResume, rolloutPath, cfg, host, nil)
+	return e.reopen(ctx, apptypes.CallThreadResume, rolloutPath, cfg, host, nil)
 }
 
 // Fork implements [engine.Resumer].
 func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	return e.reopen(ctx, wire.CallThreadFork, rolloutPath, cfg, host, nil)
+	return e.reopen(ctx, apptypes.CallThreadFork, rolloutPath, cfg, host, nil)
 }
 
 // reopen resumes or forks the thread of a rollout. Unless had is nil, the thread gets no wider
@@ -108,7 +109,7 @@ func (c *child) summary(ctx context.Context, id string) (summary, error) {
 }
 
 // past returns the events of a thread's earlier turns.
-func past(turns []wire.Turn) []stdjson.RawMessage {
+func past(turns []apptypes.Turn) []stdjson.RawMessage {
 	var all []stdjson.RawMessage
 	for _, t := range turns {
 		for _, raw := range t.Items {
@@ -126,8 +127,8 @@ func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
 	if m, ok := userMessage(raw); ok {
 		return one(m)
 	}
-	it, err := parseItem(raw)
-	if err != nil || it.Type != wire.ThreadItemAgentMessage && it.Type != wire.ThreadItemReasoning {
+	it, err := appclient.ReadItem(raw)
+	if err != nil || it.Type != apptypes.ThreadItemAgentMessage && it.Type != apptypes.ThreadItemReasoning {
 		return nil
 	}
 	return newTranslator().completed(it)
@@ -135,16 +136,16 @@ func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
 
 // userMessage reads an item that is a message of the user.
 func userMessage(raw stdjson.RawMessage) (m protocol.UserMessage, ok bool) {
-	var user wire.UserMessage
-	if typeOf(raw) != wire.ThreadItemUserMessage || json.Unmarshal(raw, &user) != nil {
+	var user apptypes.UserMessage
+	if typeOf(raw) != apptypes.ThreadItemUserMessage || json.Unmarshal(raw, &user) != nil {
 		return m, false
 	}
 	m.Kind = protocol.UserPlain
 	for _, c := range user.Content {
 		switch c.Type {
-		case wire.UserInputText:
+		case apptypes.UserInputText:
 			m.Message += c.Text
-		case wire.UserInputImage:
+		case apptypes.UserInputImage:
 			m.Images = append(m.Images, c.URL)
 		}
 	}
@@ -165,9 +166,9 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 	if err != nil {
 		return nil, err
 	}
-	var r wire.ThreadsReply
-	params := wire.ThreadsParams{Limit: int64(limit), Cursor: p.Cursor}
-	if err := c.control(ctx, wire.CallThreadList, params, &r); err != nil {
+	var r apptypes.ThreadsReply
+	params := apptypes.ThreadsParams{Limit: int64(limit), Cursor: p.Cursor}
+	if err := c.control(ctx, apptypes.CallThreadList, params, &r); err != nil {
 		if strings.Contains(err.Error(), "invalid cursor") {
 			err = engine.ErrCursor
 		}
@@ -187,13 +188,13 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 }
 
 // holder returns who has the thread open, as far as Codex says; "" if it does not.
-func (c *child) holder(t *wire.Thread) string {
+func (c *child) holder(t *apptypes.Thread) string {
 	switch {
-	case t.Status.Type != wire.ThreadStatusIdle && t.Status.Type != wire.ThreadStatusActive:
+	case t.Status.Type != apptypes.ThreadStatusIdle && t.Status.Type != apptypes.ThreadStatusActive:
 		return ""
 	case !c.shared:
 		return "this server"
-	case t.Status.Type == wire.ThreadStatusActive:
+	case t.Status.Type == apptypes.ThreadStatusActive:
 		return sharedServer + ", where a turn runs"
 	}
 	return sharedServer
@@ -217,7 +218,7 @@ func (e *Engine) Archive(ctx context.Context, p protocol.ArchiveConversationPara
 	if err != nil {
 		return err
 	}
-	if err := c.control(ctx, wire.CallThreadArchive, wire.ThreadRef{ThreadID: id}, nil); err != nil {
+	if err := c.control(ctx, apptypes.CallThreadArchive, apptypes.ThreadRef{ThreadID: id}, nil); err != nil {
 		if strings.Contains(err.Error(), "no rollout found") {
 			return errors.Join(err, engine.ErrNotFound)
 		}

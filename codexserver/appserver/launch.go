@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
@@ -164,7 +165,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if err := p.restrict(engine.OriginOf(ctx), file, call); err != nil {
 		return p, err
 	}
-	if c.version.less(keepsSnapshot) {
+	if c.version.Less(keepsSnapshot) {
 		p.Config["features.shell_snapshot"] = stdjson.RawMessage("false")
 	}
 	if !cfg.ReadOnly {
@@ -261,11 +262,13 @@ func (e *Engine) older(ctx context.Context, path string, err error) error {
 		return err
 	}
 	v, unread := e.programVersion(ctx, path)
-	switch {
-	case errors.Is(unread, errOwn):
+	if errors.Is(unread, errOwn) {
 		return unread
-	case unread == nil && v.less(oldest):
-		return tooOld(v)
+	}
+	if unread == nil {
+		if old := v.Check(); old != nil {
+			return old
+		}
 	}
 	return err
 }
@@ -297,5 +300,5 @@ func (e *Engine) programVersion(ctx context.Context, path string) (version, erro
 	if strings.Contains(string(out), ownName) {
 		return version{}, errOwn
 	}
-	return parseVersion(words[len(words)-1])
+	return appclient.ParseVersion(words[len(words)-1])
 }

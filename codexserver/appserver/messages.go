@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -22,7 +22,7 @@ type messages struct {
 // letter is a message to a running turn. When the turn is interrupted, the app-server
 // drops messages that the model has not read.
 type letter struct {
-	input []wire.Input
+	input []apptypes.Input
 	taken bool // by the app-server
 	read  bool // by the model
 }
@@ -81,7 +81,7 @@ func (m *messages) missed() (events []protocol.EventMsg) {
 
 // unread returns the messages that the model did not read. They follow left, those of
 // earlier turns, unless the model has read the turn's input, which began with these.
-func (m *messages) unread(left []wire.Input) []wire.Input {
+func (m *messages) unread(left []apptypes.Input) []apptypes.Input {
 	if m.prompted {
 		left = nil
 	}

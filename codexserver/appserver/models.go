@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -38,8 +38,8 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 	end := time.Now().Add(modelsLimit)
 	cursor := ""
 	for page := 1; ; page++ {
-		var r wire.ModelsReply
-		if err := c.call(ctx, time.Until(end), wire.CallModelList, wire.ModelsParams{Cursor: cursor}, &r); err != nil {
+		var r apptypes.ModelsReply
+		if err := c.call(ctx, time.Until(end), apptypes.CallModelList, apptypes.ModelsParams{Cursor: cursor}, &r); err != nil {
 			if len(list.Models) == 0 {
 				return nil, err
 			}
@@ -61,7 +61,7 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 
 // addModel adds a model that Codex lists. If it is the configured one, which is in the
 // list already, it completes that entry.
-func addModel(list *protocol.ModelList, m wire.Model, configured string) {
+func addModel(list *protocol.ModelList, m apptypes.Model, configured string) {
 	out := protocol.Model{
 		Name: m.Model, Description: m.Description, DefaultEffort: protocol.ReasoningEffort(m.DefaultReasoningEffort), IsDefault: m.IsDefault && configured == "",
 	}

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // question is a request of the app-server that a person decides.
@@ -29,28 +29,26 @@ type about struct{ threadID, turnID, itemID string }
 
 var errNobody = errors.New("it belongs to no running turn")
 
-// handle registers a method with which the app-server asks something. It answers with none, which
-// allows nothing, unless decide returns an answer without an error.
-func handle[P, R any](m *jsonrpc.Mux, c *child, method string, none R, of func(*P) about, decide func(*question, *P) (R, error)) {
-	jsonrpc.Handle(m, method, func(ctx context.Context, p P) (R, error) {
-		a, err := c.ask(ctx, of(&p))
+// answer returns the function that answers the questions of a method. With an error, nothing is allowed.
+func answer[P, R any](c *child, method string, of func(*P) about, decide func(*question, *P) (R, error)) func(context.Context, *P) (R, error) {
+	return func(ctx context.Context, p *P) (R, error) {
+		var none R
+		a, err := c.ask(ctx, of(p))
 		if err != nil {
 			c.refuse(method, err)
-			return none, nil
+			return none, err
 		}
 		defer a.done()
-		answer, err := decide(a, &p)
+		answer, err := decide(a, p)
 		switch {
 		case errors.Is(err, errQueue): // an event for each would be as many
 			a.pass()
 			c.refuse(method, err)
 		case err != nil:
 			a.refuse(method, err)
-		default:
-			return answer, nil
 		}
-		return none, nil
-	})
+		return answer, err
+	}
 }
 
 // ask finds the turn of a request. Several questions of a turn may be open at a time. It
@@ -131,9 +129,9 @@ func (a *question) explain(what string, out elicit.Outcome) {
 	ctx, stop := context.WithTimeout(a.ctx, steerLimit)
 	defer stop()
 	c := a.turn.thread.child
-	err := c.peer.Call(ctx, wire.CallTurnSteer, wire.SteerParams{
-		ThreadID: a.about.threadID, ExpectedTurnID: a.about.turnID, Input: []wire.Input{{Type: wire.UserInputText, Text: &text}},
-	}, nil)
+	err := c.app.Steer(ctx, &apptypes.SteerParams{
+		ThreadID: a.about.threadID, ExpectedTurnID: a.about.turnID, Input: appclient.Text(text),
+	})
 	if err != nil {
 		c.log.Debug("codex: the model did not get the reason", "error", err)
 	}
@@ -164,26 +162,22 @@ func (r *turn) stop() {
 const noRule = "codex: no rule is offered"
 
 // command decides about a command. The decision is a word, or a rule that a person accepted.
-func (a *question) command(p *wire.CommandApproval) (wire.CommandDecision, error) {
-	decision, err := a.decideCommand(p)
-	return wire.CommandDecision{Decision: decision}, err
-}
-
-func (a *question) decideCommand(p *wire.CommandApproval) (json.RawMessage, error) {
+func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecision, error) {
+	var none apptypes.CommandDecision
 	switch p.Kind {
-	case "", wire.CommandExecutionApprovalKindCommand, wire.CommandExecutionApprovalKindWriteStdin, wire.CommandExecutionApprovalKindHumanCommand:
+	case "", apptypes.CommandExecutionApprovalKindCommand, apptypes.CommandExecutionApprovalKindWriteStdin, apptypes.CommandExecutionApprovalKindHumanCommand:
 	default:
-		return nil, fmt.Errorf("its kind %q is not known", p.Kind)
+		return none, fmt.Errorf("its kind %q is not known", p.Kind)
 	}
 	if len(p.AdditionalPermissions) > 0 && string(p.AdditionalPermissions) != "null" {
-		return nil, errors.New("it asks for further permissions, which a question about a command does not show")
+		return none, errors.New("it asks for further permissions, which a question about a command does not show")
 	}
 	q := execApproval(p, a.turn.item(p.ItemID), a.agent)
 	if len(q.Command) == 0 {
-		return nil, errors.New("it names no command")
+		return none, errors.New("it names no command")
 	}
 	if strings.Contains(strings.Join(q.Command, "")+q.Cwd, "\x00") {
-		return nil, errors.New("its command or folder has a NUL byte")
+		return none, errors.New("its command or folder has a NUL byte")
 	}
 	t := a.turn.thread
 	q.Judged = bareShell(q.Command)
@@ -197,15 +191,15 @@ func (a *question) decideCommand(p *wire.CommandApproval) (json.RawMessage, erro
 		place := t.place(q.Cwd)
 		q.Program, q.Replaceable = place.Replaceable(q.Judged)
 		sum, lasts := place.Everything(q.Command)
-		if q.Once = !lasts || unclear || p.NetworkApprovalContext != nil || p.Kind == wire.CommandExecutionApprovalKindWriteStdin; !q.Once {
+		if q.Once = !lasts || unclear || p.NetworkApprovalContext != nil || p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin; !q.Once {
 			if then = t.approvalOf(a.agent, &q, sum); a.turn.elsewhere == nil && t.isApproved(then) {
-				return word(a.answer(elicit.Outcome{Decision: elicit.Approved})), nil
+				return appclient.Decide(a.answer(elicit.Outcome{Decision: elicit.Approved})), nil
 			}
 			q.Content = then // which has who asks
 		}
 	}
 	q.Replaceable = q.Replaceable || unclear
-	q.Safe = p.NetworkApprovalContext == nil && p.Kind != wire.CommandExecutionApprovalKindWriteStdin && !q.Replaceable && policy.KnownSafeStrict(q.Judged)
+	q.Safe = p.NetworkApprovalContext == nil && p.Kind != apptypes.CommandExecutionApprovalKindWriteStdin && !q.Replaceable && policy.KnownSafeStrict(q.Judged)
 	words, rule, err := lasting(p, &q)
 	if err != nil {
 		t.child.log.Debug(noRule, "call", p.ItemID, "reason", err)
@@ -228,16 +222,16 @@ func (a *question) decideCommand(p *wire.CommandApproval) (json.RawMessage, erro
 		out.Decision = elicit.Approved
 		d := a.answer(out)
 		if d == accept { // and not withdrawn
-			return rule, nil
+			return apptypes.CommandDecision{Decision: rule}, nil
 		}
-		return word(d), nil
+		return appclient.Decide(d), nil
 	}
-	return word(a.answer(out)), nil
+	return appclient.Decide(a.answer(out)), nil
 }
 
 // fileChange decides about a patch. It returns an error for one whose changes it cannot show.
-func (a *question) fileChange(p *wire.FileApproval) (wire.FileDecision, error) {
-	var none wire.FileDecision
+func (a *question) fileChange(p *apptypes.FileApproval) (apptypes.FileDecision, error) {
+	var none apptypes.FileDecision
 	o := a.turn.item(p.ItemID)
 	if o == nil || len(o.Changes) == 0 {
 		return none, errors.New("its changes were not announced")
@@ -253,7 +247,7 @@ func (a *question) fileChange(p *wire.FileApproval) (wire.FileDecision, error) {
 	out := a.turn.host.ApprovePatch(a.ctx, q)
 	a.decided(out)
 	a.explain("changes to files", out)
-	return wire.FileDecision{Decision: a.answer(out)}, nil
+	return apptypes.FileDecision{Decision: a.answer(out)}, nil
 }
 
 // answer returns the decision for the app-server. If the item is approved, it first emits the
@@ -299,34 +293,34 @@ func (c *child) refuse(method string, why error) {
 }
 
 // permissions decides about permissions beyond the sandbox.
-func (a *question) permissions(p *wire.Permissions) (wire.PermissionsReply, error) {
+func (a *question) permissions(p *apptypes.Permissions) (apptypes.PermissionsReply, error) {
 	out := a.turn.host.Approve(a.ctx, permissionsQuestion(p, a.agent))
 	a.decided(out)
 	a.explain("further permissions", out)
 	if a.ctx.Err() != nil {
-		return noPermissions, nil
+		return appclient.NoPermissions(), nil
 	}
 	return permissionsAnswer(p, out), nil
 }
 
 // elicitation asks a question of one of Codex's MCP servers, or whether a tool of one may be called.
-func (a *question) elicitation(p *elicitation) (wire.ElicitationReply, error) {
-	reply, err := a.elicit(p)
+func (a *question) elicitation(p *apptypes.Elicitation) (apptypes.ElicitationReply, error) {
+	reply, err := a.elicit((*elicitation)(p))
 	if err == nil && a.ctx.Err() != nil {
-		reply = wire.ElicitationReply{Action: wire.MCPServerElicitationActionCancel}
+		reply = apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
 	}
 	return withContent(reply), err
 }
 
 // withContent returns a reply in the form that all versions were tried with.
-func withContent(r wire.ElicitationReply) wire.ElicitationReply {
+func withContent(r apptypes.ElicitationReply) apptypes.ElicitationReply {
 	if r.Content == nil {
 		r.Content = json.RawMessage("null")
 	}
 	return r
 }
 
-func (a *question) elicit(p *elicitation) (wire.ElicitationReply, error) {
+func (a *question) elicit(p *elicitation) (apptypes.ElicitationReply, error) {
 	var q *elicit.Question
 	var f *elicit.Foreign
 	var err error
@@ -337,11 +331,11 @@ func (a *question) elicit(p *elicitation) (wire.ElicitationReply, error) {
 		f, err = p.foreign()
 	}
 	if err != nil {
-		return declinedElicitation, err
+		return apptypes.ElicitationReply{}, err
 	}
 	leave, err := a.queue("server " + p.ServerName)
 	if err != nil {
-		return declinedElicitation, err
+		return apptypes.ElicitationReply{}, err
 	}
 	defer leave()
 	if tool {
@@ -352,7 +346,7 @@ func (a *question) elicit(p *elicitation) (wire.ElicitationReply, error) {
 	}
 	result, err := a.turn.host.Elicit(a.ctx, f)
 	if err != nil {
-		return declinedElicitation, err
+		return apptypes.ElicitationReply{}, err
 	}
 	return answered(result), nil
 }
@@ -386,15 +380,14 @@ func (a *question) queue(party string) (leave func(), err error) {
 }
 
 // userInput asks the model's questions to the user.
-func (a *question) userInput(p *userInput) (wire.UserInputReply, error) {
-	result, err := a.input(p)
+func (a *question) userInput(p *apptypes.UserInput) (apptypes.UserInputReply, error) {
+	u := (*userInput)(p)
+	result, err := a.input(u)
 	if err != nil {
-		return noInput(), err
+		return apptypes.UserInputReply{}, err
 	}
-	return p.answers(result), nil
+	return u.answers(result), nil
 }
-
-func noInput() wire.UserInputReply { return wire.UserInputReply{Answers: map[string]wire.Answers{}} }
 
 // input asks the model's questions.
 func (a *question) input(p *userInput) (json.RawMessage, error) {
@@ -411,7 +404,7 @@ func (a *question) input(p *userInput) (json.RawMessage, error) {
 }
 
 // item returns a copy of an open item, or nil.
-func (r *turn) item(id string) *wire.Item {
+func (r *turn) item(id string) *apptypes.Item {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if o := r.tr.open[id]; o != nil {

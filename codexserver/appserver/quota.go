@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -18,8 +18,8 @@ func (e *Engine) RateLimits(ctx context.Context) (*protocol.RateLimits, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r wire.LimitsReply
-	if err := c.call(ctx, quotaLimit, wire.CallAccountRateLimitsRead, nil, &r); err != nil {
+	var r apptypes.LimitsReply
+	if err := c.call(ctx, quotaLimit, apptypes.CallAccountRateLimitsRead, nil, &r); err != nil {
 		return nil, c.explain(err)
 	}
 	return limitsOf(&r.RateLimits, time.Now()), nil

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -19,9 +19,9 @@ func (e *Engine) given(cfg *protocol.Config) {
 
 // reaches records the folders that commands in cwd can write under a policy, before one runs.
 // After an error none may run: it could write a guarded file.
-func (e *Engine) reaches(cwd string, s *wire.SandboxPolicy) error {
+func (e *Engine) reaches(cwd string, s *apptypes.SandboxPolicy) error {
 	e.programs.Given(cwd)
-	if s.Type != wire.SandboxPolicyWorkspaceWrite {
+	if s.Type != apptypes.SandboxPolicyWorkspaceWrite {
 		return nil
 	}
 	e.programs.Add(cwd)

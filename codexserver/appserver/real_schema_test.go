@@ -11,7 +11,7 @@ import (
 
 // TestRealSchema compares the schema of the installed Codex with the part of it that is kept.
 func TestRealSchema(t *testing.T) {
-	const folder = "internal/wire"
+	const folder = "apptypes"
 	bin := os.Getenv("CODEX_BIN")
 	source, err := os.ReadFile(folder + "/SOURCE")
 	if err != nil {
@@ -24,7 +24,7 @@ func TestRealSchema(t *testing.T) {
 	if v := strings.TrimSpace(string(version)); !strings.Contains(string(source), " "+v+"\n") {
 		t.Skipf("the schema is not that of %s", v)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "run", "../../../../gen", "-uses", "uses.json", "-schema", "schema.json", "-out", ".", "-codex", bin, "-n")
+	cmd := exec.CommandContext(t.Context(), "go", "run", "../../../gen", "-uses", "uses.json", "-schema", "schema.json", "-out", ".", "-codex", bin, "-n")
 	cmd.Dir = folder
 	out, err := cmd.CombinedOutput()
 	if err != nil || string(out) != "schema: 0\n" {

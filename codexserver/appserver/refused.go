@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
@@ -277,12 +277,12 @@ func refusal(r protocol.Refused) protocol.BackgroundEvent {
 }
 
 // declined returns the refusal of an item that was declined without a question.
-func declined(it wire.Item) protocol.BackgroundEvent {
+func declined(it apptypes.Item) protocol.BackgroundEvent {
 	r := protocol.Refused{Reason: "declined by the policy of Codex", Cwd: it.Cwd}
 	if it.AggregatedOutput != "" {
 		r.Reason = it.AggregatedOutput
 	}
-	if it.Type == wire.ThreadItemFileChange {
+	if it.Type == apptypes.ThreadItemFileChange {
 		r.Changes = fileChanges(it.Changes)
 	} else {
 		r.Command = splitCommand(it.Command)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 )
 
@@ -44,7 +45,7 @@ func (r *Report) Usable() bool { return r.Err == nil }
 // Check starts Codex, which takes about half a second, and reports what it finds. Codex
 // keeps running for the first conversation.
 func (e *Engine) Check(ctx context.Context) *Report {
-	r := &Report{Needed: oldest.String()}
+	r := &Report{Needed: appclient.Oldest().String()}
 	r.Err = e.check(ctx, r)
 	if r.Err != nil {
 		r.Problem = r.Err.Error()

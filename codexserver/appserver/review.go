@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -72,7 +72,7 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, *child, err
 	if err := p.set(keys); err != nil {
 		return nil, nil, err
 	}
-	conv, err := c.engine.begin(ctx, ch, wire.CallThreadStart, p, silent{c.host})
+	conv, err := c.engine.begin(ctx, ch, apptypes.CallThreadStart, p, silent{c.host})
 	if err != nil {
 		return nil, nil, fmt.Errorf("the reviewer's own thread: %w", err)
 	}
@@ -104,7 +104,7 @@ func (p *threadParams) keepToReading(file map[string]stdjson.RawMessage) error {
 // isReadOnly returns an error unless Codex reports that the thread cannot write or reach
 // the network, and never asks for more.
 func (r *threadReply) isReadOnly() error {
-	if network := string(r.Sandbox.NetworkAccess); r.Sandbox.Type == wire.SandboxPolicyReadOnly && (network == "" || network == "false" || network == "null") && r.policy() == string(protocol.ApprovalNever) {
+	if network := string(r.Sandbox.NetworkAccess); r.Sandbox.Type == apptypes.SandboxPolicyReadOnly && (network == "" || network == "false" || network == "null") && r.policy() == string(protocol.ApprovalNever) {
 		return nil
 	}
 	return fmt.Errorf("no review: codex would not run it read-only, but in the sandbox %q under the approval policy %.100s", r.Sandbox.Type, r.ApprovalPolicy)
@@ -125,8 +125,8 @@ func (c *conversation) learn(ctx context.Context, s *turn, r *protocol.Review) {
 	if err != nil {
 		return // cannot happen: the item is text
 	}
-	p := wire.InjectParams{ThreadID: c.id, Items: []stdjson.RawMessage{raw}}
-	if err := s.thread.child.control(ctx, wire.CallThreadInjectItems, p, nil); err != nil {
+	p := apptypes.InjectParams{ThreadID: c.id, Items: []stdjson.RawMessage{raw}}
+	if err := s.thread.child.control(ctx, apptypes.CallThreadInjectItems, p, nil); err != nil {
 		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("what the review found could not be added to the conversation: %v", err)})
 	}
 }
@@ -146,7 +146,7 @@ func (c *child) remove(id string, s *turn) {
 				return
 			}
 		}
-		if err := c.peer.Call(ctx, wire.CallThreadDelete, wire.ThreadRef{ThreadID: id}, nil); err != nil {
+		if err := c.app.Call(ctx, apptypes.CallThreadDelete, apptypes.ThreadRef{ThreadID: id}, nil); err != nil {
 			c.log.Debug("codex: the reviewer's thread is left", "thread", id, "error", err)
 		}
 		c.forget(id)

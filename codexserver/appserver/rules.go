@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -13,7 +13,7 @@ import (
 // rules are what limits the commands of a thread. Another program can change them while a
 // conversation of this engine goes on.
 type rules struct {
-	sandbox  wire.SandboxPolicy
+	sandbox  apptypes.SandboxPolicy
 	cwd      string
 	policy   string // a word, or the JSON of finer rules
 	reviewer string // who decides: user, or another word; "" is the user
@@ -26,7 +26,7 @@ func (r *threadReply) rules() rules {
 }
 
 // rulesOf returns what Codex reports when the settings of a thread change.
-func rulesOf(s *wire.ThreadSettings) rules {
+func rulesOf(s *apptypes.ThreadSettings) rules {
 	return rules{s.SandboxPolicy, s.Cwd, policyOf(s.ApprovalPolicy), s.ApprovalsReviewer, string(s.ActivePermissionProfile)}
 }
 
@@ -39,7 +39,7 @@ func policyOf(raw json.RawMessage) string {
 }
 
 // with returns the rules with what a turn changes.
-func (r rules) with(p *wire.TurnParams) rules {
+func (r rules) with(p *apptypes.TurnParams) rules {
 	if p.SandboxPolicy != nil {
 		r.sandbox = *p.SandboxPolicy
 	}
@@ -54,8 +54,8 @@ func (r rules) with(p *wire.TurnParams) rules {
 
 var (
 	// sandboxTypes and sandboxModes are the same in the same order: the first allows least.
-	sandboxTypes = []string{wire.SandboxPolicyReadOnly, wire.SandboxPolicyWorkspaceWrite, wire.SandboxPolicyDangerFullAccess}
-	sandboxModes = []string{wire.SandboxModeReadOnly, wire.SandboxModeWorkspaceWrite, wire.SandboxModeDangerFullAccess}
+	sandboxTypes = []string{apptypes.SandboxPolicyReadOnly, apptypes.SandboxPolicyWorkspaceWrite, apptypes.SandboxPolicyDangerFullAccess}
+	sandboxModes = []string{apptypes.SandboxModeReadOnly, apptypes.SandboxModeWorkspaceWrite, apptypes.SandboxModeDangerFullAccess}
 	policyWords  = []string{string(protocol.ApprovalUntrusted), string(protocol.ApprovalOnRequest), string(protocol.ApprovalOnFailure), string(protocol.ApprovalNever)}
 )
 
@@ -68,9 +68,9 @@ func (r rules) wider(base rules) string {
 	switch {
 	case r.sandbox.Type != base.sandbox.Type && (is < 0 || was < 0 || is > was):
 		return fmt.Sprintf("the sandbox is now %q and was %q", r.sandbox.Type, base.sandbox.Type)
-	case network(&r.sandbox) && !network(&base.sandbox) && base.sandbox.Type != wire.SandboxPolicyDangerFullAccess:
+	case network(&r.sandbox) && !network(&base.sandbox) && base.sandbox.Type != apptypes.SandboxPolicyDangerFullAccess:
 		return "commands now have network access"
-	case r.sandbox.Type == wire.SandboxPolicyWorkspaceWrite && base.sandbox.Type == wire.SandboxPolicyWorkspaceWrite && r.cwd != base.cwd:
+	case r.sandbox.Type == apptypes.SandboxPolicyWorkspaceWrite && base.sandbox.Type == apptypes.SandboxPolicyWorkspaceWrite && r.cwd != base.cwd:
 		return fmt.Sprintf("commands may now write in %s, and not in %s", r.cwd, base.cwd)
 	case r.policy != base.policy && (asks < 0 || asked < 0 || asks > asked):
 		return fmt.Sprintf("the approval policy is now %.100s and was %.100s", r.policy, base.policy)
@@ -79,7 +79,7 @@ func (r rules) wider(base rules) string {
 	case differs(r.profile, base.profile):
 		return "it has another profile of permissions"
 	}
-	if r.sandbox.Type == wire.SandboxPolicyWorkspaceWrite && base.sandbox.Type == wire.SandboxPolicyWorkspaceWrite {
+	if r.sandbox.Type == apptypes.SandboxPolicyWorkspaceWrite && base.sandbox.Type == apptypes.SandboxPolicyWorkspaceWrite {
 		for _, root := range r.sandbox.WritableRoots {
 			if !slices.Contains(base.sandbox.WritableRoots, root) {
 				return fmt.Sprintf("commands may now write in %s", root)
@@ -90,10 +90,10 @@ func (r rules) wider(base rules) string {
 }
 
 // network reports whether commands in the sandbox may reach the network.
-func network(s *wire.SandboxPolicy) bool {
+func network(s *apptypes.SandboxPolicy) bool {
 	switch string(s.NetworkAccess) {
 	case "", "false", "null", `"restricted"`:
-		return s.Type == wire.SandboxPolicyDangerFullAccess
+		return s.Type == apptypes.SandboxPolicyDangerFullAccess
 	}
 	return true
 }
@@ -121,7 +121,7 @@ func (t *thread) ruled(now rules) {
 	r := t.running
 	t.mu.Unlock()
 	t.child.programs.Given(now.cwd)
-	if now.sandbox.Type == wire.SandboxPolicyWorkspaceWrite {
+	if now.sandbox.Type == apptypes.SandboxPolicyWorkspaceWrite {
 		t.child.programs.Add(append([]string{now.cwd}, now.sandbox.WritableRoots...)...)
 	}
 	if r == nil || !t.child.shared {

@@ -20,11 +20,11 @@ type schemas struct {
 }
 
 var newestSchema = sync.OnceValues(func() (*schemas, error) {
-	text, err := os.ReadFile("internal/wire/schema.json")
+	text, err := os.ReadFile("apptypes/schema.json")
 	if err != nil {
 		return nil, err
 	}
-	uses, err := os.ReadFile("internal/wire/uses.json")
+	uses, err := os.ReadFile("apptypes/uses.json")
 	if err != nil {
 		return nil, err
 	}

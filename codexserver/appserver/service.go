@@ -5,7 +5,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -25,8 +25,8 @@ var (
 
 // config returns Codex's configuration for a folder, or the user's own if cwd is "".
 func (c *child) config(ctx context.Context, cwd string) (map[string]stdjson.RawMessage, error) {
-	var r wire.ConfigReply
-	return r.Config, c.control(ctx, wire.CallConfigRead, wire.ConfigParams{Cwd: cwd}, &r)
+	var r apptypes.ConfigReply
+	return r.Config, c.control(ctx, apptypes.CallConfigRead, apptypes.ConfigParams{Cwd: cwd}, &r)
 }
 
 // control calls a method that is answered soon, in an app-server that is started if none runs.
@@ -68,7 +68,7 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	if err != nil {
 		return nil, err
 	}
-	params := wire.ExecParams{Command: p.Command, Cwd: p.Cwd, TimeoutMs: p.TimeoutMs}
+	params := apptypes.ExecParams{Command: p.Command, Cwd: p.Cwd, TimeoutMs: p.TimeoutMs}
 	if env := withheld(engine.OriginOf(ctx), file); len(env) > 0 {
 		params.Env = env
 	}
@@ -85,8 +85,8 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 	} else {
 		e.programs.Add(value[[]string](table(file[workspaceTable])["writable_roots"])...)
 	}
-	var r wire.ExecReply
-	if err := c.peer.Call(ctx, wire.CallCommandExec, params, &r); err != nil {
+	var r apptypes.ExecReply
+	if err := c.app.Call(ctx, apptypes.CallCommandExec, params, &r); err != nil {
 		return nil, c.explain(err)
 	}
 	return &protocol.ExecOneOffCommandResult{ExitCode: int(r.ExitCode), Stdout: r.Stdout, Stderr: r.Stderr}, nil
@@ -94,13 +94,13 @@ func (e *Engine) ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandPar
 
 // SearchFiles implements [engine.Workspace].
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
-	var r wire.SearchReply
-	if err := e.control(ctx, wire.CallFuzzyFileSearch, wire.SearchParams{CancellationToken: p.CancellationToken, Query: p.Query, Roots: p.Roots}, &r); err != nil {
+	var r apptypes.SearchReply
+	if err := e.control(ctx, apptypes.CallFuzzyFileSearch, apptypes.SearchParams{CancellationToken: p.CancellationToken, Query: p.Query, Roots: p.Roots}, &r); err != nil {
 		return nil, err
 	}
 	found := &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}
 	for _, f := range r.Files {
-		if f.MatchType != "" && f.MatchType != wire.FuzzyFileSearchMatchTypeFile {
+		if f.MatchType != "" && f.MatchType != apptypes.FuzzyFileSearchMatchTypeFile {
 			continue // newer versions find folders too
 		}
 		file := protocol.FuzzyFile{Root: f.Root, Path: f.Path, FileName: f.FileName, Score: uint32(f.Score)}
@@ -135,8 +135,8 @@ func (e *Engine) SetDefaultModel(ctx context.Context, p protocol.SetDefaultModel
 		if err != nil {
 			return err
 		}
-		params := wire.ConfigWrite{KeyPath: w.key, Value: value, MergeStrategy: wire.MergeStrategyReplace}
-		if err := e.control(ctx, wire.CallConfigValueWrite, params, nil); err != nil {
+		params := apptypes.ConfigWrite{KeyPath: w.key, Value: value, MergeStrategy: apptypes.MergeStrategyReplace}
+		if err := e.control(ctx, apptypes.CallConfigValueWrite, params, nil); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -67,7 +67,7 @@ func (c *conversation) startCompaction(ctx context.Context) (*turn, error) {
 			t.free()
 			return nil, err
 		}
-		return turn.request(ctx, wire.CallThreadCompactStart, wire.ThreadRef{ThreadID: t.id})
+		return turn.request(ctx, apptypes.CallThreadCompactStart, apptypes.ThreadRef{ThreadID: t.id})
 	})
 }
 
@@ -96,10 +96,10 @@ func (c *conversation) takeBack(ctx context.Context, n int) error {
 // revert takes back the last n prompts of the thread. It returns the path of the rollout,
 // which Codex may continue in another file.
 func (t *thread) revert(ctx context.Context, n int) (path string, err error) {
-	var r wire.RevertReply
+	var r apptypes.RevertReply
 	before, err := t.prompt(ctx, n)
 	if err == nil {
-		err = t.child.call(ctx, startLimit, wire.CallThreadRevert, wire.RevertParams{ThreadID: t.id, BeforeTurnID: before}, &r)
+		err = t.child.call(ctx, startLimit, apptypes.CallThreadRevert, apptypes.RevertParams{ThreadID: t.id, BeforeTurnID: before}, &r)
 	}
 	var refusal *jsonrpc.Error
 	if errors.As(err, &refusal) && !refused(err, "thread not found") {
@@ -108,7 +108,7 @@ func (t *thread) revert(ctx context.Context, n int) (path string, err error) {
 		if have, ok := t.prompts(ctx); ok && have < n {
 			return "", tooFew(have)
 		}
-		r = wire.RevertReply{}
+		r = apptypes.RevertReply{}
 		if t.child.call(ctx, startLimit, callRollback, map[string]any{"threadId": t.id, "numTurns": n}, &r) != nil {
 			return "", &engine.RefusedError{Err: fmt.Errorf("rollback: codex %s cannot take back prompts of this conversation (%s); summarise it with compact, or begin a new one",
 				t.child.version, redact(refusal.Message))}
@@ -143,7 +143,7 @@ func tooFew(prompts int) error {
 func (t *thread) prompts(ctx context.Context) (n int, ok bool) {
 	var r struct {
 		Thread struct {
-			Turns []wire.Turn `json:"turns"`
+			Turns []apptypes.Turn `json:"turns"`
 		} `json:"thread"`
 	}
 	if t.child.call(ctx, controlLimit, callRead, map[string]any{"threadId": t.id, "includeTurns": true}, &r) != nil {
@@ -159,6 +159,6 @@ func (t *thread) prompts(ctx context.Context) (n int, ok bool) {
 
 // hasPrompt reports whether a turn began with a message of the user, and not with a request
 // for a summary.
-func hasPrompt(t *wire.Turn) bool {
-	return slices.ContainsFunc(t.Items, func(raw stdjson.RawMessage) bool { return typeOf(raw) == wire.ThreadItemUserMessage })
+func hasPrompt(t *apptypes.Turn) bool {
+	return slices.ContainsFunc(t.Items, func(raw stdjson.RawMessage) bool { return typeOf(raw) == apptypes.ThreadItemUserMessage })
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -40,7 +40,7 @@ func (s *start) activate() {
 // answer returns the id in the answer to the call, which has come. Some versions tell it only with
 // turn/started; it is "" then.
 func (s *start) answer() (id string, err error) {
-	var reply wire.TurnReply
+	var reply apptypes.TurnReply
 	err = s.call.Result(&reply)
 	return reply.Turn.ID, err
 }
@@ -75,7 +75,7 @@ func (r *turn) activate() {
 func (r *turn) request(ctx context.Context, method string, params any) (*turn, error) {
 	t := r.thread
 	r.mu.Lock() // so that a notification of the turn finds the call
-	r.start.call = t.child.peer.Start(context.WithoutCancel(ctx), method, params)
+	r.start.call = t.child.app.Begin(context.WithoutCancel(ctx), method, params)
 	r.mu.Unlock()
 	if err := r.answered(ctx); err != nil {
 		var late *timeoutError
@@ -103,7 +103,7 @@ func (r *turn) answered(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil // await interrupts the turn
 	case <-limit.C:
-		late := &timeoutError{wire.CallTurnStart, controlLimit}
+		late := &timeoutError{apptypes.CallTurnStart, controlLimit}
 		if !c.answers() {
 			c.kill(late)
 		}
@@ -126,7 +126,7 @@ func (r *turn) answered(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-c.end.gone:
 	case <-limit.C:
-		return &timeoutError{wire.NoteTurnStarted, controlLimit}
+		return &timeoutError{apptypes.NoteTurnStarted, controlLimit}
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (r *turn) begun() bool {
 			return false
 		case <-limit.C:
 			if !c.answers() {
-				c.kill(&timeoutError{wire.CallTurnStart, interruptLimit})
+				c.kill(&timeoutError{apptypes.CallTurnStart, interruptLimit})
 			}
 		}
 	}

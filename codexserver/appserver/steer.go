@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -62,8 +62,13 @@ func (r *turn) steer(ctx context.Context, l *letter) error {
 	if !r.send(l) {
 		return engine.ErrNoTurn
 	}
-	err := c.call(ctx, controlLimit, wire.CallTurnSteer, wire.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.name(), Input: l.input}, nil)
+	err := c.steer(ctx, &apptypes.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.name(), Input: l.input})
 	return c.steered(err, r.sent(l, err == nil))
+}
+
+// steer sends a message to a running turn.
+func (c *child) steer(ctx context.Context, p *apptypes.SteerParams) error {
+	return within(ctx, controlLimit, apptypes.CallTurnSteer, func(ctx context.Context) error { return c.app.Steer(ctx, p) })
 }
 
 // steered returns the error of Steer for the result of turn/steer. InTime is the result of
@@ -116,7 +121,7 @@ func (r *turn) read(raw json.RawMessage) {
 }
 
 // unread returns the messages for the next turn.
-func (r *turn) unread(left []wire.Input) []wire.Input {
+func (r *turn) unread(left []apptypes.Input) []apptypes.Input {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.messages.unread(left)

@@ -8,7 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -47,7 +48,7 @@ func (t *thread) set(r *threadReply, environ []string, host engine.Host) (free b
 }
 
 // change records the rules that a turn changes, and returns them all.
-func (t *thread) change(p *wire.TurnParams) rules {
+func (t *thread) change(p *apptypes.TurnParams) rules {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rules = t.rules.with(p)
@@ -80,7 +81,7 @@ func (t *thread) place(dir string) policy.Place {
 // tries in the sandbox, and if the command fails, runs it again outside without a further
 // question.
 func (t *thread) leavesSandbox() bool {
-	return t.ruling().sandbox.Type != wire.SandboxPolicyDangerFullAccess
+	return t.ruling().sandbox.Type != apptypes.SandboxPolicyDangerFullAccess
 }
 
 // approvalOf returns the key of an approval for the session: who asks, the command, its
@@ -188,23 +189,23 @@ func (t *thread) now() *turn {
 }
 
 // notification handles one notification of the thread.
-func (t *thread) notification(method string, n *wire.Note) {
+func (t *thread) notification(method string, n *apptypes.Note) {
 	t.mu.Lock()
 	r, left, before, other := t.running, t.left, t.before, t.other
 	t.mu.Unlock()
 	switch method { // these do not name a turn
-	case wire.NoteAccountRateLimitsUpdated:
+	case apptypes.NoteAccountRateLimitsUpdated:
 		if r != nil {
 			r.translate(method, n)
 		}
 		return
-	case wire.NoteThreadSettingsUpdated:
+	case apptypes.NoteThreadSettingsUpdated:
 		if n.ThreadSettings != nil {
 			t.ruled(rulesOf(n.ThreadSettings))
 		}
 		return
-	case wire.NoteThreadStatusChanged:
-		if other != nil && other.name() == "" && (n.Status == nil || n.Status.Type != wire.ThreadStatusActive) {
+	case apptypes.NoteThreadStatusChanged:
+		if other != nil && other.name() == "" && (n.Status == nil || n.Status.Type != apptypes.ThreadStatusActive) {
 			t.heardOut(other, nil) // which ended before its id was known
 		}
 		return
@@ -221,16 +222,16 @@ func (t *thread) notification(method string, n *wire.Note) {
 	}
 	switch {
 	case r == nil:
-	case method == wire.NoteTurnStarted:
+	case method == apptypes.NoteTurnStarted:
 		r.named(id)
 		r.activate()
 	case r.name() != id:
-	case method == wire.NoteTurnCompleted:
+	case method == apptypes.NoteTurnCompleted:
 		if n.Turn != nil {
 			r.complete(n.Turn)
 		}
 	default:
-		if method == wire.NoteItemCompleted {
+		if method == apptypes.NoteItemCompleted {
 			r.read(n.Item)
 		}
 		r.translate(method, n)
@@ -240,7 +241,7 @@ func (t *thread) notification(method string, n *wire.Note) {
 // agentNotification handles one notification of a sub-agent's thread. It records
 // turns, so that an interrupt reaches them, and reports commands and patches, which
 // questions refer to. It ignores messages, which are not part of the conversation.
-func (t *thread) agentNotification(method string, n *wire.Note) {
+func (t *thread) agentNotification(method string, n *apptypes.Note) {
 	t.mu.Lock()
 	r := cmp.Or(t.other, t.running)
 	t.mu.Unlock()
@@ -249,19 +250,19 @@ func (t *thread) agentNotification(method string, n *wire.Note) {
 	}
 	engine.Alive(r.host)
 	switch method {
-	case wire.NoteTurnStarted:
+	case apptypes.NoteTurnStarted:
 		if n.Turn != nil {
 			r.agentTurn(n.ThreadID, n.Turn.ID)
 		}
-	case wire.NoteTurnCompleted:
+	case apptypes.NoteTurnCompleted:
 		r.agentTurn(n.ThreadID, "")
-	case wire.NoteItemCommandExecutionOutputDelta:
+	case apptypes.NoteItemCommandExecutionOutputDelta:
 		r.translate(method, n)
-	case wire.NoteItemStarted, wire.NoteItemCompleted:
-		if method == wire.NoteItemStarted && n.TurnID != "" {
+	case apptypes.NoteItemStarted, apptypes.NoteItemCompleted:
+		if method == apptypes.NoteItemStarted && n.TurnID != "" {
 			r.agentTurn(n.ThreadID, n.TurnID) // which may have started before it was announced
 		}
-		if it, err := parseItem(n.Item); err == nil && (it.Type == wire.ThreadItemCommandExecution || it.Type == wire.ThreadItemFileChange) {
+		if it, err := appclient.ReadItem(n.Item); err == nil && (it.Type == apptypes.ThreadItemCommandExecution || it.Type == apptypes.ThreadItemFileChange) {
 			r.translate(method, n)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"iter"
 	"maps"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 )
 
@@ -63,15 +64,15 @@ func (l *threads) forget(id string) {
 
 // adopt records the threads of sub-agents that the notification announces. With the tools of
 // many models, also of the newest Codex, that is the result of the tool that starts them.
-func (c *child) adopt(root *thread, method string, n *wire.Note) {
-	if method != wire.NoteItemStarted && method != wire.NoteItemCompleted || n.Item == nil {
+func (c *child) adopt(root *thread, method string, n *apptypes.Note) {
+	if method != apptypes.NoteItemStarted && method != apptypes.NoteItemCompleted || n.Item == nil {
 		return
 	}
 	var found []string
 	path := ""
 	switch typeOf(n.Item) {
-	case wire.ThreadItemSubAgentActivity:
-		if it, err := parseItem(n.Item); err == nil {
+	case apptypes.ThreadItemSubAgentActivity:
+		if it, err := appclient.ReadItem(n.Item); err == nil {
 			found, path = []string{it.AgentThreadID}, it.AgentPath
 		}
 	case itemCollab:
@@ -101,19 +102,19 @@ func (c *child) load(r *threadReply, environ []string, host engine.Host) *thread
 	t := c.threads.load(r.Thread.ID, c)
 	free := t.set(r, environ, host)
 	c.mu.Unlock()
-	if c.shared && free && r.Thread.Status.Type == wire.ThreadStatusActive {
+	if c.shared && free && r.Thread.Status.Type == apptypes.ThreadStatusActive {
 		t.hear("")
 	}
 	return t
 }
 
 // turnsOf returns the turns of a thread, the last one first. An error is the last value.
-func (c *child) turnsOf(ctx context.Context, id string) iter.Seq2[*wire.Turn, error] {
-	return func(yield func(*wire.Turn, error) bool) {
-		params := wire.TurnsParams{ThreadID: id, SortDirection: wire.SortDirectionDesc, Limit: 50}
+func (c *child) turnsOf(ctx context.Context, id string) iter.Seq2[*apptypes.Turn, error] {
+	return func(yield func(*apptypes.Turn, error) bool) {
+		params := apptypes.TurnsParams{ThreadID: id, SortDirection: apptypes.SortDirectionDesc, Limit: 50}
 		for {
-			var page wire.TurnsReply
-			if err := c.call(ctx, controlLimit, wire.CallThreadTurnsList, params, &page); err != nil {
+			var page apptypes.TurnsReply
+			if err := c.call(ctx, controlLimit, apptypes.CallThreadTurnsList, params, &page); err != nil {
 				yield(nil, err)
 				return
 			}

@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -32,23 +33,23 @@ func decisionOf(out elicit.Outcome) string {
 // The decisions about commands. Those about patches are the same words: a map with two equal keys
 // does not compile.
 const (
-	accept           = wire.CommandExecutionApprovalDecisionAccept
-	acceptForSession = wire.CommandExecutionApprovalDecisionAcceptForSession
-	decline          = wire.CommandExecutionApprovalDecisionDecline
-	cancelTurn       = wire.CommandExecutionApprovalDecisionCancel
+	accept           = apptypes.CommandExecutionApprovalDecisionAccept
+	acceptForSession = apptypes.CommandExecutionApprovalDecisionAcceptForSession
+	decline          = apptypes.CommandExecutionApprovalDecisionDecline
+	cancelTurn       = apptypes.CommandExecutionApprovalDecisionCancel
 )
 
-var _ = map[bool]struct{}{false: {}, accept == wire.FileChangeApprovalDecisionAccept &&
-	acceptForSession == wire.FileChangeApprovalDecisionAcceptForSession &&
-	decline == wire.FileChangeApprovalDecisionDecline && cancelTurn == wire.FileChangeApprovalDecisionCancel: {}}
+var _ = map[bool]struct{}{false: {}, accept == apptypes.FileChangeApprovalDecisionAccept &&
+	acceptForSession == apptypes.FileChangeApprovalDecisionAcceptForSession &&
+	decline == apptypes.FileChangeApprovalDecisionDecline && cancelTurn == apptypes.FileChangeApprovalDecisionCancel: {}}
 
 // networkAccess takes the place of a program in a question about a host.
 const networkAccess = "network-access"
 
 // execApproval returns the question about a command. Agent is the path of the sub-agent
 // that asks; "" for the conversation itself.
-func execApproval(p *wire.CommandApproval, o *wire.Item, agent string) protocol.ExecApprovalRequest {
-	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: p.Cwd, Reason: p.Reason, Human: p.Kind == wire.CommandExecutionApprovalKindHumanCommand}
+func execApproval(p *apptypes.CommandApproval, o *apptypes.Item, agent string) protocol.ExecApprovalRequest {
+	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: p.Cwd, Reason: p.Reason, Human: p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand}
 	line := p.Command
 	if o != nil {
 		if line == "" {
@@ -65,7 +66,7 @@ func execApproval(p *wire.CommandApproval, o *wire.Item, agent string) protocol.
 	if agent != "" {
 		about = append(about, "asked by the sub-agent "+agent)
 	}
-	if p.Kind == wire.CommandExecutionApprovalKindWriteStdin {
+	if p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin {
 		about = append(about, "input for a command that is running")
 	}
 	if e := environment(p.EnvironmentID); e != "" {
@@ -109,19 +110,19 @@ const maxRule = 300
 // decision that accepts the rule. The error says why the rule is not offered: the question must
 // show what it is about, a command of q or its host. A rule about commands allows any further
 // words, in every folder and outside Codex's sandbox, so its program must only read.
-func lasting(p *wire.CommandApproval, q *protocol.ExecApprovalRequest) (words string, rule stdjson.RawMessage, err error) {
+func lasting(p *apptypes.CommandApproval, q *protocol.ExecApprovalRequest) (words string, rule stdjson.RawMessage, err error) {
 	var about []string
 	var accepted any
 	switch {
 	case p.NetworkApprovalContext == nil && len(p.ProposedExecpolicyAmendment) == 0:
 		return "", nil, errors.New("it proposes none")
-	case p.Kind == wire.CommandExecutionApprovalKindWriteStdin:
+	case p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin:
 		return "", nil, errors.New("it is about input for a command")
 	case q.Replaceable:
 		return "", nil, errors.New("a program that the command names may change, or the command is more than plain commands")
 	case p.NetworkApprovalContext != nil:
-		allow := wire.HostRule{Action: wire.NetworkPolicyRuleActionAllow, Host: p.NetworkApprovalContext.Host}
-		if !slices.ContainsFunc(p.ProposedNetworkPolicyAmendments, func(r wire.HostRule) bool {
+		allow := apptypes.HostRule{Action: apptypes.NetworkPolicyRuleActionAllow, Host: p.NetworkApprovalContext.Host}
+		if !slices.ContainsFunc(p.ProposedNetworkPolicyAmendments, func(r apptypes.HostRule) bool {
 			return r.Action == allow.Action && r.Host == allow.Host && len(r.Unknown) == 0
 		}) {
 			return "", nil, errors.New("it proposes none for the host")
@@ -165,7 +166,7 @@ func bareShell(argv []string) []string {
 }
 
 // patchApproval returns the question about a patch.
-func patchApproval(p *wire.FileApproval, o *wire.Item, agent string) protocol.PatchApprovalRequest {
+func patchApproval(p *apptypes.FileApproval, o *apptypes.Item, agent string) protocol.PatchApprovalRequest {
 	r := protocol.PatchApprovalRequest{CallID: p.ItemID, Changes: fileChanges(o.Changes), GrantRoot: p.GrantRoot}
 	var about []string
 	if agent != "" {
@@ -183,7 +184,7 @@ func patchApproval(p *wire.FileApproval, o *wire.Item, agent string) protocol.Pa
 }
 
 // commandUnknown returns the unknown members of a question about a command.
-func commandUnknown(p *wire.CommandApproval) []jsontext.Value {
+func commandUnknown(p *apptypes.CommandApproval) []jsontext.Value {
 	all := []jsontext.Value{p.Unknown}
 	if p.NetworkApprovalContext != nil {
 		all = append(all, p.NetworkApprovalContext.Unknown)
@@ -216,10 +217,10 @@ func unknown(objects ...jsontext.Value) string {
 }
 
 // shows returns an error unless a question can show the changes.
-func shows(updates []wire.FileUpdate) error {
+func shows(updates []apptypes.FileUpdate) error {
 	for _, u := range updates {
 		switch u.Kind.Type {
-		case wire.PatchChangeKindAdd, wire.PatchChangeKindDelete, wire.PatchChangeKindUpdate:
+		case apptypes.PatchChangeKindAdd, apptypes.PatchChangeKindDelete, apptypes.PatchChangeKindUpdate:
 		default:
 			return fmt.Errorf("it changes a file in the unknown way %q", u.Kind.Type)
 		}
@@ -239,7 +240,7 @@ func reason(about []string, given string) string {
 }
 
 // permissionsQuestion returns the question about permissions beyond the sandbox.
-func permissionsQuestion(p *wire.Permissions, agent string) *elicit.Question {
+func permissionsQuestion(p *apptypes.Permissions, agent string) *elicit.Question {
 	asks := "Codex"
 	if agent != "" {
 		asks = "Codex's sub-agent " + agent
@@ -266,21 +267,19 @@ func permissionsQuestion(p *wire.Permissions, agent string) *elicit.Question {
 	return q
 }
 
-var noPermissions = wire.PermissionsReply{Permissions: stdjson.RawMessage(`{}`), Scope: wire.PermissionGrantScopeTurn}
-
-func permissionsAnswer(p *wire.Permissions, out elicit.Outcome) wire.PermissionsReply {
+func permissionsAnswer(p *apptypes.Permissions, out elicit.Outcome) apptypes.PermissionsReply {
 	switch out.Decision {
 	case elicit.Approved:
-		return wire.PermissionsReply{Permissions: p.Permissions, Scope: wire.PermissionGrantScopeTurn}
+		return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: apptypes.PermissionGrantScopeTurn}
 	case elicit.ApprovedForSession:
-		return wire.PermissionsReply{Permissions: p.Permissions, Scope: wire.PermissionGrantScopeSession}
+		return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: apptypes.PermissionGrantScopeSession}
 	}
-	return noPermissions
+	return appclient.NoPermissions()
 }
 
 // elicitation are the params of mcpServer/elicitation/request: a question of one of Codex's MCP
 // servers, or of Codex about a call of one of their tools.
-type elicitation wire.Elicitation
+type elicitation apptypes.Elicitation
 
 // toolCall reports whether the elicitation asks to approve the call of an MCP tool, and
 // whether the approval may last for the session.
@@ -344,19 +343,17 @@ func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 // maxToolName bounds the name of a tool in _meta, in characters.
 const maxToolName = 200
 
-func toolAnswer(out elicit.Outcome) wire.ElicitationReply {
+func toolAnswer(out elicit.Outcome) apptypes.ElicitationReply {
 	switch out.Decision {
 	case elicit.Approved:
-		return wire.ElicitationReply{Action: wire.MCPServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`)}
+		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`)}
 	case elicit.ApprovedForSession:
-		return wire.ElicitationReply{Action: wire.MCPServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`), Meta: stdjson.RawMessage(`{"persist":"session"}`)}
+		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`), Meta: stdjson.RawMessage(`{"persist":"session"}`)}
 	case elicit.Abort:
-		return wire.ElicitationReply{Action: wire.MCPServerElicitationActionCancel}
+		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
 	}
-	return declinedElicitation
+	return appclient.Declined()
 }
-
-var declinedElicitation = wire.ElicitationReply{Action: wire.MCPServerElicitationActionDecline}
 
 // foreign returns the question as one of the MCP server. Modes that only Codex knows are an error.
 func (e *elicitation) foreign() (*elicit.Foreign, error) {
@@ -373,22 +370,22 @@ func (e *elicitation) foreign() (*elicit.Foreign, error) {
 
 // answered reads the client's answer to a forwarded elicitation. An invalid answer
 // declines.
-func answered(result stdjson.RawMessage) wire.ElicitationReply {
-	var r wire.ElicitationReply
+func answered(result stdjson.RawMessage) apptypes.ElicitationReply {
+	var r apptypes.ElicitationReply
 	if json.Unmarshal(result, &r) != nil {
-		return declinedElicitation
+		return appclient.Declined()
 	}
 	switch r.Action {
-	case wire.MCPServerElicitationActionAccept:
+	case apptypes.MCPServerElicitationActionAccept:
 		return r
-	case wire.MCPServerElicitationActionCancel:
-		return wire.ElicitationReply{Action: wire.MCPServerElicitationActionCancel}
+	case apptypes.MCPServerElicitationActionCancel:
+		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
 	}
-	return declinedElicitation
+	return appclient.Declined()
 }
 
 // userInput are the params of item/tool/requestUserInput.
-type userInput wire.UserInput
+type userInput apptypes.UserInput
 
 // foreign returns the model's questions as one question, whose form has a member for each. A
 // question for a secret is an error, because MCP forbids asking for one.
@@ -436,8 +433,8 @@ func (u *userInput) foreign() (*elicit.Foreign, error) {
 
 // answers reads the client's form. If the client did not accept, it returns no answers,
 // which the model sees.
-func (u *userInput) answers(result stdjson.RawMessage) wire.UserInputReply {
-	reply := wire.UserInputReply{Answers: map[string]wire.Answers{}}
+func (u *userInput) answers(result stdjson.RawMessage) apptypes.UserInputReply {
+	reply := apptypes.UserInputReply{Answers: map[string]apptypes.Answers{}}
 	var r struct {
 		Action  string            `json:"action"`
 		Content map[string]string `json:"content"`
@@ -447,7 +444,7 @@ func (u *userInput) answers(result stdjson.RawMessage) wire.UserInputReply {
 	}
 	for _, q := range u.Questions {
 		if a, ok := r.Content[q.ID]; ok {
-			reply.Answers[q.ID] = wire.Answers{Answers: []string{a}}
+			reply.Answers[q.ID] = apptypes.Answers{Answers: []string{a}}
 		}
 	}
 	return reply

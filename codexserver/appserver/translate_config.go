@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -26,7 +26,7 @@ import (
 //
 // Over are the keys that the app-server was started with, which win over a profile's.
 func startParams(cfg protocol.Config, v version, codexHome string, over map[string]stdjson.RawMessage) (threadParams, error) {
-	p := threadParams{ThreadParams: wire.ThreadParams{
+	p := threadParams{ThreadParams: apptypes.ThreadParams{
 		Model: cfg.Model, Cwd: cfg.Cwd, Sandbox: string(cfg.Sandbox), BaseInstructions: cfg.BaseInstructions,
 		ApprovalPolicy: string(cfg.ApprovalPolicy), DeveloperInstructions: cfg.DeveloperInstructions,
 	}}
@@ -119,14 +119,14 @@ func (p *threadParams) take(config map[string]stdjson.RawMessage, v version) err
 // policyWord returns an approval policy as that version of Codex names it. Since 0.143
 // Codex has on-request in place of on-failure.
 func policyWord(policy string, v version) string {
-	if policy == string(protocol.ApprovalOnFailure) && !v.less(noOnFailure) {
+	if policy == string(protocol.ApprovalOnFailure) && !v.Less(noOnFailure) {
 		return string(protocol.ApprovalOnRequest)
 	}
 	return policy
 }
 
 // override sets the parameters that the caller of a turn changes.
-func override(p *wire.TurnParams, c *protocol.TurnContext, v version) {
+func override(p *apptypes.TurnParams, c *protocol.TurnContext, v version) {
 	if c == nil {
 		return
 	}
@@ -135,36 +135,36 @@ func override(p *wire.TurnParams, c *protocol.TurnContext, v version) {
 	p.SandboxPolicy = sandboxOf(c.SandboxPolicy)
 }
 
-func sandboxOf(s protocol.SandboxPolicy) *wire.SandboxPolicy {
+func sandboxOf(s protocol.SandboxPolicy) *apptypes.SandboxPolicy {
 	network := stdjson.RawMessage("false")
 	if s.NetworkAccess {
 		network = stdjson.RawMessage("true")
 	}
 	switch s.Mode {
 	case protocol.SandboxDangerFullAccess:
-		return &wire.SandboxPolicy{Type: wire.SandboxPolicyDangerFullAccess}
+		return &apptypes.SandboxPolicy{Type: apptypes.SandboxPolicyDangerFullAccess}
 	case protocol.SandboxWorkspaceWrite:
-		return &wire.SandboxPolicy{
-			Type: wire.SandboxPolicyWorkspaceWrite, NetworkAccess: network, WritableRoots: s.WritableRoots,
+		return &apptypes.SandboxPolicy{
+			Type: apptypes.SandboxPolicyWorkspaceWrite, NetworkAccess: network, WritableRoots: s.WritableRoots,
 			ExcludeTmpdirEnvVar: s.ExcludeTmpdirEnvVar, ExcludeSlashTmp: s.ExcludeSlashTmp,
 		}
 	case protocol.SandboxReadOnly:
-		return &wire.SandboxPolicy{Type: wire.SandboxPolicyReadOnly, NetworkAccess: stdjson.RawMessage("false")}
+		return &apptypes.SandboxPolicy{Type: apptypes.SandboxPolicyReadOnly, NetworkAccess: stdjson.RawMessage("false")}
 	}
 	return nil
 }
 
-func inputItems(items []protocol.InputItem) ([]wire.Input, error) {
-	out := make([]wire.Input, 0, len(items))
+func inputItems(items []protocol.InputItem) ([]apptypes.Input, error) {
+	out := make([]apptypes.Input, 0, len(items))
 	for i, it := range items {
-		var w wire.Input
+		var w apptypes.Input
 		switch it.Type {
 		case protocol.InputText:
-			w.Type, w.Text = wire.UserInputText, &it.Text
+			w.Type, w.Text = apptypes.UserInputText, &it.Text
 		case protocol.InputImage:
-			w.Type, w.URL = wire.UserInputImage, &it.ImageURL
+			w.Type, w.URL = apptypes.UserInputImage, &it.ImageURL
 		case protocol.InputLocalImage:
-			w.Type, w.Path = wire.UserInputLocalImage, &it.Path
+			w.Type, w.Path = apptypes.UserInputLocalImage, &it.Path
 		default:
 			return nil, fmt.Errorf("input item %d has the unknown type %q", i, it.Type)
 		}

@@ -4,7 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
@@ -23,14 +24,14 @@ type translator struct {
 	coming strings.Builder      // the message that is being written
 	usage  *protocol.TokenUsageInfo
 	limits *protocol.RateLimits
-	failed *wire.TurnError // of an error notification
+	failed *apptypes.TurnError // of an error notification
 }
 
 // openItem is an item between its start and its end. The app-server reports the start of a
 // command or a patch before it asks for approval. So the event that begins it is held back
 // until it is approved or runs; one that is refused has no event.
 type openItem struct {
-	item  wire.Item
+	item  apptypes.Item
 	held  bool
 	asked bool
 	timer *time.Timer // releases it; nil before it is set
@@ -48,50 +49,50 @@ func newTranslator() *translator {
 }
 
 // notification translates a notification of the turn's thread into events, or none.
-func (tr *translator) notification(method string, n *wire.Note) ([]protocol.EventMsg, error) {
+func (tr *translator) notification(method string, n *apptypes.Note) ([]protocol.EventMsg, error) {
 	switch method {
-	case wire.NoteItemStarted:
-		it, err := parseItem(n.Item)
+	case apptypes.NoteItemStarted:
+		it, err := appclient.ReadItem(n.Item)
 		if err != nil {
 			return nil, err
 		}
 		return tr.started(it), nil
-	case wire.NoteItemCompleted:
-		it, err := parseItem(n.Item)
+	case apptypes.NoteItemCompleted:
+		it, err := appclient.ReadItem(n.Item)
 		if err != nil {
 			return nil, err
 		}
 		return tr.completed(it), nil
-	case wire.NoteItemAgentMessageDelta:
+	case apptypes.NoteItemAgentMessageDelta:
 		tr.coming.WriteString(n.Delta)
 		return one(protocol.AgentMessageDelta{Delta: n.Delta}), nil
-	case wire.NoteItemReasoningSummaryTextDelta:
+	case apptypes.NoteItemReasoningSummaryTextDelta:
 		return one(protocol.AgentReasoningDelta{Delta: n.Delta}), nil
-	case wire.NoteItemReasoningSummaryPartAdded:
+	case apptypes.NoteItemReasoningSummaryPartAdded:
 		return one(protocol.AgentReasoningSectionBreak{}), nil
-	case wire.NoteItemReasoningTextDelta:
+	case apptypes.NoteItemReasoningTextDelta:
 		return one(protocol.AgentReasoningRawContentDelta{Delta: n.Delta}), nil
-	case wire.NoteItemCommandExecutionOutputDelta:
+	case apptypes.NoteItemCommandExecutionOutputDelta:
 		return append(tr.release(n.ItemID), protocol.ExecCommandOutputDelta{
 			CallID: n.ItemID, Stream: protocol.Stdout, Chunk: []byte(n.Delta),
 		}), nil
-	case wire.NoteTurnDiffUpdated:
+	case apptypes.NoteTurnDiffUpdated:
 		if n.Diff == tr.diff {
 			return nil, nil
 		}
 		tr.diff = n.Diff
 		return one(protocol.TurnDiff{UnifiedDiff: n.Diff}), nil
-	case wire.NoteTurnPlanUpdated:
+	case apptypes.NoteTurnPlanUpdated:
 		return one(plan(n)), nil
-	case wire.NoteThreadTokenUsageUpdated:
+	case apptypes.NoteThreadTokenUsageUpdated:
 		if n.TokenUsage == nil {
 			return nil, nil
 		}
 		tr.usage = usageInfo(n.TokenUsage)
 		return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits}), nil
-	case wire.NoteAccountRateLimitsUpdated:
+	case apptypes.NoteAccountRateLimitsUpdated:
 		return tr.rateLimits(n.RateLimits), nil
-	case wire.NoteError:
+	case apptypes.NoteError:
 		return tr.error(n)
 	}
 	return nil, nil
@@ -100,16 +101,16 @@ func (tr *translator) notification(method string, n *wire.Note) ([]protocol.Even
 func one(m protocol.EventMsg) []protocol.EventMsg { return []protocol.EventMsg{m} }
 
 // started translates the start of an item.
-func (tr *translator) started(it wire.Item) []protocol.EventMsg {
+func (tr *translator) started(it apptypes.Item) []protocol.EventMsg {
 	switch it.Type {
-	case wire.ThreadItemCommandExecution, wire.ThreadItemFileChange:
+	case apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange:
 		tr.open[it.ID] = &openItem{item: it, held: true}
 		if _, known := tr.items[it.ID]; !known {
 			tr.items[it.ID] = false
 		}
-	case wire.ThreadItemMCPToolCall:
+	case apptypes.ThreadItemMCPToolCall:
 		return one(protocol.MCPToolCallBegin{CallID: it.ID, Invocation: invocation(&it)})
-	case wire.ThreadItemWebSearch:
+	case apptypes.ThreadItemWebSearch:
 		return one(protocol.WebSearchBegin{CallID: it.ID})
 	}
 	return nil
@@ -131,7 +132,7 @@ func (tr *translator) release(id string) []protocol.EventMsg {
 	}
 	o.held = false
 	it := &o.item
-	if it.Type == wire.ThreadItemFileChange {
+	if it.Type == apptypes.ThreadItemFileChange {
 		return one(protocol.PatchApplyBegin{CallID: id, AutoApproved: !o.asked, Changes: fileChanges(it.Changes)})
 	}
 	return one(protocol.ExecCommandBegin{
@@ -157,16 +158,16 @@ func splitCommand(line string) []string {
 }
 
 // completed translates the end of an item.
-func (tr *translator) completed(it wire.Item) []protocol.EventMsg {
+func (tr *translator) completed(it apptypes.Item) []protocol.EventMsg {
 	switch it.Type {
-	case wire.ThreadItemAgentMessage:
+	case apptypes.ThreadItemAgentMessage:
 		tr.last = &it.Text
 		tr.coming.Reset()
-		if it.Phase == wire.MessagePhaseFinalAnswer {
+		if it.Phase == apptypes.MessagePhaseFinalAnswer {
 			tr.final = &it.Text
 		}
 		return one(protocol.AgentMessage{Message: it.Text})
-	case wire.ThreadItemReasoning:
+	case apptypes.ThreadItemReasoning:
 		var all []protocol.EventMsg
 		for _, s := range it.Summary {
 			all = append(all, protocol.AgentReasoning{Text: s})
@@ -175,15 +176,15 @@ func (tr *translator) completed(it wire.Item) []protocol.EventMsg {
 			all = append(all, protocol.AgentReasoningRawContent{Text: s})
 		}
 		return all
-	case wire.ThreadItemCommandExecution, wire.ThreadItemFileChange:
+	case apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange:
 		return tr.ran(it)
-	case wire.ThreadItemMCPToolCall:
+	case apptypes.ThreadItemMCPToolCall:
 		return one(protocol.MCPToolCallEnd{
 			CallID: it.ID, Invocation: invocation(&it), Duration: milliseconds(it.DurationMs), Result: toolResult(&it),
 		})
-	case wire.ThreadItemWebSearch:
+	case apptypes.ThreadItemWebSearch:
 		return one(protocol.WebSearchEnd{CallID: it.ID, Query: it.Query})
-	case wire.ThreadItemImageView:
+	case apptypes.ThreadItemImageView:
 		return one(protocol.ViewImageToolCall{CallID: it.ID, Path: it.Path})
 	}
 	return nil
@@ -191,7 +192,7 @@ func (tr *translator) completed(it wire.Item) []protocol.EventMsg {
 
 // ran translates the end of a command or a patch. If it was declined, it never began. Then
 // there is only an event if Codex declined it by itself.
-func (tr *translator) ran(it wire.Item) []protocol.EventMsg {
+func (tr *translator) ran(it apptypes.Item) []protocol.EventMsg {
 	asked := tr.items[it.ID]
 	tr.items[it.ID] = asked
 	o := tr.open[it.ID]
@@ -201,15 +202,15 @@ func (tr *translator) ran(it wire.Item) []protocol.EventMsg {
 	}
 	o.letGo()
 	defer delete(tr.open, it.ID)
-	if it.Status == wire.CommandExecutionStatusDeclined && o.held {
+	if it.Status == apptypes.CommandExecutionStatusDeclined && o.held {
 		if asked {
 			return nil
 		}
 		return one(declined(it))
 	}
 	events := tr.release(it.ID)
-	if it.Type == wire.ThreadItemFileChange {
-		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == wire.PatchApplyStatusCompleted}
+	if it.Type == apptypes.ThreadItemFileChange {
+		end := protocol.PatchApplyEnd{CallID: it.ID, Success: it.Status == apptypes.PatchApplyStatusCompleted}
 		if end.Success {
 			end.Stdout = patchSummary(it.Changes)
 		}
@@ -226,7 +227,7 @@ func (tr *translator) ran(it wire.Item) []protocol.EventMsg {
 }
 
 // rateLimits records the limits and returns an event unless they are empty.
-func (tr *translator) rateLimits(r *wire.RateLimits) []protocol.EventMsg {
+func (tr *translator) rateLimits(r *apptypes.RateLimits) []protocol.EventMsg {
 	limits := limitsOf(r, tr.now())
 	if limits == nil {
 		return nil
@@ -237,10 +238,10 @@ func (tr *translator) rateLimits(r *wire.RateLimits) []protocol.EventMsg {
 
 // error translates an error after which Codex tries again. Another error ends the
 // turn and is reported at its end.
-func (tr *translator) error(n *wire.Note) ([]protocol.EventMsg, error) {
+func (tr *translator) error(n *apptypes.Note) ([]protocol.EventMsg, error) {
 	e := n.Error
 	if e == nil {
-		e = &wire.TurnError{}
+		e = &apptypes.TurnError{}
 	}
 	if !n.WillRetry {
 		tr.failed = e
@@ -254,11 +255,11 @@ func (tr *translator) error(n *wire.Note) ([]protocol.EventMsg, error) {
 }
 
 // end translates the end of the turn, and returns the error that it ends with.
-func (tr *translator) end(t *wire.Turn) ([]protocol.EventMsg, error) {
+func (tr *translator) end(t *apptypes.Turn) ([]protocol.EventMsg, error) {
 	switch t.Status {
-	case wire.TurnStatusCompleted:
+	case apptypes.TurnStatusCompleted:
 		return one(protocol.TaskComplete{LastAgentMessage: tr.answer()}), nil
-	case wire.TurnStatusInterrupted:
+	case apptypes.TurnStatusInterrupted:
 		return tr.abort(nil)
 	}
 	e := t.Error
@@ -266,7 +267,7 @@ func (tr *translator) end(t *wire.Turn) ([]protocol.EventMsg, error) {
 		e = tr.failed
 	}
 	if e == nil {
-		e = &wire.TurnError{Message: "the turn ended as " + t.Status}
+		e = &apptypes.TurnError{Message: "the turn ended as " + t.Status}
 	}
 	if _, reason, cut := strings.Cut(e.Message, incomplete); cut {
 		text := tr.answer()
@@ -311,10 +312,10 @@ func (tr *translator) answer() *string {
 	return tr.last
 }
 
-func plan(n *wire.Note) protocol.PlanUpdate {
+func plan(n *apptypes.Note) protocol.PlanUpdate {
 	p := protocol.PlanUpdate{Explanation: n.Explanation, Plan: []protocol.PlanStep{}}
 	for _, s := range n.Plan {
-		if s.Status == wire.TurnPlanStepStatusInProgress {
+		if s.Status == apptypes.TurnPlanStepStatusInProgress {
 			s.Status = "in_progress"
 		}
 		p.Plan = append(p.Plan, protocol.PlanStep{Step: s.Step, Status: s.Status})
@@ -322,13 +323,13 @@ func plan(n *wire.Note) protocol.PlanUpdate {
 	return p
 }
 
-func usageInfo(u *wire.TokenUsage) *protocol.TokenUsageInfo {
+func usageInfo(u *apptypes.TokenUsage) *protocol.TokenUsageInfo {
 	return &protocol.TokenUsageInfo{
 		TotalTokenUsage: usageOf(u.Total), LastTokenUsage: usageOf(u.Last), ModelContextWindow: u.ModelContextWindow,
 	}
 }
 
-func usageOf(c wire.TokenCount) protocol.TokenUsage {
+func usageOf(c apptypes.TokenCount) protocol.TokenUsage {
 	return protocol.TokenUsage{
 		InputTokens: c.InputTokens, CachedInputTokens: c.CachedInputTokens, OutputTokens: c.OutputTokens,
 		ReasoningOutputTokens: c.ReasoningOutputTokens, TotalTokens: c.TotalTokens,
@@ -336,14 +337,14 @@ func usageOf(c wire.TokenCount) protocol.TokenUsage {
 }
 
 // limitsOf translates the account's limits. It returns nil if there are none.
-func limitsOf(r *wire.RateLimits, now time.Time) *protocol.RateLimits {
+func limitsOf(r *apptypes.RateLimits, now time.Time) *protocol.RateLimits {
 	if r == nil || r.Primary == nil && r.Secondary == nil {
 		return nil
 	}
 	return &protocol.RateLimits{Primary: limitWindow(r.Primary, now), Secondary: limitWindow(r.Secondary, now)}
 }
 
-func limitWindow(w *wire.RateWindow, now time.Time) *protocol.RateLimitWindow {
+func limitWindow(w *apptypes.RateWindow, now time.Time) *protocol.RateLimitWindow {
 	if w == nil {
 		return nil
 	}
@@ -354,11 +355,11 @@ func limitWindow(w *wire.RateWindow, now time.Time) *protocol.RateLimitWindow {
 	return out
 }
 
-func invocation(it *wire.Item) protocol.MCPInvocation {
+func invocation(it *apptypes.Item) protocol.MCPInvocation {
 	return protocol.MCPInvocation{Server: it.Server, Tool: it.Tool, Arguments: it.Arguments}
 }
 
-func toolResult(it *wire.Item) protocol.MCPToolCallResult {
+func toolResult(it *apptypes.Item) protocol.MCPToolCallResult {
 	switch {
 	case it.Error != nil:
 		return protocol.MCPToolCallResult{Err: &it.Error.Message}
@@ -374,11 +375,11 @@ func milliseconds(n int64) protocol.Duration {
 
 // parsedCommands translates the actions of a command. It never returns nil, so that the
 // event has a list.
-func parsedCommands(actions []wire.CommandAction) []protocol.ParsedCommand {
+func parsedCommands(actions []apptypes.CommandAction) []protocol.ParsedCommand {
 	list := make([]protocol.ParsedCommand, 0, len(actions))
 	for _, a := range actions {
 		p := protocol.ParsedCommand{Type: a.Type, Cmd: a.Command, Name: a.Name, Query: a.Query, Path: a.Path}
-		if p.Type == wire.CommandActionListFiles {
+		if p.Type == apptypes.CommandActionListFiles {
 			p.Type = "list_files"
 		}
 		list = append(list, p)
@@ -386,14 +387,14 @@ func parsedCommands(actions []wire.CommandAction) []protocol.ParsedCommand {
 	return list
 }
 
-func fileChanges(updates []wire.FileUpdate) map[string]protocol.FileChange {
+func fileChanges(updates []apptypes.FileUpdate) map[string]protocol.FileChange {
 	changes := make(map[string]protocol.FileChange, len(updates))
 	for _, u := range updates {
 		var c protocol.FileChange
 		switch u.Kind.Type {
-		case wire.PatchChangeKindAdd:
+		case apptypes.PatchChangeKindAdd:
 			c.Add = &protocol.FileContent{Content: u.Diff}
-		case wire.PatchChangeKindDelete:
+		case apptypes.PatchChangeKindDelete:
 			c.Delete = &protocol.FileContent{Content: u.Diff}
 		default:
 			c.Update = &protocol.FileUpdate{UnifiedDiff: u.Diff, MovePath: u.Kind.MovePath}
@@ -404,15 +405,15 @@ func fileChanges(updates []wire.FileUpdate) map[string]protocol.FileChange {
 }
 
 // patchSummary lists the files that a patch changed, one a line.
-func patchSummary(updates []wire.FileUpdate) string {
+func patchSummary(updates []apptypes.FileUpdate) string {
 	var b strings.Builder
 	b.WriteString("Success. Updated the following files:\n")
 	for _, u := range updates {
 		letter, path := "M", u.Path
 		switch {
-		case u.Kind.Type == wire.PatchChangeKindAdd:
+		case u.Kind.Type == apptypes.PatchChangeKindAdd:
 			letter = "A"
-		case u.Kind.Type == wire.PatchChangeKindDelete:
+		case u.Kind.Type == apptypes.PatchChangeKindDelete:
 			letter = "D"
 		case u.Kind.MovePath != nil:
 			path = *u.Kind.MovePath

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/internal/wire"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -40,11 +40,11 @@ type turn struct {
 	mu       sync.Mutex // also keeps the events in order
 	start    start
 	messages messages
-	rules    rules         // that the turn began with
-	result   *wire.Turn    // of turn/completed
-	aborted  error         // why an answer or another program aborted the turn; no further question is asked
-	ended    bool          // no further event is emitted
-	counted  chan struct{} // closed when the tokens of the model's last response have been counted
+	rules    rules          // that the turn began with
+	result   *apptypes.Turn // of turn/completed
+	aborted  error          // why an answer or another program aborted the turn; no further question is asked
+	ended    bool           // no further event is emitted
+	counted  chan struct{}  // closed when the tokens of the model's last response have been counted
 	tr       *translator
 	agents   map[string]string // the turns of sub-agents by thread, "" where it has ended
 }
@@ -63,7 +63,7 @@ func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
 var errTurnEnded = errors.New("the turn has ended")
 
 // complete records the server's result; nil means that the turn never started.
-func (r *turn) complete(t *wire.Turn) {
+func (r *turn) complete(t *apptypes.Turn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
@@ -93,13 +93,13 @@ func (r *turn) end(last []protocol.EventMsg) {
 }
 
 // translate emits the events of a notification of the thread or of a sub-agent.
-func (r *turn) translate(method string, n *wire.Note) {
+func (r *turn) translate(method string, n *apptypes.Note) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return
 	}
-	if method != wire.NoteError { // many notifications have no event
+	if method != apptypes.NoteError { // many notifications have no event
 		engine.Alive(r.host)
 	}
 	r.count(method)
@@ -111,7 +111,7 @@ func (r *turn) translate(method string, n *wire.Note) {
 	for _, e := range events {
 		r.host.Emit(e)
 	}
-	if method != wire.NoteItemStarted {
+	if method != apptypes.NoteItemStarted {
 		return
 	}
 	for id, o := range r.tr.open {
@@ -132,11 +132,11 @@ func (r *turn) count(method string) {
 	default:
 	}
 	switch method {
-	case wire.NoteThreadTokenUsageUpdated:
+	case apptypes.NoteThreadTokenUsageUpdated:
 		if !over {
 			close(r.counted)
 		}
-	case wire.NoteItemCompleted, wire.NoteItemAgentMessageDelta, wire.NoteItemReasoningSummaryTextDelta, wire.NoteItemReasoningTextDelta:
+	case apptypes.NoteItemCompleted, apptypes.NoteItemAgentMessageDelta, apptypes.NoteItemReasoningSummaryTextDelta, apptypes.NoteItemReasoningTextDelta:
 		if over {
 			r.counted = make(chan struct{})
 		}
@@ -217,14 +217,14 @@ func (r *turn) await(ctx context.Context) ([]protocol.EventMsg, error) {
 func (r *turn) cutShort() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.result != nil && r.result.Status == wire.TurnStatusInterrupted
+	return r.result != nil && r.result.Status == apptypes.TurnStatusInterrupted
 }
 
 // clear ends the commands that an interrupted turn and its sub-agents left running. Codex
 // would keep them for a later turn. Versions without the method answer with an error.
 func (r *turn) clear(ctx context.Context) {
 	for thread := range r.turns() {
-		_ = r.thread.child.peer.Call(ctx, wire.CallThreadBackgroundTerminalsClean, wire.ThreadRef{ThreadID: thread}, nil)
+		_ = r.thread.child.app.Call(ctx, apptypes.CallThreadBackgroundTerminalsClean, apptypes.ThreadRef{ThreadID: thread}, nil)
 	}
 }
 
@@ -234,7 +234,7 @@ func (r *turn) outcome(interrupted error) ([]protocol.EventMsg, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.result != nil && r.result.Status == wire.TurnStatusCompleted:
+	case r.result != nil && r.result.Status == apptypes.TurnStatusCompleted:
 		return r.tr.end(r.result)
 	case interrupted != nil:
 		return r.tr.abort(interrupted)
@@ -300,7 +300,7 @@ func (r *turn) interrupt() (cleared <-chan struct{}) {
 			r.clear(ctx)
 		case <-c.end.gone:
 		case <-ctx.Done():
-			c.kill(&timeoutError{wire.CallTurnInterrupt, interruptLimit})
+			c.kill(&timeoutError{apptypes.CallTurnInterrupt, interruptLimit})
 		}
 	})
 	return done
@@ -318,7 +318,7 @@ func (r *turn) cut(ctx context.Context) {
 	for thread, turn := range r.turns() {
 		if turn != "" {
 			// Refused if the turn has just ended by itself; completed is closed then.
-			_ = r.thread.child.peer.Call(ctx, wire.CallTurnInterrupt, wire.InterruptParams{ThreadID: thread, TurnID: turn}, nil)
+			_ = r.thread.child.app.Interrupt(ctx, thread, turn)
 		}
 	}
 }

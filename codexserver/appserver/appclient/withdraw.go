@@ -1,4 +1,4 @@
-package appserver
+package appclient
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func (q *requests) withdraw(id jsonrpc.ID) {
 
 // handling returns a context that ends when the app-server withdraws the request, and when done is
 // called.
-func (c *child) handling(ctx context.Context, id jsonrpc.ID) (_ context.Context, done func()) {
+func (c *Client) handling(ctx context.Context, id jsonrpc.ID) (_ context.Context, done func()) {
 	ctx, stop := context.WithCancel(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *child) handling(ctx context.Context, id jsonrpc.ID) (_ context.Context,
 }
 
 // withdrawn ends the request with an id.
-func (c *child) withdrawn(raw json.RawMessage) {
+func (c *Client) withdrawn(raw json.RawMessage) {
 	id, err := mcptypes.ParseRequestID(raw)
 	if err != nil {
 		return
@@ -64,13 +64,4 @@ func (c *child) withdrawn(raw json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests.withdraw(id)
-}
-
-// leaves blocks a request that is not for this program until another program has answered
-// it, because any answer would decide.
-func (c *child) leaves(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-c.end.gone:
-	}
 }

@@ -1,0 +1,414 @@
+package appclient_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	started   = `{"threadId":"t","turn":{"id":"r","status":"inProgress","items":[]}}`
+	said      = `{"threadId":"t","turnId":"r","item":{"type":"agentMessage","id":"i","text":"hello"}}`
+	completed = `{"threadId":"t","turn":{"id":"r","status":"completed","items":[]}}`
+)
+
+// play answers the handshake, and turn/start with lines in their order. The line end closes the connection.
+func play(t *testing.T, server jsonrpc.Transport, lines []string) {
+	write := func(line string) {
+		if err := server.Write(t.Context(), [][]byte{[]byte(line + "\n")}); err != nil {
+			t.Error(err)
+		}
+	}
+	for {
+		line, err := server.Read(t.Context())
+		if err != nil {
+			return
+		}
+		var m struct {
+			Method string
+			ID     json.RawMessage
+			Params json.RawMessage
+		}
+		if err := json.Unmarshal(line, &m); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		switch m.Method {
+		case "initialize":
+			write(`{"id":` + string(m.ID) + `,"result":{"userAgent":"test/0.169.0 (Test)","codexHome":"/home"}}`)
+		case "turn/start":
+			if want := `{"input":[{"text":"go","type":"text"}],"threadId":"t"}`; string(m.Params) != want {
+				t.Errorf("sent %s, want %s", m.Params, want)
+			}
+			for _, line := range lines {
+				if line == "end" {
+					_ = server.Close()
+					return
+				}
+				write(strings.Replace(line, "ID", string(m.ID), 1))
+			}
+		}
+	}
+}
+
+// TestTurn runs a turn whose messages come in each order that versions have, or that ends otherwise.
+func TestTurn(t *testing.T) {
+	const (
+		answer    = `{"id":ID,"result":{"turn":{"id":"r","status":"inProgress","items":[]}}}`
+		nameless  = `{"id":ID,"result":{"turn":{"id":"","status":"inProgress","items":[]}}}`
+		refused   = `{"id":ID,"error":{"code":-32600,"message":"no such thread"}}`
+		begins    = `{"method":"turn/started","params":` + started + `}`
+		says      = `{"method":"item/completed","params":` + said + `}`
+		ends      = `{"method":"turn/completed","params":` + completed + `}`
+		fails     = `{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"r","status":"failed","items":[],"error":{"message":"no tokens"}}}}`
+		strange   = `{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"r","status":7}}}`
+		earlier   = `{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"before","status":"failed","items":[]}}}`
+		elsewhere = `{"method":"turn/completed","params":{"threadId":"other","turn":{"id":"r","status":"failed","items":[]}}}`
+		everybody = `{"method":"warning","params":{"message":"of no thread"}}`
+		whole     = "turn/started item/completed turn/completed"
+	)
+	for name, tt := range map[string]struct {
+		lines []string
+		want  string // what the observer got
+		err   string
+	}{
+		"in order":                  {[]string{answer, begins, says, ends}, whole, ""},
+		"the answer comes second":   {[]string{begins, answer, says, ends}, whole, ""},
+		"the answer comes last":     {[]string{begins, says, ends, answer}, whole, ""},
+		"the answer has no id":      {[]string{nameless, begins, says, ends}, whole, ""},
+		"no id at all":              {[]string{nameless, says, ends, "end"}, "", "codex app-server has ended"},
+		"others":                    {[]string{answer, earlier, elsewhere, everybody, ends, says}, "turn/completed", ""},
+		"failed":                    {[]string{answer, fails}, "turn/completed", "the turn ended with the status failed: no tokens"},
+		"an unknown end":            {[]string{answer, strange}, "turn/completed", "status failed: codex reported the end of the turn in an unknown form"},
+		"refused":                   {[]string{refused}, "", "no such thread"},
+		"the end of the app-server": {[]string{answer, begins, "end"}, "turn/started", "codex app-server has ended: jsonrpc: connection closed"},
+		"the end before the answer": {[]string{begins, "end"}, "", "connection closed"},
+		"the end after the turn's":  {[]string{answer, begins, says, ends, "end"}, whole, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ours, theirs := jsonrpc.Pipe()
+			played := make(chan struct{})
+			go func() { defer close(played); play(t, theirs, tt.lines) }()
+			c := appclient.New(ours, nil)
+			defer func() { _ = c.Close(); <-played }()
+			if err := c.Initialize(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			end, err := c.Turn(t.Context(), &apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}, func(method string, n *apptypes.Note) {
+				if method == "item/completed" {
+					if item, err := appclient.ReadItem(n.Item); err != nil || item.Text != "hello" {
+						t.Errorf("item %v, %v", item, err)
+					}
+				}
+				got = append(got, method)
+			})
+			if tt.err == "" && (err != nil || end.Status != "completed") || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+				t.Errorf("end %v, error %v, want %q", end, err, tt.err)
+			}
+			if got := strings.Join(got, " "); got != tt.want {
+				t.Errorf("observed %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestInterrupt ends the context of a turn. An app-server that does not end the turn is waited for.
+func TestInterrupt(t *testing.T) {
+	why := errors.New("enough")
+	for name, tt := range map[string]struct {
+		id     string
+		ends   bool
+		waited time.Duration
+	}{
+		"it ends":          {"r", true, 0},
+		"it has no id yet": {"", true, 0},
+		"it does not end":  {"r", false, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				interrupted := ""
+				f := &fake{on: map[string]func(*fake, *jsonrpc.Request) (any, error){
+					"turn/start": func(f *fake, _ *jsonrpc.Request) (any, error) {
+						f.notify("turn/started", started)
+						return json.RawMessage(`{"turn":{"id":"` + tt.id + `","status":"inProgress","items":[]}}`), nil
+					},
+					"turn/interrupt": func(f *fake, r *jsonrpc.Request) (any, error) {
+						interrupted = string(r.Params)
+						if tt.ends {
+							f.notify("turn/completed", strings.Replace(completed, "completed", "interrupted", 1))
+						}
+						return struct{}{}, nil
+					},
+				}}
+				c := f.start(t, nil)
+				ctx, stop := context.WithCancelCause(t.Context())
+				begun := make(chan struct{})
+				go func() { <-begun; stop(why) }()
+				var second error
+				before := time.Now()
+				end, err := c.Turn(ctx, &apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}, func(method string, _ *apptypes.Note) {
+					if method == "turn/started" {
+						_, second = c.Turn(ctx, &apptypes.TurnParams{ThreadID: "t"}, nil)
+						close(begun)
+					}
+				})
+				if !errors.Is(err, why) || (end != nil) != tt.ends || interrupted != `{"threadId":"t","turnId":"r"}` {
+					t.Errorf("end %v, error %v, interrupted %s", end, err, interrupted)
+				}
+				if waited := time.Since(before); waited != tt.waited {
+					t.Errorf("waited %v, want %v", waited, tt.waited)
+				}
+				if second == nil || second.Error() != "appclient: a turn of this thread runs" {
+					t.Errorf("a second turn: %v", second)
+				}
+			})
+		})
+	}
+}
+
+// TestUnanswered ends the context of a turn whose start is never answered, although the app-server
+// reports things of the thread. Later notifications must still arrive.
+func TestUnanswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{on: map[string]func(*fake, *jsonrpc.Request) (any, error){
+			"turn/start": func(f *fake, _ *jsonrpc.Request) (any, error) {
+				f.notify("turn/started", started)
+				<-t.Context().Done()
+				return nil, errors.New("late")
+			},
+		}}
+		got := make(chan string, 2)
+		c := f.start(t, &appclient.Options{Note: func(method string, _ *apptypes.Note) { got <- method }})
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		before := time.Now()
+		if end, err := c.Turn(ctx, &apptypes.TurnParams{ThreadID: "t", Input: appclient.Text("go")}, nil); end != nil || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("end %v, error %v", end, err)
+		}
+		if waited := time.Since(before); waited != time.Minute+10*time.Second {
+			t.Errorf("waited %v", waited)
+		}
+		f.notify("warning", `{"message":"m"}`)
+		synctest.Wait()
+		if len(got) != 2 {
+			t.Errorf("%d notifications arrived", len(got))
+		}
+	})
+}
+
+// asks are questions, with the answers that decline them.
+var asks = map[string]struct{ params, declined string }{
+	"item/commandExecution/requestApproval": {`{"threadId":"t","turnId":"r","itemId":"i","startedAtMs":1,"command":"ls","cwd":"/"}`, `{"decision":"decline"}`},
+	"item/fileChange/requestApproval":       {`{"threadId":"t","turnId":"r","itemId":"i","startedAtMs":1}`, `{"decision":"decline"}`},
+	"item/permissions/requestApproval":      {`{"threadId":"t","turnId":"r","itemId":"i","startedAtMs":1,"cwd":"/","permissions":{"network":{"enabled":true}}}`, `{"permissions":{},"scope":"turn"}`},
+	"item/tool/requestUserInput":            {`{"threadId":"t","turnId":"r","itemId":"i","questions":[]}`, `{"answers":{}}`},
+	"mcpServer/elicitation/request":         {`{"threadId":"t","serverName":"s","mode":"form","message":"m","requestedSchema":{"type":"object"}}`, `{"action":"decline","content":null}`},
+}
+
+// TestDeclines asks clients that have no answer, return an error with one, or answer too late.
+func TestDeclines(t *testing.T) {
+	withdrawn := func(ctx context.Context) error { <-ctx.Done(); return nil }
+	fails := func(context.Context) error { return errors.New("no one is here") }
+	for name, wait := range map[string]func(context.Context) error{"no function": nil, "an error": fails, "withdrawn": withdrawn} {
+		o := &appclient.Options{}
+		if wait != nil {
+			o.Answers = appclient.Answers{
+				Command: func(ctx context.Context, _ *apptypes.CommandApproval) (apptypes.CommandDecision, error) {
+					return appclient.Decide("accept"), wait(ctx)
+				},
+				Patch: func(ctx context.Context, _ *apptypes.FileApproval) (apptypes.FileDecision, error) {
+					return apptypes.FileDecision{Decision: "accept"}, wait(ctx)
+				},
+				Permissions: func(ctx context.Context, p *apptypes.Permissions) (apptypes.PermissionsReply, error) {
+					return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: "session"}, wait(ctx)
+				},
+				Input: func(ctx context.Context, _ *apptypes.UserInput) (apptypes.UserInputReply, error) {
+					return apptypes.UserInputReply{Answers: map[string]apptypes.Answers{"q": {Answers: []string{"yes"}}}}, wait(ctx)
+				},
+				Elicit: func(ctx context.Context, _ *apptypes.Elicitation) (apptypes.ElicitationReply, error) {
+					return apptypes.ElicitationReply{Action: "accept"}, wait(ctx)
+				},
+			}
+		}
+		for method, tt := range asks {
+			t.Run(name+"/"+method, func(t *testing.T) {
+				f := &fake{}
+				f.start(t, o)
+				if name == "withdrawn" {
+					f.notify("serverRequest/resolved", `{"threadId":"t","requestId":1}`) // the fake's next request
+				}
+				if got := f.ask(t.Context(), method, tt.params); got != tt.declined {
+					t.Errorf("answered %s, want %s", got, tt.declined)
+				}
+			})
+		}
+	}
+}
+
+// TestAnswers answers questions, and requests that are no question.
+func TestAnswers(t *testing.T) {
+	var other []string
+	o := &appclient.Options{
+		Answers: appclient.Answers{Command: func(_ context.Context, q *apptypes.CommandApproval) (apptypes.CommandDecision, error) {
+			return appclient.Decide(q.Command), nil
+		}},
+		Other: func(_ context.Context, r *jsonrpc.Request) (any, error) {
+			other = append(other, r.Method)
+			return "known", nil
+		},
+	}
+	f := &fake{}
+	f.start(t, o)
+	const method = "item/commandExecution/requestApproval"
+	for command, want := range map[string]string{"accept": `{"decision":"accept"}`, `a\"b`: `{"decision":"a\"b"}`} {
+		params := strings.Replace(asks[method].params, `"ls"`, `"`+command+`"`, 1)
+		if got := f.ask(t.Context(), method, params); got != want {
+			t.Errorf("%s: answered %s", command, got)
+		}
+	}
+	if got := appclient.Decide("\xff"); string(got.Decision) != `"decline"` {
+		t.Errorf("no text: %s", got.Decision)
+	}
+	for method, tt := range asks {
+		f.ask(t.Context(), method, tt.params)
+	}
+	if got := f.ask(t.Context(), "item/tool/call", `{}`); got != `"known"` || !slices.Equal(other, []string{"item/tool/call"}) {
+		t.Errorf("another request: %s, %v", got, other)
+	}
+	plain := &fake{}
+	plain.start(t, nil)
+	if got := plain.ask(t.Context(), "item/tool/call", `{}`); !strings.Contains(got, "method not found") {
+		t.Errorf("without Other: %s", got)
+	}
+	if got := plain.ask(t.Context(), method, `{"command":7}`); !strings.Contains(got, "command") {
+		t.Errorf("params that are not understood: %s", got)
+	}
+}
+
+// TestNotes passes on all notifications that are understood, in order.
+func TestNotes(t *testing.T) {
+	got := make(chan string, 10)
+	f := &fake{}
+	f.start(t, &appclient.Options{
+		Note:       func(method string, n *apptypes.Note) { got <- method + " " + n.ThreadID },
+		LoginEnded: func(end *apptypes.LoginEnd) { got <- "login " + end.LoginID },
+	})
+	for _, n := range []struct{ method, params string }{
+		{"turn/started", started}, {"new/notification", `{}`}, {"turn/started", `{"threadId":7}`},
+		{"account/login/completed", `{"loginId":"l","success":true}`}, {"account/login/completed", `{"loginId":7}`},
+		{"serverRequest/resolved", `{"threadId":"t","requestId":7}`}, {"serverRequest/resolved", `{"threadId":"t","requestId":[]}`},
+		{"turn/completed", `{"threadId":7}`}, {"warning", `{"message":"m"}`},
+	} {
+		f.notify(n.method, n.params)
+	}
+	for _, want := range []string{"turn/started t", "login l", "serverRequest/resolved t", "serverRequest/resolved t", "turn/completed ", "warning "} {
+		if is := <-got; is != want {
+			t.Errorf("got %q, want %q", is, want)
+		}
+	}
+}
+
+// TestInitialize says who the client is, and refuses versions that it cannot drive.
+func TestInitialize(t *testing.T) {
+	var params string
+	keep := func(_ *fake, r *jsonrpc.Request) (any, error) {
+		params = string(r.Params)
+		return json.RawMessage(`{"userAgent":"test/0.169.0 (Test)","codexHome":"/home"}`), nil
+	}
+	on := map[string]func(*fake, *jsonrpc.Request) (any, error){"initialize": keep}
+	for want, o := range map[string]*appclient.Options{
+		`{"clientInfo":{"name":"codexmcp_appclient","version":"dev"}}`: nil,
+		`{"capabilities":{"experimentalApi":true},"clientInfo":{"name":"n","version":"1"}}`: {
+			Info: apptypes.ClientInfo{Name: "n", Version: "1"}, Capabilities: apptypes.Capabilities{ExperimentalAPI: true},
+		},
+	} {
+		c := (&fake{on: on}).start(t, o)
+		if params != want {
+			t.Errorf("sent %s, want %s", params, want)
+		}
+		if diff := cmp.Diff(appclient.Server{Version: appclient.Version{Minor: 169}, Home: "/home"}, c.Server()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	for version, want := range map[string]string{
+		"0.125.0": "", "0.124.9": "codex 0.124.9 is too old: 0.125.0 or newer is needed; update it with `npm i -g @openai/codex@latest`", "dev": `"dev" is not a version`,
+	} {
+		err := (&fake{version: version}).connect(t, nil).Initialize(t.Context())
+		if fmt.Sprint(err) != want && (err != nil || want != "") {
+			t.Errorf("%s: %v", version, err)
+		}
+		if _, is := errors.AsType[*appclient.TooOldError](err); is != (version == "0.124.9") {
+			t.Errorf("%s: %T", version, err)
+		}
+	}
+	(&fake{}).connect(t, nil) // Close without Initialize
+}
+
+// TestStart starts programs that are no app-server.
+func TestStart(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, cmd := range map[string]*exec.Cmd{
+		"appclient: ":                exec.Command("./no/codex/here"),
+		"jsonrpc: connection closed": exec.Command(self, "-test.run=^$"),
+		"exit status 2":              exec.Command(self, "-no-such-flag"),
+	} {
+		c, err := appclient.Start(t.Context(), cmd, nil)
+		if c != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want %q", cmd, err, want)
+		}
+	}
+}
+
+// TestOnlyCommand has questions about more than a command.
+func TestOnlyCommand(t *testing.T) {
+	for members, want := range map[string]bool{
+		`"command":"ls"`: true,
+		`"command":"ls","kind":"command","asRoot":null`:                                   true,
+		`"command":"ls","additionalPermissions":null`:                                     true,
+		`"command":"ls","environmentId":"local"`:                                          true,
+		`"command":""`:                                                                    false,
+		`"command":"ls","kind":"writeStdin"`:                                              false,
+		`"command":"ls","asRoot":true`:                                                    false,
+		`"command":"ls","asRoot":null,"why":1`:                                            false,
+		`"command":"ls","environmentId":"other"`:                                          false,
+		`"command":"ls","additionalPermissions":{"network":{}}`:                           false,
+		`"command":"ls","networkApprovalContext":{"host":"a.example","protocol":"https"}`: false,
+	} {
+		var q apptypes.CommandApproval
+		if err := (&jsonrpc.Request{Params: json.RawMessage(`{"threadId":"t","turnId":"r","itemId":"i","startedAtMs":1,` + members + `}`)}).Bind(&q); err != nil {
+			t.Fatal(err)
+		}
+		if got := appclient.OnlyCommand(&q); got != want {
+			t.Errorf("%s: %v", members, got)
+		}
+	}
+}
+
+// TestErrorKind reads the forms of an error's kind.
+func TestErrorKind(t *testing.T) {
+	for info, want := range map[string]string{
+		`"unauthorized"`: "unauthorized 0", `{"httpConnectionFailed":{"httpStatusCode":401}}`: "httpConnectionFailed 401",
+		`null`: " 0", ``: " 0", `7`: " 0", `{}`: " 0", `{"a":7}`: " 0",
+	} {
+		kind, status := appclient.ErrorKind(&apptypes.TurnError{CodexErrorInfo: json.RawMessage(info)})
+		if got := fmt.Sprint(kind, " ", status); got != want {
+			t.Errorf("%s: %q, want %q", info, got, want)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+// Package appclient is a small client of `codex app-server`: threads, turns and approvals, with the
+// types of package apptypes on a [jsonrpc.Peer].
+//
+//	c, err := appclient.Start(ctx, exec.Command("codex", "app-server"), &appclient.Options{
+//		Info:    apptypes.ClientInfo{Name: "my_program", Version: "1.0.0"},
+//		Answers: appclient.Answers{Command: ask},
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	defer c.Close()
+//	thread, err := c.StartThread(ctx, &apptypes.ThreadParams{Cwd: dir})
+//	if err != nil {
+//		return err
+//	}
+//	_, err = c.Turn(ctx, &apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: appclient.Text("Run the tests.")}, show)
+//
+// [New] connects over any transport, such as a WebSocket of package wsrpc; then [Client.Initialize]
+// comes first. [Client.Call] calls the methods that have none here.
+//
+// # Approvals
+//
+// The app-server asks with requests, and the functions of [Answers] answer them, each on a goroutine of
+// its own. Whatever is not a clear answer declines: no function, an error, and a context that has ended.
+// The context of a question ends when the app-server no longer needs the answer: another client has
+// answered, or the turn has ended. Look at the member Unknown of a question: what is in it, this
+// package cannot show. Requests of other methods are refused, unless [Options].Other answers them.
+//
+// # Versions
+//
+// The types are those of the newest supported Codex; others have fewer members. A Codex that is
+// known to run things without asking is refused with a [*TooOldError].
+//
+// # What it does not do
+//
+// It makes no decision, writes no file and has no time limit but the contexts of its calls. The
+// processes that Codex starts end when it does, not when this program is killed. Package appserver,
+// which uses this one, has limits, ends processes, starts a new app-server after a crash, follows
+// sub-agents, and has the words of the questions for a person.
+package appclient

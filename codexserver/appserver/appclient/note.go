@@ -1,0 +1,83 @@
+package appclient
+
+import (
+	"encoding/json"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// notification handles one notification. It is called for one at a time.
+func (c *Client) notification(r *jsonrpc.Request) {
+	if !apptypes.UsesNote(r.Method) {
+		if !apptypes.KnownNote(r.Method) {
+			c.warnUnknown("notification", r.Method)
+		}
+		return
+	}
+	if r.Method == apptypes.NoteAccountLoginCompleted {
+		var end apptypes.LoginEnd
+		if err := r.Bind(&end); err != nil {
+			c.warnNote(r.Method, err)
+		} else if c.options.LoginEnded != nil {
+			c.options.LoginEnded(&end)
+		}
+		return
+	}
+	var n apptypes.Note
+	if err := r.Bind(&n); err != nil {
+		c.warnNote(r.Method, err)
+		if r.Method != apptypes.NoteTurnCompleted {
+			return
+		}
+		n = endOnly(r.Params, err) // a turn must not wait for another end
+	}
+	if r.Method == apptypes.NoteServerRequestResolved {
+		c.withdrawn(n.RequestID)
+	}
+	if c.options.Note != nil {
+		c.options.Note(r.Method, &n)
+	}
+	c.follow(r.Method, &n)
+}
+
+func (c *Client) warnNote(method string, err error) {
+	c.log.Warn("codex: notification not understood", "method", method, "error", err)
+}
+
+// endOnly reads which turn has ended, and nothing else, from an end that is not understood.
+func endOnly(params json.RawMessage, why error) apptypes.Note {
+	var end struct {
+		ThreadID string `json:"threadId"`
+		Turn     struct {
+			ID string `json:"id"`
+		} `json:"turn"`
+	}
+	if json.Unmarshal(params, &end) != nil {
+		return apptypes.Note{}
+	}
+	return apptypes.Note{ThreadID: end.ThreadID, Turn: &apptypes.Turn{
+		ID: end.Turn.ID, Status: apptypes.TurnStatusFailed, Error: &apptypes.TurnError{Message: "codex reported the end of the turn in an unknown form: " + why.Error()},
+	}}
+}
+
+// maxUnknownMethods bounds the unknown methods that are remembered, and maxMethod how much of one is.
+const (
+	maxUnknownMethods = 100
+	maxMethod         = 100
+)
+
+// warnUnknown reports a method that the schema does not have, once.
+func (c *Client) warnUnknown(kind, method string) {
+	method = method[:min(len(method), maxMethod)]
+	c.mu.Lock()
+	known := c.unknown[method] || len(c.unknown) >= maxUnknownMethods
+	if !known {
+		c.unknown[method] = true
+	}
+	version := c.server.Version
+	c.mu.Unlock()
+	if !known {
+		c.log.Warn("codex: unknown "+kind+"; this codexmcp is older than Codex", "method", method, "version", version.String())
+	}
+}

@@ -1,0 +1,234 @@
+//go:build realcodex
+
+package appclient_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	gomodule "golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+// The tests of this file drive the real Codex that CODEX_BIN names, with a scripted provider on
+// loopback.
+
+// codex returns the command of a real app-server, with a home and a folder of its own.
+func codex(t *testing.T, p *providertest.Server) *exec.Cmd {
+	t.Helper()
+	bin := os.Getenv("CODEX_BIN")
+	if bin == "" {
+		t.Fatal("CODEX_BIN is not set")
+	}
+	t.Cleanup(p.Close)
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(servertest.CodexConfig(p.BaseURL(), "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bin, "app-server")
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+home, "HOME="+t.TempDir())
+	return cmd
+}
+
+// touch is a turn of the model that wants to write outside of the sandbox, and one that repeats what it
+// was told.
+var touch = []providertest.Turn{
+	providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{
+		"cmd": "touch made.txt && echo made", "sandbox_permissions": "require_escalated", "justification": "to write",
+	})),
+	{Func: func(r providertest.Request) providertest.Turn { return providertest.Say("seen: " + r.LastToolOutput()) }},
+}
+
+// TestRealThreads starts, resumes and forks a thread, and interrupts a turn.
+func TestRealThreads(t *testing.T) {
+	provider := providertest.New(providertest.Say("one"), providertest.Say("two"), providertest.Turn{Stall: make(chan struct{})})
+	cmd := codex(t, provider)
+	again := exec.Command(cmd.Path, cmd.Args[1:]...)
+	again.Dir, again.Env = cmd.Dir, cmd.Env
+	c, err := appclient.Start(t.Context(), cmd, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	said := ""
+	note := func(method string, n *apptypes.Note) {
+		if item, err := appclient.ReadItem(n.Item); method == apptypes.NoteItemCompleted && err == nil && item.Type == apptypes.ThreadItemAgentMessage {
+			said = item.Text
+		}
+	}
+	turn := func(c *appclient.Client, id, want string) {
+		t.Helper()
+		if _, err := c.Turn(t.Context(), &apptypes.TurnParams{ThreadID: id, Input: appclient.Text("go")}, note); err != nil || said != want {
+			t.Errorf("%v, said %q, want %q", err, said, want)
+		}
+	}
+	thread, err := c.StartThread(t.Context(), &apptypes.ThreadParams{Sandbox: apptypes.SandboxModeReadOnly})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn(c, thread.Thread.ID, "one")
+	fork, err := c.ForkThread(t.Context(), &apptypes.ThreadParams{ThreadID: thread.Thread.ID})
+	if err != nil || fork.Thread.ID == thread.Thread.ID {
+		t.Fatalf("fork: %v, %v", fork, err)
+	}
+	turn(c, fork.Thread.ID, "two")
+	if err := c.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if c, err = appclient.Start(t.Context(), again, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.ResumeThread(t.Context(), &apptypes.ThreadParams{ThreadID: thread.Thread.ID}); err != nil {
+		t.Fatal(err)
+	}
+	var refused error
+	params := &apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: appclient.Text("wait")}
+	end, err := c.Turn(t.Context(), params, func(method string, n *apptypes.Note) {
+		if method == apptypes.NoteTurnStarted {
+			refused = c.Steer(t.Context(), &apptypes.SteerParams{ThreadID: n.ThreadID, ExpectedTurnID: "another", Input: appclient.Text("and on")})
+			go func() { _ = c.Interrupt(t.Context(), n.ThreadID, n.Turn.ID) }()
+		}
+	})
+	var ended *appclient.EndError
+	if !errors.As(err, &ended) || end.Status != apptypes.TurnStatusInterrupted || refused == nil {
+		t.Errorf("interrupted: %v, %v; a message to another turn: %v", end, err, refused)
+	}
+	t.Logf("threads of Codex %s", c.Server().Version)
+}
+
+// TestRealOutside builds examples/appclient in a module of its own, from a proxy of files, and has it
+// answer a question of the real Codex.
+func TestRealOutside(t *testing.T) {
+	const version, module = "v0.0.1", "github.com/codexmcp/codexmcp"
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	env := os.Environ()
+	run := func(t *testing.T, cmd *exec.Cmd) string {
+		t.Helper()
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", cmd, err, out)
+		}
+		return string(out)
+	}
+	line := func(dir string, words ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+		cmd.Dir, cmd.Env = dir, env
+		return run(t, cmd)
+	}
+	cache := strings.TrimSpace(line(root, "go", "env", "GOMODCACHE"))
+	proxy := t.TempDir()
+	writeProxy(t, root, filepath.Join(proxy, filepath.FromSlash(module), "@v"), gomodule.Version{Path: module, Version: version})
+	source, err := os.ReadFile(filepath.Join(root, "examples/appclient/main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(source, []byte("\n")); n >= 60 {
+		t.Errorf("the example has %d lines", n)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env = append(env, "GOFLAGS=-mod=mod -modcacherw", "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+filepath.Join(t.TempDir(), "modules"),
+		"GOPROXY=file://"+proxy+",file://"+cache+"/cache/download") // the file proxies have all, or the build fails
+	line(dir, "go", "mod", "init", "example.test/client")
+	line(dir, "go", "get", ".")
+	if got := line(dir, "go", "list", "-m", "-f", "{{.Version}} {{.Replace}}", module); got != version+" <nil>\n" {
+		t.Errorf("the module is %s", got)
+	}
+	program := filepath.Join(dir, "client")
+	line(dir, "go", "build", "-o", program, ".")
+
+	for answer, want := range map[string]string{"y\n": "made\\n", "n\n": "rejected", "": "rejected"} {
+		t.Run(fmt.Sprintf("%q", answer), func(t *testing.T) {
+			app := codex(t, providertest.New(touch...))
+			cmd := exec.CommandContext(t.Context(), program, "Touch", "a", "file.")
+			cmd.Dir, cmd.Stdin = app.Dir, strings.NewReader(answer)
+			cmd.Env = append(app.Env, "PATH="+filepath.Dir(app.Path)+string(os.PathListSeparator)+os.Getenv("PATH"))
+			out := run(t, cmd)
+			if !strings.Contains(out, "touch made.txt") || !strings.Contains(out, "? [y/N] ") || !strings.Contains(out, want) {
+				t.Errorf("printed %s", out)
+			}
+			if _, err := os.Stat(filepath.Join(app.Dir, "made.txt")); (err == nil) != (answer == "y\n") {
+				t.Errorf("the file: %v", err)
+			}
+			t.Log(out)
+		})
+	}
+}
+
+// writeProxy writes a version of the module at root into the folder @v of a proxy: the files of
+// the working tree that git knows.
+func writeProxy(t *testing.T, root, to string, v gomodule.Version) {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+	list.Dir = root
+	names, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []zip.File
+	var nested []string
+	all := strings.Split(strings.TrimSuffix(string(names), "\x00"), "\x00")
+	for _, name := range all {
+		if folder, is := strings.CutSuffix(name, "/go.mod"); is {
+			nested = append(nested, folder+"/")
+		}
+	}
+next:
+	for _, name := range all {
+		for _, folder := range nested {
+			if strings.HasPrefix(name, folder) {
+				continue next
+			}
+		}
+		if _, err := os.Stat(filepath.Join(root, name)); err == nil { // git also lists files that were removed
+			files = append(files, treeFile{root, name})
+		}
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := json.Marshal(map[string]string{"Version": v.Version, "Time": "2026-01-01T00:00:00Z"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if err := zip.Create(&archive, v, files); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"list": []byte(v.Version + "\n"), v.Version + ".info": info, v.Version + ".mod": mod, v.Version + ".zip": archive.Bytes()} {
+		if err := os.WriteFile(filepath.Join(to, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// treeFile is a file of the working tree, for an archive.
+type treeFile struct{ root, name string }
+
+func (f treeFile) Path() string                 { return f.name }
+func (f treeFile) Lstat() (os.FileInfo, error)  { return os.Lstat(filepath.Join(f.root, f.name)) }
+func (f treeFile) Open() (io.ReadCloser, error) { return os.Open(filepath.Join(f.root, f.name)) }

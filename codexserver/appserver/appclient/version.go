@@ -1,0 +1,84 @@
+package appclient
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Version is a release of Codex. The zero value is an unknown one.
+type Version struct {
+	// Major, Minor and Patch are its numbers.
+	Major, Minor, Patch int
+}
+
+// Oldest is the first version that this package drives. Older ones have today's words, too, but
+// Codex 0.80.0 calls tools of MCP servers without asking, and 0.110.0 gives a command of
+// command/exec the keys that it is told to leave out.
+func Oldest() Version { return Version{0, 125, 0} }
+
+// TooOldError means that this package does not drive a Codex that old.
+type TooOldError struct {
+	// Found and Needed are versions such as "0.59.0".
+	Found, Needed string
+}
+
+// Error implements error.
+func (e *TooOldError) Error() string {
+	return fmt.Sprintf("codex %s is too old: %s or newer is needed; update it with `npm i -g @openai/codex@latest`", e.Found, e.Needed)
+}
+
+// Check returns a [*TooOldError] for a version that this package does not drive.
+func (v Version) Check() error {
+	if oldest := Oldest(); v.Less(oldest) {
+		return &TooOldError{Found: v.String(), Needed: oldest.String()}
+	}
+	return nil
+}
+
+// String returns a version as "0.169.0".
+func (v Version) String() string {
+	if v == (Version{}) {
+		return "of unknown version"
+	}
+	return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch)
+}
+
+// Less reports whether v is older than w.
+func (v Version) Less(w Version) bool {
+	if v.Major != w.Major {
+		return v.Major < w.Major
+	}
+	if v.Minor != w.Minor {
+		return v.Minor < w.Minor
+	}
+	return v.Patch < w.Patch
+}
+
+// ParseVersion reads "0.169.0", also with a suffix as in "0.170.0-alpha.1".
+func ParseVersion(s string) (Version, error) {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "-")
+	parts := strings.Split(s, ".")
+	if len(parts) != 3 {
+		return Version{}, fmt.Errorf("%q is not a version", s)
+	}
+	var n [3]int
+	for i, p := range parts {
+		var err error
+		if n[i], err = strconv.Atoi(p); err != nil || n[i] < 0 {
+			return Version{}, fmt.Errorf("%q is not a version", s)
+		}
+	}
+	return Version{n[0], n[1], n[2]}, nil
+}
+
+// agentVersion reads the version in a user agent, NAME/VERSION (…). The name is the
+// client's in new versions and Codex's in old ones.
+func agentVersion(userAgent string) (Version, error) {
+	_, rest, found := strings.Cut(userAgent, "/")
+	if !found {
+		return Version{}, fmt.Errorf("user agent %q has no version", userAgent)
+	}
+	word, _, _ := strings.Cut(rest, " ")
+	return ParseVersion(word)
+}
