@@ -14,8 +14,11 @@ import (
 const fresh = 0
 
 // noCursor refuses a cursor, because the lists have only one page.
-func noCursor(q *request) error {
-	m, err := members("", jsontext.Value(q.rpc.Params))
+func noCursor(r *jsonrpc.Request) error {
+	if len(r.Params) == 0 { // only with a handshake
+		return nil
+	}
+	m, err := members("", jsontext.Value(r.Params))
 	if err != nil {
 		return err
 	}
@@ -26,18 +29,18 @@ func noCursor(q *request) error {
 }
 
 func (s *ModernSession) listResources(q *request) (any, error) {
-	if err := noCursor(q); err != nil {
+	if err := noCursor(q.rpc); err != nil {
 		return nil, err
 	}
 	result := &modern.ListResourcesResult{Meta: s.resultMeta(), Resources: []modern.Resource{}, TTLMs: fresh, CacheScope: modern.CacheScopePrivate}
 	for _, r := range s.client.server.Tools.Resources().List(s.client.threads) {
-		result.Resources = append(result.Resources, modern.Resource{Name: r.Name, MimeType: r.MimeType, URI: r.URI})
+		result.Resources = append(result.Resources, modern.Resource{Name: r.Name, Description: r.Description, MimeType: r.MimeType, URI: r.URI})
 	}
 	return result, nil
 }
 
 func (s *ModernSession) listTemplates(q *request) (any, error) {
-	if err := noCursor(q); err != nil {
+	if err := noCursor(q.rpc); err != nil {
 		return nil, err
 	}
 	result := &modern.ListResourceTemplatesResult{Meta: s.resultMeta(), TTLMs: listLife, CacheScope: modern.CacheScopePrivate}
@@ -50,15 +53,9 @@ func (s *ModernSession) listTemplates(q *request) (any, error) {
 }
 
 func (s *ModernSession) readResource(q *request) (any, error) {
-	m, err := members("", jsontext.Value(q.rpc.Params))
+	uri, err := uriOf(q.rpc)
 	if err != nil {
 		return nil, err
-	}
-	var uri string
-	if raw, ok := m["uri"]; !ok {
-		return nil, Invalid("/uri", "missing")
-	} else if raw.Kind() != '"' || json.Unmarshal(raw, &uri) != nil {
-		return nil, Invalid("/uri", "want a string")
 	}
 	contents, err := s.client.server.Tools.Resources().Read(q.ctx, s.client.threads, uri)
 	var none *mcptool.NoResourceError
@@ -73,6 +70,20 @@ func (s *ModernSession) readResource(q *request) (any, error) {
 		result.Contents = append(result.Contents, &modern.TextResourceContents{Meta: metaObject(c.Meta), MimeType: c.MimeType, Text: c.Text, URI: c.URI})
 	}
 	return result, nil
+}
+
+// uriOf returns the member uri of params.
+func uriOf(r *jsonrpc.Request) (uri string, err error) {
+	m, err := members("", jsontext.Value(r.Params))
+	if err != nil {
+		return "", err
+	}
+	if raw, ok := m["uri"]; !ok {
+		return "", Invalid("/uri", "missing")
+	} else if raw.Kind() != '"' || json.Unmarshal(raw, &uri) != nil {
+		return "", Invalid("/uri", "want a string")
+	}
+	return uri, nil
 }
 
 // noResource returns the error for a resource that does not exist.
