@@ -97,11 +97,11 @@ func readUnsupported(opt *Options, q *Question) Outcome {
 func (q *Question) failed(opt *Options, policy Policy, out Outcome) Outcome {
 	out = refuse(policy, out)
 	out.Level = slog.LevelWarn
-	joined := ", so "
-	if out.Reason == ReasonUnsupported {
-		joined = "; "
+	not := q.notDone()
+	if out.Reason == ReasonUnsupported { // the same for all questions, so that a result has it once
+		not = "what needs an approval was not done"
 	}
-	out.caller = sentence(out.model + joined + q.notDone())
+	out.caller = sentence(out.model + ", so " + not)
 	if out.Reason == ReasonUnsupported || policy == PolicyFailCall {
 		out.caller += " " + opt.Hint
 	}

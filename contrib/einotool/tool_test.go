@@ -86,7 +86,7 @@ func Example() {
 func TestInvokableRun(t *testing.T) {
 	codex := connect(t, client.Options{})
 	for arguments, want := range map[string]string{
-		`{"prompt": "publish"}`:                 `{"threadId":"ID","status":"completed","content":"denied\n\nThis MCP client cannot show approval requests; the command was not run. Use a client that supports elicitation in form mode."}`,
+		`{"prompt": "publish"}`:                 `{"threadId":"ID","status":"completed","content":"denied\n\nThis MCP client cannot show approval requests, so what needs an approval was not done. Use a client that supports elicitation in form mode."}`,
 		`{"prompt": "fail"}`:                    `{"threadId":"ID","status":"failed","content":"no remote"}`,
 		`{"prompt": " "}`:                       `{"status":"failed","content":"arguments: /prompt is missing"}`,
 		`{"prompt": "go", "threadId": "other"}`: `{"threadId":"other","status":"failed","content":"codex-reply: no conversation \"other\" in this session"}`,

@@ -10,12 +10,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -35,7 +33,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	p := &person{answer: *answer, lines: readLines(os.Stdin), out: os.Stdout}
+	p := &person{answer: *answer, keys: readKeys(os.Stdin), raw: raw, out: os.Stdout}
 	if err := run(ctx, p, *baseURL, *model, *prompt); err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
 		os.Exit(1)
@@ -97,17 +95,4 @@ func run(ctx context.Context, p *person, baseURL, model, prompt string) error {
 		fmt.Fprintln(p.out, "proof: the folder is not a git repository")
 	}
 	return nil
-}
-
-// readLines reads in the background, so that a caller can wait for a line and something else
-// at the same time. The goroutine ends with r: a read from a terminal cannot be cancelled.
-func readLines(r io.Reader) <-chan string {
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for s := bufio.NewScanner(r); s.Scan(); {
-			lines <- s.Text()
-		}
-	}()
-	return lines
 }

@@ -25,11 +25,13 @@ func TestMain(m *testing.M) {
 func TestInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	p := &person{lines: make(chan string), out: io.Discard}
+	p := &person{keys: make(chan rune), raw: noTerminal, out: io.Discard}
 	if out := p.decide(ctx, &approval.Request{Question: &elicit.Question{}}); out.Decision != elicit.Abort {
 		t.Errorf("decision %q", out.Decision)
 	}
 }
+
+func noTerminal() func() { return func() {} }
 
 // TestRun compares the output when the answer is typed and when it is a flag.
 func TestRun(t *testing.T) {
@@ -65,8 +67,9 @@ proof: the folder is not a git repository
 `
 	for _, tt := range []struct{ answer, typed, want string }{
 		{"accept", "", accepted},
-		{"", "y\n", asks + accepted},
-		{"", "what?\n\nn\n", asks + asks + asks + declined},
+		{"", "y", asks + accepted},
+		{"", "what?\nYx\nn", asks + declined}, // other keys do nothing
+		{"", "\x03y", asks + cancelled},
 		{"", "", asks + declined}, // the input ends
 		{"cancel", "", cancelled},
 	} {
@@ -74,7 +77,7 @@ proof: the folder is not a git repository
 			temporary := t.TempDir()
 			t.Setenv("TMPDIR", temporary)
 			var out bytes.Buffer
-			p := &person{answer: tt.answer, lines: readLines(strings.NewReader(tt.typed)), out: &out}
+			p := &person{answer: tt.answer, keys: readKeys(strings.NewReader(tt.typed)), raw: noTerminal, out: &out}
 			if err := run(t.Context(), p, "", "scripted", "a task"); err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,8 @@ import (
 // person is a person at a terminal.
 type person struct {
 	answer string        // "" asks the person
-	lines  <-chan string // what the person types
+	keys   <-chan rune   // what the person types
+	raw    func() func() // lets keys come without Enter, until the function that it returns is called
 	out    io.Writer
 }
 
@@ -41,24 +42,39 @@ func (p *person) show(event protocol.EventMsg) {
 func (p *person) decide(ctx context.Context, r *approval.Request) elicit.Outcome {
 	fmt.Fprintln(p.out, r.Question.Message)
 	decision := decisionOf(p.answer)
-	for decision == "" {
+	if decision == "" {
 		fmt.Fprint(p.out, "y approve   n deny   s stop: ")
-		select {
-		case line, ok := <-p.lines:
-			if decision = decisionOf(line); !ok {
-				decision = elicit.Denied // the input ended
-			}
-		case <-ctx.Done(): // ctrl-C
-			decision = elicit.Abort
-		}
+		restore := p.raw()
+		decision = p.press(ctx)
+		restore()
 	}
 	fmt.Fprintf(p.out, "=> %s\n", decision)
 	return elicit.Outcome{Decision: decision}
 }
 
+// press waits for a key that decides. Other keys do nothing.
+func (p *person) press(ctx context.Context) elicit.Decision {
+	const ctrlC = 3 // as a key, while it makes no signal
+	for {
+		select {
+		case key, ok := <-p.keys:
+			switch decision := decisionOf(string(key)); {
+			case !ok: // the input ended
+				return elicit.Denied
+			case key == ctrlC:
+				return elicit.Abort
+			case decision != "":
+				return decision
+			}
+		case <-ctx.Done():
+			return elicit.Abort
+		}
+	}
+}
+
 // decisionOf returns the decision for a key of codex-mcp ask, or for the name of an action in MCP, or "".
 func decisionOf(s string) elicit.Decision {
-	switch strings.TrimSpace(s) {
+	switch s {
 	case "y", "accept":
 		return elicit.Approved
 	case "n", "decline":

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -52,7 +54,11 @@ func (o *options) getenv(name string) string {
 
 // demonstrate calls play with the options of a demo. Afterwards it removes the demo's folder.
 func demonstrate(o *options, stderr io.Writer, play func() int) (code int) {
-	dir, err := os.MkdirTemp("", "codex-mcp-demo")
+	dir := filepath.Join(os.TempDir(), "codex-mcp-demo") // the questions name it
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) { // another demo has it
+		dir, err = os.MkdirTemp("", "codex-mcp-demo")
+	}
 	if err != nil {
 		return fail(stderr, err)
 	}
@@ -120,6 +126,15 @@ func (o *options) playDemo(ctx context.Context, console *terminal.Console, signa
 	}
 }
 
+// demoNext says what comes after the demo.
+func demoNext(program string) string {
+	next := "Next: " + program + " doctor says what a task with a real model needs."
+	if _, err := exec.LookPath(program); err != nil { // as after go run
+		next += "\nREADME.md says how to install " + program + "."
+	}
+	return next
+}
+
 // demoBackground runs a turn in the background of a server and waits for its end.
 func (o *options) demoBackground(ctx context.Context, console *terminal.Console) error {
 	screen := console.Err
@@ -157,7 +172,7 @@ func (o *options) demoBackground(ctx context.Context, console *terminal.Console)
 			for _, r := range all {
 				say("  codex-wait                    %7v  status %s: %s", elapsed(), r.Status, r.Answer)
 				if r.Status != client.Running {
-					say("\nNext: codex-mcp doctor says what a task with a real model needs.")
+					say("\n%s", demoNext(o.name))
 					return nil
 				}
 			}

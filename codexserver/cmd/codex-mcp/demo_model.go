@@ -135,6 +135,9 @@ func demoResult(text, did, not string) string {
 		} `json:"metadata"`
 	}
 	if json.Unmarshal([]byte(text), &result) != nil || result.Metadata.ExitCode == nil {
+		if _, why, ok := strings.Cut(text, ": "); ok { // "the command was not run: declined"
+			text = why
+		}
 		return not + " (" + text + ")"
 	}
 	return fmt.Sprintf("%s, exit status %d", did, *result.Metadata.ExitCode)

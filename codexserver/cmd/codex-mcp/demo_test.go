@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,6 +110,58 @@ func TestEndToEndDemoServer(t *testing.T) {
 	p.stdin.Close()
 	if code := p.wait(); code != 0 || !strings.Contains(p.errors(), "codex-mcp: demo: ") {
 		t.Errorf("exit status %d: %s", code, p.errors())
+	}
+}
+
+// TestEndToEndDemoUnasked runs codex-mcp --demo behind a client that cannot be asked: the result says once why a
+// patch and two commands were refused, and what helps.
+func TestEndToEndDemoUnasked(t *testing.T) {
+	t.Parallel()
+	f, tmp := demoFolders(t)
+	p := launch(t, f, exec.Command("env", "TMPDIR="+tmp, built(t), "--demo"))
+	p.hello(`{}`)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"x"}}}`)
+	result := dig(t, p.expect(map[string]any{"id": 1.0}, map[int]bool{}), "result.structuredContent.content")
+	for words, want := range map[string]int{": not run (this MCP client cannot": 2, ": not added (this MCP client cannot": 1, "Use a client that supports elicitation": 1} {
+		if got := strings.Count(result, words); got != want {
+			t.Errorf("%q %d times, want %d: %s", words, got, want, result)
+		}
+	}
+	p.stdin.Close()
+	p.wait()
+}
+
+// TestDemoFolders plays two demos at the same time, each in a folder of its own, with a program that is
+// not installed.
+func TestDemoFolders(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	t.Setenv("PATH", tmp)
+	if got := demoNext("codex-mcp"); !strings.HasSuffix(got, "README.md says how to install codex-mcp.") {
+		t.Errorf("the end says %q", got)
+	}
+	var folders []string
+	play := func(inner func() int) int {
+		o, err := parse("codex-mcp", []string{"ask", "--demo"}, io.Discard, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return demonstrate(o, io.Discard, func() int {
+			folders = append(folders, o.folder)
+			if f, err := os.Stat(filepath.Dir(o.folder)); err != nil || f.Mode().Perm() != 0o700 {
+				t.Errorf("%s: %v, %v: others can read it", o.folder, f, err)
+			}
+			return inner()
+		})
+	}
+	if code := play(func() int { return play(func() int { return 0 }) }); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	if len(folders) != 2 || filepath.Base(filepath.Dir(folders[0])) != "codex-mcp-demo" || folders[0] == folders[1] {
+		t.Errorf("the demos were played in %q", folders)
+	}
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v: want nothing", left, err)
 	}
 }
 

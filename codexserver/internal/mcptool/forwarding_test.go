@@ -276,7 +276,8 @@ func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server)
 								return
 							}
 							var line struct{ ThreadID string }
-							if err := json.Unmarshal([]byte(record.String()), &line); err != nil {
+							decision, _, _ := strings.Cut(record.String(), "\n") // what ran is after it
+							if err := json.Unmarshal([]byte(decision), &line); err != nil {
 								t.Error(err)
 							}
 							(&host{Client: h.Client, meta: h.meta}).call(t, "codex-interrupt", map[string]any{"threadId": line.ThreadID})

@@ -241,6 +241,24 @@ func TestShowScript(t *testing.T) {
 	}
 }
 
+func TestWithoutScript(t *testing.T) {
+	argv := []string{"sh", "-c", "a\nb`c`"}
+	whole := "sh -c $'a\\nb`c`'"
+	for line, want := range map[string]string{
+		"Allow X to run `` " + whole + " `` in `/w`?":   "Allow X to run `` " + whole + " `` in `/w`?", // not as questions quote
+		"Allow X to run ``" + whole + "`` in `/w`?":     "Allow X to run this script in `/w`?",
+		"Allow X to run `" + whole + "`` in `/w`?":      "Allow X to run this script` in `/w`?",
+		"Allow X to run ``" + whole + "` in `/w`?":      "Allow X to run ``" + whole + "` in `/w`?",
+		"Allow X to run " + whole + " in `/w`?":         "Allow X to run " + whole + " in `/w`?",
+		"Allow X to run `sh -c $'a\\n … c` in `/w`?":    "Allow X to run `sh -c $'a\\n … c` in `/w`?",
+		"Allow X to run `ls` in `" + whole[:4] + "/w`?": "Allow X to run `ls` in `" + whole[:4] + "/w`?",
+	} {
+		if got := withoutScript(line, argv); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
 // TestMarkdown cuts each text into pieces at every place: the result is the same.
 func TestMarkdown(t *testing.T) {
 	styled := strings.NewReplacer("\x1b[1m", "<b>", "\x1b[2m", "<d>", "\x1b[36m", "<c>", "\x1b[0m", "</>")

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -61,18 +62,22 @@ func asking(message []string) int {
 	return max(0, slices.IndexFunc(message, func(line string) bool { return strings.HasPrefix(line, "Allow ") }))
 }
 
-// withdrawn returns why the server no longer waits for an answer.
+// withdrawn says that the server no longer waits for an answer, and why: what another answer was, and
+// where it was given, if the server says so.
 func (q *question) withdrawn() string {
 	err := context.Cause(q.ctx)
 	if !errors.Is(err, jsonrpc.ErrCancelled) {
-		return "the server is gone"
+		return "withdrawn: the server is gone"
 	}
 	_, reason, _ := strings.Cut(err.Error(), jsonrpc.ErrCancelled.Error()+": ")
 	switch reason {
 	case "", context.Canceled.Error():
-		return "it was answered elsewhere, or the turn is over"
+		return "withdrawn: it was answered elsewhere, or the turn is over"
 	}
-	return showOutput(oneLine([]byte(reason)))
+	if answer, elsewhere := strings.CutPrefix(reason, approval.ErrElsewhere.Error()); elsewhere {
+		return "answered elsewhere" + showOutput(oneLine([]byte(answer)))
+	}
+	return "withdrawn: " + showOutput(oneLine([]byte(reason)))
 }
 
 // prompt is the dialogue for one question.
@@ -220,7 +225,7 @@ func (p *prompt) wait(late <-chan time.Time) (text string, out outcome) {
 }
 
 func (p *prompt) withdraw() (string, outcome) {
-	p.result(dim, "· ", "withdrawn: "+p.question.withdrawn())
+	p.result(dim, "· ", p.question.withdrawn())
 	return "", gone
 }
 
@@ -312,13 +317,19 @@ const further = 4
 func (p *prompt) body() {
 	a := &p.params.Meta.Approval
 	p.v.question(a.CallID)
+	script, ok := scriptOf(a.Command)
+	ok = ok && strings.Contains(script, "\n")
 	switch {
 	case a.Kind == "patch":
 		p.v.changes(a.Changes, 0)
 		p.s.write("\n")
 	case a.Kind == "exec" && unwieldy(a.Command):
-		p.s.line("", dim, "The command, line by line:")
-		for _, word := range a.Command {
+		title, words := "The command, line by line:", a.Command
+		if ok {
+			title, words = "The script, for "+elicit.ShowCommand(a.Command[:2])+":", []string{script}
+		}
+		p.s.line("", dim, title)
+		for _, word := range words {
 			for line := range strings.SplitSeq(word, "\n") {
 				p.s.line("  │ ", plain, elicit.ShowText(line))
 			}
@@ -330,6 +341,9 @@ func (p *prompt) body() {
 	for i, line := range message {
 		switch {
 		case i == main:
+			if ok {
+				line = withoutScript(line, a.Command)
+			}
 			p.s.prose(p.s.paint(magenta, mark)+" ", further, bold, elicit.ShowText(line))
 			p.reach()
 		case a.Kind == "patch" && (strings.HasPrefix(line, elicit.DiffIndent) || i == len(message)-1 && strings.HasPrefix(line, elicit.WholeIs)):
@@ -338,6 +352,18 @@ func (p *prompt) body() {
 			p.s.prose("  ", further, plain, elicit.ShowText(line))
 		}
 	}
+}
+
+// withoutScript returns the line that asks for a command without the command, if that is there whole: the
+// script stands above it.
+func withoutScript(line string, argv []string) string {
+	before, after, whole := strings.Cut(line, elicit.ShowCommand(argv))
+	start := strings.TrimRight(before, "`")
+	quotes := before[len(start):]
+	if rest, quoted := strings.CutPrefix(after, quotes); whole && quoted && quotes != "" {
+		return start + "this script" + rest
+	}
+	return line
 }
 
 // reach shows that what is asked runs without a sandbox.

@@ -96,7 +96,7 @@ func (cl *client) conclude(e end) int {
 // foot shows the tokens used and the command that continues.
 func (cl *client) foot() {
 	spent := cl.v.spent()
-	goesOn := cl.thread != "" && (cl.task.Resume != "" || cl.task.Attach != "" || cl.v.worked())
+	goesOn := cl.thread != "" && cl.task.Program != "" && (cl.task.Resume != "" || cl.task.Attach != "" || cl.v.worked())
 	if spent == "" && !goesOn {
 		return
 	}
@@ -108,7 +108,7 @@ func (cl *client) foot() {
 		cl.s.line("", dim, fmt.Sprintf(`follow with: %s --attach %s`, cl.task.Program, showWord(cl.thread)))
 		return
 	}
-	if goesOn && cl.task.Program != "" {
+	if goesOn {
 		cl.s.line("", dim, fmt.Sprintf(`continue with: %s --resume %s "…"`, cl.task.Program, showWord(cl.thread)))
 	}
 }

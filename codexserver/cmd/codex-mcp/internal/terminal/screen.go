@@ -36,6 +36,7 @@ type screen struct {
 	raw   bool          // a line break needs a carriage return
 	mid   bool          // the cursor is not at the beginning of a line
 	col   int           // where flow continues
+	item  string        // the beginning of the line that flow continues
 	wrote time.Time     // when something was shown
 	quiet time.Duration // the silence after which a sign is due
 }
@@ -61,7 +62,7 @@ func (s *screen) write(text string) {
 	}
 	s.mid, s.wrote, s.quiet = !strings.HasSuffix(text, "\n"), time.Now(), firstSign
 	if !s.mid {
-		s.col = 0
+		s.col, s.item = 0, ""
 	}
 	if s.raw {
 		text = strings.ReplaceAll(text, "\n", "\r\n")
@@ -111,19 +112,42 @@ func (s *screen) rows(prefix string, indent int, st style, rows []string) {
 // break a full row at once.
 func (s *screen) room(indent int) int { return max(s.width()-1-indent, narrowest) }
 
-// flow continues a text of words where the last flow ended, in the same row.
+// flow continues a text of words where the last flow ended, in the same row. The further rows of an
+// item of a list begin below its words.
 func (s *screen) flow(text string) {
 	for i, line := range strings.Split(unmarked.Replace(text), "\n") {
 		if i > 0 {
 			s.write("\n")
 		}
-		rows, col := fit(breakable(expand(line, s.col)), "", s.col, s.room(0)), s.col
-		if len(rows) > 1 {
-			col = 0
+		item := s.item
+		if len(item) < longestMark {
+			item += line[:min(len(line), longestMark)]
 		}
-		s.write(strings.Join(rows, "\n"))
-		s.col = col + cells.String(rows[len(rows)-1])
+		hang := hanging(item)
+		rows, col := fit(breakable(expand(line, s.col)), "", s.col-hang, s.room(hang)), s.col
+		if len(rows) > 1 {
+			col = hang
+		}
+		s.write(strings.Join(rows, "\n"+strings.Repeat(" ", hang)))
+		s.col, s.item = col+cells.String(rows[len(rows)-1]), item
 	}
+}
+
+// longestMark is how many bytes of a line are looked at for the mark of an item.
+const longestMark = 16
+
+// hanging returns how many bytes the mark of an item has, with which a line begins, and 0 without one.
+func hanging(line string) int {
+	line = line[:min(len(line), longestMark)]
+	rest := strings.TrimLeft(line, " ")
+	digits := strings.TrimLeft(rest, "0123456789")
+	switch {
+	case strings.HasPrefix(rest, "- "), strings.HasPrefix(rest, "* "):
+		return len(line) - len(rest) + 2
+	case digits != rest && (strings.HasPrefix(digits, ". ") || strings.HasPrefix(digits, ") ")):
+		return len(line) - len(digits) + 2
+	}
+	return 0
 }
 
 // title shows a line with a remark.

@@ -22,17 +22,24 @@ func (v *view) commandBegins(m protocol.ExecCommandBegin) {
 	v.command(c, "# "+v.folder(m.Cwd))
 }
 
-// showScript shows a command, and a script of one of the system's shells without the shell if it has
-// no hidden characters. Its further lines have a bar, so that none looks like one of ours.
+// showScript shows a command, and a script of one of the system's shells without the shell. Its further
+// lines have a bar, so that none looks like one of ours.
 func showScript(argv []string) string {
-	if len(argv) != 3 || argv[1] != "-c" && argv[1] != "-lc" || !slices.Contains([]string{"bash", "sh", "zsh"}, systemProgram(argv[0])) || strings.TrimSpace(argv[2]) == "" {
-		return elicit.ShowCommand(argv)
-	}
-	script := strings.Trim(argv[2], "\n")
-	if elicit.ShowText(script) != script {
+	script, ok := scriptOf(argv)
+	if !ok {
 		return elicit.ShowCommand(argv)
 	}
 	return strings.ReplaceAll(script, "\n", "\n  │ ")
+}
+
+// scriptOf returns the script that a command passes to one of the system's shells, if it has no hidden
+// characters.
+func scriptOf(argv []string) (script string, ok bool) {
+	if len(argv) != 3 || argv[1] != "-c" && argv[1] != "-lc" || !slices.Contains([]string{"bash", "sh", "zsh"}, systemProgram(argv[0])) || strings.TrimSpace(argv[2]) == "" {
+		return "", false
+	}
+	script = strings.Trim(argv[2], "\n")
+	return script, elicit.ShowText(script) == script
 }
 
 // systemProgram returns the name of a program that the system has, or else the whole path.

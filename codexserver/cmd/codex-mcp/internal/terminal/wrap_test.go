@@ -29,6 +29,35 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+// TestItems shows lists in 24 cells, in one piece and in small ones.
+func TestItems(t *testing.T) {
+	for text, want := range map[string]string{
+		"- one two three four five six":                   "- one two three four\n  five six\n",
+		"* one two three four five\nsix seven eight nine": "* one two three four\n  five\nsix seven eight nine\n",
+		"12. one two three four five":                     "12. one two three four\n    five\n",
+		"1) one two three four five six":                  "1) one two three four\n   five six\n",
+		"a\n  - one two three four five":                  "a\n  - one two three four\n    five\n",
+		"-one two three four five six":                    "-one two three four\nfive six\n",
+		"12 one two three four five":                      "12 one two three four\nfive\n",
+		"1.5 one two three four five":                     "1.5 one two three four\nfive\n",
+	} {
+		for n := range 9 {
+			pieces := []string{text}
+			if n > 0 {
+				pieces = append(pieces, split(text, n-1)...)
+			}
+			got := terminal.Message(24, pieces...)
+			lines := strings.Split(got, "\n")
+			for i := range lines {
+				lines[i] = strings.TrimRight(lines[i], " ")
+			}
+			if got := strings.Join(lines, "\n"); got != want {
+				t.Errorf("in pieces of %d: %q, want %q", n, got, want)
+			}
+		}
+	}
+}
+
 // FuzzWrap breaks any line. The rows together must be the line, and only a word that does not fit
 // into a row may be wider.
 func FuzzWrap(f *testing.F) {
