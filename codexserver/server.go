@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
@@ -50,8 +51,9 @@ type Options struct {
 	// (see [approval.WithoutQuestions]). Their questions wait until a client of the approver calls
 	// codex-wait. By default Approvals.OnUnsupported decides.
 	Approver string
-	// Record receives every question with its decision, one JSON object a line. One
-	// goroutine at a time writes to it. Default: none.
+	// Record receives every question with its decision, and the beginning and the end of every
+	// command, patch and tool, one JSON object a line. One goroutine at a time writes to it.
+	// Default: none.
 	Record io.Writer
 	// Trace receives every message, with secrets replaced. Default: none.
 	Trace io.Writer
@@ -225,9 +227,9 @@ func (o *Options) record() io.Writer {
 	case kept == nil:
 		return o.Record
 	case o.Record == nil:
-		return kept
+		return audit.Linked(kept)
 	default:
-		return io.MultiWriter(kept, o.Record)
+		return io.MultiWriter(audit.Linked(kept), o.Record)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 //
 // Close closes the child's input and waits grace for it to exit, asks it to
 // terminate and waits grace again, then kills it. Whatever is left of its
-// group is killed in any case. A grace of 0 is two seconds. The error is the
+// group is killed in any case. A grace of 0 or less is two seconds. The error is the
 // child's exit status when it is not zero, and then also what [Peer.Run]
 // returns, unless the connection was closed from this side.
 //

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // Desk is a place besides the client where a person sees the work and answers questions,
@@ -40,6 +41,15 @@ type Linker interface {
 	QuestionLink(ctx context.Context, r *Request) (url string, err error)
 }
 
-// ErrElsewhere is the cause of the end of Ask's context if the question was answered at
-// another place.
+// Prover is a [Desk] that proves what a person approved there. Where it is the desk, an approval
+// without a proof does not count, whoever gave it; rules need none.
+type Prover interface {
+	// Prove returns the proof, as JSON, that a person approved r with d at the desk. It is called
+	// before the decision is recorded. An error says why there is none. Nil without an error
+	// means that the desk demands none.
+	Prove(r *Request, d elicit.Decision) (proof json.RawMessage, err error)
+}
+
+// ErrElsewhere is in the cause of the end of Ask's context if the question was answered at
+// another place. The cause adds the decision, and where it was made.
 var ErrElsewhere = errors.New("the question was answered elsewhere")

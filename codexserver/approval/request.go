@@ -19,8 +19,8 @@ type Request struct {
 	// Question is what a person is asked. It must not be changed.
 	Question *elicit.Question
 	// Patience is how long the question stays open if the server has no time-out. It is for
-	// places that a person looks at only from time to time. Default: that of
-	// [elicit.Options].
+	// places that a person looks at only from time to time. 0 means the default of
+	// [elicit.Options], and a negative value no limit.
 	Patience time.Duration
 	// Asked is when a server that has ended asked the same, zero if none did. The time since
 	// counts.

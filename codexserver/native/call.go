@@ -116,11 +116,12 @@ const webSearchType = "web_search"
 
 // offer returns the tools that the model can call.
 func (t *turn) offer() []model.Tool {
+	away := t.conv.away()
 	if t.reviews() {
-		return t.box.Offer()
+		return t.box.Offer(away)
 	}
-	tools := append(t.box.Offer(), t.conv.work.servers.offer...)
-	if t.conv.cfg.Tools.WebSearch && !t.conv.chat() {
+	tools := append(t.box.Offer(away), t.conv.work.servers.offer...)
+	if t.conv.cfg.Tools.WebSearch && !t.conv.chat() && !away {
 		tools = append(tools, model.Tool{Type: webSearchType, WebSearch: webSearch(t.conv.cfg.WebSearch)})
 	}
 	return tools

@@ -30,6 +30,9 @@ type Report struct {
 	// Key says where the key comes from: "none needed", "set in NAME",
 	// "missing: set NAME", "from auth.json".
 	Key string `json:"key"`
+	// Failover has a line for each provider where a turn goes on: its model, and why it cannot answer if
+	// that is known.
+	Failover []string `json:"failover,omitempty"`
 	// Reach says why the provider does not answer, "" when it does.
 	Reach string `json:"reach,omitempty"`
 }
@@ -56,6 +59,13 @@ func Check(ctx context.Context, o *Options) (*Report, error) {
 	r := &Report{
 		Model: cfg.Model, Provider: cfg.ModelProvider, BaseURL: model.ShowURL(p.BaseURL), Key: "none needed",
 		Policy: cfg.ApprovalPolicy, Sandbox: cfg.SandboxMode, Network: cfg.SandboxWorkspaceWrite.NetworkAccess,
+	}
+	for _, to := range quiet.Failover.To {
+		line := fmt.Sprintf("model %q of provider %q", to.Model, to.Provider)
+		if _, err := e.next(cfg, to); err != nil {
+			line += ": " + err.Error()
+		}
+		r.Failover = append(r.Failover, line)
 	}
 	name := p.EnvKey
 	if name == "" && p.RequiresOpenAIAuth {

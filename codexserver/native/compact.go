@@ -27,7 +27,7 @@ const (
 // compactLimit returns the number of tokens at which a summary replaces the history; 0
 // means never.
 func (c *conversation) compactLimit() int64 {
-	if c.cfg.AutoCompactTokenLimit > 0 {
+	if c.cfg.AutoCompactTokenLimit > 0 && !c.away() {
 		return c.cfg.AutoCompactTokenLimit
 	}
 	if window := c.contextWindow(); window != nil {
@@ -94,6 +94,7 @@ func (t *turn) compact(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("summarising the conversation: %w", err)
 	}
+	unread = t.conv.history.unread() // another provider reads a shorter history
 	items := append(t.conv.opening(), t.conv.bridge(userTexts(t.conv.history.items[:unread]), summary))
 	for _, i := range t.conv.history.userMessages(unread) {
 		items = append(items, t.conv.history.items[i])
@@ -109,7 +110,7 @@ func (t *turn) compact(ctx context.Context) error {
 // why. The size of the last request does not count any more.
 func (c *conversation) replaceHistory(message string, items []protocol.ResponseItem) error {
 	entry := protocol.Compacted{Message: message}
-	for _, item := range items {
+	for _, item := range c.kept(items...) {
 		raw, err := protocol.AppendItem(nil, item)
 		if err != nil {
 			return err
@@ -133,14 +134,19 @@ func (t *turn) summarise(ctx context.Context, submission string, history []proto
 		items = fitting(history, room)
 	}
 	for {
-		req := &model.Request{
-			Model:          t.conv.now.Model,
-			Instructions:   t.conv.prompts.instructions,
-			Items:          append(slices.Clip(items), userMessage(t.conv.prompts.summaryPrompt())),
-			Reasoning:      t.conv.reasoning(),
-			ConversationID: t.conv.ID(),
+		request := func() *model.Request {
+			if t.conv.away() {
+				items = portable(items)
+			}
+			return &model.Request{
+				Model:          t.conv.model(),
+				Instructions:   t.conv.prompts.instructions,
+				Items:          append(slices.Clip(items), userMessage(t.conv.prompts.summaryPrompt())),
+				Reasoning:      t.conv.reasoning(),
+				ConversationID: t.conv.ID(),
+			}
 		}
-		resp, err := t.stream(ctx, req, func(e model.Event) {
+		resp, err := t.stream(ctx, request, func(e model.Event) {
 			if e.Type == model.RateLimitsRead {
 				t.conv.meter.limits = e.RateLimits
 				t.conv.emitAs(submission, t.conv.meter.report())

@@ -39,7 +39,7 @@ func (e *Engine) canContinue(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.client(cfg).Ready()
+	return e.client(cfg.Provider()).Ready()
 }
 
 // Continue implements [engine.Continuable].

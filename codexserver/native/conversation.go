@@ -32,9 +32,9 @@ type conversation struct {
 	engine *Engine
 	cfg    *config.Config
 	host   engine.Host
-	client *model.Client
 	box    *tool.Toolbox
 
+	providers providers
 	prompts   prompts
 	now       protocol.TurnContext // the policies, folder and model of turns
 	chosen    bool                 // a call has chosen the effort
@@ -115,12 +115,12 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, meta protoco
 		summary = protocol.SummaryAuto
 	}
 	c := &conversation{
-		engine:  e,
-		cfg:     cfg,
-		host:    host,
-		client:  e.client(cfg),
-		prompts: prompts{instructions: text, developer: cfg.DeveloperInstructions, compact: cfg.CompactPrompt},
-		saved:   saved{meta: meta},
+		engine:    e,
+		cfg:       cfg,
+		host:      host,
+		providers: e.providers(cfg),
+		prompts:   prompts{instructions: text, developer: cfg.DeveloperInstructions, compact: cfg.CompactPrompt},
+		saved:     saved{meta: meta},
 	}
 	c.now = protocol.TurnContext{
 		Cwd:            cfg.Cwd,
@@ -137,10 +137,10 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, meta protoco
 	return c, nil
 }
 
-// client returns a client for the configured provider.
-func (e *Engine) client(cfg *config.Config) *model.Client {
+// client returns a client for a provider.
+func (e *Engine) client(p config.Provider) *model.Client {
 	return &model.Client{
-		Provider:     cfg.Provider(),
+		Provider:     p,
 		HTTP:         e.options.HTTPClient,
 		Getenv:       e.getenv,
 		APIKey:       e.openAIKey,
@@ -173,7 +173,7 @@ func (e *Engine) openAIKey() (string, error) {
 		return "", err
 	}
 	if key == "" {
-		return "", errors.New("there is no key for OpenAI: set OPENAI_API_KEY, log in, or set another model_provider in config.toml")
+		return "", errors.New("there is no key for OpenAI: set OPENAI_API_KEY, sign in with codex login, or set another model_provider in config.toml")
 	}
 	return key, nil
 }
@@ -207,8 +207,19 @@ func (c *conversation) Close() error {
 func (c *conversation) record(items ...protocol.ResponseItem) {
 	for _, item := range items {
 		c.history.items = append(c.history.items, item)
-		c.checkWrite(c.saved.file.Item(item))
+		for _, kept := range c.kept(item) {
+			c.checkWrite(c.saved.file.Item(kept))
+		}
 	}
+}
+
+// kept returns what the rollout has of items. What another provider than the configured one alone can
+// read is not there, because the next process begins with the configured one.
+func (c *conversation) kept(items ...protocol.ResponseItem) []protocol.ResponseItem {
+	if c.away() {
+		return portable(items)
+	}
+	return items
 }
 
 // emit reports an event of the turn.
@@ -219,7 +230,7 @@ func (c *conversation) emit(m protocol.EventMsg) { c.emitAs("", m) }
 func (c *conversation) emitAs(submission string, m protocol.EventMsg) {
 	switch m.(type) {
 	case protocol.AgentMessage, protocol.AgentReasoning, protocol.AgentReasoningRawContent,
-		protocol.TokenCount, protocol.TurnAborted:
+		protocol.TokenCount, protocol.TurnAborted, protocol.ModelReroute:
 		c.checkWrite(c.saved.file.Event(m))
 	}
 	c.host.EmitAs(submission, m)

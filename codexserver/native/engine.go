@@ -60,6 +60,9 @@ type Options struct {
 	Tools setting.Tools
 	// Fetch lets models read pages of the web. Default: they cannot.
 	Fetch Fetch
+	// Failover says where a turn goes on when its provider refuses. The providers are those of
+	// config.toml; one that it lacks is left out with a warning. Default: the turn fails.
+	Failover Failover
 	// Auth is where users sign in with ChatGPT. Default: users cannot sign in here; a
 	// sign-in with the Codex CLI counts here, too.
 	Auth Auth
@@ -85,6 +88,10 @@ type (
 	Sandbox = setting.Sandbox
 	// Fetch says which pages of the web models may read.
 	Fetch = setting.Fetch
+	// Failover says who answers when a provider refuses.
+	Failover = setting.Failover
+	// FailoverTo is a provider with its model.
+	FailoverTo = setting.FailoverTo
 	// Auth is where users sign in with ChatGPT.
 	Auth = setting.Auth
 )
@@ -131,6 +138,9 @@ func New(o *Options) (*Engine, error) {
 	if err := e.resolve(); err != nil {
 		return nil, err
 	}
+	if err := e.options.Failover.Validate(); err != nil {
+		return nil, fmt.Errorf("native: failover.%w", err)
+	}
 	if o.Fetch.Enabled {
 		if err := e.allowFetch(o.Fetch.Hosts); err != nil {
 			return nil, err
@@ -164,7 +174,7 @@ func New(o *Options) (*Engine, error) {
 // resolve gives the options that are not set their defaults, and keeps what the caller may change.
 func (e *Engine) resolve() (err error) {
 	o := &e.options
-	o.Limits, o.Version = o.Limits.Resolved(), cmp.Or(o.Version, "dev")
+	o.Limits, o.Failover, o.Version = o.Limits.Resolved(), o.Failover.Resolved(), cmp.Or(o.Version, "dev")
 	o.Environ, o.Guarded = slices.Clone(o.Environ), slices.Clone(o.Guarded)
 	if o.Environ == nil {
 		o.Environ = os.Environ()

@@ -139,6 +139,7 @@ func (c *conversation) refresh() error {
 		return fmt.Errorf("another program has written to the conversation's file, and it cannot be read: %w", err)
 	}
 	c.checkWrite(nil)
+	c.providers.at = 0 // the file is for the configured provider
 	if c.history.unloaded {
 		c.startServers()
 		c.history.unloaded = false

@@ -59,7 +59,7 @@ func (e *Engine) listed(ctx context.Context, cfg *config.Config) ([]model.ListEn
 		return nil, err
 	}
 	defer leave()
-	return e.client(cfg).Models(ctx)
+	return e.client(cfg.Provider()).Models(ctx)
 }
 
 // addModel adds a model unless it is in the list, and the profile, if any, that chooses it.

@@ -81,27 +81,30 @@ func (s *incoming) end(whole bool) (text, rest string) {
 }
 
 // stream requests a response, and again when it fails, as often as the provider's
-// settings allow.
-func (t *turn) stream(ctx context.Context, req *model.Request, progress func(model.Event)) (*model.Response, error) {
-	retries := 5
-	if n := t.conv.client.Provider.StreamMaxRetries; n != nil {
-		retries = int(*n)
-	}
+// settings allow. If the provider refuses, the next one is asked. Request makes the request for the
+// provider that answers.
+func (t *turn) stream(ctx context.Context, request func() *model.Request, progress func(model.Event)) (*model.Response, error) {
 	for attempt := 1; ; attempt++ {
 		if err := t.budget.request(); err != nil {
 			return nil, err
 		}
-		resp, err := t.request(ctx, req, progress)
+		resp, err := t.request(ctx, request(), progress)
 		text, rest := t.incoming.end(err == nil)
 		if err == nil {
 			return resp, nil
 		}
 		wait, again := model.Pause(err, attempt-1)
-		if ctx.Err() != nil || !again || attempt > retries {
+		retries := t.conv.streamRetries()
+		again = again && attempt <= retries && !t.conv.client().TooLong(err)
+		if !again && ctx.Err() == nil && t.goElsewhere(err) {
+			attempt = 0
+			continue
+		}
+		if ctx.Err() != nil || !again {
 			if !errors.Is(err, model.ErrContextWindow) {
 				t.keep(text, rest)
 			}
-			return nil, err
+			return nil, t.refused(err)
 		}
 		t.conv.emit(protocol.StreamError{Message: fmt.Sprintf("stream error: %v; retrying %d/%d in %v…",
 			err, attempt, retries, wait.Round(time.Millisecond))})
@@ -111,6 +114,14 @@ func (t *turn) stream(ctx context.Context, req *model.Request, progress func(mod
 	}
 }
 
+// streamRetries returns how often a response is requested again from the provider that answers.
+func (c *conversation) streamRetries() int {
+	if n := c.client().Provider.StreamMaxRetries; n != nil {
+		return int(*n)
+	}
+	return 5
+}
+
 // request sends one request.
 func (t *turn) request(ctx context.Context, req *model.Request, progress func(model.Event)) (*model.Response, error) {
 	leave, err := t.conv.engine.requests.take(ctx)
@@ -118,7 +129,7 @@ func (t *turn) request(ctx context.Context, req *model.Request, progress func(mo
 		return nil, err
 	}
 	defer leave()
-	return t.conv.client.Stream(ctx, req, func(e model.Event) {
+	return t.conv.client().Stream(ctx, req, func(e model.Event) {
 		if e.Type == model.Waiting {
 			// The time first, because a line for a person may cut the rest.
 			t.conv.emit(protocol.StreamError{Message: fmt.Sprintf("asking again in %v: %s", e.Wait.Round(time.Millisecond), e.Text)})
@@ -129,7 +140,7 @@ func (t *turn) request(ctx context.Context, req *model.Request, progress func(mo
 }
 
 // chat reports whether the provider's wire is Chat Completions.
-func (c *conversation) chat() bool { return c.client.Provider.WireAPI != config.WireResponses }
+func (c *conversation) chat() bool { return c.client().Provider.WireAPI != config.WireResponses }
 
 // keep adds the text of a response that broke off to the history. The rest of it is in no event.
 func (t *turn) keep(text, rest string) {

@@ -31,11 +31,12 @@ type turn struct {
 	compacted bool
 	// round is the last response until it becomes part of the history. When the turn is
 	// aborted before any call ran, the round is dropped.
-	round *model.Response
-	inbox *inbox
-	input []protocol.InputItem // what the user sent to this turn
-	asked map[string]time.Time // when a process that has ended asked about calls
-	form  *form                // of the last message; nil leaves it open
+	round    *model.Response
+	refusals []refusal // of providers
+	inbox    *inbox
+	input    []protocol.InputItem // what the user sent to this turn
+	asked    map[string]time.Time // when a process that has ended asked about calls
+	form     *form                // of the last message; nil leaves it open
 
 	answer   final
 	mu       sync.Mutex // held by what reports or records beside the turn
@@ -86,6 +87,7 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, box *
 	if err != nil {
 		return c.fail(err)
 	}
+	c.choose()
 	c.inform()
 	c.meter.turns++
 	t.input, t.budget.most = in.Items, in.MaxTokens
@@ -259,8 +261,20 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 	if err := t.conv.saved.kept(); err != nil {
 		return nil, err
 	}
+	resp, err := t.stream(ctx, t.nextRequest, t.progress)
+	if err != nil {
+		return nil, err
+	}
+	if resp.Usage != nil {
+		t.spend(*resp.Usage)
+	}
+	return resp, nil
+}
+
+// nextRequest returns the request of [turn.ask] for the provider that answers.
+func (t *turn) nextRequest() *model.Request {
 	req := &model.Request{
-		Model:          t.conv.now.Model,
+		Model:          t.conv.model(),
 		Instructions:   t.conv.prompts.instructions,
 		Items:          t.conv.history.items,
 		Tools:          t.offer(),
@@ -273,14 +287,10 @@ func (t *turn) ask(ctx context.Context) (*model.Response, error) {
 	if t.conv.chosen {
 		req.Effort = t.conv.now.Effort
 	}
-	resp, err := t.stream(ctx, req, t.progress)
-	if err != nil {
-		return nil, err
+	if t.conv.away() { // the configuration chose them for another model
+		req.Effort, req.Verbosity = "", ""
 	}
-	if resp.Usage != nil {
-		t.spend(*resp.Usage)
-	}
-	return resp, nil
+	return req
 }
 
 // spend counts the tokens of a response.
@@ -403,8 +413,8 @@ func (t *turn) abandon(left []protocol.ResponseItem) {
 // reasoning returns the reasoning settings of a request, nil for models that do not
 // reason. For an unknown model it is only the effort, and only if a call chose it.
 func (c *conversation) reasoning() *model.Reasoning {
-	if !c.cfg.SupportsReasoningSummaries && !model.FamilyOf(c.now.Model).Reasoning {
-		if c.chosen && c.now.Effort != "" {
+	if (!c.cfg.SupportsReasoningSummaries || c.away()) && !model.FamilyOf(c.model()).Reasoning {
+		if c.chosen && c.now.Effort != "" && !c.away() {
 			return &model.Reasoning{Effort: c.now.Effort}
 		}
 		return nil

@@ -24,7 +24,7 @@ type window struct {
 // contextWindow returns the model's context window in tokens, nil when unknown.
 func (c *conversation) contextWindow() *int64 {
 	tokens := c.knownWindow()
-	if tokens == 0 && c.meter.window.model == c.now.Model {
+	if tokens == 0 && c.meter.window.model == c.model() {
 		tokens = c.meter.window.tokens
 	}
 	if tokens <= 0 {
@@ -33,17 +33,18 @@ func (c *conversation) contextWindow() *int64 {
 	return &tokens
 }
 
-// knownWindow returns the window of the configuration or of the model's family, or 0.
+// knownWindow returns the window of the configuration, which is about its own model, or of the model's
+// family, or 0.
 func (c *conversation) knownWindow() int64 {
-	if c.cfg.ContextWindow != 0 {
+	if c.cfg.ContextWindow != 0 && !c.away() {
 		return c.cfg.ContextWindow
 	}
-	return model.FamilyOf(c.now.Model).ContextWindow
+	return model.FamilyOf(c.model()).ContextWindow
 }
 
 // learnWindow asks the provider once for the window of a model that is not known.
 func (c *conversation) learnWindow(ctx context.Context) {
-	if c.meter.window.model == c.now.Model || c.knownWindow() != 0 {
+	if c.meter.window.model == c.model() || c.knownWindow() != 0 {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, windowTimeout)
@@ -53,7 +54,7 @@ func (c *conversation) learnWindow(ctx context.Context) {
 		return // the next turn asks again
 	}
 	defer leave()
-	c.meter.window = window{model: c.now.Model, tokens: c.client.Window(ctx, c.now.Model)}
+	c.meter.window = window{model: c.model(), tokens: c.client().Window(ctx, c.model())}
 }
 
 const (

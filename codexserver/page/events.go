@@ -157,6 +157,8 @@ func (b *board) event(c *conversation, m protocol.EventMsg) {
 			words = "Refused by the engine: " + m.Refused.Reason
 		}
 		b.add(c, &entry{Kind: kindNote, body: text(words)})
+	case protocol.ModelReroute:
+		b.add(c, &entry{Kind: kindNote, body: text(m.Words())})
 	case protocol.StreamError:
 		b.add(c, &entry{Kind: kindNote, body: text(m.Message)})
 	case protocol.Error:

@@ -251,6 +251,7 @@ func checkHeaders(t *testing.T, res *http.Response) {
 func TestLinkOpensOnce(t *testing.T) {
 	p := listen(t, nil)
 	brief := listen(t, &page.Options{LinkLifetime: 1})
+	visit(t, listen(t, &page.Options{LinkLifetime: -1})) // as with 0
 	secret := func(link string) string { _, secret, _ := strings.Cut(link, "/#"); return secret }
 	v := visit(t, p)
 	other := visit(t, p) // another browser

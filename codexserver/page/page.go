@@ -8,9 +8,10 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"strconv"
+	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/passkey"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
@@ -18,13 +19,13 @@ import (
 // Options change what a [Page] does. Nil is valid; the zero value of each field
 // is its default.
 type Options struct {
-	// Port is the TCP port on 127.0.0.1. 0 takes any free one.
+	// Port is the TCP port on 127.0.0.1, with Passkeys also on ::1. 0 takes any free one.
 	Port int
 	// Origin is the origin of a reverse proxy or a forwarded port by which browsers reach the page
 	// too: https://HOST, with :PORT if it is not 443, or http:// of this machine. Links begin with
 	// it. Default: none.
 	Origin string
-	// LinkLifetime is how long an unused link opens the page. 0 means an hour.
+	// LinkLifetime is how long an unused link opens the page. 0 or less means an hour.
 	LinkLifetime time.Duration
 	// Stall is how long a model may be silent before the page calls it stuck. 0 means
 	// [setting.DefaultStall]. A negative value means that it is never called stuck.
@@ -37,6 +38,11 @@ type Options struct {
 	// cannot change them. It is called every two seconds while the page is open, by one
 	// goroutine. Default: none are shown.
 	Tasks func() []Task
+	// Passkeys is the path of a file of passkeys, which [Page.RegisterPasskey] makes. With it the page
+	// proves its approvals: it takes only those that one of the passkeys has signed, and codexserver
+	// counts none of another place. Links then begin with http://localhost, since browsers use
+	// passkeys only at a name, or with Origin. Default: approvals need no signature.
+	Passkeys string
 	// Push wakes devices when a question comes. Default: none are woken.
 	Push *Push
 }
@@ -44,12 +50,13 @@ type Options struct {
 // A Page is a web server on the loopback interface, and the desk behind it. It
 // implements approval.Desk.
 type Page struct {
-	host    string // of the listener
-	options Options
-	board   board
-	door    door
-	work    work
-	push    *push // nil if no devices are woken
+	host     string // of the listener
+	options  Options
+	board    board
+	door     door
+	work     work
+	push     *push         // nil if no devices are woken
+	passkeys *passkey.Keys // nil if approvals need no signature
 
 	server *http.Server
 	served chan struct{} // closed when the server no longer accepts
@@ -70,15 +77,27 @@ func Listen(o *Options) (*Page, error) {
 			return nil, fmt.Errorf("page: Options.Origin: %w", err)
 		}
 	}
-	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(options.Port)))
+	keys, err := newPasskeys(&options)
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
-	p := newPage(l.Addr().String(), &options)
-	if err := p.startPush(); err != nil {
-		return nil, fmt.Errorf("page: %w", errors.Join(err, l.Close()))
+	listen := listenHere
+	if keys != nil {
+		listen = listenByName
 	}
-	p.listen(l)
+	listeners, host, err := listen(options.Port)
+	if err != nil {
+		return nil, fmt.Errorf("page: %w", err)
+	}
+	p := newPage(host, &options)
+	p.passkeys = keys
+	if err := p.startPush(); err != nil {
+		for _, l := range listeners {
+			err = errors.Join(err, l.Close())
+		}
+		return nil, fmt.Errorf("page: %w", err)
+	}
+	p.listen(listeners...)
 	if p.options.Tasks != nil && p.work.enter() {
 		go func() {
 			defer p.work.leave()
@@ -89,8 +108,8 @@ func Listen(o *Options) (*Page, error) {
 	return p, nil
 }
 
-// listen serves l until Close.
-func (p *Page) listen(l net.Listener) {
+// listen serves the listeners until Close.
+func (p *Page) listen(listeners ...net.Listener) {
 	p.server = &http.Server{
 		ConnContext:                  withGuest,
 		Handler:                      http.HandlerFunc(p.serve),
@@ -102,9 +121,13 @@ func (p *Page) listen(l net.Listener) {
 		MaxHeaderBytes:               64 << 10, // with the cookies of every other port
 		ErrorLog:                     log.New(io.Discard, "", 0),
 	}
+	var serving sync.WaitGroup
+	for _, l := range listeners {
+		serving.Go(func() { _ = p.server.Serve(&crowd{Listener: l}) }) // ends with Close, which is not an error
+	}
 	go func() {
 		defer close(p.served)
-		_ = p.server.Serve(&crowd{Listener: l}) // ends with Close, which is not an error
+		serving.Wait()
 	}()
 }
 
@@ -114,7 +137,7 @@ func newPage(host string, o *Options) *Page {
 		host:    host,
 		options: *o,
 		board:   newBoard(turnlog.StallLimit(o.Stall)),
-		door:    door{lifetime: cmp.Or(o.LinkLifetime, time.Hour)},
+		door:    door{lifetime: cmp.Or(max(o.LinkLifetime, 0), time.Hour)},
 		served:  make(chan struct{}),
 		done:    make(chan struct{}),
 	}
@@ -125,9 +148,10 @@ func newPage(host string, o *Options) *Page {
 // conversations and answers their questions, so show it only to the user.
 func (p *Page) Link() string { return p.link(p.door.invite()) }
 
-func (p *Page) link(secret string) string {
-	return cmp.Or(p.options.Origin, p.Address()) + "/#" + secret
-}
+func (p *Page) link(secret string) string { return p.at("/#" + secret) }
+
+// at returns the address of a path, at the origin of links.
+func (p *Page) at(path string) string { return cmp.Or(p.options.Origin, p.Address()) + path }
 
 // Address returns the page's own origin, as browsers send it.
 func (p *Page) Address() string { return "http://" + p.host }

@@ -59,6 +59,7 @@ func TestView(t *testing.T) {
 		protocol.ViewImageToolCall{Path: "/work/x.png"},
 		protocol.BackgroundEvent{Message: "a remark"},
 		protocol.StreamError{Message: "the stream broke; trying again"},
+		protocol.ModelReroute{FromModel: "k", ToProvider: "b", ToModel: "m", Reason: "its limit"},
 		protocol.TokenCount{},
 		protocol.RawEvent{Type: "new", Raw: []byte(`{"type":"new"}`)},
 		protocol.Error{Message: "the model is gone"},

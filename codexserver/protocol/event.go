@@ -152,6 +152,8 @@ func eventReader(name string) func([]byte) (EventMsg, error) {
 		return readAs[BackgroundEvent]
 	case StreamError{}.EventType():
 		return readAs[StreamError]
+	case ModelReroute{}.EventType():
+		return readAs[ModelReroute]
 	case Error{}.EventType():
 		return readAs[Error]
 	case ShutdownComplete{}.EventType():

@@ -204,12 +204,41 @@ type Refused struct {
 	Tool string
 	// Reason is the text that the model received.
 	Reason string
+	// CallID is the model's id of the call, "" if the engine does not tell.
+	CallID string
+	// Basis is what the policy refused a command by, nil if the engine does not tell.
+	Basis *Basis
 }
 
 // StreamError says that the model's stream broke and that the request is sent again.
 type StreamError struct {
 	// Message says what broke, and how many attempts were made.
 	Message string `json:"message"`
+}
+
+// ModelReroute says that another model, or another provider, answers from now on. What the first one
+// had written of its message does not count.
+type ModelReroute struct {
+	// FromProvider and FromModel answered before. The provider is "", which is left out, where the
+	// engine does not name it.
+	FromProvider string `json:"from_provider,omitzero"`
+	FromModel    string `json:"from_model"`
+	// ToProvider and ToModel answer from now on.
+	ToProvider string `json:"to_provider,omitzero"`
+	ToModel    string `json:"to_model"`
+	// Reason says why.
+	Reason string `json:"reason"`
+}
+
+// Words returns a line for a person.
+func (m ModelReroute) Words() string {
+	name := func(provider, model string) string {
+		if provider == "" {
+			return model
+		}
+		return model + " of " + provider
+	}
+	return name(m.ToProvider, m.ToModel) + " answers from now on, in place of " + name(m.FromProvider, m.FromModel) + ": " + m.Reason
 }
 
 // Error says why a turn failed, or what went wrong during one.
@@ -265,6 +294,9 @@ func (BackgroundEvent) EventType() string { return "background_event" }
 
 // EventType implements [EventMsg].
 func (StreamError) EventType() string { return "stream_error" }
+
+// EventType implements [EventMsg].
+func (ModelReroute) EventType() string { return "model_reroute" }
 
 // EventType implements [EventMsg].
 func (Error) EventType() string { return "error" }

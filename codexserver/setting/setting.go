@@ -1,6 +1,10 @@
 // Package setting has what users set for the server and its engines. A setting stands here once,
 // with its meaning and its default: the options of packages codexserver and native have these
 // types, and codex-mcp reads them from codex-mcp.toml, with the keys that the tags name.
+//
+// A duration of 0 is the default that the field's comment names. So is a negative one, unless the
+// comment gives it a meaning. The file has no negative durations: where it accepts 0, that means
+// what a negative value means here.
 package setting
 
 import (

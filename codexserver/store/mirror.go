@@ -21,7 +21,7 @@ import (
 
 // Options are the options of [Open]. Nil is valid.
 type Options struct {
-	// Timeout bounds each call of the store. Default: 10s.
+	// Timeout bounds each call of the store. 0 or less means 10s.
 	Timeout time.Duration
 	// Logger logs what was brought from the store and to it. Default: nothing is logged.
 	Logger *slog.Logger

@@ -39,7 +39,7 @@ type Options struct {
 	// MaxBody is the longest accepted message, in bytes. Default: 64 MiB.
 	MaxBody int
 	// Timeout is how long a client may take to send a message, and how long one write may
-	// wait for a client. Default: a minute.
+	// wait for a client. 0 or less means a minute.
 	Timeout time.Duration
 	// MaxRequests is how many HTTP requests of a user may be open at the same time.
 	// Default: 256.
@@ -49,7 +49,7 @@ type Options struct {
 	// Default: 64.
 	MaxSessions int
 	// IdleTimeout is how long a session lives without an open request. It may live a few
-	// percent longer. Default: an hour.
+	// percent longer. 0 or less means an hour.
 	IdleTimeout time.Duration
 
 	// Logger receives a record for each request, and what an operator should know.

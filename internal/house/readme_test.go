@@ -83,9 +83,9 @@ func TestReadme(t *testing.T) {
 		"go run ./examples/quickstart -answer accept": func(t *testing.T, line string) {
 			n.wants(t, line, "", "proof: the folder is now a git repository")
 			line = strings.TrimSuffix(line, " -answer accept")
-			n.wants(t, line, "accept\n", "proof: the folder is now a git repository")
-			n.wants(t, line, "decline\n", "proof: the folder is not a git repository")
-			n.wants(t, line, "cancel\n", "proof: the folder is not a git repository")
+			n.wants(t, line, "y", "proof: the folder is now a git repository")
+			n.wants(t, line, "n", "proof: the folder is not a git repository")
+			n.wants(t, line, "s", "proof: the folder is not a git repository")
 		},
 		"go run ./codexserver/cmd/codex-mcp ask --demo": func(t *testing.T, line string) {
 			n.wants(t, line, "", "This was a demo")

@@ -38,7 +38,6 @@ const (
 	noPrompts      = "wants a prompt; `codex-mcp` has none, and its capabilities say so"
 	noSubscription = "subscribes to a resource of the suite's own; the capabilities of `codex-mcp` say that it has no subscriptions"
 	skips          = "the suite skips it itself: its check of notifications about tasks is of an older draft"
-	noSkills       = "tests skills; `codex-mcp` has none, and its capabilities say so"
 	noOAuth        = "tests a client's OAuth; ours has a token"
 	noSkillsCalled = "tests a client that loads skills; ours loads none"
 	noHandshake    = "a client of 2026-07-28 sends no `initialize`, so its headers are not tested"
@@ -98,9 +97,6 @@ var gaps = map[gapKey]gap{
 	{itself, "tools-call-simple-text"}:                        {kind: foreign, why: fixedTool, checks: []string{"tools-call-simple-text"}},
 	{itself, "tools-call-error"}:                              {kind: foreign, why: fixedTool, checks: []string{"tools-call-error"}},
 	{itself, "input-required-result-validate-input"}:          {kind: foreign, why: fixedTool},
-	{itself, "sep-2640-skills-directory"}:                     {kind: foreign, why: noSkills},
-	{itself, "sep-2640-skills-enumeration"}:                   {kind: foreign, why: noSkills},
-	{itself, "sep-2640-skills-manifest"}:                      {kind: foreign, why: noSkills},
 	{featured, "tasks-status-notifications"}:                  {kind: skipped, why: skips, checks: []string{"tasks-status-notifications"}},
 
 	{caller, "auth/*"}:                             {kind: foreign, why: noOAuth, all: true},

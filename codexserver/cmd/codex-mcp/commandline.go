@@ -99,7 +99,7 @@ MCP clients start it; see the first example.`,
 	old, older := o.serverCommand("mcp", settings, server), o.serverCommand("serve", settings, server)
 	old.Hidden, older.Hidden = true, true
 	old.AddCommand(older)
-	root.AddCommand(o.serverCommand("mcp-server", settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.sharedCommand(), o.pageCommand(), o.rulesCommand(settings), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
+	root.AddCommand(o.serverCommand("mcp-server", settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.sharedCommand(), o.pageCommand(), o.passkeyCommand(), o.rulesCommand(settings), o.logCommand(), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
 	return root
 }
 
@@ -185,7 +185,7 @@ is 1 when no task can run.`,
 }
 
 // notCodex answers users who started this program as codex but want Codex.
-const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, tasks, shared, page, rules and doctor; start Codex itself by its own path"
+const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, tasks, shared, page, rules, log and doctor; start Codex itself by its own path"
 
 // noWords refuses arguments after a command that takes none.
 func (o *options) noWords(cmd *cobra.Command, args []string) error {

@@ -369,6 +369,9 @@ func (d *diagnosis) printRest(s screen) {
 	if n := d.Native; n != nil {
 		s.row("native", "model %q of provider %q at %s", n.Model, n.Provider, n.BaseURL)
 		s.row("", "key: %s; connection: %s", n.Key, orFine(n.Reach))
+		for _, line := range n.Failover {
+			s.row("failover", "%s", line)
+		}
 	}
 	for _, tier := range slices.Sorted(maps.Keys(d.Sandbox)) {
 		s.row("sandbox", "%s: %s", tier, orFine(d.Sandbox[tier]))

@@ -143,6 +143,28 @@ func TestDoctorUnknownKeys(t *testing.T) {
 	}
 }
 
+// TestDoctorFailover shows where a turn goes on, and why it cannot.
+func TestDoctorFailover(t *testing.T) {
+	model := providertest.New()
+	defer model.Close()
+	home := t.TempDir()
+	t.Setenv("CODEX_HOME", home)
+	writeConfig(t, home, fmt.Sprintf("model = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nbase_url = %q\n[model_providers.paid]\nbase_url = %[1]q\nenv_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", model.BaseURL()))
+	var screen, stderr bytes.Buffer
+	args := []string{"-engine", "native", "-c", `failover.to=[{provider="local",model="n"},{provider="paid",model="p"},{provider="none",model="x"}]`, "doctor", "--verbose"}
+	if code := run(t.Context(), "codex-mcp", args, &screen, &stderr); code != 0 {
+		t.Errorf("exit status %d:\n%s%s", code, &screen, &stderr)
+	}
+	for _, want := range []string{
+		"model \"n\" of provider \"local\"\n", "model \"p\" of provider \"paid\": Missing environment variable: `CODEXMCP_TEST_NO_SUCH_KEY`.\n",
+		"model \"x\" of provider \"none\": it is not in model_providers\n",
+	} {
+		if !strings.Contains(screen.String(), want) {
+			t.Errorf("the screen lacks %q:\n%s", want, &screen)
+		}
+	}
+}
+
 func TestCommandLine(t *testing.T) {
 	t.Setenv("CODEX_HOME", t.TempDir())
 	for _, tt := range []struct {

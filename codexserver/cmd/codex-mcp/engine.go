@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/passkey"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 )
@@ -36,7 +37,7 @@ type configuration struct {
 	observer  codexserver.Observer // of a worker, else nil
 	store     *store.Mirror        // of a worker whose gateway has a store, else nil
 
-	guarded       []string       // the files of the settings and of --trace
+	guarded       []string       // the files of the settings and of --trace, and passkeys
 	record, trace io.WriteCloser // of a worker; nil opens these files
 }
 
@@ -52,7 +53,11 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	for _, ignored := range settings.Ignored {
 		log.Warn(ignored)
 	}
-	guarded, err := logPaths(settings.Approvals.Log, o.trace)
+	keys := ""
+	if settings.Approvals.Passkey {
+		keys = passkey.File(home)
+	}
+	guarded, err := logPaths(settings.Approvals.Log, o.trace, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +135,7 @@ func (c *configuration) nativeOptions() *native.Options {
 		Auth:      c.settings.Auth,
 		Tools:     c.settings.ModelTools,
 		Fetch:     c.settings.Fetch,
+		Failover:  c.settings.Failover,
 		Sandbox:   c.settings.Sandbox,
 		Ask:       c.settings.Approvals.Ask,
 		Guarded:   c.guarded,

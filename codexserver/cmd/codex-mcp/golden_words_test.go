@@ -119,7 +119,11 @@ mcp add x
 tasks follow
 tasks nosuch
 rules nosuch
+log
+log nosuch
+log verify 1 2
 rules check
+rules try
 rules remove
 rules remove x
 rules remove 1 2

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -31,9 +32,9 @@ func logPaths(paths ...string) (all []string, err error) {
 	return all, nil
 }
 
-// sink returns what the gateway passed, or else opens the file at path; nil without one. Closing it
-// closes what it opened.
-func (c *configuration) sink(o *options, engine string, passed io.WriteCloser, path string) (w io.Writer, end func() error, err error) {
+// sink returns what the gateway passed, or else what open returns for the file at path; nil without one.
+// Closing it closes what it opened.
+func (c *configuration) sink(o *options, engine string, passed io.WriteCloser, path string, open openLog) (w io.Writer, end func() error, err error) {
 	switch {
 	case passed != nil:
 		return passed, passed.Close, nil
@@ -43,12 +44,19 @@ func (c *configuration) sink(o *options, engine string, passed io.WriteCloser, p
 	if err := c.checkPlace(o, engine, path); err != nil {
 		return nil, nil, err
 	}
-	l, err := safefile.OpenLog(path, c.settings.Keep.Log)
+	l, err := open(path, c.settings.Keep.Log)
 	if err != nil {
 		return nil, nil, err
 	}
 	return l, l.Close, nil
 }
+
+// openLog opens a log that has at most so many bytes.
+type openLog func(path string, most int64) (io.WriteCloser, error)
+
+func openRecord(path string, most int64) (io.WriteCloser, error) { return audit.Open(path, most) }
+
+func openTrace(path string, most int64) (io.WriteCloser, error) { return safefile.OpenLog(path, most) }
 
 // checkPlace returns an error if commands could change the log at path, or a link on the way to it, by
 // what is known at the start. Folders that calls name later are the engines' matter.

@@ -67,7 +67,7 @@ func TestLogPlaces(t *testing.T) {
 				path = in(tt.path)
 			}
 			c := &configuration{home: in("home/codex"), settings: &config.Settings{}}
-			w, end, err := c.sink(o, tt.engine, nil, path)
+			w, end, err := c.sink(o, tt.engine, nil, path, openTrace)
 			if tt.want == "" {
 				if err != nil {
 					t.Fatal(err)

@@ -6,7 +6,9 @@
 //	codex-mcp tasks [flags] [ID]
 //	codex-mcp shared [stop]
 //	codex-mcp page [flags] [ID]
+//	codex-mcp passkey [flags]
 //	codex-mcp rules [flags]
+//	codex-mcp log verify|head|show [flags] [file]
 //	codex-mcp doctor [flags]
 //	codex-mcp completion bash|zsh|fish
 //
@@ -36,8 +38,14 @@
 //
 // codex-mcp tasks lists the background tasks of clients, and shows or follows one.
 //
+// codex-mcp passkey lists the passkeys that sign approvals on the page. Add registers one, and
+// remove removes it.
+//
 // codex-mcp rules lists the rules that were accepted with the answer to a question. Check
-// explains whether a command would be asked about, and remove removes a rule.
+// explains whether a command would be asked about, remove removes a rule, and try plays other rules
+// over the record of approvals.
+//
+// codex-mcp log checks the record of approvals, and shows it.
 //
 // codex-mcp doctor checks all of this and reports what is wrong; --json prints the report
 // for programs. The exit status is 1 when no turn can run.
@@ -207,12 +215,12 @@ func (c *configuration) serve(ctx context.Context, o *options, e *choice, t json
 
 // withServer calls f with a server, and then closes the server's files and page.
 func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Server) error) error {
-	record, closeRecord, err := c.sink(o, e.name, c.record, c.settings.Approvals.Log)
+	record, closeRecord, err := c.sink(o, e.name, c.record, c.settings.Approvals.Log, openRecord)
 	if err != nil {
 		return fmt.Errorf("approvals.log: %w", err)
 	}
 	defer closeRecord()
-	traced, closeTrace, err := c.sink(o, e.name, c.trace, o.trace)
+	traced, closeTrace, err := c.sink(o, e.name, c.trace, o.trace, openTrace)
 	if err != nil {
 		return fmt.Errorf("--trace: %w", err)
 	}
@@ -258,10 +266,11 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 	}
 }
 
-// asking returns who is asked. A terminal is asked in any case, because a person is there.
+// asking returns who is asked. A terminal is asked in any case, because a person is there, but it takes
+// no signatures.
 func (c *configuration) asking() setting.Asking {
 	a := c.settings.Approvals.Asking
-	if a.Of(terminal.ClientName) == setting.WherePage && a.Clients[terminal.ClientName] == "" {
+	if !c.settings.Approvals.Passkey && a.Of(terminal.ClientName) == setting.WherePage && a.Clients[terminal.ClientName] == "" {
 		a.Clients = maps.Clone(a.Clients)
 		if a.Clients == nil {
 			a.Clients = map[string]setting.Where{}

@@ -76,7 +76,7 @@ allows or denies it, and which rule a question would offer. It runs nothing.`,
 			return ruleNumbers(args), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	cmd.AddCommand(check, remove)
+	cmd.AddCommand(check, remove, o.tryCommand(settings))
 	return cmd
 }
 

@@ -18,6 +18,8 @@ import (
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
+var errWorkerPasskey = errors.New("approvals.passkey: not with codex-mcp-gateway, whose users have no page where they could sign; remove it")
+
 // work runs this program as the worker of one user of codex-mcp-gateway, and returns its
 // exit status.
 func work(ctx context.Context, stderr io.Writer) int {
@@ -65,8 +67,9 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 		}
 		defer c.store.Close()
 	}
-	// The server has one approval log and one port for all worker.
-	c.settings.Approvals.Log, c.settings.Approvals.PagePort, c.settings.Approvals.PageOrigin = "", 0, ""
+	if err := c.withoutServer(); err != nil {
+		return err
+	}
 	c.settings.LockedArguments, c.settings.Tasks.Limit = settings.Locked, settings.Tasks
 	c.warn(o, stderr)
 	observer := link.Observer()
@@ -79,6 +82,17 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 	requests := o.logger(stderr) // without principal: each line names its own, which may be the approver
 	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.serveLink(ctx, s, link, observer, requests) })
 	return errors.Join(err, e.Close())
+}
+
+// withoutServer removes the settings that are the server's: it has one approval log and one port for all
+// workers. It returns an error for a setting that a worker cannot do.
+func (c *configuration) withoutServer() error {
+	a := &c.settings.Approvals
+	if a.Passkey {
+		return errWorkerPasskey
+	}
+	a.Log, a.PagePort, a.PageOrigin = "", 0, ""
+	return nil
 }
 
 // serveLink serves the requests of the user and of the approver until the link or ctx ends.

@@ -23,17 +23,17 @@ func (b *Board) cover(r *approval.Request, d approval.Decision) {
 	questions := slices.Collect(maps.Keys(b.questions))
 	b.mu.Unlock()
 	for _, q := range questions {
-		e := end{with: exec.CallID}
+		e := end{with: exec.CallID, covered: true}
 		switch {
 		case d.Rule != 0:
 			var ruled bool
 			if e.out, ruled = b.kept(q.request); !ruled {
 				continue
 			}
-			e.by, e.why = approval.ByRule, fmt.Errorf("%w: by the rule that was accepted with another question", approval.ErrElsewhere)
+			e.by, e.why = approval.ByRule, fmt.Errorf("%w: approved, by the rule that was accepted with another question", approval.ErrElsewhere)
 		case alike(q.request, r):
 			e.out = elicit.Outcome{Decision: d.Decision, Detail: "answered with the same question, for the session"}
-			e.by, e.why = d.By, fmt.Errorf("%w: with the same question, for the session", approval.ErrElsewhere)
+			e.by, e.why = d.By, fmt.Errorf("%w: approved for the session, with the same question", approval.ErrElsewhere)
 		default:
 			continue
 		}

@@ -3,6 +3,7 @@ package board
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,6 +55,7 @@ type Board struct {
 	options *Options
 	invite  func(words, where string)
 	offers  map[*approval.Request]policy.Proposal // what open questions offer; the mutex guards it
+	effects effects
 }
 
 // New returns a board. If the desk is an [approval.Inviter] and another place cannot show a
@@ -61,6 +63,7 @@ type Board struct {
 // answered by itself, else "". Nil ignores them.
 func New(o *Options, invite func(words, where string)) *Board {
 	b := &Board{places: places{log: o.logger()}, options: o, invite: invite}
+	b.where = b.at
 	if o.Desk != nil {
 		b.Attach(newDesk(o.Desk, &o.Questions))
 	}
@@ -70,14 +73,16 @@ func New(o *Options, invite func(words, where string)) *Board {
 // Decide returns the decision about r. It always returns, at the latest soon after ctx
 // ends. The end of ctx decides [elicit.Abort].
 func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decision {
+	began := time.Now()
 	d, ruled := b.rule(ctx, r)
 	automatic := "" // what clients answered by themselves
+	var proof json.RawMessage
 	if !ruled {
-		d, automatic = b.ask(ctx, r)
+		d, automatic, proof = b.ask(ctx, r)
 	}
 	d.Outcome = limited(r, d.Outcome)
 	b.settle(r, &d, ruled)
-	b.record(r, &d, automatic)
+	b.record(r, &d, evidence{automatic, time.Since(began), proof})
 	if !ruled {
 		b.cover(r, d)
 	}
@@ -100,8 +105,12 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decisi
 
 // record records the decision. An approval that cannot be recorded does not count: nothing runs
 // that the record lacks.
-func (b *Board) record(r *approval.Request, d *approval.Decision, automatic string) {
-	err := guard(b.log, "Record", func() error { return b.options.Record.add(r, *d, b.options.Approver, automatic) })
+func (b *Board) record(r *approval.Request, d *approval.Decision, e evidence) {
+	err := guard(b.log, "Record", func() error {
+		id, err := b.options.Record.add(r, *d, b.options.Approver, e)
+		b.keep(r, d, id)
+		return err
+	})
 	if err == nil {
 		return
 	}
@@ -158,8 +167,8 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 }
 
 // ask asks the question at every place and waits for its end. It also returns what clients answered
-// by themselves.
-func (b *Board) ask(ctx context.Context, r *approval.Request) (d approval.Decision, automatic string) {
+// by themselves, and the proof of an approval if the desk demands one.
+func (b *Board) ask(ctx context.Context, r *approval.Request) (d approval.Decision, automatic string, proof json.RawMessage) {
 	questions := b.options.Questions
 	questions.Timeout = cmp.Or(questions.Timeout, r.Patience)
 	if !r.Asked.IsZero() {
@@ -169,7 +178,11 @@ func (b *Board) ask(ctx context.Context, r *approval.Request) (d approval.Decisi
 	bounded, cancel := questions.WithTimeout(ctx)
 	defer cancel()
 	best, notes := b.askAll(bounded, r, b.sendInvitation)
-	return b.decided(ctx, bounded, r, best, notes), strings.Join(notes.automatic, "; ")
+	d = b.decided(ctx, bounded, r, best, notes)
+	if !best.covered {
+		proof = b.prove(r, &d)
+	}
+	return d, strings.Join(notes.automatic, "; "), proof
 }
 
 // decided returns the decision for the end of a question.
@@ -215,6 +228,14 @@ func (b *Board) name(by approval.Decider) string {
 	return "the " + string(by)
 }
 
+// at says where a decider decided.
+func (b *Board) at(by approval.Decider) string {
+	if by == approval.ByDesk {
+		return "on " + b.name(by)
+	}
+	return "by " + b.name(by)
+}
+
 // sendInvitation sends the desk's invitation after another place could not show the
 // question, and says so if a client has answered by itself.
 func (b *Board) sendInvitation(e end, over bool) {
@@ -242,7 +263,7 @@ func (b *Board) sendInvitation(e end, over bool) {
 // elsewhere says where a question can be answered besides the client that asked.
 func (b *Board) elsewhere() string {
 	if b.options.Desk != nil {
-		return "on " + b.name(approval.ByDesk)
+		return b.at(approval.ByDesk)
 	}
 	return "for other clients, with codex-wait"
 }
@@ -252,6 +273,8 @@ type places struct {
 	log *slog.Logger
 	// keep keeps a question open until a place answers it, even while there is none.
 	keep bool
+	// where says in a sentence where a decider decided.
+	where func(approval.Decider) string
 
 	mu        sync.Mutex
 	list      []*attachment // in the order of their arrival, the desk first
@@ -281,6 +304,7 @@ type end struct {
 	err       error  // the place could not show the question
 	void      string // the client answered by itself, or was not asked for that reason; what it did
 	with      string // the call whose question was answered instead
+	covered   bool   // another decision of this board covers the question
 	automatic string // what the client answered by itself, "" for a person's answer
 	why       error  // the cause of the end then
 }
@@ -356,7 +380,7 @@ func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e e
 			}
 			notes.failures = append(notes.failures, fmt.Sprintf("The %s could not show the question: %v.", e.by, e.err))
 		case e.answers():
-			withdraw(approval.ErrElsewhere)
+			withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, inWords(e.out.Decision), p.where(e.by)))
 			if !best.answers() || e.out.Decision.Stricter(best.out.Decision) {
 				best = e
 			}
@@ -474,6 +498,21 @@ func (p *places) elsewhere(h *Host) bool {
 		other := hostOf(a.place)
 		return a.ctx.Err() == nil && (a.place.Decider() != approval.ByClient || other != nil && other != h && other.skip() == "" && !never(a.place))
 	})
+}
+
+// inWords says a decision in words.
+func inWords(d elicit.Decision) string {
+	switch d {
+	case elicit.Approved:
+		return "approved"
+	case elicit.ApprovedForSession:
+		return "approved for the session"
+	case elicit.ApprovedAlways:
+		return "approved, always"
+	case elicit.Abort:
+		return "denied, and the turn stopped"
+	}
+	return "denied"
 }
 
 var errPanic = errors.New("it panicked")

@@ -2,25 +2,31 @@ package board
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Record appends every question with its decision to a writer, one JSON object a line. It
-// is safe for concurrent use. A nil Record does nothing.
+// Record appends every question with its decision, and every effect, to a writer, one JSON object a
+// line. It is safe for concurrent use. A nil Record does nothing.
 type Record struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu     sync.Mutex
+	w      io.Writer
+	server string // the beginning of all ids
+	last   int    // the number of the last id
+	missed int    // lines that could not be written
 }
 
 // NewRecord returns a record that writes to w, or nil if w is nil.
@@ -28,49 +34,58 @@ func NewRecord(w io.Writer) *Record {
 	if w == nil {
 		return nil
 	}
-	return &Record{w: w}
+	return &Record{w: w, server: rand.Text()[:12]}
 }
 
-type recordLine struct {
-	Time      time.Time        `json:"time"`
-	Thread    string           `json:"threadId"`
-	Principal string           `json:"principal,omitzero"`
-	Question  jsontext.Value   `json:"question"`
-	Decision  elicit.Decision  `json:"decision"`
-	By        approval.Decider `json:"by"`
-	Approver  string           `json:"approver,omitzero"`
-	With      string           `json:"with,omitzero"`
-	Rule      int              `json:"rule,omitzero"`
-	RuleWords string           `json:"ruleWords,omitzero"`
-	Reason    elicit.Reason    `json:"reason,omitzero"`
-	Feedback  string           `json:"feedback,omitzero"`
-	Detail    string           `json:"detail,omitzero"`
-	Automatic string           `json:"automatic,omitzero"`
+// write appends a line, which gets an id if it needs one. It returns the id.
+func (r *Record) write(l audit.Line) (id string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l.Effect == "" || l.Effect == audit.Begins {
+		r.last++
+		l.ID = fmt.Sprintf("%s-%d", r.server, r.last)
+	}
+	l.Time, l.Missed = time.Now().UTC(), r.missed
+	line, err := l.Append(nil)
+	if err == nil {
+		_, err = r.w.Write(append(line, '\n'))
+	}
+	if err != nil {
+		r.missed++
+		return "", err
+	}
+	r.missed = 0
+	return l.ID, nil
 }
 
-// add appends a question with its decision. Automatic says what clients answered by themselves.
-func (r *Record) add(a *approval.Request, d approval.Decision, approver, automatic string) error {
+// evidence is what is known of how a decision was made.
+type evidence struct {
+	automatic string // what clients answered by themselves
+	waited    time.Duration
+	proof     []byte // of an approval, as JSON; nil without one
+}
+
+// add appends a question with its decision, and returns its id.
+func (r *Record) add(a *approval.Request, d approval.Decision, approver string, e evidence) (id string, err error) {
 	if r == nil {
-		return nil
+		return "", nil
 	}
 	question, err := protocol.AppendEvent(nil, a.Event)
-	if err != nil {
-		return err
+	if err != nil { // as for text that is not UTF-8
+		r.mu.Lock()
+		r.missed++
+		r.mu.Unlock()
+		return "", err
 	}
 	if d.By != approval.ByApprover {
 		approver = ""
 	}
-	line, err := json.Marshal(recordLine{
-		Time: time.Now().UTC(), Thread: a.Thread.ID, Principal: a.Thread.Principal, Question: question,
-		Decision: d.Decision, By: d.By, Approver: approver, With: d.With, Rule: d.Rule, RuleWords: d.RuleWords, Reason: d.Reason, Feedback: d.Feedback, Detail: d.Detail, Automatic: automatic,
-	}, jsontext.AllowInvalidUTF8(true))
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, err = r.w.Write(append(line, '\n'))
-	return err
+	return r.write(audit.Line{
+		Thread: a.Thread.ID, Principal: a.Thread.Principal, Question: question,
+		Decision: string(d.Decision), By: string(d.By), Approver: approver, With: d.With, Rule: d.Rule, RuleWords: d.RuleWords,
+		Reason: string(d.Reason), Feedback: d.Feedback, Detail: d.Detail, Automatic: e.automatic, Proof: e.proof,
+		Waited: e.waited.Milliseconds(), Covers: covers(a, d),
+	})
 }
 
 // Automatic returns what clients answered by themselves, from the lines of a [Record]: the newest
@@ -104,16 +119,25 @@ var digits = strings.NewReplacer("0", "", "1", "", "2", "", "3", "", "4", "", "5
 // the principal of the caller, who does not trust that process. Only the approver may be named as
 // such. The error says what is no such line.
 func Stamp(line []byte, now time.Time, principal, approver string) ([]byte, error) {
-	var r recordLine
-	if err := json.Unmarshal(line, &r, json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+	r, err := audit.Parse(line, true)
+	if err != nil {
 		return nil, fmt.Errorf("not a line of the record: %w", err)
 	}
-	if r.Question.Kind() != '{' || r.Decision == "" || r.By == "" {
+	decided := r.Question.Kind() == '{' && r.Decision != "" && r.By != "" && r.Effect == ""
+	effect := r.Question == nil && r.Decision == "" && r.By == "" && slices.Contains([]audit.Effect{audit.Begins, audit.Ends, audit.Refused, audit.Changed}, r.Effect)
+	switch {
+	case !decided && !effect:
 		return nil, errors.New("not a line of the record: no question, or no decision")
-	}
-	if r.Approver != "" && r.Approver != approver {
+	case r.Approver != "" && r.Approver != approver:
 		return nil, fmt.Errorf("%q is no approver of %s", r.Approver, principal)
 	}
+	// The gateway makes the chain. The ids of one user must not be those of another.
+	r.Chain, r.Hash = nil, ""
+	for _, id := range []*string{&r.ID, &r.DecidedBy, &r.Of} {
+		if *id != "" {
+			*id = principal + "/" + *id
+		}
+	}
 	r.Time, r.Principal = now.UTC(), principal
-	return json.Marshal(r, jsontext.AllowInvalidUTF8(true))
+	return r.Append(nil)
 }

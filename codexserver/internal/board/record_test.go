@@ -90,6 +90,10 @@ func TestStamp(t *testing.T) {
 		{`"rule":7`, `"rules":7`, "! not a line of the record"},
 		{`"rule":7`, `"rule":7,"rule":8`, "! not a line of the record"},
 		{`"t",`, `"t"`, "! not a line of the record"},
+		{`"rule":7`, `"rule":7,"id":"x-1","chain":{"n":1,"writer":"w","open":0,"prev":""},"hash":"h"`, strings.Replace(stamped, `"feedback":"é"`, `"feedback":"é","id":"ann/x-1"`, 1)},
+		{made, `{"effect":"ends","time":"2020-01-01T00:00:00Z","threadId":"t","principal":"eve","of":"x-1","exit":0}`, `{"effect":"ends","time":"2026-01-02T02:04:05Z","threadId":"t","principal":"ann","of":"ann/x-1","exit":0}`},
+		{made, `{"effect":"other","time":"2020-01-01T00:00:00Z","threadId":"t"}`, "! no question, or no decision"},
+		{`{"time"`, `{"effect":"begins","time"`, "! no question, or no decision"},
 		{"\u00e9", "\xff", strings.Replace(stamped, "\u00e9", "\ufffd", 1)},
 	} {
 		line, err := board.Stamp([]byte(strings.Replace(made, tt.from, tt.to, 1)), now, "ann", "bob")

@@ -20,7 +20,8 @@ type Relay struct {
 
 // NewRelay returns a relay without places, for boards with these options.
 func NewRelay(o *Options) *Relay {
-	return &Relay{places: places{log: o.logger(), keep: true}, options: &o.Questions}
+	where := func(approval.Decider) string { return "by another client" }
+	return &Relay{places: places{log: o.logger(), keep: true, where: where}, options: &o.Questions}
 }
 
 // Decider implements [Place].

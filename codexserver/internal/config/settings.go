@@ -34,6 +34,8 @@ type Settings struct {
 	ModelTools setting.Tools `json:"model_tools"`
 	// Fetch lets the models of the native engine read pages of the web.
 	Fetch setting.Fetch `json:"fetch"`
+	// Failover says who answers when a provider of the native engine refuses.
+	Failover setting.Failover `json:"failover"`
 	// Tasks say how calls become tasks.
 	Tasks struct {
 		setting.Tasks
@@ -84,11 +86,13 @@ type Approvals struct {
 	Log string `json:"log"`
 	// Page is the older way to write that Where is both. PagePort is the port of the page; 0 is a
 	// free one. PageOrigin is the origin of a proxy or a forwarded port in front of it. Default: none.
-	// Push wakes devices that were subscribed on the page.
+	// Push wakes devices that were subscribed on the page. Passkey wants a signature for each approval
+	// on the page, and takes none elsewhere.
 	Page       bool   `json:"page"`
 	PagePort   int    `json:"page_port"`
 	PageOrigin string `json:"page_origin"`
 	Push       bool   `json:"push"`
+	Passkey    bool   `json:"passkey"`
 }
 
 // newSettings returns the settings of an empty file.
@@ -99,7 +103,7 @@ func newSettings() *Settings {
 	s.Tasks.Tasks, s.Tasks.Mode, s.Tasks.Resume = setting.Tasks{}.Resolved(), tasksAuto, true
 	s.Results.Hint = "auto"
 	s.Changes.Changes, s.Changes.Track = setting.Changes{}.Resolved(false), true
-	s.Drain.Timeout = 30 * time.Second
+	s.Drain.Timeout, s.Failover = 30*time.Second, setting.Failover{}.Resolved()
 	l := &s.Limits
 	l.Limits, l.Tasks, l.Stall, l.Result = setting.Limits{}.Resolved(), s.Tasks.Limit, setting.DefaultStall, setting.DefaultResult
 	return s
@@ -200,7 +204,7 @@ func (p *Patience) UnmarshalJSON(b []byte) error {
 // ours are the tables and keys of our file except tools. ourTables are only the tables.
 var (
 	ours      = append([]string{"always_load", "locked_arguments", "model_tools", "shared", "trusted_calls"}, ourTables...)
-	ourTables = []string{"approvals", "auth", "calls", "changes", "drain", "fetch", "http", "keep", "limits", "results", "sandbox", "tasks"}
+	ourTables = []string{"approvals", "auth", "calls", "changes", "drain", "failover", "fetch", "http", "keep", "limits", "results", "sandbox", "tasks"}
 )
 
 // Ours reports whether the key of an override is one of our settings. An engine does not
@@ -285,15 +289,32 @@ func readSources(home string, args []string) (s sources, err error) {
 			return s, err
 		}
 	}
-	s.file = place{file: filepath.Join(home, SettingsFile)}
+	return s, s.read(filepath.Join(home, SettingsFile))
+}
+
+// read reads a file of settings, under the arguments.
+func (s *sources) read(file string) (err error) {
+	s.file = place{file: file}
 	if s.merged, err = readFile(s.file.file); err != nil {
-		return s, err
+		return err
 	}
 	if isTable(s.merged[toolsKey]) {
-		return s, s.locate(errors.New("tools: want a list of names of tools; Codex's table tools belongs in config.toml"))
+		return s.locate(errors.New("tools: want a list of names of tools; Codex's table tools belongs in config.toml"))
 	}
 	merge(s.merged, s.flags)
-	return s, nil
+	return nil
+}
+
+// ReadSettings reads a file as [LoadSettings] reads codex-mcp.toml. The file must exist.
+func ReadSettings(file string) (*Settings, error) {
+	if _, err := os.Stat(file); err != nil { // one that is missing would be empty
+		return nil, err
+	}
+	var from sources
+	if err := from.read(file); err != nil {
+		return nil, err
+	}
+	return from.settings()
 }
 
 // locate adds the place of the key to an error that begins with it.
@@ -330,16 +351,22 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 	if err != nil {
 		return nil, nil, err
 	}
-	s = newSettings()
-	if err := decode(from.merged, s, json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFunc(readDuration))); err != nil {
-		return nil, nil, from.locate(err)
+	s, err = from.settings()
+	return s, from.codex, err
+}
+
+// settings decodes the settings.
+func (s *sources) settings() (*Settings, error) {
+	all := newSettings()
+	if err := decode(s.merged, all, json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFunc(readDuration))); err != nil {
+		return nil, s.locate(err)
 	}
-	if err := s.check(); err != nil {
-		return nil, nil, from.locate(err)
+	if err := all.check(); err != nil {
+		return nil, s.locate(err)
 	}
-	s.complete()
-	s.Ignored = from.ignored
-	return s, from.codex, nil
+	all.complete()
+	all.Ignored = s.ignored
+	return all, nil
 }
 
 // Home returns the folder of the configuration: $CODEX_HOME, or .codex in the user's home.
@@ -373,6 +400,9 @@ func (s *Settings) check() error {
 			return errors.New("approvals.page_origin: it needs approvals.page_port, to which the proxy connects")
 		}
 	}
+	if err := s.Approvals.checkPasskey(); err != nil {
+		return err
+	}
 	if modes := []string{tasksAuto, tasksNever}; !slices.Contains(modes, s.Tasks.Mode) {
 		return fmt.Errorf("tasks.mode: %q is not one of %s", s.Tasks.Mode, text.Or(modes))
 	}
@@ -387,6 +417,9 @@ func (s *Settings) check() error {
 	}
 	if _, err := webaddr.ParseHosts(s.Fetch.Hosts); err != nil {
 		return fmt.Errorf("fetch.hosts: %w", err)
+	}
+	if err := s.Failover.Validate(); err != nil {
+		return fmt.Errorf("failover.%w", err)
 	}
 	switch c := s.Changes; {
 	case c.Files < 1:

@@ -60,6 +60,7 @@ type modelCall struct {
 	decision              string // of the record, "" before
 	told                  string
 	ran                   int
+	begins, ends          int // its lines in the record
 }
 
 type modelAnswer struct {
@@ -96,6 +97,8 @@ const (
 	Ignored     Kind = "an answer was lost"
 	Foreign     Kind = "a client was told what another turn did"
 	TwoStarts   Kind = "a turn has begun twice"
+	Invented    Kind = "the record has an effect that did not happen"
+	Endless     Kind = "an effect has not one end in the record"
 )
 
 func (m *Model) lock() func() {
@@ -252,6 +255,34 @@ func (m *Model) Decided(call, decision, by, with string, withdrawn bool) {
 	m.justify(call, c, by, with)
 }
 
+// Begins reports that the record has the beginning of a command's effect, with the command and whether it names a
+// decision.
+func (m *Model) Begins(call, command string, decided bool) {
+	defer m.lock()()
+	m.note("the record has that %s begins %q", call, command)
+	c := m.calls[call]
+	if c == nil { // it needs no decision
+		c = &modelCall{command: command}
+		m.calls[call] = c
+	}
+	c.begins++
+	if c.command != command {
+		m.add(Exchanged, call, "the record has %q, and %q was asked", command, c.command)
+	}
+	if decided != approves(c.decision) {
+		m.add(Unjustified, call, "the decision is %q, and the effect names one: %t", c.decision, decided)
+	}
+}
+
+// Ends reports that the record has the end of an effect.
+func (m *Model) Ends(call string) {
+	defer m.lock()()
+	m.note("the record has the end of %s", call)
+	if c := m.calls[call]; c != nil {
+		c.ends++
+	}
+}
+
 func (a modelAnswer) denies() bool { return a.say == No || a.say == Stop }
 
 // decidedAgainst checks a decision that denies: no approval was lost. Of answers that race the
@@ -330,6 +361,12 @@ func (m *Model) Ran(call, thread, turn, command string, unasked bool) {
 		c = &modelCall{thread: thread, turn: turn, command: command}
 		m.calls[call] = c
 	}
+	if c.thread == "" { // only the record had it
+		c.thread, c.turn = thread, turn
+	}
+	if c.begins <= c.ran {
+		m.add(Unrecorded, call, "the record has %d beginnings before", c.begins)
+	}
 	if c.ran++; c.ran > 1 {
 		m.add(Twice, call, "%d times", c.ran)
 	}
@@ -359,6 +396,10 @@ func (m *Model) End() []Fault {
 	for _, id := range slices.Sorted(maps.Keys(m.calls)) {
 		if c := m.calls[id]; c.told == "" && c.decision == "" && c.ran == 0 {
 			m.add(Undecided, id, "it was asked and not decided")
+		} else if c.begins > c.ran {
+			m.add(Invented, id, "%d beginnings, %d effects", c.begins, c.ran)
+		} else if c.ends != c.begins {
+			m.add(Endless, id, "%d beginnings, %d ends", c.begins, c.ends)
 		} else if c.told != "" && c.decision == "" {
 			m.add(Undecided, id, "the record has no decision")
 		}

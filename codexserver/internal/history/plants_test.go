@@ -37,6 +37,11 @@ func swap(old, with string) func([]byte) [][]byte {
 	}
 }
 
+// drop loses lines with a word.
+func drop(word string) func([]byte) [][]byte {
+	return func(line []byte) [][]byte { return [][]byte{line}[:b(!bytes.Contains(line, []byte(word)))] }
+}
+
 // remember makes a session remember commands.
 func remember(commands func(command string, d elicit.Decision) []string) func(*session, string, elicit.Decision) {
 	return func(s *session, command string, d elicit.Decision) {
@@ -126,6 +131,10 @@ func plants() map[string]struct {
 		"a rule that nobody made":          {faulty{rules: &everything}, history.Unjustified},
 		"a rule that denies is left out":   {faulty{rules: &nothing}, history.AfterDenial},
 		"the record loses a line":          {faulty{record: func(line []byte) [][]byte { return nil }}, history.Undecided},
+		"the record loses what begins":     {faulty{record: drop(`"effect":"begins"`)}, history.Unrecorded},
+		"the record loses how it ended":    {faulty{record: drop(`"effect":"ends"`)}, history.Endless},
+		"the record names no decision":     {faulty{record: swap(`"decidedBy"`, `"other"`)}, history.Unjustified},
+		"the record has what does not run": {faulty{perform: func(*world, *session, string, act, bool) {}}, history.Invented},
 		"the record has a line twice":      {faulty{record: func(line []byte) [][]byte { return [][]byte{line, line} }}, history.Redecided},
 		"the record says the opposite":     {faulty{record: swap(`"decision":"denied"`, `"decision":"approved"`)}, history.Unjustified},
 		"the record names another place":   {faulty{record: swap(`"by":"client"`, `"by":"desk"`)}, history.Unjustified},

@@ -95,6 +95,7 @@ type world struct {
 
 	mu      sync.Mutex
 	threads []string
+	begun   map[string]string // the calls of beginnings in the record, by their ids
 }
 
 // session is a conversation of the engine.
@@ -160,7 +161,7 @@ func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.Inpu
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			did[i] = s.do(p.Turn, a, outs[i])
+			did[i] = s.do(host, p.Turn, a, outs[i])
 		}
 		said = append(said, did...)
 	}
@@ -197,7 +198,7 @@ func (s *session) ask(ctx context.Context, host engine.Host, turn string, a act)
 }
 
 // do runs a command if it may run.
-func (s *session) do(turn string, a act, d elicit.Decision) string {
+func (s *session) do(host engine.Host, turn string, a act, d elicit.Decision) string {
 	w := s.world
 	runs := d == "" || d.Approves()
 	if w.faults.run != nil {
@@ -206,10 +207,14 @@ func (s *session) do(turn string, a act, d elicit.Decision) string {
 	if !runs {
 		return a.Call + "=not"
 	}
+	host.Emit(protocol.ExecCommandBegin{CallID: a.Call, Command: a.Command, Cwd: w.dir})
 	if w.faults.perform != nil {
 		w.faults.perform(w, s, turn, a, d == "")
 	} else {
 		w.model.Ran(a.Call, s.id, turn, strings.Join(a.Command, " "), d == "")
+	}
+	if !strings.HasSuffix(a.Call, ".1") { // an engine need not report each end
+		host.Emit(protocol.ExecCommandEnd{CallID: a.Call})
 	}
 	return a.Call + "=ran"
 }
@@ -232,10 +237,26 @@ func (w *world) read(line []byte) error {
 		Question struct {
 			Call string `json:"call_id"`
 		} `json:"question"`
-		Decision, By, With, Reason string
+		Decision, By, With, Reason        string
+		Effect, ID, Of, CallID, DecidedBy string
+		Command                           []string
 	}
 	if err := json.Unmarshal(line, &d); err != nil {
 		return err
+	}
+	switch d.Effect {
+	case "begins":
+		w.mu.Lock()
+		w.begun[d.ID] = d.CallID
+		w.mu.Unlock()
+		w.model.Begins(d.CallID, strings.Join(d.Command, " "), d.DecidedBy != "")
+		return nil
+	case "ends":
+		w.mu.Lock()
+		call := w.begun[d.Of]
+		w.mu.Unlock()
+		w.model.Ends(call)
+		return nil
 	}
 	w.model.Decided(d.Question.Call, d.Decision, d.By, d.With, d.Reason == "interrupted")
 	return nil

@@ -15,14 +15,14 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// TestMemoryOfFinishedTasks finishes many tasks with results of 10 kB, of which the
-// server keeps little in memory.
+// TestMemoryOfFinishedTasks finishes many tasks with results of 40 kB, of which the
+// server keeps little in memory: 2 to 4 kB a task, depending on what the runtime keeps at the moment.
 func TestMemoryOfFinishedTasks(t *testing.T) {
-	const warm, tasks, most = 20, 60, 3 << 10
+	const warm, tasks, most = 20, 60, 10 << 10
 	release := make(chan struct{})
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 		<-release
-		words := strings.Repeat("x", 10_000)
+		words := strings.Repeat("x", 40_000)
 		host.Emit(protocol.TaskComplete{LastAgentMessage: &words})
 		return nil
 	})

@@ -11,8 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxName is how many bytes are shown of a name.
-const maxName = 100
+// maxName and maxReason are how many bytes are shown of a name and of the reason of a reroute, and
+// maxRerouted how many reroutes, which are never cut. All but the first one have maxReroutes bytes of JSON.
+const maxName, maxReason, maxRerouted, maxReroutes = 100, 200, 3, 1000
 
 // MinLimit is the least size of a report, in bytes of JSON.
 const MinLimit = 4096
@@ -45,6 +46,7 @@ type wire struct {
 	Status      turnlog.Status `json:"status,omitzero"`
 	Stopped     string         `json:"stopped,omitzero"`
 	Model       string         `json:"model,omitzero"`
+	Rerouted    []wireReroute  `json:"rerouted,omitempty"`
 	DurationMS  int64          `json:"durationMs"`
 	Usage       *wireUsage     `json:"usage,omitzero"`
 	Quota       *wireQuota     `json:"quota,omitzero"`
@@ -78,6 +80,14 @@ type wireWindow struct {
 	UsedPercent     float64 `json:"usedPercent"`
 	WindowMinutes   *int64  `json:"windowMinutes,omitzero"`
 	ResetsInSeconds *int64  `json:"resetsInSeconds,omitzero"`
+}
+
+type wireReroute struct {
+	FromProvider string `json:"fromProvider,omitzero"`
+	FromModel    string `json:"fromModel"`
+	ToProvider   string `json:"toProvider,omitzero"`
+	ToModel      string `json:"toModel"`
+	Reason       string `json:"reason"`
 }
 
 type wireChange struct {
@@ -126,8 +136,19 @@ func (r *Report) JSON(limit int) []byte {
 	}
 	limit = max(limit, MinLimit)
 	w := wire{
-		ThreadID: turnlog.Show(r.ThreadID, maxName), Status: r.Status, Stopped: turnlog.Show(r.Stopped, turnlog.MaxWords), Model: turnlog.Show(r.Model, maxName),
+		ThreadID: turnlog.Show(r.ThreadID, maxName), Status: r.Status, Stopped: turnlog.Show(r.Stopped, turnlog.MaxWords), Model: turnlog.Show(r.Model.Name, maxName),
 		DurationMS: r.Duration.Milliseconds(), Usage: usageOf(r.Usage), Quota: quotaOf(r.Quota), ChangesFrom: r.Changes.From,
+	}
+	size := 0
+	for i, m := range r.Model.Rerouted[:min(len(r.Model.Rerouted), maxRerouted)] {
+		one := wireReroute{
+			turnlog.Show(m.FromProvider, maxName), turnlog.Show(m.FromModel, maxName),
+			turnlog.Show(m.ToProvider, maxName), turnlog.Show(m.ToModel, maxName), turnlog.Show(m.Reason, maxReason),
+		}
+		if size += len(encode(one)); i > 0 && size > maxReroutes {
+			break
+		}
+		w.Rerouted = append(w.Rerouted, one)
 	}
 	content := textPart(r.Content, limit)
 	output := outputPart(r.Output)

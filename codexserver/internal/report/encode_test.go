@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ import (
 
 func TestJSON(t *testing.T) {
 	r := report.Report{
-		ThreadID: "t1", Content: "done", Output: jsontext.Value(`{ "a": 1 }`), Status: turnlog.Completed, Model: "m", Duration: 1500 * time.Millisecond,
+		ThreadID: "t1", Content: "done", Output: jsontext.Value(`{ "a": 1 }`), Status: turnlog.Completed, Model: turnlog.Model{Name: "m", Rerouted: slices.Repeat([]protocol.ModelReroute{{FromProvider: "a", FromModel: "k", ToProvider: "b\n", ToModel: "m", Reason: "its limit\u202e"}}, 9)}, Duration: 1500 * time.Millisecond,
 		Usage: &turnlog.Usage{
 			Turn:   protocol.TokenUsage{InputTokens: 10, CachedInputTokens: 4, OutputTokens: 3, ReasoningOutputTokens: 1, TotalTokens: 13},
 			Thread: protocol.TokenUsage{InputTokens: 30, CachedInputTokens: 4, OutputTokens: 9, ReasoningOutputTokens: 2, TotalTokens: 39},
@@ -46,6 +47,11 @@ func TestJSON(t *testing.T) {
 	"output": {"a": 1},
 	"status": "completed",
 	"model": "m",
+	"rerouted": [
+		{"fromProvider": "a", "fromModel": "k", "toProvider": "b\\n", "toModel": "m", "reason": "its limit\\u{202e}"},
+		{"fromProvider": "a", "fromModel": "k", "toProvider": "b\\n", "toModel": "m", "reason": "its limit\\u{202e}"},
+		{"fromProvider": "a", "fromModel": "k", "toProvider": "b\\n", "toModel": "m", "reason": "its limit\\u{202e}"}
+	],
 	"durationMs": 1500,
 	"usage": {
 		"turn": {"input": 10, "cached": 4, "output": 3, "reasoning": 1},
@@ -259,4 +265,17 @@ func FuzzJSON(f *testing.F) {
 			t.Errorf("%d commands, %d changes, %v", len(got.Commands), len(got.Changes), got.Truncated)
 		}
 	})
+}
+
+// TestLeast fills the members of the smallest report that are never cut.
+func TestLeast(t *testing.T) {
+	for _, char := range []string{"x", `"`, "\\", "\x01", "\xff", "é", "\u2028"} {
+		long := strings.Repeat(char, 1000)
+		m := protocol.ModelReroute{FromProvider: long, FromModel: long, ToProvider: long, ToModel: long, Reason: long}
+		r := &report.Report{ThreadID: long, Stopped: long, Content: long, Model: turnlog.Model{Name: long, Rerouted: []protocol.ModelReroute{m, m, m}}}
+		out := r.JSON(report.MinLimit)
+		if len(out) > report.MinLimit || !strings.Contains(string(out), `"rerouted":[{`) {
+			t.Errorf("%q: %d bytes: %s", char, len(out), out)
+		}
+	}
 }

@@ -123,7 +123,7 @@ func TestTurnOfTheNativeEngine(t *testing.T) {
 		t.Fatal("no usage")
 	}
 	r.Usage.Turn.TotalTokens = 0
-	if d := cmp.Diff(want, r.Usage.Turn); d != "" || r.Model != "scripted" {
+	if d := cmp.Diff(want, r.Usage.Turn); d != "" || r.Model.Name != "scripted" {
 		t.Errorf("model %q, usage (-want +got)\n%s", r.Model, d)
 	}
 }

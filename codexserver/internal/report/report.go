@@ -31,8 +31,8 @@ type Report struct {
 	Status turnlog.Status
 	// Stopped is the caller's limit that ended the turn, or "".
 	Stopped string
-	// Model is the model that answers.
-	Model string
+	// Model is what answers.
+	Model turnlog.Model
 	// Usage is nil while it is not known.
 	Usage *turnlog.Usage
 	// Quota is the provider's last report of the account's limits, or nil.
@@ -60,6 +60,8 @@ type Report struct {
 type Changes struct {
 	// List is sorted by path.
 	List []Change
+	// Dir is the folder to which paths in the list are relative.
+	Dir string
 	// From is "" before the turn begins.
 	From Source
 	// Unknown names where changes were not looked for.

@@ -12,8 +12,9 @@ const Schema = `{
 		"content": {"type": "string", "description": "The answer."},
 		"output": {"description": "The answer as JSON, by output-schema."},
 		"status": {"enum": ["completed", "incomplete", "failed", "aborted", "waiting", "running"]},
-		"stopped": {"type": "string", "description": "Why: a spent budget."},
+		"stopped": {"type": "string", "description": "A spent budget."},
 		"model": {"type": "string"},
+		"rerouted": {"type": "array"},
 		"durationMs": {"type": "integer"},
 		"usage": {"type": "object", "description": "Tokens of turn and thread: input, cached, output, reasoning."},
 		"quota": {"type": "object", "description": "The account's limits, primary and secondary: usedPercent, windowMinutes, resetsInSeconds."},
@@ -37,7 +38,7 @@ const Schema = `{
 		"unknown": {"type": "array", "description": "Not looked at: path, why."},
 		"commands": {
 			"type": "array",
-			"description": "What ran; approvedBy if a question was asked.",
+			"description": "approvedBy: if a question was asked.",
 			"items": {
 				"type": "object",
 				"properties": {
@@ -51,7 +52,7 @@ const Schema = `{
 			}
 		},
 		"refused": {"type": "array", "description": "What was not approved, so not done: kind, what, cwd, why, by, reason."},
-		"truncated": {"type": "object", "description": "How many elements or bytes are left out, and where to see them."}
+		"truncated": {"type": "object", "description": "How much is left out, and where to see it."}
 	}
 }`
 
@@ -68,6 +69,7 @@ const ShortSchema = `{
 		"status": {"type": "string"},
 		"stopped": {"type": "string"},
 		"model": {"type": "string"},
+		"rerouted": {"type": "array"},
 		"durationMs": {"type": "integer"},
 		"usage": {"type": "object"},
 		"quota": {"type": "object"},

@@ -93,7 +93,7 @@ func (w *Watch) End(err error) {
 
 // unseen returns the changes of a turn whose folder was not compared: those of its patches.
 func (w *Watch) unseen(did *turnlog.Did, why error) *Changes {
-	c := &Changes{From: FromEvents, diff: diffOfPatches(did.Diff, did.Cwd)}
+	c := &Changes{Dir: did.Cwd, From: FromEvents, diff: diffOfPatches(did.Diff, did.Cwd)}
 	c.List, c.omitted = w.patched()
 	if did.Status == "" {
 		c.From = ""
@@ -108,11 +108,11 @@ func (w *Watch) unseen(did *turnlog.Did, why error) *Changes {
 // compared returns the changes of a turn whose folder was compared. Ran is true if it ran commands.
 func (w *Watch) compared(found outcome, ran bool) *Changes {
 	elsewhere := w.turn.PatchedOutside(w.tree.covers)
-	c := &Changes{From: FromTree, Unknown: found.gaps, diff: diffOf(found, elsewhere)}
+	c := &Changes{Dir: w.tree.root(), From: FromTree, Unknown: found.gaps, diff: diffOf(found, elsewhere)}
 	for _, change := range found.changes {
 		path := change.Path
 		if !filepath.IsAbs(filepath.FromSlash(path)) {
-			path = filepath.Join(w.tree.root(), filepath.FromSlash(path))
+			path = filepath.Join(c.Dir, filepath.FromSlash(path))
 		}
 		c.List = append(c.List, Change{change, originOf(change, w.turn.Patched(path), ran)})
 	}
@@ -155,7 +155,7 @@ func (w *Watch) Report() Report {
 		r.Changes = *c
 		r.Changes.List = slices.Clone(c.List)
 	case did.Status != "":
-		r.Changes = Changes{From: FromEvents, Unknown: []repo.Gap{{Path: did.Cwd, Why: errRuns.Error()}}}
+		r.Changes = Changes{Dir: did.Cwd, From: FromEvents, Unknown: []repo.Gap{{Path: did.Cwd, Why: errRuns.Error()}}}
 		r.Changes.List, r.Changes.omitted = w.patched()
 	}
 	return r

@@ -53,7 +53,7 @@ func TestStatus(t *testing.T) {
 			c.End(tt.err)
 			status(tt.want)
 			<-time.After(time.Second)
-			if got := c.Report(); got.Duration != time.Second || got.ThreadID != "t" || got.Model != "m" {
+			if got := c.Report(); got.Duration != time.Second || got.ThreadID != "t" || got.Model.Name != "m" {
 				t.Errorf("%+v", got)
 			}
 		}

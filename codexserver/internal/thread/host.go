@@ -71,6 +71,7 @@ func (h *host) begin(ctx context.Context, a Attendance, started chan struct{}) (
 
 // end counts the interrupt that ended the turn, if one did.
 func (h *host) end(interrupted bool) {
+	h.board.EndTurn(h.asThread(h.info().SessionID))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now.ctx = nil
@@ -118,6 +119,12 @@ func (h *host) Emit(m protocol.EventMsg) { h.EmitAs("", m) }
 func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 	if !h.traits.Streams && !ends(m) {
 		h.ready(m)
+	}
+	if line, files := turnlog.EffectOf(m); line.Effect != "" {
+		h.mu.Lock()
+		thread, turn := h.asThread(h.configured.SessionID), h.now.id
+		h.mu.Unlock()
+		h.board.Note(thread, turn, line, files) // without the lock, because it may write a file
 	}
 	h.deliver(submission, m, false)
 }

@@ -20,6 +20,8 @@ func TestDoing(t *testing.T) {
 		{protocol.PatchApplyBegin{}, "changing files"},
 		{protocol.BackgroundEvent{Message: "one\ntwo"}, "one two"},
 		{protocol.StreamError{Message: "asking again in 7s: the provider answered 429"}, "asking again in 7s: the provider answered 429"},
+		{protocol.ModelReroute{FromProvider: "a", FromModel: "k", ToProvider: "b", ToModel: "m", Reason: "its limit"}, "m of b answers from now on, in place of k of a: its limit"},
+		{protocol.ModelReroute{FromModel: "k", ToModel: "m", Reason: "its limit"}, "m answers from now on, in place of k: its limit"},
 		{protocol.TokenCount{}, ""},
 	} {
 		turn := turnlog.NewTurn()

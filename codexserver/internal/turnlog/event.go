@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -124,6 +125,13 @@ func (l *Log) add(t *Turn, id string, e protocol.EventMsg) (named protocol.Event
 	case protocol.StreamError:
 		doing = m.Message
 		t.answer.coming.Reset() // it is written again
+	case protocol.ModelReroute:
+		doing = m.Words()
+		t.answer.coming.Reset()
+		l.note("model:", doing)
+		if begun {
+			t.reroute(m)
+		}
 	case protocol.TokenCount:
 		if begun {
 			t.counts(m)
@@ -235,6 +243,39 @@ func (l *Log) addCall(t *Turn, id string, e protocol.EventMsg) (named protocol.E
 		clock.hear()
 	}
 	return named, doing
+}
+
+// EffectOf returns the line of the record for an event that reports the beginning or the end of an effect, or a refusal,
+// and the files that the effect changes. The line is without thread and turn; its Effect is "" for other events.
+func EffectOf(e protocol.EventMsg) (line audit.Line, files []string) {
+	exit := 0
+	switch m := e.(type) {
+	case protocol.ExecCommandBegin:
+		line = audit.Line{Effect: audit.Begins, Call: m.CallID, Kind: "command", Cwd: m.Cwd, Basis: m.Basis}
+		recordCommand(&line, m.Command)
+	case protocol.PatchApplyBegin:
+		line = audit.Line{Effect: audit.Begins, Call: m.CallID, Kind: "patch", Diff: patchDiff(m.Changes)}
+		files = patchFiles(m.Changes)
+	case protocol.MCPToolCallBegin: // without its arguments, which may contain secrets
+		line = audit.Line{Effect: audit.Begins, Call: m.CallID, Kind: "tool", Tool: m.Invocation.Server + "/" + m.Invocation.Tool, Sum: sum(m.Invocation.Arguments)}
+	case protocol.ExecCommandEnd:
+		line = audit.Line{Effect: audit.Ends, Call: m.CallID, Exit: &m.ExitCode, Took: time.Duration(m.Duration).Milliseconds()}
+	case protocol.PatchApplyEnd:
+		if !m.Success {
+			exit = 1
+		}
+		line = audit.Line{Effect: audit.Ends, Call: m.CallID, Exit: &exit, Words: elicit.OneLine(m.Stderr, maxDoing)}
+	case protocol.MCPToolCallEnd:
+		line = audit.Line{Effect: audit.Ends, Call: m.CallID, Exit: &exit, Took: time.Duration(m.Duration).Milliseconds()}
+		if m.Result.Err != nil {
+			exit, line.Words = 1, elicit.OneLine(*m.Result.Err, maxDoing)
+		}
+	case protocol.BackgroundEvent:
+		if m.Refused != nil {
+			line = refusedLine(m.Refused)
+		}
+	}
+	return line, files
 }
 
 // refusal describes what the engine refused by itself.

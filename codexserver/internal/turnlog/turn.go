@@ -20,6 +20,8 @@ const (
 	maxKept = 1000
 	// maxComing bounds the text of a message that is being written, in bytes.
 	maxComing = 1 << 20
+	// maxRerouted bounds the reroutes that a turn keeps: the first ones.
+	maxRerouted = 16
 )
 
 // Status is the state of a turn.
@@ -58,9 +60,18 @@ type Turn struct {
 
 // place is where a turn runs.
 type place struct {
-	thread, model string
-	dir           string // the working folder
-	real          string // the same without links
+	thread string
+	model  Model
+	dir    string // the working folder
+	real   string // the same without links
+}
+
+// Model is what answers a turn.
+type Model struct {
+	// Name is the name of the model that answers.
+	Name string
+	// Rerouted has the first changes of what answers, in their order.
+	Rerouted []protocol.ModelReroute
 }
 
 // answer is what the model says.
@@ -134,7 +145,7 @@ func (t *Turn) Begin(begun protocol.SessionConfigured, used *protocol.TokenUsage
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.began, t.status = time.Now(), Running
-	t.place = place{thread: begun.SessionID, model: begun.Model, dir: begun.Cwd, real: real}
+	t.place = place{thread: begun.SessionID, model: Model{Name: begun.Model}, dir: begun.Cwd, real: real}
 	t.tokens.begin(begun, used)
 }
 
@@ -199,8 +210,10 @@ func (t *Turn) End(err error) {
 
 // Did is what a turn has done until a moment.
 type Did struct {
-	// Thread is the id of the thread, and Model what answers.
-	Thread, Model string
+	// Thread is the id of the thread.
+	Thread string
+	// Model is what answers.
+	Model Model
 	// Cwd is the working folder.
 	Cwd string
 	// Status is "" before the turn begins.
@@ -326,6 +339,16 @@ func (t *Turn) speaks(begun bool) {
 }
 
 // counts records a count of tokens.
+// reroute records that another model answers, and says it to the caller.
+func (t *Turn) reroute(m protocol.ModelReroute) {
+	model := &t.place.model
+	model.Name = m.ToModel
+	if len(model.Rerouted) < maxRerouted {
+		model.Rerouted = append(slices.Clip(model.Rerouted), m)
+		t.remark([]string{Show(m.Words(), MaxWords) + "."})
+	}
+}
+
 func (t *Turn) counts(m protocol.TokenCount) {
 	t.tokens.count(m)
 	if m.RateLimits != nil {

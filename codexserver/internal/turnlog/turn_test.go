@@ -176,7 +176,7 @@ Error:
 		did := turn.Did()
 		usage := protocol.TokenUsage{InputTokens: 5, OutputTokens: 2}
 		if diff := cmp.Diff(turnlog.Did{
-			Thread: "id", Model: "m", Cwd: dir, Status: turnlog.Running, Duration: 34 * time.Second, Usage: &turnlog.Usage{Turn: usage, Thread: usage},
+			Thread: "id", Model: turnlog.Model{Name: "m"}, Cwd: dir, Status: turnlog.Running, Duration: 34 * time.Second, Usage: &turnlog.Usage{Turn: usage, Thread: usage},
 			Quota: &protocol.RateLimits{}, Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}}, Acted: true, Ran: true, Diff: "the diff",
 			Commands: []turnlog.Command{{ID: 7, Shown: "before"}, {ID: 8, Shown: "make", ApprovedBy: approval.ByDesk, Exit: &turnlog.Exit{Code: 3, Duration: 2 * time.Second}}, {ID: 9, Shown: "ls", Cwd: os.TempDir()}},
 			Refused: []turnlog.Refusal{
@@ -474,5 +474,30 @@ func TestHeard(t *testing.T) {
 				t.Errorf("%T: a turn that was left", m)
 			}
 		})
+	}
+}
+
+// TestRerouted has other models answer: the last one is the turn's, the text of the one before does not
+// count, and the first changes are kept.
+func TestRerouted(t *testing.T) {
+	log, turn := newLog(t), turnlog.NewTurn()
+	turn.Begin(protocol.SessionConfigured{Model: "m0"}, nil)
+	log.Add(turn, "", protocol.AgentMessageDelta{Delta: "half"})
+	var want []protocol.ModelReroute
+	for i := range 20 {
+		m := protocol.ModelReroute{FromModel: fmt.Sprint("m", i), ToProvider: "p\n", ToModel: fmt.Sprint("m", i+1), Reason: "its limit"}
+		if log.Add(turn, "", m); i < 16 {
+			want = append(want, m)
+		}
+	}
+	did := turn.Did()
+	if diff := cmp.Diff(want, did.Model.Rerouted); diff != "" || did.Model.Name != "m20" {
+		t.Errorf("the model is %s; the changes (-want +got):\n%s", did.Model.Name, diff)
+	}
+	if coming, _ := turn.Said(); coming != "" {
+		t.Errorf("%q still counts", coming)
+	}
+	if got := turn.Remarks(); len(got) != 16 || got[0] != `m1 of p\n answers from now on, in place of m0: its limit.` {
+		t.Errorf("%d remarks: %q", len(got), got[0])
 	}
 }

@@ -89,5 +89,3 @@ async function unsubscribe() {
   if (worker) await worker.unregister();
   return state;
 }
-
-const base64url = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -26,33 +24,11 @@ func TestPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := providertest.New(
+	r := shop(t,
 		providertest.Call(providertest.Shell("1", "grep", "-n", "HandleFunc", "server.go")),
 		providertest.Call(providertest.ToolCall{ID: "2", Name: "shell", Arguments: string(outside)}),
 		providertest.Say("Done."),
 	)
-	t.Cleanup(model.Close)
-	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
-		"model":                          "gpt-5-codex",
-		"model_provider":                 "local",
-		"model_providers.local.name":     "local",
-		"model_providers.local.base_url": model.BaseURL(),
-		"approval_policy":                "on-request",
-		"sandbox_mode":                   "workspace-write",
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	r := start(t, e, nil)
-	if r.cwd, err = os.MkdirTemp("", "shop"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(r.cwd) })
-	const routes = "package shop\n\nfunc routes(mux *http.ServeMux) {\n\tmux.HandleFunc(\"GET /cart\", cart)\n\tmux.HandleFunc(\"POST /order\", order)\n}\n"
-	if err := os.WriteFile(filepath.Join(r.cwd, "server.go"), []byte(routes), 0o644); err != nil {
-		t.Fatal(err)
-	}
 
 	b := r.open(t)
 	answer := r.call("Add a health check to the shop's server. It should report whether the database can be reached.")
@@ -67,8 +43,7 @@ func TestPicture(t *testing.T) {
 		const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 		while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(%q, "/home/you/shop");
 	})()`, r.cwd))) // a picture has no folder of a test
-	changing := regexp.MustCompile(`\d\d:\d\d(.[AP]M)?|[0-9a-f]{8}-[0-9a-f-]{27}|exit 0( · [\d.]+ m?s)?`)
-	words := changing.ReplaceAllString(eval[string](b, `document.body.innerText`), "…") + "\n"
+	words := b.words()
 	text, picture := filepath.Join("testdata", "page.txt"), filepath.Join("..", "..", "..", "docs", "use", "page.png")
 	if *update {
 		pixels, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
@@ -82,7 +57,7 @@ func TestPicture(t *testing.T) {
 		t.Errorf("docs/use/page.png is older than the page, %v: make it again with -update; it says\n%s\nand the page\n%s", err, want, words)
 	}
 	// A phone shows the whole task.
-	b.do(chromedp.EmulateViewport(390, 844))
+	b.do(chromedp.EmulateViewport(390, 852))
 	if !eval[bool](b, `(() => { const t = document.querySelector(".task"); return t.scrollWidth <= t.clientWidth && t.scrollHeight <= t.clientHeight + 1 })()`) {
 		t.Error("the task is cut")
 	}

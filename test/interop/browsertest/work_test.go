@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/page"
 )
 
 // workshop is a rig with the native engine, a scripted model and a folder to
@@ -19,6 +21,12 @@ type workshop struct {
 }
 
 func newWorkshop(t *testing.T, turns ...providertest.Turn) *workshop {
+	t.Helper()
+	return newWorkshopWith(t, nil, nil, turns...)
+}
+
+// newWorkshopWith is newWorkshop with a client that can be asked, and options of the page.
+func newWorkshopWith(t *testing.T, answer answer, po *page.Options, turns ...providertest.Turn) *workshop {
 	t.Helper()
 	w := &workshop{model: providertest.New(turns...), folder: t.TempDir()}
 	t.Cleanup(w.model.Close)
@@ -34,7 +42,7 @@ func newWorkshop(t *testing.T, turns ...providertest.Turn) *workshop {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	w.rig = start(t, e, nil)
+	w.rig = startWith(t, e, answer, &codexserver.Options{}, po)
 	w.cwd = w.folder
 	return w
 }

@@ -44,6 +44,9 @@ type Client struct {
 	// have.
 	MaxBytes     int64
 	MaxToolCalls int
+	// MaxWait is how long the provider may have a request wait before another attempt. A request that
+	// should wait longer fails. Default: as long as the provider asks.
+	MaxWait time.Duration
 
 	strict   atomic.Bool            // the provider refuses members that the oldest Chat API did not have
 	bare     atomic.Bool            // the provider refuses messages with their reasoning
@@ -162,7 +165,7 @@ func (c *Client) send(ctx context.Context, watch *time.Timer, idle time.Duration
 			return resp, nil
 		}
 		wait, ok := Pause(err, attempt)
-		if !ok || attempt >= retries {
+		if !ok || attempt >= retries || c.TooLong(err) {
 			return nil, err
 		}
 		why := err.Error()
@@ -174,6 +177,12 @@ func (c *Client) send(ctx context.Context, watch *time.Timer, idle time.Duration
 			return nil, err
 		}
 	}
+}
+
+// TooLong reports whether the provider that answered with err asks to wait longer than it may.
+func (c *Client) TooLong(err error) bool {
+	after, ok := Elsewhere(err)
+	return ok && c.MaxWait > 0 && after > c.MaxWait
 }
 
 // post sends the request once. An answer that is not a stream becomes an error.
@@ -368,25 +377,22 @@ func (c *Client) redact(text string) string {
 func (c *Client) redactErr(err error) error {
 	var s *StreamError
 	if errors.As(err, &s) {
-		return &StreamError{Reason: shorten(c.redact(s.Reason)), After: s.After}
+		return &StreamError{Reason: shorten(c.redact(s.Reason)), After: s.After, Busy: s.Busy}
 	}
 	return err
 }
-
-// maxRetryAfter is the longest wait that a provider can request.
-const maxRetryAfter = 2 * time.Minute
 
 // retryAfter returns how long the provider asks to wait, in seconds or until a date, or 0.
 func retryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
 	if date, err := http.ParseTime(value); err == nil {
-		return min(max(time.Until(date), 0), maxRetryAfter)
+		return max(time.Until(date), 0)
 	}
 	s, err := strconv.ParseFloat(value, 64)
 	if err != nil || !(s > 0) {
 		return 0
 	}
-	return min(time.Duration(min(s, 1e6)*float64(time.Second)), maxRetryAfter)
+	return time.Duration(min(s, 1e6) * float64(time.Second))
 }
 
 // Wait waits for d. If ctx ends first it returns the cause.

@@ -83,6 +83,8 @@ type StreamError struct {
 	Reason string
 	// After is how long the provider asks to wait, or 0.
 	After time.Duration
+	// Busy is true if the provider had no room for the request.
+	Busy bool
 }
 
 // Error implements error.
@@ -121,8 +123,11 @@ type LimitError struct {
 // Error implements error.
 func (e *LimitError) Error() string { return "the model's response was stopped: " + e.What }
 
+// maxRetryAfter is the longest wait that a provider can request.
+const maxRetryAfter = 2 * time.Minute
+
 // Pause reports whether another attempt may succeed after err, and how long to wait before it:
-// as long as the provider asks, and longer with each attempt. n counts the attempts before
+// as long as the provider asks, two minutes at most, and longer with each attempt. n counts the attempts before
 // this one.
 func Pause(err error, n int) (wait time.Duration, ok bool) {
 	const broken, refused = 200 * time.Millisecond, 500 * time.Millisecond // a busy provider needs time
@@ -131,9 +136,9 @@ func Pause(err error, n int) (wait time.Duration, ok bool) {
 	var connect *ConnectError
 	switch {
 	case errors.As(err, &cut):
-		return max(cut.After, backoff(broken, n)), true
+		return max(min(cut.After, maxRetryAfter), backoff(broken, n)), true
 	case errors.As(err, &status):
-		return max(status.After, backoff(refused, n)), true
+		return max(min(status.After, maxRetryAfter), backoff(refused, n)), true
 	case errors.As(err, &connect):
 		return backoff(broken, n), true
 	}

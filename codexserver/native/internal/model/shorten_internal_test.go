@@ -35,10 +35,15 @@ func TestBounds(t *testing.T) {
 	}
 	for text, want := range map[string]time.Duration{
 		"Try again in 1.5s": 1500 * time.Millisecond, "try again in 20 seconds": 20 * time.Second, "try again in 7ms.": 7 * time.Millisecond, "try again in 1 minute": time.Minute,
-		"try again in 119s": 119 * time.Second, "try again in 3 minutes": 2 * time.Minute, "try again in 5 hours": 0, "try again": 0,
+		"try again in 119s": 119 * time.Second, "try again in 3 minutes": 3 * time.Minute, "try again in 5 hours": 0, "try again": 0,
 	} {
 		if got := askedDelay(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	for _, err := range []error{&StreamError{After: time.Hour}, &RetryLimitError{After: time.Hour}} {
+		if wait, ok := Pause(err, 0); wait != 2*time.Minute || !ok {
+			t.Errorf("%T: the pause is %v, %t", err, wait, ok)
 		}
 	}
 	for n, want := range map[int]time.Duration{0: 200 * time.Millisecond, 1: 400 * time.Millisecond, 8: 51200 * time.Millisecond, 9: time.Minute, 100: time.Minute} {

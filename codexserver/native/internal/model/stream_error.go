@@ -1,9 +1,11 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,14 +44,17 @@ func (s *stream) failure(raw jsontext.Value) error {
 		return &StreamError{Reason: words(textOf(raw))}
 	}
 	message := words(textOf(reply.Message))
-	switch textOf(reply.Code) {
-	case "insufficient_quota", "invalid_prompt", "invalid_request_error":
+	code := cmp.Or(textOf(reply.Code), textOf(reply.Type))
+	switch code {
+	case "insufficient_quota":
+		return &QuotaError{Message: message}
+	case "invalid_prompt", "invalid_request_error":
 		return fmt.Errorf("the provider refused the request: %s", message)
 	}
 	if message == "" {
 		message = words(string(raw))
 	}
-	return &StreamError{Reason: message, After: askedDelay(message)}
+	return &StreamError{Reason: message, After: askedDelay(message), Busy: slices.Contains(busyCodes, code)}
 }
 
 // wordsOf returns the provider's message in an answer that is not a stream, or the answer
@@ -109,7 +114,7 @@ func askedDelay(message string) time.Duration {
 			unit = time.Millisecond
 		}
 	}
-	return min(time.Duration(min(n, 1e6)*float64(unit)), maxRetryAfter)
+	return time.Duration(min(n, 1e6) * float64(unit))
 }
 
 // newCallID returns an id for a call that the provider sent without one.

@@ -301,7 +301,7 @@ func TestFetchOff(t *testing.T) {
 	h := &host{answer: elicit.Approved}
 	for _, o := range []tool.Options{{Environ: environ}, {Environ: environ, FileTools: true, PatchTool: true, PlanTool: true, ImageTool: true}} {
 		box := newBox(o)
-		for _, d := range box.Offer() {
+		for _, d := range box.Offer(false) {
 			if d.Name == "fetch" {
 				t.Error("it is offered")
 			}
@@ -312,7 +312,7 @@ func TestFetchOff(t *testing.T) {
 			t.Errorf("%+v, %v, %v", res, err, h.all)
 		}
 	}
-	offer := newBox(tool.Options{Web: web.New(web.Options{})}).Offer()
+	offer := newBox(tool.Options{Web: web.New(web.Options{})}).Offer(false)
 	last := offer[len(offer)-1]
 	if text, _ := json.Marshal(last); last.Name != "fetch" || len(text) > 500 {
 		t.Errorf("%s has %d bytes", last.Name, len(text))

@@ -150,6 +150,8 @@ type run struct {
 	shellArguments
 	// alone is how the command runs without a question, outside the sandbox.
 	alone *policy.Unasked
+	// known is for the record: what the policy knew, and where the command runs.
+	known protocol.Basis
 }
 
 // run reads a call of either shell tool.
@@ -169,6 +171,9 @@ func (t *Turn) run(call Call) (run, error) {
 		return run{}, &argumentError{"workdir", "has a NUL byte"}
 	}
 	r := run{turn: t, id: call.ID, dir: dir, named: dir, shellArguments: args}
+	r.known = protocol.Basis{
+		Policy: t.ApprovalPolicy, Sandbox: t.SandboxPolicy.Mode, Available: t.box.options.Sandbox != nil, Strict: t.box.options.Strict, Escalated: args.escalated(),
+	}
 	// The user sees and approves the real folder, not a link to it.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		r.dir = real
@@ -199,6 +204,7 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 
 // again asks to run a command outside of the sandbox that has stopped it.
 func (r run) again(ctx context.Context) (output string, err error) {
+	r.known.Again = true
 	after := policy.AfterDenial(r.turn.ApprovalPolicy)
 	switch verdict, _ := r.judge(); {
 	case verdict.Then != policy.Refuse:
@@ -234,7 +240,7 @@ func (r run) person() bool { return policy.Asks(r.turn.box.options.Ask, r.Comman
 // judge has the policy decide about the command, and prepares its sandbox. It refuses every
 // command, even an approved one, if a writable folder was replaced: the question would
 // name another folder.
-func (r run) judge() (policy.Verdict, Confinement) {
+func (r *run) judge() (policy.Verdict, Confinement) {
 	t := r.turn
 	if _, err := t.roots(); err != nil {
 		return notRun(err), nil
@@ -264,6 +270,7 @@ func (r run) judge() (policy.Verdict, Confinement) {
 		if err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
 			return notRun(err), nil
 		}
+		r.known.Available = err == nil
 		return verdict, confinement
 	default:
 		return verdict, nil
@@ -275,7 +282,7 @@ func (r run) judge() (policy.Verdict, Confinement) {
 	if !errors.Is(err, sandbox.ErrUnavailable) { // unexpected, so the command must not run
 		return notRun(err), nil
 	}
-	in.SandboxAvailable = false
+	in.SandboxAvailable, r.known.Available = false, false
 	return policy.Decide(in), nil
 }
 
@@ -361,7 +368,7 @@ func (r run) decide(ctx context.Context) (output string, err error) {
 		}
 		return r.askAndRun(ctx, reason, confinement)
 	case action == policy.Refuse:
-		return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: verdict.Reason}), nil
+		return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: verdict.Reason, CallID: r.id, Basis: &r.known}), nil
 	default:
 		return r.act(ctx, action, confinement)
 	}
@@ -456,6 +463,7 @@ func (r run) request(reason string, confinable bool) protocol.ExecApprovalReques
 		Confinable:    confinable,
 		Unasked:       r.unasked().Unasked,
 		Placed:        true,
+		Basis:         &r.known,
 	}
 	req.Program, req.Replaceable = r.turn.place(r.dir).Replaceable(r.Command)
 	req.Person = r.person()
@@ -492,6 +500,7 @@ func (r run) free(ctx context.Context) (output string, err error) {
 	} else if lasts {
 		lasts = r.alone.Sum == then
 	}
+	r.known.Ran = "outside"
 	_, output, err = r.exec(ctx, nil)
 	if !lasts || !idle {
 		return output, err
@@ -506,6 +515,7 @@ func (r run) free(ctx context.Context) (output string, err error) {
 // readOnly runs a command that is known to be safe. If the sandbox stops it, that is its
 // result.
 func (r run) readOnly(ctx context.Context, c Confinement) (output string, err error) {
+	r.known.Ran = "read-only"
 	res, output, err := r.exec(ctx, c)
 	if err != nil || res == nil || !c.Denied(*res) {
 		return output, err
@@ -516,10 +526,12 @@ func (r run) readOnly(ctx context.Context, c Confinement) (output string, err er
 // confined runs the command in the sandbox. If the sandbox stops it and after is
 // [policy.Ask], confined asks the user to run the command again without the sandbox.
 func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) (output string, err error) {
+	r.known.Ran = "sandbox"
 	res, output, err := r.exec(ctx, c)
 	if err != nil || res == nil || !c.Denied(*res) {
 		return output, err
 	}
+	r.known.Ran, r.known.Again = "", true
 	if after.Action != policy.Ask {
 		words := after.Reason
 		if r.turn.ApprovalPolicy == protocol.ApprovalOnRequest {
@@ -568,7 +580,7 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 	if err := t.acting(Act{Call: r.id, Command: r.Command, Cwd: r.dir}); err != nil {
 		return nil, "", err
 	}
-	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
+	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command), Basis: &r.known})
 	spec.Exact = c == nil // an approval is for this folder
 	if r.background() {
 		return t.jobs.run(ctx, r, c, spec)

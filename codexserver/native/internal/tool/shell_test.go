@@ -100,7 +100,7 @@ func TestTimeout(t *testing.T) {
 			}
 		})
 	}
-	offer := tool.New(tool.Options{Timeout: 90 * time.Second}).Offer()
+	offer := tool.New(tool.Options{Timeout: 90 * time.Second}).Offer(false)
 	if text := string(offer[0].Parameters); !strings.Contains(text, "90000 by default, at most 3600000") {
 		t.Errorf("the model is offered %s", text)
 	}

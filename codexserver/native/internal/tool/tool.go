@@ -159,10 +159,11 @@ func New(o Options) *Toolbox {
 	return &Toolbox{options: o, approved: map[string]string{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
 }
 
-// Offer returns the definitions of the tools for the model.
-func (b *Toolbox) Offer() []model.Tool {
+// Offer returns the definitions of the tools for the model, if it is another one than the options are
+// for, only those that every model can call.
+func (b *Toolbox) Offer(other bool) []model.Tool {
 	tools := []model.Tool{b.shellDefinition()}
-	if b.options.LocalShell {
+	if b.options.LocalShell && !other {
 		tools = []model.Tool{{Type: "local_shell"}}
 	}
 	if b.options.FileTools {

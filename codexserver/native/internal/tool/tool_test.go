@@ -64,7 +64,7 @@ func TestArgumentErrors(t *testing.T) {
 
 func TestOffer(t *testing.T) {
 	names := func(o tool.Options) (names []string) {
-		for _, d := range tool.New(o).Offer() {
+		for _, d := range tool.New(o).Offer(false) {
 			if d.Type == "" {
 				var schema struct {
 					Type       string         `json:"type"`

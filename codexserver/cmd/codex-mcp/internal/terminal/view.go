@@ -112,6 +112,9 @@ func (v *view) event(m protocol.EventMsg) {
 		}
 	case protocol.BackgroundEvent:
 		v.note(m.Message)
+	case protocol.ModelReroute:
+		v.broken()
+		v.note(m.Words())
 	case protocol.StreamError:
 		v.broken()
 		const what = "stream error: " // the engine's message may begin with it
@@ -140,7 +143,8 @@ func (v *view) message(text string) {
 	}
 	v.open("")
 	for _, line := range lines((&markdown{}).show(v.s, showProse(strings.Trim(text, "\r\n")), true)) {
-		v.s.prose("", 0, plain, line)
+		mark := hanging(line)
+		v.s.prose(line[:mark], mark, plain, line[mark:])
 	}
 }
 

@@ -1,0 +1,42 @@
+package turnlog_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestLongCommand checks which commands are in the record, and of which there is only the sum. Two ways to cut the same
+// bytes into words have different sums.
+func TestLongCommand(t *testing.T) {
+	const most = 64 << 10
+	words := strings.Repeat("x", most-1)
+	sums := map[string]bool{}
+	for _, tt := range []struct {
+		command []string
+		long    bool
+	}{
+		{[]string{words, "y"}, false},
+		{[]string{words, "yz"}, true},
+		{[]string{words + "y", "z"}, true},
+	} {
+		line, _ := turnlog.EffectOf(protocol.ExecCommandBegin{CallID: "c", Command: tt.command, Cwd: "/w"})
+		if line.Sum != "" {
+			sums[line.Sum] = true
+		}
+		want := audit.Line{Effect: audit.Begins, Call: "c", Kind: "command", Cwd: "/w", Command: tt.command}
+		if tt.long {
+			want.Command, want.Sum = nil, line.Sum
+		}
+		if diff := cmp.Diff(want, line); diff != "" || tt.long != (len(line.Sum) == 64) {
+			t.Errorf("%d and %d bytes: the sum %q, %.300s", len(tt.command[0]), len(tt.command[1]), line.Sum, diff)
+		}
+	}
+	if len(sums) != 2 {
+		t.Errorf("%d sums, want 2", len(sums))
+	}
+}

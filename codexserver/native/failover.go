@@ -1,0 +1,187 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxRefusal bounds the words of a provider in a text that has those of several, in bytes.
+const maxRefusal = 300
+
+// providers are those that may answer a conversation: the configured one, and those where it goes on
+// when that one refuses. One of them answers at a time. Tools, policies and the sandbox are the
+// conversation's, whoever answers.
+type providers struct {
+	list []provider
+	at   int // the index of the one that answers
+}
+
+// provider is a provider with its model.
+type provider struct {
+	name, model string // the model is "" for the first one, which has that of the turn
+	client      *model.Client
+	until       time.Time // it refuses until then, as far as it said
+}
+
+// refusal is what a provider said when it refused in a turn.
+type refusal struct {
+	from int // its index
+	err  error
+}
+
+// providers returns the providers of a conversation.
+func (e *Engine) providers(cfg *config.Config) providers {
+	list := []provider{{name: cfg.ModelProvider, client: e.client(cfg.Provider())}}
+	for _, to := range e.options.Failover.To {
+		client, err := e.next(cfg, to)
+		if err != nil {
+			e.warn("failover: it leaves out provider " + to.Provider + ": " + err.Error())
+		} else if to.Provider != cfg.ModelProvider || to.Model != cfg.Model {
+			list = append(list, provider{name: to.Provider, model: to.Model, client: client})
+		}
+	}
+	for i := range list[:len(list)-1] { // the last one is worth any wait
+		list[i].client.MaxWait = e.options.Failover.Wait
+	}
+	return providers{list: list}
+}
+
+// next returns the client of a provider where turns go on, or why it cannot answer.
+func (e *Engine) next(cfg *config.Config, to FailoverTo) (*model.Client, error) {
+	p, ok := cfg.ModelProviders[to.Provider]
+	if !ok {
+		return nil, errors.New("it is not in model_providers")
+	}
+	client := e.client(p)
+	return client, client.Ready()
+}
+
+// client returns the client of the provider that answers.
+func (c *conversation) client() *model.Client { return c.providers.list[c.providers.at].client }
+
+// model returns the model that answers.
+func (c *conversation) model() string { return c.modelOf(c.providers.at) }
+
+func (c *conversation) modelOf(i int) string {
+	if name := c.providers.list[i].model; name != "" {
+		return name
+	}
+	return c.now.Model
+}
+
+// away reports whether another provider answers than the configured one.
+func (c *conversation) away() bool { return c.providers.at > 0 }
+
+// choose has the first provider answer the turn that begins whose limit is over, as far as that is
+// known. If all have a limit, the same one answers as before.
+func (c *conversation) choose() {
+	p, now := &c.providers, time.Now()
+	first := p.list[0]
+	if c.away() && c.engine.options.Failover.Stay {
+		c.reroute(0, p.at, "the conversation stays there")
+		return
+	}
+	to := slices.IndexFunc(p.list, func(p provider) bool { return !now.Before(p.until) })
+	if to < 0 {
+		to = p.at
+	}
+	switch {
+	case to == 0 && !c.away():
+	case to == 0:
+		c.reroute(p.at, 0, "the limit of "+first.name+" may be over")
+	default:
+		c.reroute(0, to, fmt.Sprintf("provider %s refuses until %s", first.name, first.until.Format(time.DateTime)))
+	}
+}
+
+// goElsewhere has the next provider answer if err is a refusal that it need not share, and reports
+// whether it does. A provider refuses once in a turn.
+func (t *turn) goElsewhere(err error) bool {
+	p, now := &t.conv.providers, time.Now()
+	after, ok := model.Elsewhere(err)
+	if !ok || len(p.list) == 1 {
+		return false
+	}
+	t.refusals = append(t.refusals, refusal{p.at, err})
+	if p.list[p.at].until = (time.Time{}); after > 0 {
+		p.list[p.at].until = now.Add(after)
+	}
+	asked := map[int]bool{}
+	for _, r := range t.refusals {
+		asked[r.from] = true
+	}
+	for i, one := range p.list {
+		if !asked[i] && !now.Before(one.until) {
+			t.conv.reroute(p.at, i, shorten(err.Error(), maxRefusal))
+			return true
+		}
+	}
+	return false
+}
+
+// reroute has a provider answer from now on in place of another one. It reads the history as far as
+// every provider can.
+func (c *conversation) reroute(from, to int, why string) {
+	p := &c.providers
+	m := protocol.ModelReroute{
+		FromProvider: p.list[from].name, FromModel: c.modelOf(from),
+		ToProvider: p.list[to].name, ToModel: c.modelOf(to), Reason: why,
+	}
+	if p.at == to {
+		c.emit(m)
+		return
+	}
+	p.at = to
+	c.history.items = portable(c.history.items)
+	c.engine.options.Logger.Info("another provider answers", "conversation", c.ID(), "provider", m.ToProvider, "model", m.ToModel, "reason", why)
+	c.emit(m)
+}
+
+// refused returns the error of a turn in which providers had refused before. It names each.
+func (t *turn) refused(err error) error {
+	var before []string
+	for _, r := range t.refusals {
+		if r.err != err {
+			before = append(before, fmt.Sprintf("provider %s: %s", t.conv.providers.list[r.from].name, shorten(r.err.Error(), maxRefusal)))
+		}
+	}
+	if len(before) == 0 {
+		return err
+	}
+	return fmt.Errorf("provider %s: %w; before it refused %s", t.conv.providers.list[t.conv.providers.at].name, err, strings.Join(before, "; "))
+}
+
+// portable returns the items that every provider can read: without reasoning and what one provider
+// alone knows, and with all calls as calls of functions.
+func portable(items []protocol.ResponseItem) []protocol.ResponseItem {
+	out := make([]protocol.ResponseItem, 0, len(items))
+	for _, item := range items {
+		switch item := item.(type) {
+		case protocol.ReasoningItem, protocol.RawItem:
+		case protocol.CustomToolCallItem:
+			out = append(out, protocol.FunctionCallItem{CallID: item.CallID, Name: item.Name, Arguments: arguments(map[string]string{"input": item.Input})})
+		case protocol.CustomToolCallOutputItem:
+			out = append(out, protocol.FunctionCallOutputItem(item))
+		case protocol.LocalShellCallItem:
+			out = append(out, protocol.FunctionCallItem{CallID: item.CallID, Name: "shell", Arguments: arguments(map[string][]string{"command": item.Action.Command})})
+		default:
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// arguments returns the arguments of a call as JSON. Strings can always be encoded.
+func arguments(v any) string {
+	b, _ := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
+	return string(b)
+}

@@ -1,0 +1,447 @@
+package native_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// several is an engine with several providers, "a", "b" and so on, of which each has a key of its own.
+type several struct {
+	t        *testing.T
+	scripts  []*providertest.Server
+	home, at string
+	engine   *native.Engine
+	host     *host
+	conv     engine.Conversation
+}
+
+// newSeveral makes the engine. The first wire is that of the configured provider.
+func newSeveral(t *testing.T, failover native.Failover, wires ...string) *several {
+	t.Helper()
+	f := &several{t: t, home: t.TempDir(), at: t.TempDir(), host: &host{exec: approve}}
+	var config strings.Builder
+	config.WriteString("model = \"m0\"\nmodel_provider = \"a\"\napproval_policy = \"untrusted\"\nsandbox_mode = \"danger-full-access\"\n")
+	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.home, "SHELL=/bin/bash"}
+	for i, wire := range wires {
+		name := string(rune('a' + i))
+		script := providertest.New()
+		t.Cleanup(script.Close)
+		f.scripts = append(f.scripts, script)
+		fmt.Fprintf(&config, "[model_providers.%s]\nbase_url = %q\nwire_api = %q\nenv_key = \"KEY_%s\"\nrequest_max_retries = 0\nstream_max_retries = 0\n", name, script.BaseURL(), wire, name)
+		environ = append(environ, "KEY_"+name+"=secret-of-"+name)
+		if i > 0 {
+			failover.To = append(failover.To, native.FailoverTo{Provider: name, Model: fmt.Sprintf("m%d", i)})
+		}
+	}
+	write(t, filepath.Join(f.home, "config.toml"), config.String())
+	var err error
+	if f.engine, err = native.New(&native.Options{CodexHome: f.home, Environ: environ, Failover: failover}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.engine.Close() })
+	if f.conv, err = f.engine.Start(t.Context(), protocol.Config{Cwd: f.at}, f.host); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.conv.Close() })
+	return f
+}
+
+// rerouted returns the reroutes so far.
+func (f *several) rerouted() (all []string) {
+	f.host.mu.Lock()
+	defer f.host.mu.Unlock()
+	for _, m := range f.host.events {
+		if m, ok := m.(protocol.ModelReroute); ok {
+			all = append(all, fmt.Sprintf("%s/%s > %s/%s", m.FromProvider, m.FromModel, m.ToProvider, m.ToModel))
+		}
+	}
+	return all
+}
+
+// limited is the answer of a provider at its usage limit.
+func limited(seconds int) providertest.Turn {
+	return providertest.Turn{Repeat: true, Status: 429, Body: fmt.Sprintf(`{"error":{"type":"usage_limit_reached","resets_in_seconds":%d}}`, seconds)}
+}
+
+// refusals are what a provider may refuse with, by the wire.
+func refusals(wire string) map[string]providertest.Turn {
+	busy := `data: {"choices":[{"delta":{"content":"half a se"}}]}` + "\n\n" + `data: {"error":{"code":"rate_limit_exceeded","message":"no room"}}` + "\n\n"
+	half := `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"h","function":{"name":"shell","arguments":"{\"command\":[\"touch\",\"half"}}]}}]}` + "\n\n" +
+		`data: {"error":{"type":"overloaded_error","message":"no room"}}` + "\n\n"
+	if wire == "responses" {
+		failed := `data: {"type":"response.failed","response":{"error":{"code":%q,"message":"no room"}}}` + "\n\n"
+		busy = `data: {"type":"response.output_text.delta","delta":"half a se"}` + "\n\n" + fmt.Sprintf(failed, "rate_limit_exceeded")
+		half = `data: {"type":"response.function_call_arguments.delta","delta":"{\"command\":[\"touch\",\"half"}` + "\n\n" + fmt.Sprintf(failed, "server_is_overloaded")
+	}
+	return map[string]providertest.Turn{
+		"usage limit":  limited(3600),
+		"no quota":     {Repeat: true, Status: 429, Body: `{"error":{"type":"insufficient_quota","message":"pay"}}`},
+		"key refused":  {Repeat: true, Status: 401, Body: `{"error":{"message":"no"}}`},
+		"no credit":    {Repeat: true, Status: 402, Body: `{}`},
+		"overloaded":   {Repeat: true, Status: 503, Body: `{}`},
+		"in a text":    {Repeat: true, Body: busy},
+		"in arguments": {Repeat: true, Body: half},
+	}
+}
+
+// TestFailover has the first provider refuse each of the requests of a turn, in each way. Another one
+// finishes the turn: each command runs once, the next provider reads what was done, and nothing that
+// is the first one's alone.
+func TestFailover(t *testing.T) {
+	wires := [][]string{{"chat", "chat"}, {"responses", "chat"}, {"chat", "responses"}, {"responses", "responses"}}
+	for _, wire := range wires {
+		for name, refusal := range refusals(wire[0]) {
+			for n := range 3 {
+				t.Run(fmt.Sprintf("%s to %s/%s/%d", wire[0], wire[1], name, n), func(t *testing.T) {
+					t.Parallel()
+					f := newSeveral(t, native.Failover{}, wire...)
+					script := []providertest.Turn{
+						providertest.Call(providertest.Shell("1", "sh", "-c", "echo >> one")),
+						providertest.Call(providertest.Shell("2", "sh", "-c", "echo >> two")),
+						providertest.Say("done"),
+					}
+					for i := range script {
+						script[i].Reasoning = []string{"a thought"}
+					}
+					f.scripts[0].Add(slices.Concat(script[:n], []providertest.Turn{refusal})...)
+					f.scripts[1].Add(script[n:]...)
+					turn(t, f.conv, say("go"))
+					for _, file := range []string{"one", "two"} {
+						if b, err := os.ReadFile(filepath.Join(f.at, file)); string(b) != "\n" {
+							t.Errorf("%s has %q, %v", file, b, err)
+						}
+					}
+					if _, err := os.Stat(filepath.Join(f.at, "half")); err == nil {
+						t.Error("half a call ran")
+					}
+					diff(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
+					first := f.scripts[1].Requests()[0]
+					if got := len(first.ToolOutputs()); got != n {
+						t.Errorf("the next provider reads %d results, want %d", got, n)
+					}
+					text := string(first.Body) + fmt.Sprint(first.Header)
+					for _, foreign := range []string{"secret-of-a", "a thought", "half a se", "encrypted_content"} {
+						if strings.Contains(strings.ReplaceAll(text, `"reasoning.encrypted_content"`, ""), foreign) {
+							t.Errorf("the next provider reads %q:\n%s", foreign, text)
+						}
+					}
+					if got := first.Header.Get("Authorization"); got != "Bearer secret-of-b" || first.Model() != "m1" {
+						t.Errorf("the next provider gets %s, model %s", got, first.Model())
+					}
+					events := f.host.take()
+					if got := events[len(events)-1]; got != "task_complete done" {
+						t.Errorf("the turn ended with %s", got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestNoFailover has refusals that another provider is not asked about.
+func TestNoFailover(t *testing.T) {
+	for name, refusal := range map[string]providertest.Turn{
+		"wrong request":   {Repeat: true, Status: 400, Body: `{"error":{"message":"invalid_request"}}`},
+		"content":         {Repeat: true, Status: 403, Body: `{"error":{"message":"flagged"}}`},
+		"content, stream": {Repeat: true, Body: `data: {"error":{"code":"invalid_prompt","message":"flagged"}}` + "\n\n"},
+		"broken stream":   {Repeat: true, Body: `data: {"choices":[{"delta":{"content":"ha"}}]}` + "\n\n"},
+		"server fault":    {Repeat: true, Status: 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newSeveral(t, native.Failover{}, "chat", "chat")
+			f.scripts[0].Add(refusal)
+			if err := f.conv.Turn(t.Context(), say("go")); err == nil || strings.Contains(err.Error(), "provider a") {
+				t.Errorf("Turn: %v", err)
+			}
+			if n := len(f.scripts[1].Requests()); n != 0 {
+				t.Errorf("the next provider got %d requests", n)
+			}
+		})
+	}
+}
+
+// TestAllRefuse has every provider refuse: the turn ends with the words of each, after one request to
+// each, and the conversation continues once one has room.
+func TestAllRefuse(t *testing.T) {
+	f := newSeveral(t, native.Failover{}, "chat", "responses", "chat")
+	for i, script := range f.scripts {
+		script.Add(providertest.Turn{Repeat: true, Status: 401, Body: fmt.Sprintf(`{"error":{"message":"no, says %d"}}`, i)})
+	}
+	err := f.conv.Turn(t.Context(), say("go"))
+	var failed *engine.TurnError
+	if !errors.As(err, &failed) {
+		t.Fatalf("Turn: %v", err)
+	}
+	for _, words := range []string{"provider a: ", "says 0", "provider b: ", "says 1", "provider c: ", "says 2"} {
+		if strings.Count(err.Error(), words) != 1 {
+			t.Errorf("the error has %q not once: %v", words, err)
+		}
+	}
+	for i, script := range f.scripts {
+		if n := len(script.Requests()); n != 1 {
+			t.Errorf("provider %d got %d requests", i, n)
+		}
+		script.Reset(providertest.Say("hello"))
+	}
+	f.host.take()
+	turn(t, f.conv, say("again"))
+	diff(t, "reroutes", []string{"c/m2 > a/m0"}, f.rerouted())
+	if text := string(f.scripts[0].Requests()[1].Body); !strings.Contains(text, `"go"`) || !strings.Contains(text, `"again"`) {
+		t.Errorf("the history has not both messages: %s", text)
+	}
+}
+
+// TestFailoverBack takes the limits of a provider for what they are: later turns begin elsewhere until
+// the limit is over, and then with the first provider again.
+func TestFailoverBack(t *testing.T) {
+	for _, stay := range []bool{false, true} {
+		f := newSeveral(t, native.Failover{Stay: stay}, "chat", "chat")
+		f.scripts[0].Add(limited(3600))
+		for range 3 {
+			f.scripts[1].Add(providertest.Say("b"))
+		}
+		turn(t, f.conv, say("one"))
+		turn(t, f.conv, say("two")) // nobody asks the first provider
+		if n := len(f.scripts[0].Requests()); n != 1 {
+			t.Errorf("the first provider got %d requests", n)
+		}
+		native.EndLimits(f.conv)
+		f.scripts[0].Reset(providertest.Say("a"))
+		turn(t, f.conv, say("three"))
+		want := []string{"a/m0 > b/m1", "a/m0 > b/m1", "b/m1 > a/m0"}
+		if stay {
+			want[2] = "a/m0 > b/m1"
+		}
+		diff(t, fmt.Sprintf("reroutes, stay %t", stay), want, f.rerouted())
+	}
+}
+
+// TestFailoverWait has a provider ask for a pause: a short one is waited for, a long one is not if
+// another provider is left.
+func TestFailoverWait(t *testing.T) {
+	for pause, want := range map[string]int{"0.05": 0, "3600": 1} {
+		f := newSeveral(t, native.Failover{Wait: time.Second}, "chat", "chat")
+		b, err := os.ReadFile(filepath.Join(f.home, "config.toml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(f.home, "config.toml"), strings.ReplaceAll(string(b), "request_max_retries = 0", "request_max_retries = 1"))
+		c, err := f.engine.Start(t.Context(), protocol.Config{Cwd: f.at}, f.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.scripts[0].Add(providertest.Turn{Status: 429, Body: "{}", Header: map[string][]string{"Retry-After": {pause}}}, providertest.Say("a"))
+		f.scripts[1].Add(providertest.Say("b"))
+		turn(t, c, say("go"))
+		closed(t, c)
+		if got := len(f.rerouted()); got != want {
+			t.Errorf("after %s s: %d reroutes, want %d", pause, got, want)
+		}
+	}
+}
+
+// TestFailoverReopened continues the conversation in another process, which begins with the configured
+// provider: the file has nothing that only the other one can read.
+func TestFailoverReopened(t *testing.T) {
+	f := newSeveral(t, native.Failover{}, "responses", "responses")
+	call := providertest.Call(providertest.Shell("1", "true"))
+	call.Reasoning = []string{"of a"}
+	f.scripts[0].Add(call, limited(3600))
+	other := providertest.Call(providertest.Shell("2", "true"))
+	other.Reasoning = []string{"of b"}
+	f.scripts[1].Add(other, providertest.Say("done"))
+	turn(t, f.conv, say("go"))
+	if text := string(f.scripts[1].Requests()[1].Body); !strings.Contains(text, "of b") {
+		t.Errorf("the provider does not read its own reasoning: %s", text)
+	}
+	path, err := f.engine.FindRollout(t.Context(), f.conv.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(t, f.conv)
+	f.scripts[0].Reset(providertest.Say("hello"))
+	c, err := f.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, c)
+	turn(t, c, say("more"))
+	requests := f.scripts[0].Requests()
+	last := requests[len(requests)-1]
+	if text := string(last.Body); strings.Contains(text, "of b") || !strings.Contains(text, "of a") || len(last.ToolOutputs()) != 2 || !strings.Contains(text, "done") {
+		t.Errorf("the configured provider reads: %s", text)
+	}
+}
+
+// TestFailoverCompacts has a provider refuse while it summarises.
+func TestFailoverCompacts(t *testing.T) {
+	f := newSeveral(t, native.Failover{}, "responses", "chat")
+	first := providertest.Say("hello")
+	first.Reasoning = []string{"a thought"}
+	f.scripts[0].Add(first, limited(3600))
+	f.scripts[1].Add(providertest.Say("the summary"), providertest.Say("done"))
+	turn(t, f.conv, say("one"))
+	turn(t, f.conv, protocol.TurnInput{Items: protocol.TextInput("two"), Compact: true})
+	requests := f.scripts[1].Requests()
+	if len(requests) != 2 || strings.Contains(string(requests[0].Body), "a thought") || !strings.Contains(string(requests[1].Body), "the summary") {
+		t.Errorf("the next provider got %d requests", len(requests))
+	}
+	diff(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
+}
+
+// TestFailoverInterrupted interrupts the turn while the next provider is asked: no other one is.
+func TestFailoverInterrupted(t *testing.T) {
+	f := newSeveral(t, native.Failover{}, "chat", "chat", "chat")
+	wait := make(chan struct{})
+	defer close(wait)
+	f.scripts[0].Add(limited(0))
+	f.scripts[1].Add(providertest.Turn{Wait: wait})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_ = f.scripts[1].Await(t.Context(), 1)
+		cancel()
+	}()
+	var abort *engine.AbortError
+	if err := f.conv.Turn(ctx, say("go")); !errors.As(err, &abort) {
+		t.Errorf("Turn: %v", err)
+	}
+	if n := len(f.scripts[2].Requests()); n != 0 {
+		t.Errorf("the third provider got %d requests", n)
+	}
+}
+
+// TestFailoverOptions has settings that are refused, and providers that are left out.
+func TestFailoverOptions(t *testing.T) {
+	for want, failover := range map[string]native.Failover{
+		"native: failover.to[0]: it needs a provider and a model": {To: []native.FailoverTo{{Provider: "x"}}},
+		"native: failover.wait: want more than 0":                 {Wait: -1},
+	} {
+		_, err := native.New(&native.Options{CodexHome: t.TempDir(), Failover: failover})
+		if err == nil || err.Error() != want {
+			t.Errorf("New: %v, want %s", err, want)
+		}
+	}
+	var unknown *engine.ConfigError
+	f := newSeveral(t, native.Failover{}, "chat")
+	_, err := f.engine.Start(t.Context(), protocol.Config{Cwd: f.at, Overrides: map[string]json.RawMessage{"failover": json.RawMessage(`{"to":[{"provider":"a","model":"m"}]}`)}}, f.host)
+	if !errors.As(err, &unknown) {
+		t.Errorf("a call chose the providers: %v", err)
+	}
+	f = newSeveral(t, native.Failover{To: []native.FailoverTo{{Provider: "missing", Model: "m"}, {Provider: "openai", Model: "without a key"}, {Provider: "a", Model: "m0"}}}, "chat")
+	f.scripts[0].Add(limited(0))
+	if err := f.conv.Turn(t.Context(), say("go")); err == nil || strings.Contains(err.Error(), "missing") || len(f.scripts[0].Requests()) != 1 {
+		t.Errorf("Turn: %v after %d requests", err, len(f.scripts[0].Requests()))
+	}
+}
+
+// TestFailoverRandom plays conversations with two to four providers, of which each refuses at random,
+// on either wire. Turns fail when all refuse, and processes end between turns. Each command runs once
+// and is asked about once, and every provider reads what was done.
+func TestFailoverRandom(t *testing.T) {
+	games := 30
+	if testing.Short() {
+		games = 10
+	}
+	for range games {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			playFailover(t, rand.New(rand.NewPCG(seed, 0)))
+		})
+	}
+}
+
+// playFailover plays one conversation of ten turns, each with two commands.
+func playFailover(t *testing.T, r *rand.Rand) {
+	wires := make([]string, 2+r.IntN(3))
+	for i := range wires {
+		wires[i] = []string{"chat", "responses"}[r.IntN(2)]
+	}
+	f := newSeveral(t, native.Failover{Stay: r.IntN(4) == 0}, wires...)
+	var mu sync.Mutex // of r and turns
+	turns := 0
+	for i, script := range f.scripts {
+		all := slices.Collect(maps.Values(refusals(wires[i])))
+		script.Add(providertest.Turn{Repeat: true, Func: func(req providertest.Request) providertest.Turn {
+			mu.Lock()
+			defer mu.Unlock()
+			if r.IntN(3) == 0 {
+				return all[r.IntN(len(all))]
+			}
+			done := map[string]bool{}
+			for _, out := range req.ToolOutputs() {
+				if done[out.CallID] {
+					t.Errorf("call %s has two results in %s", out.CallID, req.Body)
+				}
+				done[out.CallID] = true
+				if calls := strings.Count(string(req.Body), fmt.Sprintf("%q", out.CallID)); calls != 2 {
+					t.Errorf("call %s is %d times in %s", out.CallID, calls, req.Body)
+				}
+			}
+			for n := range 2 * turns {
+				if id := fmt.Sprintf("c%d", n); !done[id] {
+					call := providertest.Call(providertest.Shell(id, "sh", "-c", "echo >> "+id))
+					call.Reasoning = []string{"a thought"}
+					return call
+				}
+			}
+			return providertest.Say("done")
+		}})
+	}
+	for range 10 {
+		mu.Lock()
+		turns++
+		again := r.IntN(4) == 0
+		mu.Unlock()
+		_ = f.conv.Turn(t.Context(), say("go on")) // it fails if all refuse
+		if again {
+			path, err := f.engine.FindRollout(t.Context(), f.conv.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			closed(t, f.conv)
+			if f.conv, err = f.engine.Resume(t.Context(), path, protocol.Config{}, f.host); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ran, asked := 0, map[string]int{}
+	for n := range 2 * turns {
+		switch b, err := os.ReadFile(filepath.Join(f.at, fmt.Sprintf("c%d", n))); {
+		case errors.Is(err, os.ErrNotExist):
+		case string(b) != "\n":
+			t.Errorf("command %d ran %d times, %v", n, len(b), err)
+		default:
+			ran++
+		}
+	}
+	for _, event := range f.host.take() {
+		if command, ok := strings.CutPrefix(event, "exec_approval_request "); ok {
+			asked[command]++
+		}
+	}
+	for command, n := range asked {
+		if n != 1 {
+			t.Errorf("%s was asked about %d times", command, n)
+		}
+	}
+	if len(asked) != ran || ran == 0 {
+		t.Errorf("%d commands ran, %d were asked about", ran, len(asked))
+	}
+}

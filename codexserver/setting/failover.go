@@ -1,0 +1,50 @@
+package setting
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Failover says who answers for the native engine when its provider refuses: at a usage limit, an
+// overload or a refused key, and never because of what a request holds. The zero value lets the turn
+// fail.
+type Failover struct {
+	// To are the providers that are asked in order, each at most once in a turn. They read the whole
+	// conversation. None by default.
+	To []FailoverTo `json:"to"`
+	// Wait is how long a provider may have a turn wait while another one is left. 0 means a minute.
+	// A negative value is an error.
+	Wait time.Duration `json:"wait"`
+	// Stay lets a conversation stay with the provider that answered last. By default its next turn
+	// goes back to the first one, once the limit is over as far as that is known.
+	Stay bool `json:"stay"`
+}
+
+// FailoverTo is a provider with its model.
+type FailoverTo struct {
+	// Provider is the provider's name in model_providers.
+	Provider string `json:"provider"`
+	// Model is the model there.
+	Model string `json:"model"`
+}
+
+// Validate returns an error for resolved settings that begins with the key that is wrong, or nil.
+func (f Failover) Validate() error {
+	for i, to := range f.To {
+		if to.Provider == "" || to.Model == "" {
+			return fmt.Errorf("to[%d]: it needs a provider and a model", i)
+		}
+	}
+	if f.Wait <= 0 {
+		return errors.New("wait: want more than 0")
+	}
+	return nil
+}
+
+// Resolved returns f with its defaults.
+func (f Failover) Resolved() Failover {
+	f.Wait = cmp.Or(f.Wait, time.Minute)
+	return f
+}
