@@ -93,7 +93,7 @@ func (p *pane) completes() {
 		p.await("$ " + complete.typed)
 		p.tmux("send-keys", "Tab")
 		p.await(complete.want)
-		p.tmux("send-keys", "C-c")
+		p.tmux("send-keys", "C-u") // bash may take ctrl-C right after a completion for nothing, until the next key
 		p.done()
 	}
 	if screen := p.shows(); strings.Contains(screen, "not found") || strings.Contains(screen, "rror") {
