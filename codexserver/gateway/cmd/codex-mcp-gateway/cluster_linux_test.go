@@ -6,9 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,31 +38,13 @@ type cluster struct {
 }
 
 // startNATS starts the NATS servers, which are in the process of the test.
-func startNATS(t *testing.T, dir string) (all []*server.Server) {
+func startNATS(t *testing.T) []*server.Server {
 	t.Helper()
-	const size = 3
-	var ports []int
-	var routes []*url.URL
-	for range size {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close() // all ports are different
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i := range size {
-		all = append(all, natstest.Start(t, server.Options{
-			ServerName: "n" + strconv.Itoa(i), JetStream: true, StoreDir: filepath.Join(dir, "nats"+strconv.Itoa(i)),
-			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]}, Routes: routes,
-		}))
-	}
+	all := natstest.Routed(t)
 	until(t, "JetStream has no leader", func() bool {
-		return slices.ContainsFunc(all, func(s *server.Server) bool { return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == size })
+		return slices.ContainsFunc(all, func(s *server.Server) bool {
+			return s.JetStreamIsLeader() && len(s.JetStreamClusterPeers()) == len(all)
+		})
 	})
 	return all
 }
@@ -75,7 +55,7 @@ func startCluster(t *testing.T, model *providertest.Server, args ...string) *clu
 	t.Helper()
 	servertest.NeedEnclosure(t)
 	c := &cluster{t: t, top: servertest.Outside(t), nodes: map[string]*process{}, tokens: map[string]string{}}
-	c.nats = startNATS(t, t.TempDir())
+	c.nats = startNATS(t)
 	var users strings.Builder
 	for _, name := range []string{"ann", "bob"} {
 		token, hash := access.NewToken()

@@ -4,8 +4,10 @@ package natstest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
+	"strconv"
 	"testing"
 	"time"
 
@@ -46,23 +48,24 @@ func Start(t testing.TB, o server.Options) *server.Server {
 	return s
 }
 
-// Cluster starts three servers that form a cluster with JetStream.
-func Cluster(t testing.TB) []*server.Server {
+// Routed starts three servers that form a cluster with JetStream, and keep their streams in folders of the test.
+func Routed(t testing.TB) (all []*server.Server) {
 	t.Helper()
 	var routes []*url.URL
+	var ports []int
 	var listeners []net.Listener
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for len(ports) < 3 { // of those that no system gives to a connection, which could take one before NATS does
+		port := 10_000 + rand.IntN(20_000)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
-		listeners = append(listeners, l)
+		ports = append(ports, port)
 		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
+		listeners = append(listeners, l) // all ports are different
 	}
-	var all []*server.Server
-	for i, l := range listeners {
-		port := l.Addr().(*net.TCPAddr).Port
-		if err := l.Close(); err != nil {
+	for i, port := range ports {
+		if err := listeners[i].Close(); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, Start(t, server.Options{
@@ -70,6 +73,13 @@ func Cluster(t testing.TB) []*server.Server {
 			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}, Routes: routes,
 		}))
 	}
+	return all
+}
+
+// Cluster is Routed, and waits until JetStream answers.
+func Cluster(t testing.TB) []*server.Server {
+	t.Helper()
+	all := Routed(t)
 	conn, err := nats.Connect("", nats.InProcessServer(all[0]), nats.MaxReconnects(-1))
 	if err != nil {
 		t.Fatal(err)
