@@ -119,7 +119,9 @@ const wait = 30 * time.Second
 // newTab opens an empty tab in a private window; the page's faults fail the test.
 func newTab(t *testing.T) *tab {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	bounded, stop := context.WithTimeout(browser, 5*time.Minute) // so that no test waits for a tab for ever
+	t.Cleanup(stop)
+	ctx, cancel := chromedp.NewContext(bounded, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	b := &tab{t: t, ctx: ctx}
 	if err := chromedp.Do(ctx); err != nil { // makes the tab, which lives as long as this context
@@ -230,11 +232,20 @@ func (b *tab) press(keys string) {
 	}
 }
 
-// click clicks the first button that begins with these words, where it is.
+// click clicks the first button that begins with these words, where it is once it no longer moves.
 func (b *tab) click(words string) {
 	b.t.Helper()
 	b.settle()
-	b.do(chromedp.Click(chromedp.Search(fmt.Sprintf(`//button[starts-with(normalize-space(.), %q)]`, words)), chromedp.NodeVisible))
+	button := fmt.Sprintf(`//button[starts-with(normalize-space(.), %q)]`, words)
+	eval[bool](b, fmt.Sprintf(`(async () => {
+		const place = () => JSON.stringify(document.evaluate(%q, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE).singleNodeValue?.getBoundingClientRect())
+		for (let before; before !== place() || !before;) {
+			before = place()
+			await new Promise((look) => setTimeout(look, 100))
+		}
+		return true
+	})()`, button))
+	b.do(chromedp.Click(chromedp.Search(button), chromedp.NodeVisible))
 }
 
 // write types into a field.

@@ -77,11 +77,14 @@ func TestPush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registered := make(chan serviceworker.RegistrationID, 100)
+	registered := make(chan serviceworker.RegistrationID, 1)
 	err = chromedp.Listen(b.ctx, func(event any) {
 		if e, ok := event.(*serviceworker.EventWorkerRegistrationUpdated); ok {
 			for _, r := range e.Registrations {
-				registered <- r.RegistrationID
+				select {
+				case registered <- r.RegistrationID:
+				default: // the first is the page's
+				}
 			}
 		}
 	})
@@ -98,19 +101,29 @@ func TestPush(t *testing.T) {
 	b.look("push")
 	answer := r.call("git push")
 	first := get(t, woken)
-	const notifications = `navigator.serviceWorker.getRegistration().then((r) => r.getNotifications()).then((all) => all.map((n) => n.title + ": " + n.body).join("\n"))`
+	// A busy Chromium loses a push now and then, as a push service may.
+	const shown = `(async () => {
+		const worker = await navigator.serviceWorker.getRegistration()
+		for (const began = performance.now(); performance.now() - began < 2000; await new Promise((look) => setTimeout(look, 20))) {
+			const all = await worker.getNotifications()
+			for (const n of all) n.close()
+			if (all.length) return all.map((n) => n.title + ": " + n.body).join("\n")
+		}
+		return ""
+	})()`
 	worker := <-registered
 	for _, data := range []string{"", `{"title":"rm -rf /"}`} {
-		if _, err := chromedp.Call(b.ctx, serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{
-			Origin: "http://" + link.Host, RegistrationID: worker, Data: data,
-		}); err != nil {
-			t.Fatal(err)
-		}
-		const want = "A question waits: Open the approvals page to decide."
-		for got := ""; got != want; {
-			if got = eval[string](b, notifications); got != "" && got != want {
-				t.Fatalf("a push with %q shows %q", data, got)
+		got := ""
+		for try := 0; got == "" && try < 10; try++ {
+			if _, err := chromedp.Call(b.ctx, serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{
+				Origin: "http://" + link.Host, RegistrationID: worker, Data: data,
+			}); err != nil {
+				t.Fatal(err)
 			}
+			got = eval[string](b, shown)
+		}
+		if got != "A question waits: Open the approvals page to decide." {
+			t.Fatalf("a push with %q shows %q", data, got)
 		}
 	}
 	if got, want := b.worker(`(WindowClient.prototype.focus = async function () { return this.url }, openPage())`), "http://"+link.Host+"/"; !strings.HasPrefix(got, want) {
@@ -145,7 +158,7 @@ func TestPush(t *testing.T) {
 	b.visit(r.page.Link())
 	b.see(`document.querySelector("#link").dataset.state === "live"`)
 	const workers = `navigator.serviceWorker.getRegistrations().then((all) => all.length)`
-	for eval[int](b, workers) > 0 {
+	for eval[int](b, workers) > 0 { // as long as the tab may live
 	}
 	if !eval[bool](b, `document.querySelector("#push").hidden`) {
 		t.Error("a server that wakes no devices offers it")

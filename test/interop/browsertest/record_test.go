@@ -30,11 +30,11 @@ func TestRecord(t *testing.T) {
 	for _, s := range hostile {
 		changes["/work/"+s] = protocol.FileChange{Add: &protocol.FileContent{Content: s + "\nEND" + "\n"}}
 	}
-	changes["/work/zlong"] = protocol.FileChange{Add: &protocol.FileContent{Content: strings.Repeat(all+"\n", 10<<20/len(all))}}
+	changes["/work/zlong"] = protocol.FileChange{Add: &protocol.FileContent{Content: strings.Repeat(all+"\n", 5<<20/len(all))}}
 	e := rawEngine(func(ctx context.Context, host engine.Host) error {
 		host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: argv, Cwd: "/work/" + all, Reason: all})
 		host.Emit(protocol.ExecCommandBegin{CallID: "1", Command: argv, Cwd: all})
-		host.Emit(protocol.ExecCommandEnd{CallID: "1", AggregatedOutput: strings.Repeat(all, 10<<20/len(all)), ExitCode: 7})
+		host.Emit(protocol.ExecCommandEnd{CallID: "1", AggregatedOutput: strings.Repeat(all, 5<<20/len(all)), ExitCode: 7})
 		host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "2", Changes: changes, Cwd: "/work", Reason: all})
 		host.Emit(protocol.PatchApplyBegin{CallID: "2", Changes: changes})
 		host.Emit(protocol.PatchApplyEnd{CallID: "2", Stderr: all})
@@ -50,7 +50,7 @@ func TestRecord(t *testing.T) {
 		return elicit.Outcome{Decision: elicit.Denied, Feedback: all}, true
 	}}
 	r := startWith(t, e, nil, &codexserver.Options{Record: &lines, Rules: rules}, nil)
-	<-r.call("go")
+	get(t, r.call("go"))
 	if err := os.WriteFile(record, lines.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
