@@ -8,6 +8,7 @@ const questions = new Map(); // id -> {id, view, thread, node, …}, the cards u
 let token = sessionStorage.getItem("token");
 let selected = null; // the card that keys act on
 let signed = false; // approvals need a signature
+let over = false; // the one question of this tab is decided
 let settledAt = 0; // when what can be pressed last moved
 
 // el makes an element; children are elements or text.
@@ -144,7 +145,8 @@ async function listen() {
 function decided() {
   $("nothing").textContent = "This question is decided. You can close the tab.";
   show("off", "Decided");
-  $("nothing").hidden = questions.size > 0; // which otherwise waits for a connection
+  over = true;
+  tally();
   return "over";
 }
 
@@ -282,7 +284,7 @@ function tally() {
   const n = open().length;
   document.title = (n ? `(${n}) ` : "") + "Approvals · codex-mcp";
   $("questions-title").textContent = n ? count(n, "question", "questions") + " to decide" : "To decide";
-  $("nothing").hidden = questions.size > 0 || !live();
+  $("nothing").hidden = questions.size > 0 || !live() && !over;
   if (!selected && n) select(open()[0]);
 }
 
