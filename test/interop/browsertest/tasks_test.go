@@ -43,7 +43,7 @@ func TestTaskAndBackground(t *testing.T) {
 	made := run("make task")
 	b.see(`questions.size === 1 && selected.view.command === "make task"`)
 	b.click("Approve once")
-	if v := <-made; v.Answer != "approved" {
+	if v := get(t, made); v.Answer != "approved" {
 		t.Errorf("the result of the task is %+v", v)
 	}
 	b.see(`document.querySelector(".timeline").innerText.includes("Approved once on the page")`)
@@ -51,7 +51,7 @@ func TestTaskAndBackground(t *testing.T) {
 	stopped := run("stop me")
 	b.see(`questions.size === 1 && selected.view.command === "stop me"`)
 	b.do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll(".conversation button")].find((button) => button.checkVisibility()).click()`))
-	if v := <-stopped; v.Status != client.Interrupted {
+	if v := get(t, stopped); v.Status != client.Interrupted {
 		t.Errorf("the result of a task that was stopped is %+v", v)
 	}
 
@@ -61,7 +61,9 @@ func TestTaskAndBackground(t *testing.T) {
 	}
 	b.see(`questions.size === 1 && selected.view.command === "behind"`)
 	b.click("Approve once")
-	if v, err := c.Wait(t.Context()); err != nil || len(v) != 1 || v[0].Answer != "approved" {
+	ctx, cancel := context.WithTimeout(t.Context(), wait)
+	defer cancel()
+	if v, err := c.Wait(ctx); err != nil || len(v) != 1 || v[0].Answer != "approved" {
 		t.Errorf("codex-wait has %+v, %v", v, err)
 	}
 	if eval[bool](b, `!document.querySelector("#elsewhere").hidden`) {
