@@ -39,8 +39,8 @@ func TestParseOverride(t *testing.T) {
 		{in: "a=2s", key: "a", value: "2s"},
 		{in: `projects."/a.b".trust_level=trusted`, key: `projects."/a.b".trust_level`, value: "trusted"},
 		{in: "novalue", err: "-c novalue: want KEY=VALUE"},
-		{in: "=x", err: `-c: key "": empty segment`},
-		{in: "a..b=x", err: "empty segment"},
+		{in: "=x", err: "-c =x: want KEY=VALUE"},
+		{in: "a..b=x", err: `-c: key "a..b": want a name before and after each dot`},
 		{in: `a."b=x`, err: "quote is not closed"},
 		{in: `a."b"c=x`, err: "want a dot"},
 	} {
@@ -247,8 +247,8 @@ func TestInvalidSettings(t *testing.T) {
 	const atFile = "FILE" // stands for the path of codex-mcp.toml
 	for _, tt := range []struct{ name, file, flag, want string }{
 		{"syntax", "[approvals", "", atFile + ":1:10: expected"},
-		{"unknown key", "[approvals]\non_cancle = \"deny\"", "", atFile + ":2: approvals.on_cancle: unknown key"},
-		{"unknown table", "[aprovals]\n", "", atFile + ":1: aprovals: unknown key"},
+		{"unknown key", "[approvals]\non_cancle = \"deny\"", "", atFile + ":2: approvals.on_cancle: unknown key; do you mean on_cancel?"},
+		{"unknown table", "[aprovals]\n", "", atFile + ":1: aprovals: unknown key; do you mean approvals?"},
 		{"word", "", "approvals.on_error=approve", `-c approvals.on_error: "approve" must be one of`},
 		{"word in the file", "# note\n[approvals]\n\non_error = \"approve\"", "", atFile + `:4: approvals.on_error: "approve" must be one of`},
 		{"time", "", "approvals.timeout=soon", "-c approvals.timeout: want a duration"},

@@ -69,8 +69,11 @@ func set(lists ...[]string) map[string]bool {
 func members(t reflect.Type) []string {
 	var names []string
 	for field := range t.Fields() {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+		switch name, _, _ := strings.Cut(field.Tag.Get("json"), ","); {
+		case name != "" && name != "-":
 			names = append(names, name)
+		case field.Anonymous && field.Type.Kind() == reflect.Struct:
+			names = append(names, members(field.Type)...)
 		}
 	}
 	return names

@@ -15,10 +15,10 @@ import (
 // plain string, with quotes around it removed.
 func ParseOverride(s string) (key string, value any, err error) {
 	key, text, found := strings.Cut(s, "=")
-	if !found {
+	key = strings.TrimSpace(key)
+	if !found || key == "" {
 		return "", nil, fmt.Errorf("-c %s: want KEY=VALUE", s)
 	}
-	key = strings.TrimSpace(key)
 	if _, err := splitKey(key); err != nil {
 		return "", nil, fmt.Errorf("-c: %w", err)
 	}
@@ -51,7 +51,7 @@ func splitKey(key string) ([]string, error) {
 func cutSegment(s string) (segment, rest string, more bool, err error) {
 	s = strings.TrimSpace(s)
 	if s == "" {
-		return "", "", false, errors.New("empty segment")
+		return "", "", false, errors.New("want a name before and after each dot")
 	}
 	if q := s[0]; q == '"' || q == '\'' {
 		end := strings.IndexByte(s[1:], q)
@@ -70,7 +70,7 @@ func cutSegment(s string) (segment, rest string, more bool, err error) {
 	segment, rest, more = strings.Cut(s, ".")
 	segment = strings.TrimSpace(segment)
 	if segment == "" {
-		return "", "", false, errors.New("empty segment")
+		return "", "", false, errors.New("want a name before and after each dot")
 	}
 	return segment, rest, more, nil
 }
