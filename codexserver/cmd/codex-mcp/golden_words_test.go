@@ -118,6 +118,7 @@ mcp list
 mcp add x
 tasks follow
 tasks nosuch
+tasks 1 2
 rules nosuch
 log
 log nosuch

@@ -34,9 +34,11 @@ func (o *options) tasksCommand() *cobra.Command {
 		Long: `Lists the tasks of all servers with the same $CODEX_HOME, the newest first. A
 finished task stays in the list for a day. With an id, or the beginning of an id, it
 shows that task and its result. It changes nothing.`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.run = showTasks
+			if len(args) > 1 {
+				return fmt.Errorf("tasks: want one ID, found %q", strings.Join(args, " "))
+			}
 			if len(args) > 0 {
 				o.tasks.id = args[0]
 			} else if o.tasks.follow {
@@ -176,7 +178,7 @@ func (v *taskViewer) find(name string) (string, error) {
 		}
 	}
 	if found == "" {
-		return "", cmp.Or(err, fmt.Errorf("%w %.200q", taskfile.ErrUnknown, name))
+		return "", cmp.Or(err, fmt.Errorf("%w %.200q; codex-mcp tasks lists the ids", taskfile.ErrUnknown, name))
 	}
 	return found, nil
 }

@@ -174,8 +174,8 @@ func TestTasksOfAnEmptyHome(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
 	for args, want := range map[string]string{
-		"tasks": "no tasks\n", "tasks --json": "", "tasks x": `unknown task "x"`, "tasks ../x": `unknown task "../x"`,
-		"tasks --follow": "--follow: want the id of a task", "tasks a b": "accepts at most 1 arg",
+		"tasks": "no tasks\n", "tasks --json": "", "tasks x": `unknown task "x"; codex-mcp tasks lists the ids`, "tasks ../x": `unknown task "../x"`,
+		"tasks --follow": "--follow: want the id of a task", "tasks a b": `tasks: want one ID, found "a b"`,
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), "codex-mcp", strings.Fields(args), &stdout, &stderr)
