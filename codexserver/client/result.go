@@ -174,7 +174,7 @@ type Finding struct {
 
 // Verdict is the verdict of a review.
 type Verdict struct {
-	// Correct means that the reviewer sees no fault that must be mended.
+	// Correct means that the reviewer sees no fault that must be corrected.
 	Correct bool `json:"correct"`
 	// Explanation is why.
 	Explanation string `json:"explanation"`
