@@ -33,7 +33,7 @@
 // approved, denied and aborted; interrupts while a question is open and while a command
 // runs; failed turns; concurrent conversations; messages during a turn if the conversations
 // are an [engine.Steerer]; and shorter histories if the engine shortens, see [engine.Traits]. No
-// event may follow after a turn has returned. [Promises] lists the promises as sentences, for a table of features.
+// event may follow after a turn has returned.
 //
 // # What can go wrong
 //

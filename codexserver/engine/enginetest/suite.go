@@ -18,7 +18,6 @@ import (
 // promise is one test of the suite.
 type promise struct {
 	name string
-	what string // what it shows, for tables of features
 	run  func(*testing.T, *Subject)
 	// needs reports whether a conversation of an engine is of a kind that makes the promise.
 	// Nil means that all do.
@@ -27,30 +26,21 @@ type promise struct {
 
 func promises() []promise {
 	return []promise{
-		{"Start", "announces a conversation once, by its id", testStart, nil},
-		{"Text", "answers, turn after turn", testText, nil},
-		{"Approved", "asks before a command runs, and runs it when approved", testApproved, nil},
-		{"Denied", "runs nothing that was denied, and continues", testDenied, nil},
-		{"Abort", "ends the turn when a question is answered with abort", testAbort, nil},
-		{"InterruptWhileAsking", "is interrupted while a question is open", testInterruptWhileAsking, nil},
-		{"InterruptWhileRunning", "is interrupted while a command runs, and ends it", testInterruptWhileRunning, nil},
-		{"Failure", "says why a turn failed, and stays usable", testFailure, nil},
-		{"SideBySide", "keeps conversations side by side apart", testSideBySide, nil},
-		{"Steered", "takes a message while a turn runs, which answers no open question", testSteered, steers},
-		{"SteeredLate", "asks the model again for a message that came with its last answer", testSteeredLate, steers},
-		{"SteeredInterrupted", "keeps a message that an interrupt overtook, and says so", testSteeredInterrupted, steers},
-		{"SteeredBetween", "refuses a message for a turn when none is running", testSteeredBetween, steers},
-		{"Shortened", "forgets prompts and summarises the conversation on request, and continues", testShortened, shortens},
+		{"Start", testStart, nil},                                 // announces a conversation once, by its id
+		{"Text", testText, nil},                                   // answers, turn after turn
+		{"Approved", testApproved, nil},                           // asks before a command runs, and runs it when approved
+		{"Denied", testDenied, nil},                               // runs nothing that was denied, and continues
+		{"Abort", testAbort, nil},                                 // ends the turn when a question is answered with abort
+		{"InterruptWhileAsking", testInterruptWhileAsking, nil},   // is interrupted while a question is open
+		{"InterruptWhileRunning", testInterruptWhileRunning, nil}, // is interrupted while a command runs, and ends it
+		{"Failure", testFailure, nil},                             // says why a turn failed, and stays usable
+		{"SideBySide", testSideBySide, nil},                       // keeps conversations side by side apart
+		{"Steered", testSteered, steers},                          // takes a message while a turn runs, which answers no open question
+		{"SteeredLate", testSteeredLate, steers},                  // asks the model again for a message that came with its last answer
+		{"SteeredInterrupted", testSteeredInterrupted, steers},    // keeps a message that an interrupt overtook, and says so
+		{"SteeredBetween", testSteeredBetween, steers},            // refuses a message for a turn when none is running
+		{"Shortened", testShortened, shortens},                    // forgets prompts and summarises the conversation on request, and continues
 	}
-}
-
-// Promises are what the suite shows, in its order, for tables of features.
-func Promises() []string {
-	var all []string
-	for _, p := range promises() {
-		all = append(all, p.what)
-	}
-	return all
 }
 
 // Run makes a subject for each test of the suite and runs it. First it makes one more, to
