@@ -75,12 +75,12 @@ func modFile(t *testing.T, file string) *modfile.File {
 
 const dependenciesIntro = `# Dependencies
 
-These are the modules that this module and the nested ones import themselves, with their licences and what each is for.
-"Programs" are those that ` + "`codex-mcp` or `codex-mcp-gateway`" + ` contains; the others are for tests, tools and examples. A release
-has the texts of the licences, and a list of all parts: [releasing.md](releasing.md#checking-a-release). A test writes this page.
+The modules of others that ` + "`codex-mcp` and `codex-mcp-gateway`" + ` import themselves, with their licences.
+[The list](../../internal/house/testdata/dependencies.txt) also has those of tests, tools and examples. A release has the texts of the
+licences, and a list of all parts: [releasing.md](releasing.md#checking-a-release). A test writes this page.
 
-| module | licence | in programs | what for |
-|---|---|---|---|
+| module | licence | what for |
+|---|---|---|
 `
 
 // licences tell the licences of this project's dependencies apart by words that only one has.
@@ -93,7 +93,7 @@ var licences = []struct{ id, words string }{
 
 // TestDependencies checks that every direct dependency of every module has a line in
 // testdata/dependencies.txt with its licence and what it is for, that the licence is that of its
-// text, and that docs/project/dependencies.md says the same; -update writes the page.
+// text, and that docs/project/dependencies.md has those of the programs; -update writes the page.
 func TestDependencies(t *testing.T) {
 	why := map[string][]string{} // licence and purpose
 	for line := range strings.Lines(read(t, "internal/house/testdata/dependencies.txt")) {
@@ -137,11 +137,9 @@ func TestDependencies(t *testing.T) {
 		if got := licence(t, folder, m); got != why[m][0] && got != "" {
 			t.Errorf("%s has the licence %s, not %s", m, got, why[m][0])
 		}
-		in := ""
 		if programs[m] {
-			in = "yes"
+			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", m, why[m][0], why[m][1]))
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", m, why[m][0], in, why[m][1]))
 	}
 	for m := range why {
 		if direct[m] == "" {
