@@ -159,6 +159,9 @@ func (c *Client) begin(e *end, to string, head Head, r *http.Request) error {
 	defer e.mu.Unlock()
 	b := frame{kindHead, e.sent, payload}.append(make([]byte, 0, frameHeader+len(payload)))
 	e.sent++
+	if !c.conn.IsConnected() { // the connection would keep the request, and send it after its client has an error
+		return fmt.Errorf("%w: the connection to NATS is broken", ErrRefused)
+	}
 	// With a reply subject, the NATS server reports that nobody receives the message.
 	return c.conn.PublishRequest(to, clientSubject(c.id, e.exchange), b)
 }

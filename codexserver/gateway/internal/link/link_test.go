@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
 
@@ -236,6 +239,90 @@ func TestServerGone(t *testing.T) {
 		t.Error("the answer of a server that has ended is complete")
 	}
 	answer.Body.Close()
+}
+
+// dialer dials unless it is cut.
+type dialer struct {
+	mu   sync.Mutex
+	cut  bool
+	last net.Conn
+}
+
+func (d *dialer) Dial(network, address string) (net.Conn, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cut {
+		return nil, errors.New("cut")
+	}
+	conn, err := net.Dial(network, address)
+	d.last = conn
+	return conn, err
+}
+
+func (d *dialer) set(cut bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.cut = cut; cut {
+		d.last.Close()
+	}
+}
+
+// TestNotSentLater checks that a request which fails because the connection to NATS is broken is not sent
+// when the connection is there again.
+func TestNotSentLater(t *testing.T) {
+	address := natstest.Start(t, natsserver.Options{}).ClientURL()
+	var d dialer
+	conns := map[bool]*nats.Conn{}
+	for cut, options := range map[bool][]nats.Option{false: nil, true: {nats.SetCustomDialer(&d), nats.MaxReconnects(-1), nats.ReconnectWait(10 * time.Millisecond)}} {
+		conn, err := nats.Connect(address, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conns[cut] = conn
+	}
+	carried := make(chan string, 10)
+	s, err := link.NewServer(conns[false], nodeOf{func(_ http.ResponseWriter, r *http.Request) { carried <- r.Header.Get("Name") }}, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := link.NewClient(conns[true], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	send := func(name string) error {
+		r, err := http.NewRequestWithContext(within(t), http.MethodPost, "/mcp", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Name", name)
+		answer, err := c.Do(r.Context(), s.ID(), link.Head{Epoch: 7}, r)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		return err
+	}
+	for _, cut := range []bool{true, false} {
+		d.set(cut)
+		for conns[true].IsConnected() == cut {
+			if within(t).Err() != nil {
+				t.Fatal("the connection stays as it is")
+			}
+			<-time.After(time.Millisecond)
+		}
+		if cut {
+			if err := send("early"); !errors.Is(err, link.ErrRefused) {
+				t.Errorf("without a connection: %v", err)
+			}
+		} else if err := send("later"); err != nil {
+			t.Error(err)
+		}
+	}
+	if first := <-carried; first != "later" || len(carried) > 0 {
+		t.Errorf("%q was carried out, and %d more", first, len(carried))
+	}
 }
 
 // TestRefused checks that a request with another epoch is not carried out, and that a broken

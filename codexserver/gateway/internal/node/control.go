@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
@@ -90,10 +91,38 @@ func (n *Node) takeLease(ctx context.Context, user string) (lease.Lease, error) 
 	case n.holder.Epoch(user) != 0:
 	case n.isDraining() && !n.o.Alone: // else the pool refuses
 		return lease.Lease{}, errors.New("it drains")
-	case len(n.holder.Users()) >= n.o.Capacity:
+	case !n.reserve(user):
 		return lease.Lease{}, errors.New("it is full")
+	default:
+		defer n.unreserve(user)
 	}
 	return n.holder.Take(ctx, user)
+}
+
+// reserve keeps a place for a user whose lease is being taken, if there is one. Each call that returns
+// true needs one of unreserve.
+func (n *Node) reserve(user string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	have := n.holder.Users()
+	for other := range n.coming {
+		if !slices.Contains(have, other) {
+			have = append(have, other)
+		}
+	}
+	if len(have) >= n.o.Capacity && !slices.Contains(have, user) {
+		return false
+	}
+	n.coming[user]++
+	return true
+}
+
+func (n *Node) unreserve(user string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.coming[user]--; n.coming[user] == 0 {
+		delete(n.coming, user)
+	}
 }
 
 func (n *Node) answer(m *nats.Msg, a takeAnswer) {

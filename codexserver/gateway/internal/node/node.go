@@ -66,6 +66,7 @@ type Node struct {
 
 	mu       sync.Mutex
 	draining bool
+	coming   map[string]int  // the calls that take the lease of a user
 	unused   map[string]bool // users whose lease had no worker and no request at the last look
 }
 
@@ -73,7 +74,7 @@ type Node struct {
 func New(ctx context.Context, o Options) (*Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	n := &Node{o: o, taking: make(chan struct{}, maxTaking), unused: map[string]bool{}}
+	n := &Node{o: o, taking: make(chan struct{}, maxTaking), coming: map[string]int{}, unused: map[string]bool{}}
 	var err error
 	if n.server, err = link.NewServer(o.Conn, handler{n}, o.Logger, nil); err != nil {
 		return nil, errors.Join(err, o.Pool.Close())

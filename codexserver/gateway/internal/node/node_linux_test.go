@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -404,6 +405,32 @@ func TestTakeMany(t *testing.T) {
 	}
 	if count, _, err := published.Pending(); count >= users || err != nil {
 		t.Errorf("the node has published itself %d times, %v", count, err)
+	}
+}
+
+// TestCapacity has many users come at the same time to a node that has place for a few.
+func TestCapacity(t *testing.T) {
+	s := start(t)
+	const users, place = 60, 5
+	many := map[string]settings.Principal{}
+	for i := range users {
+		many["user"+strconv.Itoa(i)] = settings.Principal{}
+	}
+	a := s.join("a", func(o *node.Options) { o.Capacity, o.Interval, o.Principals = place, time.Hour, many })
+	var taking sync.WaitGroup
+	var taken atomic.Int32
+	for user := range many {
+		taking.Go(func() {
+			if _, err := node.Take(t.Context(), s.broker.Conn, a.id, user); err == nil {
+				taken.Add(1)
+			} else if !errors.Is(err, node.ErrRefused) || !strings.Contains(err.Error(), "it is full") {
+				t.Error(err)
+			}
+		})
+	}
+	taking.Wait()
+	if got := len(a.describe().Users); got != place || taken.Load() != place {
+		t.Errorf("the node has %d users, and has taken %d; want %d", got, taken.Load(), place)
 	}
 }
 
