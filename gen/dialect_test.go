@@ -27,6 +27,9 @@ func TestDialects(t *testing.T) {
 				"not": {"$ref": "#/definitions/A"},
 				"either": {"type": "object", "additionalProperties": {"anyOf": [{"$ref": "#/definitions/A"}, {"type": "string"}]}}}}}}`,
 			""},
+		"maproot":   {`{"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer"}}}`, ""},
+		"tupleroot": {`{"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false, "examples": [["a", 1], []]}`, ""},
+		"emptyroot": {`{"type": "object", "additionalProperties": false}`, ""},
 	}
 	schemas := make(map[string][]byte)
 	for name, tt := range tests {

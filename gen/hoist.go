@@ -40,8 +40,9 @@ func hoist(tree any) *hoister {
 			}
 		}
 	}
-	for _, key := range []string{"properties", "anyOf", "oneOf", "allOf", "$ref", "enum"} {
-		if _, ok := root[key]; ok {
+	for _, key := range slices.Sorted(maps.Keys(root)) {
+		says := key == "$ref" || key == "enum" || slices.Contains(keywordSchema, key) || slices.Contains(keywordList, key) || slices.Contains(keywordWhole, key)
+		if says || key == "properties" || len(top) == 0 && slices.Contains([]string{"type", "const", "not", "if"}, key) {
 			h.addRoot()
 			break
 		}
