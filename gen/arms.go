@@ -18,11 +18,12 @@ func (b *builder) union(goName, origin string, t *schemas.Type) error {
 	if len(t.Type) > 0 && len(t.Properties) > 0 {
 		return b.refuse(origin, "no rule for anyOf with other constraints")
 	}
-	if err := b.arms(out, goName, origin, t, nil); err != nil {
+	tree, err := b.arms(out, goName, origin, t, nil)
+	if err != nil {
 		return err
 	}
-	if out.union.mixed && constraint(t) != "" {
-		out.union.mixed, out.union.one = false, false // the constraint decides
+	if out.union.mixed {
+		out.union.tree = tree
 	}
 	for _, name := range extraArms[place(origin)].arms {
 		if b.extension[name] {
@@ -32,71 +33,78 @@ func (b *builder) union(goName, origin string, t *schemas.Type) error {
 	return b.add(out)
 }
 
-// arms adds the arms of a choice to a union. The arms of a union within it become arms of the
-// outer one. within are the definitions that are being read.
-func (b *builder) arms(out *goType, goName, origin string, t *schemas.Type, within []string) error {
+// arms adds the arms of a choice to a union, and returns its branches. The arms of a union within it become
+// arms of the outer one. within are the definitions that are being read.
+func (b *builder) arms(out *goType, goName, origin string, t *schemas.Type, within []string) (tree []branch, err error) {
 	key, list := "anyOf", t.AnyOf
 	if len(t.OneOf) > 0 {
 		key, list = "oneOf", t.OneOf
+	}
+	// inner adds a choice within this one.
+	inner := func(goName, origin string, c *schemas.Type, within []string) error {
+		out.union.mixed = out.union.mixed || len(c.OneOf) > 0 || key == "oneOf"
+		if check := constraint(c); check != "" { // it applies to each arm
+			plain := *c
+			plain.AnyOf, plain.OneOf = constrainedAll(c.AnyOf, check), constrainedAll(c.OneOf, check)
+			c = &plain
+		}
+		branches, err := b.arms(out, goName, origin, c, within)
+		if len(branches) > 0 {
+			tree = append(tree, branch{one: len(c.OneOf) > 0, of: branches})
+		}
+		return err
 	}
 	for i, a := range list {
 		here := fmt.Sprintf("%s/%s/%d", origin, key, i)
 		if check := constraint(a); check != "" && a.Ref != "" {
 			_, d, err := b.target(here, a)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			a = constrained(d, check)
 		}
 		if a = byType(a); a.Ref == "" {
 			if isChoice(a) && nullable(a) == nil {
-				out.union.mixed = out.union.mixed || len(a.OneOf) > 0 || key == "oneOf"
-				inner := *a
-				if check := constraint(a); check != "" { // it applies to each arm
-					inner.AnyOf, inner.OneOf = constrainedAll(a.AnyOf, check), constrainedAll(a.OneOf, check)
-				}
-				if err := b.arms(out, b.armName(goName, i, a), here, &inner, within); err != nil {
-					return err
-				}
-				continue
+				err = inner(b.armName(goName, i, a), here, a, within)
+			} else {
+				var made branch
+				made, err = b.inlineArm(out, b.armName(goName, i, a), here, a)
+				tree = append(tree, made)
 			}
-			if err := b.inlineArm(out, b.armName(goName, i, a), here, a); err != nil {
-				return err
+			if err != nil {
+				return nil, err
 			}
 			continue
 		}
 		name, d, err := b.target(here, a)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		switch {
 		case nullable(d) != nil:
-			return b.refuse(here, "no rule for an arm that may be null")
+			return nil, b.refuse(here, "no rule for an arm that may be null")
 		case isChoice(d) && constraint(d) != "":
-			out.union.mixed = out.union.mixed || len(d.OneOf) > 0 || key == "oneOf"
-			inner := *d
-			inner.AnyOf, inner.OneOf = constrainedAll(d.AnyOf, constraint(d)), constrainedAll(d.OneOf, constraint(d))
-			if err := b.arms(out, b.armName(goName, i, a), here, &inner, within); err != nil {
-				return err
-			}
+			err = inner(b.armName(goName, i, a), here, d, within)
 		case isChoice(d):
 			if slices.Contains(within, name) {
 				continue // its arms are there already
 			}
-			out.union.mixed = out.union.mixed || len(d.OneOf) > 0 || key == "oneOf"
-			out.union.one = out.union.one && len(d.OneOf) > 0
-			if err := b.arms(out, b.goNames[name], name, d, append(within, name)); err != nil {
-				return err
+			if b.mcp {
+				out.union.one = out.union.one && len(d.OneOf) > 0
 			}
+			err = inner(b.goNames[name], name, d, append(slices.Clone(within), name))
 		case slices.Equal(d.Type, []string{"array"}):
-			out.addArm(b.goNames[name], true, false)
+			tree = append(tree, out.addArm(b.goNames[name], true, false))
 		case b.mcp && (isFree(d) || len(d.Type) > 1), isAny(d) && b.mcp:
-			return b.refuse(here, "no rule for the arm %s, which is not an object", name)
+			return nil, b.refuse(here, "no rule for the arm %s, which is not an object", name)
 		default:
-			out.addArm(b.goNames[name], false, !isObject(d))
+			tree = append(tree, out.addArm(b.goNames[name], false, !isObject(d)))
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return tree, nil
 }
 
 // constrained returns the schema with one more constraint.
@@ -118,22 +126,22 @@ func isObject(t *schemas.Type) bool {
 	return slices.Equal(t.Type, []string{"object"}) && !isMap(t)
 }
 
-// addArm adds an arm, unless it is there.
-func (t *goType) addArm(name string, list, value bool) {
-	if slices.Contains(t.union.lists, name) || slices.ContainsFunc(t.union.arms, func(a *arm) bool { return a.name == name }) {
-		return
-	}
-	if list {
+// addArm adds an arm, unless it is there, and returns its branch.
+func (t *goType) addArm(name string, list, value bool) branch {
+	switch {
+	case slices.Contains(t.union.lists, name), slices.ContainsFunc(t.union.arms, func(a *arm) bool { return a.name == name }):
+	case list:
 		t.union.lists = append(t.union.lists, name)
-		return
+	default:
+		t.union.arms = append(t.union.arms, &arm{name: name, value: value})
 	}
-	t.union.arms = append(t.union.arms, &arm{name: name, value: value})
+	return branch{name: name, value: list || value}
 }
 
 // inlineArm adds an arm that is not a definition.
-func (b *builder) inlineArm(out *goType, name, origin string, t *schemas.Type) error {
+func (b *builder) inlineArm(out *goType, name, origin string, t *schemas.Type) (branch, error) {
 	if nullable(t) != nil {
-		return b.refuse(origin, "no rule for an arm that may be null")
+		return branch{}, b.refuse(origin, "no rule for an arm that may be null")
 	}
 	isList := slices.Equal(t.Type, []string{"array"})
 	if isList && b.mcp {
@@ -141,19 +149,17 @@ func (b *builder) inlineArm(out *goType, name, origin string, t *schemas.Type) e
 	}
 	name = b.claim(name, origin)
 	if made := b.types[name]; made != nil && made.origin == origin || b.making[origin] {
-		out.addArm(name, isList, !isList && !isObject(t))
-		return nil // the union is an arm of another one, or of one within itself
+		return out.addArm(name, isList, !isList && !isObject(t)), nil // the union is an arm of another one, or of one within itself
 	}
 	b.making[origin] = true
 	defer delete(b.making, origin)
 	if err := b.named(name, origin, t, &goType{name: name, origin: origin, doc: typeDoc(origin, t), constraint: constraint(t)}); err != nil {
-		return err
+		return branch{}, err
 	}
 	if made := b.types[name]; made != nil {
 		made.constraint = cmp.Or(made.constraint, constraint(t))
 	}
-	out.addArm(name, isList, !isList && !isObject(t))
-	return nil
+	return out.addArm(name, isList, !isList && !isObject(t)), nil
 }
 
 // armName returns the name of an inline arm: its title, what distinguishes it, or its type.

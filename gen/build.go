@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,9 +25,6 @@ type builder struct {
 
 // ownNames are the names that every generated package has.
 var ownNames = []string{"AppendJSON", "Decode", "DecodeStrict", "Encode", "Unknown"}
-
-// errMixed is the refusal of a choice within another one, if their arms are tried in turn.
-var errMixed = errors.New("no rule for a choice within a choice whose arms have no member that selects them")
 
 // buildModel makes the model of a schema.
 func buildModel(schema *parsed) (*model, error) {
@@ -60,9 +56,6 @@ func buildModel(schema *parsed) (*model, error) {
 		if u := b.types[name]; u.kind == kindUnion {
 			if err := b.distinguish(u); err != nil {
 				return nil, b.refuse(u.origin, "%w", err)
-			}
-			if u.union.mixed && u.union.try && !b.mcp {
-				return nil, b.refuse(u.origin, "%w", errMixed)
 			}
 		}
 	}

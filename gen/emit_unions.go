@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -167,25 +168,52 @@ func (e *emitter) unionReader(s *source, t *goType) {
 
 // tryArms writes the rest of a function that reads a union as the first arm that fits.
 func (e *emitter) tryArms(s *source, t *goType) {
+	if t.union.mixed {
+		var inner source
+		n := 0
+		e.tryTree(s, &inner, t.name, t.name, t.union.one, t.union.tree, &n)
+		s.line("}\n")
+		s.Write(inner.Bytes())
+		return
+	}
 	e.tryEach(s, t, t.union.arms)
 	s.line("}\n")
 }
 
 // tryEach writes the statement that reads a union as the first of arms, or of its lists, that fits.
 func (e *emitter) tryEach(s *source, t *goType, arms []*arm) {
-	s.line("return codec.AnyOf(v, d, %v,", t.union.one)
+	var tree []branch
 	for _, a := range arms {
-		s.line("func(v *%s, d *codec.Decoder) error {", t.name)
-		if a.value {
-			e.listArm(s, a.name)
-		} else {
-			readArm(s, a.name)
-		}
-		s.line("},")
+		tree = append(tree, branch{name: a.name, value: a.value})
 	}
 	for _, list := range t.union.lists {
-		s.line("func(v *%s, d *codec.Decoder) error {", t.name)
-		e.listArm(s, list)
+		tree = append(tree, branch{name: list, value: true})
+	}
+	e.tryTree(s, nil, t.name, t.name, t.union.one, tree, nil)
+}
+
+// tryTree writes the statement that reads a union as the first of its branches that fits. A choice within it
+// gets a type and a function of its own, which are written to inner.
+func (e *emitter) tryTree(s, inner *source, union, name string, one bool, tree []branch, n *int) {
+	s.line("return codec.AnyOf(v, d, %v,", one)
+	for _, br := range tree {
+		s.line("func(v *%s, d *codec.Decoder) error {", name)
+		switch {
+		case br.of != nil:
+			*n++
+			within := fmt.Sprintf("%d%s", *n, union)
+			s.line("var inner choice%s\nif err := choose%[1]s(&inner, d); err != nil {\nreturn err\n}\n*v = inner\nreturn nil", within)
+			var deeper source
+			inner.line("// choice%s is a choice within [%s].\ntype choice%[1]s interface{ %[2]s }\n", within, union)
+			inner.line("func choose%s(v *choice%[1]s, d *codec.Decoder) error {", within)
+			e.tryTree(inner, &deeper, union, "choice"+within, br.one, br.of, n)
+			inner.line("}\n")
+			inner.Write(deeper.Bytes())
+		case br.value:
+			e.listArm(s, br.name)
+		default:
+			readArm(s, br.name)
+		}
 		s.line("},")
 	}
 	s.line(")")

@@ -48,9 +48,8 @@ type parsed struct {
 	extension   map[string]bool // the definitions that an extension adds
 }
 
-// parseSchema reads a schema file and the files of its extensions. With whole, a choice within a choice
-// also becomes a constraint.
-func parseSchema(mcp, whole bool, text []byte, extensions ...[]byte) (*parsed, error) {
+// parseSchema reads a schema file and the files of its extensions.
+func parseSchema(mcp bool, text []byte, extensions ...[]byte) (*parsed, error) {
 	h, err := readDefinitions(mcp, text)
 	if err != nil {
 		return nil, err
@@ -74,7 +73,7 @@ func parseSchema(mcp, whole bool, text []byte, extensions ...[]byte) (*parsed, e
 			}
 		}
 	}
-	simple, err := simplify(p, definitions, whole)
+	simple, err := simplify(p, definitions)
 	if err != nil {
 		return nil, h.existing(err)
 	}

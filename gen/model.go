@@ -58,6 +58,7 @@ type union struct {
 	first    bool     // the value alone does not decide, so the first arm is used
 	loose    bool     // member may have any value
 	mixed    bool     // an arm was a choice, which says something else than the arms of both
+	tree     []branch // what is tried in turn if it is mixed
 }
 
 type typeKind int
@@ -86,6 +87,14 @@ type arm struct {
 	not     []string // tags that other arms have
 	present []string
 	value   bool // the type itself is the arm, not a pointer to it
+}
+
+// branch is an arm of a union that is tried, or a choice within it.
+type branch struct {
+	name  string
+	value bool // as in arm, or a list
+	one   bool // no two of the branches may accept a value
+	of    []branch
 }
 
 // field is one member of an object.

@@ -322,22 +322,16 @@ func modelOf(text []byte, extensions ...[]byte) (*model, error) {
 }
 
 func modelFrom(mcp bool, text []byte, extensions ...[]byte) (*model, error) {
-	var m *model
-	var schema *parsed
-	var err error
-	for _, whole := range []bool{false, true} {
-		if schema, err = parseSchema(mcp, whole, text, extensions...); err != nil {
-			return nil, err
-		}
-		if m, err = buildModel(schema); err == nil {
-			m.ignored = schema.ignored
-			return m, nil
-		}
-		if !errors.Is(err, errMixed) {
-			break
-		}
+	schema, err := parseSchema(mcp, text, extensions...)
+	if err != nil {
+		return nil, err
 	}
-	if mcp {
+	m, err := buildModel(schema)
+	switch {
+	case err == nil:
+		m.ignored = schema.ignored
+		return m, nil
+	case mcp:
 		return nil, err // the place may be a member that the tables restore
 	}
 	return nil, schema.existing(err)

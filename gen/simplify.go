@@ -17,8 +17,8 @@ import (
 //   - allOf becomes one object with the members of every part;
 //   - a choice next to members becomes a choice of objects with these members;
 //   - assertions without a form in Go become a text for the strict decoder, see constrain.
-func simplify(p *parsed, definitions map[string]any, whole bool) (map[string]any, error) {
-	s := &simplifier{parsed: p, definitions: definitions, whole: whole, names: make(map[string]string), simple: make(map[string]map[string]any)}
+func simplify(p *parsed, definitions map[string]any) (map[string]any, error) {
+	s := &simplifier{parsed: p, definitions: definitions, names: make(map[string]string), simple: make(map[string]map[string]any)}
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(definitions))) {
 		s.names[canonical(definitions[name])] = name // of equal definitions, the first
 	}
@@ -36,7 +36,6 @@ func simplify(p *parsed, definitions map[string]any, whole bool) (map[string]any
 type simplifier struct {
 	*parsed
 	definitions map[string]any
-	whole       bool                      // a choice within a choice becomes a constraint, besides
 	names       map[string]string         // names of definitions by canonical form
 	simple      map[string]map[string]any // finished definitions; nil while in progress
 }
@@ -174,9 +173,6 @@ func (s *simplifier) schema(node any, path string) (any, error) {
 			}
 		}
 		out = simpleChoice(out, key, arms)
-		if whole := maps.Clone(out); s.whole && s.isMixed(key, arms, path) && s.keep(whole, given, path) == nil {
-			out = whole // without it the builder refuses arms that are tried in turn
-		}
 	}
 	if parts, ok := out["allOf"].([]any); ok {
 		merged, err := s.merge(out, parts, path)
@@ -212,14 +208,6 @@ func (s *simplifier) besideRef(node map[string]any) map[string]any {
 		out["allOf"] = append(out["allOf"].([]any), rest)
 	}
 	return out
-}
-
-// isMixed reports whether a choice with an arm that is one says something else than one choice of all arms.
-func (s *simplifier) isMixed(key string, arms []any, path string) bool {
-	return slices.ContainsFunc(arms, func(a any) bool {
-		arm, err := s.resolve(a, path)
-		return err == nil && (arm["oneOf"] != nil || arm["anyOf"] != nil && key == "oneOf")
-	})
 }
 
 // implied reports whether each arm of a choice implies the type next to it, which it then removes.

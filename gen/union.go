@@ -24,6 +24,10 @@ func (b *builder) distinguish(u *goType) error {
 		u.union.try = true
 		return nil
 	}
+	if u.union.mixed && !b.mcp && repeated(u.union.tree, nil) {
+		u.union.try = true
+		return nil
+	}
 	members := b.commonTags(u)
 	for _, member := range members {
 		u.union.member, u.union.ifAbsent = member, ""
@@ -42,7 +46,7 @@ func (b *builder) distinguish(u *goType) error {
 			return nil
 		}
 	}
-	if len(members) > 0 && !b.mcp { // arms with the same tag are tried in turn
+	if len(members) > 0 && !b.mcp && !u.union.mixed { // arms with the same tag are tried in turn
 		u.union.member = members[0]
 		for _, a := range u.union.arms {
 			a.tags, _ = tagsOf(b.shapes[a.name], members[0])
@@ -58,6 +62,20 @@ func (b *builder) distinguish(u *goType) error {
 	}
 	order(u)
 	return nil
+}
+
+// repeated reports whether an arm occurs twice in the branches of a union.
+func repeated(tree []branch, seen map[string]bool) bool {
+	if seen == nil {
+		seen = make(map[string]bool)
+	}
+	for _, br := range tree {
+		if seen[br.name] || repeated(br.of, seen) {
+			return true
+		}
+		seen[br.name] = br.name != ""
+	}
+	return false
 }
 
 // distinguishResults decides how to choose among the results of a request: by resultType
