@@ -614,9 +614,14 @@ func (s *simplifier) join(parts []any, places map[int]string, path string) (map[
 // resolve follows references.
 func (s *simplifier) resolve(node any, path string) (map[string]any, error) {
 	object, _ := node.(map[string]any)
-	for isRef(object) {
-		name := object["$ref"].(string)
-		name = name[strings.LastIndex(name, "/")+1:]
+	for range len(s.definitions) + 1 {
+		if !isRef(object) {
+			return object, nil
+		}
+		name, ok := strings.CutPrefix(object["$ref"].(string), "#/$defs/")
+		if !ok {
+			return nil, refuse(path, "$ref %q does not name a definition of this schema", object["$ref"])
+		}
 		if s.definitions[name] == nil {
 			return nil, refuse(path, "%s is not defined", name)
 		}
@@ -625,7 +630,7 @@ func (s *simplifier) resolve(node any, path string) (map[string]any, error) {
 			return nil, err
 		}
 	}
-	return object, nil
+	return nil, refuse(path, "the definition contains itself")
 }
 
 func isRef(node any) bool {
