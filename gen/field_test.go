@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/internal/moduleproxy"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -21,15 +22,23 @@ var ofField = flag.Bool("field", false, "compile the types of schemas by others,
 // instances with a validator; that takes minutes.
 func TestField(t *testing.T) {
 	t.Parallel()
-	schemas := map[string]func(*testing.T) []byte{
-		"acp":                   func(t *testing.T) []byte { return unzip(t, "testdata/field/acp.json.gz") },
-		"exttasks":              func(t *testing.T) []byte { return unzip(t, "testdata/field/ext-tasks.json.gz") },
-		"extapps":               func(t *testing.T) []byte { return complete(t, unzip(t, "testdata/field/ext-apps.json.gz")) },
-		"appserverexperimental": func(t *testing.T) []byte { return unzip(t, "testdata/field/app-server.json.gz") },
+	schemas := make(map[string]func(*testing.T) []byte)
+	files, err := filepath.Glob("testdata/field/*.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json.gz")
+		schemas[strings.ReplaceAll(name, "-", "")] = func(t *testing.T) []byte {
+			if name == "ext-apps" {
+				return complete(t, unzip(t, file))
+			}
+			return unzip(t, file)
+		}
 	}
 	if *ofField {
-		schemas["appserver"] = func(t *testing.T) []byte { return appServer(t) }
-		schemas["appserverexperimental"] = func(t *testing.T) []byte { return appServer(t, "--experimental") }
+		schemas["appserverstable"] = func(t *testing.T) []byte { return appServer(t) }
+		schemas["appserver"] = func(t *testing.T) []byte { return appServer(t, "--experimental") }
 	}
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		t.Run(name, func(t *testing.T) {
@@ -69,33 +78,60 @@ func appServer(t *testing.T, args ...string) []byte {
 	return readFile(t, filepath.Join(dir, "codex_app_server_protocol.schemas.json"))
 }
 
-// TestOtherModule follows docs/embed/embedding.md in the module of somebody else: it generates the types of
-// the Agent Client Protocol, and talks to the agent that uses them.
+// TestOtherModule follows docs/embed/embedding.md in the module of somebody else, who has the modules from a proxy: it
+// generates the types of the Agent Client Protocol, talks to the agent that uses them, and reads a message with
+// those of version 2 and of the Debug Adapter Protocol.
 func TestOtherModule(t *testing.T) {
 	t.Parallel()
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	_, page, _ := strings.Cut(string(readFile(t, "../docs/embed/embedding.md")), "\n## Types from your own schema\n")
 	command := regexp.MustCompile("(?m)^go (run .*/gen .*)$").FindStringSubmatch(page)
 	program := regexp.MustCompile("(?s)```go\n(.*?)```").FindStringSubmatch(page)
 	if command == nil || program == nil {
 		t.Fatal("docs/embed/embedding.md has no command or no program")
 	}
-	dir := t.TempDir()
-	goMod := "module example.org/agent\n\ngo 1.26\n\nrequire github.com/codexmcp/codexmcp v0.0.0\n\nreplace github.com/codexmcp/codexmcp => " + root + "\n"
-	writeFile(t, filepath.Join(dir, "go.mod"), []byte(goMod))
-	writeFile(t, filepath.Join(dir, "go.sum"), readFile(t, "../go.sum"))
-	writeFile(t, filepath.Join(dir, "schema.json"), unzip(t, "testdata/field/acp.json.gz"))
+	dir, env := t.TempDir(), moduleproxy.Environment(t, "..")
 	writeFile(t, filepath.Join(dir, "main.go"), []byte(program[1]))
-	goRun(t, dir, strings.Fields(strings.Replace(command[1], "run ", "run -trimpath ", 1))...)
+	writeFile(t, filepath.Join(dir, "more_test.go"), []byte(`package main
+
+import (
+	"testing"
+
+	"example.org/agent/acp2"
+	"example.org/agent/dap"
+)
+
+func TestMore(t *testing.T) {
+	var prompt acp2.PromptRequest
+	if err := acp2.DecodeStrict([]byte(`+"`"+`{"sessionId":"s1","prompt":[{"type":"text","text":"hello"}]}`+"`"+`), &prompt); err != nil {
+		t.Error(err)
+	} else if block, ok := prompt.Prompt[0].(*acp2.ContentBlockText); !ok || block.Text != "hello" {
+		t.Errorf("%#v", prompt)
+	}
+	var stopped dap.StoppedEvent
+	if err := dap.DecodeStrict([]byte(`+"`"+`{"seq":1,"type":"event","event":"stopped","body":{"reason":"step","threadId":7}}`+"`"+`), &stopped); err != nil || *stopped.Body.ThreadID != 7 {
+		t.Errorf("%#v, %v", stopped, err)
+	}
+	if err := dap.DecodeStrict([]byte(`+"`"+`{"seq":1,"type":"event","event":"stopped"}`+"`"+`), &stopped); err == nil {
+		t.Error("an event without its body is accepted")
+	}
+}
+`))
+	moduleproxy.Command(t, dir, env, "mod", "init", "example.org/agent")
+	moduleproxy.Command(t, dir, env, "get", "github.com/codexmcp/codexmcp@"+moduleproxy.Version)
+	for _, schema := range []struct{ file, out string }{{"acp", "acp"}, {"acp-v2", "acp2"}, {"dap", "dap"}} {
+		writeFile(t, filepath.Join(dir, "schema.json"), unzip(t, "testdata/field/"+schema.file+".json.gz"))
+		moduleproxy.Command(t, dir, env, strings.Fields(strings.Replace(command[1], "-out acp", "-out "+schema.out, 1))...)
+	}
 	if types := readFile(t, filepath.Join(dir, "acp", "zz_types.go")); !strings.Contains(string(types), "\n// Package acp has the types of ") {
 		t.Error("the package has no comment")
 	}
+	moduleproxy.Command(t, dir, env, "test", ".")
+	if got := moduleproxy.Command(t, dir, env, "list", "-m", "-f", "{{.Version}} {{.Replace}}", "github.com/codexmcp/codexmcp"); got != moduleproxy.Version+" <nil>\n" {
+		t.Errorf("the module is %s", got)
+	}
 
-	agent := exec.CommandContext(t.Context(), "go", "run", "-trimpath", ".")
-	agent.Dir, agent.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off")
+	agent := exec.CommandContext(t.Context(), "go", "run", ".")
+	agent.Dir, agent.Env = dir, env
 	agent.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"terminal":true}}}
 {"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/src","mcpServers":[{"name":"files","command":"files","args":[],"env":[]}]}}
 {"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":"hello"},{"type":"hologram"}]}}

@@ -94,7 +94,7 @@ func readDefinitions(mcp bool, text []byte) (*hoister, error) {
 	}
 	h := hoist(tree)
 	if len(h.definitions) == 0 {
-		return nil, fmt.Errorf("read schema: it has no definitions")
+		return nil, refuse("#", "it has no definitions, and says nothing itself")
 	}
 	d := dialectOf(tree)
 	for _, name := range slices.Sorted(maps.Keys(h.definitions)) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -13,17 +14,22 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/internal/moduleproxy"
 	"github.com/google/go-cmp/cmp"
 )
 
-// serveTasks starts the server of the official Go SDK with the tasks of contrib/gosdk.
+// serveTasks starts the server of the official Go SDK with the tasks of contrib/gosdk, which is built in a module of its
+// own, as somebody else would build it: the modules come from a proxy of files.
 func serveTasks(t *testing.T) remote {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "taskserver")
-	cmd := exec.Command("go", "build", "-o", bin, "./gosdk/taskserver")
-	cmd.Dir = filepath.Join("..", "..", "contrib")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	dir, root := t.TempDir(), filepath.Join("..", "..")
+	source := filepath.Join(root, "contrib", "gosdk", "taskserver")
+	if err := os.CopyFS(dir, os.DirFS(source)); err != nil {
+		t.Fatal(err)
+	}
+	env, bin := moduleproxy.Environment(t, root, "contrib"), filepath.Join(dir, "taskserver")
+	for _, args := range [][]string{{"mod", "init", "example.test/taskserver"}, {"get", "."}, {"build", "-o", bin, "."}} {
+		moduleproxy.Command(t, dir, env, args...)
 	}
 	url := start(t, []string{bin}, nil, func(cmd *exec.Cmd) (io.ReadCloser, error) { return cmd.StdoutPipe() }, "http://")
 	return remote{URL: "http://" + url}

@@ -4,10 +4,8 @@ package appclient_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	gomodule "golang.org/x/mod/module"
-	"golang.org/x/mod/zip"
+	"github.com/codexmcp/codexmcp/internal/moduleproxy"
 )
 
 // The tests of this file drive the real Codex that CODEX_BIN names, with a scripted provider on
@@ -113,30 +110,8 @@ func TestRealThreads(t *testing.T) {
 // TestRealOutside builds examples/appclient in a module of its own, from a proxy of files, and has it
 // answer a question of the real Codex.
 func TestRealOutside(t *testing.T) {
-	const version, module = "v0.0.1", "github.com/codexmcp/codexmcp"
-	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	env := os.Environ()
-	run := func(t *testing.T, cmd *exec.Cmd) string {
-		t.Helper()
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %v\n%s", cmd, err, out)
-		}
-		return string(out)
-	}
-	line := func(dir string, words ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
-		cmd.Dir, cmd.Env = dir, env
-		return run(t, cmd)
-	}
-	cache := strings.TrimSpace(line(root, "go", "env", "GOMODCACHE"))
-	proxy := t.TempDir()
-	writeProxy(t, root, filepath.Join(proxy, filepath.FromSlash(module), "@v"), gomodule.Version{Path: module, Version: version})
+	const root = "../../.."
+	dir, env := t.TempDir(), moduleproxy.Environment(t, root)
 	source, err := os.ReadFile(filepath.Join(root, "examples/appclient/main.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -147,15 +122,10 @@ func TestRealOutside(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env = append(env, "GOFLAGS=-mod=mod -modcacherw", "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+filepath.Join(t.TempDir(), "modules"),
-		"GOPROXY=file://"+proxy+",file://"+cache+"/cache/download") // the file proxies have all, or the build fails
-	line(dir, "go", "mod", "init", "example.test/client")
-	line(dir, "go", "get", ".")
-	if got := line(dir, "go", "list", "-m", "-f", "{{.Version}} {{.Replace}}", module); got != version+" <nil>\n" {
-		t.Errorf("the module is %s", got)
-	}
 	program := filepath.Join(dir, "client")
-	line(dir, "go", "build", "-o", program, ".")
+	for _, args := range [][]string{{"mod", "init", "example.test/client"}, {"get", "."}, {"build", "-o", program, "."}} {
+		moduleproxy.Command(t, dir, env, args...)
+	}
 
 	for answer, want := range map[string]string{"y\n": "made\\n", "n\n": "rejected", "": "rejected"} {
 		t.Run(fmt.Sprintf("%q", answer), func(t *testing.T) {
@@ -163,7 +133,11 @@ func TestRealOutside(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program, "Touch", "a", "file.")
 			cmd.Dir, cmd.Stdin = app.Dir, strings.NewReader(answer)
 			cmd.Env = append(app.Env, "PATH="+filepath.Dir(app.Path)+string(os.PathListSeparator)+os.Getenv("PATH"))
-			out := run(t, cmd)
+			printed, err := cmd.CombinedOutput()
+			out := string(printed)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
 			if !strings.Contains(out, "touch made.txt") || !strings.Contains(out, "? [y/N] ") || !strings.Contains(out, want) {
 				t.Errorf("printed %s", out)
 			}
@@ -174,61 +148,3 @@ func TestRealOutside(t *testing.T) {
 		})
 	}
 }
-
-// writeProxy writes a version of the module at root into the folder @v of a proxy: the files of
-// the working tree that git knows.
-func writeProxy(t *testing.T, root, to string, v gomodule.Version) {
-	t.Helper()
-	list := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
-	list.Dir = root
-	names, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var files []zip.File
-	var nested []string
-	all := strings.Split(strings.TrimSuffix(string(names), "\x00"), "\x00")
-	for _, name := range all {
-		if folder, is := strings.CutSuffix(name, "/go.mod"); is {
-			nested = append(nested, folder+"/")
-		}
-	}
-next:
-	for _, name := range all {
-		for _, folder := range nested {
-			if strings.HasPrefix(name, folder) {
-				continue next
-			}
-		}
-		if _, err := os.Stat(filepath.Join(root, name)); err == nil { // git also lists files that were removed
-			files = append(files, treeFile{root, name})
-		}
-	}
-	if err := os.MkdirAll(to, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := json.Marshal(map[string]string{"Version": v.Version, "Time": "2026-01-01T00:00:00Z"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var archive bytes.Buffer
-	if err := zip.Create(&archive, v, files); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string][]byte{"list": []byte(v.Version + "\n"), v.Version + ".info": info, v.Version + ".mod": mod, v.Version + ".zip": archive.Bytes()} {
-		if err := os.WriteFile(filepath.Join(to, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// treeFile is a file of the working tree, for an archive.
-type treeFile struct{ root, name string }
-
-func (f treeFile) Path() string                 { return f.name }
-func (f treeFile) Lstat() (os.FileInfo, error)  { return os.Lstat(filepath.Join(f.root, f.name)) }
-func (f treeFile) Open() (io.ReadCloser, error) { return os.Open(filepath.Join(f.root, f.name)) }
