@@ -80,6 +80,12 @@ func TestSynthetic(t *testing.T) {
 // compareWithValidator generates a package from each schema, by name, and runs the tests of
 // package schematest on all.
 func compareWithValidator(t *testing.T, schemas map[string][]byte, trips int) {
+	compareAll(t, schemas, trips, "")
+}
+
+// compareAll is compareWithValidator for schemas whose valid instances may be hard to guess, if judged names a file
+// that gets the instances with their verdicts.
+func compareAll(t *testing.T, schemas map[string][]byte, trips int, judged string) {
 	_, dir, _ := copyProject(t)
 	test := new(source)
 	test.line("package field_test\n\nimport (\n\"flag\"\n\"testing\"\n\n\"github.com/codexmcp/codexmcp/mcptypes/internal/schematest\"")
@@ -102,7 +108,7 @@ func compareWithValidator(t *testing.T, schemas map[string][]byte, trips int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		test.line("func Test_%s(t *testing.T) {\np := schematest.Package{\nSchemas: []string{%q},\nDecode: %[1]s.Decode, DecodeStrict: %[1]s.DecodeStrict, Encode: %[1]s.Encode,\nRoundTrips: trips, Seed: seed,\nPointers: map[string]string{", name, filepath.Base(file))
+		test.line("func Test_%s(t *testing.T) {\np := schematest.Package{\nSchemas: []string{%q},\nDecode: %[1]s.Decode, DecodeStrict: %[1]s.DecodeStrict, Encode: %[1]s.Encode,\nRoundTrips: trips, Seed: seed, Judged: %[3]q,\nPointers: map[string]string{", name, filepath.Base(file), judged)
 		for _, typ := range m.types {
 			if at, ok := m.pointers[typ.origin]; ok {
 				test.line("%q: %q,", typ.origin, at)
@@ -121,6 +127,8 @@ func compareWithValidator(t *testing.T, schemas map[string][]byte, trips int) {
 	if keep := os.Getenv("GEN_KEEP"); keep != "" {
 		fmt.Println(os.CopyFS(keep, os.DirFS(dir)))
 	}
-	goRun(t, dir, "vet", "-trimpath", "./mcptypes/field/...")
+	if judged == "" {
+		goRun(t, dir, "vet", "-trimpath", "./mcptypes/field/...")
+	}
 	goRun(t, dir, "test", "-trimpath", "-vet=off", "-timeout", "0", "./mcptypes/field", "-roundtrips", strconv.Itoa(trips))
 }

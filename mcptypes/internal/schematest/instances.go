@@ -16,12 +16,14 @@ import (
 type instances struct {
 	*schema
 	*rand.Rand
+	left int // values that the instance may have before it takes only what it must
 }
 
 // valid makes an instance of a definition that its validator accepts. It fails for a schema
 // whose assertions random values rarely satisfy.
 func (r *instances) valid(name string) (text string, ok bool) {
 	for range 20 {
+		r.left = 2000
 		text = r.text(r.definitions[name], 0)
 		if r.judge(name, text) == nil {
 			return text, true
@@ -57,6 +59,9 @@ func (r *instances) pick(arms []any, depth int) any {
 }
 
 func (r *instances) text(schema any, depth int) string {
+	if r.left--; r.left < 0 { // a schema of schemas contains itself in many places
+		depth = max(depth, 2*deep+4)
+	}
 	node, ok := schema.(map[string]any)
 	if !ok {
 		return r.any(depth)
@@ -91,7 +96,7 @@ func (r *instances) text(schema any, depth int) string {
 	case "null":
 		return "null"
 	case "string":
-		return r.string()
+		return r.limited(node)
 	case "boolean":
 		return strconv.FormatBool(r.IntN(2) == 0)
 	case "integer":
@@ -100,8 +105,14 @@ func (r *instances) text(schema any, depth int) string {
 		return r.number(node)
 	case "array":
 		var elems []string
-		for range min(r.IntN(4), max(0, deep+4-depth)) {
-			elems = append(elems, r.text(node["items"], depth+1))
+		prefix, _ := node["prefixItems"].([]any)
+		least, _ := bound(node, "minItems")
+		for i := range max(int(least), min(r.IntN(4), max(0, deep+4-depth))) {
+			if i < len(prefix) {
+				elems = append(elems, r.text(prefix[i], depth+1))
+			} else if node["items"] != false {
+				elems = append(elems, r.text(node["items"], depth+1))
+			}
 		}
 		return "[" + strings.Join(elems, ",") + "]"
 	case "object":
@@ -232,6 +243,28 @@ func (r *instances) string() string {
 		s = `"\u0041` + s[1:]
 	}
 	return s
+}
+
+// limited makes a string of a length that a schema admits.
+func (r *instances) limited(node map[string]any) string {
+	text := r.string()
+	least, _ := bound(node, "minLength")
+	most, ok := bound(node, "maxLength")
+	if least == 0 && !ok {
+		return text
+	}
+	var s string
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return text
+	}
+	runes := []rune(s)
+	for len(runes) < int(least) {
+		runes = append(runes, 'a')
+	}
+	if ok && len(runes) > int(most) {
+		runes = runes[:int(most)]
+	}
+	return quote(string(runes))
 }
 
 // mutant returns v changed in one place, and a description of the change.

@@ -31,11 +31,14 @@ type Package struct {
 
 	RoundTrips *int // random instances for each schema file
 	Seed       *uint64
+
+	Judged string // a file that gets each instance with the verdict of DecodeStrict, "" for none; then a schema may be one whose valid instances are hard to guess
 }
 
 // TestRoundTrips makes random instances of the schema, decodes and encodes them, and checks
 // the output with an independent validator.
 func (p *Package) TestRoundTrips(t *testing.T) {
+	ledger := p.readLedger(t)
 	made, wanted := 0, 0
 	p.eachInstance(t, func(t *testing.T, r *instances, name string) {
 		in, ok := r.valid(name)
@@ -44,9 +47,13 @@ func (p *Package) TestRoundTrips(t *testing.T) {
 		}
 		made++
 		v := p.Definitions[name]()
-		if err := p.DecodeStrict([]byte(in), v); err != nil {
+		err := p.DecodeStrict([]byte(in), v)
+		if err != nil && p.Judged != "" && ledger.excuses("refused", example{Def: name, Kind: "valid"}, PathOf(err)) != "" {
+			return
+		} else if err != nil {
 			t.Fatalf("%s %s: %v", name, in, err)
 		}
+		p.judged(t, name, in, true)
 		out, err := p.Encode(Value(v))
 		if err != nil {
 			t.Fatalf("%s %s: encode: %v", name, in, err)
@@ -58,7 +65,8 @@ func (p *Package) TestRoundTrips(t *testing.T) {
 			t.Fatalf("%s %s became %s", name, in, out)
 		}
 	})
-	if made < wanted*9/10 {
+	t.Logf("%d of %d instances are valid", made, wanted)
+	if made < wanted*9/10 && p.Judged == "" {
 		t.Errorf("only %d of %d instances are valid", made, wanted)
 	}
 }
@@ -77,6 +85,7 @@ func (p *Package) TestVerdicts(t *testing.T) {
 			t.Fatal(err)
 		}
 		strict, judged := p.DecodeStrict(in, p.Definitions[name]()), r.judge(name, string(in))
+		p.judged(t, name, string(in), strict == nil)
 		switch {
 		case strict == nil && judged == nil:
 			valid++
@@ -97,13 +106,36 @@ func (p *Package) TestVerdicts(t *testing.T) {
 	t.Logf("%d valid, %d invalid, %d excused by the ledger", valid, invalid, excused)
 }
 
+// judged appends an instance and the verdict of DecodeStrict to the file for them.
+func (p *Package) judged(t *testing.T, name, instance string, accepted bool) {
+	if p.Judged == "" {
+		return
+	}
+	line, err := json.Marshal(map[string]any{
+		"schema": strings.TrimSuffix(path.Base(p.Schemas[0]), ".json"), "pointer": p.Pointers[name], "instance": instance, "accepted": accepted,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(p.Judged, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // eachInstance calls f for the definitions of each schema file in turn. The flag sets how
 // often for each file.
 func (p *Package) eachInstance(t *testing.T, f func(t *testing.T, r *instances, name string)) {
 	s := p.readSchema(t)
 	for _, file := range p.Schemas {
 		t.Run(path.Base(file), func(t *testing.T) {
-			r := &instances{schema: s, Rand: rand.New(rand.NewPCG(*p.Seed, 0))}
+			r := &instances{s, rand.New(rand.NewPCG(*p.Seed, 0)), 0}
 			names := s.names[file]
 			for i := range *p.RoundTrips {
 				f(t, r, names[i%len(names)])
@@ -157,12 +189,16 @@ func (s *schema) read(t testing.TB, file string, pointers map[string]string) {
 	}
 	root := doc.(map[string]any)
 	delete(root, "$id")
+	delete(root, "id")
 	s.roots = append(s.roots, root)
 	c := jsonschema.NewCompiler()
 	c.UseRegexpEngine(func(s string) (jsonschema.Regexp, error) { // in Go \u00e9 is \x{00e9}
 		return regexp.Compile(regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`).ReplaceAllString(s, `\x{$1}`))
 	})
-	for _, name := range []string{"uri", "uri-template", "date-time"} { // formats are not asserted
+	for _, name := range []string{ // formats are not asserted
+		"uri", "uri-reference", "uri-template", "iri", "iri-reference", "date-time", "date", "time", "duration", "period", "email", "idn-email",
+		"hostname", "idn-hostname", "ipv4", "ipv6", "regex", "uuid", "json-pointer", "relative-json-pointer", "semver",
+	} {
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
 	}
 	if err := c.AddResource(file, doc); err != nil {
