@@ -38,6 +38,8 @@ type Writer struct {
 	path  string
 	store *store.Mirror // nil for files alone
 
+	numbered numbered
+
 	lines  []byte      // not yet in the file
 	info   fs.FileInfo // of the file
 	size   int64       // of the file after the last write
@@ -64,7 +66,7 @@ func Create(path string, meta protocol.SessionMeta, s *store.Mirror) (*Writer, e
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
-	w := &Writer{path: path, store: s, whole: true}
+	w := &Writer{path: path, store: s, whole: true, numbered: numbered{known: true}}
 	if w.info, err = f.Stat(); err == nil {
 		_, err = f.Write(line)
 	}
@@ -248,13 +250,17 @@ func (w *Writer) flush() error {
 	if err != nil {
 		return fmt.Errorf("rollout: %w", err)
 	}
-	n, err := f.Write(w.lines)
-	if n < len(w.lines) && n > 0 { // such as on a disk that became full
+	out, err := w.number(f, size)
+	n := 0
+	if err == nil {
+		n, err = f.Write(out)
+	}
+	if n < len(out) && n > 0 { // such as on a disk that became full
 		w.torn = true
-		n = bytes.LastIndexByte(w.lines[:n], '\n') + 1
+		n = bytes.LastIndexByte(out[:n], '\n') + 1
 	}
 	w.size = size + int64(n)
-	w.lines = w.lines[:copy(w.lines, w.lines[n:])]
+	w.wrote(out, n)
 	if cap(w.lines) > 1<<20 && len(w.lines) == 0 { // do not keep the memory of one long line
 		w.lines = nil
 	}
@@ -321,7 +327,7 @@ func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
 	if w.info, err = os.Stat(w.path); err != nil {
 		return fmt.Errorf("rollout: %w", err)
 	}
-	w.size, w.lines = int64(len(draft.lines)), nil
+	w.size, w.lines, w.numbered = int64(len(draft.lines)), nil, numbered{known: true}
 	w.torn, w.other, w.whole = false, false, draft.whole
 	return w.sync()
 }

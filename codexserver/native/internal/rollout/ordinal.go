@@ -1,0 +1,87 @@
+package rollout
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+)
+
+// The lines of newer versions of Codex have a number, and Codex does not read a file whose last line
+// has none. Lines that are added to such a file go on counting; those of other files have no number.
+
+// numbered is a file's numbering, as far as it is known.
+type numbered struct {
+	known bool
+	next  int64 // the number of the next line, 0 for a file without numbers
+}
+
+// number returns the lines as they are added to a file of that size.
+func (w *Writer) number(f io.ReaderAt, size int64) ([]byte, error) {
+	if !w.numbered.known || size != w.size {
+		line, err := lastLine(f, size)
+		if err != nil {
+			return nil, err
+		}
+		w.numbered = numbered{true, ordinalOf(line) + 1}
+	}
+	next := w.numbered.next
+	if next == 0 {
+		return w.lines, nil
+	}
+	var out []byte
+	for line := range bytes.Lines(w.lines) {
+		head, rest, _ := bytes.Cut(line, []byte(`","type":"`)) // which follows the timestamp
+		out = append(append(out, head...), `","ordinal":`...)
+		out = append(strconv.AppendInt(out, next, 10), `,"type":"`...)
+		out = append(out, rest...)
+		next++
+	}
+	return out, nil
+}
+
+// wrote drops the lines of out that the file has, of which n bytes were written.
+func (w *Writer) wrote(out []byte, n int) {
+	whole := bytes.Count(out[:n], []byte("\n"))
+	if w.numbered.next > 0 {
+		w.numbered.next += int64(whole)
+	}
+	drop := 0
+	for range whole {
+		drop += bytes.IndexByte(w.lines[drop:], '\n') + 1
+	}
+	w.lines = w.lines[:copy(w.lines, w.lines[drop:])]
+}
+
+// ordinalOf returns the number of a line, -1 without one.
+func ordinalOf(line []byte) int64 {
+	_, rest, ok := bytes.Cut(line[:min(len(line), 100)], []byte(`","ordinal":`))
+	digits, _, end := bytes.Cut(rest, []byte(`,"type":"`))
+	n, err := strconv.ParseInt(string(digits), 10, 62)
+	if !ok || !end || err != nil || n < 0 {
+		return -1
+	}
+	return n
+}
+
+// lastLine returns the beginning of the last line of a file of that size, which ends with a line break.
+func lastLine(f io.ReaderAt, size int64) ([]byte, error) {
+	block := make([]byte, 64<<10)
+	for end := max(size-1, 0); end > 0; {
+		from := max(end-int64(len(block)), 0)
+		part := block[:end-from]
+		if _, err := f.ReadAt(part, from); err != nil {
+			return nil, err
+		}
+		i := bytes.LastIndexByte(part, '\n')
+		if end = from; i < 0 && from > 0 {
+			continue
+		}
+		line := make([]byte, 100)
+		n, err := f.ReadAt(line, from+int64(i)+1)
+		if err == io.EOF {
+			err = nil
+		}
+		return line[:n], err
+	}
+	return nil, nil
+}
