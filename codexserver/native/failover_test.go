@@ -445,3 +445,35 @@ func playFailover(t *testing.T, r *rand.Rand) {
 		t.Errorf("%d commands ran, %d were asked about", ran, len(asked))
 	}
 }
+
+// TestOtherProvidersReasoning continues a conversation that another program had with a provider, with
+// the same one or another: reasoning is sent to its own provider only.
+func TestOtherProvidersReasoning(t *testing.T) {
+	for provider, want := range map[string]bool{"a": true, "openai": false} {
+		f := newSeveral(t, native.Failover{}, "responses")
+		call := providertest.Call(providertest.Shell("1", "true"))
+		call.Reasoning = []string{"a thought"}
+		f.scripts[0].Add(call, providertest.Say("done"), providertest.Say("again"))
+		turn(t, f.conv, say("go"))
+		path, err := f.engine.FindRollout(t.Context(), f.conv.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed(t, f.conv)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, strings.Replace(string(b), `"cli_version":`, fmt.Sprintf(`"model_provider":%q,"cli_version":`, provider), 1))
+		c, err := f.engine.Resume(t.Context(), path, protocol.Config{}, f.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn(t, c, say("more"))
+		closed(t, c)
+		last := f.scripts[0].Requests()[2]
+		if got := strings.Contains(string(last.Body), "a thought"); got != want || len(last.ToolOutputs()) != 1 {
+			t.Errorf("of %s: the provider reads the reasoning: %t: %s", provider, got, last.Body)
+		}
+	}
+}

@@ -109,6 +109,9 @@ func (e *Engine) reopen(ctx context.Context, old *rollout.Rollout, call protocol
 // The last items, as many as open, stay as they are: their calls may lack answers.
 func (c *conversation) remember(old *rollout.Rollout, open int) {
 	items, said, summary, left := old.Items, userTexts(old.Before), old.Summary, old.Left
+	if was := old.Meta.ModelProvider; open == 0 && was != "" && was != c.cfg.ModelProvider {
+		items = portable(items) // Codex wrote them, with another provider
+	}
 	if left > 0 {
 		n := c.newest(items)
 		items, said, left = items[n:], append(said, userTexts(items[:n])...), left+n

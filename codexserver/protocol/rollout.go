@@ -44,6 +44,8 @@ type SessionMeta struct {
 	Originator string `json:"originator"`
 	// CLIVersion is that program's version.
 	CLIVersion string `json:"cli_version"`
+	// ModelProvider is the provider of the model, left out by programs that do not record it.
+	ModelProvider string `json:"model_provider,omitzero"`
 	// Instructions are the user's, from AGENTS.md; nil, written as null, if there are none.
 	Instructions *string `json:"instructions"`
 	// DeveloperInstructions are those of the conversation, left out if there are none.
