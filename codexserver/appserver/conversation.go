@@ -3,6 +3,7 @@ package appserver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -23,11 +24,10 @@ type conversation struct {
 	params  threadParams // to resume the thread with
 	environ []string     // of the client
 	path    string       // of the rollout
-	model   string       // at the start
-	source  string       // the model's provider
 	roots   []string     // where commands may write besides the working folder
 
 	mu      sync.Mutex
+	by      served
 	rules   rules                    // that limit the turns
 	context *protocol.TurnContext    // the last change by a turn; nil without one
 	effort  protocol.ReasoningEffort // the same
@@ -47,6 +47,7 @@ func checkID(id string) error {
 
 // begin starts, resumes or forks a thread.
 func (e *Engine) begin(ctx context.Context, c *child, method string, p threadParams, host engine.Host) (engine.Conversation, error) {
+	defer c.begins()()
 	var r threadReply
 	if err := c.patient(ctx, startLimit, method, p, &r); err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 			return nil, err
 		}
 	}
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, environ: engine.EnvironOf(ctx), path: r.Thread.Path, model: r.Model, source: r.ModelProvider, roots: r.Sandbox.WritableRoots, rules: r.rules()}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, environ: engine.EnvironOf(ctx), path: r.Thread.Path, by: served{model: r.Model, provider: r.ModelProvider}, roots: r.Sandbox.WritableRoots, rules: r.rules()}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
 		ApprovalPolicy: protocol.ApprovalPolicy(r.policy()), Cwd: r.Cwd,
@@ -103,6 +104,12 @@ func (c *conversation) ID() string { return c.id }
 // WritableRoots implements [engine.Writer].
 func (c *conversation) WritableRoots() []string {
 	c.mu.Lock()
+	other, _ := c.by.other.(engine.Writer)
+	c.mu.Unlock()
+	if other != nil {
+		return other.WritableRoots() // which waits for its turn
+	}
+	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.context != nil {
 		return slices.Clone(c.context.SandboxPolicy.WritableRoots)
@@ -112,25 +119,65 @@ func (c *conversation) WritableRoots() []string {
 
 // Close implements [engine.Conversation]. The thread stays loaded, so that it can be
 // continued; it ends with the app-server.
-func (c *conversation) Close() error { return nil }
+func (c *conversation) Close() error {
+	c.mu.Lock()
+	other := c.by.other
+	c.by.other = nil
+	c.mu.Unlock()
+	if other != nil {
+		return other.Close()
+	}
+	return nil
+}
 
 // Turn implements [engine.Conversation].
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
+	if other := c.elsewhere(); other != nil {
+		c.holds(in)
+		return other.Turn(ctx, in)
+	}
+	err := c.turn(ctx, in)
+	return c.goOn(ctx, err, func(other engine.Conversation, l *limitError) error {
+		in.Rollback, in.Key = 0, ""
+		if !l.before {
+			in.Compact, in.Items = false, append(protocol.TextInput(handedOver), c.takeUnread()...)
+		}
+		return other.Turn(ctx, in)
+	})
+}
+
+// turn runs one in Codex.
+func (c *conversation) turn(ctx context.Context, in protocol.TurnInput) error {
 	if in.Shortens() {
 		return c.shorten(ctx, in)
 	}
 	return c.run(ctx, func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }, nil)
 }
 
+// takeUnread returns the text of the messages that the next turn of Codex would send again.
+func (c *conversation) takeUnread() (items []protocol.InputItem) {
+	for _, input := range c.unread {
+		if input.Text != nil {
+			items = append(items, protocol.TextInput(*input.Text)...)
+		}
+	}
+	c.unread = slices.DeleteFunc(c.unread, func(input apptypes.Input) bool { return input.Text != nil })
+	return items
+}
+
 // run runs the turn that start starts. Start may do all of it and return nil. Amend, if not
 // nil, may change the last events of a turn that completed.
 func (c *conversation) run(ctx context.Context, start func(context.Context) (*turn, error), amend func(context.Context, *turn, []protocol.EventMsg)) error {
 	c.mu.Lock()
-	window := c.window
+	window, back := c.window, c.by.back
+	c.by.back = nil
 	c.mu.Unlock()
 	now := &promise{begun: make(chan struct{})}
 	c.running.Store(now)
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: window})
+	if back != nil {
+		c.host.Emit(*back)
+	}
 	mark := markRollout(c.path)
 	s, err := start(ctx)
 	if s != nil && err == nil {
@@ -165,6 +212,12 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 			events, err = last, nil
 		}
 	}
+	var limit *limitError
+	if err != nil && ctx.Err() == nil {
+		if limit = c.limited(s, mark, events, err); limit != nil {
+			events, err = nil, limit
+		}
+	}
 	s.refuse(ctx, mark)
 	if err == nil && amend != nil {
 		amend(ctx, s, events)
@@ -188,8 +241,12 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 // ended without having read it.
 const maxAgain = 3
 
-// failed emits the events of a turn that could not be started, and returns its error.
+// failed emits the events of a turn that could not be started, and returns its error. Another engine
+// may go on after a *limitError, which it returns as it is.
 func (c *conversation) failed(ctx context.Context, err error) error {
+	if _, ok := errors.AsType[*limitError](err); ok && ctx.Err() == nil {
+		return err
+	}
 	tr := newTranslator()
 	events, err := tr.fail(err.Error())
 	if ctx.Err() != nil {

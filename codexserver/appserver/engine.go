@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -52,6 +54,11 @@ type Options struct {
 	// daemon. Conversations are then also theirs: docs/reference/bridge.md of the module says what that
 	// means.
 	Shared bool
+	// Failover names who goes on with a turn when Codex's provider refuses, and Next returns the
+	// engine for that, which reads the same rollouts. Next is called at most once, unless it fails.
+	// An app-server that other programs share keeps its conversations. Default: the turn fails.
+	Failover setting.Failover
+	Next     func() (engine.Resumer, error)
 	// Logger logs Codex's warnings, requests that were declined without a question, and,
 	// at the level Debug, its standard error. Default: nothing is logged.
 	Logger *slog.Logger
@@ -89,6 +96,7 @@ type Engine struct {
 	mu     sync.Mutex
 	closed bool
 	launch *launch         // the current or last run of the app-server
+	other  engine.Resumer  // which goes on when Codex's provider refuses; nil before it does
 	deaths []time.Time     // when runs ended, within the last minute
 	left   map[string]bool // disabled MCP servers that were logged
 }
@@ -106,6 +114,9 @@ func New(o *Options) (*Engine, error) {
 	e := &Engine{programs: &sandbox.Programs{}}
 	if o != nil {
 		e.options = *o
+	}
+	if len(e.options.Failover.To) == 0 {
+		e.options.Next = nil
 	}
 	var err error
 	if e.args, e.defaults, err = commandLine(e.options.Overrides); err != nil {
@@ -127,7 +138,11 @@ func (e *Engine) Close() error {
 	e.mu.Unlock()
 	e.stop()
 	e.work.Wait()
-	return e.processes.Close()
+	err := e.processes.Close()
+	if other, ok := e.other.(io.Closer); ok { // no turn runs that could begin to use one
+		err = errors.Join(err, other.Close())
+	}
+	return err
 }
 
 // maxDeaths is how many runs may end within a minute before the engine gives up
@@ -202,6 +217,9 @@ func (e *Engine) start(l *launch) {
 	c := l.child
 	select {
 	case <-c.end.gone:
+		if errors.Is(c.end.err, errUnloaded) {
+			break
+		}
 		e.mu.Lock()
 		e.deaths = append(e.deaths, time.Now())
 		e.mu.Unlock()
@@ -216,7 +234,7 @@ func (e *Engine) start(l *launch) {
 // Traits implements [engine.Describer]. The events and questions of all threads come over one
 // connection, so no event may delay the next.
 func (e *Engine) Traits() engine.Traits {
-	return engine.Traits{Streams: true, Shortens: true, Reach: e.programs.Folders, CanContinue: e.canContinue}
+	return engine.Traits{Streams: true, Shortens: true, Reach: e.reach, CanContinue: e.canContinue}
 }
 
 // Start implements [engine.Engine].
@@ -235,5 +253,6 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	if err != nil {
 		return nil, err
 	}
+	p.asked = cfg
 	return e.begin(ctx, c, apptypes.CallThreadStart, p, host)
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
@@ -44,3 +45,6 @@ func (e *Engine) Background(f func()) bool { return e.background(f) }
 
 // NoRule is the message of the log for a question that offers no rule of Codex.
 const NoRule = noRule
+
+// EndLimit makes what Codex's provider said about its limit be over.
+func (e *Engine) EndLimit(c engine.Conversation) { c.(*conversation).by.until = time.Time{} }

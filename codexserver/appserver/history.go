@@ -41,6 +41,9 @@ func (e *Engine) reopen(ctx context.Context, method, rolloutPath string, cfg pro
 	if _, err := os.Stat(rolloutPath); err != nil && e.options.Dial == nil {
 		return nil, fmt.Errorf("rollout %s: %w", rolloutPath, engine.ErrNotFound)
 	}
+	if err := e.unload(id); err != nil {
+		return nil, err
+	}
 	e.given(&cfg)
 	c, err := e.child(ctx)
 	if err != nil {
@@ -50,7 +53,7 @@ func (e *Engine) reopen(ctx context.Context, method, rolloutPath string, cfg pro
 	if err != nil {
 		return nil, err
 	}
-	p.ThreadID = id
+	p.ThreadID, p.asked = id, cfg
 	if had != nil {
 		p.narrow(had)
 	}

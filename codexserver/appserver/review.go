@@ -18,6 +18,9 @@ import (
 // Review implements [engine.Reviewer].
 func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 	in := protocol.TurnInput{Items: protocol.TextInput(r.Prompt)}
+	if other := c.elsewhere(); other != nil {
+		return reviewIn(ctx, other, r)
+	}
 	if c.params.readOnly {
 		return c.Turn(ctx, in)
 	}
@@ -33,7 +36,17 @@ func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 		begun, err = reviewer.start(ctx, in)
 		return begun, err
 	}
-	return c.run(ctx, start, func(ctx context.Context, s *turn, _ []protocol.EventMsg) { c.learn(ctx, s, &r) })
+	err := c.run(ctx, start, func(ctx context.Context, s *turn, _ []protocol.EventMsg) { c.learn(ctx, s, &r) })
+	return c.goOn(ctx, err, func(other engine.Conversation, _ *limitError) error { return reviewIn(ctx, other, r) })
+}
+
+// reviewIn reviews in the conversation of another engine.
+func reviewIn(ctx context.Context, other engine.Conversation, r protocol.Review) error {
+	reviewer, ok := other.(engine.Reviewer)
+	if !ok {
+		return &engine.TurnError{Message: "the engine that has the conversation now does not review"}
+	}
+	return reviewer.Review(ctx, r)
 }
 
 // reviewer starts a thread that is like the conversation's but read-only, in the app-server that it
@@ -56,10 +69,10 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, *child, err
 	if err := p.keepToReading(file); err != nil {
 		return nil, nil, err
 	}
-	p.Model = cmp.Or(p.Model, c.model)
+	p.Model = cmp.Or(p.Model, c.by.model)
 	keys := map[string]any{}
-	if _, own := p.Config["model_provider"]; !own && c.source != "" {
-		keys["model_provider"] = c.source
+	if _, own := p.Config["model_provider"]; !own && c.by.provider != "" {
+		keys["model_provider"] = c.by.provider
 	}
 	c.mu.Lock()
 	if c.context != nil {

@@ -31,7 +31,10 @@ func (c *conversation) shorten(ctx context.Context, in protocol.TurnInput) error
 			if err != nil || len(in.Items) == 0 {
 				return s, err
 			}
-			_, err = s.await(ctx)
+			events, err := s.await(ctx)
+			if l := c.limited(s, rolloutMark{}, events, err); l != nil {
+				l.before, err = true, l
+			}
 			s.finish(nil)
 			s.thread.free()
 			if err != nil {

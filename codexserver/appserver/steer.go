@@ -26,6 +26,12 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 	if err != nil {
 		return &engine.RefusedError{Err: err}
 	}
+	c.mu.Lock()
+	other, _ := c.by.other.(engine.Steerer)
+	c.mu.Unlock()
+	if other != nil {
+		return other.Steer(ctx, items)
+	}
 	if t, o := c.others(); o != nil {
 		return c.steerElsewhere(ctx, t, o, input)
 	}

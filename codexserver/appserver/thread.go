@@ -33,6 +33,7 @@ type thread struct {
 	other   *turn       // which another program began; nil without one
 	heard   *turn       // the last such turn that has ended
 
+	outdated bool            // another engine has gone on with the conversation
 	approved map[string]bool // commands approved for the session: see approvalOf
 
 	asking map[string]*elicit.Slots // by who asks: see queue

@@ -40,6 +40,8 @@ type threadParams struct {
 	readOnly  bool // fail unless Codex reports that the thread is read-only
 	bounded   bool // fail if Codex reports that the thread may do more
 
+	asked protocol.Config // what the caller asked for
+
 	had *rules // fail if Codex reports wider ones; nil means no limit
 }
 

@@ -161,6 +161,8 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		Self:      self(),
 		Version:   version(),
 		Logger:    c.log,
+		Failover:  c.settings.Failover,
+		Next:      func() (engine.Resumer, error) { return native.New(c.nativeOptions()) },
 	}
 	if isAddress(at) {
 		o.Path, o.Dial, o.Shared = "", c.dialer(at), true
