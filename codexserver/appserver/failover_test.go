@@ -27,6 +27,7 @@ type nextEngine struct {
 	refuses string                  // the error of a folder
 	turn    func(host engine.Host, in protocol.TurnInput) error
 
+	codex   *appserver.Engine // in whose place it goes on
 	configs []protocol.Config
 	inputs  []protocol.TurnInput
 	closed  int
@@ -100,7 +101,8 @@ func refusingFake(t *testing.T, next *nextEngine, h engine.Host, info string, o 
 		o.Failover.To = []setting.FailoverTo{{Provider: "b", Model: "m1"}}
 	}
 	o.Next = func() (engine.Resumer, error) { return next, nil }
-	return f, start(t, f.engine(o), h)
+	next.codex = f.engine(o)
+	return f, start(t, next.codex, h)
 }
 
 // TestFailoverReasons has the errors of Codex after which another engine goes on, and others.
@@ -266,6 +268,9 @@ func TestFailoverSwitches(t *testing.T) {
 			time.Sleep(wait)
 			if err := conv.Turn(t.Context(), text("go")); err != nil || starts() != 2 || next.closed != 1 || len(next.inputs) != 6 {
 				t.Errorf("resets %s: %v, Codex was asked %d times, %d turns elsewhere", resets, err, starts(), len(next.inputs))
+			}
+			if list, err := next.codex.Models(t.Context()); resets == "9999999999999" && (err != nil || !strings.Contains(strings.Join(list.Notes, " "), "limits of the account: 100% used of 5h0m0s, resets in ")) {
+				t.Errorf("limits: %+v, %v", list, err)
 			}
 			if n := len(f.runs); n != 2 {
 				t.Errorf("the conversation was read anew in %d app-servers", n-1)

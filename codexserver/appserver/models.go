@@ -31,6 +31,11 @@ func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
 		return nil, err
 	}
 	list := &protocol.ModelList{}
+	if limits := c.lastLimits(time.Now()); limits != nil { // asking anew could take seconds
+		if words := limits.Words(0); words != "" {
+			list.Notes = append(list.Notes, "limits of the account: "+words)
+		}
+	}
 	own := value[string](file["model"])
 	if own != "" {
 		list.Models = []protocol.Model{{Name: own, DefaultEffort: value[protocol.ReasoningEffort](file["model_reasoning_effort"]), IsDefault: true}}

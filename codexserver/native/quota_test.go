@@ -55,6 +55,14 @@ func TestRateLimits(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || at != "2026-11-20T12:00:00Z" {
 		t.Errorf("reported at %s (-want +got):\n%s", at, diff)
 	}
+	if list, err := e.Models(t.Context()); err != nil || strings.Contains(strings.Join(list.Notes, " "), "limits of the account") {
+		t.Errorf("limits that are over: %+v, %v", list, err)
+	}
+	now := time.Now().UTC().Format("T15:04:05")
+	write("rollout-2026-11-20T03-00-00-0199e0ad-0000-7000-8000-000000000003.jsonl", strings.Replace(strings.Replace(reported("XX", 77), "2026-11-20TXX", time.Now().UTC().Format("2006-01-02")+now, 1), `in_seconds":60`, `in_seconds":3600`, 1))
+	if list, err := e.Models(t.Context()); err != nil || !strings.Contains(strings.Join(list.Notes, " "), "77% used of 5h0m0s, resets in ") {
+		t.Errorf("limits: %+v, %v", list, err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := e.RateLimits(ctx); err == nil {

@@ -2,6 +2,9 @@ package protocol
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
 )
 
 // SessionConfigured is the first event of a conversation; its submission id is "".
@@ -113,6 +116,26 @@ type RateLimits struct {
 	Primary *RateLimitWindow `json:"primary"`
 	// Secondary is the second one; nil, written as null, when unknown.
 	Secondary *RateLimitWindow `json:"secondary"`
+}
+
+// Words returns the limits as a line for a person, as they are that long after they were reported. It is
+// "" if none is left.
+func (l *RateLimits) Words(after time.Duration) string {
+	var parts []string
+	for _, w := range []*RateLimitWindow{l.Primary, l.Secondary} {
+		if w == nil || after > 0 && w.ResetsInSeconds != nil && *w.ResetsInSeconds <= int64(after/time.Second) {
+			continue
+		}
+		part := fmt.Sprintf("%g%% used", w.UsedPercent)
+		if w.WindowMinutes != nil {
+			part += " of " + (time.Duration(*w.WindowMinutes) * time.Minute).String()
+		}
+		if w.ResetsInSeconds != nil {
+			part += ", resets in " + (time.Duration(*w.ResetsInSeconds)*time.Second - after.Truncate(time.Second)).String()
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // TokenCount follows each model response.

@@ -103,12 +103,5 @@ func (q *quota) String() string {
 }
 
 func (w *window) String() string {
-	line := fmt.Sprintf("%g%% used", w.UsedPercent)
-	if w.WindowMinutes != nil {
-		line += " of " + (time.Duration(*w.WindowMinutes) * time.Minute).String()
-	}
-	if w.ResetsInSeconds != nil {
-		line += ", resets in " + (time.Duration(*w.ResetsInSeconds) * time.Second).String()
-	}
-	return line
+	return (&protocol.RateLimits{Primary: (*protocol.RateLimitWindow)(w)}).Words(0)
 }
