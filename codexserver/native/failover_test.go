@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/history"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -350,15 +352,17 @@ func TestFailoverOptions(t *testing.T) {
 	}
 }
 
+var games = flag.Int("games", 30, "play this `number` of conversations in which providers refuse")
+
 // TestFailoverRandom plays conversations with two to four providers, of which each refuses at random,
 // on either wire. Turns fail when all refuse, and processes end between turns. Each command runs once
-// and is asked about once, and every provider reads what was done.
+// and is asked about once, every provider reads what was done, and the checker of histories finds no
+// fault in the conversation's file.
 func TestFailoverRandom(t *testing.T) {
-	games := 30
 	if testing.Short() {
-		games = 10
+		*games = min(*games, 10)
 	}
-	for range games {
+	for range *games {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -404,22 +408,29 @@ func playFailover(t *testing.T, r *rand.Rand) {
 			return providertest.Say("done")
 		}})
 	}
-	for range 10 {
+	path, err := f.engine.FindRollout(t.Context(), f.conv.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 10 {
 		mu.Lock()
 		turns++
 		again := r.IntN(4) == 0
 		mu.Unlock()
-		_ = f.conv.Turn(t.Context(), say("go on")) // it fails if all refuse
+		in := say("go on")
+		in.Key = fmt.Sprintf("key-%d", n)
+		_ = f.conv.Turn(t.Context(), in) // it fails if all refuse
 		if again {
-			path, err := f.engine.FindRollout(t.Context(), f.conv.ID())
-			if err != nil {
-				t.Fatal(err)
-			}
 			closed(t, f.conv)
 			if f.conv, err = f.engine.Resume(t.Context(), path, protocol.Config{}, f.host); err != nil {
 				t.Fatal(err)
 			}
 		}
+	}
+	closed(t, f.conv)
+	past := history.History{}
+	if err := past.ReadRollout(path); err != nil {
+		t.Fatal(err)
 	}
 	ran, asked := 0, map[string]int{}
 	for n := range 2 * turns {
@@ -430,6 +441,13 @@ func playFailover(t *testing.T, r *rand.Rand) {
 		default:
 			ran++
 		}
+	}
+	for id, call := range past.Calls {
+		b, _ := os.ReadFile(filepath.Join(f.at, id.Call)) // none if it did not run
+		call.Effects, call.Decisions = len(b), []history.Decision{{Approves: true}}
+	}
+	if faults := past.Check(); len(faults) > 0 || len(past.Turns) != 10 || len(past.Calls) < ran {
+		t.Errorf("%d turns, %d calls: %v", len(past.Turns), len(past.Calls), faults)
 	}
 	for _, event := range f.host.take() {
 		if command, ok := strings.CutPrefix(event, "exec_approval_request "); ok {
