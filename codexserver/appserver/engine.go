@@ -56,9 +56,11 @@ type Options struct {
 	Shared bool
 	// Failover names who goes on with a turn when Codex's provider refuses, and Next returns the
 	// engine for that, which reads the same rollouts. Next is called at most once, unless it fails.
+	// The engine should start no program in the folders that reach returns, [engine.Traits].Reach
+	// of this engine alone.
 	// An app-server that other programs share keeps its conversations. Default: the turn fails.
 	Failover setting.Failover
-	Next     func() (engine.Resumer, error)
+	Next     func(reach func() []string) (engine.Resumer, error)
 	// Logger logs Codex's warnings, requests that were declined without a question, and,
 	// at the level Debug, its standard error. Default: nothing is logged.
 	Logger *slog.Logger

@@ -324,7 +324,7 @@ func (e *Engine) next() (engine.Resumer, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.other == nil {
-		other, err := e.options.Next()
+		other, err := e.options.Next(e.programs.Folders)
 		if err != nil {
 			return nil, err
 		}

@@ -27,6 +27,7 @@ type nextEngine struct {
 	refuses string                  // the error of a folder
 	turn    func(host engine.Host, in protocol.TurnInput) error
 
+	reach   func() []string   // of Codex
 	codex   *appserver.Engine // in whose place it goes on
 	configs []protocol.Config
 	inputs  []protocol.TurnInput
@@ -100,7 +101,10 @@ func refusingFake(t *testing.T, next *nextEngine, h engine.Host, info string, o 
 	if o.Failover.To == nil {
 		o.Failover.To = []setting.FailoverTo{{Provider: "b", Model: "m1"}}
 	}
-	o.Next = func() (engine.Resumer, error) { return next, nil }
+	o.Next = func(reach func() []string) (engine.Resumer, error) {
+		next.reach = reach
+		return next, nil
+	}
 	next.codex = f.engine(o)
 	return f, start(t, next.codex, h)
 }
@@ -183,6 +187,9 @@ func TestFailoverRules(t *testing.T) {
 					t.Errorf("overrides %s", cfg.Overrides)
 				}
 				got := fmt.Sprint(cfg.ApprovalPolicy, " ", cfg.Sandbox, " ", cfg.WritableRoots, " ", table.Network)
+				if reach := tt.next.reach(); !slices.Contains(reach, "/work") || cfg.WritableRoots != nil && !slices.Contains(reach, "/data") {
+					t.Errorf("it may start programs outside of %q", reach)
+				}
 				if err != nil || got != tt.want || cfg.Model != "m1" || string(cfg.Overrides["model_provider"]) != `"b"` || cfg.Cwd != "/work" {
 					t.Errorf("%v, %s with %+v, want %s", err, got, cfg, tt.want)
 				}
@@ -201,7 +208,7 @@ func TestFailoverOverrides(t *testing.T) {
 			"sandbox_workspace_write.network_access": json.RawMessage(`true`), "tools.web_search": json.RawMessage(`true`),
 		}}
 		f, _ := refusingFake(t, next, &recorder{}, `"usageLimitExceeded"`, appserver.Options{}, nil)
-		e := f.engine(appserver.Options{Failover: setting.Failover{To: []setting.FailoverTo{{Provider: "b", Model: "m1"}}}, Next: func() (engine.Resumer, error) { return next, nil }})
+		e := f.engine(appserver.Options{Failover: setting.Failover{To: []setting.FailoverTo{{Provider: "b", Model: "m1"}}}, Next: func(func() []string) (engine.Resumer, error) { return next, nil }})
 		conv, err := e.Start(t.Context(), cfg, &recorder{})
 		if err == nil {
 			err = conv.Turn(t.Context(), text("go"))

@@ -38,8 +38,8 @@ func newRealPair(t *testing.T, configuration string, turns ...providertest.Turn)
 	writeFile(t, path, string(b)+fmt.Sprintf("\n[model_providers.b]\nname = \"b\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = \"KEY_b\"\nrequest_max_retries = 0\nstream_max_retries = 0\n", other.BaseURL()))
 	failover := setting.Failover{To: []setting.FailoverTo{{Provider: "b", Model: "m1"}}}.Resolved()
 	r.options.Failover = failover
-	r.options.Next = func() (engine.Resumer, error) {
-		return native.New(&native.Options{CodexHome: r.home, Failover: failover, Environ: append(os.Environ(), "KEY_b=secret-of-b")})
+	r.options.Next = func(reach func() []string) (engine.Resumer, error) {
+		return native.New(&native.Options{CodexHome: r.home, Reach: reach, Failover: failover, Environ: append(os.Environ(), "KEY_b=secret-of-b")})
 	}
 	r.restart(t)
 	return r, other

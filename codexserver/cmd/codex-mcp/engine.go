@@ -162,7 +162,11 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		Version:   version(),
 		Logger:    c.log,
 		Failover:  c.settings.Failover,
-		Next:      func() (engine.Resumer, error) { return native.New(c.nativeOptions()) },
+		Next: func(reach func() []string) (engine.Resumer, error) {
+			o := c.nativeOptions()
+			o.Reach = reach
+			return native.New(o)
+		},
 	}
 	if isAddress(at) {
 		o.Path, o.Dial, o.Shared = "", c.dialer(at), true
