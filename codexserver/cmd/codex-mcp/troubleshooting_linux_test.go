@@ -49,10 +49,7 @@ func TestTroubleshootingSystem(t *testing.T) {
 
 // filtered runs a command as on a system that lacks something: a filter fails its system calls.
 func filtered(cmd *exec.Cmd, filter []unix.SockFilter) (out []byte, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()                                                                                // and not unlocked: the thread ends with its filter
+	run := func() {
 		filter := append([]unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}}, filter...) // the number of the call
 		program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 		if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -62,6 +59,23 @@ func filtered(cmd *exec.Cmd, filter []unix.SockFilter) (out []byte, err error) {
 			return
 		}
 		out, err = cmd.CombinedOutput()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and not unlocked: the thread ends with its filter
+		if unix.Gettid() != unix.Getpid() {
+			run()
+			return
+		}
+		elsewhere := make(chan struct{}) // the main thread does not end, and its filter would be that of the process
+		go func() {
+			defer close(elsewhere)
+			runtime.LockOSThread()
+			run()
+		}()
+		<-elsewhere
+		runtime.UnlockOSThread()
 	}()
 	<-done
 	return out, err
