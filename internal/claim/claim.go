@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -89,4 +90,29 @@ func Wait(ctx context.Context, f syscall.Conn) error {
 			return fmt.Errorf("%w: %w", err, context.Cause(ctx))
 		}
 	}
+}
+
+// patience is how long [Alone] waits for another process.
+const patience = 5 * time.Second
+
+// Alone runs f while no other process runs Alone with the same file, which it makes if need be, for a short
+// change of what is beside it. If another one does so for five seconds, the error wraps
+// [safefile.ErrLocked].
+func Alone(path string, f func() error) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	lock, err := root.OpenFile(filepath.Base(path), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // which unlocks it
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	if err := Wait(ctx, lock); err != nil {
+		return fmt.Errorf("%s: %w", lock.Name(), err)
+	}
+	return f()
 }

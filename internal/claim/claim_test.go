@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,4 +145,33 @@ func Example() {
 	// Output:
 	// true
 	// false
+}
+
+// TestAlone has many change a number in a file, each alone.
+func TestAlone(t *testing.T) {
+	dir := t.TempDir()
+	file, n := filepath.Join(dir, "n"), 50
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			err := claim.Alone(filepath.Join(dir, "n.lock"), func() error {
+				text, err := os.ReadFile(file)
+				if err != nil && !errors.Is(err, os.ErrNotExist) {
+					return err
+				}
+				return os.WriteFile(file, append(text, 'x'), 0o600)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if text, err := os.ReadFile(file); err != nil || len(text) != n {
+		t.Errorf("%d of %d changes are there, %v", len(text), n, err)
+	}
+	wrong := errors.New("wrong")
+	if err := claim.Alone(filepath.Join(dir, "n.lock"), func() error { return wrong }); !errors.Is(err, wrong) {
+		t.Error(err)
+	}
 }

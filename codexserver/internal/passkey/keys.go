@@ -3,7 +3,6 @@ package passkey
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -66,11 +65,10 @@ type content struct {
 }
 
 const (
-	version  = 1
-	maxFile  = 1 << 20
-	maxKeys  = 64
-	maxName  = 100             // bytes
-	patience = 5 * time.Second // for another process that writes the file
+	version = 1
+	maxFile = 1 << 20
+	maxKeys = 64
+	maxName = 100 // bytes
 )
 
 // List returns the keys, the oldest first. A missing file has none.
@@ -182,31 +180,18 @@ func (k *Keys) change(edit func(*content) error) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	lock, err := root.OpenFile(strings.TrimSuffix(name, filepath.Ext(name))+".lock", os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	defer lock.Close() // which unlocks it
-	ctx, stop := context.WithTimeout(context.Background(), patience)
-	defer stop()
-	if err := claim.Wait(ctx, lock); err != nil {
-		return fmt.Errorf("%s: %w", lock.Name(), err)
-	}
-	c, err := k.read()
-	if err != nil {
-		return err
-	}
-	if err := edit(&c); err != nil {
-		return err
-	}
-	data, err := json.Marshal(c, jsontext.Multiline(true))
-	if err != nil {
-		return err
-	}
-	return safefile.Write(k.path, append(data, '\n'), 0o600)
+	return claim.Alone(filepath.Join(dir, strings.TrimSuffix(name, filepath.Ext(name))+".lock"), func() error {
+		c, err := k.read()
+		if err != nil {
+			return err
+		}
+		if err := edit(&c); err != nil {
+			return err
+		}
+		data, err := json.Marshal(c, jsontext.Multiline(true))
+		if err != nil {
+			return err
+		}
+		return safefile.Write(k.path, append(data, '\n'), 0o600)
+	})
 }

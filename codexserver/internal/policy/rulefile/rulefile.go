@@ -11,7 +11,6 @@
 package rulefile
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -85,7 +84,6 @@ const (
 	version  = 1
 	maxFile  = 1 << 20
 	maxRules = 1000
-	patience = 5 * time.Second // for another process that writes the file
 )
 
 // List returns the rules, the oldest first. A missing file has none.
@@ -228,40 +226,27 @@ func (s *Store) change(edit func(*content) error) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
+	if err := s.isOurs(); err != nil { // else a command may hold the lock
 		return err
 	}
-	defer root.Close()
-	lock, err := root.OpenFile("rules.lock", os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	defer lock.Close() // which unlocks it
-	if err := s.isOurs(); err != nil {
-		return err
-	}
-	ctx, stop := context.WithTimeout(context.Background(), patience)
-	defer stop()
-	if err := claim.Wait(ctx, lock); err != nil {
-		return fmt.Errorf("%s: %w", lock.Name(), err)
-	}
-	c, err := s.read()
-	if err != nil {
-		return err
-	}
-	if err := edit(&c); err != nil {
-		return err
-	}
-	data, err := json.Marshal(c, jsontext.Multiline(true))
-	if err != nil {
-		return err
-	}
-	data = append(data, '\n')
-	if err := s.options.Mirror.Put(s.path, data); err != nil {
-		return err
-	}
-	return safefile.Write(s.path, data, 0o600)
+	return claim.Alone(filepath.Join(dir, "rules.lock"), func() error {
+		c, err := s.read()
+		if err != nil {
+			return err
+		}
+		if err := edit(&c); err != nil {
+			return err
+		}
+		data, err := json.Marshal(c, jsontext.Multiline(true))
+		if err != nil {
+			return err
+		}
+		data = append(data, '\n')
+		if err := s.options.Mirror.Put(s.path, data); err != nil {
+			return err
+		}
+		return safefile.Write(s.path, data, 0o600)
+	})
 }
 
 func (s *Store) now() time.Time {
