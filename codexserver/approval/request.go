@@ -30,6 +30,17 @@ type Request struct {
 	Deny string
 }
 
+// Call returns the id of the call that the request is about, "" if only Question describes the action.
+func (r *Request) Call() string {
+	switch m := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		return m.CallID
+	case protocol.PatchApprovalRequest:
+		return m.CallID
+	}
+	return ""
+}
+
 // Thread is a thread as a [Desk] sees it.
 type Thread struct {
 	// ID is the thread's id.

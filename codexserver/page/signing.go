@@ -207,13 +207,7 @@ func newSigning(r *approval.Request, view *questionView, d elicit.Decision, at p
 	sum := sha256.Sum256(shown)
 	s := &passkey.Statement{
 		Question: question, Shown: sum[:], Thread: r.Thread.ID, Turn: r.Turn, Server: r.Thread.Server, Principal: r.Thread.Principal,
-		Decision: d, Origin: at.Origin, At: time.Now().UTC().Truncate(time.Second), Nonce: passkey.NewNonce(),
-	}
-	switch m := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		s.Call = m.CallID
-	case protocol.PatchApprovalRequest:
-		s.Call = m.CallID
+		Call: r.Call(), Decision: d, Origin: at.Origin, At: time.Now().UTC().Truncate(time.Second), Nonce: passkey.NewNonce(),
 	}
 	if d == elicit.ApprovedAlways {
 		s.Rule = view.Always.Words

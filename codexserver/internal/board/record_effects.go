@@ -38,13 +38,7 @@ type opened struct {
 
 // keep keeps the decision about a call, for its effect.
 func (b *Board) keep(r *approval.Request, d *approval.Decision, id string) {
-	e, call := &b.effects, ""
-	switch m := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		call = m.CallID
-	case protocol.PatchApprovalRequest:
-		call = m.CallID
-	}
+	e, call := &b.effects, r.Call()
 	if call == "" || id == "" {
 		return
 	}
