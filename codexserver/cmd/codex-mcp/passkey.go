@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -49,9 +48,9 @@ ten minutes. It is for http://localhost, or for approvals.page_origin.`,
 		Long:  `Removes the passkey with this number. Running servers no longer accept it.`,
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			number, err := strconv.Atoi(strings.Join(args, " "))
+			number, err := o.number(args, "passkey", "passkey")
 			if err != nil {
-				return fmt.Errorf("remove: want the number of a passkey, found %q; %s passkey lists the numbers", strings.Join(args, " "), o.name)
+				return err
 			}
 			o.run = withPasskeys(func(_ context.Context, c *configuration, keys *passkey.Keys, out io.Writer) error {
 				return removePasskey(c, keys, number, out)

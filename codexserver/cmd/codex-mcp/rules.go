@@ -65,9 +65,9 @@ allows or denies it, and which rule a question would offer. It runs nothing.`,
 		Long:  `Removes the rule with this number. Running servers no longer apply it.`,
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			number, err := strconv.Atoi(strings.Join(args, " "))
+			number, err := o.number(args, "rule", "rules")
 			if err != nil {
-				return fmt.Errorf("remove: want the number of a rule, found %q; %s rules lists the numbers", strings.Join(args, " "), o.name)
+				return err
 			}
 			o.run = withRules(func(s *rulefile.Store, _ *options, _ string, _ io.Writer) error { return s.Remove(number) })
 			return nil
@@ -78,6 +78,16 @@ allows or denies it, and which rule a question would offer. It runs nothing.`,
 	}
 	cmd.AddCommand(check, remove, o.tryCommand(settings))
 	return cmd
+}
+
+// number returns the number of what a command removes, which another command lists.
+func (o *options) number(args []string, what, list string) (int, error) {
+	text := strings.Join(args, " ")
+	number, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("remove: want the number of a %s, found %q; %s %s lists the numbers", what, text, o.name, list)
+	}
+	return number, nil
 }
 
 // withRules returns a runner with the rules of the home.
