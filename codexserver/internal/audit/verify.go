@@ -296,7 +296,6 @@ func (v *verifier) meaning(n int64, l Line) {
 		case !approves:
 			v.fault(n, "the decision %s does not allow it, or has allowed something else", l.DecidedBy)
 		}
-		delete(v.decisions, "")
 		if known {
 			v.decisions[l.DecidedBy] = false
 		}
