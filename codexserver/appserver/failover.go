@@ -99,7 +99,8 @@ func (c *conversation) goOn(ctx context.Context, err error, do func(other engine
 	if !ok {
 		return err
 	}
-	if err := c.handOver(ctx, l); err != nil {
+	other, host, err := c.handOver(ctx, l)
+	if err != nil {
 		if ctx.Err() != nil {
 			return c.failed(ctx, err)
 		}
@@ -108,33 +109,33 @@ func (c *conversation) goOn(ctx context.Context, err error, do func(other engine
 		c.host.Emit(protocol.TaskComplete{})
 		return &engine.TurnError{Message: words}
 	}
-	err = do(c.by.other, l)
+	err = do(other, l)
 	if failed, ok := errors.AsType[*engine.TurnError](err); ok {
-		return &engine.TurnError{Message: c.by.host.failure(failed.Message)}
+		return &engine.TurnError{Message: host.failure(failed.Message)}
 	}
 	return err
 }
 
 // handOver opens the conversation in another engine, under the same policies or stricter ones.
-func (c *conversation) handOver(ctx context.Context, l *limitError) error {
+func (c *conversation) handOver(ctx context.Context, l *limitError) (other engine.Conversation, host *successor, err error) {
 	clearing, stop := context.WithTimeout(ctx, interruptGrace)
 	l.turn.cut(clearing)
 	l.turn.clear(clearing)
 	stop()
 	if !l.before && !l.mark.ended(ctx, l.turn.name()) {
-		return errors.New("the conversation's file does not have the end of the turn")
+		return nil, nil, errors.New("the conversation's file does not have the end of the turn")
 	}
 	next, err := c.engine.next()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	to := c.engine.options.Failover.To[0]
 	cfg, doubts, err := c.configFor(to)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	host := &successor{Host: c.host, before: l.Message}
-	other, err := next.Resume(ctx, c.path, cfg, host)
+	host = &successor{Host: c.host, before: l.Message}
+	other, err = next.Resume(ctx, c.path, cfg, host)
 	if wrong, ok := errors.AsType[*engine.ConfigError](err); ok && strings.Contains(wrong.Error(), "/writable-roots/") {
 		doubts = append(doubts, fmt.Sprintf("commands can then not write in %s: %v", elicit.OneLine(strings.Join(cfg.WritableRoots, ", "), 500), wrong.Err))
 		cfg.WritableRoots = nil
@@ -146,7 +147,7 @@ func (c *conversation) handOver(ctx context.Context, l *limitError) error {
 		}
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if t := l.turn.thread.child.find(c.id); t != nil {
 		t.mu.Lock()
@@ -160,7 +161,7 @@ func (c *conversation) handOver(ctx context.Context, l *limitError) error {
 		FromProvider: c.by.provider, FromModel: c.by.model, ToProvider: to.Provider, ToModel: to.Model, ToEngine: "native",
 		Reason: elicit.OneLine(l.Message, 300),
 	}
-	return nil
+	return other, host, nil
 }
 
 // agree returns an error unless the other engine keeps to cfg, and a person agrees to what it cannot
