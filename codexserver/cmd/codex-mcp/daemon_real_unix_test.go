@@ -20,6 +20,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
@@ -291,7 +292,7 @@ func (d *daemon) connect(t *testing.T, codex string) *daemonClient {
 	t.Helper()
 	c := &daemonClient{daemon: d, asked: make(chan struct{}, 9), withdrawn: make(chan struct{}, 9), answer: make(chan struct{})}
 	var err error
-	if c.engine, err = (&configuration{home: d.home, log: slog.New(slog.DiscardHandler)}).bridge(codex); err != nil {
+	if c.engine, err = (&configuration{home: d.home, settings: &config.Settings{}, log: slog.New(slog.DiscardHandler)}).bridge(codex); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.engine.Close() })
