@@ -270,6 +270,11 @@ func (m ModelReroute) Words() string {
 	return to + " answers from now on, in place of " + name(m.FromProvider, m.FromModel) + ": " + m.Reason
 }
 
+// Back returns the reroute to what answered before m, on an engine.
+func (m ModelReroute) Back(toEngine, reason string) ModelReroute {
+	return ModelReroute{FromProvider: m.ToProvider, FromModel: m.ToModel, ToProvider: m.FromProvider, ToModel: m.FromModel, ToEngine: toEngine, Reason: reason}
+}
+
 // Error says why a turn failed, or what went wrong during one.
 type Error struct {
 	// Message is a text for the user.

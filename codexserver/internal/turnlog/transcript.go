@@ -61,7 +61,7 @@ func past(messages []json.RawMessage) (said []protocol.EventMsg) {
 			continue
 		}
 		switch m.(type) {
-		case protocol.UserMessage, protocol.AgentMessage, protocol.Error:
+		case protocol.UserMessage, protocol.AgentMessage, protocol.Error, protocol.ModelReroute:
 			said = append(said, m)
 		}
 	}
