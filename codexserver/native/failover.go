@@ -108,7 +108,7 @@ func (c *conversation) choose() {
 func (t *turn) goElsewhere(err error) bool {
 	p, now := &t.conv.providers, time.Now()
 	after, ok := model.Elsewhere(err)
-	if !ok || len(p.list) == 1 {
+	if !ok && t.conv.client().Ready() == nil || len(p.list) == 1 { // no key is as one that is refused
 		return false
 	}
 	t.refusals = append(t.refusals, refusal{p.at, err})

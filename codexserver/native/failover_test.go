@@ -156,6 +156,27 @@ func TestFailover(t *testing.T) {
 	}
 }
 
+// TestFailoverWithoutKey has no key for the configured provider: nothing is sent there.
+func TestFailoverWithoutKey(t *testing.T) {
+	f := newSeveral(t, native.Failover{}, "chat", "chat")
+	b, err := os.ReadFile(filepath.Join(f.home, "config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(f.home, "config.toml"), strings.Replace(string(b), "KEY_a", "KEY_unset", 1))
+	c, err := f.engine.Start(t.Context(), protocol.Config{Cwd: f.at}, f.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, c)
+	f.scripts[1].Add(providertest.Say("done"))
+	turn(t, c, say("go"))
+	if n := len(f.scripts[0].Requests()); n != 0 {
+		t.Errorf("the provider without a key got %d requests", n)
+	}
+	diff(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
+}
+
 // TestNoFailover has refusals that another provider is not asked about.
 func TestNoFailover(t *testing.T) {
 	for name, refusal := range map[string]providertest.Turn{
