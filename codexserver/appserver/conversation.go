@@ -139,6 +139,9 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	err := c.turn(ctx, in)
 	return c.goOn(ctx, err, func(other engine.Conversation, l *limitError) error {
 		in.Rollback, in.Key = 0, ""
+		if in.MaxTokens > 0 {
+			in.MaxTokens = max(in.MaxTokens-l.turn.used(), 1)
+		}
 		if !l.before {
 			in.Compact, in.Items = false, append(protocol.TextInput(handedOver), c.takeUnread()...)
 		}

@@ -129,23 +129,8 @@ func (c *conversation) handOver(ctx context.Context, l *limitError) (other engin
 	if err != nil {
 		return nil, nil, err
 	}
-	to := c.engine.options.Failover.To[0]
-	cfg, doubts, err := c.configFor(to)
-	if err != nil {
-		return nil, nil, err
-	}
 	host = &successor{Host: c.host, before: l.Message}
-	other, err = next.Resume(ctx, c.path, cfg, host)
-	if wrong, ok := errors.AsType[*engine.ConfigError](err); ok && strings.Contains(wrong.Error(), "/writable-roots/") {
-		doubts = append(doubts, fmt.Sprintf("commands can then not write in %s: %v", elicit.OneLine(strings.Join(cfg.WritableRoots, ", "), 500), wrong.Err))
-		cfg.WritableRoots = nil
-		other, err = next.Resume(ctx, c.path, cfg, host)
-	}
-	if err == nil {
-		if err = c.agree(ctx, other, host, cfg, doubts); err != nil {
-			err = errors.Join(err, other.Close())
-		}
-	}
+	to, other, err := c.open(ctx, next, host)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -161,7 +146,45 @@ func (c *conversation) handOver(ctx context.Context, l *limitError) (other engin
 		FromProvider: c.by.provider, FromModel: c.by.model, ToProvider: to.Provider, ToModel: to.Model, ToEngine: "native",
 		Reason: elicit.OneLine(l.Message, 300),
 	}
+	if k, ok := other.(engine.Keeper); ok { // the way back needs no line: turns of Codex have one of their own
+		k.Keep(host.reroute)
+	}
 	return other, host, nil
+}
+
+// open opens the conversation in the next engine with the first provider that can be used there. That
+// engine asks the others of the list by itself.
+func (c *conversation) open(ctx context.Context, next engine.Resumer, host *successor) (to setting.FailoverTo, other engine.Conversation, err error) {
+	var unusable []error
+	for _, to = range c.engine.options.Failover.To {
+		other, err = c.openWith(ctx, next, host, to)
+		if _, ok := errors.AsType[*engine.ConfigError](err); !ok {
+			return to, other, err
+		}
+		unusable = append(unusable, fmt.Errorf("provider %s: %w", to.Provider, err))
+	}
+	return to, nil, errors.Join(unusable...)
+}
+
+// openWith opens the conversation in the next engine with a provider.
+func (c *conversation) openWith(ctx context.Context, next engine.Resumer, host *successor, to setting.FailoverTo) (engine.Conversation, error) {
+	cfg, doubts, err := c.configFor(to)
+	if err != nil {
+		return nil, err
+	}
+	other, err := next.Resume(ctx, c.path, cfg, host)
+	if wrong, ok := errors.AsType[*engine.ConfigError](err); ok && strings.Contains(wrong.Error(), "/writable-roots/") {
+		doubts = append(doubts, fmt.Sprintf("commands can then not write in %s: %v", elicit.OneLine(strings.Join(cfg.WritableRoots, ", "), 500), wrong.Err))
+		cfg.WritableRoots = nil
+		other, err = next.Resume(ctx, c.path, cfg, host)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err = c.agree(ctx, other, host, cfg, doubts); err != nil {
+		return nil, errors.Join(err, other.Close())
+	}
+	return other, nil
 }
 
 // agree returns an error unless the other engine keeps to cfg, and a person agrees to what it cannot
@@ -181,10 +204,13 @@ func (c *conversation) agree(ctx context.Context, other engine.Conversation, hos
 	if len(doubts) == 0 {
 		return nil
 	}
-	to := c.engine.options.Failover.To[0]
-	q := &elicit.Question{Once: true, Message: fmt.Sprintf("Codex's provider refuses. Shall the turn go on with %s of %s, on the native engine?\n\nIt reads the whole conversation. "+
-		"Its sandbox is %s and its approval policy %s. It cannot promise all that Codex did:\n- %s",
-		elicit.OneLine(to.Model, 100), elicit.OneLine(to.Provider, 100), cfg.Sandbox, cfg.ApprovalPolicy, strings.Join(doubts, "\n- "))}
+	var names []string
+	for _, to := range c.engine.options.Failover.To {
+		names = append(names, elicit.OneLine(to.Model, 100)+" of "+elicit.OneLine(to.Provider, 100))
+	}
+	q := &elicit.Question{Once: true, Message: fmt.Sprintf("Codex's provider refuses. Shall the turn go on with %s, on the native engine?\n\nWho answers reads the whole conversation. "+
+		"The sandbox is %s and the approval policy %s. The engine cannot promise all that Codex did:\n- %s",
+		strings.Join(names, ", then "), cfg.Sandbox, cfg.ApprovalPolicy, strings.Join(doubts, "\n- "))}
 	if out := c.host.Approve(ctx, q); !out.Decision.Approves() {
 		return fmt.Errorf("nobody agreed to what it cannot promise (%s)", strings.Join(doubts, "; "))
 	}
@@ -256,6 +282,13 @@ func (m rolloutMark) ended(ctx context.Context, turn string) bool {
 	return false
 }
 
+// used returns the tokens that Codex used in the turn.
+func (r *turn) used() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tr.used
+}
+
 // away returns how long Codex's provider refuses, as far as it said.
 func (r *turn) away() time.Duration {
 	r.mu.Lock()
@@ -287,9 +320,7 @@ func (c *conversation) elsewhere() engine.Conversation {
 	if err := other.Close(); err != nil {
 		c.engine.options.logger().Warn("closing a conversation of the other engine", "error", err)
 	}
-	back := host.reroute
-	back.FromProvider, back.FromModel, back.ToProvider, back.ToModel, back.ToEngine = back.ToProvider, back.ToModel, back.FromProvider, back.FromModel, "codex"
-	back.Reason = "the limit may be over"
+	back := host.reroute.Back("codex", "the limit may be over")
 	c.mu.Lock()
 	c.by.other, c.by.host, c.by.back = nil, nil, &back
 	c.mu.Unlock()

@@ -23,6 +23,7 @@ type translator struct {
 	final  *string              // the last message that the model marked as its answer
 	coming strings.Builder      // the message that is being written
 	usage  *protocol.TokenUsageInfo
+	used   int64 // tokens of the turn
 	limits *protocol.RateLimits
 	failed *apptypes.TurnError // of an error notification
 }
@@ -88,7 +89,11 @@ func (tr *translator) notification(method string, n *apptypes.Note) ([]protocol.
 		if n.TokenUsage == nil {
 			return nil, nil
 		}
+		before := tr.usage
 		tr.usage = usageInfo(n.TokenUsage)
+		if before == nil || before.TotalTokenUsage != tr.usage.TotalTokenUsage { // else it is repeated
+			tr.used += max(tr.usage.LastTokenUsage.TotalTokens, 0)
+		}
 		return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits}), nil
 	case apptypes.NoteAccountRateLimitsUpdated:
 		return tr.rateLimits(n.RateLimits), nil
