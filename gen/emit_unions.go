@@ -171,7 +171,7 @@ func (e *emitter) tryArms(s *source, t *goType) {
 	if t.union.mixed {
 		var inner source
 		n := 0
-		e.tryTree(s, &inner, t.name, t.name, t.union.one, t.union.tree, &n)
+		e.tryTree(s, &inner, t.name, t.name, t.union.one, t.union.tree, &n, false)
 		s.line("}\n")
 		s.Write(inner.Bytes())
 		return
@@ -189,16 +189,19 @@ func (e *emitter) tryEach(s *source, t *goType, arms []*arm) {
 	for _, list := range t.union.lists {
 		tree = append(tree, branch{name: list, value: true})
 	}
-	e.tryTree(s, nil, t.name, t.name, t.union.one, tree, nil)
+	e.tryTree(s, nil, t.name, t.name, t.union.one, tree, nil, false)
 }
 
 // tryTree writes the statement that reads a union as the first of its branches that fits. A choice within it
-// gets a type and a function of its own, which are written to inner.
-func (e *emitter) tryTree(s, inner *source, union, name string, one bool, tree []branch, n *int) {
+// gets a type and a function of its own, which are written to inner. With kept, a choice around it keeps what no branch reads.
+func (e *emitter) tryTree(s, inner *source, union, name string, one bool, tree []branch, n *int, kept bool) {
 	s.line("return codec.AnyOf(v, d, %v,", one)
+	kept = kept || !one && slices.ContainsFunc(tree, func(br branch) bool { return e.armKind(br) == refAny })
 	for _, br := range tree {
 		s.line("func(v *%s, d *codec.Decoder) error {", name)
 		switch {
+		case kept && e.armKind(br) == refNumber: // the arm that takes anything keeps all digits
+			s.line("var list %s\nif err := codec.Exact(d, list.decode); err != nil {\nreturn err\n}\n*v = list\nreturn nil", br.name)
 		case br.of != nil:
 			*n++
 			within := fmt.Sprintf("%d%s", *n, union)
@@ -206,7 +209,7 @@ func (e *emitter) tryTree(s, inner *source, union, name string, one bool, tree [
 			var deeper source
 			inner.line("// choice%s is a choice within [%s].\ntype choice%[1]s interface{ %[2]s }\n", within, union)
 			inner.line("func choose%s(v *choice%[1]s, d *codec.Decoder) error {", within)
-			e.tryTree(inner, &deeper, union, "choice"+within, br.one, br.of, n)
+			e.tryTree(inner, &deeper, union, "choice"+within, br.one, br.of, n, kept)
 			inner.line("}\n")
 			inner.Write(deeper.Bytes())
 		case br.value:
@@ -217,6 +220,14 @@ func (e *emitter) tryTree(s, inner *source, union, name string, one bool, tree [
 		s.line("},")
 	}
 	s.line(")")
+}
+
+// armKind returns what a branch reads if its type is defined as something without a name, and refNamed for any other.
+func (e *emitter) armKind(br branch) refKind {
+	if t := e.byName[br.name]; t != nil && t.kind == kindNamed {
+		return t.elem.kind
+	}
+	return refNamed
 }
 
 // listArm writes the statements that read a list as a union.

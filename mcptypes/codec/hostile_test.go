@@ -1,11 +1,13 @@
 package codec
 
 import (
+	"math"
 	"math/big"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // TestTruncation cuts texts at each byte, and changes each byte into some others.
@@ -49,9 +51,15 @@ func sameNumber(t *testing.T, text string) {
 	if exp, ok := num.exponent(); !ok || exp > 5000 || exp < -5000 {
 		return // too large for a big.Rat
 	}
+	want, ok := new(big.Rat).SetString(text)
+	if !math.IsInf(wantF, 0) {
+		written, _ := new(big.Rat).SetString(string(jsontext.AppendFloat(nil, wantF, 64)))
+		if same := err == nil && ok && written.Cmp(want) == 0; exact([]byte(text)) != same {
+			t.Errorf("%.100s: exact: %v", text, !same)
+		}
+	}
 	var n int64
 	err = Read("", []byte(text), true, Into(&n, Int))
-	want, ok := new(big.Rat).SetString(text)
 	fits := ok && want.IsInt() && want.Num().IsInt64()
 	if (err == nil) != fits || fits && n != want.Num().Int64() {
 		t.Errorf("%.100s: %d, %v, want %v", text, n, err, want)

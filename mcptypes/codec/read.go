@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Generated code calls these functions to read values. After an error the target is not
@@ -201,6 +203,36 @@ func Number(to *float64, d *Decoder) error {
 		return d.Fail("want a number of 64 bits, found a larger one")
 	}
 	return nil
+}
+
+// Exact reads a number by read, but refuses one whose digits 64 bits do not keep: another arm of its choice
+// takes it as it is.
+func Exact(d *Decoder, read func(*Decoder) error) error {
+	before := d.state
+	if isNumber(d.kind()) {
+		raw, err := d.raw()
+		if err != nil {
+			return err
+		}
+		if !exact(raw) {
+			return d.Fail("want a number that 64 bits keep, found one with more digits")
+		}
+		d.state = before
+	}
+	return read(d)
+}
+
+// exact reports whether a float64 is written as the same number.
+func exact(raw []byte) bool {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
+		return false
+	}
+	was, _ := splitNumber(raw)
+	is, _ := splitNumber(jsontext.AppendFloat(nil, f, 64))
+	wasDigits, wasPower, ok := was.decimal()
+	isDigits, isPower, _ := is.decimal()
+	return ok && wasDigits == isDigits && wasPower == isPower
 }
 
 // Between reads a number that has bounds.

@@ -129,19 +129,16 @@ func parseInteger(raw []byte) (Scalar, error) {
 	if !ok {
 		return Scalar{}, errScalar
 	}
-	digits := strings.TrimLeft(num.whole+num.fraction, "0")
-	if digits == "" {
+	significant, zeros, ok := num.decimal()
+	if significant == "" {
 		return Scalar{kind: kindInt}, nil
 	}
-	significant := strings.TrimRight(digits, "0")
-	exp, ok := num.exponent()
 	if !ok {
 		if num.expSign == '-' {
 			return Scalar{}, errFraction
 		}
 		return Scalar{}, errExponent
 	}
-	zeros := exp - int64(len(num.fraction)) + int64(len(digits)-len(significant))
 	sign := ""
 	if num.negative {
 		sign = "-"
@@ -165,6 +162,18 @@ type number struct {
 	whole, fraction string
 	expSign         byte // '-', or '+', which is the default
 	expDigits       string
+}
+
+// decimal returns the digits of a number without zeros before and after them, and the power of ten to multiply
+// them by. Zero has no digits. ok is false for an exponent beyond 10^18.
+func (n number) decimal() (significant string, power int64, ok bool) {
+	digits := strings.TrimLeft(n.whole+n.fraction, "0")
+	significant = strings.TrimRight(digits, "0")
+	if significant == "" {
+		return "", 0, true
+	}
+	exp, ok := n.exponent()
+	return significant, exp - int64(len(n.fraction)) + int64(len(digits)-len(significant)), ok
 }
 
 // exponent returns the written exponent; ok is false beyond 10^18.
