@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -105,10 +106,19 @@ type daemon struct {
 	last     atomic.Int64 // connection's number
 }
 
-// connect opens a connection and returns its name. The first one starts the daemon.
+// connect opens a connection and returns its name. The first one starts the daemon. Without connections
+// the daemon ends after a minute: a connection that comes just then is refused, before a server starts,
+// and asked for again.
 func (d *daemon) connect(ctx context.Context, args ...string) (name string, err error) {
 	name = fmt.Sprint("codex", d.last.Add(1))
-	connect := func() { err = d.do(ctx, new(any), name, append([]string{"connect"}, args...)...) }
+	connect := func() {
+		for range 5 {
+			err = d.do(ctx, new(any), name, append([]string{"connect"}, args...)...)
+			if err == nil || !strings.Contains(err.Error(), `"daemon_unreachable"`) && !strings.Contains(err.Error(), `"daemon_stopping"`) {
+				return
+			}
+		}
+	}
 	first := false
 	d.starting.Do(func() {
 		first, d.started = true, true
