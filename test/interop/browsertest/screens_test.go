@@ -105,7 +105,8 @@ func TestScreens(t *testing.T) {
 	if got := get(t, answer); !strings.Contains(got, "health check") {
 		t.Errorf("the call was answered %q", got)
 	}
-	b.see(`document.querySelector(".timeline").innerText.includes("is still empty") && questions.size === 0`)
+	// The end of the turn comes after its last words.
+	b.see(`document.querySelector(".timeline").innerText.includes("is still empty") && questions.size === 0 && /^Done$/m.test(document.body.innerText) && !/working|Stop the turn/.test(document.body.innerText)`)
 	look("decided")
 
 	file := filepath.Join("testdata", "screens.txt")
