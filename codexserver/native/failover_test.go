@@ -36,6 +36,12 @@ type several struct {
 // newSeveral makes the engine. The first wire is that of the configured provider.
 func newSeveral(t *testing.T, failover native.Failover, wires ...string) *several {
 	t.Helper()
+	return newSeveralWith(t, native.Options{Failover: failover}, wires...)
+}
+
+// newSeveralWith is newSeveral with other options.
+func newSeveralWith(t *testing.T, o native.Options, wires ...string) *several {
+	t.Helper()
 	f := &several{t: t, home: t.TempDir(), at: t.TempDir(), host: &host{exec: approve}}
 	var config strings.Builder
 	config.WriteString("model = \"m0\"\nmodel_provider = \"a\"\napproval_policy = \"untrusted\"\nsandbox_mode = \"danger-full-access\"\n")
@@ -48,12 +54,13 @@ func newSeveral(t *testing.T, failover native.Failover, wires ...string) *severa
 		fmt.Fprintf(&config, "[model_providers.%s]\nbase_url = %q\nwire_api = %q\nenv_key = \"KEY_%s\"\nrequest_max_retries = 0\nstream_max_retries = 0\n", name, script.BaseURL(), wire, name)
 		environ = append(environ, "KEY_"+name+"=secret-of-"+name)
 		if i > 0 {
-			failover.To = append(failover.To, native.FailoverTo{Provider: name, Model: fmt.Sprintf("m%d", i)})
+			o.Failover.To = append(o.Failover.To, native.FailoverTo{Provider: name, Model: fmt.Sprintf("m%d", i)})
 		}
 	}
 	write(t, filepath.Join(f.home, "config.toml"), config.String())
+	o.CodexHome, o.Environ = f.home, environ
 	var err error
-	if f.engine, err = native.New(&native.Options{CodexHome: f.home, Environ: environ, Failover: failover}); err != nil {
+	if f.engine, err = native.New(&o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.engine.Close() })
@@ -86,10 +93,15 @@ func refusals(wire string) map[string]providertest.Turn {
 	busy := `data: {"choices":[{"delta":{"content":"half a se"}}]}` + "\n\n" + `data: {"error":{"code":"rate_limit_exceeded","message":"no room"}}` + "\n\n"
 	half := `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"h","function":{"name":"shell","arguments":"{\"command\":[\"touch\",\"half"}}]}}]}` + "\n\n" +
 		`data: {"error":{"type":"overloaded_error","message":"no room"}}` + "\n\n"
+	thought := `data: {"choices":[{"delta":{"reasoning":"half a thought"}}]}` + "\n\n" + `data: {"error":{"code":"rate_limit_exceeded","message":"no room"}}` + "\n\n"
+	sent := `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"h","function":{"name":"shell","arguments":"{\"command\":[\"touch\",\"half\"]}"}}]},"finish_reason":"tool_calls"}]}` + "\n\n" +
+		`data: {"error":{"type":"overloaded_error","message":"no room"}}` + "\n\n"
 	if wire == "responses" {
 		failed := `data: {"type":"response.failed","response":{"error":{"code":%q,"message":"no room"}}}` + "\n\n"
 		busy = `data: {"type":"response.output_text.delta","delta":"half a se"}` + "\n\n" + fmt.Sprintf(failed, "rate_limit_exceeded")
 		half = `data: {"type":"response.function_call_arguments.delta","delta":"{\"command\":[\"touch\",\"half"}` + "\n\n" + fmt.Sprintf(failed, "server_is_overloaded")
+		thought = `data: {"type":"response.reasoning_summary_text.delta","delta":"half a thought"}` + "\n\n" + fmt.Sprintf(failed, "rate_limit_exceeded")
+		sent = `data: {"type":"response.output_item.done","item":{"type":"function_call","id":"f","call_id":"h","name":"shell","arguments":"{\"command\":[\"touch\",\"half\"]}"}}` + "\n\n" + fmt.Sprintf(failed, "server_is_overloaded")
 	}
 	return map[string]providertest.Turn{
 		"usage limit":  limited(3600),
@@ -99,6 +111,8 @@ func refusals(wire string) map[string]providertest.Turn {
 		"overloaded":   {Repeat: true, Status: 503, Body: `{}`},
 		"in a text":    {Repeat: true, Body: busy},
 		"in arguments": {Repeat: true, Body: half},
+		"in reasoning": {Repeat: true, Body: thought},
+		"after a call": {Repeat: true, Body: sent},
 	}
 }
 
