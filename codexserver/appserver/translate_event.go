@@ -92,7 +92,8 @@ func (tr *translator) notification(method string, n *apptypes.Note) ([]protocol.
 		before := tr.usage
 		tr.usage = usageInfo(n.TokenUsage)
 		if before == nil || before.TotalTokenUsage != tr.usage.TotalTokenUsage { // else it is repeated
-			tr.used += max(tr.usage.LastTokenUsage.TotalTokens, 0)
+			last := tr.usage.LastTokenUsage
+			tr.used += max(last.TotalTokens, last.InputTokens+last.OutputTokens, 0) // some providers state only the parts
 		}
 		return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits}), nil
 	case apptypes.NoteAccountRateLimitsUpdated:

@@ -60,7 +60,7 @@ func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) 
 
 	first := call("codex", `{"prompt":"go","budget":{"tokens":120,"minutes":10}}`)
 	if first.Status != "aborted" || first.Stopped != "budget of 120 tokens reached" || first.failed ||
-		!strings.HasPrefix(first.Content, "The turn was stopped: budget of 120 tokens reached.") || !strings.HasSuffix(first.Content, "\n\none") {
+		!strings.HasPrefix(first.Content, "The turn was stopped: budget of 120 tokens reached.") || !strings.Contains(first.Content+"\n", "\n\none\n") {
 		t.Errorf("the tokens: %+v", first)
 	}
 	if n := requests(); n < 2 || n > most {
@@ -81,7 +81,7 @@ func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) 
 		t.Errorf("the time: %+v", second)
 	}
 	third := call("codex-reply", reply+`"to its end","budget":{"tokens":1000}}`)
-	if third.Status != "completed" || third.Stopped != "" || third.Content != "whole" {
+	if third.Status != "completed" || third.Stopped != "" || !strings.HasPrefix(third.Content+"\n", "whole\n") {
 		t.Errorf("the next turn: %+v", third)
 	}
 }
@@ -116,6 +116,38 @@ func TestBudgetOfTheNativeEngine(t *testing.T) {
 			}
 			defer e.Close()
 			engineBudget(t, e, func() int { return len(model.Requests()) }, 2)
+		})
+	}
+}
+
+// splitBudget is the model of [engineBudget] at two providers: the first one refuses after its first
+// answer. Requests returns how many were answered until the second one had answered once.
+func splitBudget(t *testing.T, ours, theirs func(id, script string) providertest.ToolCall) (first, second *providertest.Server, requests func() int) {
+	first, second = providertest.New(budgetScript(ours)[1]), providertest.New(budgetScript(theirs)[:1]...)
+	first.Add(providertest.Turn{Repeat: true, Status: 429, Body: `{"error":{"type":"usage_limit_reached","resets_in_seconds":3600}}`})
+	second.Add(budgetScript(theirs)[2:]...)
+	t.Cleanup(first.Close)
+	t.Cleanup(second.Close)
+	return first, second, func() int { return len(first.Requests()) - 1 + len(second.Requests()) }
+}
+
+// TestBudgetOfTwoProviders has a turn whose provider refuses: what both have used counts.
+func TestBudgetOfTwoProviders(t *testing.T) {
+	for _, wire := range []string{"chat", "responses"} {
+		t.Run(wire, func(t *testing.T) {
+			t.Parallel()
+			shell := func(id, script string) providertest.ToolCall { return providertest.Shell(id, "sh", "-c", script) }
+			first, second, requests := splitBudget(t, shell, shell)
+			e, err := native.New(&native.Options{CodexHome: t.TempDir(), Failover: native.Failover{To: []native.FailoverTo{{Provider: "second", Model: "n"}}}, Overrides: map[string]any{
+				"model": "scripted", "model_provider": "first", "approval_policy": "never", "sandbox_mode": "danger-full-access",
+				"model_providers.first.name": "first", "model_providers.first.base_url": first.BaseURL(), "model_providers.first.wire_api": wire,
+				"model_providers.second.name": "second", "model_providers.second.base_url": second.BaseURL(), "model_providers.second.wire_api": wire,
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			engineBudget(t, e, requests, 2)
 		})
 	}
 }
