@@ -77,6 +77,10 @@ func (c *nextConversation) Turn(_ context.Context, in protocol.TurnInput) error 
 	return nil
 }
 
+func (c *nextConversation) Review(ctx context.Context, r protocol.Review) error {
+	return c.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt)})
+}
+
 // refusingFake is a Codex whose provider refuses with an error of Codex, and a conversation in it.
 func refusingFake(t *testing.T, next *nextEngine, h engine.Host, info string, o appserver.Options, change func(*fake)) (*fake, engine.Conversation) {
 	t.Helper()
@@ -313,6 +317,32 @@ func TestFailoverFails(t *testing.T) {
 			t.Errorf("%v, closed %d times", err, next.closed)
 		}
 	})
+}
+
+// TestFailoverReview has the provider refuse the reviewer, whose turn is in no file of the conversation. A
+// conversation without a turn has no file at all until it gets an item.
+func TestFailoverReview(t *testing.T) {
+	for _, had := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c, h, next := newCritic(t), &recorder{}, &nextEngine{}
+			c.turn = func(r *run) {
+				r.notify("turn/completed", `{"threadId":"0199a2b3-0000-7000-8000-000000000002","turn":{"id":"turn-1","status":"failed","items":[],"error":{"message":"no more","codexErrorInfo":"usageLimitExceeded"}}}`)
+			}
+			e := c.engine(appserver.Options{Failover: setting.Failover{To: []setting.FailoverTo{{Provider: "b", Model: "m1"}}}, Next: func(func() []string) (engine.Resumer, error) { return next, nil }})
+			conv := start(t, e, h)
+			if had {
+				writeFile(t, filepath.Join(c.home, conv.ID()+".jsonl"), "")
+			}
+			if err := review(t, conv, protocol.Review{Prompt: "look"}); err != nil || h.answer() != "theirs" || len(next.inputs) != 1 {
+				t.Errorf("%v, events %v", err, h.types())
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if (c.injected == "") != had {
+				t.Errorf("with a file %t: injected %q", had, c.injected)
+			}
+		})
+	}
 }
 
 // TestFailoverShared leaves the conversations of a shared app-server there.

@@ -204,3 +204,30 @@ func TestRealFailoverAsked(t *testing.T) {
 		t.Errorf("asked %d times, made %t: %s", asked, made(r), body)
 	}
 }
+
+// TestRealFailoverReview has the provider refuse a review, at first and after a command. The native engine
+// reviews from the beginning, read-only, and the conversation goes on with what it found.
+func TestRealFailoverReview(t *testing.T) {
+	look := providertest.Call(providertest.Tool("c1", "exec_command", map[string]any{"cmd": "ls; touch made.txt"}))
+	for name, codex := range map[string][]providertest.Turn{"at first": {spent()}, "after a command": {look, spent()}} {
+		t.Run(name, func(t *testing.T) {
+			r, other := newRealPair(t, "approval_policy = \"on-request\"\nsandbox_mode = \"workspace-write\"", codex...)
+			other.Add(providertest.Call(providertest.Shell("r1", "touch", "made.txt")), providertest.Say(`{"findings":[],"overall_explanation":"fine"}`), report)
+			h := decide(elicit.Approved)
+			conv := r.start(t, h, protocol.Config{})
+			if err := conv.(engine.Reviewer).Review(t.Context(), protocol.Review{Prompt: "look", Target: "uncommitted"}); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(h.answer(), "fine") || made(r) || h.count("task_started") != 1 || h.count("task_complete") != 1 || h.count("model_reroute") != 1 || h.count("exec_approval_request") != 0 {
+				t.Errorf("answered %q, events %v", h.answer(), h.types())
+			}
+			if err := conv.Turn(t.Context(), text("and now")); err != nil {
+				t.Fatal(err)
+			}
+			all := other.Requests()
+			if last := string(all[len(all)-1].Body); !strings.Contains(last, "fine") || !strings.Contains(last, "and now") {
+				t.Errorf("the next turn reads %s", last)
+			}
+		})
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
@@ -37,6 +39,12 @@ func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 		return begun, err
 	}
 	err := c.run(ctx, start, func(ctx context.Context, s *turn, _ []protocol.EventMsg) { c.learn(ctx, s, &r) })
+	if l, ok := errors.AsType[*limitError](err); ok {
+		l.before = true // the conversation's file has nothing of the reviewer's thread, and without a turn there is none
+		if _, missing := os.Stat(c.path); missing != nil {
+			_ = c.inject(ctx, l.turn, "A review was asked for here, and the provider of the model refused.") // else the other engine says that it is missing
+		}
+	}
 	return c.goOn(ctx, err, func(other engine.Conversation, _ *limitError) error { return reviewIn(ctx, other, r) })
 }
 
@@ -132,16 +140,19 @@ func (c *conversation) learn(ctx context.Context, s *turn, r *protocol.Review) {
 		return
 	}
 	words := strings.TrimSpace("Another reviewer has looked at the changes here: " + string(r.Target) + " " + r.Revision)
-	raw, err := protocol.AppendItem(nil, protocol.MessageItem{
-		Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: words + ". What it found:\n\n" + *found}},
-	})
-	if err != nil {
-		return // cannot happen: the item is text
-	}
-	p := apptypes.InjectParams{ThreadID: c.id, Items: []stdjson.RawMessage{raw}}
-	if err := s.thread.child.control(ctx, apptypes.CallThreadInjectItems, p, nil); err != nil {
+	if err := c.inject(ctx, s, words+". What it found:\n\n"+*found); err != nil {
 		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("what the review found could not be added to the conversation: %v", err)})
 	}
+}
+
+// inject adds words to the conversation's thread, in the app-server of a turn.
+func (c *conversation) inject(ctx context.Context, s *turn, words string) error {
+	raw, err := protocol.AppendItem(nil, protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_text", Text: words}}})
+	if err != nil {
+		return err
+	}
+	p := apptypes.InjectParams{ThreadID: c.id, Items: []stdjson.RawMessage{raw}}
+	return s.thread.child.control(ctx, apptypes.CallThreadInjectItems, p, nil)
 }
 
 // remove deletes the thread of a reviewer after its turn, nil without one, has ended in the
