@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -173,6 +174,26 @@ func TestRealFailoverBack(t *testing.T) {
 	}
 	if last != "codex" {
 		t.Errorf("the last reroute is to %q", last)
+	}
+	path, err := r.engine.FindRollout(t.Context(), conv.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := turnlog.ReadRollout(t.Context(), path, conv.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := log.Transcript(0, 100_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := shown.Text
+	for _, words := range []string{"one", "m1 of b on the engine native answers from now on, in place of mock-model of mock", "two", "third", "mock-model of mock on the engine codex answers from now on", "four"} {
+		_, rest, ok := strings.Cut(text, words)
+		if text = rest; !ok {
+			t.Errorf("no %q in its place in\n%s", words, shown.Text)
+			break
+		}
 	}
 }
 
