@@ -86,6 +86,7 @@ func plants() map[string]struct {
 			plain(s, turn, a, unasked)
 			plain(s, turn, a, unasked)
 		}}, history.Twice},
+		"another provider runs it again": {faulty{repeats: true}, history.Twice},
 		"it runs something else": {faulty{perform: func(_ *world, s *session, turn string, a act, unasked bool) {
 			a.Command = append(slices.Clone(a.Command), "-x")
 			plain(s, turn, a, unasked)

@@ -27,7 +27,7 @@ var forms = []elicit.Form{elicit.FormDecision, ""}
 const perWorld = 100
 
 // TestRandom does random steps: clients of every kind come, call, answer, repeat, cancel and
-// leave, and time passes. The model finds no fault.
+// leave, providers refuse and others go on, and time passes. The model finds no fault.
 func TestRandom(t *testing.T) {
 	if *seed != 0 {
 		if faults, trace := play(t, *seed, perWorld, faulty{}); len(faults) > 0 {
@@ -148,7 +148,7 @@ func (w *world) prompt(r *rand.Rand, turn string) string {
 	for i := range 1 + r.IntN(4) {
 		p.Acts = append(p.Acts, act{
 			Call: fmt.Sprintf("%s.%d", turn, i), Command: commands[r.IntN(len(commands))],
-			Wait: []time.Duration{0, 0, time.Second, time.Minute}[r.IntN(4)], With: r.IntN(3) == 0,
+			Wait: []time.Duration{0, 0, time.Second, time.Minute}[r.IntN(4)], With: r.IntN(3) == 0, Refused: r.IntN(6) == 0,
 		})
 	}
 	text, err := json.Marshal(p)

@@ -11,7 +11,7 @@ type tally map[string]int
 var wanted = []string{
 	"approved by client", "approved by desk", "approved by rule", "approved_for_session by client", "approved_for_session by desk",
 	"approved_always by client", "approved_always by desk", "denied by client", "denied by desk", "denied by rule", "abort by client",
-	"is gone", "is cancelled", `runs "ls"`, `"status":"completed","createdAt"`, "running", "the engine is told",
+	"is gone", "is cancelled", `runs "ls"`, `"status":"completed","createdAt"`, "running", "the engine is told", "answers from now on",
 }
 
 func (c tally) add(trace string) {

@@ -25,6 +25,7 @@ type act struct {
 	Command []string
 	Wait    time.Duration // before it
 	With    bool          // asked at once with the next one
+	Refused bool          // the provider refuses before it, and another one goes on
 }
 
 // script is the prompt of a turn.
@@ -82,6 +83,8 @@ type faulty struct {
 	ended func(w *world, s *session, turn string)
 	// said changes what a turn says.
 	said func(string) string
+	// repeats lets another provider run the command before again.
+	repeats bool
 	// deaf lets turns continue after a decision that ends them.
 	deaf bool
 }
@@ -137,6 +140,7 @@ func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.Inpu
 		}
 	}()
 	said := []string{"turn " + p.Turn}
+	var last *act // that ran
 	for i := 0; i < len(p.Acts); i++ {
 		together := p.Acts[i : i+1]
 		for ; p.Acts[i].With && i+1 < len(p.Acts); i++ {
@@ -146,6 +150,9 @@ func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.Inpu
 		case <-time.After(together[0].Wait + time.Nanosecond):
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		}
+		if together[0].Refused {
+			s.elsewhere(host, last, p.Turn)
 		}
 		did := make([]string, len(together))
 		outs := make([]elicit.Decision, len(together))
@@ -162,6 +169,9 @@ func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.Inpu
 				return context.Cause(ctx)
 			}
 			did[i] = s.do(host, p.Turn, a, outs[i])
+			if strings.HasSuffix(did[i], "=ran") {
+				last = &together[i]
+			}
 		}
 		said = append(said, did...)
 	}
@@ -171,6 +181,18 @@ func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.Inpu
 	}
 	host.Emit(protocol.AgentMessage{Message: words})
 	return nil
+}
+
+// elsewhere has another provider go on with a turn. Its engine reads what was done, and does not know what
+// the first one remembered for the session.
+func (s *session) elsewhere(host engine.Host, last *act, turn string) {
+	host.Emit(protocol.ModelReroute{FromModel: "m", ToModel: "n", ToProvider: "other", ToEngine: "native", Reason: "no more"})
+	s.mu.Lock()
+	clear(s.approved)
+	s.mu.Unlock()
+	if last != nil && s.world.faults.repeats {
+		s.do(host, turn, *last, elicit.Approved)
+	}
 }
 
 // ask returns the decision about a command, "" if it needs none.
