@@ -217,7 +217,7 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 	}
 	var limit *limitError
 	if err != nil && ctx.Err() == nil {
-		if limit = c.limited(s, mark, events, err); limit != nil {
+		if limit = c.limited(s, mark, err); limit != nil {
 			events, err = nil, limit
 		}
 	}

@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -53,8 +54,7 @@ type limitError struct {
 	*engine.TurnError
 	turn   *turn
 	mark   rolloutMark
-	last   []protocol.EventMsg // which end the turn if no engine goes on
-	before bool                // the turn has not read its prompt
+	before bool // the turn has not read its prompt
 }
 
 // Unwrap implements the method of package errors.
@@ -62,12 +62,12 @@ func (e *limitError) Unwrap() error { return e.TurnError }
 
 // limited returns the end of the turn as a *limitError if it is a refusal that another engine need not
 // share, else nil.
-func (c *conversation) limited(s *turn, mark rolloutMark, events []protocol.EventMsg, err error) *limitError {
+func (c *conversation) limited(s *turn, mark rolloutMark, err error) *limitError {
 	failed, ok := errors.AsType[*engine.TurnError](err)
 	if !ok || c.engine.options.Next == nil || c.path == "" || s.thread.child.shared || !s.refused() {
 		return nil
 	}
-	return &limitError{TurnError: failed, turn: s, mark: mark, last: events}
+	return &limitError{TurnError: failed, turn: s, mark: mark}
 }
 
 // refused reports whether the provider refused at a limit of the account, an overload, or because of
@@ -78,10 +78,7 @@ func (r *turn) refused() bool {
 	if r.result == nil || r.aborted != nil || r.result.Status != apptypes.TurnStatusFailed {
 		return false
 	}
-	e := r.result.Error
-	if e == nil {
-		e = r.tr.failed
-	}
+	e := cmp.Or(r.result.Error, r.tr.failed)
 	if e == nil {
 		return false
 	}

@@ -31,8 +31,8 @@ func (c *conversation) shorten(ctx context.Context, in protocol.TurnInput) error
 			if err != nil || len(in.Items) == 0 {
 				return s, err
 			}
-			events, err := s.await(ctx)
-			if l := c.limited(s, rolloutMark{}, events, err); l != nil {
+			_, err = s.await(ctx)
+			if l := c.limited(s, rolloutMark{}, err); l != nil {
 				l.before, err = true, l
 			}
 			s.finish(nil)

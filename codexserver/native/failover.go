@@ -115,12 +115,9 @@ func (t *turn) goElsewhere(err error) bool {
 	if p.list[p.at].until = (time.Time{}); after > 0 {
 		p.list[p.at].until = now.Add(after)
 	}
-	asked := map[int]bool{}
-	for _, r := range t.refusals {
-		asked[r.from] = true
-	}
 	for i, one := range p.list {
-		if !asked[i] && !now.Before(one.until) {
+		asked := slices.ContainsFunc(t.refusals, func(r refusal) bool { return r.from == i })
+		if !asked && !now.Before(one.until) {
 			t.conv.reroute(p.at, i, shorten(err.Error(), maxRefusal))
 			return true
 		}
@@ -136,13 +133,11 @@ func (c *conversation) reroute(from, to int, why string) {
 		FromProvider: p.list[from].name, FromModel: c.modelOf(from),
 		ToProvider: p.list[to].name, ToModel: c.modelOf(to), Reason: why,
 	}
-	if p.at == to {
-		c.emit(m)
-		return
+	if p.at != to {
+		p.at = to
+		c.history.items = portable(c.history.items)
+		c.engine.options.Logger.Info("another provider answers", "conversation", c.ID(), "provider", m.ToProvider, "model", m.ToModel, "reason", why)
 	}
-	p.at = to
-	c.history.items = portable(c.history.items)
-	c.engine.options.Logger.Info("another provider answers", "conversation", c.ID(), "provider", m.ToProvider, "model", m.ToModel, "reason", why)
 	c.emit(m)
 }
 
