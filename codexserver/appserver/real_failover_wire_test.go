@@ -45,12 +45,11 @@ func TestRealFailoverOverTheWire(t *testing.T) {
 	natives := counted(func(id, script string) providertest.ToolCall {
 		return providertest.Tool(id, "shell", map[string]any{"command": []string{"sh", "-c", script}, "with_escalated_permissions": true, "justification": "to count"})
 	})
+	_, want := playReal(t, "2026-07-28", false, -1, codexs, natives)
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		for after := range 4 {
-			background := after == 2
 			t.Run(fmt.Sprintf("%s/%d", version, after), func(t *testing.T) {
-				_, want := playReal(t, version, background, -1, codexs, natives)
-				asked, got := playReal(t, version, background, after, codexs, natives)
+				asked, got := playReal(t, version, after == 2, after, codexs, natives)
 				if d := cmp.Diff(want, got); d != "" || len(got) != 6 {
 					t.Errorf("files (-want +got):\n%s", d)
 				}
