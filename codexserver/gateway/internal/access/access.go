@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
@@ -24,26 +26,26 @@ type Options struct {
 
 // Access identifies the users of one server. It is safe for concurrent use.
 type Access struct {
-	principals []*principal // sorted by name
-	tokens     tokens
-	oauth      *verifier // nil without an authorization server
-	failures   failures
-	proxy      bool
-	log        *slog.Logger
+	known    atomic.Pointer[known]
+	failures failures
+	proxy    bool
+	log      *slog.Logger
+}
+
+// known are the users and their credentials. It never changes.
+type known struct {
+	tokens tokens
+	oauth  *verifier // nil without an authorization server
 }
 
 // principal is one user.
 type principal struct {
-	name    string
-	subject string
-	scopes  []mcphttp.Scope // from the configuration, never nil
+	name   string
+	scopes []mcphttp.Scope // from the configuration, never nil
 }
 
 // New returns an Access for the principals of settings. It fails if there are none.
 func New(of settings.HTTP, o *Options) (*Access, error) {
-	if len(of.Principals) == 0 {
-		return nil, errors.New("http.principals: missing; add a table for each user")
-	}
 	if o == nil {
 		o = &Options{}
 	}
@@ -51,21 +53,68 @@ func New(of settings.HTTP, o *Options) (*Access, error) {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
-	for _, name := range slices.Sorted(maps.Keys(of.Principals)) {
-		p := of.Principals[name]
-		who := &principal{name: name, subject: p.Subject, scopes: mcphttp.ParseScopes(strings.Join(p.Scopes, " "))}
-		a.principals = append(a.principals, who)
-		if err := a.tokens.add(who, p.Tokens); err != nil {
+	var keys *keySet
+	if of.OAuth.Issuer != "" {
+		keys = newKeySet(of.OAuth.Issuer, a.log)
+	}
+	k, err := newKnown(of.Principals, of.OAuth, keys)
+	if err != nil {
+		return nil, err
+	}
+	a.known.Store(k)
+	return a, nil
+}
+
+// newKnown returns principals with their credentials. keys are those of the authorization server, or nil.
+func newKnown(principals map[string]settings.Principal, oauth settings.OAuth, keys *keySet) (*known, error) {
+	if len(principals) == 0 {
+		return nil, errors.New("http.principals: missing; add a table for each user")
+	}
+	k := &known{}
+	if keys != nil {
+		k.oauth = &verifier{oauth: oauth, keys: keys, subjects: map[string]*principal{}}
+	}
+	for _, name := range slices.Sorted(maps.Keys(principals)) {
+		p := principals[name]
+		who := &principal{name: name, scopes: mcphttp.ParseScopes(strings.Join(p.Scopes, " "))}
+		if err := k.tokens.add(who, p.Tokens); err != nil {
 			return nil, err
 		}
-	}
-	if of.OAuth.Issuer != "" {
-		a.oauth = &verifier{oauth: of.OAuth, keys: newKeySet(of.OAuth.Issuer, a.log), subjects: map[string]*principal{}}
-		for _, who := range a.principals {
-			a.oauth.subjects[who.subject] = who
+		if k.oauth != nil {
+			k.oauth.subjects[p.Subject] = who
 		}
 	}
-	return a, nil
+	return k, nil
+}
+
+// Reload returns a function that replaces the principals. It fails for those that New refuses. The
+// authorization server stays.
+func (a *Access) Reload(principals map[string]settings.Principal) (apply func(), err error) {
+	var oauth settings.OAuth
+	var keys *keySet
+	if v := a.known.Load().oauth; v != nil {
+		oauth, keys = v.oauth, v.keys
+	}
+	k, err := newKnown(principals, oauth, keys)
+	return func() { a.known.Store(k) }, err
+}
+
+// Still reports whether a request with these headers, which was admitted for a principal, would be
+// admitted for it now, with the same scopes. It counts no failure.
+func (a *Access) Still(ctx context.Context, h http.Header, before mcphttp.Principal) bool {
+	token, ok := bearer(h)
+	if !ok {
+		return false
+	}
+	k := a.known.Load()
+	if who := k.tokens.find(token); who != nil {
+		return who.name == before.Name && slices.Equal(who.scopes, before.Scopes)
+	}
+	if k.oauth == nil || !looksSigned(token) {
+		return false
+	}
+	who, scopes, err := k.oauth.verify(ctx, token)
+	return err == nil && who.name == before.Name && slices.Equal(scopes, before.Scopes)
 }
 
 var (
@@ -91,7 +140,8 @@ func (a *Access) Identify(r *http.Request) (mcphttp.Principal, error) {
 func (a *Access) verify(r *http.Request, token string) (*principal, []mcphttp.Scope, error) {
 	// Checking a static token costs one hash. It is checked before the failures are
 	// counted, so that one client's guesses do not lock out a user at the same address.
-	if who := a.tokens.find(token); who != nil {
+	k := a.known.Load()
+	if who := k.tokens.find(token); who != nil {
 		return who, who.scopes, nil
 	}
 	remote := a.remote(r)
@@ -101,8 +151,8 @@ func (a *Access) verify(r *http.Request, token string) (*principal, []mcphttp.Sc
 		}
 	}
 	err := invalid(errUnknown)
-	if a.oauth != nil && looksSigned(token) {
-		who, scopes, refused := a.oauth.verify(r.Context(), token)
+	if k.oauth != nil && looksSigned(token) {
+		who, scopes, refused := k.oauth.verify(r.Context(), token)
 		if refused == nil {
 			return who, scopes, nil
 		}
