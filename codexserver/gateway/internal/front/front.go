@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/intake"
@@ -23,15 +24,18 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Options configure a [Front]. All are required, except for Telemetry.
+// Options configure a [Front]. All are required, except for Still and Telemetry.
 type Options struct {
 	Conn   *nats.Conn
 	Leases *lease.Leases
 	Nodes  *placement.Nodes
 	// Guard admits requests.
 	Guard *mcphttp.Guard
-	// Principals are the users.
+	// Principals are the users at the start. See [Front.Reload].
 	Principals map[string]settings.Principal
+	// Still reports whether a request with these headers, which the guard has admitted for a principal,
+	// would be admitted for it now. Nil means that it would.
+	Still func(ctx context.Context, h http.Header, before mcphttp.Principal) bool
 	// Telemetry counts the requests that no node answers, and traces calls. It may be nil.
 	Telemetry *telemetry.Telemetry
 	Logger    *slog.Logger
@@ -42,11 +46,15 @@ type Front struct {
 	o      Options
 	client *link.Client
 	routes routes
-	usage  map[string]*intake.Usage // by principal; never changes
+	users  settings.Users
+	// reloads counts those of the users.
+	reloads atomic.Uint64
 
-	mu    sync.Mutex
-	open  int           // requests that are not streams without an end
-	quiet chan struct{} // closed when open is 0; nil unless somebody waits
+	mu       sync.Mutex
+	usage    map[string]*intake.Usage // by principal
+	admitted map[*admitted]bool       // the open requests
+	open     int                      // those that are not streams without an end
+	quiet    chan struct{}            // closed when open is 0; nil unless somebody waits
 }
 
 // New returns a front. The caller must close it.
@@ -55,11 +63,9 @@ func New(o Options) (*Front, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Front{o: o, client: client, usage: map[string]*intake.Usage{}}
+	f := &Front{o: o, client: client, usage: map[string]*intake.Usage{}, admitted: map[*admitted]bool{}}
 	f.routes = routes{conn: o.Conn, leases: o.Leases, nodes: o.Nodes, known: map[string]lease.Lease{}}
-	for name := range o.Principals {
-		f.usage[name] = intake.NewUsage()
-	}
+	f.users.Set(o.Principals)
 	return f, nil
 }
 
@@ -88,19 +94,25 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve answers a request. It reports whether the answer came from a node.
 func (f *Front) serve(response *intake.Response, r *http.Request) bool {
+	reloads := f.reloads.Load()
 	principal, ok := f.o.Guard.Admit(response, r)
 	if !ok {
 		return false
 	}
-	user := cmp.Or(r.PathValue(UserValue), principal.Name)
+	a := &admitted{principal: principal, user: cmp.Or(r.PathValue(UserValue), principal.Name), headers: http.Header{"Authorization": r.Header.Values("Authorization")}}
+	user := a.user
 	if user != principal.Name && !f.admitApprover(&principal, user) {
 		http.Error(response, notApproverText, http.StatusForbidden)
 		return false
 	}
-	usage := f.usage[principal.Name]
+	r, usage, leave := f.enter(r, a)
 	if usage == nil {
 		http.Error(response, "the user is not configured", http.StatusForbidden)
 		return false
+	}
+	defer leave()
+	if f.reloads.Load() != reloads { // Reload may not have seen the request, nor the guard the new users
+		f.check(r.Context(), a)
 	}
 	end, ok := usage.Begin(response)
 	if !ok {
@@ -141,7 +153,7 @@ var approverScopes = []mcphttp.Scope{mcphttp.ScopeApprove, mcphttp.ScopeRead}
 // admitApprover reports whether a principal may answer the approval requests of a user. It
 // limits the principal's scopes to those of an approver.
 func (f *Front) admitApprover(principal *mcphttp.Principal, user string) bool {
-	if f.o.Principals[user].Approver != principal.Name {
+	if !f.approves(principal.Name, user) {
 		return false
 	}
 	scopes := slices.Clone(approverScopes)
@@ -176,10 +188,11 @@ func (f *Front) forward(r *http.Request, user string, principal mcphttp.Principa
 	for _, s := range scopes {
 		head.Scopes = append(head.Scopes, string(s))
 	}
+	about, _ := f.users.Get(user)
 	began := time.Now()
 	for {
 		finding, cancel := context.WithTimeout(r.Context(), routeTimeout)
-		to, err := f.routes.find(finding, user, f.o.Principals[user].Labels)
+		to, err := f.routes.find(finding, user, about.Labels)
 		cancel()
 		if err != nil {
 			return nil, errors.Join(errNotSent, err)
@@ -209,6 +222,10 @@ func (f *Front) forward(r *http.Request, user string, principal mcphttp.Principa
 
 // unanswered answers a request that no node has answered.
 func (f *Front) unanswered(w http.ResponseWriter, r *http.Request, user string, err error) {
+	if errors.Is(context.Cause(r.Context()), errRevoked) {
+		http.Error(w, revokedText, http.StatusForbidden)
+		return
+	}
 	if r.Context().Err() == nil {
 		f.o.Logger.Error("no answer from the user's node", "principal", user, "error", err)
 	}

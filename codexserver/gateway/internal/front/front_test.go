@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,9 @@ type service struct {
 	nodes  *placement.Nodes
 	front  *front.Front
 	url    string
+
+	revoked   atomic.Pointer[string]    // a token of open requests that must end; nil if all may go on
+	admitting func(ctx context.Context) // called while the guard looks at a request; may be nil
 }
 
 // start starts a front for ann, whose approver is eve, and for bob. The token of a user is its name,
@@ -67,6 +71,9 @@ func start(t *testing.T) *service {
 		if !ok {
 			return p, errors.New("no token")
 		}
+		if s.admitting != nil {
+			s.admitting(r.Context())
+		}
 		p.Name = name
 		if limited {
 			p.Scopes = append([]mcphttp.Scope{}, mcphttp.ParseScopes(scopes)...)
@@ -78,6 +85,10 @@ func start(t *testing.T) *service {
 	}
 	s.front, err = front.New(front.Options{
 		Conn: b.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Logger: slog.New(slog.DiscardHandler),
+		Still: func(_ context.Context, h http.Header, _ mcphttp.Principal) bool {
+			gone := s.revoked.Load()
+			return gone == nil || h.Get("Authorization") != "Bearer "+*gone
+		},
 		Principals: map[string]settings.Principal{"ann": {Approver: "eve", Labels: []string{"gpu"}}, "bob": {Labels: []string{"gpu"}}, "eve": {}},
 	})
 	if err != nil {

@@ -1,0 +1,119 @@
+package front_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestReload replaces the users while requests are open. Those of a token that is revoked, of a user who
+// is removed and of one who is no approver any more end at once; others go on.
+func TestReload(t *testing.T) {
+	s := start(t)
+	s.revoked.Store(new(string))
+	n := s.join("a", 10)
+	release := make(chan struct{})
+	defer close(release)
+	n.set(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "begun\n")
+		if http.NewResponseController(w).Flush() != nil {
+			return
+		}
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	ended := map[string]chan error{}
+	for name, open := range map[string]struct{ token, path string }{
+		"a token that goes": {"ann:codex:read", ""}, "a token that stays": {"ann", ""}, "a user who goes": {"bob", ""}, "an approver": {"eve", "/ann"}, "an approver's own": {"eve", ""},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp"+open.path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+open.token)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body := bufio.NewReader(answer.Body)
+		if line, err := body.ReadString('\n'); line != "begun\n" {
+			t.Fatalf("%s: %q, %v", name, line, err)
+		}
+		ended[name] = make(chan error, 1)
+		go func() {
+			_, err := body.ReadByte()
+			ended[name] <- err
+		}()
+	}
+	// A request that no node has answered yet gets a text.
+	n.set(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	silent := make(chan answer, 1)
+	go func() { silent <- s.send(http.MethodPost, "bob", "", "{}") }()
+	until(t, func() bool { served, _ := n.count(); return served == 6 })
+	gone := "ann:codex:read"
+	s.revoked.Store(&gone)
+	s.front.Reload(t.Context(), map[string]settings.Principal{"ann": {Labels: []string{"gpu"}}, "eve": {Labels: []string{"gpu"}}})
+	for _, name := range []string{"a token that goes", "a user who goes", "an approver"} {
+		select {
+		case err := <-ended[name]:
+			if err == nil || err == io.EOF {
+				t.Errorf("%s: the answer ends as if it were whole: %v", name, err)
+			}
+		case <-time.After(patience):
+			t.Fatalf("%s: the request goes on", name)
+		}
+	}
+	if got := <-silent; got.Status != http.StatusForbidden || !strings.Contains(got.Body, "ended your access") {
+		t.Errorf("a request without an answer: %+v", got)
+	}
+	n.set(nil)
+	s.post("bob", "", 403, "not configured")
+	s.post("eve", "/ann", 403, "only this user's approver")
+	s.post("ann", "", 200, "a: ann")
+	for _, name := range []string{"a token that stays", "an approver's own"} {
+		if len(ended[name]) > 0 {
+			t.Errorf("%s: the request ends: %v", name, <-ended[name])
+		}
+	}
+}
+
+// TestReloadMeanwhile replaces the users after the guard has admitted a request, and before the front has
+// noted it. It must not go on.
+func TestReloadMeanwhile(t *testing.T) {
+	s := start(t)
+	n := s.join("a", 10)
+	s.revoked.Store(new(string))
+	s.admitting = func(ctx context.Context) {
+		gone := "ann"
+		s.revoked.Store(&gone)
+		s.front.Reload(ctx, map[string]settings.Principal{"ann": {Labels: []string{"gpu"}}})
+	}
+	s.post("ann", "", 403, "ended your access")
+	if served, _ := n.count(); served != 0 {
+		t.Error("the node has carried it out")
+	}
+	s.admitting = nil
+	if diff := cmp.Diff(200, s.send(http.MethodPost, "ann:codex:read", "", "{}").Status); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// until waits for a condition.
+func until(t *testing.T, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); <-time.After(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not happen")
+		}
+	}
+}
