@@ -54,7 +54,7 @@ func TestBrokenStatus(t *testing.T) {
 				_, _ = io.WriteString(sender, text) // fails when the line is too long
 				sender.Close()
 			}()
-			w.readStatus(statuses(r), (&Pool{}).replay("ann"))
+			w.readStatus(statuses(r), newPool(Options{}).replay("ann"))
 			r.Close()
 			if want := name != "nothing" && name != "a status"; killed != want {
 				t.Errorf("killed is %v", killed)

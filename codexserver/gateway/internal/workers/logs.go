@@ -21,7 +21,7 @@ import (
 // [workerlink.Settings]. A worker has no descriptor of a log: it could open the file again by it, and
 // read, empty and rewrite what all users have written.
 func (p *Pool) served(name string, kept store.Store) (all []func(net.Conn) error) {
-	approver := p.o.HTTP.Principals[name].Approver
+	approver := p.http.Load().Principals[name].Approver
 	if p.o.Record != nil {
 		all = append(all, func(conn net.Conn) error {
 			record := audit.On(p.o.Record)

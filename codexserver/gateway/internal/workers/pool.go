@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,7 +31,7 @@ import (
 type Options struct {
 	// Home is the server's $CODEX_HOME.
 	Home string
-	// HTTP configures the users.
+	// HTTP configures the users at the start. See [Pool.Reload].
 	HTTP settings.HTTP
 	// Program is the path of codex-mcp, which runs as the worker.
 	Program string
@@ -58,14 +60,15 @@ type Pool struct {
 	o       Options
 	log     *slog.Logger
 	start   func(ctx context.Context, name string) (*worker, error)
-	senders map[string]*sender // by principal; never changes
-	running sync.WaitGroup     // all goroutines of the pool
+	http    atomic.Pointer[settings.HTTP] // see Reload
+	running sync.WaitGroup                // all goroutines of the pool
 
 	keeps func(ctx context.Context, user string) (store.Store, error) // nil: only files
 
 	mu       sync.Mutex
-	fence    *fence           // nil unless workers are fenced
-	slots    map[string]*slot // by user
+	fence    *fence             // nil unless workers are fenced
+	slots    map[string]*slot   // by user; none is removed
+	senders  map[string]*sender // by principal
 	draining bool
 	closed   bool
 }
@@ -165,9 +168,7 @@ func (p *Pool) Keep(open func(ctx context.Context, user string) (store.Store, er
 
 func newPool(o Options) *Pool {
 	p := &Pool{o: o, log: o.Logger, slots: map[string]*slot{}, senders: map[string]*sender{}}
-	for name, principal := range o.HTTP.Principals {
-		p.slots[name], p.senders[name] = &slot{}, newSender(principal.Limits.Requests)
-	}
+	p.setUsers(o.HTTP.Principals)
 	return p
 }
 
@@ -175,15 +176,23 @@ func newPool(o Options) *Pool {
 type sender struct {
 	*intake.Usage
 	requests *rate.Limiter // nil means no limit
+	limit    int           // of requests a second
 }
 
 // newSender returns the limits for a number of requests a second.
 func newSender(requests int) *sender {
-	s := &sender{Usage: intake.NewUsage()}
+	s := &sender{Usage: intake.NewUsage(), limit: requests}
 	if requests > 0 {
 		s.requests = rate.NewLimiter(rate.Limit(requests), requests)
 	}
 	return s
+}
+
+// sender returns what a principal may send, or nil for one that is no user.
+func (p *Pool) sender(name string) *sender {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.senders[name]
 }
 
 // allow counts a request. If the principal sends too many a second, it answers this one, and
@@ -223,7 +232,7 @@ func (p *Pool) Serve(w http.ResponseWriter, r *http.Request, of Request) {
 
 // serve answers a request. It reports whether the answer came from a worker.
 func (p *Pool) serve(response *intake.Response, r *http.Request, of Request) bool {
-	from := p.senders[of.Sender.Name]
+	from := p.sender(of.Sender.Name)
 	if from == nil {
 		http.Error(response, "this node does not know the user", http.StatusForbidden)
 		return false
@@ -299,11 +308,11 @@ var (
 func (p *Pool) acquire(ctx context.Context, name string) (*worker, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.slots[name]
-	if s == nil {
-		return nil, errUnknown
-	}
 	for {
+		s := p.slots[name]
+		if _, known := p.http.Load().Principals[name]; s == nil || !known {
+			return nil, errUnknown
+		}
 		var changed <-chan struct{}
 		var a *attempt
 		switch {
@@ -522,9 +531,13 @@ func (p *Pool) Drain(ctx context.Context) error {
 	return nil
 }
 
-// workers returns all workers. It first waits for the starts that are under way.
-func (p *Pool) workers() (all []*worker) {
-	for _, s := range p.slots {
+// workers returns all workers, by user. It first waits for the starts that are under way.
+func (p *Pool) workers() map[string]*worker {
+	p.mu.Lock()
+	slots := maps.Clone(p.slots)
+	p.mu.Unlock()
+	all := map[string]*worker{}
+	for name, s := range slots {
 		p.mu.Lock()
 		a := s.attempt
 		p.mu.Unlock()
@@ -533,7 +546,7 @@ func (p *Pool) workers() (all []*worker) {
 		}
 		p.mu.Lock()
 		if s.worker != nil {
-			all = append(all, s.worker)
+			all[name] = s.worker
 		}
 		p.mu.Unlock()
 	}

@@ -33,7 +33,7 @@ const (
 
 // replay returns a replay for the worker of a user.
 func (p *Pool) replay(name string) *replay {
-	r := &replay{name: name, approver: p.o.HTTP.Principals[name].Approver, calls: map[uint64]*telemetry.Call{}, turns: map[uint64]*telemetry.Turn{}}
+	r := &replay{name: name, approver: p.http.Load().Principals[name].Approver, calls: map[uint64]*telemetry.Call{}, turns: map[uint64]*telemetry.Turn{}}
 	if p.o.Telemetry != nil {
 		r.user = p.o.Telemetry.User(name)
 	}

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/store"
@@ -49,6 +50,7 @@ type worker struct {
 	drained chan struct{}        // closed when the worker has no running work any more
 	loads   chan workerlink.Load // the worker's answers about its load
 	asking  chan struct{}        // holds a token while the worker is asked
+	began   begun                // what it was started with
 
 	mu      sync.Mutex
 	control io.WriteCloser // closing it makes the worker stop
@@ -58,20 +60,16 @@ type worker struct {
 // ctx ends before.
 func (p *Pool) startProcess(ctx context.Context, name string) (*worker, error) {
 	// Symbolic links may have changed since the server started.
-	paths, err := resolvePaths(p.o.Home, p.o.Program, p.o.Hidden, p.o.HTTP.Principals)
+	http := p.http.Load()
+	paths, err := resolvePaths(p.o.Home, p.o.Program, p.o.Hidden, http.Principals)
 	if err != nil {
 		return nil, err
 	}
 	if err := paths.clearTemp(name); err != nil {
 		return nil, err
 	}
-	settings := p.o.Settings
-	settings.Version, settings.Principal, settings.Home, settings.Folders = workerlink.Version, name, paths.homes[name], paths.folders[name]
-	settings.Approver = p.o.HTTP.Principals[name].Approver
+	settings := p.settingsOf(name, http, paths)
 	settings.Record, settings.Trace, settings.Store = p.o.Record != nil, p.o.Trace != nil, p.keeps != nil
-	limits := p.o.HTTP.Principals[name].Limits
-	settings.Turns, settings.Tasks = limits.Turns, limits.Tasks
-	settings.Locked = p.o.HTTP.Locked(settings.Locked, name)
 	if settings.Files, err = config.Hand(paths.server); err != nil {
 		return nil, err
 	}
@@ -86,6 +84,7 @@ func (p *Pool) startProcess(ctx context.Context, name string) (*worker, error) {
 		}
 	}
 	w := newWorker(p.log, challenger{p.o.Challenge, p.o.Settings.Metadata})
+	w.began = begun{settings: p.settingsOf(name, http, paths), hidden: paths.enclosure(name).Hidden}
 	control, status, err := w.launch(p, name, paths, kept)
 	if err != nil {
 		return nil, err
@@ -114,6 +113,15 @@ func (p *Pool) startProcess(ctx context.Context, name string) (*worker, error) {
 		w.readStatus(lines, p.replay(name))
 	})
 	return w, nil
+}
+
+// settingsOf returns those settings of a user's worker that the configuration of the users sets.
+func (p *Pool) settingsOf(name string, http *settings.HTTP, paths *userPaths) workerlink.Settings {
+	s, user := p.o.Settings, http.Principals[name]
+	s.Version, s.Principal, s.Home, s.Folders = workerlink.Version, name, paths.homes[name], paths.folders[name]
+	s.Approver, s.Turns, s.Tasks = user.Approver, user.Limits.Turns, user.Limits.Tasks
+	s.Locked = http.Locked(s.Locked, name)
+	return s
 }
 
 // statuses returns the lines of a worker's status pipe.

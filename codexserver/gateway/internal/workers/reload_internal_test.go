@@ -1,0 +1,124 @@
+package workers
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/google/go-cmp/cmp"
+)
+
+// reloadPool returns a pool whose workers of ann and bob run, without processes, and the folder in which
+// users have their folders. The folder carl is there, and nobody's.
+func reloadPool(t *testing.T) (p *Pool, top string) {
+	t.Helper()
+	top = t.TempDir()
+	for _, dir := range []string{"server", "ann", "bob", "carl"} {
+		if err := os.Mkdir(filepath.Join(top, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := filepath.Join(top, "program")
+	if err := os.WriteFile(program, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p = newPool(Options{
+		Home: filepath.Join(top, "server"), Program: program, Logger: slog.New(slog.DiscardHandler),
+		HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Folders: []string{top + "/ann"}, Approver: "bob"}, "bob": {Folders: []string{top + "/bob"}}}},
+	})
+	p.start = func(_ context.Context, name string) (*worker, error) {
+		paths, err := resolvePaths(p.o.Home, p.o.Program, nil, p.http.Load().Principals)
+		if err != nil {
+			return nil, err
+		}
+		f := newFakeWorker()
+		f.began = begun{settings: p.settingsOf(name, p.http.Load(), paths), hidden: paths.enclosure(name).Hidden}
+		return f.worker, nil
+	}
+	for _, name := range []string{"ann", "bob"} {
+		_, conn, err := p.connect(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+		p.release(name)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p, top
+}
+
+// TestReload checks whose worker must end when the users are replaced.
+func TestReload(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(top string, all map[string]settings.Principal)
+		end    []string
+		err    string // if it is refused
+	}{
+		"nothing": {func(string, map[string]settings.Principal) {}, nil, ""},
+		"tokens, scopes, labels and limits": {func(top string, all map[string]settings.Principal) {
+			all["ann"] = settings.Principal{Folders: all["ann"].Folders, Approver: "bob", Tokens: []string{"x"}, Scopes: []string{"codex:read"}, Labels: []string{"gpu"}, Limits: settings.PrincipalLimits{Turns: 3, Tasks: 4, Requests: 5, StoreBytes: 6}}
+		}, nil, ""},
+		"a user goes": {func(_ string, all map[string]settings.Principal) { delete(all, "bob") }, []string{"bob"}, ""},
+		"a user comes": {func(top string, all map[string]settings.Principal) {
+			all["carl"] = settings.Principal{Folders: []string{top + "/carl"}}
+		}, []string{"ann", "bob"}, ""},
+		"one who shares": {func(top string, all map[string]settings.Principal) {
+			all["carl"] = settings.Principal{Folders: []string{top + "/bob"}}
+		}, nil, ""},
+		"another folder": {func(top string, all map[string]settings.Principal) {
+			all["bob"] = settings.Principal{Folders: []string{top + "/carl"}}
+		}, []string{"ann", "bob"}, ""},
+		"another approver": {func(_ string, all map[string]settings.Principal) {
+			all["ann"] = settings.Principal{Folders: all["ann"].Folders}
+		}, []string{"ann"}, ""},
+		"an unlocked argument": {func(_ string, all map[string]settings.Principal) {
+			all["bob"] = settings.Principal{Folders: all["bob"].Folders, UnlockedArguments: []string{"config"}}
+		}, []string{"bob"}, ""},
+		"a folder is not there": {func(top string, all map[string]settings.Principal) {
+			all["carl"] = settings.Principal{Folders: []string{top + "/none"}}
+		}, nil, "http.principals.carl.folders"},
+		"a folder of another": {func(top string, all map[string]settings.Principal) {
+			all["carl"] = settings.Principal{Folders: []string{top}}
+		}, nil, "http.principals."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, top := reloadPool(t)
+			p.o.Settings.Locked, p.o.HTTP.UnlockedArguments = nil, nil
+			all := maps.Clone(p.http.Load().Principals)
+			tt.change(top, all)
+			apply, err := p.Reload(all)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("%v, want %s", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.end, apply()); diff != "" {
+				t.Errorf("who ends (-want +got):\n%s", diff)
+			}
+			for _, name := range []string{"ann", "bob", "carl"} {
+				_, known := all[name]
+				if _, err := p.acquire(t.Context(), name); (err == nil) != known {
+					t.Errorf("%s: %v", name, err)
+				} else if known {
+					p.release(name)
+				}
+				if got := p.sender(name); (got != nil) != known || known && got.limit != all[name].Limits.Requests {
+					t.Errorf("%s may send %+v", name, got)
+				}
+			}
+		})
+	}
+}
