@@ -110,7 +110,7 @@ func (n *Node) reserve(user string) bool {
 			have = append(have, other)
 		}
 	}
-	if len(have) >= n.o.Capacity && !slices.Contains(have, user) {
+	if len(have) >= n.capacity() && !slices.Contains(have, user) {
 		return false
 	}
 	n.coming[user]++

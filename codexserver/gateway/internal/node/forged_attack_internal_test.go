@@ -34,13 +34,9 @@ func newForgedNode(t *testing.T) (n *Node, conn *nats.Conn, epoch uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Node{
-		o: Options{
-			Principals: map[string]settings.Principal{"ann": {Approver: "ben"}, "ben": {}, "bob": {Labels: []string{"gpu"}}, "full": {}},
-			Capacity:   1, Logger: log,
-		},
-		holder: holder, taking: make(chan struct{}, maxTaking),
-	}, b.Conn, got.Epoch
+	n = &Node{o: Options{Capacity: 1, Logger: log}, holder: holder, taking: make(chan struct{}, maxTaking)}
+	n.users.Set(map[string]settings.Principal{"ann": {Approver: "ben"}, "ben": {}, "bob": {Labels: []string{"gpu"}}, "full": {}})
+	return n, b.Conn, got.Epoch
 }
 
 // TestForgedSenders checks who may send a request for whose worker, and with which epoch.

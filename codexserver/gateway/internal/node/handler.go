@@ -19,7 +19,7 @@ var errSender = errors.New("the sender is neither the user nor its approver")
 
 // Admit implements [link.Handler].
 func (h handler) Admit(ctx context.Context, head *link.Head) (context.Context, error) {
-	p, known := h.n.o.Principals[head.User]
+	p, known := h.n.users.Get(head.User)
 	if !known || head.Sender != head.User && (head.Sender != p.Approver || p.Approver == "") {
 		return nil, errSender
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -22,7 +23,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Options configure a [Node]. All are required, except for Labels and Telemetry.
+// Options configure a [Node]. All are required, except for Labels, Capacity and Telemetry.
 type Options struct {
 	Conn   *nats.Conn
 	Stream jetstream.JetStream
@@ -30,9 +31,10 @@ type Options struct {
 	Nodes  *placement.Nodes
 	// Pool runs the workers. The node closes it.
 	Pool *workers.Pool
-	// Principals are the users.
+	// Principals are the users at the start. See [Node.Reload].
 	Principals map[string]settings.Principal
-	// Name, Labels and Capacity are the settings of the node, and Version that of the program.
+	// Name, Labels and Capacity are the settings of the node, and Version that of the program. Without
+	// a capacity all users may come.
 	Name     string
 	Labels   []string
 	Capacity int
@@ -54,6 +56,7 @@ type Node struct {
 	o      Options
 	server *link.Server
 	holder *lease.Holder
+	users  settings.Users
 	subs   []*nats.Subscription
 	taking chan struct{} // holds a token for each lease that is being taken
 
@@ -75,6 +78,7 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	n := &Node{o: o, taking: make(chan struct{}, maxTaking), coming: map[string]int{}, unused: map[string]bool{}}
+	n.users.Set(o.Principals)
 	var err error
 	if n.server, err = link.NewServer(o.Conn, handler{n}, o.Logger, nil); err != nil {
 		return nil, errors.Join(err, o.Pool.Close())
@@ -110,7 +114,8 @@ func (n *Node) renewed(user string, deadline time.Duration) {
 // open opens the store of a user, whose lease this node holds. If other nodes exist, its epoch
 // is that of the lease: a node that takes the lease later fences this one.
 func (n *Node) open(ctx context.Context, user string) (store.Store, error) {
-	o := jetstore.Options{User: user, Replicas: n.o.Replicas, MaxBytes: n.o.Principals[user].Limits.StoreBytes}
+	p, _ := n.users.Get(user)
+	o := jetstore.Options{User: user, Replicas: n.o.Replicas, MaxBytes: p.Limits.StoreBytes}
 	if !n.o.Alone {
 		if o.Epoch = n.holder.Epoch(user); o.Epoch == 0 {
 			return nil, lease.ErrLost
@@ -126,7 +131,7 @@ func (n *Node) describe() placement.Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return placement.Node{
-		ID: n.server.ID(), Name: n.o.Name, Labels: n.o.Labels, Capacity: n.o.Capacity, Users: users, Workers: n.o.Pool.Running(),
+		ID: n.server.ID(), Name: n.o.Name, Labels: n.o.Labels, Capacity: n.capacity(), Users: users, Workers: n.o.Pool.Running(),
 		Draining: n.draining && !n.o.Alone, Version: n.o.Version,
 	}
 }
@@ -265,9 +270,28 @@ func (n *Node) Close() error {
 	return err
 }
 
+// capacity returns how many users the node can have.
+func (n *Node) capacity() int { return cmp.Or(n.o.Capacity, len(n.users.All())) }
+
+// Reload replaces the users with those of apply, which [workers.Pool.Reload] has returned. It ends the
+// workers that may not go on, and gives back the leases of users who no longer belong on this node:
+// another one takes them, and continues their tasks.
+func (n *Node) Reload(ctx context.Context, principals map[string]settings.Principal, apply func() (end []string)) error {
+	n.users.Set(principals)
+	end := apply()
+	var err error
+	for _, user := range n.holder.Users() {
+		if !n.fits(user) || slices.Contains(end, user) {
+			err = errors.Join(err, n.holder.Release(ctx, user))
+		}
+	}
+	n.publish(ctx)
+	return err
+}
+
 // fits reports whether a user may come to this node.
 func (n *Node) fits(user string) bool {
-	p, known := n.o.Principals[user]
+	p, known := n.users.Get(user)
 	return known && !slices.ContainsFunc(p.Labels, func(l string) bool { return !slices.Contains(n.o.Labels, l) })
 }
 

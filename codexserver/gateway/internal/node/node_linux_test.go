@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -161,6 +162,7 @@ func start(t *testing.T) *service {
 type member struct {
 	*node.Node
 	s     *service
+	pool  *workers.Pool
 	name  string
 	id    string
 	ended bool
@@ -191,7 +193,7 @@ func (s *service) join(name string, change func(*node.Options)) *member {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	m := &member{Node: n, s: s, name: name}
+	m := &member{Node: n, s: s, pool: pool, name: name}
 	for _, p := range s.published() {
 		if p.Name == name {
 			m.id = p.ID
@@ -603,6 +605,53 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the user without work stays", free("bob"))
+}
+
+// TestReload checks that a node gives up users who are removed, or who no longer belong on it, with
+// their workers, and that the others stay.
+func TestReload(t *testing.T) {
+	s := start(t)
+	a := s.join("a", func(o *node.Options) { o.Capacity = 0 })
+	ann, bob, eve := a.use("ann"), a.use("bob"), a.use("eve")
+	held, err := a.send(headOf(bob), "/hold")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Body.Close()
+	before := workersOf(t)
+	all := maps.Clone(s.users)
+	delete(all, "bob")
+	moved := all["eve"]
+	moved.Labels = []string{"gpu"}
+	all["eve"] = moved
+	apply, err := a.pool.Reload(all)
+	if err == nil {
+		err = a.Reload(t.Context(), all, apply)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(held.Body); err == nil {
+		t.Errorf("the open request ends as if it were whole: %s", text)
+	}
+	if after := workersOf(t); len(after) != 1 || !slices.Contains(before, after[0]) {
+		t.Errorf("the workers: %v, before %v", after, before)
+	}
+	for user, l := range map[string]lease.Lease{"bob": bob, "eve": eve} {
+		if got, err := s.leases.Get(t.Context(), user); !errors.Is(err, lease.ErrFree) {
+			t.Errorf("the lease of %s: %+v, %v", user, got, err)
+		}
+		if _, err := a.send(headOf(l), "/"); !errors.Is(err, link.ErrRefused) {
+			t.Errorf("a request of %s: %v", user, err)
+		}
+		if _, err := node.Take(t.Context(), s.broker.Conn, a.id, user); !errors.Is(err, node.ErrRefused) {
+			t.Errorf("the node takes %s: %v", user, err)
+		}
+	}
+	a.ask(headOf(ann))
+	if got, want := a.describe(), len(all); got.Capacity != want || !slices.Equal(got.Users, []string{"ann"}) {
+		t.Errorf("the node publishes %+v, want a capacity of %d", got, want)
+	}
 }
 
 // TestEnd checks that a node that ends has no worker, no lease and no entry, and refuses to drain
