@@ -7,7 +7,7 @@
 //	codex-mcp-gateway drain NODE
 //
 // The users are in the tables http.principals of $CODEX_HOME/codex-mcp.toml. --help lists all
-// flags; docs/operate/gateway.md explains them.
+// flags; docs/operate/gateway.md explains them. SIGHUP reloads the users.
 //
 // Exit status: 0 after a signal; 1 when it cannot start; 2 when the command line is wrong.
 package main
@@ -257,14 +257,12 @@ func (o *options) workerProgram() (string, error) {
 	return path, nil
 }
 
-// endingSignals returns the signals that end the program in an orderly way. Signals of a
-// terminal that are ignored stay ignored, as nohup requires.
+// endingSignals returns the signals that end the program in an orderly way. A signal of a terminal
+// that is ignored stays ignored.
 func endingSignals() []os.Signal {
 	ending := []os.Signal{syscall.SIGTERM}
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
-		if !signal.Ignored(sig) {
-			ending = append(ending, sig)
-		}
+	if !signal.Ignored(os.Interrupt) {
+		ending = append(ending, os.Interrupt)
 	}
 	return ending
 }

@@ -315,6 +315,8 @@ func (o *operator) act(machine int, verb, name string) error {
 	defer o.mu.Unlock()
 	o.units[key] = u
 	switch verb {
+	case "reload":
+		return u.running.cmd.Process.Signal(syscall.SIGHUP)
 	case "kill":
 		if err := u.running.cmd.Process.Kill(); err != nil {
 			return err

@@ -34,6 +34,8 @@ const challenge = `Bearer realm="codex-mcp"`
 // serve serves the users of http.principals until a signal.
 func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	log := o.logger(stderr)
+	reload, stop := hangups() // one that comes before the end of the start waits for it
+	defer stop()
 	c, err := o.configure(log)
 	if err != nil {
 		return err
@@ -63,6 +65,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
+	defer (&reloader{o, c, files, s, stderr, log}).on(reload)()
 	err = (&httpserve.Server{
 		Flags: &o.Flags, Mux: s.mux, Backend: s, Check: s.broker.Check, Drain: c.http.Drain, Signals: endingSignals(), Logger: log,
 		Ready: func() {

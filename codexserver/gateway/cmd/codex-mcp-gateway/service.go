@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +30,10 @@ type service struct {
 	nodes  *placement.Nodes
 	// replicas is how many NATS servers store the buckets, and at least so many the state of a user.
 	replicas int
-	front    *front.Front // nil without the role
-	node     *node.Node   // nil without the role
+	front    *front.Front   // nil without the role
+	access   *access.Access // that of the front
+	node     *node.Node     // nil without the role
+	pool     *workers.Pool  // that of the node
 }
 
 const (
@@ -77,9 +78,9 @@ func join(ctx context.Context, c *configuration, from workers.Options) (s *servi
 func (o *options) newService(ctx context.Context, c *configuration, files *files, from workers.Options) (s *service, err error) {
 	var pool *workers.Pool
 	roles := c.service.NATS
-	var guard *mcphttp.Guard
+	var who *access.Access
 	if roles.Has(settings.RoleFront) {
-		if guard, err = o.newGuard(c, from); err != nil {
+		if who, err = access.New(c.http, &access.Options{BehindProxy: o.Proxy != "", Logger: from.Logger}); err != nil {
 			return nil, err
 		}
 	}
@@ -100,8 +101,8 @@ func (o *options) newService(ctx context.Context, c *configuration, files *files
 		}
 		from.Telemetry.Watch(pool)
 	}
-	if guard != nil {
-		if err = s.addFront(c, guard, from); err != nil {
+	if who != nil {
+		if err = s.addFront(c, who, from); err != nil {
 			return nil, errors.Join(err, s.Close(), s.end())
 		}
 	}
@@ -109,11 +110,7 @@ func (o *options) newService(ctx context.Context, c *configuration, files *files
 }
 
 // newGuard returns what admits the requests of clients.
-func (o *options) newGuard(c *configuration, from workers.Options) (*mcphttp.Guard, error) {
-	who, err := access.New(c.http, &access.Options{BehindProxy: o.Proxy != "", Logger: from.Logger})
-	if err != nil {
-		return nil, err
-	}
+func newGuard(c *configuration, who *access.Access, from workers.Options) (*mcphttp.Guard, error) {
 	hosts := c.http.Hosts
 	if len(hosts) > 0 {
 		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
@@ -129,18 +126,23 @@ func (s *service) addNode(ctx context.Context, c *configuration, pool *workers.P
 	if s.broker.Embedded() {
 		interval = aloneInterval
 	}
-	capacity := cmp.Or(c.service.Node.Capacity, len(c.http.Principals))
+	s.pool = pool
 	s.node, err = node.New(ctx, node.Options{
-		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: c.http.Principals, Name: c.service.Node.Name, Labels: c.service.Node.Labels, Capacity: capacity,
+		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: c.http.Principals, Name: c.service.Node.Name, Labels: c.service.Node.Labels, Capacity: c.service.Node.Capacity,
 		Version: version(), Alone: s.broker.Embedded(), Interval: interval, Telemetry: from.Telemetry, Logger: from.Logger,
 	})
 	return err
 }
 
 // addFront makes the process a front.
-func (s *service) addFront(c *configuration, guard *mcphttp.Guard, from workers.Options) (err error) {
+func (s *service) addFront(c *configuration, who *access.Access, from workers.Options) error {
+	guard, err := newGuard(c, who, from)
+	if err != nil {
+		return err
+	}
+	s.access = who
 	s.front, err = front.New(front.Options{
-		Conn: s.broker.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Principals: c.http.Principals, Telemetry: from.Telemetry, Logger: from.Logger,
+		Conn: s.broker.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Still: who.Still, Principals: c.http.Principals, Telemetry: from.Telemetry, Logger: from.Logger,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"reflect"
+	"sync"
+	"syscall"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+// reloader replaces the users of a service while it runs.
+type reloader struct {
+	o       *options
+	began   *configuration // that of the start
+	files   *files
+	service *service
+	stderr  io.Writer
+	log     *slog.Logger
+}
+
+// hangups returns the signals that make the process reload, until stop is called. Of several that wait
+// one is enough. Without it such a signal ends the process.
+func hangups() (signals chan os.Signal, stop func()) {
+	signals = make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	return signals, func() { signal.Stop(signals) }
+}
+
+// on reloads at each signal until stop is called.
+func (r *reloader) on(signals <-chan os.Signal) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			select {
+			case <-signals:
+			case <-ctx.Done():
+				return
+			}
+			if err := r.reload(ctx); err != nil {
+				r.log.Error("the users are not reloaded", "error", err)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// reload reads the configuration, and replaces the users if all of it is valid.
+func (r *reloader) reload(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, operateTimeout)
+	defer cancel()
+	now, err := r.o.configure(r.log)
+	if err != nil {
+		return err
+	}
+	if err := now.checkPlaces(r.files); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(withoutUsers(r.began), withoutUsers(now)) {
+		r.log.Warn("other keys of http, nats or node have changed: they count after a restart")
+	}
+	if err := r.service.reload(ctx, now.http.Principals); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(r.stderr, "%s: reloaded the users; their number: %d\n", program, len(now.http.Principals))
+	return err
+}
+
+// withoutUsers returns the settings of a process that a reload does not change.
+func withoutUsers(c *configuration) any {
+	http := c.http
+	http.Principals = nil
+	return struct {
+		HTTP    settings.HTTP
+		Service settings.Service
+	}{http, c.service}
+}
+
+// checkPlaces returns an error if a user's commands could replace an open log.
+func (c *configuration) checkPlaces(f *files) error {
+	for key, file := range map[string]*safefile.Log{"approvals.log": f.record, "--trace": f.trace} {
+		if file == nil {
+			continue
+		}
+		if err := c.checkPlace(file.Name()); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// reload replaces the users. If one part of the process refuses them, none has changed.
+func (s *service) reload(ctx context.Context, principals map[string]settings.Principal) error {
+	admit, end := func() {}, func() []string { return nil }
+	var err error
+	if s.access != nil {
+		if admit, err = s.access.Reload(principals); err != nil {
+			return err
+		}
+	}
+	if s.pool != nil {
+		if end, err = s.pool.Reload(principals); err != nil {
+			return err
+		}
+	}
+	admit() // first nothing new of a token that is revoked
+	if s.front != nil {
+		s.front.Reload(ctx, principals)
+	}
+	if s.node != nil {
+		err = s.node.Reload(ctx, principals, end)
+	}
+	if err != nil {
+		return errors.Join(errors.New("the users are replaced, but a lease could not be given back, and expires"), err)
+	}
+	return nil
+}
