@@ -5,6 +5,8 @@
 //	codex-mcp-gateway --new-token NAME
 //	codex-mcp-gateway status [--json]
 //	codex-mcp-gateway drain NODE
+//	codex-mcp-gateway user list [--json]
+//	codex-mcp-gateway user forget NAME
 //
 // The users are in the tables http.principals of $CODEX_HOME/codex-mcp.toml. --help lists all
 // flags; docs/operate/gateway.md explains them. SIGHUP reloads the users.
@@ -90,7 +92,7 @@ func (o *options) flags() *pflag.FlagSet {
 	fs.TextVar(&o.log, "log", slog.LevelWarn, "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error")
 	fs.StringVar(&o.logFormat, "log-format", "text", "the `FORMAT` of log lines: text or json")
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
-	fs.BoolVar(&o.json, "json", false, "print the status as JSON")
+	fs.BoolVar(&o.json, "json", false, "print the status, or the users, as JSON")
 	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
 	return fs
 }
@@ -102,8 +104,10 @@ By default only this machine can connect. For other machines set http.hosts, and
 --tls-cert with --tls-key, or --behind-proxy.
 
 Usage: codex-mcp-gateway [flags]
-       codex-mcp-gateway status [--json]   prints the nodes and the users of a service
-       codex-mcp-gateway drain NODE        gives the users of a node to other nodes
+       codex-mcp-gateway status [--json]      prints the nodes and the users of a service
+       codex-mcp-gateway drain NODE           gives the users of a node to other nodes
+       codex-mcp-gateway user list [--json]   prints all users of whom something is kept
+       codex-mcp-gateway user forget NAME     removes what is kept of a former user
 
 `
 
@@ -133,13 +137,17 @@ func (o *options) checkCommand(args []string) error {
 	o.command = args
 	switch {
 	case len(args) == 0 && o.json:
-		return errors.New("--json: only for status")
+		return errors.New("--json: only for status and user list")
 	case len(args) == 0:
 		return nil
 	case args[0] == drainCommand && len(args) != 2:
 		return errors.New("drain: want the name of one node")
 	case args[0] == statusCommand && len(args) == 1 || args[0] == drainCommand && !o.json:
 		return nil
+	case args[0] == userCommand && len(args) == 2 && args[1] == listUsers, args[0] == userCommand && len(args) == 3 && args[1] == forgetUser && !o.json:
+		return nil
+	case args[0] == userCommand:
+		return errors.New("user: want list, or forget with the name of one user")
 	}
 	return fmt.Errorf("unexpected argument %q", args[0])
 }

@@ -27,6 +27,9 @@ const operateTimeout = 20 * time.Second
 const (
 	statusCommand = "status"
 	drainCommand  = "drain"
+	userCommand   = "user"
+	listUsers     = "list"
+	forgetUser    = "forget"
 )
 
 // operate carries out a command of the operator.
@@ -38,17 +41,22 @@ func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if c.service.NATS.URL == "" {
+	if c.service.NATS.URL == "" && o.command[0] != userCommand { // those of users reach it while no gateway runs
 		return errors.New("nats.url: missing; without it nobody can reach the server in the process of the gateway")
 	}
 	s, err := join(ctx, c, workers.Options{Logger: log})
 	if err != nil {
 		return err
 	}
-	if o.command[0] == drainCommand {
+	switch {
+	case o.command[0] == drainCommand:
 		err = s.drainNode(ctx, o.command[1], stdout)
-	} else {
+	case o.command[0] == statusCommand:
 		err = s.printStatus(ctx, o.json, stdout)
+	case o.command[1] == listUsers:
+		err = s.printUsers(ctx, c, o.json, stdout)
+	default:
+		err = s.forgetUser(ctx, c, o.command[2], log, stdout)
 	}
 	return errors.Join(err, s.end())
 }

@@ -83,7 +83,7 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 		maxBytes = -1
 	}
 	config := jetstream.StreamConfig{
-		Name: "codexmcp_state_" + o.User, Description: "codex-mcp-gateway: conversations, tasks and decisions of a user",
+		Name: streamPrefix + o.User, Description: "codex-mcp-gateway: conversations, tasks and decisions of a user",
 		Subjects: []string{s.prefix + ">"}, Storage: jetstream.FileStorage, Replicas: max(o.Replicas, 1), MaxBytes: maxBytes, Discard: jetstream.DiscardNew,
 		AllowRollup: true, AllowMsgTTL: true, DenyDelete: true,
 	}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// userStatus is what is known about a user.
+type userStatus struct {
+	Name string `json:"name"`
+	// Configured means that the configuration on this machine has the user, with so many tokens.
+	Configured bool `json:"configured"`
+	Tokens     int  `json:"tokens"`
+	// Node has the user's lease; "" means none.
+	Node string `json:"node"`
+	// Bytes is what NATS keeps, and Home whether this machine has a home.
+	Bytes uint64 `json:"bytes"`
+	Home  bool   `json:"home"`
+}
+
+// homeOf returns the home of a user on this machine that is not configured elsewhere.
+func (c *configuration) homeOf(name string) string {
+	return filepath.Join(c.home, "codex-mcp", "principals", name)
+}
+
+// users returns all users that are configured, or of whom something is left.
+func (s *service) users(ctx context.Context, c *configuration) (all []userStatus, err error) {
+	kept, err := jetstore.Kept(ctx, s.broker.Stream)
+	if err != nil {
+		return nil, err
+	}
+	leases, err := s.leases.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	homes, err := os.ReadDir(c.homeOf(""))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	found := map[string]userStatus{}
+	for name, p := range c.http.Principals {
+		found[name] = userStatus{Configured: true, Tokens: len(p.Tokens)}
+	}
+	for name, n := range kept {
+		u := found[name]
+		u.Bytes = n
+		found[name] = u
+	}
+	for _, l := range leases {
+		u := found[l.User]
+		u.Node = l.Node
+		found[l.User] = u
+	}
+	for _, home := range homes {
+		u := found[home.Name()]
+		u.Home = true
+		found[home.Name()] = u
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		u := found[name]
+		u.Name = name
+		all = append(all, u)
+	}
+	return all, nil
+}
+
+// printUsers prints all users, as JSON or as a table.
+func (s *service) printUsers(ctx context.Context, c *configuration, asJSON bool, w io.Writer) error {
+	all, err := s.users(ctx, c)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		text, err := json.Marshal(all, jsontext.WithIndent("  "))
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "%s\n", text)
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "USER\tCONFIGURED\tTOKENS\tNODE\tBYTES\tHOME")
+	word := map[bool]string{true: "yes", false: "no"}
+	for _, u := range all {
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\n", u.Name, word[u.Configured], u.Tokens, cmp.Or(u.Node, "-"), u.Bytes, word[u.Home])
+	}
+	return t.Flush()
+}
+
+// forgetUser removes what NATS and this machine keep of a user. It keeps the user's lease meanwhile, so
+// that no worker of the user can run: neither one that would write again what is removed, nor one that
+// still works.
+func (s *service) forgetUser(ctx context.Context, c *configuration, name string, log *slog.Logger, w io.Writer) (err error) {
+	if err := settings.CheckPrincipalName(name); err != nil {
+		return err
+	}
+	if _, configured := c.http.Principals[name]; configured {
+		return fmt.Errorf("http.principals.%s: first remove the table on all machines, and reload them", name)
+	}
+	const here = "user-forget"
+	id := rand.Text()
+	holder := s.leases.NewHolder(lease.HolderOptions{Node: here, ID: id, Lost: func(string) {}, Logger: log})
+	defer func() { err = errors.Join(err, holder.Close(ctx)) }()
+	got, err := holder.Take(ctx, name)
+	if err != nil {
+		return err
+	}
+	if got.ID != id {
+		return fmt.Errorf("the node %s has the user: first remove http.principals.%s there, and reload it", got.Node, name)
+	}
+	state, err := jetstore.Remove(ctx, s.broker.Stream, name)
+	if err != nil {
+		return fmt.Errorf("the state in NATS: %w", err)
+	}
+	home := c.homeOf(name)
+	_, missing := os.Lstat(home)
+	if err := os.RemoveAll(home); err != nil {
+		return err
+	}
+	word := map[bool]string{true: "removed", false: "there was no"}
+	_, err = fmt.Fprintf(w, "%s state in NATS\n%s home %s\n", word[state], word[missing == nil], home)
+	return err
+}
