@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,6 +53,7 @@ type held struct {
 	cancel   context.CancelCauseFunc
 	open     int // contexts of Hold that have not ended
 	renewing bool
+	leaving  bool          // Hold refuses
 	gone     chan struct{} // closed when Lost has returned; nil before the lease is lost
 }
 
@@ -181,7 +184,7 @@ func (h *Holder) fence() time.Duration { return h.leases.ttl * 2 / 3 }
 func (h *Holder) Hold(ctx context.Context, user string, epoch uint64) (context.Context, error) {
 	h.mu.Lock()
 	x := h.held[user]
-	if x == nil || x.gone != nil || x.lease.Epoch != epoch || h.expired(x) {
+	if x == nil || x.gone != nil || x.lease.Epoch != epoch || x.leaving || h.expired(x) {
 		h.mu.Unlock()
 		return nil, fmt.Errorf("this node does not hold the lease of %s with the epoch %d", user, epoch)
 	}
@@ -246,6 +249,57 @@ func (h *Holder) Release(ctx context.Context, user string) error {
 // or used returns true.
 func (h *Holder) ReleaseUnused(ctx context.Context, user string, used func() bool) error {
 	return h.release(ctx, user, func(x *held) bool { return x.open > 0 || used() })
+}
+
+// HandOver gives back the lease of a user whose worker may be interrupted now, for another node. From its
+// begin Hold refuses, so that fronts send requests that come meanwhile to that node. Requests that are
+// open get a moment to end. If may then returns false, the node keeps the lease.
+func (h *Holder) HandOver(ctx context.Context, user string, may func() bool) error {
+	h.mu.Lock()
+	x := h.held[user]
+	if x == nil || x.gone != nil || x.leaving {
+		h.mu.Unlock()
+		return nil
+	}
+	x.leaving = true
+	h.mu.Unlock()
+	h.settle(ctx, x)
+	if !may() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		x.leaving = false
+		return nil
+	}
+	return h.Release(ctx, user)
+}
+
+const (
+	// settleTimeout bounds how long HandOver waits for open requests. It is much shorter than the time for
+	// which a front sends a request again.
+	settleTimeout = 500 * time.Millisecond
+	// settleInterval is how often it looks.
+	settleInterval = 10 * time.Millisecond
+)
+
+// settle waits until no context of Hold is open, but not for streams that stay open.
+func (h *Holder) settle(ctx context.Context, x *held) {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	tick := time.NewTicker(settleInterval)
+	defer tick.Stop()
+	for {
+		h.mu.Lock()
+		open := x.open
+		h.mu.Unlock()
+		if open == 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (h *Holder) release(ctx context.Context, user string, keep func(*held) bool) error {
@@ -364,20 +418,19 @@ func (h *Holder) renew(ctx context.Context, x *held) {
 	}
 }
 
-// Close releases all leases and ends the holder. It waits for the ends of the workers.
+// Close releases all leases, at the same time, and ends the holder. It waits for the ends of the workers.
 func (h *Holder) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closing = true
-	users := make([]string, 0, len(h.held))
-	for user := range h.held {
-		users = append(users, user)
-	}
+	users := slices.Collect(maps.Keys(h.held))
 	h.mu.Unlock()
-	var err error
-	for _, user := range users {
-		err = errors.Join(err, h.Release(ctx, user))
+	failed := make([]error, len(users))
+	var releasing sync.WaitGroup
+	for i, user := range users {
+		releasing.Go(func() { failed[i] = h.Release(ctx, user) })
 	}
+	releasing.Wait()
 	h.stop()
 	h.running.Wait()
-	return err
+	return errors.Join(failed...)
 }

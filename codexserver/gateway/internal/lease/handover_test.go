@@ -1,0 +1,91 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+)
+
+// TestHandOver gives a lease to another node. Requests that come meanwhile are refused; those that are
+// open get a moment.
+func TestHandOver(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ends bool // the open request, before the moment is over
+		may  bool
+	}{
+		"quick": {true, true}, "a stream": {false, true}, "it works again": {true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			a, b := join(t, s, "a", 0, nil), join(t, s, "b", 0, nil)
+			l := a.take(t, "ann")
+			request, end := context.WithCancel(t.Context())
+			defer end()
+			held, err := a.Hold(request, "ann", l.Epoch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := 0
+			handed := make(chan error, 1)
+			go func() {
+				handed <- a.HandOver(t.Context(), "ann", func() bool {
+					asked++
+					if held.Err() == nil == tt.ends {
+						t.Errorf("the open request: %v", held.Err())
+					}
+					return tt.may
+				})
+			}()
+			for deadline := time.Now().Add(patience); ; <-time.After(time.Millisecond) {
+				trying, stop := context.WithCancel(t.Context())
+				_, err := a.Hold(trying, "ann", l.Epoch)
+				stop()
+				if err != nil {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("requests are still admitted")
+				}
+			}
+			if tt.ends {
+				end()
+			}
+			if err := <-handed; err != nil || asked != 1 {
+				t.Fatalf("%v, asked %d times", err, asked)
+			}
+			if !tt.may {
+				after, err := a.Hold(t.Context(), "ann", l.Epoch)
+				if err != nil || after.Err() != nil || len(a.lost) > 0 {
+					t.Errorf("the node does not keep the user: %v, %d workers are stopped", err, len(a.lost))
+				}
+				return
+			}
+			if cause := context.Cause(held); !tt.ends && !errors.Is(cause, lease.ErrLost) || len(a.lost) != 1 {
+				t.Errorf("the stream: %v; %d workers are stopped", cause, len(a.lost))
+			}
+			if got := b.take(t, "ann"); got.ID != "b" || got.Epoch <= l.Epoch {
+				t.Errorf("the next lease: %+v", got)
+			}
+		})
+	}
+}
+
+// TestReleaseWhileHandedOver checks that a lease is given back, although it is just being handed over and
+// then is not.
+func TestReleaseWhileHandedOver(t *testing.T) {
+	s := start(t)
+	a := join(t, s, "a", 0, nil)
+	a.take(t, "ann")
+	err := a.HandOver(t.Context(), "ann", func() bool {
+		if err := a.Release(t.Context(), "ann"); err != nil {
+			t.Error(err)
+		}
+		return false
+	})
+	if _, free := a.leases.Get(t.Context(), "ann"); err != nil || !errors.Is(free, lease.ErrFree) || len(a.lost) != 1 {
+		t.Errorf("%v, %v, %d workers are stopped", err, free, len(a.lost))
+	}
+}
