@@ -69,6 +69,7 @@ type Pool struct {
 	fence    *fence             // nil unless workers are fenced
 	slots    map[string]*slot   // by user; none is removed
 	senders  map[string]*sender // by principal
+	leaving  bool               // the users go to other nodes
 	draining bool
 	closed   bool
 }
@@ -425,7 +426,7 @@ func (p *Pool) fill(ctx context.Context, name string, s *slot, a *attempt) {
 }
 
 // Kill kills the worker of a user, and returns when the worker and all its processes have
-// ended. The contexts of all requests for the user must have ended before.
+// ended. Its turns have no end, so the next worker continues them. The contexts of all requests for the user must have ended before.
 func (p *Pool) Kill(name string) {
 	p.mu.Lock()
 	s := p.slots[name]
@@ -443,6 +444,7 @@ func (p *Pool) Kill(name string) {
 		p.mu.Unlock()
 	}
 	if w != nil {
+		_ = w.kill() // before it learns that it ends: it must not record the ends of its turns
 		w.end(0)
 	}
 }
@@ -471,11 +473,18 @@ func (p *Pool) EndIdle(name string) {
 	}
 }
 
-// Draining reports whether [Pool.Drain] was called.
+// Leave says that the users go to other nodes, for [Pool.Draining]. The pool serves them until then.
+func (p *Pool) Leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leaving = true
+}
+
+// Draining reports whether [Pool.Drain] or [Pool.Leave] was called.
 func (p *Pool) Draining() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.draining
+	return p.draining || p.leaving
 }
 
 // Loads returns the loads of the running workers, by user. It leaves out a worker that does

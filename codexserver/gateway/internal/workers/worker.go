@@ -51,6 +51,7 @@ type worker struct {
 	loads   chan workerlink.Load // the worker's answers about its load
 	asking  chan struct{}        // holds a token while the worker is asked
 	began   begun                // what it was started with
+	work    *work                // what it does
 
 	mu      sync.Mutex
 	control io.WriteCloser // closing it makes the worker stop
@@ -135,7 +136,7 @@ func statuses(r io.Reader) *bufio.Scanner {
 func newWorker(log *slog.Logger, c challenger) *worker {
 	return &worker{
 		proxy: newProxy(log, c), exited: make(chan struct{}), drained: make(chan struct{}),
-		loads: make(chan workerlink.Load, 1), asking: make(chan struct{}, 1),
+		loads: make(chan workerlink.Load, 1), work: newWork(), asking: make(chan struct{}, 1),
 	}
 }
 
@@ -176,6 +177,7 @@ func (w *worker) readStatus(lines *bufio.Scanner, r *replay) {
 			default: // the pool has not asked
 			}
 		case status.Observed != nil:
+			w.work.observe(status.Observed)
 			r.observe(status.Observed)
 		}
 	}
