@@ -191,6 +191,9 @@ func TestEndToEndCluster(t *testing.T) {
 		if file, ok := strings.CutPrefix(prompt, "touch "); ok && len(r.ToolOutputs()) == 0 {
 			return providertest.Call(providertest.Shell("c1", "touch", file))
 		}
+		if file, ok := strings.CutPrefix(prompt, "append to "); ok && len(r.ToolOutputs()) == 0 {
+			return providertest.Call(providertest.Shell("c1", "sh", "-c", "echo begun >>"+file+"; until [ -e "+file+".go ]; do sleep 0.05; done; echo ended >>"+file))
+		}
 		turn := providertest.Say("the answer to " + prompt)
 		if strings.HasPrefix(prompt, "wait") {
 			turn.Wait = held
@@ -198,7 +201,8 @@ func TestEndToEndCluster(t *testing.T) {
 		return turn
 	}})
 	t.Cleanup(model.Close)
-	c := startCluster(t, model, "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "tasks.grace=0s")
+	// A drain that waits for a question would last for an hour.
+	c := startCluster(t, model, "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "tasks.grace=0s", "-c", "drain.timeout=1h")
 
 	t.Run("sessions", func(t *testing.T) {
 		session := c.initialize(0, "ann")
@@ -356,6 +360,47 @@ func TestEndToEndCluster(t *testing.T) {
 		}
 		c.restart(name, model)
 	})
+	t.Run("a node with a question ends", func(t *testing.T) {
+		name, file, task := c.question("ann", "asked")
+		if err := c.nodes[name].cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		c.recover("ann", name)
+		if code := c.nodes[name].wait(); code != 0 {
+			t.Errorf("status %d", code)
+		}
+		c.accept("ann", task)
+		c.goOn(file)
+		c.await("ann", task, `"status":"completed"`)
+		c.ranOnce(file)
+		c.restart(name, model)
+	})
+	t.Run("a node with a command ends", func(t *testing.T) {
+		name, file, task := c.question("ann", "commanded")
+		c.accept("ann", task)
+		until(t, "the command does not begin", func() bool { text, _ := os.ReadFile(file); return len(text) > 0 })
+		if err := c.nodes[name].cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "it does not drain", func() bool {
+			return slices.ContainsFunc(c.status().Nodes, func(n nodeStatus) bool { return n.Name == name && n.Draining })
+		})
+		for i := range 4 { // the user can work meanwhile
+			if got := c.call(i, "ann", "hello"); got.status != 200 || c.nodeOf("ann") != name {
+				t.Errorf("a call: %+v, on %s", got, c.nodeOf("ann"))
+			}
+		}
+		c.goOn(file)
+		if got := c.await("ann", task, `"status":"completed"`); !strings.Contains(got, "the answer to append") || strings.Contains(got, "interrupted") {
+			t.Errorf("the task: %s", got)
+		}
+		if code := c.nodes[name].wait(); code != 0 {
+			t.Errorf("status %d", code)
+		}
+		c.ranOnce(file)
+		c.recover("ann", name)
+		c.restart(name, model)
+	})
 	for round := range *clusterRounds {
 		t.Run("a node dies", func(t *testing.T) {
 			if got := c.call(0, "ann", "hello"); got.status != 200 {
@@ -370,13 +415,7 @@ func TestEndToEndCluster(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.recover("ann", name)
-			// The task goes on at another node, which asks again. What it knows comes from NATS.
-			got := c.await("ann", task, `"status":"input_required"`)
-			_, questions, _ := strings.Cut(got, `"inputRequests":{"`)
-			key, _, _ := strings.Cut(questions, `"`)
-			if status, got := c.at(1, "ann").askAt(mcpPath, asking, "tasks/update", task, `"taskId":"`+task+`","inputResponses":{"`+key+`":{"action":"accept","content":{}}}`); status != 200 {
-				t.Fatalf("%d %s", status, got)
-			}
+			c.accept("ann", task) // it goes on at another node, which asks again; what it knows comes from NATS
 			if got := c.await("ann", task, `"status":"completed"`); !strings.Contains(got, "the answer to touch "+file) {
 				t.Errorf("the task: %s", got)
 			}
@@ -427,6 +466,43 @@ func TestEndToEndCluster(t *testing.T) {
 			t.Errorf("the session of the front that died: %s", answer.Status)
 		}
 	})
+}
+
+// question begins a task of a user, whose command asks and then waits for a file. It returns the node of the
+// user, the file that the command writes, and the task.
+func (c *cluster) question(user, name string) (node, file, task string) {
+	c.t.Helper()
+	_, begun := c.at(0, user).askAt(mcpPath, asking, "tools/call", "codex", `"name":"codex","arguments":{"prompt":"append to `+name+`"}`)
+	task = member(c.t, begun, "taskId")
+	c.await(user, task, `"status":"input_required"`)
+	return c.nodeOf(user), filepath.Join(c.top, user, name), task
+}
+
+// accept answers the open question of a task.
+func (c *cluster) accept(user, task string) {
+	c.t.Helper()
+	got := c.await(user, task, `"status":"input_required"`)
+	_, questions, _ := strings.Cut(got, `"inputRequests":{"`)
+	key, _, _ := strings.Cut(questions, `"`)
+	if status, got := c.at(1, user).askAt(mcpPath, asking, "tasks/update", task, `"taskId":"`+task+`","inputResponses":{"`+key+`":{"action":"accept","content":{}}}`); status != 200 {
+		c.t.Fatalf("%d %s", status, got)
+	}
+}
+
+// goOn lets the command of a question end.
+func (c *cluster) goOn(file string) {
+	c.t.Helper()
+	if err := os.WriteFile(file+".go", nil, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// ranOnce checks that the command of a question has run once, to its end.
+func (c *cluster) ranOnce(file string) {
+	c.t.Helper()
+	if text, err := os.ReadFile(file); err != nil || string(text) != "begun\nended\n" {
+		c.t.Errorf("the command has written %q, %v", text, err)
+	}
 }
 
 // workersOf returns the ids of the processes of a node's workers.

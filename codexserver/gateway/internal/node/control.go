@@ -135,7 +135,7 @@ func (n *Node) answer(m *nats.Msg, a takeAnswer) {
 	}
 }
 
-// Drain makes the node with an id take no more users, and give away those without work.
+// Drain makes the node with an id take no more users, and give away those without running work.
 func Drain(ctx context.Context, conn *nats.Conn, id string) error {
 	_, err := conn.RequestWithContext(ctx, drainSubject(id), nil)
 	return err

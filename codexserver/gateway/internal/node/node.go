@@ -59,6 +59,7 @@ type Node struct {
 	users  settings.Users
 	subs   []*nats.Subscription
 	taking chan struct{} // holds a token for each lease that is being taken
+	ending atomic.Bool   // the process ends, and with it all sessions
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -172,7 +173,7 @@ func (n *Node) publish(ctx context.Context) {
 }
 
 // sweep releases the leases without a worker and without a request. A lease that has just been
-// taken gets time for its request. A node that drains ends its idle workers.
+// taken gets time for its request.
 func (n *Node) sweep(ctx context.Context) {
 	n.mu.Lock()
 	draining, before := n.draining, n.unused
@@ -181,9 +182,6 @@ func (n *Node) sweep(ctx context.Context) {
 	running := n.o.Pool.Running()
 	for _, user := range n.holder.Users() {
 		if slices.Contains(running, user) {
-			if draining && !n.o.Alone {
-				n.o.Pool.EndIdle(user)
-			}
 			continue
 		}
 		if !before[user] && !draining {
@@ -196,8 +194,11 @@ func (n *Node) sweep(ctx context.Context) {
 		}
 	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.unused = unused
+	n.mu.Unlock()
+	if draining && !n.o.Alone {
+		n.move(ctx, running)
+	}
 }
 
 // beginDraining makes the node take no more users, and give away idle ones.
@@ -214,34 +215,36 @@ func (n *Node) isDraining() bool {
 	return n.draining
 }
 
-// Drain waits until the running work has ended. From then on no work begins, and users without
-// work go to other nodes.
+// Drain waits until nothing runs that must not be interrupted. If other nodes exist, users whose turns
+// only wait for answers go to those at once, others when their running work has ended. A user who is here
+// can work meanwhile. Alone, no work begins from then on.
 func (n *Node) Drain(ctx context.Context) error {
 	n.beginDraining()
+	n.ending.Store(true)
 	n.publish(ctx)
-	if !n.o.Alone {
-		tending, stop := context.WithCancel(ctx)
-		defer stop()
-		n.running.Go(func() {
-			tick := time.NewTicker(drainInterval)
-			defer tick.Stop()
-			for {
-				n.sweep(tending)
-				select {
-				case <-tending.Done():
-					return
-				case <-tick.C:
-				}
-			}
-		})
+	if n.o.Alone {
+		return n.o.Pool.Drain(ctx)
 	}
-	return n.o.Pool.Drain(ctx)
+	n.o.Pool.Leave()
+	tick := time.NewTicker(drainInterval)
+	defer tick.Stop()
+	for {
+		n.sweep(ctx)
+		if n.settled(ctx) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
 }
 
 const (
 	// fenceShare is the part of an interval that this process has for killing a worker itself.
 	fenceShare = 4
-	// drainInterval is how often a node that drains looks for idle workers.
+	// drainInterval is how often a node that ends looks for users that it can give away.
 	drainInterval = 200 * time.Millisecond
 	// startTimeout bounds how long a node takes to publish itself.
 	startTimeout = 10 * time.Second
@@ -250,12 +253,20 @@ const (
 	endTimeout = 2 * time.Second
 )
 
-// Close ends all workers, sends the last answers, and gives back the leases.
+// Close ends all workers, sends the last answers, and gives back the leases. If other nodes exist, it
+// kills the workers, as if the node had died: those nodes continue their turns, which would end
+// otherwise.
 func (n *Node) Close() error {
 	n.beginDraining()
 	n.stop()
-	err := n.o.Pool.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	var failed error
+	if !n.o.Alone {
+		failed = n.holder.Close(ctx)
+	}
+	err := n.o.Pool.Close()
+	ctx, cancel = context.WithTimeout(context.Background(), endTimeout) // workers may have taken long
 	defer cancel()
 	_ = n.server.Wait(ctx) // answers to clients that do not read them are cut off
 	for _, sub := range n.subs {
@@ -264,7 +275,7 @@ func (n *Node) Close() error {
 	err = errors.Join(err, n.server.Close())
 	n.running.Wait()
 	// Without NATS the leases and the entry expire.
-	if failed := errors.Join(n.holder.Close(ctx), n.o.Nodes.Remove(ctx, n.server.ID())); failed != nil {
+	if failed = errors.Join(failed, n.holder.Close(ctx), n.o.Nodes.Remove(ctx, n.server.ID())); failed != nil {
 		n.o.Logger.Warn("the leases could not be given back", "error", failed)
 	}
 	return err

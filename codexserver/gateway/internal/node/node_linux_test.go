@@ -64,7 +64,8 @@ func TestMain(m *testing.M) {
 }
 
 // work is a worker. It answers a request with who sent it. The path /hold is answered at the end
-// of the worker, or when the request ends. While a file "busy" exists, the worker is busy.
+// of the worker, or when the request ends. After /ask the worker reports a turn that waits for an answer.
+// While a file "busy" exists, the worker is busy.
 func work() error {
 	l, err := workerlink.Connect()
 	if err != nil {
@@ -96,6 +97,13 @@ func work() error {
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusUnauthorized)
 			return
+		}
+		if r.URL.Path == "/ask" {
+			for _, o := range []workerlink.Observation{{Kind: workerlink.KindTurnBegin, Turn: 1}, {Kind: workerlink.KindAsked, Turn: 1, Question: 2}} {
+				if err := l.Report(workerlink.Status{Observed: &o}); err != nil {
+					os.Exit(1)
+				}
+			}
 		}
 		fmt.Fprintf(w, "%s for %s with %v", who.Name, l.Settings.Principal, who.Scopes)
 		if r.URL.Path == "/hold" {
@@ -605,6 +613,54 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the user without work stays", free("bob"))
+}
+
+// TestHandOver checks that a node that drains gives a user whose turn waits for an answer to another node,
+// although a stream is open, and that it keeps the user if there is none. The worker of a node that ends
+// is killed, and learns nothing.
+func TestHandOver(t *testing.T) {
+	for name, other := range map[string]bool{"another node": true, "no other node": false} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			a := s.join("a", func(o *node.Options) { o.Labels = []string{"gpu"} })
+			s.join("b", func(o *node.Options) { // before the user waits: it takes none on its own
+				if other {
+					o.Labels = []string{"gpu"}
+				}
+			})
+			l := a.take("cid")
+			held, err := a.send(headOf(l), "/hold")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer held.Body.Close()
+			asked, err := a.send(headOf(l), "/ask")
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked.Body.Close()
+			until(t, "the node does not learn of the question", func() bool { return a.pool.Activity(t.Context(), "cid") == workers.Waiting })
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if err := a.Drain(ctx); err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.leases.Get(t.Context(), "cid")
+			if other != errors.Is(err, lease.ErrFree) || !other && got != l {
+				t.Errorf("the lease: %+v, %v", got, err)
+			}
+			if left := len(workersOf(t)); left != map[bool]int{true: 0, false: 1}[other] || !a.pool.Draining() {
+				t.Errorf("%d workers", left)
+			}
+			a.close()
+			if text, err := io.ReadAll(held.Body); err == nil {
+				t.Errorf("the stream ends as if it were whole: %s", text)
+			}
+			if got, err := s.leases.Get(t.Context(), "cid"); !errors.Is(err, lease.ErrFree) {
+				t.Errorf("the lease afterwards: %+v, %v", got, err)
+			}
+		})
+	}
 }
 
 // TestReload checks that a node gives up users who are removed, or who no longer belong on it, with

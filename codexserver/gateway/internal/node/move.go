@@ -1,0 +1,58 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
+)
+
+// move gives the users who run here to other nodes, as far as nothing is interrupted that could not go on
+// there. It does so in the way of a node that dies: the worker is killed, so that its turns have no end,
+// and the next one asks their open questions again.
+func (n *Node) move(ctx context.Context, running []string) {
+	others, err := n.o.Nodes.All(ctx)
+	if err != nil {
+		n.o.Logger.Warn("the other nodes are not known", "error", err)
+		return
+	}
+	var moving sync.WaitGroup
+	defer moving.Wait()
+	for _, user := range n.holder.Users() {
+		if !slices.Contains(running, user) {
+			continue
+		}
+		moving.Go(func() {
+			may := func() bool { return n.movable(ctx, user) }
+			p, _ := n.users.Get(user)
+			switch {
+			case n.o.Pool.Activity(ctx, user) == workers.Idle:
+				n.o.Pool.EndIdle(user) // sweep releases the lease then
+			case !may() || len(placement.Pick(others, p.Labels)) == 0: // this node drains, so it is none of them
+			default:
+				if err := n.holder.HandOver(ctx, user, may); err != nil {
+					n.o.Logger.Warn("a user could not be given to another node", "principal", user, "error", err)
+				}
+			}
+		})
+	}
+}
+
+// movable reports whether the worker of a user may be interrupted for another node. Sessions, which end with
+// it, alone keep a user here until the process ends.
+func (n *Node) movable(ctx context.Context, user string) bool {
+	switch n.o.Pool.Activity(ctx, user) {
+	case workers.Waiting, workers.Idle:
+		return true
+	case workers.Connected:
+		return n.ending.Load()
+	}
+	return false
+}
+
+// settled reports whether no worker does what must not be interrupted.
+func (n *Node) settled(ctx context.Context) bool {
+	return !slices.ContainsFunc(n.o.Pool.Running(), func(user string) bool { return n.o.Pool.Activity(ctx, user) == workers.Busy })
+}
