@@ -26,8 +26,8 @@ var (
 )
 
 // TestRelease makes a release of the commit, as a maintainer would, and uses it as people
-// will. A second release for this system alone has the same bytes. Without -whole the release has
-// one kind of processor for each system.
+// will. A second release for this system alone has the same bytes. Without -whole the first one is for this
+// system alone, too.
 func TestRelease(t *testing.T) {
 	const version = "0.99.0"
 	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "another")
@@ -56,11 +56,9 @@ func TestRelease(t *testing.T) {
 	dist := filepath.Join(t.TempDir(), "dist")
 	system := runtime.GOOS + "_" + runtime.GOARCH
 	own := runtime.GOOS + "/" + runtime.GOARCH
-	args, systems, gateways := []string{dist, own}, 3, 1
-	for _, other := range []string{"linux/amd64", "darwin/arm64", "windows/amd64"} {
-		if !strings.HasPrefix(other, runtime.GOOS+"/") {
-			args = append(args, other)
-		}
+	args, systems, gateways := []string{dist, own}, 1, 0
+	if runtime.GOOS == "linux" {
+		gateways = 1
 	}
 	if *whole {
 		args, systems, gateways = []string{dist}, 6, 2
