@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
@@ -13,17 +14,20 @@ import (
 // there. It does so in the way of a node that dies: the worker is killed, so that its turns have no end,
 // and the next one asks their open questions again.
 func (n *Node) move(ctx context.Context, running []string) {
-	others, err := n.o.Nodes.All(ctx)
+	here := slices.DeleteFunc(n.holder.Users(), func(user string) bool { return !slices.Contains(running, user) })
+	if len(here) == 0 {
+		return
+	}
+	looking, cancel := context.WithTimeout(ctx, lookTimeout)
+	others, err := n.o.Nodes.All(looking)
+	cancel()
 	if err != nil {
 		n.o.Logger.Warn("the other nodes are not known", "error", err)
 		return
 	}
 	var moving sync.WaitGroup
 	defer moving.Wait()
-	for _, user := range n.holder.Users() {
-		if !slices.Contains(running, user) {
-			continue
-		}
+	for _, user := range here {
 		moving.Go(func() {
 			may := func() bool { return n.movable(ctx, user) }
 			p, _ := n.users.Get(user)
@@ -39,6 +43,9 @@ func (n *Node) move(ctx context.Context, running []string) {
 		})
 	}
 }
+
+// lookTimeout bounds how long move waits for NATS, which may never answer.
+const lookTimeout = 2 * time.Second
 
 // movable reports whether the worker of a user may be interrupted for another node. Sessions, which end with
 // it, alone keep a user here until the process ends.

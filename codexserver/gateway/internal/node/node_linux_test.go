@@ -663,6 +663,37 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
+// silent is a bucket that never answers who is in it.
+type silent struct{ jetstream.KeyValue }
+
+func (silent) ListKeys(ctx context.Context, _ ...jetstream.WatchOpt) (jetstream.KeyLister, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestDrainWithoutAnswer checks that a node ends whose users could move, if NATS does not say where to.
+func TestDrainWithoutAnswer(t *testing.T) {
+	s := start(t)
+	a := s.join("a", func(o *node.Options) {
+		nodes, err := s.broker.Stream.KeyValue(t.Context(), placement.Bucket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Nodes = placement.New(silent{nodes})
+	})
+	asked, err := a.send(headOf(a.use("ann")), "/ask")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked.Body.Close()
+	until(t, "the node does not learn of the question", func() bool { return a.pool.Activity(t.Context(), "ann") == workers.Waiting })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := errors.Join(a.Drain(ctx), ctx.Err()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestReload checks that a node gives up users who are removed, or who no longer belong on it, with
 // their workers, and that the others stay.
 func TestReload(t *testing.T) {
