@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -26,16 +27,19 @@ import (
 )
 
 // operator follows codexserver/gateway/README.md on this machine. Each of its machines is a folder with
-// an etc, a var and a usr of its own, with a shell that lasts for the whole page.
+// an etc, a var and a usr of its own, with a shell that lasts for the whole page, and with an address that
+// has the machine's name.
 type operator struct {
 	t     *testing.T
 	top   string
+	hosts string // stands for /etc/hosts
 	model *providertest.Server
 	ports map[string]string // the address on this machine, by machine and address of the page
 	init  *httptest.Server  // does what systemd does
 
 	mu    sync.Mutex
 	units map[string]*unit // by machine and name
+	all   []*process       // of all units, also those that have ended
 	used  map[string]bool  // the substitutions that were used
 
 	shells map[int]*shell
@@ -94,16 +98,17 @@ func (o *operator) substitutions(machine int) []string {
 		"roles = [\"node\"]\n", "roles = [\"node\"]\nlease = \"3s\"\n",
 		// Another server of this machine may have the port.
 		"codex-mcp-gateway 2>trial.log", "codex-mcp-gateway --listen " + o.port(1, ":4517") + " 2>trial.log",
-		"subjectAltName=DNS:", "subjectAltName=IP:127.0.0.1,DNS:",
 		"codex-mcp ask", "person codex-mcp ask",
 		"https://codex.example.com/", "https://" + o.port(1, ":443") + "/",
-		"0.0.0.0:4222", o.port(machine, ":4222"), "0.0.0.0:6222", o.port(machine, ":6222"),
+		"0.0.0.0:4222", "0.0.0.0:" + o.number(machine, ":4222"), "0.0.0.0:6222", "0.0.0.0:" + o.number(machine, ":6222"),
+		"advertise: m$N.example.com:6222", "advertise: m$N.example.com:" + o.number(machine, ":6222"),
 		"/srv/", o.top + "/srv/", // all machines share it
 		" /etc/", " " + root + "/etc/", "\"/etc/", "\"" + root + "/etc/", ">/etc/", ">" + root + "/etc/", "/var/", root + "/var/", "/usr/local/", root + "/usr/local/",
 	}
 	for n := 1; n <= natsServers; n++ {
 		for _, port := range []string{":4222", ":6222"} {
-			pairs = append(pairs, fmt.Sprintf("m%d.example.com%s", n, port), o.port(n, port))
+			name := fmt.Sprintf("m%d.example.com:", n)
+			pairs = append(pairs, name+port[1:], name+o.number(n, port))
 		}
 	}
 	for _, port := range []string{":4517", ":4518", ":4519", ":8222"} {
@@ -159,6 +164,24 @@ func (o *operator) port(machine int, port string) string {
 	return o.ports[key]
 }
 
+// number returns the number of that port alone.
+func (o *operator) number(machine int, port string) string {
+	_, number, _ := net.SplitHostPort(o.port(machine, port)) // freeAddress has made it
+	return number
+}
+
+// host returns the address of a machine, which has its name.
+func (o *operator) host(machine int) string { return fmt.Sprintf("127.0.0.%d", 10+machine) }
+
+// named returns a command that finds the machines by their names.
+func (o *operator) named(command ...string) []string {
+	unshare := []string{"unshare", "--mount"}
+	if os.Getuid() != 0 {
+		unshare = append(unshare, "--map-root-user")
+	}
+	return append(append(unshare, "sh", "-ec", `mount --bind "$0" /etc/hosts && exec "$@"`, o.hosts), command...)
+}
+
 // newOperator makes the machines.
 func newOperator(t *testing.T) *operator {
 	t.Helper()
@@ -187,6 +210,12 @@ func newOperator(t *testing.T) *operator {
 	for name, script := range shims {
 		write(filepath.Join(bin, name), "#!/bin/bash\n"+script+"\n", 0o700)
 	}
+	names := "127.0.0.1 localhost\n"
+	for n := 1; n <= natsServers; n++ {
+		names += fmt.Sprintf("%s m%d.example.com\n", o.host(n), n)
+	}
+	o.hosts = filepath.Join(o.top, "hosts")
+	write(o.hosts, names, 0o644)
 	for n := 1; n <= natsServers; n++ {
 		root := filepath.Join(o.top, "m"+strconv.Itoa(n))
 		for _, dir := range []string{"root", "etc/systemd/system", "etc/haproxy", "var/lib/codex-mcp", "var/backups", "usr/local/bin"} {
@@ -219,7 +248,8 @@ func newOperator(t *testing.T) *operator {
 
 // newShell starts the shell of a machine.
 func (o *operator) newShell(n int, root, bin string) *shell {
-	cmd := exec.Command("bash", "-e")
+	argv := o.named("bash", "-e")
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = filepath.Join(root, "root")
 	certificates := filepath.Join(o.top, "m1", "etc", "haproxy", "codex-mcp.pem")
 	cmd.Env = []string{
@@ -337,7 +367,9 @@ func (o *operator) act(machine int, verb, name string) error {
 	default:
 		return fmt.Errorf("%q is unknown", verb)
 	}
-	u.running = launch(o.t, u.f, exec.Command(u.command[0], u.command[1:]...))
+	argv := o.named(u.command...)
+	u.running = launch(o.t, u.f, exec.Command(argv[0], argv[1:]...))
+	o.all = append(o.all, u.running)
 	return nil
 }
 
@@ -467,6 +499,29 @@ func TestClusterReadme(t *testing.T) {
 		}
 	}
 	o.silence()
+	o.handshakes()
+}
+
+// handshakes checks that each certificate of the page has the names by which others connect: NATS logs
+// what fails, and tries again for ever.
+func (o *operator) handshakes() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	logs := 0
+	for _, p := range o.all {
+		for line := range strings.Lines(p.errors()) {
+			if strings.Contains(line, "Server is ready") {
+				logs++
+			}
+			if strings.Contains(line, "[ERR]") && strings.Contains(line, "TLS") || strings.Contains(line, "x509") {
+				o.t.Errorf("a certificate does not fit: %s", line)
+				break
+			}
+		}
+	}
+	if logs < natsServers {
+		o.t.Errorf("the logs of %d servers were read", logs)
+	}
 }
 
 // silence stops NATS, as the loss of a network does: nobody is told. The fronts and the nodes are not
