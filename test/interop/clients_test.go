@@ -73,8 +73,8 @@ var clients = []struct {
 
 var whole = flag.Bool("whole", false, "run every cell of the tables")
 
-// draw returns what the gate runs, by engine, client and cell. Every client runs every cell on each
-// engine, over one way to it, in turn. Then come cells for clients and for cells that a way lacks.
+// draw returns what the gate runs, by engine, client and cell. Every client runs every cell once, on the
+// engines and over the ways to them in turn. Then come cells for clients and for cells that a way lacks.
 // All others are left to soak.
 func draw(engines []engine) map[[3]string]bool {
 	drawn, met := map[[3]string]bool{}, map[[2]string]bool{}
@@ -84,13 +84,13 @@ func draw(engines []engine) map[[3]string]bool {
 	}
 	for c, client := range clients {
 		for k, cell := range cells {
-			ways := map[string][]string{}
+			var names []string
 			for _, e := range engines {
 				if runs(client.client, cell, e.over) {
-					ways[e.is] = append(ways[e.is], e.name)
+					names = append(names, e.name)
 				}
 			}
-			for _, names := range ways {
+			if len(names) > 0 {
 				add(names[(c+k)%len(names)], client.name, cell.name)
 			}
 		}
@@ -128,8 +128,8 @@ func cannot(c client, cell cell, over way) string {
 	return c.cannot(cell.name, over)
 }
 
-// TestDraw checks that the gate runs every client with every cell on both engines, every client over
-// every way, and every cell over every way, where the cells apply, and that this is less than all.
+// TestDraw checks that the gate runs every client with every cell, and both on every engine over every
+// way, where the cells apply, and that this is less than all.
 func TestDraw(t *testing.T) {
 	all := engines(t)
 	drawn := draw(all)
@@ -142,7 +142,7 @@ func TestDraw(t *testing.T) {
 					continue
 				}
 				apply++
-				for _, pair := range [][2]string{{client.name + " with " + cell.name, e.is}, {client.name, e.name}, {cell.name, e.name}} {
+				for _, pair := range [][2]string{{client.name, cell.name}, {client.name, e.name}, {cell.name, e.name}} {
 					want[pair] = true
 					if drawn[[3]string{e.name, client.name, cell.name}] {
 						got[pair] = true
@@ -154,7 +154,7 @@ func TestDraw(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the gate runs (-want +got):\n%s", diff)
 	}
-	if t.Logf("%d of %d cells", len(drawn), apply); len(drawn) > apply*3/5 {
+	if t.Logf("%d of %d cells", len(drawn), apply); len(drawn) > apply*2/5 {
 		t.Error("the gate runs too many")
 	}
 }
