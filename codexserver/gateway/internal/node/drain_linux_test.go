@@ -1,0 +1,168 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestDrain checks that a node that drains gives away its idle users, that one with work stays
+// until the work has ended, and that both still answer.
+func TestDrain(t *testing.T) {
+	s := start(t)
+	a := s.join("a", nil)
+	work := filepath.Join(s.users["bob"].Folders[0], "busy")
+	if err := os.WriteFile(work, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.use("ann")
+	busy := a.use("bob")
+	if err := node.Drain(t.Context(), s.broker.Conn, a.id); err != nil {
+		t.Fatal(err)
+	}
+	if !a.describe().Draining {
+		t.Error("fronts do not learn before the operator that the node drains")
+	}
+	free := func(user string) func() bool {
+		return func() bool {
+			_, err := s.leases.Get(t.Context(), user)
+			return errors.Is(err, lease.ErrFree)
+		}
+	}
+	until(t, "the idle user stays", free("ann"))
+	if free("bob")() {
+		t.Error("the user with work is gone")
+	}
+	a.ask(headOf(busy))
+	if err := os.Remove(work); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the user without work stays", free("bob"))
+}
+
+// TestHandOver checks that a node that drains gives a user whose turn waits for an answer to another node,
+// although a stream is open, and that it keeps the user if there is none. The worker of a node that ends
+// is killed, and learns nothing.
+func TestHandOver(t *testing.T) {
+	for name, other := range map[string]bool{"another node": true, "no other node": false} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			a := s.join("a", func(o *node.Options) { o.Labels = []string{"gpu"} })
+			s.join("b", func(o *node.Options) { // before the user waits: it takes none on its own
+				if other {
+					o.Labels = []string{"gpu"}
+				}
+			})
+			l := a.take("cid")
+			held, err := a.send(headOf(l), "/hold")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer held.Body.Close()
+			asked, err := a.send(headOf(l), "/ask")
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked.Body.Close()
+			until(t, "the node does not learn of the question", func() bool { return a.pool.Activity(t.Context(), "cid") == workers.Waiting })
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if err := a.Drain(ctx); err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.leases.Get(t.Context(), "cid")
+			if other != errors.Is(err, lease.ErrFree) || !other && got != l {
+				t.Errorf("the lease: %+v, %v", got, err)
+			}
+			if left := len(workersOf(t)); left != map[bool]int{true: 0, false: 1}[other] || !a.pool.Draining() {
+				t.Errorf("%d workers", left)
+			}
+			a.close()
+			if text, err := io.ReadAll(held.Body); err == nil {
+				t.Errorf("the stream ends as if it were whole: %s", text)
+			}
+			if got, err := s.leases.Get(t.Context(), "cid"); !errors.Is(err, lease.ErrFree) {
+				t.Errorf("the lease afterwards: %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// silent is a bucket that never answers who is in it.
+type silent struct{ jetstream.KeyValue }
+
+func (silent) ListKeys(ctx context.Context, _ ...jetstream.WatchOpt) (jetstream.KeyLister, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestDrainWithoutAnswer checks that a node ends whose users could move, if NATS does not say where to.
+func TestDrainWithoutAnswer(t *testing.T) {
+	s := start(t)
+	a := s.join("a", func(o *node.Options) {
+		nodes, err := s.broker.Stream.KeyValue(t.Context(), placement.Bucket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Nodes = placement.New(silent{nodes})
+	})
+	asked, err := a.send(headOf(a.use("ann")), "/ask")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked.Body.Close()
+	until(t, "the node does not learn of the question", func() bool { return a.pool.Activity(t.Context(), "ann") == workers.Waiting })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := errors.Join(a.Drain(ctx), ctx.Err()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEnd checks that a node that ends has no worker, no lease and no entry, and refuses to drain
+// or to take. Alone it keeps its idle workers while it drains.
+func TestEnd(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		t.Run(fmt.Sprintf("alone %v", alone), func(t *testing.T) {
+			s := start(t)
+			a := s.join("a", func(o *node.Options) { o.Alone = alone })
+			l := a.use("ann")
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if err := a.Drain(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if alone {
+				<-time.After(5 * interval) // at least so long nothing may happen
+				a.ask(headOf(l))
+				if a.describe().Draining {
+					t.Error("the node looks as if another one could take its users")
+				}
+			}
+			a.close()
+			if left := workersOf(t); len(left) > 0 {
+				t.Errorf("the workers %v are left", left)
+			}
+			if got, err := s.leases.Get(t.Context(), "ann"); !errors.Is(err, lease.ErrFree) {
+				t.Errorf("the lease: %+v, %v", got, err)
+			}
+			if left := s.published(); len(left) > 0 {
+				t.Errorf("the nodes: %+v", left)
+			}
+			if _, err := node.Take(ctx, s.broker.Conn, a.id, "ann"); err == nil {
+				t.Error("the node takes a lease")
+			}
+		})
+	}
+}
