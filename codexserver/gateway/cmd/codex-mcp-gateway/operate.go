@@ -111,12 +111,7 @@ func (s *service) printStatus(ctx context.Context, asJSON bool, w io.Writer) err
 		return err
 	}
 	if asJSON {
-		text, err := json.Marshal(all, jsontext.WithIndent("  "))
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(w, "%s\n", text)
-		return err
+		return printJSON(all, w)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tPROCESS\tUSERS\tCAPACITY\tSTATE\tLABELS\tVERSION")
@@ -160,4 +155,14 @@ func (s *service) drainNode(ctx context.Context, name string, w io.Writer) error
 		return fmt.Errorf("no node has the name %q", name)
 	}
 	return nil
+}
+
+// printJSON prints what a command of the operator found.
+func printJSON(found any, w io.Writer) error {
+	text, err := json.Marshal(found, jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", text)
+	return err
 }

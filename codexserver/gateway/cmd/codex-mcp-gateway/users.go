@@ -18,8 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // userStatus is what is known about a user.
@@ -88,12 +86,7 @@ func (s *service) printUsers(ctx context.Context, c *configuration, asJSON bool,
 		return err
 	}
 	if asJSON {
-		text, err := json.Marshal(all, jsontext.WithIndent("  "))
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(w, "%s\n", text)
-		return err
+		return printJSON(all, w)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "USER\tCONFIGURED\tTOKENS\tNODE\tBYTES\tHOME")
