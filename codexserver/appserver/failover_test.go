@@ -325,7 +325,8 @@ func TestFailoverReview(t *testing.T) {
 	for _, had := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			c, h, next := newCritic(t), &recorder{}, &nextEngine{}
-			c.turn = func(r *run) {
+			c.turn = func(r *run) { // Codex names a turn before it ends, also if its answer to the start is late
+				r.notify("turn/started", `{"threadId":"0199a2b3-0000-7000-8000-000000000002","turn":{"id":"turn-1","status":"inProgress","items":[]}}`)
 				r.notify("turn/completed", `{"threadId":"0199a2b3-0000-7000-8000-000000000002","turn":{"id":"turn-1","status":"failed","items":[],"error":{"message":"no more","codexErrorInfo":"usageLimitExceeded"}}}`)
 			}
 			e := c.engine(appserver.Options{Failover: setting.Failover{To: []setting.FailoverTo{{Provider: "b", Model: "m1"}}}, Next: func(func() []string) (engine.Resumer, error) { return next, nil }})
