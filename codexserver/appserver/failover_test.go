@@ -237,8 +237,9 @@ func TestFailoverFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := &nextEngine{}
 		_, conv := refusingFake(t, next, &recorder{}, `"usageLimitExceeded"`, appserver.Options{}, func(f *fake) {
-			turn := f.turn
-			f.turn = func(r *run) { turn(r); _ = os.WriteFile(f.rollout, nil, 0o600) }
+			f.turn = func(r *run) {
+				r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"failed","items":[],"error":{"message":"no more","codexErrorInfo":"usageLimitExceeded"}}}`, threadID, r.current())
+			}
 		})
 		time.Sleep(time.Second)
 		if err := conv.Turn(t.Context(), text("go")); err == nil || !strings.Contains(err.Error(), "does not have the end of the turn") || len(next.configs) != 0 {
