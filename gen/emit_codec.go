@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/mcptypes/codec/assert"
 )
 
 func (e *emitter) decoders(s *source) error {
@@ -193,12 +195,25 @@ func (e *emitter) readField(f *field) string {
 			list, to = t.content(), "(*"+t.content().String()+")("+to+")"
 		}
 		return fmt.Sprintf("codec.ListOrNull(%s, d, %d, %s)", to, list.most, e.reader(*list.elem))
-	case f.required, f.typ.kind == refAny:
+	case f.required, f.typ.kind == refAny, e.hasNull(f.typ):
 		return e.read(f.typ, to)
 	case e.nilable(f.typ):
 		return "codec.OrNil(" + to + ", d, " + e.reader(f.typ) + ")"
 	}
 	return "codec.Optional(" + to + ", d, " + e.reader(f.typ) + ")"
+}
+
+// hasNull reports whether null is an alternative of a use that is a union, and so no absence.
+func (e *emitter) hasNull(r ref) bool {
+	t := e.resolve(r)
+	return r.kind == refNamed && t.kind == kindUnion && slices.ContainsFunc(t.union.arms, func(a *arm) bool {
+		arm := e.resolve(ref{kind: refNamed, name: a.name})
+		if arm == nil || arm.kind != kindNamed || arm.elem.kind != refAny {
+			return false
+		}
+		check := both(arm.constraint, arm.elem.constraint)
+		return check == "" || assert.New(check)([]byte("null")) == nil
+	})
 }
 
 // isList reports whether the Go type of a use is a slice.
