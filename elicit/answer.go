@@ -12,19 +12,34 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Read reads the result of q, an elicitation/create request. It accepts what clients send
-// in practice:
+// Read reads the result of q, an elicitation/create request.
 //
-//   - MCP's own answer, {"action":"accept"}, with or without content; a decision in the
-//     content, or a boolean such as approved, can refine it;
-//   - the flat answer of Codex's first server, {"decision":"approved"};
-//   - both at once.
+// MCP's action comes first. A decision in the content can refine it. So can a decision
+// next to the action, which Codex's own server demanded and its clients therefore send.
+// The decisions are approved, approved_for_session, approved_always, denied and abort. In the
+// content, other spellings of all but approved_always count too (approve, no, a boolean named
+// approved). approved_always counts only in the content, and only if the question offers it.
 //
-// An answer approves only if all its parts do. If parts contradict each other, the most
-// restrictive counts. An ambiguous answer denies: duplicate members, {"Action":"accept"},
-// an unknown word, a lasting rule that q does not offer. If q.Once is set, an approval for
-// the session counts as a plain approval. If q.Link is set, no answer approves: one that would
-// has ReasonOpened.
+//	answer                                      decision
+//	accept, alone or with approved              approved
+//	accept with one of the other decisions      that one
+//	accept with any other decision              denied, not understood
+//	accept with approved_always, not offered    denied, not understood
+//	decline                                     denied, the turn continues
+//	cancel                                      abort, the turn ends (OnCancel)
+//	another action                              denied, not understood
+//	{"decision": …} and no action               that one, in its exact spelling;
+//	                                            in inputResponses not understood
+//	parts that contradict each other            the most restrictive of them
+//	duplicate members, {"Action": …}            denied, not understood
+//	neither action nor decision, not an object  denied, not understood
+//	an error                                    denied (OnError)
+//	none: the client cannot be asked            denied (OnUnsupported)
+//	none in time                                denied (OnTimeout)
+//	none before the turn ended, connection lost abort
+//
+// If q.Once is set, an approval for the session counts as a plain approval. If q.Link is set,
+// no answer approves: one that would has ReasonOpened.
 func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
 	out := read(result, o)
 	if q.Link != nil && out.Decision.Approves() {

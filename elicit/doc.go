@@ -41,29 +41,8 @@
 //
 // # What counts as an answer
 //
-// MCP's action comes first. A decision in the content can refine it. So can a decision
-// next to the action, which Codex's own server demanded and its clients therefore send.
-// The decisions are approved, approved_for_session, approved_always, denied and abort. In the
-// content, other spellings of all but approved_always count too (approve, no, a boolean named
-// approved). approved_always counts only in the content, and only if the question offers it.
-//
-//	answer                                      decision
-//	accept, alone or with approved              approved
-//	accept with one of the other decisions      that one
-//	accept with any other decision              denied, not understood
-//	accept with approved_always, not offered    denied, not understood
-//	decline                                     denied, the turn continues
-//	cancel                                      abort, the turn ends (OnCancel)
-//	another action                              denied, not understood
-//	{"decision": …} and no action               that one, in its exact spelling;
-//	                                            in inputResponses not understood
-//	parts that contradict each other            the most restrictive of them
-//	duplicate members, {"Action": …}            denied, not understood
-//	neither action nor decision, not an object  denied, not understood
-//	an error                                    denied (OnError)
-//	none: the client cannot be asked            denied (OnUnsupported)
-//	none in time                                denied (OnTimeout)
-//	none before the turn ended, connection lost abort
+// An answer approves only if all its parts do, and each is understood. An error, no answer in
+// time and a client that cannot be asked deny. [Question.Read] has the table of answers.
 //
 // [Outcome.ForModel] and [Outcome.ForCaller] describe what happened, so that a model never
 // reads that the user refused when no user was asked. A declined question does not prove
@@ -80,11 +59,8 @@
 //   - The sentence comes first, in the wording that clients of Codex know. Only a patch's
 //     reason precedes it. The command is quoted exactly as the Rust crate shlex quotes it.
 //   - A word is written $'…' with escapes when it has a character that a human would not
-//     see, or would see in the wrong place: controls, line breaks, direction marks,
-//     invisible letters, bytes that are not UTF-8. The escapes are \n, \r, \t, \xNN for
-//     ASCII controls and stray bytes, \u{N} for other characters, \\ and \'. The line
-//     "(contains hidden characters)" follows unless all of them are line breaks, tabs or
-//     stray bytes.
+//     see, or would see in the wrong place, see [ShowCommand]. The line "(contains hidden
+//     characters)" follows unless all of them are line breaks, tabs or stray bytes.
 //   - A code span gets a fence that no backtick in it can end.
 //   - Words of the model are quoted after "Reason given by the model:".
 //   - Of a command with more than 1,800 characters, the message shows the beginning, the
@@ -97,21 +73,16 @@
 // # Questions of others
 //
 // A [Foreign] is the question of another party, such as an MCP server that this program uses.
-// It is built anew from its message and its form, with who asks on each line and each field, so
-// that it cannot pass for a question of this program. [Asker.Forward] asks it. The answer is
-// for the other party; it approves nothing here.
+// It says on each line who asks, and its answer approves nothing here. [Asker.Forward] asks it.
 //
 // # What it does not do
 //
 // It runs nothing, remembers no approvals and has no rules for what needs one. It starts
-// no goroutines. All functions and methods are safe for concurrent use. An Asker keeps up
-// to Options.MaxPending questions open at a time; further ones wait.
+// no goroutines. All functions and methods are safe for concurrent use.
 //
 // # Where to go next
 //
-// [Options] sets what happens without a decision. [Question] builds questions of other
-// kinds. [ShowCommand] and [ShowText] are for programs that show commands themselves.
-// docs/reference/approvals.md of the module has the messages as they are on the wire.
-// The specification is
+// [Options] sets what happens without a decision. docs/reference/approvals.md of the module
+// has the messages as they are on the wire. The specification is
 // https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation.
 package elicit

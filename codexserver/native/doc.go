@@ -77,25 +77,13 @@
 // model_auto_compact_token_limit, the user's own words and a summary by the model replace
 // it.
 //
-// # Cost
-//
-// The cost of a turn grows with its request, which holds the whole history.
-// BenchmarkLongConversation, with 10 KB of new history a turn, on one core:
-//
-//	turn    request    engine's part of the turn
-//	  50     0.5 MB      0.2 ms  |
-//	 500     5.0 MB      4.4 ms  |#################
-//
-// The live heap is the history itself. BenchmarkStream reads a piece of an answer in 5 to
-// 9 µs.
-//
 // # What can go wrong
 //
 //   - config.toml does not parse, or a value has the wrong type: [New] reports
 //     where. A missing provider, profile or key fails the conversation that
 //     needs it.
-//   - The provider refuses, breaks off or is silent: the engine tries again, four
-//     times for a request and five for a stream. Then the turn fails with the
+//   - The provider refuses, breaks off or is silent: the engine tries again. Then
+//     another provider goes on, see [Failover], or the turn fails with the
 //     provider's message, from which keys are removed.
 //   - The model calls unknown tools, passes invalid arguments, or never stops
 //     calling: it gets an error, and [Limits] end the turn.
@@ -110,7 +98,7 @@
 // # What it does not do
 //
 // It confines commands only on Linux and macOS. It makes no model requests with a ChatGPT
-// sign-in. It calls tools of configured MCP servers without a question. It does not serve MCP to clients; package codexserver does.
+// sign-in. It calls tools of configured MCP servers without a question.
 //
 // # Where to go next
 //
