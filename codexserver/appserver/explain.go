@@ -3,6 +3,7 @@ package appserver
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/exec"
 	"strings"
 
@@ -38,6 +39,8 @@ func (e *NotFoundError) Error() string {
 	reason := e.Err
 	if search, ok := errors.AsType[*exec.Error](e.Err); ok && errors.Is(search, exec.ErrNotFound) {
 		reason = fmt.Errorf("%s is not in the PATH", search.Name)
+	} else if file, is := errors.AsType[*fs.PathError](e.Err); ok && is {
+		reason = fmt.Errorf("%s: %w", search.Name, file.Err)
 	} else if ok {
 		reason = fmt.Errorf("%s: %w", search.Name, search.Err)
 	}
