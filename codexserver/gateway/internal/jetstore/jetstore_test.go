@@ -249,11 +249,15 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// BenchmarkAppend appends lines of a conversation, to one server and to three.
+// BenchmarkAppend appends lines of a conversation, to one server and to three, and to one that writes to the disk
+// before it acknowledges.
 func BenchmarkAppend(b *testing.B) {
 	for name, servers := range map[string]func(testing.TB) []*server.Server{
 		"one":   func(t testing.TB) []*server.Server { return []*server.Server{one(t)} },
 		"three": natstest.Cluster,
+		"synced": func(t testing.TB) []*server.Server {
+			return []*server.Server{natstest.Start(t, server.Options{JetStream: true, SyncAlways: true})}
+		},
 	} {
 		b.Run(name, func(b *testing.B) {
 			all := servers(b)
