@@ -94,7 +94,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
 		InitialMessages: past(r.Thread.Turns),
 	})
-	c.load(&r, conv.environ, host)
+	c.load(ctx, &r, conv.environ, host)
 	return conv, nil
 }
 
@@ -310,7 +310,7 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	if err := c.engine.reaches(r.Cwd, &r.Sandbox); err != nil {
 		return nil, err
 	}
-	return ch.load(&r, c.environ, c.host), nil
+	return ch.load(ctx, &r, c.environ, c.host), nil
 }
 
 // claim waits until the thread has no turn, no matter who began it, and returns an error if

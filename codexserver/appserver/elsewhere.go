@@ -161,8 +161,7 @@ func (t *thread) overhears(method, id string, n *apptypes.Note) bool {
 			return false
 		case heard != nil && heard.name() == id:
 			return true // a late one
-		case o != nil && o.name() == "": // it ran when the thread was loaded
-			o.named(id)
+		case o != nil && t.names(o, id): // it ran when the thread was loaded
 		case method != apptypes.NoteTurnStarted:
 			return true // of a turn that was not heard from its start
 		default:
@@ -174,7 +173,7 @@ func (t *thread) overhears(method, id string, n *apptypes.Note) bool {
 	case apptypes.NoteTurnStarted:
 		o.activate()
 	case apptypes.NoteTurnCompleted:
-		t.heardOut(o, n.Turn)
+		t.heardOut(o, id, n.Turn)
 	case apptypes.NoteItemCompleted:
 		o.reads(n.Item)
 		fallthrough
@@ -184,10 +183,22 @@ func (t *thread) overhears(method, id string, n *apptypes.Note) bool {
 	return true
 }
 
-// heardOut ends a turn that another program began, nil if its result is not known.
-func (t *thread) heardOut(o *turn, result *apptypes.Turn) {
+// names gives a turn that another program began its id, unless it has one or has ended.
+func (t *thread) names(o *turn, id string) bool {
 	t.mu.Lock()
-	if t.other != o {
+	defer t.mu.Unlock()
+	if t.other != o || o.name() != "" {
+		return false
+	}
+	o.named(id)
+	return true
+}
+
+// heardOut ends a turn that another program began, unless it has another id by now. The result is nil
+// if it is not known.
+func (t *thread) heardOut(o *turn, id string, result *apptypes.Turn) {
+	t.mu.Lock()
+	if t.other != o || o.name() != id {
 		t.mu.Unlock()
 		return
 	}

@@ -173,6 +173,77 @@ func TestElsewhereAsked(t *testing.T) {
 	}
 }
 
+// TestElsewhereWhenLoaded loads a thread while another program's turn runs. A turn begins after the end of
+// that one, also if nothing is heard of the end because it came before the thread was known.
+func TestElsewhereWhenLoaded(t *testing.T) {
+	const status = `{"thread":{"id":%q,"turns":[],"status":{"type":%q}}}`
+	idle := func(r *run) { r.notify("thread/status/changed", `{"threadId":%q,"status":{"type":"idle"}}`, threadID) }
+	for name, tt := range map[string]struct {
+		read string // the status that the app-server reports when it is asked again, "" for an error
+		then func(*run)
+	}{
+		"has ended":             {read: "idle"},
+		"ends":                  {read: "active", then: func(r *run) { r.end("foreign", "theirs") }},
+		"is idle later":         {read: "active", then: idle},
+		"cannot be asked about": {then: idle},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.turn = func(r *run) { r.say("ours"); r.complete("completed") }
+				f.status = "active"
+				f.on["thread/read"] = func(*run, *jsonrpc.Request) (any, error) {
+					if tt.read == "" {
+						return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "unknown")
+					}
+					return json.RawMessage(fmt.Sprintf(status, threadID, tt.read)), nil
+				}
+				h := &listener{}
+				r, conv := sharedFake(t, h, f)
+				done := make(chan error, 1)
+				go func() { done <- conv.Turn(t.Context(), text("go")) }()
+				synctest.Wait()
+				if began := slices.Contains(f.methods(), "turn/start"); began != (tt.then == nil) {
+					t.Errorf("the turn began: %t", began)
+				}
+				if tt.then != nil {
+					tt.then(r)
+				}
+				if err := <-done; err != nil || h.answer() != "ours" {
+					t.Errorf("%v, answered %q", err, h.answer())
+				}
+			})
+		})
+	}
+}
+
+// TestElsewhereNamed has a turn of another program begin while the server asks whether the one before has
+// ended, which it has.
+func TestElsewhereNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.turn = func(r *run) { r.say("ours"); r.complete("completed") }
+		f.status = "active"
+		f.on["thread/read"] = func(r *run, _ *jsonrpc.Request) (any, error) {
+			r.begin("next")
+			time.Sleep(time.Second)
+			return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"turns":[],"status":{"type":"idle"}}}`, threadID)), nil
+		}
+		h := &listener{}
+		r, conv := sharedFake(t, h, f)
+		done := make(chan error, 1)
+		go func() { done <- conv.Turn(t.Context(), text("go")) }()
+		synctest.Wait()
+		if slices.Contains(f.methods(), "turn/start") {
+			t.Error("the turn began while another one ran")
+		}
+		r.end("next", "theirs")
+		if err := <-done; err != nil || h.answer() != "ours" {
+			t.Errorf("%v, answered %q", err, h.answer())
+		}
+	})
+}
+
 // TestElsewhereUnknown checks that a request of a turn that nobody here knows of is left alone.
 func TestElsewhereUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

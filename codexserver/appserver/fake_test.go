@@ -28,9 +28,9 @@ type fake struct {
 	// version is the version in its user agent.
 	version string
 	home    string
-	// config, rollout, cwd, policy and sandbox are its configuration, and what it says of its threads.
-	config                        any
-	rollout, cwd, policy, sandbox string
+	// config, rollout, status, cwd, policy and sandbox are its configuration, and what it says of its threads.
+	config                                any
+	rollout, status, cwd, policy, sandbox string
 	// on has functions that answer methods. If one returns nil, the fake answers.
 	on map[string]handler
 	// turn plays a turn, in a goroutine of its own.
@@ -150,9 +150,9 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 		}
 		return map[string]any{"config": map[string]any{"model": "m"}}, nil
 	case "thread/start", "thread/resume":
-		return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[],"status":{"type":"idle"}},"model":"m","modelProvider":"mock",
+		return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[],"status":{"type":%q}},"model":"m","modelProvider":"mock",
 			"cwd":%q,"approvalPolicy":%s,"approvalsReviewer":"user","sandbox":%s,"reasoningEffort":null}`,
-			threadID, cmp.Or(r.rollout, "/rollout.jsonl"), cmp.Or(r.cwd, "/work"), cmp.Or(r.policy, `"on-request"`), cmp.Or(r.sandbox, `{"type":"readOnly"}`))), nil
+			threadID, cmp.Or(r.rollout, "/rollout.jsonl"), cmp.Or(r.status, "idle"), cmp.Or(r.cwd, "/work"), cmp.Or(r.policy, `"on-request"`), cmp.Or(r.sandbox, `{"type":"readOnly"}`))), nil
 	case "turn/start":
 		r.mu.Lock()
 		r.turns++

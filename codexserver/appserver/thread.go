@@ -206,8 +206,8 @@ func (t *thread) notification(method string, n *apptypes.Note) {
 		}
 		return
 	case apptypes.NoteThreadStatusChanged:
-		if other != nil && other.name() == "" && (n.Status == nil || n.Status.Type != apptypes.ThreadStatusActive) {
-			t.heardOut(other, nil) // which ended before its id was known
+		if other != nil && (n.Status == nil || n.Status.Type != apptypes.ThreadStatusActive) {
+			t.heardOut(other, "", nil) // which ended before its id was known
 		}
 		return
 	}

@@ -116,13 +116,18 @@ func (c *child) root(threadID string) (*thread, string) {
 
 // load registers a thread that this child has loaded, and whose commands have the
 // environment environ. The host hears of turns that another program begins.
-func (c *child) load(r *threadReply, environ []string, host engine.Host) *thread {
+func (c *child) load(ctx context.Context, r *threadReply, environ []string, host engine.Host) *thread {
 	c.mu.Lock()
 	t := c.threads.load(r.Thread.ID, c)
 	free := t.set(r, environ, host)
 	c.mu.Unlock()
 	if c.shared && free && r.Thread.Status.Type == apptypes.ThreadStatusActive {
-		t.hear("")
+		o := t.hear("")
+		// The turn may have ended before the thread was registered, and then nothing more is heard of it.
+		var now apptypes.ThreadRead
+		if err := c.call(ctx, controlLimit, apptypes.CallThreadRead, apptypes.ThreadRef{ThreadID: t.id}, &now); err == nil && now.Thread.Status.Type != apptypes.ThreadStatusActive {
+			t.heardOut(o, "", nil)
+		}
 	}
 	return t
 }

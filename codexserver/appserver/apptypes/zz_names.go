@@ -22,6 +22,7 @@ const (
 	CallThreadFork                     = "thread/fork"
 	CallThreadInjectItems              = "thread/inject_items"
 	CallThreadList                     = "thread/list"
+	CallThreadRead                     = "thread/read"
 	CallThreadResume                   = "thread/resume"
 	CallThreadRevert                   = "thread/revert"
 	CallThreadStart                    = "thread/start"

@@ -475,7 +475,12 @@ type ThreadParams struct {
 	ThreadID              string                     `json:"threadId,omitzero"`
 }
 
-// ThreadRef is made of ThreadArchiveParams, ThreadBackgroundTerminalsCleanParams, ThreadCompactStartParams, ThreadDeleteParams.
+// ThreadRead is made of ThreadReadResponse.
+type ThreadRead struct {
+	Thread Thread `json:"thread"`
+}
+
+// ThreadRef is made of ThreadArchiveParams, ThreadBackgroundTerminalsCleanParams, ThreadCompactStartParams, ThreadDeleteParams, ThreadReadParams.
 type ThreadRef struct {
 	ThreadID string `json:"threadId"`
 }
