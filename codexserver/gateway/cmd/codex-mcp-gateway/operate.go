@@ -12,6 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
@@ -44,6 +46,7 @@ func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) error {
 	if c.service.NATS.URL == "" && o.command[0] != userCommand { // those of users reach it while no gateway runs
 		return errors.New("nats.url: missing; without it nobody can reach the server in the process of the gateway")
 	}
+	c.anyReplicas = o.command[0] == statusCommand
 	s, err := join(ctx, c, workers.Options{Logger: log})
 	if err != nil {
 		return err
@@ -65,8 +68,10 @@ func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) error {
 type status struct {
 	Nodes  []nodeStatus  `json:"nodes"`
 	Leases []leaseStatus `json:"leases"`
-	// Replicas is how many NATS servers store leases, nodes and new state of users.
-	Replicas int `json:"replicas"`
+	// Replicas is how many NATS servers should store leases, nodes and the state of users, and Streams
+	// is how they are stored.
+	Replicas int             `json:"replicas"`
+	Streams  []broker.Stored `json:"streams"`
 }
 
 type nodeStatus struct {
@@ -90,9 +95,14 @@ func (s *service) status(ctx context.Context) (*status, error) {
 	if err != nil {
 		return nil, err
 	}
+	streams, err := jetstore.Streams(ctx, s.broker.Stream)
+	if err != nil {
+		return nil, err
+	}
 	slices.SortFunc(nodes, func(a, b placement.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	slices.SortFunc(leases, func(a, b lease.Lease) int { return cmp.Compare(a.User, b.User) })
 	all := &status{Nodes: []nodeStatus{}, Leases: []leaseStatus{}, Replicas: s.replicas}
+	all.Streams = s.broker.Stored(ctx, append([]string{broker.StreamName(lease.Bucket), broker.StreamName(placement.Bucket)}, streams...)...)
 	running := map[string][]string{} // by node
 	for _, n := range nodes {
 		all.Nodes = append(all.Nodes, nodeStatus{n.ID, n})
@@ -130,8 +140,24 @@ func (s *service) printStatus(ctx context.Context, asJSON bool, w io.Writer) err
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", l.User, l.Node, l.ID, l.Epoch, worker)
 	}
-	fmt.Fprintf(t, "\nREPLICAS %d\n", all.Replicas)
+	fmt.Fprintln(t, "\nSTREAM\tREPLICAS\tWANTED\tCURRENT\tSTATE")
+	for _, stream := range all.Streams {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\n", stream.Stream, stream.Replicas, all.Replicas, stream.Current, storedState(stream, all.Replicas))
+	}
 	return t.Flush()
+}
+
+// storedState returns the word for how a stream is stored.
+func storedState(s broker.Stored, want int) string {
+	switch {
+	case s.Replicas == 0:
+		return "unknown"
+	case s.Replicas != want:
+		return "differs"
+	case s.Current < s.Replicas:
+		return "behind"
+	}
+	return "ok"
 }
 
 // drainNode drains all processes with the name of a node.

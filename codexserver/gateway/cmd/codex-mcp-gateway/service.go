@@ -59,12 +59,12 @@ func join(ctx context.Context, c *configuration, from workers.Options) (s *servi
 		ttl = 0
 	}
 	var nodes jetstream.KeyValue
-	leases, err := s.broker.Open(ctx, broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", TTL: ttl, Replicas: n.Replicas, MaxValue: lease.MaxValue})
-	if err == nil {
+	leases, err := s.broker.Open(ctx, broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", TTL: ttl, Replicas: n.Replicas, AnyReplicas: c.anyReplicas, MaxValue: lease.MaxValue})
+	if s.replicas = n.Replicas; err == nil && s.replicas == 0 {
 		s.replicas, err = broker.Replicas(ctx, leases)
 	}
 	if err == nil {
-		nodes, err = s.broker.Open(ctx, broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes", TTL: ttl, Replicas: s.replicas, MaxValue: placement.MaxValue})
+		nodes, err = s.broker.Open(ctx, broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes", TTL: ttl, Replicas: s.replicas, AnyReplicas: c.anyReplicas, MaxValue: placement.MaxValue})
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("NATS: %w", err), s.end())

@@ -18,6 +18,8 @@ type Bucket struct {
 	// Replicas is how many servers of a cluster store it. 0 means as many as store it already, and for
 	// a new one 3 in a cluster, otherwise 1. The server of this process is alone.
 	Replicas int
+	// AnyReplicas also accepts a bucket that is stored by another number of servers.
+	AnyReplicas bool
 	// MaxValue bounds a value, in bytes.
 	MaxValue int32
 }
@@ -67,7 +69,7 @@ func (b *Broker) open(ctx context.Context, o Bucket) (jetstream.KeyValue, error)
 	if status.TTL() != o.TTL {
 		return nil, fmt.Errorf("%w: the bucket %s keeps its keys for %v, not for %v: nats.lease must be the same for all; to change it, stop all and delete the bucket", errOther, o.Name, status.TTL(), o.TTL)
 	}
-	if stored := replicas(status); o.Replicas > 0 && stored != o.Replicas && !b.Embedded() {
+	if stored := replicas(status); o.Replicas > 0 && stored != o.Replicas && !o.AnyReplicas && !b.Embedded() {
 		return nil, fmt.Errorf("%w: the bucket %s is stored with %d replicas, not with %d: nats.replicas must be the same for all, or missing; to change it, stop all and run nats stream edit KV_%[2]s --replicas %[4]d", errOther, o.Name, stored, o.Replicas)
 	}
 	return kv, nil
@@ -119,7 +121,7 @@ func (o *Bucket) stream() jetstream.StreamConfig {
 		window = min(window, o.TTL)
 	}
 	return jetstream.StreamConfig{
-		Name: "KV_" + o.Name, Description: o.About, Subjects: []string{"$KV." + o.Name + ".>"}, FirstSeq: uint64(time.Now().UnixMilli()),
+		Name: StreamName(o.Name), Description: o.About, Subjects: []string{"$KV." + o.Name + ".>"}, FirstSeq: uint64(time.Now().UnixMilli()),
 		MaxMsgsPerSubject: 1, MaxBytes: -1, MaxMsgs: -1, MaxConsumers: -1, MaxAge: o.TTL, MaxMsgSize: o.MaxValue, Storage: jetstream.FileStorage, Replicas: o.Replicas,
 		AllowRollup: true, DenyDelete: true, AllowDirect: true, Duplicates: window, Discard: jetstream.DiscardNew,
 	}

@@ -3,6 +3,7 @@ package jetstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -11,9 +12,24 @@ import (
 // streamPrefix begins the names of streams. The user follows it.
 const streamPrefix = "codexmcp_state_"
 
+// allSubjects are those of all users.
+const allSubjects = "codexmcp.state.>"
+
+// Streams returns the names of the streams of all users, in order.
+func Streams(ctx context.Context, js jetstream.JetStream) (names []string, err error) {
+	all := js.StreamNames(ctx, jetstream.WithStreamListSubject(allSubjects))
+	for name := range all.Name() {
+		if strings.HasPrefix(name, streamPrefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, all.Err()
+}
+
 // Kept returns how many bytes NATS keeps of each user, with those who are not configured any more.
 func Kept(ctx context.Context, js jetstream.JetStream) (map[string]uint64, error) {
-	all := js.ListStreams(ctx, jetstream.WithStreamListSubject("codexmcp.state.>"))
+	all := js.ListStreams(ctx, jetstream.WithStreamListSubject(allSubjects))
 	kept := map[string]uint64{}
 	for info := range all.Info() {
 		if user, ok := strings.CutPrefix(info.Config.Name, streamPrefix); ok {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // TestKept lists and removes the state of users, and nothing of others.
@@ -18,6 +19,11 @@ func TestKept(t *testing.T) {
 			err = s.Put(t.Context(), "a/b", []byte("text"))
 		}
 		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"others", "codexmcp_state"} {
+		if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{"codexmcp.state." + name + "-more.a"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -36,6 +42,14 @@ func TestKept(t *testing.T) {
 		kept, err := jetstore.Kept(t.Context(), js)
 		if diff := cmp.Diff(tt.left, slices.Sorted(maps.Keys(kept))); err != nil || diff != "" {
 			t.Errorf("%v, who is left (-want +got):\n%s", err, diff)
+		}
+		var streams []string
+		for _, user := range tt.left {
+			streams = append(streams, "codexmcp_state_"+user)
+		}
+		names, err := jetstore.Streams(t.Context(), js)
+		if diff := cmp.Diff(streams, names); err != nil || diff != "" {
+			t.Errorf("%v, the streams (-want +got):\n%s", err, diff)
 		}
 		for user, n := range kept {
 			if n == 0 {
