@@ -322,7 +322,7 @@ func strangers(i *issuer) map[string]string {
 	tokens := map[string]string{}
 	for name, sub := range map[string]any{
 		"nobody": nil, "an empty name": "", "a stranger": "eve", "capitals": "ANN", "a space behind": "ann ", "a NUL behind": "ann\x00",
-		"a path": "../ann", "a letter that looks like it": "аnn",
+		"a path": "../ann", "a path below": "ann/x", "a path back": "x/../ann", "a path from here": "./ann", "a path with a slash": "ann/", "a letter that looks like it": "аnn",
 		"a name that is no subject": "bob", "a line behind": "ann\n", "a user of a domain": "ann@example.com", "a star": "*",
 	} {
 		tokens[name] = i.token(nil, object{"sub": sub})

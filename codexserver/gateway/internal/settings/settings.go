@@ -53,7 +53,14 @@ type OAuth struct {
 	Audience string `json:"audience"`
 	// Claim is the claim that must equal [Principal].Subject. Default: sub.
 	Claim string `json:"claim"`
+	// Folder is where users without [Principal].Folders work, such as /srv/code/{sub}: the last name
+	// is the claim in braces, and that of a user's folder is the user's subject. Default: such users
+	// are refused.
+	Folder string `json:"folder"`
 }
+
+// claim returns the claim that identifies a user.
+func (o *OAuth) claim() string { return cmp.Or(o.Claim, "sub") }
 
 // Principal is one user.
 type Principal struct {
@@ -67,7 +74,7 @@ type Principal struct {
 	// codex:approve. Default: approvals.on_unsupported decides them.
 	Approver string `json:"approver"`
 	// Folders are the absolute paths of the folders that the user's threads may work in.
-	// Calls may not name files elsewhere.
+	// Calls may not name files elsewhere. Default: the one of [OAuth].Folder.
 	Folders []string `json:"folders"`
 	// Labels are those that a node must have to run the user's worker.
 	Labels []string `json:"labels"`
@@ -78,6 +85,9 @@ type Principal struct {
 	// Limits bound the user's work.
 	Limits PrincipalLimits `json:"limits"`
 }
+
+// subject returns what identifies the principal with a name in access tokens.
+func (p *Principal) subject(name string) string { return cmp.Or(p.Subject, name) }
 
 // PrincipalLimits bound the work of one user. 0 means the default.
 type PrincipalLimits struct {
@@ -128,7 +138,7 @@ type httpTable struct {
 func (t *httpTable) settings(shared *config.Settings) HTTP {
 	h := HTTP{HTTP: shared.HTTP.HTTP, Metrics: t.Metrics, WorkerIdle: time.Duration(t.WorkerIdle), URL: t.URL, OAuth: t.OAuth}
 	h.OAuth.Audience = cmp.Or(h.OAuth.Audience, h.URL)
-	h.OAuth.Claim = cmp.Or(h.OAuth.Claim, "sub")
+	h.OAuth.Claim = h.OAuth.claim()
 	if t.OAuth == (OAuth{}) {
 		h.OAuth = OAuth{}
 	}
@@ -136,7 +146,7 @@ func (t *httpTable) settings(shared *config.Settings) HTTP {
 		if h.Principals == nil {
 			h.Principals = map[string]Principal{}
 		}
-		p.Subject = cmp.Or(p.Subject, name)
+		p.Subject = p.subject(name)
 		if p.Scopes == nil {
 			p.Scopes = slices.Clone(Scopes)
 		}
@@ -182,11 +192,14 @@ func (t *httpTable) check() error {
 			}
 			tokens[token] = name
 		}
-		subject := cmp.Or(p.Subject, name)
+		subject := p.subject(name)
 		if other, taken := subjects[subject]; taken {
 			return fmt.Errorf("%s.subject: %s has the subject %q too; want a different one for each user", key, other, subject)
 		}
 		subjects[subject] = name
+	}
+	if err := t.giveFolders(names); err != nil {
+		return err
 	}
 	return t.checkFolders(names)
 }
@@ -207,7 +220,7 @@ func (t *httpTable) checkOAuth() error {
 	if err := checkURL(o.Issuer); err != nil {
 		return fmt.Errorf("http.oauth.issuer: %w", err)
 	}
-	return nil
+	return o.checkTemplate()
 }
 
 // checkLoopback fails unless the address is a loopback IP address with a port.
