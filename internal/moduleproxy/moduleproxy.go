@@ -23,7 +23,8 @@ const Version = "v0.1.0"
 const name = "github.com/codexmcp/codexmcp"
 
 // Environment writes the module at root, and those in the folders below it, into a proxy, and returns the environment
-// in which the go command takes these from there, and all others from this machine's module cache.
+// in which the go command takes these from there, and all others from this machine's module cache. It does not look for
+// a repository around the folder: the sandbox of Codex leaves an empty .git where temporary files are.
 func Environment(t testing.TB, root string, folders ...string) []string {
 	t.Helper()
 	proxy := t.TempDir()
@@ -35,7 +36,7 @@ func Environment(t testing.TB, root string, folders ...string) []string {
 		t.Fatal(err)
 	}
 	cache := strings.TrimSpace(string(out))
-	return append(os.Environ(), "GOFLAGS=-mod=mod -modcacherw -trimpath", "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+filepath.Join(t.TempDir(), "modules"),
+	return append(os.Environ(), "GOFLAGS=-mod=mod -modcacherw -trimpath -buildvcs=false", "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+filepath.Join(t.TempDir(), "modules"),
 		"GOPROXY=file://"+proxy+",file://"+cache+"/cache/download")
 }
 
