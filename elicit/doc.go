@@ -42,7 +42,8 @@
 // # What counts as an answer
 //
 // An answer approves only if all its parts do, and each is understood. An error, no answer in
-// time and a client that cannot be asked deny. [Question.Read] has the table of answers.
+// time and a client that cannot be asked deny, unless [Options] say otherwise. [Question.Read]
+// has the table of answers.
 //
 // [Outcome.ForModel] and [Outcome.ForCaller] describe what happened, so that a model never
 // reads that the user refused when no user was asked. A declined question does not prove
