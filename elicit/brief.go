@@ -244,7 +244,7 @@ func omit(text, fence string, most int) string {
 // of characters left out, and runs of backticks so long that a fence would fill the line. It
 // reports whether the text without the latter is shown as it is.
 func unmarked(text string) (shown string, whole bool) {
-	shown, whole = strings.NewReplacer("⟨", `\u{27e8}`, "⟩", `\u{27e9}`).Replace(text), true
+	shown, whole = strings.ReplaceAll(strings.ReplaceAll(text, "⟨", `\u{27e8}`), "⟩", `\u{27e9}`), true
 	if strings.Contains(shown, "```") {
 		shown, whole = strings.ReplaceAll(shown, "`", `\u{60}`), false
 	}

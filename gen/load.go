@@ -168,7 +168,9 @@ func checkKeywords(node any, path string) error {
 }
 
 // escape returns a name escaped for a JSON pointer.
-func escape(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
+func escape(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
 
 // isNothing reports whether a schema admits no value.
 func isNothing(node any) bool {
