@@ -100,8 +100,22 @@ type source struct {
 	lines     int
 }
 
-// sources parses every Go file of the module, for every system, except nested modules.
+// sources returns every Go file of the module, for every system, except nested modules. The tests share the syntax.
 func sources(t *testing.T) []source {
+	t.Helper()
+	parseOnce.Do(func() { parse(t) })
+	if len(parsed) == 0 {
+		t.Fatal("another test could not parse the files")
+	}
+	return parsed
+}
+
+var (
+	parseOnce sync.Once
+	parsed    []source
+)
+
+func parse(t *testing.T) {
 	t.Helper()
 	var all []source
 	var nested []string
@@ -121,7 +135,7 @@ func sources(t *testing.T) []source {
 		}
 		all = append(all, source{path.Dir(file), file, strings.HasSuffix(file, "_test.go"), syntax, fset.Position(syntax.FileEnd).Line})
 	}
-	return all
+	parsed = all
 }
 
 // exported returns the packages that users can import, by the path within the module.

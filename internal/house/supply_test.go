@@ -128,13 +128,14 @@ func TestDependencies(t *testing.T) {
 			}
 		}
 	}
+	dirs := moduleDirs(t, direct)
 	var rows []string
-	for m, folder := range direct {
+	for m := range direct {
 		if why[m] == nil {
 			t.Errorf("dependencies.txt does not say what %s is for", m)
 			continue
 		}
-		if got := licence(t, folder, m); got != why[m][0] && got != "" {
+		if got := licence(t, m, dirs[m]); got != why[m][0] && got != "" {
 			t.Errorf("%s has the licence %s, not %s", m, got, why[m][0])
 		}
 		if programs[m] {
@@ -156,16 +157,32 @@ func TestDependencies(t *testing.T) {
 	compare(t, page, strings.Split(strings.TrimSuffix(read(t, page), "\n"), "\n"), want)
 }
 
-// licence returns the licence of a module's text, "" if the module is not on this machine.
-func licence(t *testing.T, folder, m string) string {
+// moduleDirs returns the folders of modules, "" if one is not on this machine. direct has the folder of a module that needs it.
+func moduleDirs(t *testing.T, direct map[string]string) map[string]string {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", m)
-	cmd.Dir = folder
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", m, err)
+	by := map[string][]string{}
+	for m, folder := range direct {
+		by[folder] = append(by[folder], m)
 	}
-	dir := strings.TrimSpace(string(out))
+	dirs := map[string]string{}
+	for folder, modules := range by {
+		cmd := exec.Command("go", append([]string{"list", "-mod=readonly", "-m", "-f", "{{.Path}} {{.Dir}}"}, modules...)...)
+		cmd.Dir = folder
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", folder, err)
+		}
+		for line := range strings.Lines(string(out)) {
+			m, dir, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			dirs[m] = dir
+		}
+	}
+	return dirs
+}
+
+// licence returns the licence of a module's text, "" if the module is not on this machine.
+func licence(t *testing.T, m, dir string) string {
+	t.Helper()
 	if dir == "" {
 		return ""
 	}
