@@ -264,6 +264,7 @@ func TestGoldenPage(t *testing.T) {
 			}
 		}
 	}
+	p.expect(map[string]any{"id": 1.0}, map[int]bool{}) // git reads the folder until then
 	n := &normaliser{ids: map[string]string{}, words: strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", model.BaseURL(), "$BASE_URL")}
 	var all strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(last)) {
