@@ -387,7 +387,7 @@ func TestFailoverOptions(t *testing.T) {
 	}
 }
 
-var games = flag.Int("games", 30, "play this `number` of conversations in which providers refuse")
+var games = flag.Int("games", 12, "play this `number` of conversations in which providers refuse")
 
 // TestFailoverRandom plays conversations with two to four providers, of which each refuses at random,
 // on either wire. Turns fail when all refuse, and processes end between turns. Each command runs once
@@ -395,7 +395,7 @@ var games = flag.Int("games", 30, "play this `number` of conversations in which 
 // fault in the conversation's file.
 func TestFailoverRandom(t *testing.T) {
 	if testing.Short() {
-		*games = min(*games, 10)
+		*games = min(*games, 6)
 	}
 	for range *games {
 		seed := rand.Uint64()
