@@ -135,10 +135,7 @@ func TestChain(t *testing.T) {
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	rounds := 4
-	if testing.Short() {
-		rounds = 1
-	}
+	const rounds = 4
 	for file := range files {
 		for i := chained(file); i < len(files[file]); i++ {
 			last := file == 1 && i == len(files[file])-1

@@ -92,9 +92,6 @@ func TestMonotone(t *testing.T) {
 	for _, p := range phrases() {
 		allows = append(allows, []approval.Rule{{Command: p}}, []approval.Rule{{Command: p, Outside: true}})
 	}
-	if testing.Short() {
-		allows = allows[:7]
-	}
 	moved := 0
 	for _, policy := range []protocol.ApprovalPolicy{"", protocol.ApprovalNever} {
 		for _, allow := range allows {
