@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -48,7 +49,7 @@ func CallKeys(raw map[string]stdjson.RawMessage, cwd string, bounded bool) (keys
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &callKeys{cwd: cwd, bounded: bounded, known: knownNames.get().top, admitted: layer{}}
+	c := &callKeys{cwd: cwd, bounded: bounded, known: sync.OnceValue(allKeys), admitted: layer{}}
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		if err := c.walk([]string{key}, tree[key]); err != nil {
 			return nil, nil, err
@@ -145,7 +146,7 @@ func tableOf(v jsontext.Value) (any, error) {
 type callKeys struct {
 	cwd      string
 	bounded  bool
-	known    map[string]bool // keys of config.toml
+	known    func() []string // keys of config.toml
 	admitted layer
 	refused  []string
 	programs []string // dropped: they name programs to start
@@ -251,7 +252,7 @@ func (c *callKeys) rule(path []string, value jsontext.Value) ruling {
 	case "approval_policy", "sandbox_workspace_write", "tools":
 		return rulingUnknown
 	}
-	if !c.known[top] || len(path) > 1 && slices.Contains(callScalars, top) {
+	if !slices.Contains(c.known(), top) || len(path) > 1 && slices.Contains(callScalars, top) {
 		return rulingUnknown
 	}
 	return rulingRefuse
@@ -260,9 +261,8 @@ func (c *callKeys) rule(path []string, value jsontext.Value) ruling {
 // featureRule decides about a feature. A feature may start programs, use the network, or,
 // as hooks do, ask the user. A call may switch only features that do none of this.
 func featureRule(path []string, isTrue, isFalse bool) ruling {
-	kind, known := knownNames.get().features[path[1]]
-	switch {
-	case !known:
+	switch kind := kindOf(path[1]); {
+	case kind == noFeature:
 		return rulingUnknown
 	case len(path) == 2 && (isTrue && kind == freeFeature || isFalse && kind != otherFeature):
 		return rulingAdmit

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -30,8 +31,9 @@ func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]
 	wider := func(key string) error {
 		return fmt.Errorf("%s.%s: a call may narrow the configuration's, not widen it; %s", ShellEnvironmentKey, JoinKey(key), whoAllows(false))
 	}
+	known := members(reflect.TypeFor[callEnvironment]())
 	for _, key := range slices.Sorted(maps.Keys(table)) {
-		if !knownNames.get().environment[key] {
+		if !slices.Contains(known, key) {
 			return nil, wider(key)
 		}
 	}

@@ -86,15 +86,15 @@ func begins(path, with []string) bool {
 // Unknown returns the keys of config.toml in home that have no effect here, each with file
 // and line. They may be misspelt, or belong to a feature of Codex alone.
 func Unknown(home string) []string {
-	return unknownInFile(home, knownNames.get().here)
+	return unknownInFile(home, keysHere)
 }
 
 // UnknownOverrides returns the keys of the command line that have no effect here.
 func UnknownOverrides(overrides map[string]any) []string {
-	return unknownOverrides(overrides, knownNames.get().here)
+	return unknownOverrides(overrides, keysHere)
 }
 
-func unknownOverrides(overrides layer, top map[string]bool) (found []string) {
+func unknownOverrides(overrides layer, top func() []string) (found []string) {
 	unknownKeys(overrides, top, func(why string, segments ...string) {
 		found = append(found, "-c "+JoinKey(segments...)+why)
 	})
@@ -104,13 +104,12 @@ func unknownOverrides(overrides layer, top map[string]bool) (found []string) {
 // UnknownToCodex returns those keys of [Unknown] and of [UnknownOverrides] that Codex does not know
 // either.
 func UnknownToCodex(home string, overrides map[string]any) []string {
-	top := knownNames.get().top
-	return append(unknownInFile(home, top), unknownOverrides(overrides, top)...)
+	return append(unknownInFile(home, allKeys), unknownOverrides(overrides, allKeys)...)
 }
 
-// unknownInFile returns the keys of config.toml that are not among top, nor among those of its
+// unknownInFile returns the keys of config.toml that are neither among top nor known keys of its
 // tables, each with its place.
-func unknownInFile(home string, top map[string]bool) (found []string) {
+func unknownInFile(home string, top func() []string) (found []string) {
 	path := filepath.Join(home, "config.toml")
 	doc, err := safefile.Read(path, maxFile)
 	if err != nil {
@@ -126,20 +125,22 @@ func unknownInFile(home string, top map[string]bool) (found []string) {
 	return found
 }
 
-// unknownKeys calls note with the keys of l that are not among top, nor among those of its tables.
+// unknownKeys calls note with the keys of l that are neither among top nor known keys of its tables.
 // why is what decides instead of a key, or which one was meant, after a separator; or it is "".
-func unknownKeys(l layer, top map[string]bool, note func(why string, segments ...string)) {
-	names := knownNames.get()
-	unknown := func(known map[string]bool, segments ...string) {
+func unknownKeys(l layer, top func() []string, note func(why string, segments ...string)) {
+	unknown := func(known func() []string, segments ...string) {
 		table, _ := at(l, segments).(layer)
+		if len(table) == 0 {
+			return
+		}
+		names := known()
 		for _, key := range slices.Sorted(maps.Keys(table)) {
-			if known[key] {
+			if slices.Contains(names, key) {
 				continue
 			}
-			why := decidesElsewhere[key]
-			candidates := slices.Collect(maps.Keys(known))
+			why, candidates := decidesElsewhere[key], names
 			if len(segments) == 0 {
-				candidates = append(candidates, ours...)
+				candidates = slices.Concat(names, ours)
 			}
 			if meant := text.Nearest(key, slices.Values(candidates)); why == "" && meant != "" {
 				why = "do you mean " + meant + "?"
@@ -151,16 +152,16 @@ func unknownKeys(l layer, top map[string]bool, note func(why string, segments ..
 		}
 	}
 	unknown(top)
-	unknown(names.tools, "tools")
-	each := func(known map[string]bool, table string) {
+	unknown(toolsKeys, "tools")
+	each := func(known func() []string, table string) {
 		entries, _ := l[table].(layer)
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			unknown(known, table, name)
 		}
 	}
 	each(top, "profiles")
-	each(names.provider, "model_providers")
-	each(names.server, "mcp_servers")
+	each(providerKeys, "model_providers")
+	each(serverTableKeys, "mcp_servers")
 }
 
 // at returns the value of a key, or nil.

@@ -3,66 +3,51 @@ package config
 import (
 	"reflect"
 	"strings"
-	"sync"
 )
 
-// keyNames are the names of keys that this package knows. They are found when they are first
-// needed, so that nothing of it runs before main, and are read only then.
-type keyNames struct {
-	once sync.Once
+// The names of the keys that this package knows are collected when one is looked up. Most starts
+// look up few, and many none.
 
-	here map[string]bool // top keys of config.toml that this package reads or may ignore
-	top  map[string]bool // those, and the other keys of Codex
+// keysHere returns the top keys of config.toml that this package reads or may ignore.
+func keysHere() []string { return append(members(reflect.TypeFor[Config]()), theirKeys...) }
 
-	tools, provider, server map[string]bool // keys of these tables
-	environment             map[string]bool // keys of shell_environment_policy that a call may set
-	features                map[string]featureKind
+// allKeys returns those, and the other top keys of Codex.
+func allKeys() []string { return append(keysHere(), strings.Fields(codexKeys)...) }
+
+// toolsKeys returns the keys of the table tools.
+func toolsKeys() []string { return append(members(reflect.TypeFor[Tools]()), "web_search_request") }
+
+// providerKeys returns the keys of a provider.
+func providerKeys() []string { return members(reflect.TypeFor[Provider]()) }
+
+// serverTableKeys returns the keys of an MCP server.
+func serverTableKeys() []string {
+	return append(members(reflect.TypeFor[MCPServer]()), theirServerKeys...)
 }
-
-// knownNames are shared by all calls.
-var knownNames keyNames
 
 // featureKind says what a call may do to a feature of Codex.
 type featureKind int
 
 const (
-	otherFeature featureKind = iota // nothing
+	noFeature    featureKind = iota // there is no such feature
+	otherFeature                    // nothing
 	offFeature                      // switch it off
 	freeFeature                     // switch it on and off
 )
 
-func (n *keyNames) get() *keyNames {
-	n.once.Do(n.find)
-	return n
-}
-
-func (n *keyNames) find() {
-	n.here = set(members(reflect.TypeFor[Config]()), theirKeys)
-	n.top = set(members(reflect.TypeFor[Config]()), theirKeys, strings.Fields(codexKeys))
-	n.tools = set(members(reflect.TypeFor[Tools]()), []string{"web_search_request"})
-	n.provider = set(members(reflect.TypeFor[Provider]()))
-	n.server = set(members(reflect.TypeFor[MCPServer]()), theirServerKeys)
-	n.environment = set(members(reflect.TypeFor[callEnvironment]()))
-	n.features = map[string]featureKind{}
-	// The stricter kind comes last, so that it counts for a name in two lists.
+// kindOf returns the kind of a feature, for a name in two lists the stricter one.
+func kindOf(feature string) featureKind {
 	for _, list := range []struct {
 		kind  featureKind
 		names string
-	}{{freeFeature, freeFeatures}, {offFeature, offFeatures}, {otherFeature, codexFeatures}} {
+	}{{otherFeature, codexFeatures}, {offFeature, offFeatures}, {freeFeature, freeFeatures}} {
 		for name := range strings.FieldsSeq(list.names) {
-			n.features[name] = list.kind
+			if name == feature {
+				return list.kind
+			}
 		}
 	}
-}
-
-func set(lists ...[]string) map[string]bool {
-	all := map[string]bool{}
-	for _, list := range lists {
-		for _, name := range list {
-			all[name] = true
-		}
-	}
-	return all
+	return noFeature
 }
 
 // members returns the keys of a table.
