@@ -165,10 +165,9 @@ func New(o *Options) (*Engine, error) {
 		Port:       o.Auth.Port,
 		HTTPClient: e.options.HTTPClient,
 	})
-	for _, key := range append(config.Unknown(e.options.CodexHome), config.UnknownOverrides(o.Overrides)...) {
-		e.options.Logger.Warn("unknown key", "at", key)
-	}
-	cfg, err := e.config(protocol.Config{})
+	layers := e.layers(protocol.Config{})
+	layers.Unknown = func(key string) { e.options.Logger.Warn("unknown key", "at", key) }
+	cfg, err := config.Load(layers)
 	if err == nil {
 		e.warn(cfg.Notes...)
 	}
@@ -269,12 +268,16 @@ func (e *Engine) warn(texts ...string) {
 
 // config reads the configuration, which users edit while the server runs.
 func (e *Engine) config(call protocol.Config) (*config.Config, error) {
-	return config.Load(config.Layers{
+	return config.Load(e.layers(call))
+}
+
+func (e *Engine) layers(call protocol.Config) config.Layers {
+	return config.Layers{
 		Home:          e.options.CodexHome,
 		Overrides:     e.options.Overrides,
 		Call:          call,
 		OpenAIBaseURL: e.getenv("OPENAI_BASE_URL"),
-	})
+	}
 }
 
 // configFor returns the configuration for a client's conversation or command.

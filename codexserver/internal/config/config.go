@@ -260,12 +260,19 @@ type Layers struct {
 	Call protocol.Config
 	// OpenAIBaseURL replaces the base URL of the built-in provider.
 	OpenAIBaseURL string
+	// Unknown, unless it is nil, is called with each key of config.toml and of Overrides that has
+	// no effect here, with its place: the file and the line, or -c. Such a key may be misspelt, or
+	// belong to a feature of Codex alone.
+	Unknown func(key string)
 }
 
 // Load reads config.toml and applies the other layers to it.
 func Load(l Layers) (*Config, error) {
 	path := filepath.Join(l.Home, "config.toml")
-	file, err := readFile(path)
+	doc, file, err := readDocument(path)
+	if l.Unknown != nil {
+		noteUnknown(path, doc, file, l.Overrides, keysHere, l.Unknown)
+	}
 	if err != nil {
 		return nil, err
 	}

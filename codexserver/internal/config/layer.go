@@ -26,14 +26,21 @@ const maxFile = 4 << 20
 
 // readFile reads a TOML file. A missing file is an empty layer.
 func readFile(path string) (layer, error) {
-	data, err := safefile.Read(path, maxFile)
+	_, file, err := readDocument(path)
+	return file, err
+}
+
+// readDocument is [readFile], and returns the text of the file, too.
+func readDocument(path string) (doc []byte, file layer, err error) {
+	doc, err = safefile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return layer{}, nil
+		return nil, layer{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return parseFile(path, data)
+	file, err = parseFile(path, doc)
+	return doc, file, err
 }
 
 // parseFile parses what the file at path has.

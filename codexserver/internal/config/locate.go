@@ -83,46 +83,24 @@ func begins(path, with []string) bool {
 	return len(with) <= len(path) && slices.Equal(path[:len(with)], with)
 }
 
-// Unknown returns the keys of config.toml in home that have no effect here, each with file
-// and line. They may be misspelt, or belong to a feature of Codex alone.
-func Unknown(home string) []string {
-	return unknownInFile(home, keysHere)
-}
-
-// UnknownOverrides returns the keys of the command line that have no effect here.
-func UnknownOverrides(overrides map[string]any) []string {
-	return unknownOverrides(overrides, keysHere)
-}
-
-func unknownOverrides(overrides layer, top func() []string) (found []string) {
-	unknownKeys(overrides, top, func(why string, segments ...string) {
-		found = append(found, "-c "+JoinKey(segments...)+why)
-	})
-	return found
-}
-
-// UnknownToCodex returns those keys of [Unknown] and of [UnknownOverrides] that Codex does not know
-// either.
-func UnknownToCodex(home string, overrides map[string]any) []string {
-	return append(unknownInFile(home, allKeys), unknownOverrides(overrides, allKeys)...)
-}
-
-// unknownInFile returns the keys of config.toml that are neither among top nor known keys of its
-// tables, each with its place.
-func unknownInFile(home string, top func() []string) (found []string) {
+// UnknownToCodex returns those of the keys that [Layers].Unknown is called with that Codex does not
+// know either.
+func UnknownToCodex(home string, overrides map[string]any) (found []string) {
 	path := filepath.Join(home, "config.toml")
-	doc, err := safefile.Read(path, maxFile)
-	if err != nil {
-		return nil // Load reports the error
-	}
-	file, err := parseFile(path, doc)
-	if err != nil {
-		return nil
-	}
-	unknownKeys(file, top, func(why string, segments ...string) {
-		found = append(found, fmt.Sprintf("%s:%d: %s%s", path, keyLine(doc, segments), JoinKey(segments...), why))
-	})
+	doc, file, _ := readDocument(path) // Load reports the error
+	noteUnknown(path, doc, file, overrides, allKeys, func(key string) { found = append(found, key) })
 	return found
+}
+
+// noteUnknown calls note with the keys of the file at path, and then of the overrides, that are neither
+// among top nor known keys of their tables, each with its place.
+func noteUnknown(path string, doc []byte, file, overrides layer, top func() []string, note func(key string)) {
+	unknownKeys(file, top, func(why string, segments ...string) {
+		note(fmt.Sprintf("%s:%d: %s%s", path, keyLine(doc, segments), JoinKey(segments...), why))
+	})
+	unknownKeys(overrides, top, func(why string, segments ...string) {
+		note("-c " + JoinKey(segments...) + why)
+	})
 }
 
 // unknownKeys calls note with the keys of l that are neither among top nor known keys of its tables.

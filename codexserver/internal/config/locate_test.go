@@ -78,12 +78,18 @@ func TestUnknownKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{path + ":4: colour", path + ":15: profiles.p.modle: do you mean model?", path + ":10: model_providers.x.wire"}
-	if diff := cmp.Diff(want, config.Unknown(home)); diff != "" {
+	if diff := cmp.Diff(want, unknown(home, nil)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := config.Unknown(t.TempDir()); got != nil {
+	if got := unknown(t.TempDir(), nil); got != nil {
 		t.Errorf("without a file: %q", got)
 	}
+}
+
+// unknown returns the keys that have no effect. That the configuration can be loaded is not needed.
+func unknown(home string, overrides map[string]any) (found []string) {
+	_, _ = config.Load(config.Layers{Home: home, Overrides: overrides, Unknown: func(key string) { found = append(found, key) }})
+	return found
 }
 
 func TestUnknownOverrides(t *testing.T) {
@@ -92,7 +98,7 @@ func TestUnknownOverrides(t *testing.T) {
 		"reasoning_effort": "high", "approval_polcy": "untrusted", "aprovals": 1, "model_providers": map[string]any{"x": map[string]any{"base_ulr": "y", "name": "x"}}, "default_permissions": ":read-only", "a.b": 1, "approvals_reviewer": "x", "auto_review": true,
 	}
 	want := []string{`-c "a.b"`, "-c approval_polcy: do you mean approval_policy?", "-c approvals_reviewer: the user is asked", "-c aprovals: do you mean approvals?", "-c auto_review: the user is asked", "-c default_permissions: sandbox_mode decides what commands may touch", "-c reasoning_effort", "-c model_providers.x.base_ulr: do you mean base_url?"}
-	if diff := cmp.Diff(want, config.UnknownOverrides(overrides)); diff != "" {
+	if diff := cmp.Diff(want, unknown(t.TempDir(), overrides)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

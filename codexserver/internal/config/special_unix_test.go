@@ -27,5 +27,5 @@ func TestNamedPipe(t *testing.T) {
 	if err := config.SetDefaultModel(home, new("m"), nil); err == nil {
 		t.Error("the pipe was changed")
 	}
-	config.Unknown(home)
+	config.UnknownToCodex(home, nil)
 }
