@@ -301,8 +301,7 @@ func Load(l Layers) (*Config, error) {
 		return nil, err
 	}
 	own := stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's
-	var base userConfig
-	err = decode(own, &base)
+	base, err := userConfigOf(own)
 	if table, ok := call[ShellEnvironmentKey].(layer); ok && err == nil && l.Call.FromCall {
 		call[ShellEnvironmentKey], err = NarrowEnvironment(base.ShellEnvironment, table)
 	}
@@ -369,6 +368,18 @@ func (c *Config) keepTo(w *protocol.Worktree) {
 type userConfig struct {
 	WorkspaceWrite   WorkspaceWrite   `json:"sandbox_workspace_write"`
 	ShellEnvironment ShellEnvironment `json:"shell_environment_policy"`
+}
+
+// userConfigOf decodes only the tables that it needs, which most configurations lack.
+func userConfigOf(own layer) (c userConfig, err error) {
+	tables := layer{}
+	for _, key := range []string{"sandbox_workspace_write", ShellEnvironmentKey} {
+		if table, is := own[key]; is {
+			tables[key] = table
+		}
+	}
+	err = decode(tables, &c)
+	return c, err
 }
 
 // stack merges layers into the first one, later ones over earlier ones.
