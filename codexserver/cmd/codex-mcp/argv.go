@@ -43,6 +43,35 @@ func arrange(args []string, flags *pflag.FlagSet) []string {
 	return slices.Concat(word, rest)
 }
 
+// startsServer reports whether a command line has no word but serverWord, and only the flags, which
+// are those of the root: none that shows help, and none that is unknown or belongs to another
+// command. Letters that are not alone may be a long flag of another command. named means that the
+// word is there.
+func startsServer(args []string, flags *pflag.FlagSet) (named, starts bool) {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if isWord(arg) {
+			if named || arg != serverWord {
+				return false, false
+			}
+			named = true
+			continue
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
+		f := flags.Lookup(name)
+		if len(arg) == 2 {
+			f = flags.ShorthandLookup(arg[1:])
+		}
+		if f == nil || f.Name == "help" {
+			return false, false
+		}
+		if _, wantsValue := spell(arg, flags); wantsValue {
+			i++
+		}
+	}
+	return named, true
+}
+
 // isWord reports whether an argument is not a flag.
 func isWord(arg string) bool { return len(arg) < 2 || arg[0] != '-' }
 

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 )
 
 func TestArrange(t *testing.T) {
@@ -51,11 +55,100 @@ func TestArrange(t *testing.T) {
 	}
 }
 
+// commands builds the whole tree of commands.
+func (o *options) commands() *cobra.Command {
+	root, settings, server := o.rootCommand()
+	o.addCommands(root, settings, server)
+	return root
+}
+
+// TestStartsServer checks which command lines need no other commands, and that they mean the
+// same as with all of them.
+func TestStartsServer(t *testing.T) {
+	for _, tt := range []struct {
+		line          string
+		named, starts bool
+	}{
+		{"", false, true},
+		{"mcp-server", true, true},
+		{"-engine native --log=debug -finish", false, true},
+		{"-c a=b mcp-server -m gpt-5 -s read-only -cwd /x", true, true},
+		{"-m mcp-server -V", false, true},
+		{"--yolo -i pic.png --search mcp-server", true, true},
+		{"-finish=maybe", false, true},
+		{"-engine nosuch", false, true},
+		{"mcp-server -engine", true, true},
+		{"mcp-server mcp-server", false, false},
+		{"mcp", false, false},
+		{"mcp-serve", false, false},
+		{"help", false, false},
+		{"help mcp-server", false, false},
+		{"mcp-server help", false, false},
+		{"-h", false, false},
+		{"mcp-server --help", false, false},
+		{"-engine native -help", false, false},
+		{"-json", false, false},
+		{"-attach x", false, false}, // not -a with the value ttach
+		{"-cmodel=o3", false, false},
+		{"-Vh", false, false},
+		{"--nosuch", false, false},
+		{"---log x", false, false},
+		{"-=x", false, false},
+		{"-", false, false},
+		{"--", false, false},
+		{"-m x --", false, false},
+		{"__complete mcp-server", false, false},
+	} {
+		args := strings.Fields(tt.line)
+		root, _, _ := (&options{name: "codex-mcp"}).rootCommand()
+		named, starts := startsServer(args, allFlags(root))
+		if named != tt.named || starts != tt.starts {
+			t.Errorf("%s: named %v, starts %v", tt.line, named, starts)
+		}
+		compareWhole(t, args)
+	}
+}
+
+// compareWhole checks that parse takes a command line as the whole tree of commands does.
+func compareWhole(t *testing.T, args []string) {
+	t.Helper()
+	if completing(args) {
+		return
+	}
+	for _, name := range []string{"codex-mcp", "codex"} {
+		got, gotErr := parse(name, args, io.Discard, io.Discard)
+		want := &options{name: name}
+		root := want.commands()
+		root.SetOut(io.Discard)
+		root.SetErr(io.Discard)
+		root.SetArgs(arrange(args, allFlags(root)))
+		wantErr := root.Execute()
+		if wantErr == nil && want.refusals != nil {
+			wantErr = errors.New(strings.Join(want.refusals, "\n"))
+		}
+		if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+			t.Errorf("%s %q: %v, want %v", name, args, gotErr, wantErr)
+		}
+		if gotErr != nil || wantErr != nil {
+			continue
+		}
+		if (got.run == nil) != (want.run == nil) {
+			t.Errorf("%s %q: run %v, want %v", name, args, got.run != nil, want.run != nil)
+		}
+		got.run, want.run = nil, nil // functions are never equal
+		got.http = want.http         // has defaults that only its command uses
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s %q: %+v, want %+v", name, args, got, want)
+		}
+	}
+}
+
 // FuzzArrange checks that arrange only adds the second dash of flags and moves arguments,
-// that it does not change an arranged line, and that parse accepts or refuses every line.
+// that it does not change an arranged line, and that parse takes every line as the whole tree of
+// commands does.
 func FuzzArrange(f *testing.F) {
 	for _, line := range []string{
-		"-m\no3\nmcp-server\n-ca=b", "ask\n--\n-x", "-engine\nnative\n-config=a=b\nmcp\nserve", "-\n--\n---\n-=\n--=\n", "-é\n\n\x00",
+		"-m\no3\nmcp-server\n-ca=b", "ask\n--\n-x", "mcp-server\n-attach\n-h\n-c\nx", "-engine\nnative\n-config=a=b\nmcp\nserve", "-\n--\n---\n-=\n--=\n", "-é\n\n\x00",
 	} {
 		f.Add(line)
 	}
@@ -82,5 +175,6 @@ func FuzzArrange(f *testing.F) {
 		if o, err := parse("codex-mcp", args, io.Discard, io.Discard); (o == nil) == (err == nil) {
 			t.Errorf("%q: %v, %v", args, o, err)
 		}
+		compareWhole(t, args)
 	})
 }

@@ -24,14 +24,14 @@ type runner func(ctx context.Context, o *options, stdout, stderr io.Writer) int
 // match. It fails with errOutput or with a mistake of the user.
 func parse(name string, args []string, stdout, stderr io.Writer) (*options, error) {
 	o := &options{name: name}
-	root := o.commands()
+	root, flags := o.commandsFor(args)
 	if completing(args) {
 		completeValues(root)
 	}
 	var said bytes.Buffer
 	root.SetOut(&said)
 	root.SetErr(stderr)
-	root.SetArgs(arrange(args, allFlags(root)))
+	root.SetArgs(arrange(args, flags))
 	if err := root.Execute(); err != nil {
 		return nil, err
 	}
@@ -61,9 +61,24 @@ func programName(argv0 string) string {
 const about = `codex-mcp hands coding tasks to Codex for agents and editors that speak MCP. It
 replaces codex mcp-server and takes the same flags.`
 
-// commands builds the tree of commands, which fill in o.
-func (o *options) commands() *cobra.Command {
-	root := &cobra.Command{
+// commandsFor builds the tree of commands, which fill in o, and returns it with its flags. Clients
+// start the server often, and then the other commands are left out.
+func (o *options) commandsFor(args []string) (*cobra.Command, *pflag.FlagSet) {
+	root, settings, server := o.rootCommand()
+	flags := allFlags(root)
+	switch named, starts := startsServer(args, flags); {
+	case !starts:
+		o.addCommands(root, settings, server)
+		flags = allFlags(root)
+	case named:
+		root.AddCommand(o.serverCommand(serverWord, settings, server))
+	}
+	return root, flags
+}
+
+// rootCommand builds the root of the tree, and the flags that it shares with its commands.
+func (o *options) rootCommand() (root *cobra.Command, settings, server *pflag.FlagSet) {
+	root = &cobra.Command{
 		Use:   o.name,
 		Short: "Serve MCP on standard input and output",
 		Long: about + `
@@ -92,15 +107,22 @@ MCP clients start it; see the first example.`,
 	root.SetUsageFunc(usage)
 	o.commonFlags(root.PersistentFlags())
 	o.foreignFlags(root.PersistentFlags())
-	settings, server := o.settingFlags(), o.serverFlags()
+	settings, server = o.settingFlags(), o.serverFlags()
 	root.Flags().AddFlagSet(settings)
 	root.Flags().AddFlagSet(server)
+	return root, settings, server
+}
+
+// serverWord is the command that starts the server, as the root itself does.
+const serverWord = "mcp-server"
+
+// addCommands adds all commands to the root.
+func (o *options) addCommands(root *cobra.Command, settings, server *pflag.FlagSet) {
 	// Codex up to 0.42 has the commands mcp and mcp serve.
 	old, older := o.serverCommand("mcp", settings, server), o.serverCommand("serve", settings, server)
 	old.Hidden, older.Hidden = true, true
 	old.AddCommand(older)
-	root.AddCommand(o.serverCommand("mcp-server", settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.sharedCommand(), o.pageCommand(), o.passkeyCommand(), o.rulesCommand(settings), o.logCommand(), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
-	return root
+	root.AddCommand(o.serverCommand(serverWord, settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.sharedCommand(), o.pageCommand(), o.passkeyCommand(), o.rulesCommand(settings), o.logCommand(), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
 }
 
 func (o *options) serverCommand(word string, settings, server *pflag.FlagSet) *cobra.Command {
