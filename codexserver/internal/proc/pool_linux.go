@@ -326,10 +326,14 @@ func (k *keeper) keepRunning(before func()) (stop func()) {
 // than twice [Grace]. The keepers then continue to try.
 func (p *Pool) Close() error {
 	p.mu.Lock()
+	unused := p.all == nil && !p.closed // nothing has started, and nothing will
 	p.closed = true
 	all := p.all
 	p.all, p.idle = nil, nil
 	p.mu.Unlock()
+	if unused {
+		return nil
+	}
 	for k := range all {
 		_ = k.conn.CloseWrite() // its last replies are still read
 		close(k.leaving)
