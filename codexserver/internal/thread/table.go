@@ -22,8 +22,8 @@ type Table struct {
 	approvals *board.Options
 	log       *slog.Logger
 	logs      *turnlog.Store
-	server    string     // a unique id
-	reviving  sync.Mutex // only one thread at a time is resumed from its rollout
+	server    func() string // a unique id, made for the first thread
+	reviving  sync.Mutex    // only one thread at a time is resumed from its rollout
 
 	mu      sync.Mutex
 	threads map[string]*entry
@@ -39,7 +39,7 @@ type entry struct {
 // NewTable returns an empty table of threads that e runs. Approvals are the options for
 // their questions.
 func NewTable(e engine.Engine, approvals *board.Options) *Table {
-	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, logs: turnlog.NewStore(turnlog.MaxInMemory), server: rand.Text(), threads: map[string]*entry{}}
+	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, logs: turnlog.NewStore(turnlog.MaxInMemory), server: sync.OnceValue(rand.Text), threads: map[string]*entry{}}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
@@ -62,7 +62,7 @@ func (t *Table) Share(principal string) *Share { return &Share{table: t, princip
 func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 	kept := t.logs.New()
 	h := &host{
-		thread: approval.Thread{Server: t.server, Principal: principal, Stop: func() { thread.Stop(ErrStopped) }, Silent: kept.Silent},
+		thread: approval.Thread{Server: t.server(), Principal: principal, Stop: func() { thread.Stop(ErrStopped) }, Silent: kept.Silent},
 		log:    t.log, kept: kept, desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attendance: a},
 	}
 	h.traits = engine.TraitsOf(t.engine)
