@@ -179,7 +179,7 @@ func (c *callKeys) walk(path []string, v any) error {
 	if isLeaf && len(path) == 1 && slices.Contains(callTables, path[0]) {
 		return fmt.Errorf("key %q: want a table", path[0])
 	}
-	if slices.Contains(ours, path[0]) {
+	if isOurs(path[0]) {
 		return fmt.Errorf("key %q: is set for the whole server, not for one call", path[0])
 	}
 	name := JoinKey(path...)
@@ -207,15 +207,21 @@ var callScalars = []string{
 	"show_raw_agent_reasoning",
 }
 
-// callMembers are the members of callTables, and of approval_policy, that a call may set
-// to any value.
-var callMembers = map[string][]string{
-	"approval_policy":         {"granular"},
-	"sandbox_workspace_write": {"exclude_slash_tmp", "exclude_tmpdir_env_var", "network_access", "writable_roots"},
-	"tools": {
-		"client_search_provider", "experimental_request_user_input", "update_plan", "view_image", "web_search",
-		"web_search_request",
-	},
+// callMembers returns the members of one of callTables, or of approval_policy, that a call may
+// set to any value.
+func callMembers(table string) []string {
+	switch table {
+	case "approval_policy":
+		return []string{"granular"}
+	case "sandbox_workspace_write":
+		return []string{"exclude_slash_tmp", "exclude_tmpdir_env_var", "network_access", "writable_roots"}
+	case "tools":
+		return []string{
+			"client_search_provider", "experimental_request_user_input", "update_plan", "view_image", "web_search",
+			"web_search_request",
+		}
+	}
+	return nil
 }
 
 // rule decides about one leaf. An empty table has no value.
@@ -226,7 +232,7 @@ func (c *callKeys) rule(path []string, value jsontext.Value) ruling {
 		return rulingAdmit
 	case len(path) == 1 && slices.Contains(callTables, top):
 		return rulingAdmit // an empty table sets nothing
-	case len(path) > 1 && slices.Contains(callMembers[top], path[1]):
+	case len(path) > 1 && slices.Contains(callMembers(top), path[1]):
 		return rulingAdmit
 	}
 	switch top {

@@ -13,7 +13,7 @@ import (
 
 // handed are patterns of the configuration files other than [SettingsFile]. Other files in
 // the folder are state.
-var handed = []string{"config.toml", "*.config.toml", "AGENTS.md", "AGENTS.override.md", filepath.Join("rules", "*.rules")}
+var handed = []string{"config.toml", "*.config.toml", "AGENTS.md", "AGENTS.override.md", "rules/*.rules"}
 
 // Hand returns the files of the configuration in home, by name, for a principal's own
 // home. It removes settings: the table http, which has the hashes of all tokens, and the

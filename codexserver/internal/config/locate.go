@@ -116,9 +116,9 @@ func unknownKeys(l layer, top func() []string, note func(why string, segments ..
 			if slices.Contains(names, key) {
 				continue
 			}
-			why, candidates := decidesElsewhere[key], names
+			why, candidates := decidesElsewhere(key), names
 			if len(segments) == 0 {
-				candidates = slices.Concat(names, ours)
+				candidates = slices.Concat(names, ourKeys, ourTables)
 			}
 			if meant := text.Nearest(key, slices.Values(candidates)); why == "" && meant != "" {
 				why = "do you mean " + meant + "?"

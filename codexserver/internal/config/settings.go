@@ -201,9 +201,9 @@ func (p *Patience) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ours are the tables and keys of our file except tools. ourTables are only the tables.
+// ourKeys are the keys of our file except tools and its tables, which are ourTables.
 var (
-	ours      = append([]string{"always_load", "locked_arguments", "model_tools", "shared", "trusted_calls"}, ourTables...)
+	ourKeys   = []string{"always_load", "locked_arguments", "model_tools", "shared", "trusted_calls"}
 	ourTables = []string{"approvals", "auth", "calls", "changes", "drain", "failover", "fetch", "http", "keep", "limits", "results", "sandbox", "tasks"}
 )
 
@@ -211,7 +211,12 @@ var (
 // get these as configuration of Codex.
 func Ours(key string) bool {
 	segments, err := splitKey(key)
-	return err == nil && (slices.Contains(ours, segments[0]) || segments[0] == notifyKey && len(segments) > 1)
+	return err == nil && (isOurs(segments[0]) || segments[0] == notifyKey && len(segments) > 1)
+}
+
+// isOurs reports whether a word is one of ourKeys or ourTables.
+func isOurs(word string) bool {
+	return slices.Contains(ourKeys, word) || slices.Contains(ourTables, word)
 }
 
 // toolsKey is a key of Codex if its value is a table, and ours if it is a list.
@@ -242,7 +247,7 @@ func parseOverrides(args []string) (settings, codex layer, ignored []string, err
 			return nil, nil, nil, err
 		}
 		if table, is := misplaced(key, value); is {
-			ignored = append(ignored, fmt.Sprintf("-c %s is ignored: %s is a table of %s, and no key of Codex%s", key, table, SettingsFile, meant[table]))
+			ignored = append(ignored, fmt.Sprintf("-c %s is ignored: %s is a table of %s, and no key of Codex%s", key, table, SettingsFile, meant(table)))
 			continue
 		}
 		one, err := unflatten(layer{key: value})
@@ -268,8 +273,16 @@ func misplaced(key string, value any) (table string, is bool) {
 	return segments[0], slices.Contains(ourTables, segments[0])
 }
 
-// meant suggests what to write instead of a misplaced override.
-var meant = map[string]string{"sandbox": "; write sandbox_mode", "approvals": "; write approval_policy"}
+// meant suggests what to write instead of a misplaced override, "" for most.
+func meant(table string) string {
+	switch table {
+	case "sandbox":
+		return "; write sandbox_mode"
+	case "approvals":
+		return "; write approval_policy"
+	}
+	return ""
+}
 
 // sources are our settings before they are decoded.
 type sources struct {

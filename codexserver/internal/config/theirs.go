@@ -22,12 +22,16 @@ var theirServerKeys = []string{
 	"http_headers_helper", "name", "oauth", "oauth_resource", "required", "scopes", "supports_parallel_tool_calls",
 }
 
-// decidesElsewhere has, for some keys of today's Codex that the native engine does not
-// read, what decides instead.
-var decidesElsewhere = map[string]string{
-	"approvals_reviewer":  "the user is asked",
-	"auto_review":         "the user is asked",
-	"default_permissions": "sandbox_mode decides what commands may touch",
-	"hooks":               "no hook runs",
-	"permissions":         "sandbox_mode decides what commands may touch",
+// decidesElsewhere returns, for some keys of today's Codex that the native engine does not
+// read, what decides instead, and "" for other keys.
+func decidesElsewhere(key string) string {
+	switch key {
+	case "approvals_reviewer", "auto_review":
+		return "the user is asked"
+	case "default_permissions", "permissions":
+		return "sandbox_mode decides what commands may touch"
+	case "hooks":
+		return "no hook runs"
+	}
+	return ""
 }
