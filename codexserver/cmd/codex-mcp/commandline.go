@@ -218,7 +218,7 @@ func (o *options) noWords(cmd *cobra.Command, args []string) error {
 	if o.name == "codex" {
 		return fmt.Errorf("unknown command %q; %s", words, notCodex)
 	}
-	if advice := elsewhere[args[0]]; advice != "" && !cmd.HasParent() {
+	if advice := elsewhere(args[0]); advice != "" && !cmd.HasParent() {
 		return fmt.Errorf("%q is not a command: %s", args[0], strings.ReplaceAll(advice, "PROGRAM", o.name))
 	}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
@@ -240,32 +240,34 @@ func (o *options) noWords(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q; to run a task, write %s ask %q", words, o.name, strings.Join(args, " "))
 }
 
-// elsewhere says, for words that other programs have as commands, what to do here; PROGRAM is the
-// program's name.
-var elsewhere = map[string]string{
-	"login":      signIn,
-	"logout":     "sign out with codex logout, or unset the key",
-	"auth":       signIn,
-	"exec":       runTask,
-	"e":          runTask,
-	"run":        runTask,
-	"review":     `write PROGRAM ask "review the uncommitted changes"`,
-	"resume":     `write PROGRAM ask --resume last "…"`,
-	"apply":      "the agent has already changed the files; git diff shows how",
-	"app-server": "that is a command of Codex, which PROGRAM starts itself; --codex names the program",
-	"serve":      "without a command PROGRAM serves one client; PROGRAM http serves many",
-	"server":     "without a command PROGRAM serves one client; PROGRAM http serves many",
-	"start":      "a client starts PROGRAM itself; PROGRAM http is a server that you start",
-	"version":    "write PROGRAM --version",
-	"update":     newVersion,
-	"upgrade":    newVersion,
-	"install":    setUp,
-	"init":       setUp,
-	"setup":      setUp,
-	"config":     "the configuration is $CODEX_HOME/config.toml and codex-mcp.toml next to it; PROGRAM doctor checks them",
-	"list":       "write PROGRAM tasks for the tasks of clients",
-	"models":     "the tool codex-models lists them; PROGRAM doctor shows the one that is configured",
-	"sandbox":    "--sandbox MODE says what commands may touch",
+// elsewhere says, for a word that other programs have as a command, what to do here, and "" for
+// other words; PROGRAM is the program's name.
+func elsewhere(word string) string {
+	return map[string]string{
+		"login":      signIn,
+		"logout":     "sign out with codex logout, or unset the key",
+		"auth":       signIn,
+		"exec":       runTask,
+		"e":          runTask,
+		"run":        runTask,
+		"review":     `write PROGRAM ask "review the uncommitted changes"`,
+		"resume":     `write PROGRAM ask --resume last "…"`,
+		"apply":      "the agent has already changed the files; git diff shows how",
+		"app-server": "that is a command of Codex, which PROGRAM starts itself; --codex names the program",
+		"serve":      "without a command PROGRAM serves one client; PROGRAM http serves many",
+		"server":     "without a command PROGRAM serves one client; PROGRAM http serves many",
+		"start":      "a client starts PROGRAM itself; PROGRAM http is a server that you start",
+		"version":    "write PROGRAM --version",
+		"update":     newVersion,
+		"upgrade":    newVersion,
+		"install":    setUp,
+		"init":       setUp,
+		"setup":      setUp,
+		"config":     "the configuration is $CODEX_HOME/config.toml and codex-mcp.toml next to it; PROGRAM doctor checks them",
+		"list":       "write PROGRAM tasks for the tasks of clients",
+		"models":     "the tool codex-models lists them; PROGRAM doctor shows the one that is configured",
+		"sandbox":    "--sandbox MODE says what commands may touch",
+	}[word]
 }
 
 const (

@@ -304,7 +304,7 @@ func (d *diagnosis) commands() string {
 	keys := fmt.Sprintf("(sandbox_mode %s, approval_policy %s)", n.Sandbox, n.Policy)
 	if n.Sandbox == protocol.SandboxDangerFullAccess {
 		if n.Policy == protocol.ApprovalUntrusted {
-			return "no sandbox confines a command; " + askedWords[n.Policy] + " " + keys
+			return "no sandbox confines a command; " + askedWords(n.Policy) + " " + keys
 		}
 		return "commands run without a sandbox and without a question " + keys
 	}
@@ -316,7 +316,7 @@ func (d *diagnosis) commands() string {
 				may = strings.Replace(may, "no network", "the network", 1)
 			}
 		}
-		return fmt.Sprintf("run in a sandbox that %s; %s %s", may, askedWords[n.Policy], keys)
+		return fmt.Sprintf("run in a sandbox that %s; %s %s", may, askedWords(n.Policy), keys)
 	}
 	if n.Policy == protocol.ApprovalNever {
 		return "no sandbox works, and nobody is asked, so no command runs " + keys
@@ -324,12 +324,14 @@ func (d *diagnosis) commands() string {
 	return "no sandbox works, so you are asked about every command " + keys
 }
 
-// askedWords say what a person is asked under each policy.
-var askedWords = map[protocol.ApprovalPolicy]string{
-	protocol.ApprovalUntrusted: "you are asked before any command that is not known to be harmless",
-	protocol.ApprovalOnFailure: "you are asked about a command that the sandbox stopped",
-	protocol.ApprovalOnRequest: "you are asked about what needs more",
-	protocol.ApprovalNever:     "you are never asked",
+// askedWords says what a person is asked under a policy.
+func askedWords(policy protocol.ApprovalPolicy) string {
+	return map[protocol.ApprovalPolicy]string{
+		protocol.ApprovalUntrusted: "you are asked before any command that is not known to be harmless",
+		protocol.ApprovalOnFailure: "you are asked about a command that the sandbox stopped",
+		protocol.ApprovalOnRequest: "you are asked about what needs more",
+		protocol.ApprovalNever:     "you are never asked",
+	}[policy]
 }
 
 // warnings returns what is wrong although tasks may run.

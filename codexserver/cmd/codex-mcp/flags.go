@@ -66,7 +66,7 @@ func (o *options) commonFlags(fs *pflag.FlagSet) {
 	fs.Func("log", "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error; default: warn", o.logLevel)
 	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))
 	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page (the client and a page in the browser); default: client",
-		oneOf([]string{"client", "page"}, func(s string) error { return override("approvals.where=" + places[s]) }))
+		oneOf([]string{"client", "page"}, func(s string) error { return override("approvals.where=" + place(s)) }))
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
 	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
 }

@@ -17,22 +17,24 @@ const helpColumns = 100
 // own. Help flags shows them all.
 var fewNeed = []string{"disable", "enable", "finish", "log", "log-format", "profile", "strict-config", "trace"}
 
-// without has the flags of every command that have no effect on some of them.
-var without = map[string]string{
-	"doctor":       "approvals",
-	"tasks":        "approvals codex config engine version",
-	"page":         "approvals codex config engine version",
-	"shared":       "approvals codex config engine version",
-	"shared stop":  "approvals codex config engine version",
-	"rules":        "approvals codex config engine version",
-	"rules check":  "approvals codex engine version",
-	"rules try":    "approvals codex engine version",
-	"rules remove": "approvals codex config engine version",
-	"log":          "approvals codex config engine version",
-	"log verify":   "approvals codex engine version",
-	"log head":     "approvals codex engine version",
-	"log show":     "approvals codex engine version",
-	"completion":   "approvals codex config engine version",
+// without returns those flags of every command that have no effect on a command, by its words.
+func without(command string) string {
+	return map[string]string{
+		"doctor":       "approvals",
+		"tasks":        "approvals codex config engine version",
+		"page":         "approvals codex config engine version",
+		"shared":       "approvals codex config engine version",
+		"shared stop":  "approvals codex config engine version",
+		"rules":        "approvals codex config engine version",
+		"rules check":  "approvals codex engine version",
+		"rules try":    "approvals codex engine version",
+		"rules remove": "approvals codex config engine version",
+		"log":          "approvals codex config engine version",
+		"log verify":   "approvals codex engine version",
+		"log head":     "approvals codex engine version",
+		"log show":     "approvals codex engine version",
+		"completion":   "approvals codex config engine version",
+	}[command]
 }
 
 // usage writes how a command is used, and the flags that most users need.
@@ -59,7 +61,7 @@ func usage(cmd *cobra.Command) error {
 		own = needed
 	}
 	writeFlags(w, "Flags", cmd.LocalFlags(), own)
-	idle := strings.Fields(without[strings.Join(strings.Fields(cmd.CommandPath())[1:], " ")])
+	idle := strings.Fields(without(strings.Join(strings.Fields(cmd.CommandPath())[1:], " ")))
 	writeFlags(w, "Flags of every command", cmd.InheritedFlags(), func(f *pflag.Flag) bool { return needed(f) && !slices.Contains(idle, f.Name) })
 	fmt.Fprintf(w, "\n%s help flags shows all flags.\n", cmd.Root().Name())
 	return nil

@@ -15,8 +15,13 @@ import (
 // hint is the advice for users of a client that cannot show questions.
 const hint = "Use a client that supports elicitation in form mode, or start codex-mcp with --approvals page to decide in a browser."
 
-// places are approvals.where for the words of --approvals.
-var places = map[string]string{"client": "host", "page": "both"}
+// place returns approvals.where for a word of --approvals.
+func place(word string) string {
+	if word == "page" {
+		return "both"
+	}
+	return "host"
+}
 
 // announcing says when the link of the page is printed to standard error.
 type announcing int

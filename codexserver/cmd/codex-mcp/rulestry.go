@@ -101,7 +101,7 @@ func (o *options) tryRules(ctx context.Context, file string, out *bytes.Buffer, 
 	}
 	for _, change := range r.Changes {
 		fmt.Fprintf(out, "%s  %s %s, and now %s\n    in %s, thread %s\n", change.Time.Local().Format(time.DateTime), elicit.ShowCommand(change.Command),
-			past[change.Was], change.Now, elicit.ShowCommand([]string{change.Cwd}), elicit.OneLine(change.Thread, 100))
+			past(change.Was), change.Now, elicit.ShowCommand([]string{change.Cwd}), elicit.OneLine(change.Thread, 100))
 	}
 	return len(r.Changes) > 0, nil
 }
@@ -113,8 +113,10 @@ func commands(n int) string {
 	return fmt.Sprintf("%d commands", n)
 }
 
-var past = map[trial.Fate]string{
-	trial.Runs: "ran without a question", trial.Asked: "was asked about", trial.Refused: "was refused",
+func past(fate trial.Fate) string {
+	return map[trial.Fate]string{
+		trial.Runs: "ran without a question", trial.Asked: "was asked about", trial.Refused: "was refused",
+	}[fate]
 }
 
 // look looks up now what a command starts about which nobody was asked then.
