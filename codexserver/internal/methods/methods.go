@@ -2,6 +2,7 @@ package methods
 
 import (
 	"context"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
@@ -28,15 +29,25 @@ type session struct {
 	settings, account lane
 }
 
-// Register adds the methods of a client to m, each group only if the engine has its interface.
+// Register adds the methods of a client to m, as its default: each group only if the engine has its
+// interface, and none before the first is called, since most clients call none.
 func (s *Server) Register(m *jsonrpc.Mux, client *mcp.LegacySession) {
-	ss := &session{client: client, server: s}
+	all := sync.OnceValue(func() *jsonrpc.Mux { return s.methods(client) })
+	m.Default(jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		return all().ServeRPC(ctx, r)
+	}))
+}
+
+// methods returns the methods of a client.
+func (s *Server) methods(client *mcp.LegacySession) *jsonrpc.Mux {
+	m, ss := &jsonrpc.Mux{}, &session{client: client, server: s}
 	ss.addConversationMethods(m)
 	ss.addMessageMethods(m)
 	if a, ok := s.Engine.(engine.Accounts); ok {
 		ss.addAccountMethods(m, a)
 	}
 	ss.addWorkspaceMethods(m, s.Engine)
+	return m
 }
 
 // Inline returns the methods to handle on the read loop: those whose order matters, and those
