@@ -371,13 +371,13 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 // settings decodes the settings.
 func (s *sources) settings() (*Settings, error) {
 	all := newSettings()
-	if len(s.merged) > 0 { // the function for durations takes time to make
+	if len(s.merged) > 0 { // the defaults need no check, and the function for durations takes time to make
 		if err := decode(s.merged, all, json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFunc(readDuration))); err != nil {
 			return nil, s.locate(err)
 		}
-	}
-	if err := all.check(); err != nil {
-		return nil, s.locate(err)
+		if err := all.check(); err != nil {
+			return nil, s.locate(err)
+		}
 	}
 	all.complete()
 	all.Ignored = s.ignored

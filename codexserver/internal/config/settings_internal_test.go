@@ -39,3 +39,10 @@ func TestKeysAreNamed(t *testing.T) {
 		t.Errorf("only %d types were checked", len(seen))
 	}
 }
+
+// TestDefaultsPass checks the settings of an empty file, which are not checked at a start.
+func TestDefaultsPass(t *testing.T) {
+	if err := newSettings().check(); err != nil {
+		t.Error(err)
+	}
+}
