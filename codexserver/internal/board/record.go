@@ -103,7 +103,7 @@ func Automatic(lines []byte, n int) (found []string) {
 		if json.Unmarshal(all[i], &r, jsontext.AllowInvalidUTF8(true)) != nil || r.Automatic == "" {
 			continue
 		}
-		kind := digits.Replace(r.Automatic)
+		kind := withoutDigits(r.Automatic)
 		if !seen[kind] {
 			seen[kind] = true
 			found = append(found, elicit.OneLine(fmt.Sprintf("%s: %s (%s, by %s)", r.Time.Format(time.DateTime), r.Automatic, r.Decision, r.By), 500))
@@ -112,8 +112,15 @@ func Automatic(lines []byte, n int) (found []string) {
 	return found
 }
 
-// digits takes the numbers out of a text, so that answers of one kind are alike.
-var digits = strings.NewReplacer("0", "", "1", "", "2", "", "3", "", "4", "", "5", "", "6", "", "7", "", "8", "", "9", "")
+// withoutDigits takes the numbers out of a text, so that answers of one kind are alike.
+func withoutDigits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return -1
+		}
+		return r
+	}, text)
+}
 
 // Stamp returns a line of a [Record] that another process wrote, without its end, with the time and
 // the principal of the caller, who does not trust that process. Only the approver may be named as
