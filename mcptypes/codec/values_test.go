@@ -309,6 +309,7 @@ func TestScalars(t *testing.T) {
 	for text, want := range map[string]string{
 		`"a"`: `"a" str a true, int 0 false`, ` 7 `: `7 str  false, int 7 true`, `-7`: `-7 str  false, int -7 true`,
 		`12345678901234567890`: `12345678901234567890 str  false, int 0 false`,
+		`1e999999999999999999`: `1e999999999999999999 str  false, int 0 false`, `0e9223372036854775808`: `0 str  false, int 0 true`,
 	} {
 		s, err := ParseScalar([]byte(text))
 		str, isStr := s.Str()
@@ -334,7 +335,7 @@ func TestScalars(t *testing.T) {
 	if !none.IsZero() || none.String() != "" || string(none.AppendJSON(nil)) != "null" || err == nil || none.MarshalJSONTo(jsontext.NewEncoder(new(bytes.Buffer))) == nil {
 		t.Errorf("the absent scalar: %s, %v", none, err)
 	}
-	for _, text := range []string{"", " ", `"a`, "true", "1.5", "1 2"} {
+	for _, text := range []string{"", " ", `"a`, "true", "1.5", "1 2", "1e1000000000000000000", "10e9223372036854775807", "1.55e-9223372036854775807"} {
 		if s, err := ParseScalar([]byte(text)); err == nil {
 			t.Errorf("%q is %s", text, s)
 		}
