@@ -57,3 +57,29 @@ func TestDiff(t *testing.T) {
 		}
 	}
 }
+
+// TestDiffOfChoices compares choices arm by arm. Arms with the same tag are told apart by all that they have, so that
+// none hides a change of another.
+func TestDiffOfChoices(t *testing.T) {
+	arm := func(tag, name, kind string) string {
+		return `{"type":"object","properties":{"kind":{"type":"string","enum":["` + tag + `"]},"` + name + `":{"type":"` + kind + `"}}}`
+	}
+	for _, tt := range []struct {
+		name    string
+		was, is []string
+		want    []string
+	}{
+		{"the order", []string{arm("a", "x", "string"), arm("b", "y", "string")}, []string{arm("b", "y", "string"), arm("a", "x", "string")}, nil},
+		{"an arm of its own", []string{arm("a", "x", "string"), arm("b", "y", "string")}, []string{arm("a", "x", "integer"), arm("b", "y", "string")},
+			[]string{`~ #/anyOf/a/properties/x/type "string" -> "integer"`}},
+		{"the first of two", []string{arm("a", "x", "string"), arm("a", "y", "string")}, []string{arm("a", "x", "integer"), arm("a", "y", "string")},
+			[]string{`~ #/anyOf/*/properties/x/type "string" -> "integer"`}},
+		{"the second of two", []string{arm("a", "x", "string"), arm("a", "y", "string")}, []string{arm("a", "x", "string"), arm("a", "y", "integer")},
+			[]string{`~ #/anyOf/*/properties/y/type "string" -> "integer"`}},
+	} {
+		choice := func(arms []string) any { return parse(`{"anyOf":[` + strings.Join(arms, ",") + `]}`) }
+		if diff := cmp.Diff(tt.want, diffSchemas(choice(tt.was), choice(tt.is))); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", tt.name, diff)
+		}
+	}
+}
