@@ -201,6 +201,36 @@ func TestGuests(t *testing.T) {
 	})
 }
 
+// TestGuestsStay checks that the thread of a turn in the background stays open for the programs that are left,
+// and is closed when the last one leaves.
+func TestGuestsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &counted{TurnFunc: servertest.Script()}
+		s := codexserver.New(e, nil)
+		guest := way(func(ctx context.Context, tr jsonrpc.Transport) error {
+			return s.ServeFrom(ctx, tr, engine.Origin{Folder: filepath.FromSlash("/client")}, func() {})
+		})
+		first, second := servertest.Connect(t, guest, nil), servertest.Connect(t, guest, nil)
+		first.CallTool(t, "codex", `{"prompt":"wait:1h","background":true}`)
+		<-time.After(2 * time.Hour)
+		for _, tt := range []struct {
+			when         string
+			leave        func()
+			guests, open int
+		}{
+			{"both are there", func() {}, 2, 1},
+			{"one has left", first.End, 1, 1},
+			{"both have left", second.End, 0, 0},
+		} {
+			tt.leave()
+			synctest.Wait()
+			if open := int(e.open.Load()); open != tt.open || s.Guests() != tt.guests {
+				t.Errorf("%s: %d guests and %d open conversations, want %d and %d", tt.when, s.Guests(), open, tt.guests, tt.open)
+			}
+		}
+	})
+}
+
 // TestFolder checks where a call without a folder works.
 func TestFolder(t *testing.T) {
 	a, b := t.TempDir(), t.TempDir()
