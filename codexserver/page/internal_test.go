@@ -427,6 +427,27 @@ func TestLinkExpiryByWallClock(t *testing.T) {
 	}
 }
 
+// TestAnnouncedLink announces the same link until half of its lifetime has passed, so that a person who
+// reads it late has time left. The one before still works then.
+func TestAnnouncedLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := door{lifetime: time.Hour}
+		first := d.announce()
+		for _, tt := range []struct {
+			after time.Duration
+			same  bool
+		}{{0, true}, {30 * time.Minute, true}, {time.Second, false}} {
+			time.Sleep(tt.after)
+			if got := d.announce(); (got == first) != tt.same {
+				t.Errorf("after %v more: the same link: %t, want %t", tt.after, got == first, tt.same)
+			}
+		}
+		if _, ok := d.admit(first); !ok {
+			t.Error("the first link does not work any more")
+		}
+	})
+}
+
 // TestServersOfOneThread shows a thread that two servers run as two conversations. Stop and
 // the end of one do not affect the other.
 func TestServersOfOneThread(t *testing.T) {
