@@ -25,6 +25,7 @@ func TestLinked(t *testing.T) {
 		os.Symlink(filepath.Join(top, "dots", "missing"), filepath.Join(home, "codex-mcp.toml")),
 		os.Symlink("../../dots/rules", filepath.Join(home, "codex-mcp", "rules.json")),
 		os.Symlink("../dots/prompts", filepath.Join(home, "prompts")),
+		os.Symlink("../texts/one.md", filepath.Join(top, "dots", "prompts", "one.md")), // which is below dots, not below home
 		os.Symlink("loop", filepath.Join(home, "loop")),
 		os.WriteFile(filepath.Join(home, "auth.json"), nil, 0o600),
 	} {
@@ -39,7 +40,7 @@ func TestLinked(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	want := []string{"dots/first", "dots/missing", "dots/prompts", "dots/rules", "dots/second", "home/loop"}
+	want := []string{"dots/first", "dots/missing", "dots/prompts", "dots/rules", "dots/second", "dots/texts/one.md", "home/loop"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
