@@ -52,6 +52,13 @@ func TestWeakCalls(t *testing.T) {
 			gets:  "Success", path: "server.go", has: "\tbegin()\n",
 		},
 		{
+			name:  "blanks for a tab at the end of the file",
+			wrong: step{"edit", `{"path":"server.go","old":"func Stop() error {\n    return nil\n}\n","new":"func Stop() error {\n    return err\n}\n"}`},
+			want:  []string{"only blanks and tabs differ from line 8", "\treturn nil\n}", "copy these lines exactly"},
+			right: step{"edit", `{"path":"server.go","old":"func Stop() error {\n\treturn nil\n}\n","new":"func Stop() error {\n\treturn err\n}\n"}`},
+			gets:  "Success", path: "server.go", has: "Stop() error {\n\treturn err\n",
+		},
+		{
 			name:  "line numbers copied",
 			wrong: step{"edit", `{"path":"server.go","old":"4\tprepare()\n","new":"4\tbegin()\n"}`},
 			want:  []string{"line numbers", "without the numbers"},
