@@ -256,6 +256,10 @@ func TestRead(t *testing.T) {
 	check("packed", r.dir, &protocol.GitInfo{CommitHash: sha, Branch: "main", RepositoryURL: "../o.git"})
 	r.git("checkout", "-q", "--detach")
 	check("detached", r.dir, &protocol.GitInfo{CommitHash: sha, RepositoryURL: "../o.git"})
+	r.git("config", "--add", "remote.origin.url", "../second.git") // to which pushes go, too
+	check("two URLs", r.dir, &protocol.GitInfo{CommitHash: sha, RepositoryURL: "../o.git"})
+	r.git("config", "a.b", "c # d") // git quotes it, so that git must parse the file
+	check("two URLs and a quoted value", r.dir, &protocol.GitInfo{CommitHash: sha, RepositoryURL: "../o.git"})
 	if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
