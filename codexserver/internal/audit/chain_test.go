@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -261,6 +262,55 @@ func TestTorn(t *testing.T) {
 			if faults := verify(t, path, nil).Faults; len(faults) == 0 || faults[0].Line != 6 {
 				t.Fatalf("%d bytes, one changed: %v", size-from, faults)
 			}
+		}
+	}
+}
+
+// TestChangedEnd changes a byte of a last line that lacks only its end. The next server does not link its line to
+// the hash that the changed line claims: it notes the line as a part that another server left.
+func TestChangedEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l := open(t, path, 0)
+	write(t, l, 0, 1)
+	_ = l.Close()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole = whole[:len(whole)-1]
+	for _, changed := range []bool{false, true} {
+		text := bytes.Clone(whole)
+		if changed {
+			text[bytes.LastIndexByte(text, '\n')+len(`{"effect":"ends","time":"2`)] ^= 1
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l := open(t, path, 0)
+		write(t, l, 1, 2)
+		_ = l.Close()
+		now, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := audit.Parse(slices.Collect(bytes.Lines(now))[3], false)
+		if err != nil || next.Chain == nil {
+			t.Fatalf("%+v, %v", next, err)
+		}
+		want := audit.Link{N: 4, Writer: next.Chain.Writer, Prev: string(whole[len(whole)-66 : len(whole)-2])}
+		if changed {
+			last := bytes.LastIndexByte(text, '\n') + 1
+			before, err := audit.Parse(text[bytes.LastIndexByte(text[:last-1], '\n')+1:last], false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = audit.Link{N: 3, Writer: next.Chain.Writer, Open: 1, Prev: before.Hash, Torn: fmt.Sprintf("%x", sha256.Sum256(text[last:]))}
+		}
+		if diff := cmp.Diff(want, *next.Chain); diff != "" {
+			t.Errorf("changed: %t: (-want +got):\n%s", changed, diff)
+		}
+		if faults := verify(t, path, nil).Faults; (len(faults) > 0) != changed {
+			t.Errorf("changed: %t: %v", changed, faults)
 		}
 	}
 }
