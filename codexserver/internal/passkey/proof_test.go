@@ -287,6 +287,21 @@ func TestHostileAssertions(t *testing.T) {
 	}
 }
 
+// TestKeyOfAnotherPage signs for this page with a key that is registered for another one.
+func TestKeyOfAnotherPage(t *testing.T) {
+	for _, algorithm := range algorithms {
+		d := passkeytest.New(t, algorithm)
+		keys := registered(t, d, secure)
+		for origin, want := range map[string]string{here: "no registered passkey", secure: ""} {
+			s := statement(origin)
+			proof, err := passkey.Prove(keys, s, d.Sign(origin, hash(t, s)))
+			if (err == nil) != (want == "") || (proof == nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s at %s: a proof: %t, %v; want an error with %q", algorithm, origin, proof != nil, err, want)
+			}
+		}
+	}
+}
+
 // TestChangedAssertions changes each bit of an assertion, and cuts it after each byte.
 func TestChangedAssertions(t *testing.T) {
 	for _, algorithm := range algorithms {
