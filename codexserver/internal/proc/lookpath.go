@@ -1,7 +1,9 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +33,7 @@ func LookPath(program, dir string, env []string) (string, error) {
 		switch err := executable(path); {
 		case err == nil:
 			return path, nil
-		case os.IsPermission(err):
+		case errors.Is(err, fs.ErrPermission):
 			denied = err
 		}
 	}
