@@ -29,8 +29,8 @@ import (
 //	a call that had begun       it does not run again: the model is told what is known
 //	a whole answer              the turn ends with it
 
-// maxContinued is how many processes may continue a turn. A turn that ends its process each
-// time, such as by its memory, is given up.
+// maxContinued is how many processes may continue a turn, by [rollout.Turn].Continued. A turn that ends its
+// process each time, such as by its memory, is given up. One that waits for a person does not end it: operators do.
 const maxContinued = 5
 
 // canContinue returns why turns of processes that have ended cannot be continued, or nil.

@@ -170,6 +170,7 @@ func (r *reader) line(line []byte) error {
 		r.Context = &c
 		if t := r.now(); t != nil {
 			t.Requests++
+			t.lines.asking = false
 		}
 	case protocol.RolloutCompacted:
 		var c protocol.Compacted
@@ -213,6 +214,9 @@ func split(line []byte) (kind protocol.RolloutType, payload jsontext.Value, ok b
 }
 
 func (r *reader) item(raw jsontext.Value) {
+	if t := r.now(); t != nil {
+		t.lines.asking = false
+	}
 	r.answered(raw)
 	for _, old := range r.items.add(raw, maxItems) {
 		r.user(old)

@@ -97,7 +97,8 @@ type Turn struct {
 	// Marks are those of the processes that ran it, and PID is the last one.
 	Marks []string
 	PID   int
-	// Continued is how often it was continued, Requests how many requests to the model it made.
+	// Continued is how often it was continued after a process had ended in it, unless the turn only waited for an
+	// answer then. Requests is how many requests to the model it made.
 	Continued, Requests int
 	// Items is how many of the last items of the rollout belong to it, and Rest is how many
 	// of these come after the last whole response. Cut is why the provider cut that off.
@@ -111,8 +112,14 @@ type Turn struct {
 	// or a later turn has begun.
 	Foreign bool
 
-	from, whole int // items of the rollout before it, and until the last whole response
-	said        int // messages of the user that are announced and did not come
+	lines lines // that were read
+}
+
+// lines are what a reader knows of the lines of a turn.
+type lines struct {
+	from, whole int  // items of the rollout before it, and until the last whole response
+	said        int  // messages of the user that are announced and did not come
+	asking      bool // the last one of the turn's progress is a question
 }
 
 // Call is the state of a call of the model, by its records.
@@ -177,7 +184,7 @@ func (r *reader) record(payload jsontext.Value, at time.Time) error {
 		for _, old := range r.Turns {
 			old.Foreign = old.Foreign || old.End == nil
 		}
-		t = &Turn{First: rec, PID: rec.PID, Begun: at, Heard: at, from: r.all(), whole: r.all(), said: 1, Calls: map[string]*Call{}}
+		t = &Turn{First: rec, PID: rec.PID, Begun: at, Heard: at, lines: lines{from: r.all(), whole: r.all(), said: 1}, Calls: map[string]*Call{}}
 		if rec.Mark != "" {
 			t.Marks = []string{rec.Mark}
 		}
@@ -193,9 +200,13 @@ func (r *reader) record(payload jsontext.Value, at time.Time) error {
 		call = &Call{}
 		t.Calls[rec.Call] = call
 	}
+	waited := t.lines.asking
+	t.lines.asking = rec.Kind == CallAsks
 	switch rec.Kind {
 	case TurnContinues:
-		t.Continued++
+		if !waited { // otherwise an operator may have ended the process, but the turn has not
+			t.Continued++
+		}
 		t.PID = rec.PID
 		if rec.Mark != "" {
 			t.Marks = append(t.Marks, rec.Mark)
@@ -203,9 +214,9 @@ func (r *reader) record(payload jsontext.Value, at time.Time) error {
 	case TurnEnds:
 		t.End = rec.End
 	case MessageComes:
-		t.said++
+		t.lines.said++
 	case ResponseEnds:
-		t.whole, t.Cut = r.all(), rec.Cut
+		t.lines.whole, t.Cut = r.all(), rec.Cut
 		clear(t.Calls)
 	}
 	if call == nil {
@@ -246,15 +257,15 @@ func (r *reader) answered(raw jsontext.Value) {
 // compacted moves the turn to the end of the items that replaced the others.
 func (r *reader) compacted() {
 	if t := r.now(); t != nil {
-		t.from, t.whole = 0, r.all()
+		t.lines.from, t.lines.whole = 0, r.all()
 	}
 }
 
 // said counts a message of the user. One that no record announces is another program's.
 func (r *reader) said() {
 	if t := r.now(); t != nil {
-		t.said--
-		t.Foreign = t.said < 0
+		t.lines.said--
+		t.Foreign = t.lines.said < 0
 	}
 }
 
@@ -262,7 +273,7 @@ func (r *reader) said() {
 func (r *reader) finish(last time.Time) {
 	for _, t := range r.Turns {
 		t.Heard = last
-		t.Items = max(r.all()-t.from, 0)
-		t.Rest = max(r.all()-t.whole, 0)
+		t.Items = max(r.all()-t.lines.from, 0)
+		t.Rest = max(r.all()-t.lines.whole, 0)
 	}
 }

@@ -32,6 +32,7 @@ func TestTurns(t *testing.T) {
 		starts   = `codex_mcp {"kind":"call_begins","call":"c","tool":"fetch"}`
 		output   = `response_item {"type":"function_call_output","call_id":"c","output":"ok"}`
 		message  = `codex_mcp {"kind":"message"}`
+		goesOn   = `codex_mcp {"kind":"turn_continues","pid":8}`
 		ends     = `codex_mcp {"kind":"turn_ends","turn":"k","end":{"error":"e"}}`
 		replaced = `compacted {"message":"s","replacement_history":[{"type":"message","role":"user","content":[]}]}`
 	)
@@ -64,6 +65,11 @@ func TestTurns(t *testing.T) {
 		{"answered", []string{begins, said, call, response, starts, output}, one(rollout.Turn{Heard: at(5), Items: 2, Rest: 1})},
 		{"continued", []string{begins, said, `codex_mcp {"kind":"turn_continues","pid":8,"mark":"n"}`, `codex_mcp {"kind":"turn_continues","pid":9}`},
 			one(rollout.Turn{Heard: at(3), PID: 9, Marks: []string{"m", "n"}, Continued: 2})},
+		{"continued while it only waited", []string{begins, said, call, response, asks, goesOn, asks, goesOn, asks, asks, goesOn}, one(rollout.Turn{Heard: at(10), PID: 8, Items: 1, Calls: calls(rollout.Call{Asks: at(4)})})},
+		{"continued before it asked again", []string{begins, said, asks, goesOn, goesOn, asks}, one(rollout.Turn{Heard: at(5), PID: 8, Continued: 1, Calls: calls(rollout.Call{Asks: at(2)})})},
+		{"continued after a decision", []string{begins, said, asks, approved, goesOn}, one(rollout.Turn{Heard: at(4), PID: 8, Continued: 1, Calls: calls(rollout.Call{})})},
+		{"continued after more than a question", []string{begins, said, asks, hi, goesOn, asks, request, goesOn, asks, starts, goesOn},
+			one(rollout.Turn{Heard: at(10), PID: 8, Continued: 3, Requests: 1, Items: 1, Rest: 1, Calls: calls(rollout.Call{Begins: begun})})},
 		{"a further message", []string{begins, said, message, said}, one(rollout.Turn{Heard: at(3)})},
 		{"a message of another program", []string{begins, said, said}, one(rollout.Turn{Heard: at(2), Foreign: true})},
 		{"ended", []string{begins, said, ends, said}, one(rollout.Turn{Heard: at(3), End: &rollout.End{Error: "e"}})},
