@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -26,8 +27,11 @@ type Request struct {
 	// Principal is the user who sent the request; "" if the server has only one user.
 	Principal string
 	// RPC is the request. The observer must not change or keep it. Nil means a call of
-	// [Server.Run].
+	// [Server.Run], or a turn that continues.
 	RPC *jsonrpc.Request
+	// Continues is the tool that began a turn in another server, which was killed. No request waits for
+	// the turn, so the observed one ends at once.
+	Continues string
 }
 
 // CallObserver receives what one request does. Turns that it starts may outlive it.
@@ -61,6 +65,30 @@ func (t turns) Turn(id string, used protocol.TokenUsage) thread.TurnObserver {
 		return turn{o}
 	}
 	return nil
+}
+
+// continued returns what observes turns that other servers began.
+func continued(o Observer) mcp.Observe {
+	if o == nil {
+		return nil
+	}
+	return func(principal, tool string) thread.CallObserver { return continuedCall{o, principal, tool} }
+}
+
+// continuedCall is a call whose turn continues here.
+type continuedCall struct {
+	observer        Observer
+	principal, tool string
+}
+
+// Turn implements [thread.CallObserver].
+func (c continuedCall) Turn(id string, used protocol.TokenUsage) thread.TurnObserver {
+	o := c.observer.Begin(context.Background(), &Request{Principal: c.principal, Continues: c.tool})
+	if o == nil {
+		return nil
+	}
+	defer o.End(nil)
+	return turns{o}.Turn(id, used)
 }
 
 // turn adapts a TurnObserver to package thread.

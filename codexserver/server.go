@@ -183,7 +183,7 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 	var tasks *mcp.Tasks
 	if o.Home != "" && !o.Tasks.Never {
-		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log, Mirror: o.Store}), o.Tasks, log.Warn)
+		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log, Mirror: o.Store}), o.Tasks, log.Warn, continued(o.Observer))
 	}
 	var relay *board.Relay
 	if o.Approver != "" {

@@ -69,14 +69,18 @@ func trace(parent, state string) map[string]string {
 	return map[string]string{"traceparent": oneLine(parent, maxTrace), "tracestate": oneLine(state, maxTrace)}
 }
 
-// Begin implements [codexserver.Observer]. It observes only tools/call: clients poll with
-// the other methods.
+// Begin implements [codexserver.Observer]. It observes only tools/call, and the turns of such calls that
+// continue: clients poll with the other methods.
 func (o *Observer) Begin(ctx context.Context, r *codexserver.Request) codexserver.CallObserver {
-	if r.RPC == nil || r.RPC.Method != mcptypes.ToolsCall.Name() {
+	if r.Continues == "" && (r.RPC == nil || r.RPC.Method != mcptypes.ToolsCall.Name()) {
 		return nil
 	}
 	one := &Observation{Kind: KindBegin, Call: o.last.Add(1), Principal: r.Principal}
-	if o.link.Settings.Traced {
+	switch {
+	case !o.link.Settings.Traced:
+	case r.RPC == nil:
+		one.Tool = oneLine(r.Continues, maxWord)
+	default:
 		if named, ok := ctx.Value(traceKey{}).(map[string]string); ok {
 			one.Traces = append(one.Traces, named)
 		}

@@ -157,6 +157,19 @@ func TestTraces(t *testing.T) {
 	}
 }
 
+// TestContinuedIsReported checks what the gateway learns of a turn that another worker began. Other calls without
+// a request do not come over HTTP.
+func TestContinuedIsReported(t *testing.T) {
+	for tool, want := range map[string]string{"codex": `{"kind":"begin","call":1,"principal":"ann","tool":"codex"}`, "": ""} {
+		status := &bytes.Buffer{}
+		l := &Link{Settings: Settings{Traced: true}, status: status}
+		l.Observer().Begin(t.Context(), &codexserver.Request{Principal: "ann", Continues: tool})
+		if got := status.String(); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %s", tool, got)
+		}
+	}
+}
+
 // observed returns the observation in a line.
 func observed(t *testing.T, line []byte) Observation {
 	t.Helper()

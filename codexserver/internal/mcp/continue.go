@@ -182,7 +182,7 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool
 	client.Capabilities = json.RawMessage(modes{k.Form, k.Link}.capabilities())
 	c := s.unstarted(file.Tool, client)
 	c.taskable, c.questions.life, c.attached.adrift = true, k.Life, true
-	turn, err := s.client.server.Tools.Reopen(c.ctx, c.of(jsonrpc.ID{}, c.audience(c.ctx, false)), cut)
+	turn, err := s.client.server.Tools.Reopen(c.ctx, c.of(jsonrpc.ID{}, c.audience(s.client.server.Tasks.observed(c.ctx, file), false)), cut)
 	if err != nil {
 		c.cancel(nil)
 		return err
@@ -203,7 +203,7 @@ func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut
 	case ask == nil:
 		ask = nobody(s.client.hold)
 	}
-	a := s.client.audience(s.client.ctx, way{turn: ask, background: ask}, nil)
+	a := s.client.audience(s.client.server.Tasks.observed(s.client.ctx, file), way{turn: ask, background: ask}, nil)
 	a.Turn = a.Background
 	var job *mcptool.Job
 	tc := s.call(jsonrpc.ID{}, k.Host, a)

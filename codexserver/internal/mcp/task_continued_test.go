@@ -5,15 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/google/go-cmp/cmp"
 )
 
 // heir continues turns of servers that were killed, when it may.
@@ -70,6 +75,60 @@ func killedTask(t *testing.T, e engine.Engine) (left, id string) {
 		t.Fatal(err)
 	}
 	return left, id
+}
+
+// seen is an observer that notes what continues.
+type seen struct {
+	mu    sync.Mutex
+	words []string
+}
+
+func (s *seen) note(words string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.words = append(s.words, words)
+}
+
+func (s *seen) Begin(_ context.Context, r *codexserver.Request) codexserver.CallObserver {
+	if r.RPC != nil { // the poll
+		return nil
+	}
+	s.note("continues " + r.Continues)
+	return s
+}
+
+func (s *seen) Turn(string, protocol.TokenUsage) codexserver.TurnObserver {
+	s.note("turn")
+	return seenTurn{s}
+}
+
+func (s *seen) End(error) { s.note("answered") }
+
+type seenTurn struct{ *seen }
+
+func (s seenTurn) Event(m protocol.EventMsg)                  { s.note(m.EventType()) }
+func (seenTurn) Asked(*approval.Request)                      {}
+func (seenTurn) Decided(*approval.Request, approval.Decision) {}
+func (s seenTurn) End(error)                                  { s.note("ended") }
+
+// TestContinuedIsObserved polls a task of a killed server. The next server's observer learns of the turn as of
+// one whose call was answered with a task.
+func TestContinuedIsObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left, id := killedTask(t, lostWork)
+		next := heir{lostWork, make(chan struct{}), make(chan struct{}, 1)}
+		close(next.may)
+		s := &seen{}
+		p, end := serveObserved(t, next, left, s)
+		if _, err := poll(t.Context(), p, "tasks/get", fmt.Sprintf(`"taskId":%q,`, id)); err != nil {
+			t.Error(err)
+		}
+		end()
+		want := []string{"continues codex", "turn", "answered", "task_started", "task_complete", "ended"}
+		if d := cmp.Diff(want, slices.DeleteFunc(s.words, func(w string) bool { return w == "session_configured" })); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	})
 }
 
 // TestTaskPolledWhileItIsTakenOver polls a task of a killed server while the next server takes

@@ -48,11 +48,16 @@ type command struct {
 // serveHome serves one client with the files of a home. End closes its connection and waits for
 // the server.
 func serveHome(t *testing.T, e engine.Engine, home string) (p *jsonrpc.Peer, end func()) {
+	return serveObserved(t, e, home, nil)
+}
+
+// serveObserved is serveHome with an observer, which may be nil.
+func serveObserved(t *testing.T, e engine.Engine, home string, o codexserver.Observer) (p *jsonrpc.Peer, end func()) {
 	ours, theirs := jsonrpc.Pipe()
 	p = jsonrpc.NewPeer(ours, nil, nil)
 	running, served := make(chan error, 1), make(chan error, 1)
 	go func() { running <- p.Run(context.Background()) }()
-	s := codexserver.New(e, &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: time.Second}})
+	s := codexserver.New(e, &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: time.Second}, Observer: o})
 	go func() { served <- s.Serve(context.Background(), theirs) }()
 	return p, func() {
 		p.Close()

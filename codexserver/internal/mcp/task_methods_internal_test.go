@@ -17,7 +17,7 @@ import (
 // TestManyUnknownTasks asks for more unknown tasks than may be looked up at a time, while no
 // file can be read.
 func TestManyUnknownTasks(t *testing.T) {
-	tasks := NewTasks(taskfile.New(t.TempDir(), nil), setting.Tasks{}, func(string, ...any) {})
+	tasks := NewTasks(taskfile.New(t.TempDir(), nil), setting.Tasks{}, func(string, ...any) {}, nil)
 	threads := thread.NewTable(nil, &board.Options{}).Share("")
 	s := NewModernSession((&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewClient(t.Context(), threads, nil), false)
 	ours, theirs := jsonrpc.Pipe()

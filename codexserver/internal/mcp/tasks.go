@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -17,6 +18,7 @@ type Tasks struct {
 	options setting.Tasks // with its defaults; its limit is also for calls that may become a task
 	store   *taskfile.Store
 	log     func(msg string, args ...any)
+	observe Observe
 	sweeps  sync.WaitGroup
 
 	mu    sync.Mutex
@@ -27,9 +29,20 @@ type Tasks struct {
 	adopting chan struct{} // has an element while a task of another server is taken over
 }
 
-// NewTasks returns an empty Tasks. Their files are in store.
-func NewTasks(store *taskfile.Store, o setting.Tasks, warn func(msg string, args ...any)) *Tasks {
-	return &Tasks{options: o.Resolved(), store: store, log: warn, calls: map[string]int{}, byID: map[string]*task{}, adopting: make(chan struct{}, 1)}
+// Observe returns the observer of a turn that another server began with a call of a tool of a principal.
+type Observe func(principal, tool string) thread.CallObserver
+
+// NewTasks returns an empty Tasks. Their files are in store. Nil observes nothing of what continues here.
+func NewTasks(store *taskfile.Store, o setting.Tasks, warn func(msg string, args ...any), observe Observe) *Tasks {
+	return &Tasks{options: o.Resolved(), store: store, log: warn, observe: observe, calls: map[string]int{}, byID: map[string]*task{}, adopting: make(chan struct{}, 1)}
+}
+
+// observed returns a context for the turn of a task that another server began.
+func (ts *Tasks) observed(ctx context.Context, f taskfile.Task) context.Context {
+	if ts.observe == nil {
+		return ctx
+	}
+	return thread.Observed(ctx, ts.observe(f.Principal, f.Tool))
 }
 
 // serves reports whether tasks are enabled.
