@@ -107,6 +107,10 @@ func (p *Principal) Busy() bool {
 	return false
 }
 
+// Parked reports whether a call of [Principal.Exchange] has asked its client, and has not ended. Only this process
+// can take the answer.
+func (p *Principal) Parked() bool { return p.session.Parked() }
+
 // Close ends the principal's turns and closes its threads. Call it after Exchange and Serve
 // have returned.
 func (p *Principal) Close() error {

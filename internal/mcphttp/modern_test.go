@@ -116,8 +116,26 @@ func TestModernRound(t *testing.T) {
 		t.Errorf("another principal's state: %+v", got)
 	}
 	h["Authorization"] = "Bearer ann"
+	if !s.handler.Load().Parked {
+		t.Error("the load does not say that a client comes back")
+	}
 	if got := s.post(body, h); got.status != 200 || !strings.Contains(got.body, "decided approved") {
 		t.Errorf("the second round: %+v", got)
+	}
+	if s.handler.Load().Parked {
+		t.Error("the load says that a client comes back whose call has ended")
+	}
+}
+
+// TestTaskIsNotParked leaves the question of a task open: another process could ask it again.
+func TestTaskIsNotParked(t *testing.T) {
+	s := open(t, asking, &codexserver.Options{Home: t.TempDir(), Tasks: codexserver.TaskOptions{Grace: -1}}, nil)
+	body, h := modern("1", "tools/call", tasks, call)
+	if got := s.post(body, h); !strings.Contains(got.body, `"taskId"`) {
+		t.Fatalf("no task: %+v", got)
+	}
+	if l := s.handler.Load(); !l.Busy || l.Parked {
+		t.Errorf("load %+v", l)
 	}
 }
 

@@ -42,6 +42,8 @@ type Load struct {
 	Requests, Sessions int
 	// Busy reports that turns or calls are running, which may outlive their requests.
 	Busy bool
+	// Parked reports that a call has asked its client, which comes back to this process with the answer.
+	Parked bool
 	// Draining reports that the handler accepts no new work.
 	Draining bool
 }
@@ -53,6 +55,9 @@ func (h *Handler) Load() Load {
 	defer h.mu.Unlock()
 	l := Load{Busy: busy, Draining: h.draining}
 	for _, p := range h.principals {
+		if parks, ok := p.own.(parks); ok && parks.Parked() {
+			l.Parked = true
+		}
 		l.Requests += p.open
 		l.Sessions += len(p.sessions)
 	}

@@ -26,6 +26,9 @@ type Service interface {
 	Close() error
 }
 
+// parks is a service that knows whether a call of Exchange has asked its client, and has not ended.
+type parks interface{ Parked() bool }
+
 // beginner is a service that needs no goroutine for an idle session.
 type beginner interface {
 	Begin(ctx context.Context, t jsonrpc.Transport, ended func(error))

@@ -263,6 +263,13 @@ func (c *call) drift() {
 	c.attached.adrift = true
 }
 
+// isAdrift reports whether the turn continues without the client.
+func (c *call) isAdrift() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.attached.adrift
+}
+
 // abandon interrupts the turn if no client waits for it. It is called when a question has
 // timed out.
 func (c *call) abandon() {

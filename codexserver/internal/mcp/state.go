@@ -103,6 +103,19 @@ func (ss *states) sweep(now time.Time) {
 	ss.enough = len(ss.parked)
 }
 
+// Parked reports whether the client of a call may come back with an answer for this process. The turn of a task, or
+// in the background, does not need the client.
+func (s *ModernSession) Parked() bool {
+	s.states.mu.Lock()
+	defer s.states.mu.Unlock()
+	for _, st := range s.states.parked {
+		if c := st.call; !c.over() && !c.isAdrift() {
+			return true
+		}
+	}
+	return false
+}
+
 // resume returns the call of a state, and invalidates the state. If there is no such call
 // it returns the answer for the client: a result if the server was restarted, and otherwise
 // an error. It returns an error and the state if the state was used before and the two

@@ -37,15 +37,17 @@ func (p *Pool) Activity(ctx context.Context, name string) Activity {
 	if w == nil || !w.alive() {
 		return Idle
 	}
-	turns := w.work.turns.Load() // first: a turn that begins counts as busy before
 	if w.work.busy.Load() > 0 {
 		return Busy
 	}
-	if turns > 0 {
+	load, ok := w.load(ctx)
+	turns := w.work.turns.Load() // first: a turn that begins counts as busy before
+	switch {
+	case !ok || load.Parked || w.work.busy.Load() > 0: // no other worker could take the answer of a call that is parked
+		return Busy
+	case turns > 0:
 		return Waiting
-	}
-	switch load, ok := w.load(ctx); {
-	case !ok || load.Busy:
+	case load.Busy:
 		return Busy
 	case load.Idle():
 		return Idle

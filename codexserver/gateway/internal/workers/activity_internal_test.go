@@ -2,6 +2,7 @@ package workers
 
 import (
 	"testing"
+	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
@@ -66,6 +67,10 @@ func TestWorkBounds(t *testing.T) {
 
 // TestActivity checks what a worker does, by its reports and its load.
 func TestActivity(t *testing.T) {
+	synctest.Test(t, testActivity) // a worker that is silent takes time
+}
+
+func testActivity(t *testing.T) {
 	var made []*fakeWorker
 	p := idlePool(0, &made)
 	if got := p.Activity(t.Context(), "ann"); got != Idle {
@@ -74,18 +79,22 @@ func TestActivity(t *testing.T) {
 	w, leave := connect(t, p)
 	leave()
 	for _, tt := range []struct {
-		busy bool // its load
-		next workerlink.Observation
-		want Activity
+		busy, parked, silent bool // its load
+		next                 workerlink.Observation
+		want                 Activity
 	}{
-		{false, workerlink.Observation{}, Idle},
-		{true, workerlink.Observation{}, Busy},
-		{true, workerlink.Observation{Kind: workerlink.KindTurnBegin, Turn: 1}, Busy},
-		{true, workerlink.Observation{Kind: workerlink.KindAsked, Turn: 1, Question: 2}, Waiting},
-		{true, workerlink.Observation{Kind: workerlink.KindDecided, Turn: 1, Question: 2}, Busy},
-		{false, workerlink.Observation{Kind: workerlink.KindTurnEnd, Turn: 1}, Idle},
+		{false, false, false, workerlink.Observation{}, Idle},
+		{true, false, false, workerlink.Observation{}, Busy},
+		{true, false, false, workerlink.Observation{Kind: workerlink.KindTurnBegin, Turn: 1}, Busy},
+		{true, false, false, workerlink.Observation{Kind: workerlink.KindAsked, Turn: 1, Question: 2}, Waiting},
+		{true, true, false, workerlink.Observation{}, Busy}, // only this worker can take the answer
+		{true, false, true, workerlink.Observation{}, Busy},
+		{true, false, false, workerlink.Observation{}, Waiting},
+		{true, false, false, workerlink.Observation{Kind: workerlink.KindDecided, Turn: 1, Question: 2}, Busy},
+		{false, false, false, workerlink.Observation{Kind: workerlink.KindTurnEnd, Turn: 1}, Idle},
 	} {
-		made[0].set(tt.busy, false)
+		made[0].set(tt.busy, tt.silent)
+		made[0].park(tt.parked)
 		w.work.observe(&tt.next)
 		if got := p.Activity(t.Context(), "ann"); got != tt.want {
 			t.Errorf("after %+v: %v, want %v", tt.next, got, tt.want)

@@ -21,6 +21,7 @@ type fakeWorker struct {
 	*worker
 	mu     sync.Mutex
 	busy   bool
+	parked bool
 	silent bool // it does not answer idle checks
 	checks int  // idle checks that it has received
 }
@@ -43,7 +44,7 @@ func newFakeWorker() *fakeWorker {
 			f.mu.Lock()
 			f.checks++
 			if !f.silent {
-				f.loads <- workerlink.Load{Busy: f.busy}
+				f.loads <- workerlink.Load{Busy: f.busy, Parked: f.parked}
 			}
 			f.mu.Unlock()
 		}
@@ -56,6 +57,12 @@ func (f *fakeWorker) set(busy, silent bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.busy, f.silent = busy, silent
+}
+
+func (f *fakeWorker) park(parked bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.parked = parked
 }
 
 func (f *fakeWorker) idleChecks() int {
