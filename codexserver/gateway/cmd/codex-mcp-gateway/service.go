@@ -152,12 +152,25 @@ func (s *service) addFront(c *configuration, who *access.Access, from workers.Op
 	return access.Metadata(s.mux, c.http, guard)
 }
 
+// noticeTime is how long a front that drains goes on at least. A proxy that asks it every second learns meanwhile that
+// it must use another one. Otherwise requests would break off that the proxy has just sent: nobody could know
+// whether they had begun.
+const noticeTime = 3 * time.Second
+
 // Drain implements [httpserve.Backend].
-func (s *service) Drain(ctx context.Context) error {
+func (s *service) Drain(ctx context.Context) (err error) {
+	noticed := time.After(noticeTime)
 	if s.node != nil {
-		return s.node.Drain(ctx)
+		err = s.node.Drain(ctx)
 	}
-	return s.front.Drain(ctx)
+	if s.front == nil || s.broker.Embedded() { // without another front
+		return err
+	}
+	select {
+	case <-noticed:
+	case <-ctx.Done():
+	}
+	return errors.Join(err, s.front.Drain(ctx))
 }
 
 // Close implements [httpserve.Backend]. The front answers until [service.end].
