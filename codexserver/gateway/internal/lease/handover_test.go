@@ -3,6 +3,7 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,6 +71,30 @@ func TestHandOver(t *testing.T) {
 				t.Errorf("the next lease: %+v", got)
 			}
 		})
+	}
+}
+
+// TestCloseWhileHandedOver checks that the end of a holder waits for the worker of a lease that is just being handed
+// over.
+func TestCloseWhileHandedOver(t *testing.T) {
+	s := start(t)
+	stops, stop := make(chan struct{}), make(chan struct{})
+	var stopped atomic.Bool
+	a := join(t, s, "a", 0, func(string) {
+		close(stops)
+		<-stop
+		stopped.Store(true)
+	})
+	a.take(t, "ann")
+	handed := make(chan error, 1)
+	go func() { handed <- a.HandOver(t.Context(), "ann", func() bool { return true }) }()
+	<-stops
+	time.AfterFunc(50*time.Millisecond, func() { close(stop) })
+	if err := a.Close(t.Context()); err != nil || !stopped.Load() {
+		t.Errorf("the worker is stopped: %v, %v", stopped.Load(), err)
+	}
+	if err := <-handed; err != nil {
+		t.Error(err)
 	}
 }
 

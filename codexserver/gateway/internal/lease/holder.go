@@ -418,16 +418,23 @@ func (h *Holder) renew(ctx context.Context, x *held) {
 	}
 }
 
-// Close releases all leases, at the same time, and ends the holder. It waits for the ends of the workers.
+// Close releases all leases, at the same time, and ends the holder. It waits for the ends of the workers, also of
+// those that something else stops.
 func (h *Holder) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closing = true
-	users := slices.Collect(maps.Keys(h.held))
+	all := slices.Collect(maps.Values(h.held))
 	h.mu.Unlock()
-	failed := make([]error, len(users))
+	failed := make([]error, len(all))
 	var releasing sync.WaitGroup
-	for i, user := range users {
-		releasing.Go(func() { failed[i] = h.Release(ctx, user) })
+	for i, x := range all {
+		releasing.Go(func() {
+			failed[i] = h.Release(ctx, x.lease.User)
+			h.mu.Lock()
+			gone := x.gone
+			h.mu.Unlock()
+			<-gone
+		})
 	}
 	releasing.Wait()
 	h.stop()

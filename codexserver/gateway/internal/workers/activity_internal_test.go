@@ -1,8 +1,11 @@
 package workers
 
 import (
+	"io"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
@@ -63,6 +66,29 @@ func TestWorkBounds(t *testing.T) {
 	if w.busy.Load() <= 0 {
 		t.Error("it looks as if nothing ran")
 	}
+}
+
+// TestKillTellsNothing checks that a worker that is killed does not learn that it ends: it would record that its turns
+// have ended, and the next one would not continue them.
+func TestKillTellsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made []*fakeWorker
+		p := idlePool(0, &made)
+		messages, control := io.Pipe()
+		w := newWorker(p.log, challenger{})
+		dies := sync.OnceFunc(func() { time.AfterFunc(time.Second, func() { close(w.exited) }) }) // the machine is busy
+		w.control, w.kill = control, func() error { dies(); return nil }
+		learned := make(chan bool, 1)
+		go func() {
+			_, _ = io.Copy(io.Discard, messages)
+			learned <- w.alive()
+		}()
+		p.slots["ann"].worker = w
+		p.Kill("ann")
+		if w.alive() || <-learned {
+			t.Error("the worker learns of its end before it is dead")
+		}
+	})
 }
 
 // TestActivity checks what a worker does, by its reports and its load.

@@ -29,7 +29,7 @@ type fakeWorker struct {
 func newFakeWorker() *fakeWorker {
 	messages, control := io.Pipe()
 	f := &fakeWorker{worker: newWorker(slog.New(slog.DiscardHandler), challenger{})}
-	f.control, f.kill = control, func() error { return nil }
+	f.control, f.kill = control, control.Close
 	f.dial = func(context.Context) (net.Conn, error) {
 		if !f.alive() {
 			return nil, errors.New("the worker has ended")

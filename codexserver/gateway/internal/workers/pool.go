@@ -444,7 +444,10 @@ func (p *Pool) Kill(name string) {
 		p.mu.Unlock()
 	}
 	if w != nil {
-		_ = w.kill() // before it learns that it ends: it must not record the ends of its turns
+		_ = w.kill()
+		// Only now may it learn that it ends: it must not record the ends of its turns. The signal goes to the first
+		// process of the enclosure, and the worker runs until that one is gone.
+		<-w.exited
 		w.end(0)
 	}
 }
