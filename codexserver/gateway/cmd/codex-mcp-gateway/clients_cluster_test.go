@@ -43,6 +43,29 @@ type attempt struct {
 	end  end
 	told string // the result, or the error
 	says []string
+
+	// open is not nil if the person leaves the question of a task open until it is closed. The person closes asked
+	// when the question comes.
+	open  <-chan struct{}
+	asked chan struct{}
+}
+
+// waits says that the question of an attempt is open. It reports whether the person leaves it open.
+func (a *attempt) waits() bool {
+	if a.open == nil {
+		return false
+	}
+	select {
+	case <-a.asked:
+	default:
+		close(a.asked)
+	}
+	select {
+	case <-a.open:
+		return false
+	default:
+		return true
+	}
 }
 
 // end is what a client knows at the end of an attempt.
@@ -60,7 +83,7 @@ const (
 	lost    end = "no answer"
 )
 
-// person is a user with a client. Its fields other than the last are set before it begins.
+// person is a user with a client. Its fields other than the last two are set before it begins.
 type person struct {
 	t      *testing.T
 	s      *machines
@@ -70,6 +93,7 @@ type person struct {
 	client *http.Client
 	sdk    *driver // of an official client
 
+	answers  answers // that the person got
 	mu       sync.Mutex
 	attempts []*attempt
 }
@@ -89,9 +113,14 @@ func (p *person) see(text string) {
 
 // turnOf says how a person answers the questions of an attempt, as a number below 5.
 func turnOf(name string) int {
-	var user, task int
-	_, _ = fmt.Sscanf(name, "u%d-t%d-", &user, &task) // a question without a name is accepted
+	user, task := partsOf(name)
 	return (user + task) % 5
+}
+
+// partsOf returns the numbers in the name of an attempt.
+func partsOf(name string) (user, task int) {
+	_, _ = fmt.Sscanf(name, "u%d-t%d-", &user, &task) // a question without a name is accepted
+	return user, task
 }
 
 // say returns the decision of the person about a question of an attempt.
@@ -162,7 +191,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // callOwn calls through HAProxy, and follows the task.
 func (p *person) callOwn(ctx context.Context, a *attempt) {
-	if turnOf(a.name) == 4 {
+	if turnOf(a.name) == 4 && a.open == nil {
 		p.callRounds(ctx, a)
 		return
 	}
@@ -245,7 +274,7 @@ func (p *person) follow(ctx context.Context, a *attempt) {
 		case "input_required":
 			_, key, _ := strings.Cut(body, `"inputRequests":{"`)
 			key, _, ok := strings.Cut(key, `"`)
-			if name := attemptName.FindString(body); ok && name != "" {
+			if name := attemptName.FindString(body); ok && name != "" && !a.waits() {
 				a.name = name // of a task whose id the client did not get
 				p.answer(ctx, a, key)
 			}
@@ -298,6 +327,10 @@ func (p *person) send(ctx context.Context, url, able, method, name, params strin
 		"Authorization": "Bearer " + p.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
 	} {
 		r.Header.Set(header, value)
+	}
+	if url == p.proxy() { // it has other fronts, if one restarts
+		began := time.Now()
+		defer func() { p.answers.note(began, method, status, err) }()
 	}
 	answer, err := p.client.Do(r)
 	if err != nil {

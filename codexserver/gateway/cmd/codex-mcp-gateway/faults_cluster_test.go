@@ -54,21 +54,13 @@ func (s *machines) faults() (all []fault) {
 		w := []way{bothWays, toIt, fromIt}[rand.N(3)]
 		at(name+string(w), lasts, choose, func(m *machine) { m.cut(true, cables, w) }, func(m *machine) { m.cut(false, cables, w) })
 	}
-	send := func(sig syscall.Signal) func(*machine) {
-		return func(m *machine) {
-			if err := m.cmd.Process.Signal(sig); err != nil {
-				s.t.Error(err)
-			}
-		}
-	}
+	send := func(sig syscall.Signal) func(*machine) { return func(m *machine) { m.signal(sig) } }
 	for range *faultsOfKind {
 		at("a node is killed", faultTime, busy, kill, begin)
 		cut("a node is cut off from NATS", silence, busy, 1)
 		at("a node is stopped", silence, busy, send(syscall.SIGSTOP), send(syscall.SIGCONT))
 		at("a node ends", faultTime, busy, send(syscall.SIGTERM), func(m *machine) {
-			if code := m.wait(); code != 0 {
-				s.t.Errorf("%s ended with status %d", m.name, code)
-			}
+			m.awaitEnd()
 			m.begin(s.t)
 		})
 		at("a NATS server is killed", faultTime, one(s.nats), kill, begin)

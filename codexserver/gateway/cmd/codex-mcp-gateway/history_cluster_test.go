@@ -35,26 +35,30 @@ var (
 )
 
 // script is the command of an attempt. It says when it begins and ends, and in which worker: the
-// processes of a worker have a namespace of their own, whose first process has a time. Most commands last longer than
-// another node needs to take the user.
-func script(name string) string {
-	seconds := "0.3"
-	if turn := turnOf(name); turn < 2 || turn == 4 {
-		seconds = "8"
-	}
+// processes of a worker have a namespace of their own, whose first process has a time.
+func script(name, seconds string) string {
 	return "n=" + name + `; w=$(readlink /proc/self/ns/pid)$(cut -d " " -f 22 /proc/1/stat); echo "$n begins $w" >> ran; sleep ` + seconds + `; echo "$n ends $w" >> ran`
+}
+
+// secondsOf returns how long the command of an attempt lasts. Most last longer than another node needs to take the
+// user.
+func secondsOf(name string) string {
+	if turn := turnOf(name); turn < 2 || turn == 4 {
+		return "8"
+	}
+	return "0.3"
 }
 
 // workModel asks for one command, and then says what it was told of it. It takes its time, so that
 // parts of the service die meanwhile.
-func workModel() providertest.Turn {
+func workModel(seconds func(name string) string) providertest.Turn {
 	return providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		name := string(attemptName.Find(r.Body))
 		thought := make(chan struct{})
 		time.AfterFunc(rand.N(time.Second), func() { close(thought) })
 		outputs := r.ToolOutputs()
 		if len(outputs) == 0 {
-			turn := providertest.Call(providertest.Shell(name, "sh", "-c", script(name)))
+			turn := providertest.Call(providertest.Shell(name, "sh", "-c", script(name, seconds(name))))
 			turn.Wait = thought
 			return turn
 		}
@@ -79,47 +83,65 @@ func workModel() providertest.Turn {
 func TestClusterHistory(t *testing.T) { inNetwork(t, clusterHistory) }
 
 func clusterHistory(t *testing.T) {
+	w := startWork(t, *principals, kindOf, secondsOf)
+	w.workAndFail(w.persons)
+	w.followLost(w.persons)
+	w.strangers(w.persons)
+	w.end()
+}
+
+// work is a service whose users work, and a front that lags behind.
+type work struct {
+	*machines
+	persons []*person
+	stream  jetstream.JetStream
+	old     *oldFront
+	begun   time.Time
+	ends    []string // of the parts, in their order
+}
+
+// startWork starts a service for a number of users with these clients, whose commands last so many seconds.
+func startWork(t *testing.T, number int, kind func(i int) string, seconds func(name string) string) *work {
+	t.Helper()
 	servertest.NeedEnclosure(t)
 	top := servertest.Outside(t)
-	model := providertest.New(workModel())
+	model := providertest.New(workModel(seconds))
 	t.Cleanup(model.Close)
-	var persons []*person
+	w := &work{begun: time.Now()}
 	var users strings.Builder
-	for i := range *principals {
+	for i := range number {
 		token, hash := access.NewToken()
-		p := &person{t: t, name: fmt.Sprintf("u%02d", i), token: token, kind: kindOf(i)}
+		p := &person{t: t, name: fmt.Sprintf("u%02d", i), token: token, kind: kind(i)}
 		if err := os.Mkdir(filepath.Join(top, p.name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&users, "\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\nlimits.requests = 100000\n", p.name, hash, filepath.Join(top, p.name))
-		persons = append(persons, p)
+		w.persons = append(w.persons, p)
 	}
-	begun := time.Now()
-	s := startMachines(t, top, users.String(), model)
-	s.meet(persons)
-	t.Logf("the service runs after %v", time.Since(begun).Round(time.Millisecond))
-	begun = time.Now()
-	conn, js := s.natsConn()
-	old := s.followLeases(conn, js, persons)
-	s.workAndFail(persons)
-	s.followLost(persons)
-	s.strangers(persons)
-	old.end()
-	t.Logf("all tasks have ended after %v", time.Since(begun).Round(time.Millisecond))
-	for _, m := range s.nodes {
-		if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
+	w.machines = startMachines(t, top, users.String(), model)
+	w.meet(w.persons)
+	t.Logf("the service runs after %v", time.Since(w.begun).Round(time.Millisecond))
+	w.begun = time.Now()
+	conn, stream := w.natsConn()
+	w.stream, w.old = stream, w.followLeases(conn, stream, w.persons)
+	return w
+}
+
+// end ends the nodes, and checks what is left of all users.
+func (w *work) end() {
+	w.t.Helper()
+	w.old.end()
+	w.t.Logf("all tasks have ended after %v", time.Since(w.begun).Round(time.Millisecond))
+	for _, m := range w.nodes {
+		m.signal(syscall.SIGTERM)
 	}
-	for _, m := range s.nodes {
-		if code := m.wait(); code != 0 {
-			t.Errorf("%s ended with status %d", m.name, code)
-		}
+	for _, m := range w.nodes {
+		m.awaitEnd()
 	}
-	for _, p := range persons {
-		s.check(js, p)
+	for _, p := range w.persons {
+		w.check(w.stream, p)
 	}
-	tally(t, persons)
+	tally(w.t, w.persons)
 }
 
 // followLost follows the tasks whose ids their clients did not get, to their ends.
@@ -418,12 +440,13 @@ func (s *machines) checkEpochs(ctx context.Context, js jetstream.JetStream, p *p
 		if err != nil {
 			return false
 		}
-		var last uint64
-		for range info.State.Msgs {
-			m, err := consumer.Next(jetstream.FetchMaxWait(bounded))
-			if err != nil {
-				return false
-			}
+		batch, err := consumer.Fetch(int(info.State.Msgs), jetstream.FetchMaxWait(bounded))
+		if err != nil {
+			return false
+		}
+		var last, count uint64
+		for m := range batch.Messages() {
+			count++
 			epoch, err := strconv.ParseUint(m.Headers().Get("Codexmcp-Epoch"), 10, 64)
 			if err != nil {
 				s.t.Fatal(err)
@@ -433,7 +456,7 @@ func (s *machines) checkEpochs(ctx context.Context, js jetstream.JetStream, p *p
 			}
 			last = max(last, epoch)
 		}
-		return true
+		return batch.Error() == nil && count == info.State.Msgs
 	})
 }
 

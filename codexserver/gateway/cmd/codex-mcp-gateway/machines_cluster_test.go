@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -44,7 +45,8 @@ type machine struct {
 	start func() *process
 	ready func(*process) bool
 	*process
-	url    string  // of a front, without a path
+	url    string  // of a front or a node, without a path
+	health string  // the URL that says whether the machine can be relied on
 	cables []cable // to NATS, and to everything else
 }
 
@@ -83,6 +85,35 @@ func (m *machine) kill(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-m.exited
+}
+
+// signal sends a signal to the process.
+func (m *machine) signal(sig syscall.Signal) {
+	m.t.Helper()
+	if err := m.cmd.Process.Signal(sig); err != nil {
+		m.t.Error(err)
+	}
+}
+
+// awaitEnd waits for the end of the process, after SIGTERM.
+func (m *machine) awaitEnd() {
+	m.t.Helper()
+	if code := m.wait(); code != 0 {
+		m.t.Errorf("%s ended with status %d", m.name, code)
+	}
+}
+
+// awaitHealth waits until an operator would go on to the next machine.
+func (m *machine) awaitHealth() {
+	m.t.Helper()
+	until(m.t, m.name+" does not become healthy", func() bool {
+		answer, err := http.Get(m.health)
+		if err != nil {
+			return false
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
 }
 
 // cut cuts the machine off from all NATS servers, which its first cable leads to, or from everything,
@@ -143,13 +174,14 @@ func (s *machines) startNATS() {
 		config := filepath.Join(dir, "nats.conf")
 		_, port, _ := net.SplitHostPort(address)
 		// Without no_advertise a machine would learn other addresses than those at its cable.
-		text := fmt.Sprintf("server_name: n%d\nport: %s\ntls { cert_file: %[3]q, key_file: %[3]q, ca_file: %[3]q, verify: true }\njetstream { store_dir: %[4]q }\n"+
-			"cluster { name: test, listen: %[5]q, no_advertise: true, routes: [\"nats://%[6]s\"] }\n", i, port, s.certificate, dir, routes[i], strings.Join(routes, `", "nats://`))
+		monitor := freeAddress(t)
+		text := fmt.Sprintf("server_name: n%d\nport: %s\nhttp: %[7]s\ntls { cert_file: %[3]q, key_file: %[3]q, ca_file: %[3]q, verify: true }\njetstream { store_dir: %[4]q }\n"+
+			"cluster { name: test, listen: %[5]q, no_advertise: true, routes: [\"nats://%[6]s\"] }\n", i, port, s.certificate, dir, routes[i], strings.Join(routes, `", "nats://`), monitor)
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		m := &machine{
-			name: "NATS server " + strconv.Itoa(i), url: address,
+			name: "NATS server " + strconv.Itoa(i), url: address, health: "http://" + monitor + "/healthz",
 			start: func() *process {
 				return launch(t, folders{cwd: dir}, exec.Command(filepath.Join(bin, "nats-server"), "-c", config))
 			},
@@ -203,6 +235,7 @@ func (s *machines) add(name, service, users string) *machine {
 	}
 	address := addressAt(otherNetwork, number, true) + ":4517"
 	m.url = "http://" + address
+	m.health = m.url + "/readyz"
 	m.start = func() *process {
 		return launch(t, f, enter(t, inside, filepath.Join(bin, program), "--engine", "native", "--listen", address, "--behind-proxy", addressAt(otherNetwork, number, false),
 			"-c", "http.hosts=['"+addressAt(otherNetwork, number, true)+"']", "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "tasks.grace=0s"))

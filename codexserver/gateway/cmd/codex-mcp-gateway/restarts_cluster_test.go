@@ -1,0 +1,241 @@
+//go:build cluster
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var (
+	restarted  = flag.Int("restarted", 6, "the `number` of users of the service whose parts are restarted")
+	killedOnce = flag.Bool("killed", false, "kill the parts of the service, too, after their restarts")
+)
+
+// drainTime is the default of drain.timeout. A node kills the workers that are left after that.
+const drainTime = 30 * time.Second
+
+// maxRefused is how long a user may get 503 while an operator restarts one part of the service after the other.
+const maxRefused = 5 * time.Second
+
+// TestClusterRestarts restarts all parts of a service, one after the other, while its users work and have open
+// questions: nobody is refused for long, no question is lost, and what is left passes the checks of
+// [TestClusterHistory].
+func TestClusterRestarts(t *testing.T) { inNetwork(t, clusterRestarts) }
+
+func clusterRestarts(t *testing.T) {
+	w := startWork(t, *restarted, func(int) string { return ownClient }, func(string) string { return "1" })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
+	defer cancel()
+	answer := make(chan struct{}) // the open questions, when it is closed
+	var asking sync.WaitGroup
+	for _, p := range w.persons {
+		a := p.attempt(0, 1)
+		a.open, a.asked = answer, make(chan struct{})
+		asking.Go(func() {
+			p.callOwn(ctx, a)
+			if a.waits() {
+				t.Errorf("the open question of %s is gone: %+v", p.name, a)
+			}
+		})
+		select {
+		case <-a.asked:
+		case <-time.After(patience):
+			t.Fatalf("%s is not asked: %+v", p.name, a)
+		}
+	}
+	w.restartAll(ctx, false)
+	if *killedOnce {
+		w.restartAll(ctx, true)
+	}
+	close(answer)
+	asking.Wait()
+	for _, p := range w.persons {
+		if a := p.attempts[0]; a.end != ran && a.end != notRun {
+			t.Errorf("the open question of %s: %s: %s", p.name, a.end, a.told)
+		}
+	}
+	w.end()
+}
+
+// restartAll ends each part of the service, and starts it again. A part that is killed has no time for anything.
+func (w *work) restartAll(ctx context.Context, kill bool) {
+	w.t.Helper()
+	for _, of := range []struct {
+		parts []*machine
+		node  bool
+		// loses says that NATS may lose what passes the part when it ends.
+		loses bool
+	}{{w.nodes, true, false}, {w.nats, false, true}, {w.fronts, false, false}} {
+		var working sync.WaitGroup
+		begun := len(w.ends)
+		for _, m := range of.parts {
+			w.ends = append(w.ends, m.name)
+			task := len(w.ends)
+			for _, p := range w.persons {
+				working.Go(func() { p.work(ctx, task) })
+			}
+			w.awaitWork(m, of.node)
+			for _, p := range w.persons {
+				p.answers.take()
+			}
+			from := time.Now()
+			if worst := w.restart(m, kill); worst.refused > maxRefused && !kill {
+				w.t.Errorf("%s is restarted: a user got 503 for %v", m.name, worst.refused)
+			}
+			defer func(to time.Time) {
+				for _, p := range w.persons {
+					if lost := p.answers.between(from, to); len(lost) > 0 {
+						w.t.Logf("%s: requests of %s without an answer: %q", m.name, p.name, lost)
+						if !kill && !of.loses {
+							w.t.Errorf("%s loses requests", m.name)
+						}
+					}
+				}
+			}(time.Now())
+		}
+		working.Wait()
+		if !kill && !of.loses {
+			w.checkWhole(begun)
+		}
+	}
+}
+
+// restart restarts a part, and returns what the users had to bear.
+func (w *work) restart(m *machine, kill bool) (worst outage) {
+	w.t.Helper()
+	begun := time.Now()
+	if kill {
+		m.kill(w.t)
+	} else {
+		m.signal(syscall.SIGTERM)
+		m.awaitEnd()
+	}
+	ended := time.Now()
+	if !kill && ended.Sub(begun) >= drainTime {
+		w.t.Errorf("%s does not come to an end by itself", m.name)
+	}
+	m.begin(w.t)
+	m.awaitHealth()
+	healthy := time.Now()
+	for _, p := range w.persons {
+		until(w.t, p.name+" gets no answer", func() bool { return p.answers.since(healthy) || w.t.Failed() })
+		o := p.answers.take()
+		worst.refused, worst.silent = max(worst.refused, o.refused), max(worst.silent, o.silent)
+	}
+	w.t.Logf("%s is %s: it ended after %v, and was healthy after %v; for the user with the worst luck 503 lasted for %v, and no poll was answered for %v",
+		m.name, map[bool]string{false: "restarted", true: "killed"}[kill], ended.Sub(begun).Round(time.Millisecond), healthy.Sub(ended).Round(time.Millisecond),
+		worst.refused.Round(time.Millisecond), worst.silent.Round(time.Millisecond))
+	return worst
+}
+
+// checkWhole checks that nothing was interrupted of the tasks after a number of parts, and that no call was lost.
+func (w *work) checkWhole(after int) {
+	w.t.Helper()
+	for _, p := range w.persons {
+		for _, a := range p.attempts {
+			if _, task := partsOf(a.name); task > after && a.end != ran && a.end != notRun && a.end != refused {
+				w.t.Errorf("%s was not left alone: %s: %s", a.name, a.end, a.told)
+			}
+		}
+	}
+}
+
+// awaitWork waits until commands of users run, and at a node if it has users.
+func (w *work) awaitWork(m *machine, node bool) {
+	w.t.Helper()
+	until(w.t, "nothing runs", func() bool {
+		busy := w.busy()
+		if node && !slices.Contains(busy, m) {
+			all, err := w.old.leases.All(w.t.Context())
+			for _, l := range all {
+				if l.Node == m.name {
+					return false
+				}
+			}
+			return err == nil && len(busy) > 0
+		}
+		return len(busy) > 0
+	})
+}
+
+// answers are those to the requests of a user.
+type answers struct {
+	mu      sync.Mutex
+	refused time.Time // the first 503 since the last success, zero without one
+	polled  time.Time // the last successful poll of a task
+	worst   outage
+	lost    []loss
+}
+
+// loss is a request that got no answer, or one that says that there is none.
+type loss struct {
+	began time.Time
+	text  string
+}
+
+// outage is the longest time that a user was without the service, in two ways.
+type outage struct {
+	refused time.Duration // from the first 503 until the next success
+	silent  time.Duration // from one successful poll of a task to the next
+}
+
+// note notes the answer to a request.
+func (a *answers) note(began time.Time, method string, status int, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	switch {
+	case err == nil && status == http.StatusServiceUnavailable:
+		if a.refused.IsZero() {
+			a.refused = now
+		}
+	case err == nil && status == http.StatusOK:
+		if !a.refused.IsZero() {
+			a.worst.refused = max(a.worst.refused, now.Sub(a.refused))
+			a.refused = time.Time{}
+		}
+		if method == "tasks/get" {
+			if !a.polled.IsZero() {
+				a.worst.silent = max(a.worst.silent, now.Sub(a.polled))
+			}
+			a.polled = now
+		}
+	default:
+		a.lost = append(a.lost, loss{began, fmt.Sprint(method, ": ", status, " ", err)})
+	}
+}
+
+// take returns the worst that was since the last call.
+func (a *answers) take() (worst outage) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	worst, a.worst = a.worst, outage{}
+	return worst
+}
+
+// between returns what was lost that began between two moments.
+func (a *answers) between(from, to time.Time) (lost []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, l := range a.lost {
+		if l.began.After(from) && l.began.Before(to) {
+			lost = append(lost, l.text)
+		}
+	}
+	return lost
+}
+
+// since reports whether a poll was successful after a moment, and nothing was refused since then.
+func (a *answers) since(moment time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.refused.IsZero() && a.polled.After(moment)
+}
