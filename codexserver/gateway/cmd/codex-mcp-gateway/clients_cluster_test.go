@@ -324,7 +324,7 @@ func (p *person) send(ctx context.Context, url, able, method, name, params strin
 		return 0, "", err
 	}
 	for header, value := range map[string]string{
-		"Authorization": "Bearer " + p.token, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
+		"Authorization": "Bearer " + p.bearer(), "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name,
 	} {
 		r.Header.Set(header, value)
 	}

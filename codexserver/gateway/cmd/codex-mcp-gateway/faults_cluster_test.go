@@ -35,9 +35,9 @@ const (
 	usersOfFault = 5
 )
 
-// faults returns all faults in random order. Those of nodes hit a node whose workers run commands,
-// if there is one.
-func (s *machines) faults() (all []fault) {
+// faults returns all faults. Those of nodes hit a node whose workers run commands,
+// if there is one. Some of the persons get another token.
+func (s *machines) faults(persons []*person) (all []fault) {
 	at := func(name string, lasts time.Duration, choose func() *machine, begin, end func(*machine)) {
 		var m *machine
 		all = append(all, fault{name, lasts, func() { m = choose(); begin(m) }, func() { end(m) }})
@@ -68,15 +68,19 @@ func (s *machines) faults() (all []fault) {
 		cut("a front is cut off from NATS", faultTime, one(s.fronts), 1)
 		cut("a node is cut off from everything", silence, busy, 2)
 		cut("a front is cut off from everything", faultTime, one(s.fronts), 2)
+		at("a node reads its users again", 0, busy, send(syscall.SIGHUP), func(*machine) {})
+		at("a front reads its users again", 0, one(s.fronts), send(syscall.SIGHUP), func(*machine) {})
+		all = append(all, fault{"tokens are revoked", 0, func() { s.replaceTokens(persons) }, func() {}})
 	}
-	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
-// workAndFail begins tasks before and during each fault, and waits for all tasks.
-func (s *machines) workAndFail(persons []*person) {
+// workAndFail begins tasks before and during each fault and more of them, in random order, and waits for all tasks.
+func (s *machines) workAndFail(persons []*person, more ...fault) {
 	s.t.Helper()
-	all := s.faults()
+	others := slices.DeleteFunc(slices.Clone(persons), func(p *person) bool { return p.kind != ownClient })
+	all := append(s.faults(others), more...)
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	phases := make([]chan struct{}, 2*len(all)) // before each fault, and during it
 	for i := range phases {
 		phases[i] = make(chan struct{})
@@ -100,7 +104,6 @@ func (s *machines) workAndFail(persons []*person) {
 			})
 		}
 	}
-	others := slices.DeleteFunc(slices.Clone(persons), func(p *person) bool { return p.kind != ownClient })
 	for i, f := range all {
 		close(phases[2*i])
 		begun := time.Now()

@@ -83,8 +83,10 @@ func workModel(seconds func(name string) string) providertest.Turn {
 func TestClusterHistory(t *testing.T) { inNetwork(t, clusterHistory) }
 
 func clusterHistory(t *testing.T) {
-	w := startWork(t, *principals, kindOf, secondsOf)
-	w.workAndFail(w.persons)
+	w := startWork(t, *principals+1, kindOf, secondsOf)
+	gone := w.persons[*principals]
+	w.persons = w.persons[:*principals]
+	w.workAndFail(w.persons, fault{"a user is forgotten", 0, func() { w.forget(gone) }, func() {}})
 	w.followLost(w.persons)
 	w.strangers(w.persons)
 	w.end()

@@ -44,6 +44,9 @@ type machine struct {
 	name  string
 	start func() *process
 	ready func(*process) bool
+	home  string // of the program, "" for NATS
+	// operate returns the program with arguments of an operator on the machine.
+	operate func(args ...string) *exec.Cmd
 	*process
 	url    string  // of a front or a node, without a path
 	health string  // the URL that says whether the machine can be relied on
@@ -235,7 +238,12 @@ func (s *machines) add(name, service, users string) *machine {
 	}
 	address := addressAt(otherNetwork, number, true) + ":4517"
 	m.url = "http://" + address
-	m.health = m.url + "/readyz"
+	m.health, m.home = m.url+"/readyz", f.home
+	m.operate = func(args ...string) *exec.Cmd {
+		cmd := enter(t, inside, append([]string{filepath.Join(bin, program)}, args...)...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home}
+		return cmd
+	}
 	m.start = func() *process {
 		return launch(t, f, enter(t, inside, filepath.Join(bin, program), "--engine", "native", "--listen", address, "--behind-proxy", addressAt(otherNetwork, number, false),
 			"-c", "http.hosts=['"+addressAt(otherNetwork, number, true)+"']", "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "tasks.grace=0s"))
