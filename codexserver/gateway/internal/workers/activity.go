@@ -37,13 +37,12 @@ func (p *Pool) Activity(ctx context.Context, name string) Activity {
 	if w == nil || !w.alive() {
 		return Idle
 	}
+	turns := w.work.turns.Load() // first: a turn that begins counts as busy before
 	if w.work.busy.Load() > 0 {
 		return Busy
 	}
-	load, ok := w.load(ctx)
-	turns := w.work.turns.Load() // first: a turn that begins counts as busy before
-	switch {
-	case !ok || load.Parked || w.work.busy.Load() > 0: // no other worker could take the answer of a call that is parked
+	switch load, ok := w.load(ctx); { // a request that comes meanwhile may still end while the user is given away
+	case !ok || load.Parked: // no other worker could take the answer of a call that is parked
 		return Busy
 	case turns > 0:
 		return Waiting
