@@ -231,22 +231,18 @@ func (s *simplifier) inlineRefs(node any, within []string, path string) (any, er
 			return s.inlineRefs(rest, within, path)
 		}
 		out := make(map[string]any)
-		for key, v := range node {
+		for _, key := range slices.Sorted(maps.Keys(node)) { // of two faults the same is reported each time
+			v := node[key]
 			var err error
 			switch {
 			case slices.Contains(keywordProse, key), isNote(key), key == "format", key == "$schema", key == "$id":
-			case key == "pattern":
-				text, _ := v.(string)
-				out[key] = goPattern(text)
 			case key == "const", key == "enum", key == "required", key == "dependentRequired":
 				out[key] = v
 			case slices.Contains(keywordMap, key), key == "patternProperties", key == "dependentSchemas":
 				inner := make(map[string]any)
-				for name, m := range v.(map[string]any) {
-					if key == "patternProperties" {
-						name = goPattern(name)
-					}
-					if inner[name], err = s.inlineRefs(m, within, path); err != nil {
+				members := v.(map[string]any)
+				for _, name := range slices.Sorted(maps.Keys(members)) {
+					if inner[name], err = s.inlineRefs(members[name], within, path); err != nil {
 						return nil, err
 					}
 				}

@@ -144,18 +144,6 @@ func (d *dialect) dependencies(out, members map[string]any, path string) {
 	}
 }
 
-var unicodeEscape = regexp.MustCompile(`\\(?:u([0-9A-Fa-f]{4})|.)`)
-
-// goPattern returns a pattern of ECMAScript in the words of Go: \u00e9 is \x{00e9}.
-func goPattern(pattern string) string {
-	return unicodeEscape.ReplaceAllStringFunc(pattern, func(s string) string {
-		if strings.HasPrefix(s, `\u`) && len(s) == 6 {
-			return `\x{` + s[2:] + `}`
-		}
-		return s
-	})
-}
-
 // checkable returns an error if the strict decoder cannot check values with a constraint of the schema
 // at a pointer.
 func checkable(constraint, pointer string) error {

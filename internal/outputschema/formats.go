@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
-	"regexp/syntax"
 	"strings"
 	"time"
 
@@ -77,7 +76,7 @@ func formatOf(name string) func(string) bool {
 	case "json-pointer":
 		return func(text string) bool { return jsontext.Pointer(text).IsValid() }
 	case "regex":
-		return func(text string) bool { _, err := syntax.Parse(text, syntax.Perl); return err == nil }
+		return func(text string) bool { _, err := CompilePattern(text); return err == nil }
 	}
 	return nil
 }

@@ -124,6 +124,7 @@ func oracle(t *testing.T, schema []byte) (*jsonschema.Schema, error) {
 		t.Fatal(err)
 	}
 	c := jsonschema.NewCompiler()
+	c.UseRegexpEngine(func(s string) (jsonschema.Regexp, error) { return outputschema.CompilePattern(s) })
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
 	if err := c.AddResource("schema:///oracle", doc); err != nil {

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 )
@@ -166,31 +164,4 @@ func appendKey(b []byte, value any) []byte {
 	default:
 		return fmt.Append(b, value)
 	}
-}
-
-// pattern is a regular expression whose steps are counted.
-type pattern struct {
-	*regexp.Regexp
-	size int // instructions
-}
-
-func newPattern(text string) (*pattern, error) {
-	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, err
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return nil, err
-	}
-	r, err := regexp.Compile(text)
-	if err != nil {
-		return nil, err
-	}
-	return &pattern{r, len(program.Inst)}, nil
-}
-
-func (p *pattern) match(r *run, text string) bool {
-	r.take((len(text) + 1) * p.size)
-	return p.MatchString(text)
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -245,8 +246,13 @@ func (r *instances) string() string {
 	return s
 }
 
-// limited makes a string of a length that a schema admits.
+// limited makes a string of a length that a schema admits, or one that matches its pattern.
 func (r *instances) limited(node map[string]any) string {
+	if pattern, ok := node["pattern"].(string); ok {
+		if re, err := syntax.Parse(pattern, syntax.Perl); err == nil {
+			return quote(r.matching(re))
+		}
+	}
 	text := r.string()
 	least, _ := bound(node, "minLength")
 	most, ok := bound(node, "maxLength")
@@ -265,6 +271,35 @@ func (r *instances) limited(node map[string]any) string {
 		runes = runes[:int(most)]
 	}
 	return quote(string(runes))
+}
+
+// matching makes a string that matches a regular expression, unless that looks at places such as the end of a word.
+func (r *instances) matching(re *syntax.Regexp) string {
+	times := 1
+	switch re.Op {
+	case syntax.OpLiteral:
+		return string(re.Rune)
+	case syntax.OpCharClass:
+		i := 2 * r.IntN(len(re.Rune)/2)
+		return string(re.Rune[i] + r.Int32N(min(re.Rune[i+1]-re.Rune[i]+1, 64)))
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return "a"
+	case syntax.OpAlternate:
+		return r.matching(re.Sub[r.IntN(len(re.Sub))])
+	case syntax.OpStar, syntax.OpQuest:
+		times = r.IntN(2)
+	case syntax.OpPlus:
+		times = 1 + r.IntN(2)
+	case syntax.OpRepeat:
+		times = re.Min
+	}
+	var b strings.Builder
+	for range times {
+		for _, sub := range re.Sub {
+			b.WriteString(r.matching(sub))
+		}
+	}
+	return b.String()
 }
 
 // mutant returns v changed in one place, and a description of the change.
