@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	restarted  = flag.Int("restarted", 6, "the `number` of users of the service whose parts are restarted")
+	restarted  = flag.Int("restarted", 20, "the `number` of users of the service whose parts are restarted")
 	killedOnce = flag.Bool("killed", false, "kill the parts of the service, too, after their restarts")
 )
 
@@ -25,12 +25,12 @@ const drainTime = 30 * time.Second
 // maxRefused is how long a user may get 503 while an operator restarts one part of the service after the other.
 const maxRefused = 5 * time.Second
 
-// TestClusterRestarts restarts all parts of a service, one after the other, while its users work and have open
+// TestRestarts restarts all parts of a service, one after the other, while its users work and have open
 // questions: nobody is refused for long, no question is lost, and what is left passes the checks of
 // [TestClusterHistory].
-func TestClusterRestarts(t *testing.T) { inNetwork(t, clusterRestarts) }
+func TestRestarts(t *testing.T) { inNetwork(t, restarts) }
 
-func clusterRestarts(t *testing.T) {
+func restarts(t *testing.T) {
 	w := startWork(t, *restarted, func(int) string { return ownClient }, func(string) string { return "1" })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
 	defer cancel()
