@@ -203,17 +203,25 @@ func (e *emitter) readField(f *field) string {
 	return "codec.Optional(" + to + ", d, " + e.reader(f.typ) + ")"
 }
 
-// hasNull reports whether null is an alternative of a use that is a union, and so no absence.
+// hasNull reports whether null is a value of a use that is a union or a raw value, and so no absence.
 func (e *emitter) hasNull(r ref) bool {
 	t := e.resolve(r)
-	return r.kind == refNamed && t.kind == kindUnion && slices.ContainsFunc(t.union.arms, func(a *arm) bool {
-		arm := e.resolve(ref{kind: refNamed, name: a.name})
-		if arm == nil || arm.kind != kindNamed || arm.elem.kind != refAny {
-			return false
-		}
-		check := both(arm.constraint, arm.elem.constraint)
-		return check == "" || assert.New(check)([]byte("null")) == nil
-	})
+	switch {
+	case r.kind != refNamed:
+		return false
+	case t != nil && t.kind == kindUnion:
+		return slices.ContainsFunc(t.union.arms, func(a *arm) bool { return rawNull(e.resolve(ref{kind: refNamed, name: a.name})) })
+	}
+	return rawNull(t)
+}
+
+// rawNull reports whether null is a value of a type of raw values.
+func rawNull(t *goType) bool {
+	if t == nil || t.kind != kindNamed || t.elem.kind != refAny {
+		return false
+	}
+	check := both(t.constraint, t.elem.constraint)
+	return check == "" || assert.New(check)([]byte("null")) == nil
 }
 
 // isList reports whether the Go type of a use is a slice.
