@@ -15,6 +15,7 @@ type pattern struct {
 	size int // instructions
 }
 
+// newPattern compiles a pattern of ECMAScript, and counts its instructions.
 func newPattern(text string) (*pattern, error) {
 	text = goPattern(text)
 	parsed, err := syntax.Parse(text, syntax.Perl)

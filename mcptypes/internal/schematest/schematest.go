@@ -198,8 +198,9 @@ func (s *schema) read(t testing.TB, file string, pointers map[string]string) {
 	delete(root, "id")
 	s.roots = append(s.roots, root)
 	c := jsonschema.NewCompiler()
-	c.UseRegexpEngine(func(s string) (jsonschema.Regexp, error) { return outputschema.CompilePattern(s) }) // ajv is the oracle of patterns
-	for _, name := range []string{                                                                         // formats are not asserted
+	// Patterns are read as the code does; ajv is their oracle.
+	c.UseRegexpEngine(func(s string) (jsonschema.Regexp, error) { return outputschema.CompilePattern(s) })
+	for _, name := range []string{ // formats are not asserted
 		"uri", "uri-reference", "uri-template", "iri", "iri-reference", "date-time", "date", "time", "duration", "period", "email", "idn-email",
 		"hostname", "idn-hostname", "ipv4", "ipv6", "regex", "uuid", "json-pointer", "relative-json-pointer", "semver",
 	} {
