@@ -31,6 +31,7 @@ type Model struct {
 	calls    map[string]*modelCall
 	turns    map[string]*modelTurn
 	requests map[string]*modelRequest
+	gone     map[string]bool // clients
 	session  map[string]bool // thread and command of approvals for the session
 	uses     []use
 }
@@ -105,6 +106,7 @@ func (m *Model) lock() func() {
 	m.mu.Lock()
 	if m.calls == nil {
 		m.calls, m.turns, m.requests, m.session = map[string]*modelCall{}, map[string]*modelTurn{}, map[string]*modelRequest{}, map[string]bool{}
+		m.gone = map[string]bool{}
 		m.begun = time.Now()
 	}
 	return m.mu.Unlock
@@ -168,6 +170,7 @@ func (m *Model) Returned(request, text string) {
 func (m *Model) Gone(client string) {
 	defer m.lock()()
 	m.note("%s is gone", client)
+	m.gone[client] = true
 	for _, r := range m.requests {
 		r.excused = r.excused || r.client == client
 	}
@@ -222,8 +225,9 @@ func (m *Model) Answered(call, place, client string, say Say) {
 	}
 }
 
-// Decided reports a line of the record. With is the call of the question that was answered.
-func (m *Model) Decided(call, decision, by, with string, withdrawn bool) {
+// Decided reports a line of the record. With is the call of the question that was answered, and reason is why the
+// decision is what it is.
+func (m *Model) Decided(call, decision, by, with, reason string) {
 	defer m.lock()()
 	m.note("the record has %s by %s with %q about %s", decision, by, with, call)
 	c := m.calls[call]
@@ -240,7 +244,7 @@ func (m *Model) Decided(call, decision, by, with string, withdrawn bool) {
 		m.turns[c.turn].stopped = true
 	}
 	if !approves(decision) {
-		m.decidedAgainst(call, c, withdrawn)
+		m.decidedAgainst(call, c, reason)
 		return
 	}
 	if decision == string(ForSession) {
@@ -287,22 +291,38 @@ func (a modelAnswer) denies() bool { return a.say == No || a.say == Stop }
 
 // decidedAgainst checks a decision that denies: no approval was lost. Of answers that race the
 // strictest counts, also one that is not understood.
-func (m *Model) decidedAgainst(call string, c *modelCall, withdrawn bool) {
-	if withdrawn || m.Forbidden != nil && m.Forbidden(c.command) {
+func (m *Model) decidedAgainst(call string, c *modelCall, reason string) {
+	if reason == "interrupted" || m.Forbidden != nil && m.Forbidden(c.command) {
 		return
 	}
-	lost := -1
+	lost, last := -1, time.Now()
+	if reason == "peer_gone" && m.left(c.turn) { // its end withdraws the question, also while answers may race
+		last = last.Add(-race)
+	}
 	for i, a := range c.answers {
 		switch {
 		case !a.say.approves():
 			return
-		case a.say.approves() && !a.unsure && a.at.Before(time.Now()):
+		case a.say.approves() && !a.unsure && a.at.Before(last):
 			lost = i
 		}
 	}
 	if lost >= 0 {
 		m.add(Ignored, call, "%s had answered %s, and it was denied", c.answers[lost].client, c.answers[lost].say)
 	}
+}
+
+// race is how long after an answer another one counts, too.
+const race = 20 * time.Millisecond
+
+// left reports whether the client that began a turn has gone.
+func (m *Model) left(turn string) bool {
+	for _, r := range m.requests {
+		if r.turn == turn {
+			return m.gone[r.client]
+		}
+	}
+	return false
 }
 
 // justify looks for who gave an approval.

@@ -280,7 +280,7 @@ func (w *world) read(line []byte) error {
 		w.model.Ends(call)
 		return nil
 	}
-	w.model.Decided(d.Question.Call, d.Decision, d.By, d.With, d.Reason == "interrupted")
+	w.model.Decided(d.Question.Call, d.Decision, d.By, d.With, d.Reason)
 	return nil
 }
 
