@@ -1,14 +1,9 @@
 package mcptool
 
-import (
-	"strings"
-)
+import "strings"
 
 // maxArgumentName is how many bytes of an unknown name an error repeats.
 const maxArgumentName = 100
-
-// pointerEscaper writes a name as a token of a JSON pointer (RFC 6901).
-var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 // nearest returns the name that was likely meant, or "". It prefers a name that differs
 // only in case and separators, then one that begins with the other (sandbox_mode and

@@ -153,7 +153,7 @@ func (o *object) names(path string, given map[string]any, alike []string) error 
 		if _, ok := o.Properties["config"]; ok {
 			advice += " (keys of config.toml go into config)"
 		}
-		return fmt.Errorf("unknown argument %s/%s: %s", path, pointerEscaper.Replace(text.Head(name, maxArgumentName)), advice)
+		return fmt.Errorf("unknown argument %s: %s", jsontext.Pointer(path).AppendToken(text.Head(name, maxArgumentName)), advice)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ package policy
 import (
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -14,7 +13,7 @@ import (
 // systemFolders are the folders at the top whose files count as fixed for root, which could
 // write every file. Commands of root can write there only outside the sandbox, or if the
 // configuration names such a folder.
-var systemFolders = strings.Fields("bin etc gnu lib lib32 lib64 libx32 nix sbin usr System Library")
+var systemFolders = []string{"bin", "etc", "gnu", "lib", "lib32", "lib64", "libx32", "nix", "sbin", "usr", "System", "Library"}
 
 // unwritable reports whether no command of this user can ever write the file or folder at an
 // absolute path, or put another one in its place: the user can write neither it nor a folder

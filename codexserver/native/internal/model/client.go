@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -327,7 +328,7 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 			ResetsIn int64          `json:"resets_in_seconds"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(body, &reply, lenient) // many providers have another format
+	_ = json.Unmarshal(body, &reply, lenient()) // many providers have another format
 	code := strings.Trim(string(reply.Error.Code), `"`)
 	switch status := resp.StatusCode; {
 	case reply.Error.Type == "usage_limit_reached":
@@ -414,9 +415,20 @@ func value(p *int64, otherwise int64) int64 {
 	return *p
 }
 
-// lenient accepts JSON of providers that repeat members, or split a character between two
+// lenient returns options that accept JSON of providers that repeat members, or split a character between two
 // events.
-var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+func lenient() json.Options {
+	leniently.Do(func() {
+		leniently.Options = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	})
+	return leniently.Options
+}
+
+// leniently is not made before the first answer needs it.
+var leniently struct {
+	sync.Once
+	json.Options
+}
 
 // stream is an incoming response.
 type stream struct {
