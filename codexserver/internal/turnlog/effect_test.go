@@ -40,3 +40,18 @@ func TestLongCommand(t *testing.T) {
 		t.Errorf("%d sums, want 2", len(sums))
 	}
 }
+
+// TestFilesOfAPatch checks of which files the record has the content after a patch: a file that moves counts at both
+// of its paths, and each path counts once.
+func TestFilesOfAPatch(t *testing.T) {
+	moved := func(to string) protocol.FileChange {
+		return protocol.FileChange{Update: &protocol.FileUpdate{MovePath: &to}}
+	}
+	_, files := turnlog.EffectOf(protocol.PatchApplyBegin{CallID: "c", Changes: map[string]protocol.FileChange{
+		"/w/added": {Add: &protocol.FileContent{}}, "/w/gone": {Delete: &protocol.FileContent{}}, "/w/new": {Update: &protocol.FileUpdate{}},
+		"/w/old": moved("/w/new"), "/w/same": moved("/w/same"), "/w/z": moved("/w/a"),
+	}})
+	if diff := cmp.Diff([]string{"/w/a", "/w/added", "/w/gone", "/w/new", "/w/old", "/w/same", "/w/z"}, files); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
