@@ -122,3 +122,26 @@ func TestReload(t *testing.T) {
 		})
 	}
 }
+
+// TestAllows checks which hidden paths a worker may go on with: those that are new must lie in what it does not see.
+func TestAllows(t *testing.T) {
+	for _, tt := range []struct {
+		before, now string
+		want        bool
+	}{
+		{"", "", true},
+		{"/bob", "", true},
+		{"/bob", "/bob", true},
+		{"/bob", "/bob/below", true},
+		{"/bob/below", "/bob", false}, // it sees what is beside
+		{"/bob", "/bob2", false},
+		{"/bob", "/bob /carl", false},
+		{"/bob /carl", "/carl/a /bob", true},
+		{"", "/bob", false},
+	} {
+		worker := begun{hidden: strings.Fields(tt.before)}
+		if got := worker.allows(worker.settings, strings.Fields(tt.now)); got != tt.want {
+			t.Errorf("without %q, and now without %q: %t", tt.before, tt.now, got)
+		}
+	}
+}
