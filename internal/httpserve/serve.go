@@ -70,6 +70,10 @@ func (s *Server) Serve(ctx context.Context) error {
 		return errors.Join(err, s.Backend.Close())
 	}
 	s.Listen = l.Addr().String()
+	// From here on a signal ends the server, and does not kill it: others may know the address.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, s.Signals...)
+	defer signal.Stop(signals)
 	var draining atomic.Bool
 	server := newServer(onlyFrom(s.Proxy, withHealth(s.Mux, &draining, s.Check)), s.Logger)
 	server.TLSConfig = config
@@ -83,9 +87,6 @@ func (s *Server) Serve(ctx context.Context) error {
 		serving <- server.Serve(l)
 	}()
 	s.Ready()
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, s.Signals...)
-	defer signal.Stop(signals)
 	select {
 	case err = <-serving:
 	case <-ctx.Done():
