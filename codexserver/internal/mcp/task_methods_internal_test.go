@@ -71,3 +71,25 @@ func TestManyUnknownTasks(t *testing.T) {
 		t.Errorf("%d requests count as open", n)
 	}
 }
+
+// TestTaskLimit counts the tasks of each principal for itself, and forgets those who have none.
+func TestTaskLimit(t *testing.T) {
+	tasks := NewTasks(taskfile.New(t.TempDir(), nil), setting.Tasks{Limit: 2}, func(string, ...any) {}, nil)
+	for n, tt := range []struct {
+		principal string
+		leaves    bool
+		err       bool
+	}{
+		{"ann", false, false}, {"ann", false, false}, {"ann", false, true}, {"bob", false, false}, {"ann", true, false}, {"ann", false, false},
+		{"ann", false, true}, {"bob", true, false}, {"ann", true, false}, {"ann", true, false},
+	} {
+		if tt.leaves {
+			tasks.leave(tt.principal)
+		} else if err := tasks.enter(tt.principal); (err != nil) != tt.err {
+			t.Errorf("%d: %s: %v", n, tt.principal, err)
+		}
+	}
+	if len(tasks.calls) > 0 {
+		t.Errorf("left are %v", tasks.calls)
+	}
+}
