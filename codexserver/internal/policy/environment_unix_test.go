@@ -61,3 +61,27 @@ func TestVariablesOfUnasked(t *testing.T) {
 		t.Errorf("the content of the file does not count: %v", sums)
 	}
 }
+
+// TestVariablesTwice names variables twice. The last one counts, as for the program that gets them: the first one does
+// not take its place if that is left out.
+func TestVariablesTwice(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		env  []string
+		want []string
+	}{
+		{[]string{"LANG=C", "LANG=C.UTF-8"}, []string{"LANG=C.UTF-8", "PATH=/usr/bin:/bin"}},
+		{[]string{"EDITOR=" + program, "EDITOR=/bin/sh"}, []string{"EDITOR=/bin/sh", "PATH=/usr/bin:/bin"}},
+		{[]string{"EDITOR=/bin/sh", "EDITOR=" + program}, []string{"PATH=/usr/bin:/bin"}},
+		{[]string{"PATH=/bin", "LANG=C", "PATH=/usr/bin"}, []string{"LANG=C", "PATH=/usr/bin"}},
+	} {
+		p := policy.Place{Dir: dir, Env: append([]string{"PATH=/usr/bin:/bin"}, tt.env...), Roots: []string{dir}}
+		if u := p.Unasked([]string{"true", "x"}); !slices.Equal(u.Env, tt.want) {
+			t.Errorf("%q: %q, %s", tt.env, u.Env, u.Why)
+		}
+	}
+}
