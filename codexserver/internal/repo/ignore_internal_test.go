@@ -58,3 +58,26 @@ func TestParseRule(t *testing.T) {
 		}
 	}
 }
+
+// TestRules checks which line decides: the last one that matches, of the innermost folder. A mark of the byte order
+// belongs to no line, as in git.
+func TestRules(t *testing.T) {
+	outer := (*Rules)(nil).parse([]byte("\uFEFFa\n*.log\n!keep.log\nb/\n"), 0)
+	inner := outer.parse([]byte("!a\nkeep.log\n"), 1)
+	for _, tt := range []struct {
+		rules *Rules
+		path  string
+		isDir bool
+		want  bool
+	}{
+		{nil, "a", false, false},
+		{outer, "a", false, true}, {outer, "c", false, false},
+		{outer, "x.log", false, true}, {outer, "keep.log", false, false},
+		{outer, "b", true, true}, {outer, "b", false, false},
+		{inner, "d/a", false, false}, {inner, "d/keep.log", false, true}, {inner, "d/x.log", false, true},
+	} {
+		if got := tt.rules.Ignores(strings.Split(tt.path, "/"), tt.isDir); got != tt.want {
+			t.Errorf("%s (a folder: %t): %t", tt.path, tt.isDir, got)
+		}
+	}
+}
