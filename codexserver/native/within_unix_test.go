@@ -51,6 +51,10 @@ func TestInstructionsStayInTheRepository(t *testing.T) {
 			write(t, filepath.Join(b.cwd, ".git", "config"), "url = https://secret@example.com")
 			symlink(t, ".git/config", doc)
 		}, ""},
+		{"its name in capitals", func(b *bench, doc string) { // the same folder where case does not count
+			write(t, filepath.Join(b.cwd, ".GIT", "config"), "url = https://secret@example.com")
+			symlink(t, ".GIT/config", doc)
+		}, ""},
 		{"a link to a device", func(b *bench, doc string) { symlink(t, "/dev/zero", doc) }, ""},
 		{"a named pipe", func(b *bench, doc string) {
 			if err := syscall.Mkfifo(doc, 0o600); err != nil {
