@@ -20,6 +20,8 @@ type Node struct {
 	ID string `json:"-"`
 	// Name is the name in the configuration.
 	Name string `json:"name"`
+	// Address is where fronts reach it, a host and a port. "" means that only those of its process do.
+	Address string `json:"address,omitzero"`
 	// Labels are what users can ask for.
 	Labels []string `json:"labels"`
 	// Capacity is how many users the node can have, and Users those whose lease it has.
@@ -74,6 +76,16 @@ func (s *Nodes) Publish(ctx context.Context, n Node) error {
 
 // Remove removes a node that ends.
 func (s *Nodes) Remove(ctx context.Context, id string) error { return s.kv.Delete(ctx, id) }
+
+// Get returns the node with an id. It may be [jetstream.ErrKeyNotFound].
+func (s *Nodes) Get(ctx context.Context, id string) (Node, error) {
+	entry, err := s.kv.Get(ctx, id)
+	if err != nil {
+		return Node{}, err
+	}
+	n := Node{ID: id}
+	return n, json.Unmarshal(entry.Value(), &n)
+}
 
 // All returns all nodes. It ignores what no node publishes.
 func (s *Nodes) All(ctx context.Context) (nodes []Node, err error) {
