@@ -6,14 +6,27 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
 
-// certificate returns a certificate of servers on loopback and at more addresses, and of the clients
-// of NATS, and its key, in PEM.
+// linked returns the settings of a process of a service in a table: a node listens on loopback.
+func linked(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "link.pem")
+	if err := os.WriteFile(file, certificate(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("{address = '127.0.0.1:0', listen = '127.0.0.1:0', ca = %[1]q, cert = %[1]q, key = %[1]q}", file)
+}
+
+// certificate returns a certificate of servers on loopback and at more addresses, of the clients
+// of NATS, and of fronts and nodes, and its key, in PEM.
 func certificate(t *testing.T, more ...net.IP) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -23,7 +36,7 @@ func certificate(t *testing.T, more ...net.IP) []byte {
 	about := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		IPAddresses: append(more, net.IPv4(127, 0, 0, 1)),
+		DNSNames: []string{"gateway.example.com"}, IPAddresses: append(more, net.IPv4(127, 0, 0, 1)),
 	}
 	text, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
 	if err != nil {

@@ -56,6 +56,7 @@ func startCluster(t *testing.T, model *providertest.Server, args ...string) *clu
 	servertest.NeedEnclosure(t)
 	c := &cluster{t: t, top: servertest.Outside(t), nodes: map[string]*process{}, tokens: map[string]string{}}
 	c.nats = startNATS(t)
+	link := linked(t)
 	var users strings.Builder
 	for _, name := range []string{"ann", "bob"} {
 		token, hash := access.NewToken()
@@ -80,7 +81,7 @@ func startCluster(t *testing.T, model *providertest.Server, args ...string) *clu
 		for _, s := range c.nats {
 			servers = append(servers, s.ClientURL())
 		}
-		text := fmt.Sprintf("[nats]\nurl = %q\nreplicas = 3\nlease = '3s'\n%s", strings.Join(servers, ","), service)
+		text := fmt.Sprintf("link = %s\n[nats]\nurl = %q\nreplicas = 3\nlease = '3s'\n%s", link, strings.Join(servers, ","), service)
 		for file, text := range map[string]string{"codex-mcp.toml": users.String(), "codex-mcp-gateway.toml": text} {
 			if err := os.WriteFile(filepath.Join(f.home, file), []byte(text), 0o600); err != nil {
 				t.Fatal(err)

@@ -124,8 +124,8 @@ func startWork(t *testing.T, number int, kind func(i int) string, seconds func(n
 	w.meet(w.persons)
 	t.Logf("the service runs after %v", time.Since(w.begun).Round(time.Millisecond))
 	w.begun = time.Now()
-	conn, stream := w.natsConn()
-	w.stream, w.old = stream, w.followLeases(conn, stream, w.persons)
+	w.stream = w.stateStream()
+	w.old = w.followLeases(w.stream, w.persons)
 	return w
 }
 

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -20,18 +20,20 @@ import (
 // oldFront is a front that remembers all leases, and sends requests by those that have ended. No
 // node may carry them out.
 type oldFront struct {
-	s      *machines
-	leases *lease.Leases
-	client *link.Client
-	past   map[string][]lease.Lease // by user, the latest last
-	sent   int
+	s         *machines
+	leases    *lease.Leases
+	nodes     *placement.Nodes
+	client    *link.Client
+	addresses map[string]string        // of nodes, by id
+	past      map[string][]lease.Lease // by user, the latest last
+	sent      int
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
 
-// natsConn connects to the NATS servers. It stays connected until the end of the test.
-func (s *machines) natsConn() (*nats.Conn, jetstream.JetStream) {
+// stateStream connects to the NATS servers. It stays connected until the end of the test.
+func (s *machines) stateStream() jetstream.JetStream {
 	s.t.Helper()
 	var urls []string
 	for _, server := range s.nats {
@@ -46,21 +48,22 @@ func (s *machines) natsConn() (*nats.Conn, jetstream.JetStream) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return conn, js
+	return js
 }
 
 // followLeases starts an old front. The caller must call end.
-func (s *machines) followLeases(conn *nats.Conn, js jetstream.JetStream, persons []*person) *oldFront {
+func (s *machines) followLeases(js jetstream.JetStream, persons []*person) *oldFront {
 	s.t.Helper()
 	bucket, err := js.KeyValue(s.t.Context(), lease.Bucket)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	client, err := link.NewClient(conn, nil)
+	nodes, err := js.KeyValue(s.t.Context(), placement.Bucket)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	f := &oldFront{s: s, leases: lease.New(bucket, time.Second), client: client, past: map[string][]lease.Lease{}}
+	client := link.NewClient(link.Certificates{CA: s.certificate, Cert: s.certificate, Key: s.certificate})
+	f := &oldFront{s: s, leases: lease.New(bucket, time.Second), nodes: placement.New(nodes), client: client, addresses: map[string]string{}, past: map[string][]lease.Lease{}}
 	ctx, stop := context.WithCancel(s.t.Context())
 	f.stop = stop
 	f.running.Go(func() {
@@ -77,6 +80,9 @@ func (f *oldFront) try(ctx context.Context, user string) {
 	now, err := f.leases.Get(ctx, user)
 	if err != nil {
 		return // nobody has it, or NATS cannot be reached
+	}
+	if n, err := f.nodes.Get(ctx, now.ID); err == nil {
+		f.addresses[now.ID] = n.Address
 	}
 	all := f.past[user]
 	if n := len(all); n == 0 || all[n-1].Epoch < now.Epoch {
@@ -98,7 +104,7 @@ func (f *oldFront) try(ctx context.Context, user string) {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	f.sent++
-	answer, err := f.client.Do(ctx, wrong.ID, link.Head{User: user, Sender: user, Scopes: []string{"codex:read"}, Epoch: wrong.Epoch}, r)
+	answer, err := f.client.Do(ctx, link.Place{ID: wrong.ID, Address: f.addresses[wrong.ID]}, link.Head{User: user, Sender: user, Scopes: []string{"codex:read"}, Epoch: wrong.Epoch}, r)
 	if err == nil {
 		answer.Body.Close()
 		f.s.t.Errorf("a node has answered a request for %s with the epoch %d: %d; the lease has the epoch %d", user, wrong.Epoch, answer.StatusCode, now.Epoch)
@@ -109,9 +115,7 @@ func (f *oldFront) try(ctx context.Context, user string) {
 func (f *oldFront) end() {
 	f.stop()
 	f.running.Wait()
-	if err := f.client.Close(); err != nil && !errors.Is(err, nats.ErrBadSubscription) {
-		f.s.t.Error(err)
-	}
+	f.client.Close()
 	count := 0
 	for _, all := range f.past {
 		count += len(all) - 1

@@ -213,6 +213,7 @@ func (s *machines) add(name, service, users string) *machine {
 	for i, network := range []int{natsNetwork, otherNetwork} {
 		m.cables = append(m.cables, newCable(t, inside, network, number, i))
 	}
+	mustRun(t, enter(t, inside, ipProgram(), "route", "add", "default", "via", addressAt(natsNetwork, number, false))) // to the other machines
 	var urls []string
 	for _, server := range s.nats {
 		_, port, _ := net.SplitHostPort(server.url)
@@ -226,7 +227,7 @@ func (s *machines) add(name, service, users string) *machine {
 	}
 	for file, text := range map[string]string{
 		"codex-mcp.toml": users, "config.toml": fmt.Sprintf(configOf, fmt.Sprintf("http://%s:%d/v1", addressAt(otherNetwork, number, false), s.modelPort)),
-		"codex-mcp-gateway.toml": fmt.Sprintf("[nats]\nurl = %q\nca = %[2]q\ncert = %[2]q\nkey = %[2]q\nreplicas = %[3]d\nlease = '3s'\n%[4]s", strings.Join(urls, ","), s.certificate, natsServers, service),
+		"codex-mcp-gateway.toml": fmt.Sprintf("[nats]\nurl = %q\nca = %[2]q\ncert = %[2]q\nkey = %[2]q\nreplicas = %[3]d\nlease = '3s'\n%[4]s[link]\naddress = \"%[5]s:4520\"\n", strings.Join(urls, ","), s.certificate, natsServers, service, addressAt(natsNetwork, number, true)),
 	} {
 		if err := os.WriteFile(filepath.Join(f.home, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

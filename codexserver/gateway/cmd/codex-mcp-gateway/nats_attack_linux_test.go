@@ -107,7 +107,7 @@ func TestEndToEndNATSOutOfReach(t *testing.T) {
 	t.Setenv("NATS_PASSWORD", "secret of NATS")
 	t.Setenv("NKEYS_PATH", "secret of NATS")
 	u := startUsers(t, model, "", "-c", "approval_policy=never", "-c", "sandbox_mode=danger-full-access", "-c", "nats.url=tls://127.0.0.1:"+strconv.Itoa(port),
-		"-c", "nats.ca="+key, "-c", "nats.cert="+key, "-c", "nats.key="+key, "-c", "nats.credentials="+creds+".link", "-c", "nats.lease=60s")
+		"-c", "nats.ca="+key, "-c", "nats.cert="+key, "-c", "nats.key="+key, "-c", "nats.credentials="+creds+".link", "-c", "nats.lease=60s", "-c", "link={address = '127.0.0.1:0', listen = '127.0.0.1:0'}")
 	if err := os.WriteFile(filepath.Join(u.work["ann"], "own.pem"), certificate(t), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,9 @@ func inNetwork(t *testing.T, f func(t *testing.T)) {
 		}
 	}, func(t *testing.T) {
 		ip(t, "link", "set", "lo", "up")
+		if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil { // between machines
+			t.Fatal(err)
+		}
 		f(t)
 	})
 }
@@ -96,7 +99,7 @@ func enter(t *testing.T, process string, args ...string) *exec.Cmd {
 	return exec.Command("nsenter", append([]string{"--net=/proc/" + process + "/ns/net", "--"}, args...)...)
 }
 
-// The networks between the test and the machines: NATS is in the first one, clients and the model
+// The networks between the test and the machines: NATS and the other machines are in the first one, clients and the model
 // provider are in the second one.
 const (
 	natsNetwork  = 77

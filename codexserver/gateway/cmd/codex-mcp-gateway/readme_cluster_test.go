@@ -102,6 +102,7 @@ func (o *operator) substitutions(machine int) []string {
 		"https://codex.example.com/", "https://" + o.port(1, ":443") + "/",
 		"0.0.0.0:4222", "0.0.0.0:" + o.number(machine, ":4222"), "0.0.0.0:6222", "0.0.0.0:" + o.number(machine, ":6222"),
 		"advertise: m$N.example.com:6222", "advertise: m$N.example.com:" + o.number(machine, ":6222"),
+		"m$N.example.com:4520", "m$N.example.com:" + o.number(machine, ":4520"),
 		"/srv/", o.top + "/srv/", // all machines share it
 		" /etc/", " " + root + "/etc/", "\"/etc/", "\"" + root + "/etc/", ">/etc/", ">" + root + "/etc/", "/var/", root + "/var/", "/usr/local/", root + "/usr/local/",
 	}

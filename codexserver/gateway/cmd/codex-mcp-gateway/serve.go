@@ -165,7 +165,7 @@ func (f *files) close() (err error) {
 
 // hiddenFiles returns the absolute paths of the server's files that users must not see.
 func (o *options) hiddenFiles(c *configuration, f *files) (paths []string, err error) {
-	paths = c.service.NATS.Files()
+	paths = c.service.Files()
 	for _, file := range []*safefile.Log{f.record, f.trace} {
 		if file != nil {
 			paths = append(paths, file.Name())

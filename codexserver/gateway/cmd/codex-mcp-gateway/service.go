@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/front"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
@@ -89,14 +91,20 @@ func (o *options) newService(ctx context.Context, c *configuration, files *files
 			return nil, err
 		}
 	}
-	if s, err = join(ctx, c, from); err != nil {
+	l, err := listen(c)
+	if err == nil {
+		if s, err = join(ctx, c, from); err != nil && l != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}
+	if err != nil {
 		if pool != nil {
 			err = errors.Join(err, pool.Close())
 		}
 		return nil, err
 	}
 	if pool != nil {
-		if err = s.addNode(ctx, c, pool, from); err != nil {
+		if err = s.addNode(ctx, c, pool, l, from); err != nil {
 			return nil, errors.Join(err, s.end())
 		}
 		from.Telemetry.Watch(pool)
@@ -107,6 +115,42 @@ func (o *options) newService(ctx context.Context, c *configuration, files *files
 		}
 	}
 	return s, nil
+}
+
+// certificates are the files with which fronts and nodes connect.
+func certificates(c *configuration) link.Certificates {
+	return link.Certificates{CA: c.service.Link.CA, Cert: c.service.Link.Cert, Key: c.service.Link.Key}
+}
+
+// listen returns where fronts connect to this process. It is nil if only its own does.
+func listen(c *configuration) (net.Listener, error) {
+	if c.service.NATS.URL == "" {
+		return nil, nil
+	}
+	if err := certificates(c).Check(); err != nil {
+		return nil, err
+	}
+	if !c.service.NATS.Has(settings.RoleNode) {
+		return nil, nil
+	}
+	if c.service.Link.Address == "" {
+		return nil, errors.New("link.address: missing; want where fronts reach this node, such as m1.example.com:4520")
+	}
+	l, err := net.Listen("tcp", c.service.Link.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("link.listen: %w", err)
+	}
+	return l, nil
+}
+
+// address returns where fronts reach the node that listens. The port 0 means that of the listener.
+func address(c *configuration, l net.Listener) string {
+	host, port, err := net.SplitHostPort(c.service.Link.Address)
+	if err == nil && port == "0" {
+		_, port, _ = net.SplitHostPort(l.Addr().String()) // the system has made it
+		return net.JoinHostPort(host, port)
+	}
+	return c.service.Link.Address
 }
 
 // newGuard returns what admits the requests of clients.
@@ -121,7 +165,7 @@ func newGuard(c *configuration, who *access.Access, from workers.Options) (*mcph
 }
 
 // addNode makes the process a node, which closes the pool.
-func (s *service) addNode(ctx context.Context, c *configuration, pool *workers.Pool, from workers.Options) (err error) {
+func (s *service) addNode(ctx context.Context, c *configuration, pool *workers.Pool, l net.Listener, from workers.Options) (err error) {
 	interval := time.Duration(c.service.NATS.Lease) / 3
 	if s.broker.Embedded() {
 		interval = aloneInterval
@@ -129,6 +173,7 @@ func (s *service) addNode(ctx context.Context, c *configuration, pool *workers.P
 	s.pool = pool
 	s.node, err = node.New(ctx, node.Options{
 		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: c.http.Principals, Name: c.service.Node.Name, Labels: c.service.Node.Labels, Capacity: c.service.Node.Capacity,
+		Listener: l, Certificates: certificates(c), Address: address(c, l),
 		Version: version(), Alone: s.broker.Embedded(), Interval: interval, Telemetry: from.Telemetry, Logger: from.Logger,
 	})
 	return err
@@ -141,12 +186,13 @@ func (s *service) addFront(c *configuration, who *access.Access, from workers.Op
 		return err
 	}
 	s.access = who
-	s.front, err = front.New(front.Options{
-		Conn: s.broker.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Still: who.Still, Principals: c.http.Principals, Telemetry: from.Telemetry, Logger: from.Logger,
-	})
-	if err != nil {
-		return err
+	var local *link.Server
+	if s.node != nil {
+		local = s.node.Server()
 	}
+	s.front = front.New(front.Options{
+		Local: local, Certificates: certificates(c), Conn: s.broker.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Still: who.Still, Principals: c.http.Principals, Telemetry: from.Telemetry, Logger: from.Logger,
+	})
 	s.mux.Handle(mcpPath, s.front)
 	s.mux.Handle(mcpPath+"/{"+front.UserValue+"}", s.front)
 	return access.Metadata(s.mux, c.http, guard)
@@ -185,9 +231,9 @@ func (s *service) Close() error {
 }
 
 // end leaves the service, after the last requests.
-func (s *service) end() (err error) {
+func (s *service) end() error {
 	if s.front != nil {
-		err = s.front.Close()
+		s.front.Close()
 	}
-	return errors.Join(err, s.broker.Close())
+	return s.broker.Close()
 }

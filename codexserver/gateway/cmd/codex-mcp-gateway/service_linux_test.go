@@ -55,7 +55,7 @@ func newOwnProcess(t *testing.T) *ownProcess {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.args = []string{"--engine", "native", "--listen", "127.0.0.1:0", "--codex-mcp", own, "-c", "nats.url=" + o.nats.ClientURL(), "-c", "node.name=n"}
+	o.args = []string{"--engine", "native", "--listen", "127.0.0.1:0", "--codex-mcp", own, "-c", "nats.url=" + o.nats.ClientURL(), "-c", "link=" + linked(t), "-c", "node.name=n"}
 	conn, err := nats.Connect("", nats.InProcessServer(o.nats))
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +134,9 @@ func (o *ownProcess) start(args ...string) (p *process, stop func()) {
 	return p, cancel
 }
 
+// noLink unsets the keys of link.
+const noLink = "link={address = '', listen = '', ca = '', cert = '', key = ''}"
+
 // TestStartFails checks that a gateway that cannot start says why, and closes what it has opened.
 func TestStartFails(t *testing.T) {
 	o := newOwnProcess(t)
@@ -155,7 +158,11 @@ func TestStartFails(t *testing.T) {
 		"an address in use":                {[]string{"--listen", taken, "-c", "http.metrics=127.0.0.1:0"}, "address already in use"},
 		"no certificate":                   {[]string{"--tls-cert", absent, "--tls-key", absent}, absent},
 		"an address in use, for a front":   {[]string{"--listen", taken, "-c", "nats.roles=['front']"}, "address already in use"},
-		"an address in use, without a URL": {[]string{"--listen", taken, "-c", "nats.url="}, "address already in use"},
+		"an address in use, without a URL": {[]string{"--listen", taken, "-c", "nats.url=", "-c", noLink}, "address already in use"},
+		"an address of links in use":       {[]string{"-c", "link.listen='" + taken + "'"}, "link.listen: "},
+		"no address for fronts":            {[]string{"-c", "link.address=''"}, "link.address: missing"},
+		"no certificate for fronts":        {[]string{"-c", "link.ca=''", "-c", "link.cert=''", "-c", "link.key=''"}, "link.ca, link.cert, link.key: missing"},
+		"no key for nodes":                 {[]string{"-c", "nats.roles=['front']", "-c", "link.key='" + absent + "'"}, "link.cert, link.key: "},
 	} {
 		if !t.Run(name, func(t *testing.T) {
 			o.t = t
@@ -181,7 +188,7 @@ func TestRoles(t *testing.T) {
 		"both":    {nil, 401, 1, "serving MCP at "},
 		"a front": {[]string{"-c", "nats.roles=['front']", "--codex-mcp", "/absent"}, 401, 0, "serving MCP at "},
 		"a node":  {[]string{"-c", "nats.roles=['node']"}, 404, 1, "running workers as the node n; health at "},
-		"alone":   {[]string{"-c", "nats.url="}, 401, 0, "serving MCP at "},
+		"alone":   {[]string{"-c", "nats.url=", "-c", noLink}, 401, 0, "serving MCP at "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.t = t
@@ -219,13 +226,14 @@ func TestForWorkers(t *testing.T) {
 	t.Chdir(dir)
 	c.settings = &config.Settings{Approvals: config.Approvals{Log: "log"}}
 	c.service.NATS = settings.NATS{Credentials: "/creds", Key: "/key", CA: "/ca", Cert: "/cert"}
+	c.service.Link = settings.Link{CA: "/ca", Cert: "/cert", Key: "/link"}
 	o := &options{Flags: httpserve.Flags{Cert: "cert.pem", Key: "key.pem"}, trace: filepath.Join(dir, "trace")}
 	f, err := o.openFiles(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := o.hiddenFiles(c, f)
-	if diff := cmp.Diff([]string{"/creds", "/key", dir + "/log", dir + "/trace", dir + "/key.pem"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"/creds", "/key", "/link", dir + "/log", dir + "/trace", dir + "/key.pem"}, got); diff != "" || err != nil {
 		t.Errorf("%v; the files (-want +got):\n%s", err, diff)
 	}
 	if err := f.close(); err != nil {

@@ -80,6 +80,7 @@ func TestEndToEndTrace(t *testing.T) {
 	n := natstest.Start(t, server.Options{ServerName: "n", JetStream: true})
 	c := &cluster{t: t, top: servertest.Outside(t)}
 	token, hash := access.NewToken()
+	link := linked(t)
 	if err := os.Mkdir(filepath.Join(c.top, "ann"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestEndToEndTrace(t *testing.T) {
 		}
 		for file, text := range map[string]string{
 			"codex-mcp.toml":         fmt.Sprintf("[http.principals.ann]\ntokens = [%q]\nfolders = [%q]\n", hash, c.top+"/ann"),
-			"codex-mcp-gateway.toml": fmt.Sprintf("[nats]\nurl = %q\nroles = [%q]\n", n.ClientURL(), role),
+			"codex-mcp-gateway.toml": fmt.Sprintf("link = %s\n[nats]\nurl = %q\nroles = [%q]\n", link, n.ClientURL(), role),
 		} {
 			if err := os.WriteFile(filepath.Join(f.home, file), []byte(text), 0o600); err != nil {
 				t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +23,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/store"
@@ -377,8 +375,6 @@ func TestAccounts(t *testing.T) {
 		leases *lease.Leases
 		nodes  *placement.Nodes
 		state  *jetstore.Store
-		server *link.Server
-		client *link.Client
 	}
 	var all [2]gateway
 	files := []string{"a.creds", "b.creds"}
@@ -414,22 +410,14 @@ func TestAccounts(t *testing.T) {
 		if g.state, err = jetstore.Open(t.Context(), g.Stream, jetstore.Options{User: "ann", Epoch: uint64(9 - i)}); err != nil { // the later one is not fenced
 			t.Fatal(err)
 		}
-		if g.server, err = link.NewServer(g.Conn, nil, log, nil); err != nil {
-			t.Fatal(err)
-		}
-		defer g.server.Close()
-		if g.client, err = link.NewClient(g.Conn, nil); err != nil {
-			t.Fatal(err)
-		}
-		defer g.client.Close()
 	}
 	a, b := all[0], all[1]
-	holder := a.leases.NewHolder(lease.HolderOptions{Node: "a", ID: a.server.ID(), Lost: func(string) {}, Logger: log})
+	holder := a.leases.NewHolder(lease.HolderOptions{Node: "a", ID: "a", Lost: func(string) {}, Logger: log})
 	if _, err := holder.Take(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = holder.Close(t.Context()) }()
-	if err := a.nodes.Publish(t.Context(), placement.Node{ID: a.server.ID(), Name: "a", Capacity: 1}); err != nil {
+	if err := a.nodes.Publish(t.Context(), placement.Node{ID: "a", Name: "a", Capacity: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.state.Put(t.Context(), "a", []byte("secret")); err != nil {
@@ -443,12 +431,5 @@ func TestAccounts(t *testing.T) {
 	}
 	if _, err := b.state.Read(t.Context(), "a", 0, 9); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the state: %v", err)
-	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/mcp", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.client.Do(t.Context(), a.server.ID(), link.Head{User: "ann", Sender: "ann"}, r); !errors.Is(err, link.ErrAbsent) {
-		t.Errorf("a request: %v", err)
 	}
 }

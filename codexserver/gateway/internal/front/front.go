@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -24,11 +23,14 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Options configure a [Front]. All are required, except for Still and Telemetry.
+// Options configure a [Front]. All are required, except for Local, Certificates, Still and Telemetry.
 type Options struct {
 	Conn   *nats.Conn
 	Leases *lease.Leases
 	Nodes  *placement.Nodes
+	// Local is the node of this process, or nil. Other nodes are reached with Certificates.
+	Local        *link.Server
+	Certificates link.Certificates
 	// Guard admits requests.
 	Guard *mcphttp.Guard
 	// Principals are the users at the start. See [Front.Reload].
@@ -58,19 +60,15 @@ type Front struct {
 }
 
 // New returns a front. The caller must close it.
-func New(o Options) (*Front, error) {
-	client, err := link.NewClient(o.Conn, nil)
-	if err != nil {
-		return nil, err
-	}
-	f := &Front{o: o, client: client, usage: map[string]*intake.Usage{}, admitted: map[*admitted]bool{}}
-	f.routes = routes{conn: o.Conn, leases: o.Leases, nodes: o.Nodes, known: map[string]lease.Lease{}}
+func New(o Options) *Front {
+	f := &Front{o: o, client: link.NewClient(o.Certificates), usage: map[string]*intake.Usage{}, admitted: map[*admitted]bool{}}
+	f.routes = routes{conn: o.Conn, leases: o.Leases, nodes: o.Nodes, known: map[string]place{}}
 	f.users.Set(o.Principals)
-	return f, nil
+	return f
 }
 
-// Close ends all requests.
-func (f *Front) Close() error { return f.client.Close() }
+// Close closes the connections to nodes. All requests must have ended.
+func (f *Front) Close() { f.client.Close() }
 
 // Hurry makes the front refuse a request at once if no node has its user. It is for the end of
 // the process.
@@ -127,13 +125,7 @@ func (f *Front) serve(response *intake.Response, r *http.Request) bool {
 	response.Extend() // reading the body may have used up the timeout
 	hop := f.o.Telemetry.Front(r, principal.Name)
 	defer func() { hop.End(response.Status) }()
-	answer, err := f.forward(r, user, principal)
-	if err != nil {
-		f.unanswered(response, r, user, err)
-		return false
-	}
-	defer answer.Body.Close()
-	if err := pass(response, answer); err != nil {
+	if err := f.forward(response, r, user, principal); err != nil {
 		f.unanswered(response, r, user, err)
 		return false
 	}
@@ -177,9 +169,9 @@ const (
 // errNotSent means that a request was not carried out.
 var errNotSent = errors.New("the request was not carried out")
 
-// forward sends a request to the node of the user, and returns the answer. It sends the request
-// again, perhaps to another node, only if it was not carried out.
-func (f *Front) forward(r *http.Request, user string, principal mcphttp.Principal) (*http.Response, error) {
+// forward sends a request to the node of the user, and passes the answer on. An error means that nothing was
+// written. It sends the request again, perhaps to another node, only if it was not carried out.
+func (f *Front) forward(w http.ResponseWriter, r *http.Request, user string, principal mcphttp.Principal) error {
 	head := link.Head{User: user, Sender: principal.Name, Scopes: []string{}}
 	scopes := principal.Scopes
 	if scopes == nil {
@@ -195,29 +187,59 @@ func (f *Front) forward(r *http.Request, user string, principal mcphttp.Principa
 		to, err := f.routes.find(finding, user, about.Labels)
 		cancel()
 		if err != nil {
-			return nil, errors.Join(errNotSent, err)
+			return errors.Join(errNotSent, err)
 		}
 		if r.Body, err = r.GetBody(); err != nil {
-			return nil, errors.Join(errNotSent, err)
+			return errors.Join(errNotSent, err)
 		}
 		head.Epoch = to.Epoch
-		answer, err := f.client.Do(r.Context(), to.ID, head, r)
+		err = f.send(w, r, to, head)
 		if err == nil {
-			return answer, nil
+			return nil
 		}
 		f.routes.forget(to) // another node may have taken over
 		if !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {
-			return nil, err
+			return err
 		}
 		if time.Since(began) > retryTimeout {
-			return nil, errors.Join(errNotSent, err)
+			return errors.Join(errNotSent, err)
 		}
 		select {
 		case <-time.After(retryInterval):
 		case <-r.Context().Done():
-			return nil, r.Context().Err()
+			return r.Context().Err()
 		}
 	}
+}
+
+// send sends a request to a node once, and passes the answer on. An error means that nothing was
+// written. An answer that breaks off later breaks off for the client too.
+func (f *Front) send(w http.ResponseWriter, r *http.Request, to place, head link.Head) (failed error) {
+	passed := &passing{w: w, header: http.Header{}}
+	defer func() {
+		switch v := recover(); {
+		case v != nil && passed.begun:
+			panic(v)
+		case v != nil: // it broke off
+			failed = link.ErrLost
+		case failed == nil:
+			passed.begin()
+		}
+	}()
+	if f.o.Local != nil && f.o.Local.ID() == to.ID {
+		return f.o.Local.Do(passed, r, head)
+	}
+	answer, err := f.client.Do(r.Context(), link.Place{ID: to.ID, Address: to.address}, head, r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	passed.header = answer.Header
+	passed.WriteHeader(answer.StatusCode)
+	if _, err := io.Copy(passed, answer.Body); err != nil { // or the client has left
+		panic(http.ErrAbortHandler)
+	}
+	return nil
 }
 
 // unanswered answers a request that no node has answered.
@@ -235,43 +257,6 @@ func (f *Front) unanswered(w http.ResponseWriter, r *http.Request, user string, 
 		return
 	}
 	http.Error(w, workers.UnansweredText, http.StatusBadGateway)
-}
-
-// pass sends an answer to the client, each part at once. The head goes with the first part, so that
-// an answer that breaks off before it can still become an error with a text: pass returns it. An
-// answer that breaks off later breaks off for the client too.
-func pass(w *intake.Response, answer *http.Response) error {
-	begun := false
-	begin := func() {
-		if !begun {
-			begun = true
-			maps.Copy(w.Header(), answer.Header)
-			w.WriteHeader(answer.StatusCode)
-		}
-	}
-	b := make([]byte, 32<<10)
-	for {
-		n, err := answer.Body.Read(b)
-		if n > 0 {
-			begin()
-			_, failed := w.Write(b[:n])
-			if failed == nil {
-				failed = w.FlushError()
-			}
-			if failed != nil {
-				return nil // the client has left
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			begin()
-			return nil
-		case err != nil && begun:
-			panic(http.ErrAbortHandler)
-		case err != nil:
-			return err
-		}
-	}
 }
 
 func (f *Front) begin() {

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/front"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/linktest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
@@ -36,6 +37,7 @@ type service struct {
 	leases *lease.Leases
 	nodes  *placement.Nodes
 	front  *front.Front
+	files  link.Certificates
 	url    string
 
 	revoked   atomic.Pointer[string]    // a token of open requests that must end; nil if all may go on
@@ -44,7 +46,10 @@ type service struct {
 
 // start starts a front for ann, whose approver is eve, and for bob. The token of a user is its name,
 // and after a colon its scopes.
-func start(t *testing.T) *service {
+func start(t *testing.T) *service { return startWith(t, nil) }
+
+// startWith is start with a node in the process of the front.
+func startWith(t *testing.T, local *fakeNode) *service {
 	t.Helper()
 	b, err := broker.Connect(broker.Options{Folder: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -55,7 +60,12 @@ func start(t *testing.T) *service {
 			t.Error(err)
 		}
 	})
-	s := &service{t: t, broker: b}
+	s := &service{t: t, broker: b, files: linktest.Certificates(t)}
+	var inside *link.Server
+	if local != nil {
+		local.s, local.server = s, link.NewServer(local, slog.New(slog.DiscardHandler))
+		inside = local.server
+	}
 	bucket, err := b.Open(t.Context(), broker.Bucket{Name: lease.Bucket, MaxValue: lease.MaxValue})
 	if err != nil {
 		t.Fatal(err)
@@ -83,17 +93,14 @@ func start(t *testing.T) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.front, err = front.New(front.Options{
-		Conn: b.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Logger: slog.New(slog.DiscardHandler),
+	s.front = front.New(front.Options{
+		Local: inside, Certificates: s.files, Conn: b.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Logger: slog.New(slog.DiscardHandler),
 		Still: func(_ context.Context, h http.Header, _ mcphttp.Principal) bool {
 			gone := s.revoked.Load()
 			return gone == nil || h.Get("Authorization") != "Bearer "+*gone
 		},
 		Principals: map[string]settings.Principal{"ann": {Approver: "eve", Labels: []string{"gpu"}}, "bob": {Labels: []string{"gpu"}}, "eve": {}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.front)
 	mux.Handle("/mcp/{"+front.UserValue+"}", s.front)
@@ -101,9 +108,7 @@ func start(t *testing.T) *service {
 	s.url = server.URL
 	t.Cleanup(func() {
 		server.Close()
-		if err := s.front.Close(); err != nil {
-			t.Error(err)
-		}
+		s.front.Close()
 	})
 	return s
 }
@@ -127,15 +132,22 @@ type fakeNode struct {
 func (s *service) join(name string, room int) *fakeNode {
 	s.t.Helper()
 	n := &fakeNode{s: s, name: name}
-	var err error
-	if n.server, err = link.NewServer(s.broker.Conn, n, slog.New(slog.DiscardHandler), nil); err != nil {
-		s.t.Fatal(err)
-	}
+	n.server = link.NewServer(n, slog.New(slog.DiscardHandler))
+	l, address := linktest.Listen(s.t)
+	n.server.Listen(l, s.files)
+	s.add(n, address, room)
+	return n
+}
+
+// add publishes a node, which has a server.
+func (s *service) add(n *fakeNode, address string, room int) {
+	s.t.Helper()
+	name := n.name
 	n.holder = s.leases.NewHolder(lease.HolderOptions{Node: name, ID: n.server.ID(), Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
 	if _, err := s.broker.Conn.Subscribe("codexmcp.node."+n.server.ID()+".take", n.take); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.nodes.Publish(s.t.Context(), placement.Node{ID: n.server.ID(), Name: name, Labels: []string{"gpu"}, Capacity: room}); err != nil {
+	if err := s.nodes.Publish(s.t.Context(), placement.Node{ID: n.server.ID(), Name: name, Address: address, Labels: []string{"gpu"}, Capacity: room}); err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
@@ -144,11 +156,10 @@ func (s *service) join(name string, room int) *fakeNode {
 		if err := n.holder.Close(ctx); err != nil {
 			s.t.Error(err)
 		}
-		if err := n.server.Close(); err != nil && !errors.Is(err, nats.ErrBadSubscription) { // a test has closed it
+		if err := n.server.Close(ctx); err != nil {
 			s.t.Error(err)
 		}
 	})
-	return n
 }
 
 // take answers the question of a front.
@@ -340,6 +351,56 @@ func TestAnotherEpoch(t *testing.T) {
 	}
 }
 
+// TestLocal checks a node in the process of the front: whose request it is, that it is sent elsewhere if the node
+// refuses it, and what a client gets of an answer that breaks off.
+func TestLocal(t *testing.T) {
+	a := &fakeNode{name: "a"}
+	s := startWith(t, a)
+	s.add(a, "", 10)
+	s.post("ann", "", 200, "a: ann for ann [codex:run codex:approve codex:read]")
+	s.post("eve", "/ann", 200, "a: eve for ann [codex:approve codex:read]")
+	for name, tt := range map[string]struct {
+		handle http.HandlerFunc
+		status int // 0: the answer breaks off
+		body   string
+	}{
+		"nothing":   {func(http.ResponseWriter, *http.Request) {}, 200, ""},
+		"no answer": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, http.StatusBadGateway, "may have taken effect"},
+		"a head": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, http.StatusBadGateway, "may have taken effect"},
+		"a part": {func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "the first half")
+			panic(http.ErrAbortHandler)
+		}, 0, ""},
+		"headers and trailers": {func(w http.ResponseWriter, r *http.Request) {
+			for _, name := range []string{"Codex-Mcp-Link", "Authorization", "Connection", "Cookie"} {
+				if r.Header[name] != nil {
+					t.Errorf("the node gets %s", name)
+				}
+			}
+			w.Header().Set("Trailer", "Late")
+			w.WriteHeader(http.StatusTeapot)
+			w.Header().Set("Late", "x")
+			w.Header().Set(http.TrailerPrefix+"Other", "x")
+			fmt.Fprint(w, "all")
+		}, http.StatusTeapot, "all"},
+	} {
+		a.set(tt.handle)
+		got := s.send(http.MethodPost, "ann", "", "{}")
+		if tt.status == 0 && got.Err == nil || got.Status != tt.status && tt.status > 0 || !strings.Contains(got.Body, tt.body) || got.Header["Trailer"] != nil || got.Header["Late"] != nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	a.set(nil)
+	b := s.join("b", 10)
+	a.loses("ann")
+	b.has("ann")
+	s.post("ann", "", 200, "b: ann") // over the network
+}
+
 // TestEffect checks that a request that a node has begun is never sent again, that its client
 // learns that it may have taken effect, and that a part of an answer never looks whole.
 func TestEffect(t *testing.T) {
@@ -371,6 +432,7 @@ func TestEffect(t *testing.T) {
 		"a part of an answer": {func(*fakeNode) http.HandlerFunc {
 			return func(w http.ResponseWriter, _ *http.Request) {
 				fmt.Fprint(w, "the first half")
+				_ = http.NewResponseController(w).Flush() // as the proxy to a worker does
 				panic(http.ErrAbortHandler)
 			}
 		}, 0},
@@ -410,7 +472,7 @@ func TestNoNode(t *testing.T) {
 		t.Errorf("a node that comes in time: %d %s, %v", got.Status, got.Body, got.Err)
 	}
 	// The process with the lease has died, and nobody has its id.
-	if err := a.server.Close(); err != nil {
+	if err := a.server.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	go func() { found <- s.send(http.MethodPost, "ann", "", "{}") }()
@@ -439,7 +501,7 @@ func TestDeadNode(t *testing.T) {
 	s := start(t)
 	a := s.join("a", 10)
 	a.has("ann")
-	if err := a.server.Close(); err != nil {
+	if err := a.server.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s.post("ann", "", http.StatusServiceUnavailable, "was not carried out")

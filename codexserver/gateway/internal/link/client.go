@@ -3,240 +3,190 @@ package link
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"slices"
-	"strings"
+	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go"
 )
 
-// Options configure a [Client] or a [Server].
-type Options struct {
-	// Heartbeat is the longest time without a frame. Both sides must have the same.
-	// Default: [DefaultHeartbeat].
-	Heartbeat time.Duration
+// Place is where a server is.
+type Place struct {
+	// ID is that of the server, and Address has a host and a port.
+	ID, Address string
 }
-
-func (o *Options) heartbeat() time.Duration {
-	if o == nil || o.Heartbeat <= 0 {
-		return DefaultHeartbeat
-	}
-	return o.Heartbeat
-}
-
-// maxExchanges bounds the open exchanges of a client or a server.
-const maxExchanges = 16384
-
-var (
-	// ErrAbsent means that no server has the id. The request was not carried out.
-	ErrAbsent = errors.New("no server has this id")
-	// ErrRefused means that the server did not carry out the request. The error that wraps it
-	// has the reason.
-	ErrRefused = errors.New("the server refused the request")
-)
 
 // Client sends requests to servers. It is safe for concurrent use.
 type Client struct {
-	conn *nats.Conn
-	id   string
-	sub  *nats.Subscription
-	ends ends
+	transport *http.Transport
 
-	stop    context.CancelFunc
-	running sync.WaitGroup
-
-	mu     sync.Mutex // requests are published in the order of their numbers
-	number uint64
+	mu     sync.Mutex
+	clocks map[Place]heard
 }
 
-// NewClient returns a client on a connection. The caller must close it before the connection.
-func NewClient(conn *nats.Conn, o *Options) (*Client, error) {
-	if err := checkPayload(conn); err != nil {
-		return nil, err
-	}
-	c := &Client{conn: conn, id: rand.Text()}
-	var err error
-	if c.sub, err = conn.Subscribe(clientSubject(c.id, "*"), c.receive); err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	c.stop = stop
-	c.running.Go(func() { c.ends.beat(ctx, o.heartbeat()) })
-	return c, nil
+// heard is the time of a server, and when it came.
+type heard struct {
+	clock clock
+	at    time.Time
 }
 
-// checkPayload fails if the messages of the NATS server are too short for a head.
-func checkPayload(conn *nats.Conn) error {
-	if most := conn.MaxPayload(); most < 2*maxHead {
-		return fmt.Errorf("NATS: max_payload is %d bytes; want at least %d", most, 2*maxHead)
+// idleTimeout is how long a connection lasts that nothing uses.
+const idleTimeout = time.Minute
+
+// NewClient returns a client with these certificates. The caller must close it.
+func NewClient(certificates Certificates) *Client {
+	c := &Client{clocks: map[Place]heard{}}
+	protocols, config := http2()
+	c.transport = &http.Transport{
+		Protocols: protocols, HTTP2: config, DialTLSContext: certificates.dial, DisableCompression: true, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHead,
 	}
-	return nil
+	return c
 }
 
-// Close ends all exchanges of the client.
-func (c *Client) Close() error {
-	c.stop()
-	err := c.sub.Unsubscribe()
-	c.ends.close()
-	c.running.Wait()
-	return err
+// Close closes the connections. All exchanges must have ended.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// dialError means that there is no connection, over which a request could have been sent.
+type dialError struct{ error }
+
+// dial connects to a server, and checks its certificate.
+func (c Certificates) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, lostAfter)
+	defer cancel()
+	config, err := c.config()
+	if err != nil {
+		return nil, dialError{err}
+	}
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, dialError{err}
+	}
+	return conn, nil
 }
 
-// receive handles a frame of a server. A message for an unknown exchange is late or forged.
-func (c *Client) receive(m *nats.Msg) {
-	e := c.ends.find(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])
-	if e == nil {
-		return
-	}
-	if len(m.Data) == 0 && m.Header.Get("Status") == "503" { // from the NATS server: nobody has received the head
-		e.fail(ErrAbsent)
-		return
-	}
-	e.receive(m.Data, time.Now())
-}
-
-// secretHeaders identify the client of the HTTP request. Servers do not need them.
-var secretHeaders = []string{"Authorization", "Cookie", "Proxy-Authorization"}
-
-// Do sends a request to the server with an id, and returns the answer. It waits for the answer
-// until ctx ends. head has the fields that the client does not set. The caller must close the
-// body of the answer. Until then nobody else may use the body of the request.
+// Do sends a request to a server, and returns the answer. It waits for the answer until ctx ends. head
+// has the fields that the client does not set. The caller must close the body of the answer. Until
+// then nobody else may use the body of the request.
 //
 // An error that is not [ErrAbsent] or [ErrRefused] leaves open whether the request was carried
 // out.
-func (c *Client) Do(ctx context.Context, server string, head Head, r *http.Request) (*http.Response, error) {
-	if !validID(server) {
-		return nil, fmt.Errorf("%w: %q is not the id of a server", ErrAbsent, server)
+func (c *Client) Do(ctx context.Context, to Place, head Head, r *http.Request) (*http.Response, error) {
+	if to.Address == "" {
+		return nil, fmt.Errorf("%w: its address is not known", ErrAbsent)
 	}
-	exchange := rand.Text()
-	to := serverSubject(server, exchange)
-	e := newEnd(exchange, time.Now(), func(b []byte) error { return c.conn.Publish(to, b) })
-	e.client = true
-	if !c.ends.add(e, maxExchanges) {
-		return nil, fmt.Errorf("%w: too many are open", ErrRefused)
-	}
-	x := &exchangeBody{client: c, end: e, ctx: ctx, uploaded: make(chan struct{})}
-	if err := c.begin(e, to, head, r); err != nil {
-		c.ends.remove(e)
-		return nil, err
-	}
-	go x.upload(r.Body)
-	answer, err := x.answer(r)
+	header, err := passed(r)
 	if err != nil {
-		_ = x.Close()
 		return nil, err
 	}
-	return answer, nil
+	now, err := c.clock(ctx, to)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAbsent, err)
+	}
+	head.Clock, head.Request, head.Method, head.URL = now.clock, rand.Text(), r.Method, r.URL.RequestURI()
+	answer, err := c.send(ctx, to, head, header, r)
+	if err == nil || errors.Is(err, ErrRefused) || errors.Is(err, ErrAbsent) {
+		return answer, err
+	}
+	if seen := (streamError{}); errors.As(err, &seen) {
+		return nil, fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	// The request may be under way. Wait until the server does not begin it any more.
+	late := time.NewTimer(time.Until(now.at.Add(lasts)))
+	defer late.Stop()
+	select {
+	case <-late.C:
+	case <-ctx.Done(): // the client has left
+	}
+	return nil, fmt.Errorf("%w: %w", ErrLost, err)
 }
 
-// begin sends the head of a request.
-func (c *Client) begin(e *end, to string, head Head, r *http.Request) error {
-	head.Client, head.Method, head.URL, head.Length = c.id, r.Method, r.URL.RequestURI(), r.ContentLength
-	head.Header = r.Header.Clone()
-	for name := range head.Header {
-		if slices.Contains(secretHeaders, name) {
-			delete(head.Header, name)
+// streamError is how the server ends an exchange that it has begun. The error of package http becomes one, which has
+// the same fields.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+// Error implements error.
+func (e streamError) Error() string { return fmt.Sprintf("the node ended the exchange: %d", e.Code) }
+
+// send sends a request. The transport may do so again, if it knows that the server has not seen it; the server
+// does not begin it twice in any case.
+func (c *Client) send(ctx context.Context, to Place, head Head, header http.Header, r *http.Request) (_ *http.Response, err error) {
+	defer func() {
+		if err != nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.clocks, to)
 		}
+	}()
+	head.Node = to.ID
+	text, err := json.Marshal(head)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	var sent atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
+	out, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+to.Address+"/", r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAbsent, err)
+	}
+	out.GetBody, out.ContentLength, out.Header = r.GetBody, r.ContentLength, header
+	if header["User-Agent"] == nil {
+		header["User-Agent"] = []string{""} // none
+	}
+	header.Set(headHeader, string(text))
+	answer, err := c.transport.RoundTrip(out)
+	if never := (dialError{}); errors.As(err, &never) && !sent.Load() {
+		return nil, fmt.Errorf("%w: %w", ErrAbsent, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	now := heard{at: time.Now()}
+	if err := json.Unmarshal([]byte(answer.Header.Get(clockHeader)), &now.clock); err != nil {
+		return nil, errors.Join(fmt.Errorf("the answer with the status %d is not that of a node: %w", answer.StatusCode, err), answer.Body.Close())
+	}
+	if answer.Header.Get(whatHeader) == refused {
+		reason, _ := io.ReadAll(io.LimitReader(answer.Body, maxReason)) // only for the log
+		_ = answer.Body.Close()
+		return nil, fmt.Errorf("%w: %s", ErrRefused, reason)
+	}
+	for _, name := range []string{whatHeader, clockHeader} {
+		answer.Header.Del(name)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.number++
-	head.Number = c.number
-	payload, err := json.Marshal(head)
-	if err == nil && len(payload) > maxHead {
-		err = fmt.Errorf("%w: its headers are too long", ErrRefused)
-	}
-	if err != nil {
-		return err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	b := frame{kindHead, e.sent, payload}.append(make([]byte, 0, frameHeader+len(payload)))
-	e.sent++
-	if !c.conn.IsConnected() { // the connection would keep the request, and send it after its client has an error
-		return fmt.Errorf("%w: the connection to NATS is broken", ErrRefused)
-	}
-	// With a reply subject, the NATS server reports that nobody receives the message.
-	return c.conn.PublishRequest(to, clientSubject(c.id, e.exchange), b)
+	c.clocks[to] = now
+	return answer, nil
 }
 
-// exchangeBody is the body of an answer.
-type exchangeBody struct {
-	client   *Client
-	end      *end
-	ctx      context.Context
-	uploaded chan struct{} // closed when the body of the request is no longer used
-}
-
-// upload sends the body of the request.
-func (x *exchangeBody) upload(body io.Reader) {
-	defer close(x.uploaded)
-	reason := ""
-	if body != nil {
-		b := make([]byte, maxChunk)
-		for {
-			n, err := body.Read(b)
-			if _, failed := x.end.writeBody(x.ctx, b[:n]); failed != nil {
-				return // the exchange has ended
-			}
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				reason = "it could not be read"
-				break
-			}
+// clock returns the time of a server. It asks if what it has heard is old.
+func (c *Client) clock(ctx context.Context, to Place) (heard, error) {
+	c.mu.Lock()
+	now, known := c.clocks[to]
+	for place, other := range c.clocks { // servers that have ended
+		if time.Since(other.at) > idleTimeout {
+			delete(c.clocks, place)
 		}
 	}
-	if x.end.failure() == nil {
-		_ = x.end.writeEnd(reason) // an error ends the exchange by the silence
+	c.mu.Unlock()
+	if known && time.Since(now.at) < lasts/2 {
+		return now, nil
 	}
-}
-
-// answer returns the answer when its head has arrived.
-func (x *exchangeBody) answer(r *http.Request) (*http.Response, error) {
-	f, err := x.end.next(x.ctx)
+	answer, err := c.send(ctx, to, Head{}, http.Header{}, &http.Request{Body: http.NoBody})
 	if err != nil {
-		return nil, err
+		return heard{}, err
 	}
-	switch f.kind {
-	case kindRefuse:
-		return nil, fmt.Errorf("%w: %s", ErrRefused, f.payload)
-	case kindEnd:
-		return nil, fmt.Errorf("%w: it ended without an answer: %s", ErrLost, f.payload)
-	case kindHead:
-	default:
-		return nil, errFrame
-	}
-	var head answerHead
-	if err := decodeHead(f.payload, &head); err != nil {
-		return nil, fmt.Errorf("the head of the answer: %w", err)
-	}
-	if head.Status < 200 || head.Status > 599 {
-		return nil, fmt.Errorf("the head of the answer has the status %d", head.Status)
-	}
-	if head.Header == nil {
-		head.Header = http.Header{}
-	}
-	return &http.Response{StatusCode: head.Status, Header: head.Header, Body: x, ContentLength: -1, Request: r}, nil
-}
-
-// Read implements [io.Reader].
-func (x *exchangeBody) Read(p []byte) (int, error) { return x.end.read(x.ctx, p) }
-
-// Close implements [io.Closer]. If the answer has not ended, it cancels the request.
-func (x *exchangeBody) Close() error {
-	if x.end.ended == nil {
-		_ = x.end.write(kindCancel, nil) // else the silence cancels
-	}
-	x.client.ends.remove(x.end)
-	x.end.fail(ErrClosed)
-	<-x.uploaded
-	return nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clocks[to], answer.Body.Close()
 }

@@ -1,19 +1,16 @@
-// Package link carries HTTP requests over NATS: a [Client] sends them, a [Server] has the
-// handler.
+// Package link carries HTTP requests from a front to a node: a [Client] sends them, a [Server] has
+// the handler.
 //
-//	the HTTP client ──▶ Client ── head, body ──▶ Server ──▶ handler
-//	                           ◀── head, body ──
+//	the HTTP client ──▶ Client ── HTTP/2 over mutual TLS ──▶ Server ──▶ handler
 //
-// A request and its answer are an exchange. Its id is random, so only the two sides know it.
-// Each side sends frames to a subject that has the id, and numbers them: a frame that is
-// lost, comes twice or comes out of order ends the exchange with an error, because NATS
-// delivers at most once.
+// If both are in one process, [Server.Do] calls the handler, without a socket.
 //
-// A side sends at most [window] frames of a body before the other one has passed them on, so
-// that a slow client slows down its own exchange and no other. Both sides send a frame at
-// least every [Options].Heartbeat, and an exchange ends with an error when one side has heard
-// nothing for three times as long.
+// A request and its answer are an exchange, a stream of HTTP/2: it has its own window, so that a slow
+// client slows down its own exchange and no other. Both sides ping a connection on which they hear
+// nothing, and end all its exchanges with an error when no answer comes.
 //
-// The server carries out a request at most once. [ErrRefused] and [ErrAbsent] mean that it was
-// not carried out.
+// A request is carried out at most once. [ErrRefused] and [ErrAbsent] mean that it was not carried
+// out. Each request has the time of the server, as the client has last learned it: a server does not
+// begin one that comes late, and a client reports another error only when the server would not begin
+// the request any more. The server remembers the requests of that time, and begins none twice.
 package link

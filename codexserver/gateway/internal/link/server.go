@@ -3,25 +3,27 @@ package link
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/go-json-experiment/json"
-	"github.com/nats-io/nats.go"
 )
 
 // Handler carries out the requests of a [Server].
 type Handler interface {
 	// Admit decides whether a request is carried out, without waiting. The context that it
-	// returns is that of the request: it derives from ctx. An error refuses the request, and
-	// its text is for the client.
+	// returns is that of the request: it derives from ctx. When it ends, so does the exchange. An error
+	// refuses the request, and its text is for the log of the front.
 	Admit(ctx context.Context, h *Head) (context.Context, error)
 	// ServeHTTP carries out an admitted request. [HeadOf] returns its head.
 	http.Handler
@@ -29,96 +31,152 @@ type Handler interface {
 
 // Server receives requests. It is safe for concurrent use.
 type Server struct {
-	conn    *nats.Conn
 	id      string
 	handler Handler
 	log     *slog.Logger
-	sub     *nats.Subscription
-	ends    ends
-	clients clients // only the subscription's goroutine uses it
-
+	started time.Time
+	begun   recent
+	ctx     context.Context // ends all exchanges
 	stop    context.CancelFunc
-	running sync.WaitGroup
+	http    *http.Server
+
+	running sync.WaitGroup // exchanges, and what accepts connections
+	mu      sync.Mutex
+	open    int // exchanges
+	closed  bool
 }
 
-// NewServer returns a server on a connection. The caller must close it before the connection.
-func NewServer(conn *nats.Conn, h Handler, log *slog.Logger, o *Options) (*Server, error) {
-	if err := checkPayload(conn); err != nil {
-		return nil, err
+const (
+	// maxConnections bounds the connections to a server.
+	maxConnections = 1024
+	// endTimeout bounds how long an exchange that has to end may say why.
+	endTimeout = time.Second
+)
+
+// NewServer returns a server, which only [Server.Do] reaches. The caller must close it.
+func NewServer(h Handler, log *slog.Logger) *Server {
+	s := &Server{id: rand.Text(), handler: h, log: log, started: time.Now()}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	protocols, config := http2()
+	s.http = &http.Server{
+		Handler: http.HandlerFunc(s.receive), Protocols: protocols, HTTP2: config, MaxHeaderBytes: 4 * maxHead, ReadHeaderTimeout: lostAfter, IdleTimeout: 2 * idleTimeout,
+		BaseContext: func(net.Listener) context.Context { return s.ctx },
+		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	s := &Server{conn: conn, id: rand.Text(), handler: h, log: log}
-	var err error
-	if s.sub, err = conn.Subscribe(serverSubject(s.id, "*"), s.receive); err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	s.running.Go(func() { s.ends.beat(ctx, o.heartbeat()) })
-	return s, nil
+	return s
 }
 
-// ID returns the id by which a [Client] finds the server. It is new for each server.
+// Listen lets clients connect to l, which may be nil, and which the server closes. It is for one call.
+func (s *Server) Listen(l net.Listener, certificates Certificates) {
+	if l == nil {
+		return
+	}
+	s.http.TLSConfig = &tls.Config{NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS13, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return certificates.config()
+	}}
+	s.running.Go(func() {
+		if err := s.http.ServeTLS(httpserve.Limit(l, maxConnections), "", ""); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("fronts cannot connect any more", "error", err)
+		}
+	})
+}
+
+// ID returns the id by which a [Client] knows the server. It is new for each server.
 func (s *Server) ID() string { return s.id }
 
-// Wait waits until all requests have ended, or ctx.
-func (s *Server) Wait(ctx context.Context) error { return s.ends.wait(ctx) }
-
-// Close cancels all requests and waits for their ends.
-func (s *Server) Close() error {
-	err := s.sub.Unsubscribe()
-	s.ends.close()
-	defer s.running.Wait()
+// Close refuses further requests, and waits for the ends of all exchanges. When ctx ends it cancels them.
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.running.Wait()
+	}()
+	_ = s.http.Shutdown(ctx) // the end of ctx is no error
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
 	s.stop()
-	return errors.Join(err, s.ends.wait(context.Background()))
+	err := s.http.Close()
+	<-ended
+	return err
 }
 
-// receive handles a frame of a client.
-func (s *Server) receive(m *nats.Msg) {
-	exchange := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
-	if e := s.ends.find(exchange); e != nil {
-		e.receive(m.Data, time.Now())
+// begin notes an exchange, until end is called.
+func (s *Server) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.open >= maxExchanges {
+		return errors.New("too many requests are open, or the node ends")
+	}
+	s.open++
+	s.running.Add(1)
+	return nil
+}
+
+func (s *Server) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+	s.running.Done()
+}
+
+// receive handles what comes from a connection.
+func (s *Server) receive(w http.ResponseWriter, r *http.Request) {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+		http.Error(w, "the client is not verified", http.StatusForbidden)
 		return
 	}
-	f, err := parseFrame(m.Data)
-	if err != nil || f.kind != kindHead || f.number != 0 || !validID(exchange) {
-		return // late or forged
-	}
-	h := &Head{}
-	if err := decodeHead(f.payload, h); err != nil || !validID(h.Client) {
-		s.log.Warn("a front sent an invalid request", "error", err)
+	head, now := &Head{}, newClock(s.started)
+	if text := r.Header[headHeader]; len(text) != 1 || json.Unmarshal([]byte(text[0]), head, json.RejectUnknownMembers(true)) != nil {
+		s.log.Warn("a front sent an invalid request")
+		http.Error(w, "the request is invalid", http.StatusBadRequest)
 		return
 	}
-	to := clientSubject(h.Client, exchange)
-	e := newEnd(exchange, time.Now(), func(b []byte) error { return s.conn.Publish(to, b) })
-	e.expected = 1
-	refuse := func(reason string) {
-		_ = e.write(kindRefuse, []byte(reason[:min(len(reason), maxReason)])) // else the silence refuses
-	}
-	if !s.clients.fresh(h.Client, h.Number) {
-		s.log.Warn("a front sent a request again", "front", h.Client)
+	a := &answer{ResponseWriter: w, server: s}
+	switch {
+	case head.Node != s.id:
+		a.refuse("another process has this address")
 		return
+	case head.Request == "":
+		a.WriteHeader(http.StatusNoContent)
+		return
+	case now.late(head.Clock):
+		a.refuse("it comes late")
+		return
+	case !s.begun.add(head.Request, time.Now()):
+		s.log.Warn("a front sent a request again")
+		panic(http.ErrAbortHandler) // not a refusal: it may have been carried out
 	}
-	r, err := newRequest(h, e)
+	for _, name := range []string{headHeader, "Content-Length"} {
+		r.Header.Del(name)
+	}
+	if err := s.carry(a, r, head); err != nil {
+		a.refuse(err.Error())
+	}
+	a.WriteHeader(http.StatusOK) // if the handler has not
+}
+
+// Do carries out a request of this process, and writes the answer to w. An error, which wraps [ErrRefused],
+// means that it did not. If the answer breaks off, Do panics with [http.ErrAbortHandler].
+func (s *Server) Do(w http.ResponseWriter, r *http.Request, head Head) error {
+	header, err := passed(r)
 	if err != nil {
-		refuse(err.Error())
-		return
+		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ctx, err = s.handler.Admit(context.WithValue(ctx, headKey{}, h), h)
-	if err != nil {
-		cancel()
-		refuse(err.Error())
-		return
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	head.Node, head.Method, head.URL = s.id, r.Method, r.URL.RequestURI()
+	r = r.WithContext(ctx)
+	r.Header = header
+	if err := s.carry(w, r, &head); err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	if !s.ends.add(e, maxExchanges) {
-		cancel()
-		refuse("too many requests are open")
-		return
-	}
-	go func() {
-		defer cancel()
-		s.serve(ctx, cancel, e, r)
-	}()
+	return nil
 }
 
 // headKey is the key of a head in a context.
@@ -130,144 +188,105 @@ func HeadOf(ctx context.Context) *Head {
 	return h
 }
 
-// newRequest returns the HTTP request for a head.
-func newRequest(h *Head, e *end) (*http.Request, error) {
-	u, err := url.ParseRequestURI(h.URL)
-	if err != nil || !strings.HasPrefix(h.URL, "/") || h.Length < 0 {
-		return nil, errors.New("the URL or the length is invalid")
+// carry calls the handler. An error means that it has not.
+func (s *Server) carry(w http.ResponseWriter, from *http.Request, head *Head) error {
+	u, err := url.ParseRequestURI(head.URL)
+	if err != nil || !strings.HasPrefix(head.URL, "/") || from.ContentLength < 0 {
+		return errors.New("the URL or the length is invalid")
 	}
-	if h.Header == nil {
-		h.Header = http.Header{}
+	if err := s.begin(); err != nil {
+		return err
 	}
-	r := &http.Request{
-		Method: h.Method, URL: u, RequestURI: h.URL, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Host: "localhost",
-		Header: h.Header, ContentLength: h.Length, Body: &requestBody{e},
+	defer s.end()
+	ctx, cancel := context.WithCancel(context.WithValue(from.Context(), headKey{}, head))
+	defer cancel()
+	if ctx, err = s.handler.Admit(ctx, head); err != nil {
+		return err
 	}
-	if h.Length == 0 {
-		r.Body = http.NoBody
-	}
-	return r, nil
-}
-
-// requestBody is the body of a request. The context of the request ends when the exchange
-// does.
-type requestBody struct{ end *end }
-
-// Read implements [io.Reader].
-func (b *requestBody) Read(p []byte) (int, error) { return b.end.read(context.Background(), p) }
-
-// Close implements [io.Closer].
-func (b *requestBody) Close() error { return nil }
-
-// serve carries out a request.
-func (s *Server) serve(ctx context.Context, cancel context.CancelFunc, e *end, r *http.Request) {
-	defer s.ends.remove(e)
-	over := make(chan struct{})
-	defer close(over)
-	go func() {
-		select {
-		case <-e.done:
-			cancel()
-		case <-over:
-		}
-	}()
-	// The reverse proxy of package httputil panics for an incomplete answer only if it finds a
-	// server in the context.
-	ctx = context.WithValue(ctx, http.ServerContextKey, s)
-	w := &answer{end: e, ctx: ctx, header: http.Header{}}
-	reason := s.handle(w, r.WithContext(ctx))
-	if reason == "" && !w.begun {
-		w.WriteHeader(http.StatusOK)
-	}
-	if reason == "" && (w.err != nil || e.failure() != nil) {
-		reason = "the answer could not be sent"
-	}
-	_ = e.writeEnd(reason) // else the silence ends it
-	e.fail(ErrClosed)
-}
-
-// handle calls the handler. It returns why the answer is not complete, or "".
-func (s *Server) handle(w http.ResponseWriter, r *http.Request) (reason string) {
+	// The handler may wait for a client that does not read.
+	over, control := make(chan struct{}), http.NewResponseController(w)
+	stop := context.AfterFunc(ctx, func() {
+		defer close(over)
+		_ = control.SetWriteDeadline(time.Now().Add(endTimeout)) // fails if the client has left
+	})
 	defer func() {
 		if v := recover(); v != nil {
-			reason = "the answer broke off"
 			if err, ok := v.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 				s.log.Error("a request failed", "error", fmt.Sprint(v))
 			}
+			defer panic(http.ErrAbortHandler)
+		}
+		if !stop() { // else it could set the deadline of the next request
+			<-over
 		}
 	}()
-	s.handler.ServeHTTP(w, r)
-	return ""
+	s.handler.ServeHTTP(withoutDeadlines{w}, (&http.Request{
+		Method: head.Method, URL: u, RequestURI: head.URL, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Host: "localhost",
+		Header: from.Header, ContentLength: from.ContentLength, Body: from.Body,
+	}).WithContext(ctx))
+	return nil
 }
 
-// answer is the [http.ResponseWriter] of a server. It sends everything at once.
-type answer struct {
-	end    *end
-	ctx    context.Context
-	header http.Header
-	begun  bool
-	err    error
-}
+// withoutDeadlines hides the deadlines of an answer from a handler: the client may be slow.
+type withoutDeadlines struct{ w http.ResponseWriter }
 
 // Header implements [http.ResponseWriter].
-func (a *answer) Header() http.Header { return a.header }
+func (w withoutDeadlines) Header() http.Header { return w.w.Header() }
+
+// WriteHeader implements [http.ResponseWriter].
+func (w withoutDeadlines) WriteHeader(status int) {
+	if status >= 200 {
+		w.w.WriteHeader(status)
+	}
+}
+
+// Write implements [io.Writer].
+func (w withoutDeadlines) Write(p []byte) (int, error) { return w.w.Write(p) }
+
+// FlushError is for [http.ResponseController].
+func (w withoutDeadlines) FlushError() error { return http.NewResponseController(w.w).Flush() }
+
+// answer is what goes to a client. Its headers say what has become of the request.
+type answer struct {
+	http.ResponseWriter
+	server *Server
+	what   string // "" means carried
+	begun  bool
+}
 
 // WriteHeader implements [http.ResponseWriter].
 func (a *answer) WriteHeader(status int) {
-	if a.begun || status < 200 {
+	if a.begun {
 		return
 	}
 	a.begun = true
-	payload, err := json.Marshal(answerHead{status, a.header})
-	if err == nil && len(payload) > maxHead {
-		err = errors.New("the headers of the answer are too long")
+	clock, err := json.Marshal(newClock(a.server.started))
+	if err != nil { // it has only numbers
+		panic(err)
 	}
-	if err == nil {
-		err = a.end.write(kindHead, payload)
-	}
-	a.err = err
+	a.Header().Set(whatHeader, a.what)
+	a.Header().Set(clockHeader, string(clock))
+	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements [io.Writer]. It waits for the client's side.
-func (a *answer) Write(p []byte) (n int, err error) {
+// Write implements [io.Writer].
+func (a *answer) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
-	if a.err == nil {
-		n, a.err = a.end.writeBody(a.ctx, p)
-	}
-	return n, a.err
+	return a.ResponseWriter.Write(p)
 }
 
 // FlushError is for [http.ResponseController].
-func (a *answer) FlushError() error { return a.err }
-
-var _ io.Writer = (*answer)(nil)
-
-// clients remembers the number of the latest request of each client, so that no request is
-// carried out twice.
-type clients struct {
-	latest map[string]uint64
-	order  []string // the clients, the oldest first
+func (a *answer) FlushError() error {
+	a.WriteHeader(http.StatusOK)
+	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// maxClients bounds the clients that are remembered.
-const maxClients = 4096
+// Unwrap is for [http.ResponseController].
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// fresh reports whether a number is larger than those before it, and remembers it.
-func (c *clients) fresh(id string, number uint64) bool {
-	last, known := c.latest[id]
-	if number <= last {
-		return false
-	}
-	if c.latest == nil {
-		c.latest = map[string]uint64{}
-	}
-	if !known {
-		if len(c.order) >= maxClients {
-			delete(c.latest, c.order[0])
-			c.order = c.order[1:]
-		}
-		c.order = append(c.order, id)
-	}
-	c.latest[id] = number
-	return true
+// refuse says why a request is not carried out.
+func (a *answer) refuse(reason string) {
+	a.what = refused
+	a.WriteHeader(http.StatusMisdirectedRequest)
+	_, _ = io.WriteString(a, reason[:min(len(reason), maxReason)]) // only for the log
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +24,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Options configure a [Node]. All are required, except for Labels, Capacity and Telemetry.
+// Options configure a [Node]. All are required, except for Labels, Capacity, Listener and Telemetry.
 type Options struct {
 	Conn   *nats.Conn
 	Stream jetstream.JetStream
@@ -39,6 +40,11 @@ type Options struct {
 	Labels   []string
 	Capacity int
 	Version  string
+	// Listener is where fronts of other processes connect, with Certificates, and Address how they find it. The node
+	// closes it. Without it only a front of this process reaches the node.
+	Listener     net.Listener
+	Certificates link.Certificates
+	Address      string
 	// Replicas is how many NATS servers keep the state of a user.
 	Replicas int
 	// Alone means that no other node exists. Then a node that drains keeps its workers until
@@ -80,14 +86,12 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	defer cancel()
 	n := &Node{o: o, taking: make(chan struct{}, maxTaking), coming: map[string]int{}, unused: map[string]bool{}}
 	n.users.Set(o.Principals)
-	var err error
-	if n.server, err = link.NewServer(o.Conn, handler{n}, o.Logger, nil); err != nil {
-		return nil, errors.Join(err, o.Pool.Close())
-	}
+	n.server = link.NewServer(handler{n}, o.Logger)
 	n.holder = o.Leases.NewHolder(lease.HolderOptions{Node: o.Name, ID: n.server.ID(), Lost: o.Pool.Kill, Renewed: n.renewed, Logger: o.Logger})
 	o.Pool.Keep(n.open)
 	serving, stop := context.WithCancel(context.Background())
 	n.stop = stop
+	n.server.Listen(o.Listener, o.Certificates)
 	for subject, handle := range map[string]nats.MsgHandler{
 		takeSubject(n.server.ID()): n.take, drainSubject(n.server.ID()): n.drain,
 	} {
@@ -106,6 +110,9 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	n.running.Go(func() { n.tend(serving) })
 	return n, nil
 }
+
+// Server receives the requests for the node.
+func (n *Node) Server() *link.Server { return n.server }
 
 // renewed sets the time when the fence kills the worker, if this process has not done it before.
 func (n *Node) renewed(user string, deadline time.Duration) {
@@ -132,7 +139,7 @@ func (n *Node) describe() placement.Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return placement.Node{
-		ID: n.server.ID(), Name: n.o.Name, Labels: n.o.Labels, Capacity: n.capacity(), Users: users, Workers: n.o.Pool.Running(),
+		ID: n.server.ID(), Name: n.o.Name, Address: n.o.Address, Labels: n.o.Labels, Capacity: n.capacity(), Users: users, Workers: n.o.Pool.Running(),
 		Draining: n.draining && !n.o.Alone, Version: n.o.Version,
 	}
 }
@@ -268,11 +275,10 @@ func (n *Node) Close() error {
 	err := n.o.Pool.Close()
 	ctx, cancel = context.WithTimeout(context.Background(), endTimeout) // workers may have taken long
 	defer cancel()
-	_ = n.server.Wait(ctx) // answers to clients that do not read them are cut off
+	err = errors.Join(err, n.server.Close(ctx)) // answers to clients that do not read them are cut off
 	for _, sub := range n.subs {
 		err = errors.Join(err, sub.Unsubscribe())
 	}
-	err = errors.Join(err, n.server.Close())
 	n.running.Wait()
 	// Without NATS the leases and the entry expire.
 	if failed = errors.Join(failed, n.holder.Close(ctx), n.o.Nodes.Remove(ctx, n.server.ID())); failed != nil {

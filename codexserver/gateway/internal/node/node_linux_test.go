@@ -22,6 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/linktest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
@@ -121,6 +122,7 @@ type service struct {
 	leases *lease.Leases
 	nodes  *placement.Nodes
 	client *link.Client
+	files  link.Certificates
 	users  map[string]settings.Principal
 }
 
@@ -146,14 +148,9 @@ func start(t *testing.T) *service {
 		t.Fatal(err)
 	}
 	s.leases, s.nodes = lease.New(s.bucket, ttl), placement.New(nodes)
-	if s.client, err = link.NewClient(b.Conn, nil); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.client.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s.files = linktest.Certificates(t)
+	s.client = link.NewClient(s.files)
+	t.Cleanup(s.client.Close)
 	top := servertest.Outside(t)
 	for name, p := range map[string]settings.Principal{"ann": {Approver: "eve"}, "bob": {}, "cid": {Labels: []string{"gpu"}}, "eve": {}} {
 		p.Folders = []string{filepath.Join(top, name)}
@@ -169,11 +166,13 @@ func start(t *testing.T) *service {
 // member is a node of the service.
 type member struct {
 	*node.Node
-	s     *service
-	pool  *workers.Pool
-	name  string
-	id    string
-	ended bool
+	s    *service
+	pool *workers.Pool
+	name string
+	id   string
+
+	address string
+	ended   bool
 }
 
 // join adds a node. change may be nil.
@@ -190,7 +189,9 @@ func (s *service) join(name string, change func(*node.Options)) *member {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	l, address := linktest.Listen(s.t)
 	o := node.Options{
+		Listener: l, Certificates: s.files, Address: address,
 		Conn: s.broker.Conn, Stream: s.broker.Stream, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: s.users,
 		Name: name, Capacity: len(s.users), Version: "1", Replicas: 1, Interval: interval, Logger: log,
 	}
@@ -201,7 +202,7 @@ func (s *service) join(name string, change func(*node.Options)) *member {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	m := &member{Node: n, s: s, pool: pool, name: name}
+	m := &member{Node: n, s: s, pool: pool, name: name, address: address}
 	for _, p := range s.published() {
 		if p.Name == name {
 			m.id = p.ID
@@ -258,7 +259,7 @@ func (m *member) send(head link.Head, path string) (*http.Response, error) {
 	if err != nil {
 		m.s.t.Fatal(err)
 	}
-	return m.s.client.Do(m.s.t.Context(), m.id, head, r)
+	return m.s.client.Do(m.s.t.Context(), link.Place{ID: m.id, Address: m.address}, head, r)
 }
 
 // ask sends a request, and returns what the worker says.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -30,8 +31,22 @@ const ServiceFile = "codex-mcp-gateway.toml"
 type Service struct {
 	// NATS is how it reaches the others.
 	NATS NATS `json:"nats"`
+	// Link is how fronts reach nodes.
+	Link Link `json:"link"`
 	// Node describes it, if it runs workers.
 	Node Node `json:"node"`
+}
+
+// Link are the settings of the connections between fronts and nodes.
+type Link struct {
+	// Address is where fronts reach this node, a host and a port. A node of a service needs it.
+	Address string `json:"address"`
+	// Listen is where it listens for them. Default: all addresses of the machine, with the port of Address.
+	Listen string `json:"listen"`
+	// CA, Cert and Key are files for TLS. Default: those of [NATS].
+	CA   string `json:"ca"`
+	Cert string `json:"cert"`
+	Key  string `json:"key"`
 }
 
 // NATS are the settings of the connection to NATS.
@@ -84,8 +99,8 @@ const (
 func (n *NATS) Has(role string) bool { return slices.Contains(n.Roles, role) }
 
 // Files returns the files that workers must not see.
-func (n *NATS) Files() []string {
-	return slices.DeleteFunc([]string{n.Credentials, n.Key}, func(file string) bool { return file == "" })
+func (s *Service) Files() []string {
+	return slices.DeleteFunc(slices.Compact([]string{s.NATS.Credentials, s.NATS.Key, s.Link.Key}), func(file string) bool { return file == "" })
 }
 
 // LoadService reads codex-mcp-gateway.toml in home, which need not exist, and applies those
@@ -96,7 +111,7 @@ func LoadService(home string, args []string) (s Service, rest []string, err erro
 		return s, nil, err
 	}
 	for _, arg := range args {
-		if table := Table(arg); table != "nats" && table != "node" {
+		if table := Table(arg); table != "nats" && table != "node" && table != "link" {
 			rest = append(rest, arg)
 			continue
 		}
@@ -201,10 +216,15 @@ func (s *Service) check() error {
 			return fmt.Errorf("nats.roles: %q is not one of %s", role, text.Or(Roles))
 		}
 	}
-	for key, file := range map[string]string{"credentials": s.NATS.Credentials, "ca": s.NATS.CA, "cert": s.NATS.Cert, "key": s.NATS.Key} {
+	for key, file := range map[string]string{
+		"nats.credentials": s.NATS.Credentials, "nats.ca": s.NATS.CA, "nats.cert": s.NATS.Cert, "nats.key": s.NATS.Key, "link.ca": s.Link.CA, "link.cert": s.Link.Cert, "link.key": s.Link.Key,
+	} {
 		if file != "" && !filepath.IsAbs(file) {
-			return fmt.Errorf("nats.%s: %q is not an absolute path", key, file)
+			return fmt.Errorf("%s: %q is not an absolute path", key, file)
 		}
+	}
+	if err := s.Link.check(); err != nil {
+		return err
 	}
 	n := &s.NATS
 	switch {
@@ -212,6 +232,8 @@ func (s *Service) check() error {
 		return errors.New("nats.roles: empty; remove it for all roles")
 	case n.URL == "" && (n.Credentials != "" || n.CA != "" || n.Cert != "" || n.Key != "" || n.Roles != nil || n.Replicas != 0 || n.Lease != 0):
 		return errors.New("nats.url: missing; the other keys of nats have no effect without it")
+	case n.URL == "" && s.Link != Link{}:
+		return errors.New("nats.url: missing; the keys of link have no effect without it")
 	case (n.Cert == "") != (n.Key == ""):
 		return errors.New("nats.cert and nats.key belong together: set both, or neither")
 	case n.Replicas < 0 || n.Replicas > 5:
@@ -226,11 +248,30 @@ func (s *Service) check() error {
 	return checkLabels("node.labels", s.Node.Labels)
 }
 
+func (l *Link) check() error {
+	for key, address := range map[string]string{"address": l.Address, "listen": l.Listen} {
+		host, _, err := net.SplitHostPort(address)
+		if address != "" && (err != nil || key == "address" && (host == "" || net.ParseIP(host).IsUnspecified())) {
+			return fmt.Errorf("link.%s: %q: want a host and a port, such as m1.example.com:4520", key, address)
+		}
+	}
+	if (l.CA == "") != (l.Cert == "") || (l.CA == "") != (l.Key == "") {
+		return errors.New("link.ca, link.cert and link.key belong together: set all, or none")
+	}
+	return nil
+}
+
 var notInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9_-]+`) })
 
 func (s *Service) setDefaults() error {
 	if s.NATS.Roles == nil {
 		s.NATS.Roles = slices.Clone(Roles)
+	}
+	if s.Link.CA == "" && s.NATS.CA != "" && s.NATS.Cert != "" {
+		s.Link.CA, s.Link.Cert, s.Link.Key = s.NATS.CA, s.NATS.Cert, s.NATS.Key
+	}
+	if _, port, err := net.SplitHostPort(s.Link.Address); err == nil && s.Link.Listen == "" {
+		s.Link.Listen = ":" + port
 	}
 	s.NATS.Lease = cmp.Or(s.NATS.Lease, config.Duration(defaultLease))
 	if s.Node.Name == "" {

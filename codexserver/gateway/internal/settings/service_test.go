@@ -30,17 +30,21 @@ func TestService(t *testing.T) {
 [nats]
 url = "nats://127.0.0.1:4222, tls://nats.example.com"
 credentials = "/etc/nats.creds"
+ca = "/etc/ca"
 cert = "/etc/cert"
 key = "/etc/key"
+[link]
+address = "a.example.com:4520"
 [node]
 name = "a"
 labels = ["gpu", "zone=eu-1"]
 `, "-", "nats.lease='3s'", "nats.replicas=3", "http.hosts=['x']", "node.capacity=7", "nats.roles=['front']", "natsy.x=1")
 	want := settings.Service{
 		NATS: settings.NATS{
-			URL: "nats://127.0.0.1:4222, tls://nats.example.com", Credentials: "/etc/nats.creds", Cert: "/etc/cert", Key: "/etc/key",
+			URL: "nats://127.0.0.1:4222, tls://nats.example.com", Credentials: "/etc/nats.creds", CA: "/etc/ca", Cert: "/etc/cert", Key: "/etc/key",
 			Roles: []string{"front"}, Replicas: 3, Lease: config.Duration(3 * time.Second),
 		},
+		Link: settings.Link{Address: "a.example.com:4520", Listen: ":4520", CA: "/etc/ca", Cert: "/etc/cert", Key: "/etc/key"},
 		Node: settings.Node{Name: "a", Labels: []string{"gpu", "zone=eu-1"}, Capacity: 7},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -49,7 +53,7 @@ labels = ["gpu", "zone=eu-1"]
 	if diff := cmp.Diff([]string{"-", "http.hosts=['x']", "natsy.x=1"}, rest); diff != "" {
 		t.Errorf("the other arguments (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"/etc/nats.creds", "/etc/key"}, got.NATS.Files()); diff != "" {
+	if diff := cmp.Diff([]string{"/etc/nats.creds", "/etc/key"}, got.Files()); diff != "" {
 		t.Errorf("the hidden files (-want +got):\n%s", diff)
 	}
 	alone, _, err := loadService(t, "")
