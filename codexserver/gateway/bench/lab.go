@@ -49,6 +49,11 @@ func (l *lab) run(ctx context.Context, dir string, parts ...string) (err error) 
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
+	certify := exec.CommandContext(ctx, "openssl", strings.Fields("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=bench -addext subjectAltName=DNS:bench -keyout link.key -out link.pem")...)
+	certify.Dir = l.dir
+	if out, err := certify.CombinedOutput(); err != nil {
+		return fmt.Errorf("openssl: %w\n%s", err, out)
+	}
 	for _, part := range parts {
 		measure, ok := map[string]func(context.Context) error{"calls": l.calls, "states": l.states, "idle": l.idle}[part]
 		if !ok {
@@ -129,7 +134,8 @@ func (l *lab) start(ctx context.Context, nodes, n, clients int, workerIdle strin
 		s.name = "gateway"
 		gateway(serving, "")
 	default:
-		cluster := fmt.Sprintf("[nats]\nurl = %q\nreplicas = 3\n", s.nats(ctx))
+		cluster := fmt.Sprintf("link = {address = '127.0.0.1:0', listen = '127.0.0.1:0', ca = %[1]q, cert = %[1]q, key = %[2]q}\n[nats]\nurl = %[3]q\nreplicas = 3\n",
+			filepath.Join(l.dir, "link.pem"), filepath.Join(l.dir, "link.key"), s.nats(ctx))
 		for i := range nodes {
 			gateway("running workers", cluster+fmt.Sprintf("roles = ['node']\n[node]\nname = 'n%d'\n", i))
 		}
