@@ -53,6 +53,24 @@ func TestAsRecorded(t *testing.T) {
 	}
 }
 
+// TestNotRecorded has commands that the corpus does not have.
+func TestNotRecorded(t *testing.T) {
+	cd := protocol.ParsedCommand{Type: "unknown", Cmd: "cd src"}
+	ls := protocol.ParsedCommand{Type: "list_files", Cmd: "ls"}
+	for _, test := range []struct {
+		script string
+		want   []protocol.ParsedCommand
+	}{
+		{"cd src && ls", []protocol.ParsedCommand{ls}},
+		{"ls && cd src", []protocol.ParsedCommand{ls, cd}}, // which prepares nothing
+		{"cd lib && ls && cd src", []protocol.ParsedCommand{ls, cd}},
+	} {
+		if diff := cmp.Diff(test.want, summary.Of([]string{"bash", "-lc", test.script})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.script, diff)
+		}
+	}
+}
+
 func FuzzOf(f *testing.F) {
 	for _, r := range readRows(f) {
 		if len(r.Command) == 3 {
