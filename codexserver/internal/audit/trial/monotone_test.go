@@ -2,7 +2,6 @@ package trial_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -29,11 +28,7 @@ func phrases() (all [][]string) {
 // record writes a record in which every command of the grammar was asked about, plain and in a shell, and returns
 // its files.
 func record(t *testing.T) []string {
-	path := filepath.Join(t.TempDir(), "log")
-	l, err := audit.Open(path, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var lines []audit.Line
 	n := 0
 	add := func(argv []string, policy string, escalated bool) {
 		n++
@@ -42,17 +37,10 @@ func record(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		b := &protocol.Basis{Policy: protocol.ApprovalPolicy(policy), Sandbox: "workspace-write", Available: true, Escalated: escalated}
-		line := audit.Line{
+		lines = append(lines, audit.Line{
 			Thread: "t", ID: fmt.Sprint(n), Decision: "approved", By: "client", Covers: &audit.Covers{Confinable: !escalated, Placed: true, Basis: b},
 			Question: fmt.Appendf(nil, `{"type":"exec_approval_request","call_id":"%d","command":%s,"cwd":"/work"}`, n, command),
-		}
-		text, err := line.Append(nil)
-		if err == nil {
-			_, err = l.Write(append(text, '\n'))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		})
 	}
 	for _, p := range phrases() {
 		line := strings.Join(p, " ")
@@ -61,10 +49,7 @@ func record(t *testing.T) []string {
 			add(argv, "on-request", true)
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return []string{path}
+	return recordOf(t, lines...)
 }
 
 // TestMonotone tries all sets of rules of a small grammar: with one more rule that denies, no command is decided more

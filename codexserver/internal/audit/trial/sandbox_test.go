@@ -11,20 +11,15 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestOutside tries rules over a command that was approved for the sandbox, which stopped it, and was asked about
-// again. A rule for the sandbox alone saves the first question only: the second one is about a run outside.
-func TestOutside(t *testing.T) {
+// recordOf writes a record and returns its files.
+func recordOf(t *testing.T, lines ...audit.Line) []string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "log")
 	l, err := audit.Open(path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	question := []byte(`{"type":"exec_approval_request","call_id":"c","command":["git","push"],"cwd":"/work"}`)
-	for _, again := range []bool{false, true} {
-		line := audit.Line{Thread: "t", ID: "1", Question: question, Decision: "approved", By: "client", Covers: &audit.Covers{
-			Confinable: !again, Placed: true,
-			Basis: &protocol.Basis{Policy: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxWorkspaceWrite, Available: true, Again: again},
-		}}
+	for _, line := range lines {
 		text, err := line.Append(nil)
 		if err == nil {
 			_, err = l.Write(append(text, '\n'))
@@ -36,6 +31,21 @@ func TestOutside(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return []string{path}
+}
+
+// TestOutside tries rules over a command that was approved for the sandbox, which stopped it, and was asked about
+// again. A rule for the sandbox alone saves the first question only: the second one is about a run outside.
+func TestOutside(t *testing.T) {
+	question := []byte(`{"type":"exec_approval_request","call_id":"c","command":["git","push"],"cwd":"/work"}`)
+	var lines []audit.Line
+	for _, again := range []bool{false, true} {
+		lines = append(lines, audit.Line{Thread: "t", ID: "1", Question: question, Decision: "approved", By: "client", Covers: &audit.Covers{
+			Confinable: !again, Placed: true,
+			Basis: &protocol.Basis{Policy: protocol.ApprovalUntrusted, Sandbox: protocol.SandboxWorkspaceWrite, Available: true, Again: again},
+		}})
+	}
+	paths := recordOf(t, lines...)
 	for _, tt := range []struct {
 		rules approval.Rules
 		want  []trial.Fate // none if it is asked about, as before
@@ -45,7 +55,7 @@ func TestOutside(t *testing.T) {
 		{approval.Rules{Allow: []approval.Rule{{Command: []string{"git"}, Outside: true}}}, []trial.Fate{trial.Runs}},
 		{approval.Rules{Deny: [][]string{{"git"}}}, []trial.Fate{trial.Refused}},
 	} {
-		r, err := trial.Try(t.Context(), []string{path}, &trial.Options{Rules: tt.rules})
+		r, err := trial.Try(t.Context(), paths, &trial.Options{Rules: tt.rules})
 		if err != nil {
 			t.Fatal(err)
 		}
