@@ -45,6 +45,13 @@ func TestPushesOf(t *testing.T) {
 	users := func(name, text string) func(string) error {
 		return func(string) error { return write(filepath.Join(os.Getenv("HOME"), name), text) }
 	}
+	linkedAtHome := func(name string) func(string) error { // to a folder with a harmless configuration
+		return func(string) error {
+			link, dots := filepath.Join(os.Getenv("HOME"), name), filepath.Join(os.Getenv("HOME"), "dots")
+			rest, err := filepath.Rel(name, ".config/git/config")
+			return errors.Join(err, write(filepath.Join(dots, rest), "[user]\n\tname = x\n"), os.MkdirAll(filepath.Dir(link), 0o700), os.Symlink(dots, link))
+		}
+	}
 	const includes = "[include]\n\tpath = x\n"
 	for _, tt := range []struct {
 		name   string
@@ -97,6 +104,8 @@ func TestPushesOf(t *testing.T) {
 		{name: "the user's folder of ssh is a link", change: func(dir string) error {
 			return errors.Join(write(filepath.Join(dir, "ssh", "config"), ""), os.Symlink(filepath.Join(dir, "ssh"), os.Getenv("HOME")+"/.ssh"))
 		}},
+		{name: "the user's folder of configurations is a link", change: linkedAtHome(".config")},
+		{name: "the user's folder of git is a link", change: linkedAtHome(".config/git")},
 		{name: "a program of git", env: "GIT_SSH"},
 		{name: "a program of git with words", env: "GIT_SSH_COMMAND"},
 		{name: "a program for secrets", env: "GIT_ASKPASS"},
