@@ -37,6 +37,8 @@ func TestMatch(t *testing.T) {
 		"a blank line after the hunks":      {"one", "\n@@\n-one\n+1" + eof + "\n", "1"},
 		"no @@ after the first hunk":        {"one\ntwo", "\n@@\n-two\n+2" + eof + "\n-one\n+1", "line 7: expected a line that begins with @@"},
 		"no lines":                          {"one", "", "line 3: the update of \"f\" has no lines"},
+		"the same as the line before":       {"one\ntwo\none", "\n@@ one\n-one\n+1", "one\ntwo\n1"},
+		"only the line before":              {"one\ntwo", "\n@@ one\n-one\n+1", "does not have these lines in this place:\none"},
 		"a missing line before":             {"one", "\n@@ two\n-one\n+1", "does not have these lines in this place:\ntwo"},
 	} {
 		t.Run(name, func(t *testing.T) {
