@@ -190,11 +190,20 @@ func TestMirror(t *testing.T) {
 		t.Error("nothing was written")
 	default:
 	}
+	if err := m.Err(); err != nil {
+		t.Errorf("nothing was written: %v", err)
+	}
 	m.write(other, files(t, home)[other]+"\nx\n")
 	if err := m.Sync(m.path(other)); !errors.Is(err, store.ErrFenced) {
 		t.Error(err)
 	}
 	<-m.Fenced()
+	if err := m.Err(); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("another has written: %v", err)
+	}
+	if err := n.Err(); err != nil {
+		t.Errorf("the other: %v", err)
+	}
 	want(t, disk, all)
 }
 
@@ -443,6 +452,36 @@ func TestMirrorHangs(t *testing.T) {
 	})
 }
 
+// endable is a store whose connection may end.
+type endable struct {
+	store.Store
+	ended chan struct{}
+}
+
+func (e endable) Ended() <-chan struct{} { return e.ended }
+
+// A store behind a connection that has ended takes no write any more.
+func TestMirrorEnds(t *testing.T) {
+	s, err := store.OpenDir(t.TempDir(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	e := endable{s, make(chan struct{})}
+	m, err := store.Open(t.Context(), t.TempDir(), e, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.Err(); err != nil {
+		t.Error(err)
+	}
+	close(e.ended)
+	if err := m.Err(); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("its connection has ended: %v", err)
+	}
+}
+
 // A file of another folder is not in the store, so nothing may depend on it.
 func TestMirrorRefuses(t *testing.T) {
 	m := newMachine(t, t.TempDir(), t.TempDir(), 1)
@@ -462,7 +501,7 @@ func TestMirrorRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	var none *store.Mirror
-	if err := errors.Join(none.Sync(path), none.Put(path, nil), none.Delete(path), none.Copy(path, path), none.Ready(t.Context())); err != nil || none.Decisions() != nil || none.Fenced() != nil {
+	if err := errors.Join(none.Sync(path), none.Put(path, nil), none.Delete(path), none.Copy(path, path), none.Ready(t.Context()), none.Err()); err != nil || none.Decisions() != nil || none.Fenced() != nil {
 		t.Errorf("without a store: %v", err)
 	}
 	none.Close()
