@@ -22,6 +22,8 @@ type row struct {
 	guards bool
 	// user rows do not apply to root, root rows only to root.
 	user, root bool
+	// initial rows do not apply in a user namespace, such as that of a container.
+	initial bool
 }
 
 // kinds are the rows by their name in SECURITY.md. Those without a name are not in it.
@@ -68,7 +70,7 @@ var kinds = []struct {
 		{name: "write through /proc/self/root", probe: []string{"write", "/proc/self/root@outside/new"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
 		{name: "make a hard link to a file outside", probe: []string{"link then write", "../outside/file"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV", spaces: "EXDEV"},
 		{name: "make a hard link outside", probe: []string{"link", "file", "../outside/new"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV", spaces: "EROFS|EXDEV"},
-		{name: "open by handle", probe: []string{"handle", "file"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM", root: true},
+		{name: "open by handle", probe: []string{"handle", "file"}, readOnly: "EPERM", write: "EPERM", spaces: "EPERM", root: true, initial: true},
 		{name: "write to /dev/shm", probe: []string{"mkdir", "/dev/shm/@unique"}, readOnly: "EACCES", write: "EACCES", spaces: "EROFS"},
 		{name: "make a device", probe: []string{"mknod", "device"}, readOnly: "EACCES", write: "EACCES", spaces: "EACCES|EPERM", root: true},
 		{name: "write to /proc", probe: []string{"append", "/proc/self/oom_score_adj"}, readOnly: "EACCES", write: "EACCES", spaces: "EACCES|EROFS"},
