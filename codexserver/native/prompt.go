@@ -30,22 +30,11 @@ func builtIn(files bool) string {
 }
 
 // withFiles has the built-in instructions for the file tools, once for all conversations.
-func withFiles() string {
-	filesPrompts.Do(func() { filesPrompts.text = newWithFiles() })
-	return filesPrompts.text
-}
-
-// filesPrompts is not made before the first conversation needs it.
-var filesPrompts struct {
-	sync.Once
-	text string
-}
-
-func newWithFiles() string {
+var withFiles = sync.OnceValue(func() string {
 	before, rest, _ := strings.Cut(prompt, "# Tools\n")
 	_, after, _ := strings.Cut(rest, "# Permission\n")
 	return strings.Replace(before, "Change files with apply_patch.", "Change files with edit and write.", 1) + filesPrompt + "# Permission\n" + after
-}
+})
 
 // maxInstructions bounds model_instructions_file, in bytes.
 const maxInstructions = 1 << 20

@@ -224,7 +224,8 @@ func (t *Table) Has(name string) bool {
 // lacks reports whether a name is that of a tool which the table does not offer, or of an argument
 // which calls may not choose.
 func (t *Table) lacks(name string) bool {
-	return purpose(name) != "" && !t.Has(name) || slices.Contains(t.locked["codex"], name)
+	_, isTool := purposes[name]
+	return isTool && !t.Has(name) || slices.Contains(t.locked["codex"], name)
 }
 
 // HasSkill reports whether the table has a skill.

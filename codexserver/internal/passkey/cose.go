@@ -62,7 +62,7 @@ func readKey(b []byte) (*publicKey, []byte, error) {
 
 var (
 	errPoint = errors.New("not a point of its curve")
-	errRSA   = errors.New("not an RSA key of 2048 to 8192 bits")
+	errRSA   = fmt.Errorf("not an RSA key of %d to %d bits", minRSA, maxRSA)
 )
 
 func readES256(m map[any]any) (*publicKey, error) {

@@ -36,11 +36,11 @@ type ProposableCommand struct {
 
 // ProposableCommands returns the table of programs.
 func ProposableCommands() (all []ProposableCommand) {
-	for _, p := range proposable {
-		for _, a := range p.actions {
-			c := ProposableCommand{Words: []string{p.name}, Never: strings.Fields(p.never), Clusters: p.clusters}
-			if a.word != "" {
-				c.Words = append(c.Words, a.word)
+	for name, p := range proposable {
+		for action, a := range p.actions {
+			c := ProposableCommand{Words: []string{name}, Never: strings.Fields(p.never), Clusters: p.clusters}
+			if action != "" {
+				c.Words = append(c.Words, action)
 			}
 			if a.named {
 				c.Words = append(c.Words, "build")

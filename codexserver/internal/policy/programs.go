@@ -13,20 +13,19 @@ import (
 
 // program is a program of which a rule may allow commands by their beginning.
 type program struct {
-	name string
 	// never are options that start other programs, read other configuration, or work in
 	// another folder. Not even the exact words of a command with one are proposed, in any
 	// spelling that the program may accept: abbreviated, with a value, in another case, or, with
 	// clusters, among other short options.
 	never    string
 	clusters bool
-	actions  []action
+	// actions are by the word after the program; "" if there is none.
+	actions map[string]*action
 }
 
 // action is a command of a program. A rule by its beginning allows only words that are
 // known: options on the list, and operands of the pattern.
 type action struct {
-	word     string // after the program; "" if there is none
 	options  *optionList
 	operands *lazyregexp.Regexp // matches a whole operand; nil matches none
 	// named is true if the first operand belongs to the beginning, as the script of npm run.
@@ -46,64 +45,58 @@ var (
 // the sandbox that is only git push: every other action runs files of the workspace, or
 // starts what the configuration of a submodule names. Their options were read in the manuals
 // of git 2.39, Go 1.26, npm 11, cargo 1.90 and pytest 8.4.
-var proposable = []program{
-	{
-		name:     "git",
+var proposable = map[string]*program{
+	"git": {
 		clusters: true,
 		never: `-c -C -S -e -i -p -O --config --config-env --exec --exec-path --upload-pack --receive-pack --template --git-dir
 			--work-tree --namespace --ext-diff --textconv --output --open-files-in-pager --strategy --trailer --edit --gpg-sign
 			--signed --recurse-submodules --interactive --patch --server-option`,
-		actions: []action{
-			{word: "add", options: &gitAddOptions, operands: anyOperand},
-			{word: "commit", options: &gitCommitOptions, operands: anyOperand},
-			{word: "fetch", options: &gitFetchOptions, operands: gitName},
-			{word: "pull", options: &gitPullOptions, operands: gitName},
-			{word: "push", options: &gitPushOptions, operands: gitName, outside: true},
-			{word: "switch", options: &gitSwitchOptions, operands: gitName},
+		actions: map[string]*action{
+			"add":    {options: &gitAddOptions, operands: anyOperand},
+			"commit": {options: &gitCommitOptions, operands: anyOperand},
+			"fetch":  {options: &gitFetchOptions, operands: gitName},
+			"pull":   {options: &gitPullOptions, operands: gitName},
+			"push":   {options: &gitPushOptions, operands: gitName, outside: true},
+			"switch": {options: &gitSwitchOptions, operands: gitName},
 		},
 	},
-	{
-		name:  "go",
+	"go": {
 		never: `-C -exec -toolexec -vettool -overlay -modfile -ldflags -gcflags -asmflags -gccgoflags -pkgdir`,
-		actions: []action{
-			{word: "build", options: &goOptions, operands: anyOperand},
-			{word: "test", options: &goOptions, operands: anyOperand},
-			{word: "vet", options: &goOptions, operands: anyOperand},
+		actions: map[string]*action{
+			"build": {options: &goOptions, operands: anyOperand},
+			"test":  {options: &goOptions, operands: anyOperand},
+			"vet":   {options: &goOptions, operands: anyOperand},
 		},
 	},
-	{
-		name:    "gofmt",
+	"gofmt": {
 		never:   `-cpuprofile`,
-		actions: []action{{options: &gofmtOptions, operands: anyOperand}},
+		actions: map[string]*action{"": {options: &gofmtOptions, operands: anyOperand}},
 	},
-	{
-		name:     "npm",
+	"npm": {
 		clusters: true,
 		never: `-C -c -g --prefix --script-shell --shell --node-options --userconfig --globalconfig --git --call --package --editor
 			--viewer --browser --init-module --global --location --cache --node-gyp --registry`,
-		actions: []action{
-			{word: "ci", options: &npmOptions},
-			{word: "install", options: &npmOptions},
-			{word: "run", options: &npmOptions, operands: scriptName, named: true},
-			{word: "test", options: &npmOptions},
+		actions: map[string]*action{
+			"ci":      {options: &npmOptions},
+			"install": {options: &npmOptions},
+			"run":     {options: &npmOptions, operands: scriptName, named: true},
+			"test":    {options: &npmOptions},
 		},
 	},
-	{
-		name:     "cargo",
+	"cargo": {
 		clusters: true,
 		never:    `-C -Z --config --manifest-path --target-dir --target --artifact-dir --out-dir --lockfile-path`,
-		actions: []action{
-			{word: "build", options: &cargoOptions, operands: anyOperand},
-			{word: "check", options: &cargoOptions, operands: anyOperand},
-			{word: "test", options: &cargoOptions, operands: anyOperand},
+		actions: map[string]*action{
+			"build": {options: &cargoOptions, operands: anyOperand},
+			"check": {options: &cargoOptions, operands: anyOperand},
+			"test":  {options: &cargoOptions, operands: anyOperand},
 		},
 	},
-	{
-		name:     "pytest",
+	"pytest": {
 		clusters: true,
 		never: `-c -o -p --config-file --rootdir --override-ini --confcutdir --basetemp --pdbcls --import-mode --pyargs --trace --pdb
 			--pastebin --debug`,
-		actions: []action{{options: &pytestOptions, operands: anyOperand}},
+		actions: map[string]*action{"": {options: &pytestOptions, operands: anyOperand}},
 	},
 }
 
@@ -145,36 +138,16 @@ var (
 		--tb[=] --verbose`}
 )
 
-// proposableNamed returns the proposable program of a name, or nil.
-func proposableNamed(name string) *program {
-	for i := range proposable {
-		if proposable[i].name == name {
-			return &proposable[i]
-		}
-	}
-	return nil
-}
-
-// action returns the action of a word, or nil.
-func (p *program) action(word string) *action {
-	for i := range p.actions {
-		if p.actions[i].word == word {
-			return &p.actions[i]
-		}
-	}
-	return nil
-}
-
 // actionOf returns the action of a command, its beginning and the words after it; nil if the
 // program is not proposable.
 func actionOf(argv []string) (a *action, prefix, args []string) {
-	p := proposableNamed(argv[0])
+	p := proposable[argv[0]]
 	if p == nil {
 		return nil, nil, nil
 	}
 	n := 1
-	if a = p.action(""); a == nil && len(argv) > 1 {
-		a, n = p.action(argv[1]), 2
+	if a = p.actions[""]; a == nil && len(argv) > 1 {
+		a, n = p.actions[argv[1]], 2
 	}
 	if a != nil && a.named {
 		if len(argv) == n || !a.operands.Get().MatchString(argv[n]) {
@@ -200,7 +173,7 @@ func (a *action) takes(args []string) bool {
 // nil.
 func mayRepeat(argv []string, dir string) error {
 	name := programName(argv[0])
-	p := proposableNamed(name)
+	p := proposable[name]
 	switch {
 	case strings.Contains(argv[0], "=") || argv[0] == "":
 		return errors.New("it sets a variable")

@@ -92,7 +92,7 @@ func (chatWire) read(s *stream) (*Response, error) {
 			return answer.response()
 		}
 		var chunk chatChunk
-		if err := json.Unmarshal(data, &chunk, lenient()); err != nil {
+		if err := json.Unmarshal(data, &chunk, lenient); err != nil {
 			return nil, &StreamError{Reason: fmt.Sprintf("event cannot be read: %v", err)}
 		}
 		if len(chunk.Error) > 0 && string(chunk.Error) != "null" {
@@ -249,7 +249,7 @@ func (a *chatAnswer) response() (*Response, error) {
 func (a *chatAnswer) signs() (item protocol.ReasoningItem, ok bool, err error) {
 	item.Summary = []protocol.ReasoningText{}
 	for _, c := range a.calls {
-		text, err := json.Marshal(c.signs, lenient())
+		text, err := json.Marshal(c.signs, lenient)
 		if err != nil {
 			return item, false, err
 		}
@@ -270,7 +270,7 @@ func textOf(raw jsontext.Value) string {
 	}
 	if raw.Kind() == '"' {
 		var s string
-		if json.Unmarshal(raw, &s, lenient()) == nil {
+		if json.Unmarshal(raw, &s, lenient) == nil {
 			return s
 		}
 	}
@@ -284,7 +284,7 @@ func contentOf(raw jsontext.Value) (text, thinking string) {
 		Text     jsontext.Value `json:"text"`
 		Thinking jsontext.Value `json:"thinking"`
 	}
-	if raw.Kind() != '[' || json.Unmarshal(raw, &parts, lenient()) != nil {
+	if raw.Kind() != '[' || json.Unmarshal(raw, &parts, lenient) != nil {
 		if raw.Kind() == '"' {
 			text = textOf(raw)
 		}
@@ -304,7 +304,7 @@ func contentOf(raw jsontext.Value) (text, thinking string) {
 // list of these.
 func reasoningText(raw jsontext.Value) string {
 	var parts []jsontext.Value
-	if raw.Kind() == '[' && json.Unmarshal(raw, &parts, lenient()) == nil {
+	if raw.Kind() == '[' && json.Unmarshal(raw, &parts, lenient) == nil {
 		var text strings.Builder
 		for _, part := range parts {
 			if part.Kind() != '[' {
@@ -323,7 +323,7 @@ func reasoningText(raw jsontext.Value) string {
 		Text    jsontext.Value `json:"text"`
 		Content jsontext.Value `json:"content"`
 	}
-	if json.Unmarshal(raw, &o, lenient()) != nil {
+	if json.Unmarshal(raw, &o, lenient) != nil {
 		return ""
 	}
 	if o.Text.Kind() == '"' {

@@ -208,7 +208,7 @@ func (m *chatMessages) call(id, name, arguments string) {
 	m.b = appendString(append(m.b, `,"arguments":`...), arguments)
 	var own signs
 	if len(m.signs) > 0 {
-		_ = json.Unmarshal([]byte(m.signs[0]), &own, lenient()) // a file that was changed has none
+		_ = json.Unmarshal([]byte(m.signs[0]), &own, lenient) // a file that was changed has none
 		m.signs = m.signs[1:]
 	}
 	if len(own.ThoughtSignature) > 0 {

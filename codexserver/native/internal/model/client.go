@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -328,7 +327,7 @@ func (c *Client) statusError(resp *http.Response, body []byte) error {
 			ResetsIn int64          `json:"resets_in_seconds"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(body, &reply, lenient()) // many providers have another format
+	_ = json.Unmarshal(body, &reply, lenient) // many providers have another format
 	code := strings.Trim(string(reply.Error.Code), `"`)
 	switch status := resp.StatusCode; {
 	case reply.Error.Type == "usage_limit_reached":
@@ -415,20 +414,9 @@ func value(p *int64, otherwise int64) int64 {
 	return *p
 }
 
-// lenient returns options that accept JSON of providers that repeat members, or split a character between two
+// lenient accepts JSON of providers that repeat members, or split a character between two
 // events.
-func lenient() json.Options {
-	leniently.Do(func() {
-		leniently.Options = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	})
-	return leniently.Options
-}
-
-// leniently is not made before the first answer needs it.
-var leniently struct {
-	sync.Once
-	json.Options
-}
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // stream is an incoming response.
 type stream struct {

@@ -107,7 +107,7 @@ func (c *Client) models(ctx context.Context, target *url.URL) ([]ListEntry, erro
 	var list struct {
 		Data []wireEntry `json:"data"`
 	}
-	if json.Unmarshal(text, &list, lenient()) != nil {
+	if json.Unmarshal(text, &list, lenient) != nil {
 		return nil, errors.New("its list of models cannot be read")
 	}
 	var models []ListEntry

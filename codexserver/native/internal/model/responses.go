@@ -172,7 +172,7 @@ func (responsesWire) read(s *stream) (*Response, error) {
 			continue
 		}
 		var e responsesEvent
-		if err := json.Unmarshal(data, &e, lenient()); err != nil {
+		if err := json.Unmarshal(data, &e, lenient); err != nil {
 			return nil, &StreamError{Reason: fmt.Sprintf("event cannot be read: %v", err)}
 		}
 		switch e.Type {
@@ -236,7 +236,7 @@ type itemHead struct {
 }
 
 func headOf(raw jsontext.Value) (h itemHead) {
-	_ = json.Unmarshal(raw, &h, lenient()) // leaves the type empty if it is not an item
+	_ = json.Unmarshal(raw, &h, lenient) // leaves the type empty if it is not an item
 	return h
 }
 

@@ -40,7 +40,7 @@ func (s *stream) failure(raw jsontext.Value) error {
 	if isOverflow(0, string(raw)) {
 		return fmt.Errorf("%w: %s", ErrContextWindow, words(wordsOf(raw)))
 	}
-	if raw.Kind() != '{' || json.Unmarshal(raw, &reply, lenient()) != nil {
+	if raw.Kind() != '{' || json.Unmarshal(raw, &reply, lenient) != nil {
 		return &StreamError{Reason: words(textOf(raw))}
 	}
 	message := words(textOf(reply.Message))
@@ -66,7 +66,7 @@ func wordsOf(body []byte) string {
 		Detail  jsontext.Value `json:"detail"`
 	}
 	text := strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD")
-	if json.Unmarshal(body, &answer, lenient()) != nil {
+	if json.Unmarshal(body, &answer, lenient) != nil {
 		if strings.HasPrefix(text, "<") {
 			return "" // an HTML page
 		}
@@ -75,7 +75,7 @@ func wordsOf(body []byte) string {
 	var inner struct {
 		Message jsontext.Value `json:"message"`
 	}
-	if answer.Error.Kind() == '{' && json.Unmarshal(answer.Error, &inner, lenient()) == nil && len(inner.Message) > 0 {
+	if answer.Error.Kind() == '{' && json.Unmarshal(answer.Error, &inner, lenient) == nil && len(inner.Message) > 0 {
 		return textOf(inner.Message)
 	}
 	for _, raw := range []jsontext.Value{answer.Error, answer.Message, answer.Detail} {
