@@ -40,7 +40,8 @@ func (n *newcomer) run(t *testing.T, line, input string) string {
 
 func (n *newcomer) command(ctx context.Context, line string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
-	cmd.Env = append(os.Environ(), "GOBIN="+n.bin, "PATH="+n.bin+":"+os.Getenv("PATH"), "CODEX_HOME="+n.home, "CODEX_BIN=/no/codex")
+	// GOFLAGS and CGO_ENABLED are as Go has them, not as the gate sets them.
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "CGO_ENABLED=", "GOBIN="+n.bin, "PATH="+n.bin+":"+os.Getenv("PATH"), "CODEX_HOME="+n.home, "CODEX_BIN=/no/codex")
 	return cmd
 }
 
