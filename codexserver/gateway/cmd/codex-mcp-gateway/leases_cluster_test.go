@@ -22,7 +22,6 @@ import (
 type oldFront struct {
 	s         *machines
 	leases    *lease.Leases
-	nodes     *placement.Nodes
 	client    *link.Client
 	addresses map[string]string        // of nodes, by id
 	past      map[string][]lease.Lease // by user, the latest last
@@ -63,7 +62,7 @@ func (s *machines) followLeases(js jetstream.JetStream, persons []*person) *oldF
 		s.t.Fatal(err)
 	}
 	client := link.NewClient(link.Certificates{CA: s.certificate, Cert: s.certificate, Key: s.certificate})
-	f := &oldFront{s: s, leases: lease.New(bucket, time.Second), nodes: placement.New(nodes), client: client, addresses: map[string]string{}, past: map[string][]lease.Lease{}}
+	f := &oldFront{s: s, leases: lease.New(bucket, placement.New(nodes), time.Second), client: client, addresses: map[string]string{}, past: map[string][]lease.Lease{}}
 	ctx, stop := context.WithCancel(s.t.Context())
 	f.stop = stop
 	f.running.Go(func() {
@@ -81,9 +80,7 @@ func (f *oldFront) try(ctx context.Context, user string) {
 	if err != nil {
 		return // nobody has it, or NATS cannot be reached
 	}
-	if n, err := f.nodes.Get(ctx, now.ID); err == nil {
-		f.addresses[now.ID] = n.Address
-	}
+	f.addresses[now.ID] = now.Address
 	all := f.past[user]
 	if n := len(all); n == 0 || all[n-1].Epoch < now.Epoch {
 		all = append(all, now)

@@ -82,8 +82,6 @@ type nodeStatus struct {
 type leaseStatus struct {
 	User string `json:"user"`
 	lease.Lease
-	// Running means that the worker runs. It may be a few seconds old.
-	Running bool `json:"running"`
 }
 
 func (s *service) status(ctx context.Context) (*status, error) {
@@ -103,13 +101,11 @@ func (s *service) status(ctx context.Context) (*status, error) {
 	slices.SortFunc(leases, func(a, b lease.Lease) int { return cmp.Compare(a.User, b.User) })
 	all := &status{Nodes: []nodeStatus{}, Leases: []leaseStatus{}, Replicas: s.replicas}
 	all.Streams = s.broker.Stored(ctx, append([]string{broker.StreamName(lease.Bucket), broker.StreamName(placement.Bucket)}, streams...)...)
-	running := map[string][]string{} // by node
 	for _, n := range nodes {
 		all.Nodes = append(all.Nodes, nodeStatus{n.ID, n})
-		running[n.ID] = n.Workers
 	}
 	for _, l := range leases {
-		all.Leases = append(all.Leases, leaseStatus{l.User, l, slices.Contains(running[l.ID], l.User)})
+		all.Leases = append(all.Leases, leaseStatus{l.User, l})
 	}
 	return all, nil
 }
@@ -124,21 +120,17 @@ func (s *service) printStatus(ctx context.Context, asJSON bool, w io.Writer) err
 		return printJSON(all, w)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tPROCESS\tUSERS\tCAPACITY\tSTATE\tLABELS\tVERSION")
+	fmt.Fprintln(t, "NODE\tPROCESS\tUSERS\tWORKERS\tCAPACITY\tSTATE\tLABELS\tVERSION")
 	for _, n := range all.Nodes {
 		state := "ready"
 		if n.Draining {
 			state = "draining"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", n.Name, n.ID, len(n.Users), n.Capacity, state, cmp.Or(strings.Join(n.Labels, ","), "-"), n.Version)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", n.Name, n.ID, n.Users, n.Workers, n.Capacity, state, cmp.Or(strings.Join(n.Labels, ","), "-"), n.Version)
 	}
-	fmt.Fprintln(t, "\nUSER\tNODE\tPROCESS\tEPOCH\tWORKER")
+	fmt.Fprintln(t, "\nUSER\tNODE\tPROCESS\tEPOCH")
 	for _, l := range all.Leases {
-		worker := "none"
-		if l.Running {
-			worker = "runs"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", l.User, l.Node, l.ID, l.Epoch, worker)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\n", l.User, l.Node, l.ID, l.Epoch)
 	}
 	fmt.Fprintln(t, "\nSTREAM\tREPLICAS\tWANTED\tCURRENT\tSTATE")
 	for _, stream := range all.Streams {

@@ -51,12 +51,12 @@ var plants = []struct {
 		{"codexserver/gateway/internal/lease/holder.go", "x.gone != nil || x.lease.Epoch != epoch ||", "x.gone != nil ||"},
 	}, "a node has answered a request"},
 	{"a node works on after its lease", []edit{
-		{"codexserver/gateway/internal/lease/holder.go", "return h.leases.ttl > 0 && h.o.Clock() >= x.deadline }", "return false && x != nil }"},
-		{"codexserver/gateway/internal/lease/holder.go", "h.o.Renewed(user, sent+h.fence())", "h.o.Renewed(user, sent+time.Hour)"},
+		{"codexserver/gateway/internal/lease/holder.go", "return h.term == 0 || h.leases.ttl > 0 && h.o.Clock() >= h.deadline", "return h.term == 0"},
+		{"codexserver/gateway/internal/lease/holder.go", "h.o.Renewed(user, deadline)", "h.o.Renewed(user, deadline+time.Hour)"},
 	}, "two workers work at the same time|a node has answered a request"},
 	{"a node writes on after its lease", []edit{
-		{"codexserver/gateway/internal/lease/holder.go", "return h.leases.ttl > 0 && h.o.Clock() >= x.deadline }", "return false && x != nil }"},
-		{"codexserver/gateway/internal/lease/holder.go", "h.o.Renewed(user, sent+h.fence())", "h.o.Renewed(user, sent+time.Hour)"},
+		{"codexserver/gateway/internal/lease/holder.go", "return h.term == 0 || h.leases.ttl > 0 && h.o.Clock() >= h.deadline", "return h.term == 0"},
+		{"codexserver/gateway/internal/lease/holder.go", "h.o.Renewed(user, deadline)", "h.o.Renewed(user, deadline+time.Hour)"},
 		{"codexserver/gateway/internal/jetstore/jetstore.go", "if s.index.epoch > s.epoch {", "if false {"},
 		{"codexserver/gateway/internal/jetstore/index.go", "if s.index.epoch > s.epoch {", "if false {"},
 	}, "has written .* after one with"},

@@ -61,7 +61,7 @@ func join(ctx context.Context, c *configuration, from workers.Options) (s *servi
 		ttl = 0
 	}
 	var nodes jetstream.KeyValue
-	leases, err := s.broker.Open(ctx, broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", TTL: ttl, Replicas: n.Replicas, AnyReplicas: c.anyReplicas, MaxValue: lease.MaxValue})
+	leases, err := s.broker.Open(ctx, broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", Replicas: n.Replicas, AnyReplicas: c.anyReplicas, MaxValue: lease.MaxValue})
 	if s.replicas = n.Replicas; err == nil && s.replicas == 0 {
 		s.replicas, err = broker.Replicas(ctx, leases)
 	}
@@ -71,7 +71,8 @@ func join(ctx context.Context, c *configuration, from workers.Options) (s *servi
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("NATS: %w", err), s.end())
 	}
-	s.leases, s.nodes = lease.New(leases, ttl), placement.New(nodes)
+	s.nodes = placement.New(nodes)
+	s.leases = lease.New(leases, s.nodes, ttl)
 	return s, nil
 }
 

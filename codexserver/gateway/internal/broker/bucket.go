@@ -67,7 +67,7 @@ func (b *Broker) open(ctx context.Context, o Bucket) (jetstream.KeyValue, error)
 		return nil, fmt.Errorf("open the bucket %s: %w", o.Name, err)
 	}
 	if status.TTL() != o.TTL {
-		return nil, fmt.Errorf("%w: the bucket %s keeps its keys for %v, not for %v: nats.lease must be the same for all; to change it, stop all and delete the bucket", errOther, o.Name, status.TTL(), o.TTL)
+		return nil, fmt.Errorf("%w: the bucket %s keeps its keys for %v, not for %v: nats.lease must be the same for all, and so must the version; to change them, stop all and delete the bucket", errOther, o.Name, status.TTL(), o.TTL)
 	}
 	if stored := replicas(status); o.Replicas > 0 && stored != o.Replicas && !o.AnyReplicas && !b.Embedded() {
 		return nil, fmt.Errorf("%w: the bucket %s is stored with %d replicas, not with %d: nats.replicas must be the same for all, or missing; to change it, stop all and run nats stream edit KV_%[2]s --replicas %[4]d", errOther, o.Name, stored, o.Replicas)
@@ -123,6 +123,6 @@ func (o *Bucket) stream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: StreamName(o.Name), Description: o.About, Subjects: []string{"$KV." + o.Name + ".>"}, FirstSeq: uint64(time.Now().UnixMilli()),
 		MaxMsgsPerSubject: 1, MaxBytes: -1, MaxMsgs: -1, MaxConsumers: -1, MaxAge: o.TTL, MaxMsgSize: o.MaxValue, Storage: jetstream.FileStorage, Replicas: o.Replicas,
-		AllowRollup: true, DenyDelete: true, AllowDirect: true, Duplicates: window, Discard: jetstream.DiscardNew,
+		AllowRollup: true, AllowMsgTTL: o.TTL == 0, DenyDelete: true, AllowDirect: true, Duplicates: window, Discard: jetstream.DiscardNew,
 	}
 }

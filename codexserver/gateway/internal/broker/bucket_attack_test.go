@@ -9,9 +9,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 )
 
-// TestBucketAgain removes the bucket of leases, as an operator does who changes nats.lease. Later
+// TestBucketAgain removes the buckets of leases and nodes, as an operator does who changes nats.lease. Later
 // epochs are higher than earlier ones, so the user's state is not fenced for the next node.
 func TestBucketAgain(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
@@ -22,11 +23,18 @@ func TestBucketAgain(t *testing.T) {
 	defer b.Close()
 	last := uint64(0)
 	for _, ttl := range []time.Duration{time.Minute, time.Minute, time.Hour} {
-		kv, err := b.Open(t.Context(), broker.Bucket{Name: lease.Bucket, TTL: ttl, Replicas: 1, MaxValue: lease.MaxValue})
+		kv, err := b.Open(t.Context(), broker.Bucket{Name: lease.Bucket, Replicas: 1, MaxValue: lease.MaxValue})
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := lease.New(kv, ttl).NewHolder(lease.HolderOptions{Node: "a", ID: "a", Lost: func(string) {}, Logger: log})
+		nodes, err := b.Open(t.Context(), broker.Bucket{Name: placement.Bucket, TTL: ttl, Replicas: 1, MaxValue: placement.MaxValue})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := lease.New(kv, placement.New(nodes), ttl).NewHolder(lease.HolderOptions{ID: "a", Describe: func() placement.Node { return placement.Node{} }, Lost: func(string) {}, Logger: log})
+		if err := h.Join(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		for range 5 {
 			got, err := h.Take(t.Context(), "ann")
 			if err != nil {
@@ -46,8 +54,10 @@ func TestBucketAgain(t *testing.T) {
 		if err := h.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if err := b.Stream.DeleteKeyValue(t.Context(), lease.Bucket); err != nil {
-			t.Fatal(err)
+		for _, bucket := range []string{lease.Bucket, placement.Bucket} {
+			if err := b.Stream.DeleteKeyValue(t.Context(), bucket); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

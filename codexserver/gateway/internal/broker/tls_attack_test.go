@@ -391,35 +391,29 @@ func TestAccounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer g.Close()
-		for name, use := range map[string]func(broker.Bucket) error{
-			lease.Bucket: func(b broker.Bucket) error {
-				kv, err := g.Open(t.Context(), b)
-				g.leases = lease.New(kv, b.TTL)
-				return err
-			},
-			placement.Bucket: func(b broker.Bucket) error {
-				kv, err := g.Open(t.Context(), b)
-				g.nodes = placement.New(kv)
-				return err
-			},
-		} {
-			if err := use(broker.Bucket{Name: name, TTL: time.Minute, Replicas: 1, MaxValue: 4096}); err != nil {
-				t.Fatal(err)
-			}
+		nodes, err := g.Open(t.Context(), broker.Bucket{Name: placement.Bucket, TTL: time.Minute, Replicas: 1, MaxValue: placement.MaxValue})
+		if err != nil {
+			t.Fatal(err)
 		}
+		users, err := g.Open(t.Context(), broker.Bucket{Name: lease.Bucket, Replicas: 1, MaxValue: lease.MaxValue})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.nodes = placement.New(nodes)
+		g.leases = lease.New(users, g.nodes, time.Minute)
 		if g.state, err = jetstore.Open(t.Context(), g.Stream, jetstore.Options{User: "ann", Epoch: uint64(9 - i)}); err != nil { // the later one is not fenced
 			t.Fatal(err)
 		}
 	}
 	a, b := all[0], all[1]
-	holder := a.leases.NewHolder(lease.HolderOptions{Node: "a", ID: "a", Lost: func(string) {}, Logger: log})
+	holder := a.leases.NewHolder(lease.HolderOptions{ID: "a", Describe: func() placement.Node { return placement.Node{Name: "a", Capacity: 1} }, Lost: func(string) {}, Logger: log})
+	if err := holder.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := holder.Take(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = holder.Close(t.Context()) }()
-	if err := a.nodes.Publish(t.Context(), placement.Node{ID: "a", Name: "a", Capacity: 1}); err != nil {
-		t.Fatal(err)
-	}
 	if err := a.state.Put(t.Context(), "a", []byte("secret")); err != nil {
 		t.Fatal(err)
 	}

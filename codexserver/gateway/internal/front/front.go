@@ -62,7 +62,7 @@ type Front struct {
 // New returns a front. The caller must close it.
 func New(o Options) *Front {
 	f := &Front{o: o, client: link.NewClient(o.Certificates), usage: map[string]*intake.Usage{}, admitted: map[*admitted]bool{}}
-	f.routes = routes{conn: o.Conn, leases: o.Leases, nodes: o.Nodes, known: map[string]place{}}
+	f.routes = routes{conn: o.Conn, leases: o.Leases, nodes: o.Nodes, known: map[string]lease.Lease{}}
 	f.users.Set(o.Principals)
 	return f
 }
@@ -214,7 +214,7 @@ func (f *Front) forward(w http.ResponseWriter, r *http.Request, user string, pri
 
 // send sends a request to a node once, and passes the answer on. An error means that nothing was
 // written. An answer that breaks off later breaks off for the client too.
-func (f *Front) send(w http.ResponseWriter, r *http.Request, to place, head link.Head) (failed error) {
+func (f *Front) send(w http.ResponseWriter, r *http.Request, to lease.Lease, head link.Head) (failed error) {
 	passed := &passing{w: w, header: http.Header{}}
 	defer func() {
 		switch v := recover(); {
@@ -229,7 +229,7 @@ func (f *Front) send(w http.ResponseWriter, r *http.Request, to place, head link
 	if f.o.Local != nil && f.o.Local.ID() == to.ID {
 		return f.o.Local.Do(passed, r, head)
 	}
-	answer, err := f.client.Do(r.Context(), link.Place{ID: to.ID, Address: to.address}, head, r)
+	answer, err := f.client.Do(r.Context(), link.Place{ID: to.ID, Address: to.Address}, head, r)
 	if err != nil {
 		return err
 	}

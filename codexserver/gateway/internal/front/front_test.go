@@ -74,7 +74,8 @@ func startWith(t *testing.T, local *fakeNode) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.leases, s.nodes = lease.New(bucket, 0), placement.New(nodes)
+	s.leases, s.nodes = nil, placement.New(nodes)
+	s.leases = lease.New(bucket, s.nodes, 0)
 	guard, err := mcphttp.NewGuard(&mcphttp.Options{Authenticate: func(r *http.Request) (p mcphttp.Principal, err error) {
 		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		name, scopes, limited := strings.Cut(token, ":")
@@ -119,6 +120,7 @@ type fakeNode struct {
 	holder *lease.Holder
 	server *link.Server
 	name   string
+	labels []string
 
 	mu      sync.Mutex
 	handle  http.HandlerFunc // nil: it echoes
@@ -131,7 +133,7 @@ type fakeNode struct {
 // join adds a node with room for a number of users.
 func (s *service) join(name string, room int) *fakeNode {
 	s.t.Helper()
-	n := &fakeNode{s: s, name: name}
+	n := &fakeNode{s: s, name: name, labels: []string{"gpu"}}
 	n.server = link.NewServer(n, slog.New(slog.DiscardHandler))
 	l, address := linktest.Listen(s.t)
 	n.server.Listen(l, s.files)
@@ -143,11 +145,15 @@ func (s *service) join(name string, room int) *fakeNode {
 func (s *service) add(n *fakeNode, address string, room int) {
 	s.t.Helper()
 	name := n.name
-	n.holder = s.leases.NewHolder(lease.HolderOptions{Node: name, ID: n.server.ID(), Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
+	n.holder = s.leases.NewHolder(lease.HolderOptions{
+		ID: n.server.ID(), Describe: func() placement.Node {
+			return placement.Node{Name: name, Address: address, Labels: n.labels, Capacity: room}
+		}, Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler),
+	})
 	if _, err := s.broker.Conn.Subscribe("codexmcp.node."+n.server.ID()+".take", n.take); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.nodes.Publish(s.t.Context(), placement.Node{ID: n.server.ID(), Name: name, Address: address, Labels: []string{"gpu"}, Capacity: room}); err != nil {
+	if err := n.holder.Join(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
@@ -354,7 +360,7 @@ func TestAnotherEpoch(t *testing.T) {
 // TestLocal checks a node in the process of the front: whose request it is, that it is sent elsewhere if the node
 // refuses it, and what a client gets of an answer that breaks off.
 func TestLocal(t *testing.T) {
-	a := &fakeNode{name: "a"}
+	a := &fakeNode{name: "a", labels: []string{"gpu"}}
 	s := startWith(t, a)
 	s.add(a, "", 10)
 	s.post("ann", "", 200, "a: ann for ann [codex:run codex:approve codex:read]")
@@ -513,7 +519,8 @@ func TestPlace(t *testing.T) {
 	s := start(t)
 	best, next, full := s.join("best", 9), s.join("next", 5), s.join("full", 0)
 	plain := s.join("plain", 20)
-	if err := s.nodes.Publish(t.Context(), placement.Node{ID: plain.server.ID(), Name: "plain", Capacity: 20}); err != nil {
+	plain.labels = nil
+	if err := plain.holder.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	best.refuse("it drains")

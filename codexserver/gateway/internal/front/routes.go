@@ -11,14 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
-
-// place is where a user is: the lease, and the address of its node, which is "" if nobody knows it.
-type place struct {
-	lease.Lease
-	address string
-}
 
 // routes finds the nodes of users.
 type routes struct {
@@ -27,12 +20,12 @@ type routes struct {
 	nodes  *placement.Nodes
 
 	mu    sync.Mutex
-	known map[string]place // by user; may be out of date
-	hurry bool             // find does not wait
+	known map[string]lease.Lease // by user; may be out of date
+	hurry bool                   // find does not wait
 }
 
 // find returns the lease of a user. If it is free, a node takes it.
-func (r *routes) find(ctx context.Context, user string, labels []string) (place, error) {
+func (r *routes) find(ctx context.Context, user string, labels []string) (lease.Lease, error) {
 	r.mu.Lock()
 	got, ok := r.known[user]
 	r.mu.Unlock()
@@ -45,42 +38,32 @@ func (r *routes) find(ctx context.Context, user string, labels []string) (place,
 			got, err = r.place(ctx, user, labels)
 		}
 		if err == nil {
-			return r.locate(ctx, got)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.known[user] = got
+			return got, nil
 		}
 		r.mu.Lock()
 		hurry := r.hurry
 		r.mu.Unlock()
 		if hurry || !errors.Is(err, errNoNode) {
-			return place{}, err
+			return lease.Lease{}, err
 		}
 		// A node may be giving back its users, or starting.
 		select {
 		case <-time.After(retryInterval):
 		case <-ctx.Done():
-			return place{}, err
+			return lease.Lease{}, err
 		}
 	}
 }
 
-// locate finds the address of the node with a lease.
-func (r *routes) locate(ctx context.Context, l lease.Lease) (place, error) {
-	n, err := r.nodes.Get(ctx, l.ID)
-	if err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) { // the entry of a node that has died ends before its leases
-		return place{}, err
-	}
-	got := place{l, n.Address}
+// forget makes find look again for the lease of a user, unless it already knows another one.
+func (r *routes) forget(l lease.Lease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.known[l.User] = got
-	return got, nil
-}
-
-// forget makes find look again for the place of a user, unless it already knows another one.
-func (r *routes) forget(p place) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.known[p.User] == p {
-		delete(r.known, p.User)
+	if r.known[l.User] == l {
+		delete(r.known, l.User)
 	}
 }
 

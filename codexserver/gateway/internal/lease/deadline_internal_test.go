@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -24,14 +25,17 @@ func (kv slowKV) Update(_ context.Context, _ string, _ []byte, last uint64) (uin
 // early as that.
 func TestDeadlineOfARenewal(t *testing.T) {
 	now, renewed := time.Minute, time.Duration(0)
-	h := &Holder{leases: New(slowKV{now: &now}, 6*time.Second), o: HolderOptions{
+	h := New(nil, placement.New(slowKV{now: &now}), 6*time.Second).NewHolder(HolderOptions{
+		ID: "a", Describe: func() placement.Node { return placement.Node{} },
 		Clock:   func() time.Duration { return now },
 		Renewed: func(_ string, deadline time.Duration) { renewed = deadline },
-	}}
-	x := &held{lease: Lease{User: "ann", Epoch: 3}, revision: 7, renewing: true}
-	h.renew(t.Context(), x)
+	})
+	h.term, h.revision, h.held["ann"] = 3, 7, &held{}
+	if err := h.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	want := time.Minute + h.fence()
-	if x.deadline != want || renewed != want || x.revision != 8 || x.renewing {
-		t.Errorf("the deadline is %v, and %v for the worker, want %v; revision %d, renewing %t", x.deadline, renewed, want, x.revision, x.renewing)
+	if h.deadline != want || renewed != want || h.revision != 8 || h.term != 3 {
+		t.Errorf("the deadline is %v, and %v for the worker, want %v; revision %d, term %d", h.deadline, renewed, want, h.revision, h.term)
 	}
 }

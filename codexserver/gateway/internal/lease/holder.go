@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,16 +9,20 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// HolderOptions configure a [Holder]. Logger and Lost are required.
+// HolderOptions configure a [Holder]. ID, Describe, Lost and Logger are required.
 type HolderOptions struct {
-	// Node is the name of this node, and ID that of its process.
-	Node, ID string
+	// ID is that of the process.
+	ID string
+	// Describe returns what the process writes about itself, apart from the ID and the term. The holder calls it for
+	// each renewal.
+	Describe func() placement.Node
 	// Lost stops the worker of a user, and returns when it has ended. The holder calls it when
 	// a lease is lost or about to be.
 	Lost func(user string)
@@ -31,152 +36,215 @@ type HolderOptions struct {
 	Logger *slog.Logger
 }
 
-// Holder holds the leases of a node, and renews them. It is safe for concurrent use.
+// Holder holds the entry of a process and the leases of its users. It is safe for concurrent use.
 type Holder struct {
 	leases *Leases
 	o      HolderOptions
 
 	stop    context.CancelFunc
+	ctx     context.Context // ends with stop
 	running sync.WaitGroup
 
-	mu      sync.Mutex
-	held    map[string]*held // by user
-	closing bool
+	changes    atomic.Uint64 // the calls of Publish so far
+	publishing sync.Mutex
+	published  uint64 // those that the entry includes; only with publishing
+
+	mu       sync.Mutex
+	term     uint64        // 0 without an entry
+	revision uint64        // of the entry, or of the one that it replaces
+	deadline time.Duration // of the entry, on the clock
+	renewing bool
+	held     map[string]*held         // by user
+	taking   map[string]chan struct{} // by user; closed at the end of Take
+	closing  bool
 }
 
 // held is a lease of this node.
 type held struct {
-	lease    Lease
-	revision uint64        // of the latest renewal
-	deadline time.Duration // on the clock
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	open     int // contexts of Hold that have not ended
-	renewing bool
-	leaving  bool          // Hold refuses
-	gone     chan struct{} // closed when Lost has returned; nil before the lease is lost
+	lease   Lease
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	open    int           // contexts of Hold that have not ended
+	leaving bool          // Hold refuses
+	gone    chan struct{} // closed when Lost has returned; nil before the lease is lost
 }
 
 // ErrLost is the cause of a context of [Holder.Hold] whose lease was lost.
 var ErrLost = errors.New("this node has lost the lease of the user")
 
-// NewHolder returns a holder without leases. The caller must close it.
+var (
+	errClosing = errors.New("the node is shutting down")
+	errNoEntry = errors.New("this node has lost its own entry")
+)
+
+// NewHolder returns a holder without an entry. The caller must call Join before Take, and close it.
 func (l *Leases) NewHolder(o HolderOptions) *Holder {
 	if o.Clock == nil {
 		o.Clock = newClock()
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	h := &Holder{leases: l, o: o, stop: stop, held: map[string]*held{}}
-	if l.ttl > 0 {
-		h.running.Go(func() { h.watch(ctx) })
-	}
+	h := &Holder{leases: l, o: o, held: map[string]*held{}, taking: map[string]chan struct{}{}}
+	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }
 
-// Take takes the lease of a user if it is free. It returns the lease that holds then, which
-// may be that of another node.
-func (h *Holder) Take(ctx context.Context, user string) (Lease, error) {
-	for range 3 {
-		if got, err := h.own(ctx, user); err != nil || got != nil {
-			return *got, err
-		}
-		mine := Lease{User: user, Node: h.o.Node, ID: h.o.ID}
-		value, err := json.Marshal(mine)
-		if err != nil {
-			return Lease{}, err
-		}
-		sent := h.o.Clock()
-		revision, err := h.leases.kv.Create(ctx, user, value)
-		if err == nil {
-			mine.Epoch = revision
-			h.renewed(user, sent)
-			return mine, h.add(mine, sent)
-		}
-		if !errors.Is(err, jetstream.ErrKeyExists) {
-			return Lease{}, fmt.Errorf("take the lease of %s: %w", user, err)
-		}
-		got, revision, err := h.leases.get(ctx, user)
-		if errors.Is(err, ErrFree) { // it has just expired, or a server that lags behind has answered
-			if err := pause(ctx); err != nil {
-				return Lease{}, err
-			}
-			continue
-		}
-		if err == nil && got.ID == h.o.ID && h.Epoch(user) != got.Epoch {
-			// The answer to an earlier attempt was lost. The lease is of no use, because the
-			// time of its deadline is not known.
-			_ = h.leases.kv.Delete(ctx, user, jetstream.LastRevision(revision)) // else it expires
-			continue
-		}
-		return got, err
+// Join makes the entry of the process. From then on the holder renews it.
+func (h *Holder) Join(ctx context.Context) error {
+	if err := h.Publish(ctx); err != nil {
+		return err
 	}
-	return Lease{}, fmt.Errorf("take the lease of %s: other nodes take and release it all the time", user)
-}
-
-// pause waits before another attempt.
-func pause(ctx context.Context) error {
-	select {
-	case <-time.After(retryInterval):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	if h.leases.ttl > 0 {
+		h.running.Go(h.renew)
 	}
-}
-
-// retryInterval is the time between two attempts to take a lease.
-const retryInterval = 50 * time.Millisecond
-
-// own returns the lease that the node holds already, or nil. If a lease is just being lost, it
-// waits until the worker has ended.
-func (h *Holder) own(ctx context.Context, user string) (*Lease, error) {
-	for {
-		h.mu.Lock()
-		x := h.held[user]
-		if h.closing {
-			h.mu.Unlock()
-			return &Lease{}, errClosing
-		}
-		if x == nil {
-			h.mu.Unlock()
-			return nil, nil
-		}
-		gone, got := x.gone, x.lease
-		h.mu.Unlock()
-		if gone == nil {
-			return &got, nil
-		}
-		select {
-		case <-gone:
-		case <-ctx.Done():
-			return &Lease{}, ctx.Err()
-		}
-	}
-}
-
-var errClosing = errors.New("the node is shutting down")
-
-// add notes a new lease, which was taken after sent.
-func (h *Holder) add(l Lease, sent time.Duration) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closing {
-		return errClosing
-	}
-	x := &held{lease: l, revision: l.Epoch, deadline: sent + h.fence()}
-	x.ctx, x.cancel = context.WithCancelCause(context.Background())
-	h.held[l.User] = x
+	h.running.Go(h.watch)
 	return nil
 }
 
-// renewed reports a lease that was taken or renewed after sent.
-func (h *Holder) renewed(user string, sent time.Duration) {
-	if h.o.Renewed != nil {
-		h.o.Renewed(user, sent+h.fence())
+// Publish writes the entry of the process as it is now, which renews it. At most one call does so at a time: otherwise
+// an older state could replace a newer one. A call has nothing to do if another one has begun after it.
+func (h *Holder) Publish(ctx context.Context) error {
+	mine := h.changes.Add(1)
+	h.publishing.Lock()
+	defer h.publishing.Unlock()
+	if h.published >= mine {
+		return nil
+	}
+	all := h.changes.Load()
+	if h.leases.ttl > 0 {
+		limited, cancel := context.WithTimeout(ctx, h.leases.ttl/6)
+		defer cancel()
+		ctx = limited
+	}
+	err := h.write(ctx)
+	if err == nil {
+		h.published = all
+	}
+	return err
+}
+
+// write writes the entry. The caller holds h.publishing.
+func (h *Holder) write(ctx context.Context) error {
+	n := h.o.Describe()
+	h.mu.Lock()
+	term, last := h.term, h.revision
+	ending := term == 0 && len(h.held) > 0 // workers of the term before
+	h.mu.Unlock()
+	if ending || h.ctx.Err() != nil {
+		return errNoEntry
+	}
+	n.ID, n.Term = h.o.ID, term
+	sent := h.o.Clock()
+	revision, err := h.leases.nodes.Write(ctx, n, last)
+	if err != nil {
+		if ctx.Err() == nil {
+			h.compare(ctx, term, last)
+		}
+		return err
+	}
+	h.mu.Lock()
+	h.revision = revision
+	if h.term != term { // it was lost meanwhile
+		h.mu.Unlock()
+		return errNoEntry
+	}
+	h.term, h.deadline = cmp.Or(term, revision), sent+h.fence()
+	h.mu.Unlock()
+	for _, user := range h.Users() {
+		h.renewed(user)
+	}
+	return nil
+}
+
+// compare looks at the entry after a write has failed that was to replace the value with the number last.
+func (h *Holder) compare(ctx context.Context, term, last uint64) {
+	got, err := h.leases.nodes.Get(ctx, h.o.ID)
+	gone := errors.Is(err, jetstream.ErrKeyNotFound)
+	if err != nil && !gone {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.term == term && term != 0 && (gone || got.Term != term) {
+		h.lose("another process has ended it, or it has expired")
+	}
+	if got.Revision > last || gone {
+		// Perhaps an earlier write has arrived, but its answer was lost. The time when it was
+		// sent is not known, so it does not count.
+		h.revision = got.Revision
 	}
 }
 
-// fence returns after which time without a renewal a lease counts as lost.
+// renewed reports until when the node holds the lease of a user. The caller holds h.publishing, so an older deadline never
+// follows a newer one.
+func (h *Holder) renewed(user string) {
+	if h.o.Renewed == nil {
+		return
+	}
+	h.mu.Lock()
+	deadline := h.deadline
+	h.mu.Unlock()
+	h.o.Renewed(user, deadline)
+}
+
+// fence returns after which time without a renewal an entry counts as lost.
 func (h *Holder) fence() time.Duration { return h.leases.ttl * 2 / 3 }
+
+// expired reports whether the entry counts as lost. The caller holds h.mu.
+func (h *Holder) expired() bool {
+	return h.term == 0 || h.leases.ttl > 0 && h.o.Clock() >= h.deadline
+}
+
+// watchInterval is how often the deadline of the entry is looked at.
+const watchInterval = 100 * time.Millisecond
+
+// renew renews the entry, and stops all workers if it could not be renewed. It makes another entry when they have ended.
+func (h *Holder) renew() {
+	tick := time.NewTicker(min(watchInterval, h.leases.ttl/30))
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		h.mu.Lock()
+		if h.term != 0 && h.expired() {
+			h.lose("it could not be renewed in time")
+		}
+		if !h.renewing && (h.term == 0 || h.o.Clock() >= h.deadline-h.fence()+h.leases.ttl/3) {
+			h.renewing = true
+			h.running.Go(h.renewOnce)
+		}
+		h.mu.Unlock()
+	}
+}
+
+// renewOnce renews the entry once. If that fails, [Holder.renew] tries again after a moment.
+func (h *Holder) renewOnce() {
+	if err := h.Publish(h.ctx); err != nil && h.ctx.Err() == nil {
+		h.o.Logger.Warn("the entry of this node was not renewed", "error", err)
+		_ = pause(h.ctx)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.renewing = false
+}
+
+// lose gives up the entry, and stops all workers. why is for the log. The caller holds h.mu.
+func (h *Holder) lose(why string) {
+	h.o.Logger.Warn("the entry of this node is lost", "term", h.term, "users", len(h.held), "error", why)
+	h.term = 0
+	for _, x := range h.held {
+		h.loseUser(x)
+	}
+}
+
+// loseUser stops the worker of a lease that is lost. The caller holds h.mu. Close waits for the end.
+func (h *Holder) loseUser(x *held) {
+	if x.gone == nil {
+		x.gone = make(chan struct{}) // from now on Hold refuses
+		go h.stopWorker(x)
+	}
+}
 
 // Hold returns a context that derives from ctx and ends when the lease is lost. It fails
 // unless the node holds the lease of the user with this epoch. ctx must end, because that
@@ -184,7 +252,7 @@ func (h *Holder) fence() time.Duration { return h.leases.ttl * 2 / 3 }
 func (h *Holder) Hold(ctx context.Context, user string, epoch uint64) (context.Context, error) {
 	h.mu.Lock()
 	x := h.held[user]
-	if x == nil || x.gone != nil || x.lease.Epoch != epoch || x.leaving || h.expired(x) {
+	if x == nil || x.gone != nil || x.lease.Epoch != epoch || x.leaving || h.expired() {
 		h.mu.Unlock()
 		return nil, fmt.Errorf("this node does not hold the lease of %s with the epoch %d", user, epoch)
 	}
@@ -213,9 +281,6 @@ func (b both) Value(key any) any {
 	}
 	return b.values.Value(key)
 }
-
-// expired reports whether a lease counts as lost. The caller holds h.mu.
-func (h *Holder) expired(x *held) bool { return h.leases.ttl > 0 && h.o.Clock() >= x.deadline }
 
 // Epoch returns the epoch of a user's lease, or 0 if the node does not hold it.
 func (h *Holder) Epoch(user string) uint64 {
@@ -312,27 +377,7 @@ func (h *Holder) release(ctx context.Context, user string, keep func(*held) bool
 	x.gone = make(chan struct{}) // from now on Hold refuses
 	h.mu.Unlock()
 	h.stopWorker(x)
-	h.mu.Lock()
-	revision := x.revision
-	h.mu.Unlock()
-	err := h.leases.kv.Delete(ctx, user, jetstream.LastRevision(revision))
-	if errors.Is(err, jetstream.ErrKeyExists) { // it was renewed in between, and expires
-		return nil
-	}
-	return err
-}
-
-// lose stops the worker of a lease that is lost. why is for the log.
-func (h *Holder) lose(x *held, why string) {
-	h.mu.Lock()
-	if x.gone != nil {
-		h.mu.Unlock()
-		return
-	}
-	x.gone = make(chan struct{})
-	h.mu.Unlock()
-	h.o.Logger.Warn("the lease of a user is lost", "principal", x.lease.User, "epoch", x.lease.Epoch, "error", why)
-	h.stopWorker(x)
+	return h.leases.remove(ctx, x.lease)
 }
 
 // stopWorker ends the contexts of a lease, whose gone is set, and then the worker.
@@ -345,87 +390,14 @@ func (h *Holder) stopWorker(x *held) {
 	close(x.gone)
 }
 
-// watchInterval is how often the deadlines of leases are looked at.
-const watchInterval = 100 * time.Millisecond
-
-// watch renews the leases, and stops the workers of those that could not be renewed.
-func (h *Holder) watch(ctx context.Context) {
-	tick := time.NewTicker(min(watchInterval, h.leases.ttl/30))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		now := h.o.Clock()
-		h.mu.Lock()
-		for _, x := range h.held {
-			switch {
-			case x.gone != nil:
-			case h.expired(x):
-				h.running.Go(func() { h.lose(x, "it could not be renewed in time") })
-			case !x.renewing && now >= x.deadline-h.fence()+h.leases.ttl/3:
-				x.renewing = true
-				h.running.Go(func() { h.renew(ctx, x) })
-			}
-		}
-		h.mu.Unlock()
-	}
-}
-
-// renew renews a lease once. If that fails, [Holder.watch] tries again, until the deadline.
-func (h *Holder) renew(ctx context.Context, x *held) {
-	ctx, cancel := context.WithTimeout(ctx, h.leases.ttl/6)
-	defer cancel()
-	defer func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		x.renewing = false
-	}()
-	h.mu.Lock()
-	revision, value := x.revision, x.lease
-	h.mu.Unlock()
-	text, err := json.Marshal(value)
-	if err != nil {
-		return
-	}
-	sent := h.o.Clock()
-	next, err := h.leases.kv.Update(ctx, value.User, text, revision)
-	if err != nil && ctx.Err() == nil {
-		var got Lease
-		if got, next, err = h.leases.get(ctx, value.User); err == nil && got.ID == value.ID && got.Epoch == value.Epoch {
-			// An earlier renewal has arrived, but its answer was lost. The time when it was
-			// sent is not known, so it does not count.
-			h.mu.Lock()
-			x.revision = next
-			h.mu.Unlock()
-			return
-		}
-		if err == nil || errors.Is(err, ErrFree) {
-			h.lose(x, "another node has it, or it has expired")
-		}
-		return
-	}
-	if err == nil {
-		h.mu.Lock()
-		x.revision, x.deadline = next, sent+h.fence()
-		gone := x.gone != nil
-		h.mu.Unlock()
-		if !gone {
-			h.renewed(value.User, sent)
-		}
-	}
-}
-
-// Close releases all leases, at the same time, and ends the holder. It waits for the ends of the workers, also of
-// those that something else stops.
+// Close releases all leases, at the same time, removes the entry, and ends the holder. It waits for the ends of the
+// workers, also of those that something else stops.
 func (h *Holder) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closing = true
 	all := slices.Collect(maps.Values(h.held))
 	h.mu.Unlock()
-	failed := make([]error, len(all))
+	failed := make([]error, len(all)+1)
 	var releasing sync.WaitGroup
 	for i, x := range all {
 		releasing.Go(func() {
@@ -439,5 +411,14 @@ func (h *Holder) Close(ctx context.Context) error {
 	releasing.Wait()
 	h.stop()
 	h.running.Wait()
+	h.publishing.Lock() // from now on write refuses
+	defer h.publishing.Unlock()
+	h.mu.Lock()
+	last := h.revision
+	h.term, h.revision = 0, 0
+	h.mu.Unlock()
+	if last != 0 {
+		failed[len(all)] = h.leases.nodes.Remove(ctx, h.o.ID, last)
+	}
 	return errors.Join(failed...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -14,79 +15,127 @@ import (
 type Lease struct {
 	// User is the user.
 	User string `json:"-"`
-	// Node is the name of the node, and ID that of its process.
+	// Node is the name of the node, ID that of its process, and Term that of the process's entry.
 	Node string `json:"node"`
 	ID   string `json:"id"`
-	// Epoch increases with each lease of the bucket.
+	Term uint64 `json:"term"`
+	// Epoch increases with each lease of the bucket. The value in the bucket lacks it: it is the number of the value.
 	Epoch uint64 `json:"epoch,omitzero"`
+	// Address is where fronts reach the node. The value in the bucket lacks it, too.
+	Address string `json:"address,omitzero"`
 }
 
-// Bucket is the name of the bucket.
+// Bucket is the name of the bucket of users. Its keys last until they are removed.
 const Bucket = "codexmcp_leases"
 
 // Leases are the leases of all users. It is safe for concurrent use.
 type Leases struct {
-	kv  jetstream.KeyValue
-	ttl time.Duration
+	users jetstream.KeyValue
+	nodes *placement.Nodes
+	ttl   time.Duration
 }
 
-// New returns the leases in a bucket whose keys last for ttl. 0 means that leases last until
-// they are released, which is right where only one node exists. Otherwise it is at least a
+// New returns the leases in a bucket of users, of nodes whose entries last for ttl. 0 means that entries last until
+// they are removed, which is right where only one node exists. Otherwise it is at least a
 // second.
-func New(kv jetstream.KeyValue, ttl time.Duration) *Leases { return &Leases{kv, ttl} }
+func New(users jetstream.KeyValue, nodes *placement.Nodes, ttl time.Duration) *Leases {
+	return &Leases{users, nodes, ttl}
+}
 
 // MaxValue bounds a lease in the bucket, in bytes.
 const MaxValue = 1024
 
-// ErrFree means that no node has the lease of a user.
-var ErrFree = errors.New("no node has the lease")
+var (
+	// ErrFree means that no node has the lease of a user.
+	ErrFree = errors.New("no node has the lease")
+	// errForged is wrapped by the error about a value that no node writes.
+	errForged = errors.New("not a lease")
+	// errBehind means that a server has answered that lags behind, or that another node was faster.
+	errBehind = errors.New("what NATS answers is changing")
+)
 
-// Get returns the lease of a user, or [ErrFree].
+// Get returns the lease of a user, or [ErrFree]. It may be a little out of date.
 func (l *Leases) Get(ctx context.Context, user string) (Lease, error) {
-	got, _, err := l.get(ctx, user)
+	got, err := l.get(ctx, user)
+	if err != nil {
+		return Lease{}, err
+	}
+	n, err := l.nodes.Get(ctx, got.ID)
+	if errors.Is(err, jetstream.ErrKeyNotFound) || err == nil && n.Term != got.Term {
+		return Lease{}, ErrFree
+	}
+	got.Address = n.Address
 	return got, err
 }
 
-// errForged is wrapped by the error about a value that no node writes.
-var errForged = errors.New("not a lease")
-
 // All returns all leases. It ignores what no node writes.
 func (l *Leases) All(ctx context.Context) ([]Lease, error) {
-	keys, err := l.kv.ListKeys(ctx)
+	nodes, err := l.nodes.All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = keys.Stop() }()
+	address := map[Lease]string{} // by ID and Term
+	for _, n := range nodes {
+		address[Lease{ID: n.ID, Term: n.Term}] = n.Address
+	}
+	entries, err := placement.Entries(ctx, l.users)
+	if err != nil {
+		return nil, err
+	}
 	var all []Lease
-	for user := range keys.Keys() {
-		got, err := l.Get(ctx, user)
-		if errors.Is(err, ErrFree) || errors.Is(err, errForged) || errors.Is(err, jetstream.ErrInvalidKey) {
-			continue
+	for _, entry := range entries {
+		got, err := read(entry)
+		if held, ok := address[Lease{ID: got.ID, Term: got.Term}]; err == nil && ok {
+			got.Address = held
+			all = append(all, got)
 		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, got)
 	}
 	return all, nil
 }
 
-// get also returns the revision.
-func (l *Leases) get(ctx context.Context, user string) (Lease, uint64, error) {
-	entry, err := l.kv.Get(ctx, user)
+// get returns what the bucket has for a user, which may be the lease of a process that has lost it, or [ErrFree].
+func (l *Leases) get(ctx context.Context, user string) (Lease, error) {
+	entry, err := l.users.Get(ctx, user)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return Lease{}, 0, ErrFree
+		return Lease{}, ErrFree
 	}
 	if err != nil {
-		return Lease{}, 0, err
+		return Lease{}, err
 	}
-	var got Lease
-	if err := json.Unmarshal(entry.Value(), &got, json.RejectUnknownMembers(true)); err != nil {
-		return Lease{}, 0, fmt.Errorf("the lease of %s: %w: %w", user, errForged, err)
+	return read(entry)
+}
+
+// read reads a value of the bucket.
+func read(entry jetstream.KeyValueEntry) (got Lease, err error) {
+	err = json.Unmarshal(entry.Value(), &got, json.RejectUnknownMembers(true))
+	if err != nil || got.ID == "" || got.Term == 0 || got.Epoch != 0 || got.Address != "" {
+		return Lease{}, fmt.Errorf("the lease of %s: %w; if no node is of a later version, remove the key: %v", entry.Key(), errForged, err)
 	}
-	got.User = user
-	if got.Epoch == 0 { // not renewed yet
-		got.Epoch = entry.Revision()
+	got.User, got.Epoch = entry.Key(), entry.Revision()
+	return got, nil
+}
+
+// settle returns the lease with the address of its process if the process holds it. Otherwise it returns [ErrFree],
+// and the process cannot hold it again.
+func (l *Leases) settle(ctx context.Context, got Lease) (Lease, error) {
+	n, err := l.nodes.Get(ctx, got.ID)
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		_, err = l.nodes.Write(ctx, placement.Node{ID: got.ID, Name: got.Node, Ended: true}, 0)
+		if placement.Changed(err) {
+			return Lease{}, errBehind
+		}
+		if err == nil {
+			err = ErrFree
+		}
+		return Lease{}, err
+	case err != nil:
+		return Lease{}, err
+	case n.Term < got.Term:
+		return Lease{}, errBehind
+	case n.Term > got.Term:
+		return Lease{}, ErrFree
 	}
-	return got, entry.Revision(), nil
+	got.Address = n.Address
+	return got, nil
 }

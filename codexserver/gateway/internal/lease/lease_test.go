@@ -3,6 +3,7 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -37,10 +39,12 @@ func start(t *testing.T) *server.Server {
 // node is a node with a connection of its own. A user's worker is a number in running.
 type node struct {
 	*lease.Holder
-	leases *lease.Leases
-	conn   *nats.Conn
-	lost   chan string
-	clock  *atomic.Int64 // how far its clock is ahead
+	id           string
+	leases       *lease.Leases
+	users, nodes jetstream.KeyValue
+	conn         *nats.Conn
+	lost         chan string
+	clock        *atomic.Int64 // how far its clock is ahead
 }
 
 func join(t *testing.T, s *server.Server, id string, ttl time.Duration, stop func(user string)) *node {
@@ -53,14 +57,19 @@ func join(t *testing.T, s *server.Server, id string, ttl time.Duration, stop fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	kv, err := js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: lease.Bucket, TTL: ttl, Storage: jetstream.MemoryStorage})
+	users, err := js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: lease.Bucket, LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage})
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &node{leases: lease.New(kv, ttl), conn: conn, lost: make(chan string, 64), clock: &atomic.Int64{}}
+	nodes, err := js.CreateOrUpdateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: placement.Bucket, TTL: ttl, Storage: jetstream.MemoryStorage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{id: id, users: users, nodes: nodes, conn: conn, lost: make(chan string, 64), clock: &atomic.Int64{}}
+	n.leases = lease.New(users, placement.New(nodes), ttl)
 	begin := time.Now()
 	n.Holder = n.leases.NewHolder(lease.HolderOptions{
-		Node: id, ID: id, Clock: func() time.Duration { return time.Since(begin) + time.Duration(n.clock.Load()) }, Logger: slog.New(slog.DiscardHandler),
+		ID: id, Describe: describe(id), Clock: func() time.Duration { return time.Since(begin) + time.Duration(n.clock.Load()) }, Logger: slog.New(slog.DiscardHandler),
 		Lost: func(user string) {
 			if stop != nil {
 				stop(user)
@@ -74,7 +83,15 @@ func join(t *testing.T, s *server.Server, id string, ttl time.Duration, stop fun
 		_ = n.Close(ctx) // fails where the test has closed the connection
 		conn.Close()
 	})
+	if err := n.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return n
+}
+
+// describe returns what a node with an id says about itself.
+func describe(id string) func() placement.Node {
+	return func() placement.Node { return placement.Node{Name: id, Address: id + ":1"} }
 }
 
 func (n *node) take(t *testing.T, user string) lease.Lease {
@@ -86,6 +103,16 @@ func (n *node) take(t *testing.T, user string) lease.Lease {
 		t.Fatal(err)
 	}
 	return got
+}
+
+// term returns that of the node's entry.
+func (n *node) term(t *testing.T) uint64 {
+	t.Helper()
+	entry, err := placement.New(n.nodes).Get(t.Context(), n.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entry.Term
 }
 
 // TestTake checks that one of two nodes gets a lease, that the other learns of it, and that
@@ -164,11 +191,15 @@ func (e ending) Create(ctx context.Context, key string, value []byte, o ...jetst
 // TestTakeAtTheEnd checks that a closed holder holds no lease, also if it was being taken.
 func TestTakeAtTheEnd(t *testing.T) {
 	var h *lease.Holder
-	h = lease.New(ending{bucket(t, join(t, start(t), "a", ttl, nil)), func() {
+	a := join(t, start(t), "a", ttl, nil)
+	h = lease.New(ending{a.users, func() {
 		if err := h.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-	}}, ttl).NewHolder(lease.HolderOptions{Node: "b", ID: "b", Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
+	}}, placement.New(a.nodes), ttl).NewHolder(lease.HolderOptions{ID: "b", Describe: describe("b"), Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
+	if err := h.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		if _, err := h.Take(t.Context(), "ann"); err == nil || len(h.Users()) > 0 {
 			t.Errorf("taken: %v, users %q", err, h.Users())
@@ -260,15 +291,7 @@ func TestNeverTwo(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, n *node){
 		"no connection": func(_ *testing.T, n *node) { n.conn.Close() },
 		"deleted": func(t *testing.T, n *node) {
-			kv, err := jetstream.New(n.conn)
-			if err != nil {
-				t.Fatal(err)
-			}
-			bucket, err := kv.KeyValue(t.Context(), lease.Bucket)
-			if err == nil {
-				err = bucket.Delete(t.Context(), "ann")
-			}
-			if err != nil {
+			if err := n.users.Delete(t.Context(), "ann"); err != nil {
 				t.Fatal(err)
 			}
 			select { // the one loss that the node can only notice afterwards: nobody does that
@@ -321,5 +344,47 @@ func TestNeverTwo(t *testing.T) {
 				t.Errorf("%d workers are left", n)
 			}
 		})
+	}
+}
+
+// TestManyUsers checks that users who do nothing cost NATS nothing, and that a node that joins again has none of
+// them: another one gets them at once.
+func TestManyUsers(t *testing.T) {
+	t.Parallel()
+	const users = 60
+	s := start(t)
+	a, b := join(t, s, "a", long, nil), join(t, s, "b", long, nil)
+	for i := range users {
+		a.take(t, fmt.Sprint("user-", i))
+	}
+	all, err := b.leases.All(t.Context())
+	if err != nil || len(all) != users || all[0].Address != "a:1" {
+		t.Fatalf("%d leases, %v", len(all), err)
+	}
+	written, err := b.conn.SubscribeSync("$KV.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-time.After(2 * long)
+	if n, _, err := written.Pending(); err != nil || n < 4 || n > 14 { // two nodes, at a third of the time
+		t.Errorf("%d writes, %v", n, err)
+	}
+	before := a.term(t)
+	a.clock.Add(int64(long))
+	for range users {
+		<-a.lost
+	}
+	for deadline := time.Now().Add(patience); a.term(t) == before; <-time.After(ttl / 100) {
+		if time.Now().After(deadline) {
+			t.Fatal("the node does not join again")
+		}
+	}
+	for i := range users {
+		if got := b.take(t, fmt.Sprint("user-", i)); got.ID != "b" {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if all, err = b.leases.All(t.Context()); err != nil || len(all) != users || all[0].ID != "b" {
+		t.Errorf("%d leases, %v", len(all), err)
 	}
 }

@@ -3,52 +3,56 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-func bucket(t *testing.T, n *node) jetstream.KeyValue {
-	t.Helper()
-	js, err := jetstream.New(n.conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kv, err := js.KeyValue(t.Context(), lease.Bucket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kv
-}
-
-// TestStolen lets another process write the key of a lease, over and over. The node that had it stops
-// its worker by its deadline at the latest, admits no request with a forged epoch, and no worker of
-// another node runs at the same time as its own.
+// TestStolen lets another process write the key of a user. The node that had the user stops the worker, and
+// admits no request with a forged epoch. Another node gets the user, unless a later version may have written the value.
 func TestStolen(t *testing.T) {
-	for name, value := range map[string]string{
-		"another node":             `{"node":"x","id":"x","epoch":9999}`,
-		"a lower epoch":            `{"node":"a","id":"a","epoch":1}`,
-		"a higher epoch":           `{"node":"a","id":"a","epoch":18446744073709551615}`,
-		"no epoch":                 `{"node":"a","id":"a"}`,
-		"an epoch below zero":      `{"node":"a","id":"a","epoch":-1}`,
-		"another member":           `{"node":"a","id":"a","epoch":1,"user":"bob"}`,
-		"a member twice":           `{"node":"a","id":"a","id":"x","epoch":1}`,
-		"not JSON":                 "x",
-		"nothing":                  "",
-		"a value that is too long": `{"node":"` + strings.Repeat("x", lease.MaxValue) + `"}`,
+	for name, tt := range map[string]struct {
+		value string // A stands for the term of a, B for that of b
+		read  bool   // by nodes
+	}{
+		"a process that is not there": {`{"node":"x","id":"x","term":9999}`, true},
+		"the same process and term":   {`{"node":"a","id":"a","term":A}`, true},
+		"the process that asks":       {`{"node":"b","id":"b","term":B}`, true},
+		"an earlier term":             {`{"node":"a","id":"a","term":1}`, true},
+		"a later term":                {`{"node":"x","id":"x","term":18446744073709551615}`, true},
+		"a later term of a process":   {`{"node":"a","id":"a","term":18446744073709551615}`, false},
+		"no term":                     {`{"node":"a","id":"a"}`, false},
+		"no process":                  {`{"node":"a","term":7}`, false},
+		"a process that is no key":    {`{"node":"x","id":"a b","term":7}`, false},
+		"a term below zero":           {`{"node":"a","id":"a","term":-1}`, false},
+		"an epoch":                    {`{"node":"x","id":"x","term":7,"epoch":9}`, false},
+		"an address":                  {`{"node":"x","id":"x","term":7,"address":"x:1"}`, false},
+		"another member":              {`{"node":"a","id":"a","term":1,"user":"bob"}`, false},
+		"a member twice":              {`{"node":"a","id":"a","id":"x","term":1}`, false},
+		"not JSON":                    {"x", false},
+		"nothing":                     {"", false},
+		"a value that is too long":    {`{"node":"` + strings.Repeat("x", lease.MaxValue) + `"}`, false},
+		"the key is removed":          {"", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t)
-			a, b := join(t, s, "a", ttl, nil), join(t, s, "b", ttl, nil)
-			b.take(t, "bob") // epochs do not begin with 1
+			b, a := join(t, s, "b", long, nil), join(t, s, "a", long, nil)
+			b.take(t, "bob")
 			first := a.take(t, "ann")
-			kv := bucket(t, b)
-			if _, err := kv.PutString(t.Context(), "ann", value); err != nil {
+			var err error
+			if name == "the key is removed" {
+				err = b.users.Delete(t.Context(), "ann")
+			} else {
+				_, err = b.users.PutString(t.Context(), "ann", strings.NewReplacer("A", fmt.Sprint(first.Term), "B", fmt.Sprint(b.term(t))).Replace(tt.value))
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			select {
@@ -61,7 +65,15 @@ func TestStolen(t *testing.T) {
 					t.Errorf("a request with the epoch %d is admitted", epoch)
 				}
 			}
-			for deadline := time.Now().Add(patience); ; { // the forged one expires
+			if !tt.read {
+				if got, err := b.Take(t.Context(), "ann"); err == nil {
+					t.Errorf("taken: %+v", got)
+				}
+				if err := b.users.Delete(t.Context(), "ann"); err != nil { // as the error says
+					t.Fatal(err)
+				}
+			}
+			for deadline := time.Now().Add(patience); ; {
 				got, err := b.Take(t.Context(), "ann")
 				if err == nil && got.ID == "b" {
 					if got.Epoch <= first.Epoch {
@@ -76,66 +88,134 @@ func TestStolen(t *testing.T) {
 			if a.Epoch("ann") != 0 {
 				t.Error("both nodes hold the lease")
 			}
+			if b.Epoch("bob") == 0 || len(b.lost) > 0 {
+				t.Error("the other user is lost")
+			}
 		})
 	}
 }
 
-// TestEpochRolledBack writes an older value of the same lease again, byte for byte. The epoch in it is
-// that of the node, so the node keeps the lease; an epoch of an earlier lease ends it.
-func TestEpochRolledBack(t *testing.T) {
-	s := start(t)
-	a, b := join(t, s, "a", ttl, nil), join(t, s, "b", ttl, nil)
-	first := a.take(t, "ann")
-	kv := bucket(t, b)
-	old := ""
-	for deadline := time.Now().Add(patience); old == ""; { // after a renewal the value has the epoch
-		entry, err := kv.Get(t.Context(), "ann")
-		switch {
-		case errors.Is(err, jetstream.ErrKeyNotFound): // the machine was too slow for a renewal
-			first = a.take(t, "ann")
-		case err != nil:
-			t.Fatal(err)
-		case entry.Revision() > first.Epoch:
-			old = string(entry.Value())
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the lease is not renewed")
-		}
-	}
-	for end := time.Now().Add(2 * ttl); time.Now().Before(end); <-time.After(ttl / 10) {
-		if _, err := kv.PutString(t.Context(), "ann", old); err != nil {
-			t.Fatal(err)
-		}
-		got := a.Epoch("ann")
-		if got == 0 { // its own renewals may fail against so many: then it stops in time
-			break
-		}
-		if got != first.Epoch {
-			t.Fatalf("the epoch is %d, not %d", got, first.Epoch)
-		}
-	}
-	if err := a.Release(t.Context(), "ann"); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(patience); ; {
-		got, err := b.Take(t.Context(), "ann")
-		if err == nil && got.ID == "b" {
-			if got.Epoch <= first.Epoch {
-				t.Errorf("the epoch %d follows %d", got.Epoch, first.Epoch)
+// TestEntryStolen lets another process write the entry of a node. The node stops all workers by its deadline at the
+// latest; before that no other node gets its users. An older value of the same term costs it nothing.
+func TestEntryStolen(t *testing.T) {
+	for name, tt := range map[string]struct {
+		value string // A stands for the term of a
+		keeps bool
+	}{
+		"the same term":        {`{"name":"a","term":A}`, true},
+		"another term":         {`{"name":"a","term":B}`, false},
+		"a later term":         {`{"name":"a","term":18446744073709551615}`, false},
+		"the first value":      {`{"name":"a"}`, false},
+		"it has ended":         {`{"name":"a","ended":true}`, false},
+		"not JSON":             {"x", false},
+		"a term below zero":    {`{"name":"a","term":-1}`, false},
+		"the entry is removed": {"", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			b, a := join(t, s, "b", ttl, nil), join(t, s, "a", ttl, nil)
+			first := a.take(t, "ann")
+			var err error
+			if tt.value == "" {
+				err = b.nodes.Delete(t.Context(), "a")
+			} else {
+				_, err = b.nodes.PutString(t.Context(), "a", strings.NewReplacer("A", fmt.Sprint(first.Term), "B", fmt.Sprint(first.Term-1)).Replace(tt.value))
 			}
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%+v, %v", got, err)
-		}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.keeps {
+				time.Sleep(2 * ttl)
+				if got := a.Epoch("ann"); got != first.Epoch {
+					t.Errorf("the epoch is %d, not %d", got, first.Epoch)
+				}
+				return
+			}
+			select {
+			case <-a.lost:
+			case <-time.After(patience):
+				t.Fatal("the node goes on")
+			}
+			for deadline := time.Now().Add(patience); ; { // the node joins again
+				ctx, cancel := context.WithTimeout(t.Context(), ttl)
+				again, err := a.Take(ctx, "bob")
+				cancel()
+				if err == nil {
+					if again.Term <= first.Term {
+						t.Errorf("the term %d follows %d", again.Term, first.Term)
+					}
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal(err)
+				}
+			}
+			if got := b.take(t, "ann"); got.ID != "b" || got.Epoch <= first.Epoch {
+				t.Errorf("the lease %+v follows the epoch %d", got, first.Epoch)
+			}
+		})
 	}
-	if _, err := kv.PutString(t.Context(), "ann", old); err != nil { // of the lease before
+}
+
+// behind is a bucket of nodes on a server that lags behind: it does not have the entries yet.
+type behind struct{ jetstream.KeyValue }
+
+func (b behind) Get(context.Context, string) (jetstream.KeyValueEntry, error) {
+	return nil, jetstream.ErrKeyNotFound
+}
+
+// TestBehind asks a server that lags behind whether the process of a user has an entry. The other node does not get the user.
+func TestBehind(t *testing.T) {
+	s := start(t)
+	a, b := join(t, s, "a", long, nil), join(t, s, "b", long, nil)
+	first := a.take(t, "ann")
+	h := lease.New(b.users, placement.New(behind{b.nodes}), long).NewHolder(lease.HolderOptions{ID: "c", Describe: describe("c"), Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
+	if err := h.Join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-b.lost:
-	case <-time.After(patience):
-		t.Fatal("the node goes on with the epoch of another")
+	defer func() { _ = h.Close(context.Background()) }()
+	if got, err := h.Take(t.Context(), "ann"); err == nil {
+		t.Errorf("taken: %+v", got)
+	}
+	if got := b.take(t, "ann"); got != first {
+		t.Errorf("the lease is %+v, want %+v", got, first)
+	}
+}
+
+// deaf is a bucket of users whose answers are lost.
+type deaf struct{ jetstream.KeyValue }
+
+var errDeaf = errors.New("the answer is lost")
+
+func (d deaf) Create(ctx context.Context, key string, value []byte, o ...jetstream.KVCreateOpt) (uint64, error) {
+	_, _ = d.KeyValue.Create(ctx, key, value, o...)
+	return 0, errDeaf
+}
+
+// TestLostAnswer loses the answer to the request that takes a user. The node that does not know that it has the user gives
+// it back, so that another one gets it.
+func TestLostAnswer(t *testing.T) {
+	s := start(t)
+	b := join(t, s, "b", long, nil)
+	h := lease.New(deaf{b.users}, placement.New(b.nodes), long).NewHolder(lease.HolderOptions{ID: "c", Describe: describe("c"), Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
+	if err := h.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = h.Close(context.Background()) }()
+	if _, err := h.Take(t.Context(), "ann"); !errors.Is(err, errDeaf) {
+		t.Fatal(err)
+	}
+	if got := b.take(t, "ann"); got.ID != "c" {
+		t.Fatalf("the lease is %+v", got)
+	}
+	for deadline := time.Now().Add(patience); b.take(t, "ann").ID != "b"; <-time.After(ttl / 10) {
+		if time.Now().After(deadline) {
+			t.Fatal("the other node never gets the user")
+		}
+	}
+	if len(h.Users()) > 0 {
+		t.Errorf("the node has %q", h.Users())
 	}
 }
 
@@ -145,7 +225,7 @@ func TestForgedKeys(t *testing.T) {
 	a := join(t, s, "a", 0, nil)
 	want := a.take(t, "ann")
 	for subject, value := range map[string]string{
-		"a.b": "{}", "=": "x", "a/b": `{"node":"x"}`, "*": "{}", ">": "{}", "bob": "x", "_kv": `{"node":"x","id":"y","epoch":3}`, strings.Repeat("x", 300): "{}",
+		"a.b": "{}", "=": "x", "a/b": `{"node":"x"}`, "*": "{}", ">": "{}", "bob": "x", "_kv": `{"node":"x","id":"y","term":3}`, "cat": fmt.Sprintf(`{"node":"a","id":"a","term":%d}`, want.Term+1), strings.Repeat("x", 300): "{}",
 	} {
 		if err := a.conn.Publish("$KV."+lease.Bucket+"."+subject, []byte(value)); err != nil {
 			t.Logf("%q: %v", subject, err) // the client refuses it
@@ -175,7 +255,7 @@ func TestForgedKeys(t *testing.T) {
 	}
 }
 
-// TestFullBucket lets NATS have no room for leases. No user gets one, and the error says why; a lease
+// TestFullBucket lets NATS have no room for leases or entries. No user gets a lease, and the error says why; an entry
 // that cannot be renewed is lost in time.
 func TestFullBucket(t *testing.T) {
 	s := start(t)
@@ -185,37 +265,45 @@ func TestFullBucket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := js.Stream(t.Context(), "KV_"+lease.Bucket)
-	if err != nil {
-		t.Fatal(err)
+	full := func(bucket string) {
+		stream, err := js.Stream(t.Context(), "KV_"+bucket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := stream.CachedInfo().Config
+		config.MaxBytes = 10
+		if _, err := js.UpdateStream(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
 	}
-	config := stream.CachedInfo().Config
-	config.MaxBytes = 10
-	if _, err := js.UpdateStream(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	full(lease.Bucket)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var answer *jetstream.APIError
 	if got, err := a.Take(ctx, "bob"); !errors.As(err, &answer) || !strings.Contains(err.Error(), "bob") {
 		t.Errorf("%+v, %v", got, err)
 	}
+	full(placement.Bucket)
 	select {
 	case <-a.lost:
 	case <-ctx.Done():
-		t.Error("the lease of ann is neither renewed nor lost")
+		t.Error("the entry is neither renewed nor lost")
 	}
 }
 
-// TestSlowNATS lets NATS not answer: the call to take a lease ends with its context, and a lease that
-// is held ends by its deadline.
+// TestSlowNATS lets NATS not answer: the call to take a lease ends with its context, and the users of a node
+// end by its deadline.
 func TestSlowNATS(t *testing.T) {
 	s := start(t)
 	a := join(t, s, "a", ttl, nil)
-	kv := bucket(t, a)
-	slow := &silent{KeyValue: kv, on: make(chan struct{})}
+	on := make(chan struct{})
 	lost := make(chan string, 1)
-	h := lease.New(slow, ttl).NewHolder(lease.HolderOptions{Node: "b", ID: "b", Lost: func(user string) { lost <- user }, Logger: slog.New(slog.DiscardHandler)})
+	h := lease.New(&silent{a.users, on}, placement.New(&silent{a.nodes, on}), ttl).NewHolder(lease.HolderOptions{
+		ID: "b", Describe: describe("b"), Lost: func(user string) { lost <- user }, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err := h.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -224,7 +312,7 @@ func TestSlowNATS(t *testing.T) {
 	if _, err := h.Take(t.Context(), "ann"); err != nil {
 		t.Fatal(err)
 	}
-	close(slow.on)
+	close(on)
 	ctx, cancel := context.WithTimeout(t.Context(), ttl/10)
 	defer cancel()
 	if _, err := h.Take(ctx, "bob"); !errors.Is(err, context.DeadlineExceeded) {

@@ -102,7 +102,7 @@ func TestHandOver(t *testing.T) {
 // silent is a bucket that never answers who is in it.
 type silent struct{ jetstream.KeyValue }
 
-func (silent) ListKeys(ctx context.Context, _ ...jetstream.WatchOpt) (jetstream.KeyLister, error) {
+func (silent) WatchAll(ctx context.Context, _ ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

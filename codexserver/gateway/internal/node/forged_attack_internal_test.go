@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/nats-io/nats.go"
 )
@@ -28,8 +29,15 @@ func newForgedNode(t *testing.T) (n *Node, conn *nats.Conn, epoch uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holder := lease.New(kv, 0).NewHolder(lease.HolderOptions{Node: "a", ID: "a", Lost: func(string) {}, Logger: log})
+	nodes, err := b.Open(t.Context(), broker.Bucket{Name: placement.Bucket, Replicas: 1, MaxValue: placement.MaxValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := lease.New(kv, placement.New(nodes), 0).NewHolder(lease.HolderOptions{ID: "a", Describe: func() placement.Node { return placement.Node{} }, Lost: func(string) {}, Logger: log})
 	t.Cleanup(func() { _ = holder.Close(context.Background()) })
+	if err := holder.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	got, err := holder.Take(t.Context(), "ann")
 	if err != nil {
 		t.Fatal(err)

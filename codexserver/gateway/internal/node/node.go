@@ -50,7 +50,7 @@ type Options struct {
 	// Alone means that no other node exists. Then a node that drains keeps its workers until
 	// the end, so that clients can still read their results.
 	Alone bool
-	// Interval is how often the node publishes itself.
+	// Interval is how often the node looks for leases that are not used. It is a third of the time that nodes last for.
 	Interval time.Duration
 	// Telemetry traces calls. It may be nil.
 	Telemetry *telemetry.Telemetry
@@ -70,10 +70,6 @@ type Node struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
-	changes    atomic.Uint64 // the calls of publish so far
-	publishing sync.Mutex
-	published  uint64 // those that what is published includes; only with publishing
-
 	mu       sync.Mutex
 	draining bool
 	coming   map[string]int  // the calls that take the lease of a user
@@ -87,7 +83,7 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	n := &Node{o: o, taking: make(chan struct{}, maxTaking), coming: map[string]int{}, unused: map[string]bool{}}
 	n.users.Set(o.Principals)
 	n.server = link.NewServer(handler{n}, o.Logger)
-	n.holder = o.Leases.NewHolder(lease.HolderOptions{Node: o.Name, ID: n.server.ID(), Lost: o.Pool.Kill, Renewed: n.renewed, Logger: o.Logger})
+	n.holder = o.Leases.NewHolder(lease.HolderOptions{ID: n.server.ID(), Describe: n.describe, Lost: o.Pool.Kill, Renewed: n.renewed, Logger: o.Logger})
 	o.Pool.Keep(n.open)
 	serving, stop := context.WithCancel(context.Background())
 	n.stop = stop
@@ -104,7 +100,7 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	if err := o.Conn.FlushWithContext(ctx); err != nil { // others find the node only when it can be reached
 		return nil, errors.Join(err, n.Close())
 	}
-	if err := o.Nodes.Publish(ctx, n.describe()); err != nil {
+	if err := n.holder.Join(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	n.running.Go(func() { n.tend(serving) })
@@ -134,17 +130,15 @@ func (n *Node) open(ctx context.Context, user string) (store.Store, error) {
 
 // describe returns what the node publishes.
 func (n *Node) describe() placement.Node {
-	users := n.holder.Users()
-	slices.Sort(users)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return placement.Node{
-		ID: n.server.ID(), Name: n.o.Name, Address: n.o.Address, Labels: n.o.Labels, Capacity: n.capacity(), Users: users, Workers: n.o.Pool.Running(),
+		Name: n.o.Name, Address: n.o.Address, Labels: n.o.Labels, Capacity: n.capacity(), Users: len(n.holder.Users()), Workers: len(n.o.Pool.Running()),
 		Draining: n.draining && !n.o.Alone, Version: n.o.Version,
 	}
 }
 
-// tend publishes the node, and releases leases that are not used, until ctx ends.
+// tend releases leases that are not used, until ctx ends. Without a cluster nothing else publishes the node.
 func (n *Node) tend(ctx context.Context) {
 	tick := time.NewTicker(n.o.Interval)
 	defer tick.Stop()
@@ -155,26 +149,17 @@ func (n *Node) tend(ctx context.Context) {
 		case <-tick.C:
 		}
 		n.sweep(ctx)
-		n.publish(ctx)
+		if n.o.Alone {
+			n.publish(ctx)
+		}
 	}
 }
 
-// publish publishes the node as it is now. At most one call does so at a time: otherwise an older
-// state could replace a newer one. A call has nothing to do if another one has begun after it.
+// publish publishes the node as it is now.
 func (n *Node) publish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, n.o.Interval)
 	defer cancel()
-	mine := n.changes.Add(1)
-	n.publishing.Lock()
-	defer n.publishing.Unlock()
-	if n.published >= mine {
-		return
-	}
-	all := n.changes.Load()
-	err := n.o.Nodes.Publish(ctx, n.describe())
-	if err == nil {
-		n.published = all
-	} else if ctx.Err() == nil {
+	if err := n.holder.Publish(ctx); err != nil && ctx.Err() == nil {
 		n.o.Logger.Warn("the node cannot publish itself", "error", err)
 	}
 }
@@ -187,6 +172,7 @@ func (n *Node) sweep(ctx context.Context) {
 	n.mu.Unlock()
 	unused := map[string]bool{}
 	running := n.o.Pool.Running()
+	have := len(n.holder.Users())
 	for _, user := range n.holder.Users() {
 		if slices.Contains(running, user) {
 			continue
@@ -199,6 +185,9 @@ func (n *Node) sweep(ctx context.Context) {
 		if err := n.holder.ReleaseUnused(ctx, user, used); err != nil {
 			n.o.Logger.Warn("a lease could not be released", "principal", user, "error", err)
 		}
+	}
+	if len(n.holder.Users()) != have {
+		n.publish(ctx)
 	}
 	n.mu.Lock()
 	n.unused = unused
@@ -281,7 +270,7 @@ func (n *Node) Close() error {
 	}
 	n.running.Wait()
 	// Without NATS the leases and the entry expire.
-	if failed = errors.Join(failed, n.holder.Close(ctx), n.o.Nodes.Remove(ctx, n.server.ID())); failed != nil {
+	if failed = errors.Join(failed, n.holder.Close(ctx)); failed != nil {
 		n.o.Logger.Warn("the leases could not be given back", "error", failed)
 	}
 	return err

@@ -1,7 +1,6 @@
 package placement_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -30,12 +29,21 @@ func TestForged(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodes := placement.New(kv)
-	want := placement.Node{ID: strings.Repeat("A", 26), Name: "a", Labels: []string{}, Capacity: 3, Users: []string{}, Workers: []string{}}
-	if err := nodes.Publish(t.Context(), want); err != nil {
+	want := placement.Node{ID: strings.Repeat("A", 26), Name: "a", Labels: []string{}, Capacity: 3, Users: 2, Workers: 1}
+	if want.Term, err = nodes.Write(t.Context(), want, 0); err != nil {
 		t.Fatal(err)
 	}
+	want.Revision = want.Term
+	if _, err := nodes.Write(t.Context(), placement.Node{ID: "B", Name: "b", Capacity: 7, Ended: true}, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, revision := range []uint64{0, want.Revision + 1} {
+		if _, err := nodes.Write(t.Context(), want, revision); !placement.Changed(err) {
+			t.Errorf("it replaces the number %d: %v", revision, err)
+		}
+	}
 	for subject, value := range map[string]string{
-		"x": "x", "empty": "", "number": "7", "capacity": `{"capacity":"many"}`, "twice": `{"name":"x","name":"y"}`, "a.b": `{"users":[7]}`, "=": "[]", "*": "{}", ">": "{}",
+		"x": "x", "empty": "", "number": "7", "capacity": `{"capacity":"many"}`, "twice": `{"name":"x","name":"y"}`, "a.b": `{"users":"many"}`, "=": "[]", "*": "{}", ">": "{}",
 	} {
 		if err := conn.Publish("$KV."+placement.Bucket+"."+subject, []byte(value)); err != nil {
 			t.Logf("%q: %v", subject, err) // the client refuses it
@@ -44,16 +52,17 @@ func TestForged(t *testing.T) {
 	if err := conn.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	for _, nodes := range []*placement.Nodes{nodes, placement.New(leaving{kv})} {
-		all, err := nodes.All(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]placement.Node{want}, placement.Pick(all, nil)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+	all, err := nodes.All(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := nodes.Remove(t.Context(), want.ID); err != nil {
+	if diff := cmp.Diff([]placement.Node{want}, placement.Pick(all, nil)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := nodes.Remove(t.Context(), want.ID, want.Revision+1); !placement.Changed(err) {
+		t.Errorf("another value is removed: %v", err)
+	}
+	if err := nodes.Remove(t.Context(), want.ID, want.Revision); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := nodes.All(t.Context()); err != nil || len(placement.Pick(all, nil)) > 0 {
@@ -63,14 +72,4 @@ func TestForged(t *testing.T) {
 	if all, err := nodes.All(t.Context()); err == nil {
 		t.Errorf("without NATS: %v", all)
 	}
-}
-
-// leaving is a bucket whose nodes leave after they were listed, but for one.
-type leaving struct{ jetstream.KeyValue }
-
-func (l leaving) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
-	if key[0] != 'A' {
-		return nil, jetstream.ErrKeyNotFound
-	}
-	return l.KeyValue.Get(ctx, key)
 }

@@ -1,6 +1,6 @@
 // Package placement knows the nodes of a service, and picks one for a user.
 //
-// Each node publishes what it has in a bucket of NATS JetStream, again and again. The server
+// Each node writes what it is and has into a bucket of NATS JetStream, again and again. The server
 // removes a node that has not done so for a while.
 package placement
 
@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -24,19 +25,24 @@ type Node struct {
 	Address string `json:"address,omitzero"`
 	// Labels are what users can ask for.
 	Labels []string `json:"labels"`
-	// Capacity is how many users the node can have, and Users those whose lease it has.
-	Capacity int      `json:"capacity"`
-	Users    []string `json:"users"`
-	// Workers are the users whose worker runs.
-	Workers []string `json:"workers"`
+	// Capacity is how many users the node can have, and Users how many have it, of whom for Workers a worker runs.
+	Capacity int `json:"capacity"`
+	Users    int `json:"users"`
+	Workers  int `json:"workers"`
 	// Draining means that the node takes no more users.
 	Draining bool `json:"draining"`
 	// Version is that of the program.
 	Version string `json:"version"`
+	// Term is the number of the entry's first value. The process keeps it as long as it renews the entry.
+	Term uint64 `json:"term,omitzero"`
+	// Ended means that another process has found that this one has lost its entry.
+	Ended bool `json:"ended,omitzero"`
+	// Revision is the number of the entry's value.
+	Revision uint64 `json:"-"`
 }
 
 // free returns how many more users the node can have.
-func (n *Node) free() int { return n.Capacity - len(n.Users) }
+func (n *Node) free() int { return n.Capacity - n.Users }
 
 // fits reports whether a user who wants these labels can come to the node.
 func (n *Node) fits(labels []string) bool {
@@ -55,27 +61,32 @@ func Pick(nodes []Node, labels []string) []Node {
 const Bucket = "codexmcp_nodes"
 
 // MaxValue bounds a node in the bucket, in bytes.
-const MaxValue = 512 << 10
+const MaxValue = 64 << 10
 
 // Nodes are the nodes of the service. It is safe for concurrent use.
 type Nodes struct{ kv jetstream.KeyValue }
 
 // New returns the nodes in a bucket. The TTL of its keys is how long a node lasts that does not
-// publish itself again.
+// write itself again.
 func New(kv jetstream.KeyValue) *Nodes { return &Nodes{kv} }
 
-// Publish publishes a node.
-func (s *Nodes) Publish(ctx context.Context, n Node) error {
+// Write writes the entry of a node, and returns its number. revision is the number of the value that it replaces, and
+// 0 if there is none. See [Changed] for the error if it has changed.
+func (s *Nodes) Write(ctx context.Context, n Node, revision uint64) (uint64, error) {
 	value, err := json.Marshal(n)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = s.kv.Put(ctx, n.ID, value)
-	return err
+	if revision == 0 {
+		return s.kv.Create(ctx, n.ID, value)
+	}
+	return s.kv.Update(ctx, n.ID, value, revision)
 }
 
-// Remove removes a node that ends.
-func (s *Nodes) Remove(ctx context.Context, id string) error { return s.kv.Delete(ctx, id) }
+// Remove removes a node that ends. revision is the number of its value.
+func (s *Nodes) Remove(ctx context.Context, id string, revision uint64) error {
+	return s.kv.Delete(ctx, id, jetstream.LastRevision(revision))
+}
 
 // Get returns the node with an id. It may be [jetstream.ErrKeyNotFound].
 func (s *Nodes) Get(ctx context.Context, id string) (Node, error) {
@@ -83,29 +94,60 @@ func (s *Nodes) Get(ctx context.Context, id string) (Node, error) {
 	if err != nil {
 		return Node{}, err
 	}
-	n := Node{ID: id}
-	return n, json.Unmarshal(entry.Value(), &n)
+	return read(entry)
 }
 
-// All returns all nodes. It ignores what no node publishes.
-func (s *Nodes) All(ctx context.Context) (nodes []Node, err error) {
-	keys, err := s.kv.ListKeys(ctx)
-	if err != nil {
-		return nil, err
+func read(entry jetstream.KeyValueEntry) (n Node, err error) {
+	if err = json.Unmarshal(entry.Value(), &n); err != nil {
+		return Node{}, fmt.Errorf("the node %s: %w", entry.Key(), err)
 	}
-	defer func() { _ = keys.Stop() }()
-	for id := range keys.Keys() {
-		entry, err := s.kv.Get(ctx, id)
-		if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrInvalidKey) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		n := Node{ID: id}
-		if json.Unmarshal(entry.Value(), &n) == nil {
+	n.ID, n.Revision = entry.Key(), entry.Revision()
+	n.Term = cmp.Or(n.Term, n.Revision)
+	return n, nil
+}
+
+// All returns all nodes. It ignores those that have ended, and what no node writes.
+func (s *Nodes) All(ctx context.Context) (nodes []Node, err error) {
+	entries, err := Entries(ctx, s.kv)
+	for _, entry := range entries {
+		if n, err := read(entry); err == nil && !n.Ended {
 			nodes = append(nodes, n)
 		}
 	}
-	return nodes, nil
+	return nodes, err
+}
+
+// Entries returns what a bucket has.
+func Entries(ctx context.Context, kv jetstream.KeyValue) (all []jetstream.KeyValueEntry, err error) {
+	watcher, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
+	if err != nil {
+		return nil, err
+	}
+	defer Stop(watcher)
+	for {
+		select {
+		case entry, ok := <-watcher.Updates():
+			switch {
+			case !ok:
+				return nil, fmt.Errorf("the bucket %s: the connection has ended", kv.Bucket())
+			case entry == nil: // these are all
+				return all, nil
+			}
+			all = append(all, entry)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Stop ends a watcher, and takes what is still being delivered.
+func Stop(w jetstream.KeyWatcher) {
+	_ = w.Stop()
+	for range w.Updates() {
+	}
+}
+
+// Changed reports whether an error means that a key has another value than the one that was to be replaced.
+func Changed(err error) bool {
+	return errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch)
 }

@@ -10,10 +10,10 @@ import (
 // TestPick checks which nodes can take a user, and in which order.
 func TestPick(t *testing.T) {
 	nodes := []placement.Node{
-		{ID: "full", Capacity: 1, Users: []string{"x"}, Labels: []string{"gpu", "eu"}},
-		{ID: "overfull", Capacity: 1, Users: []string{"x", "y"}},
-		{ID: "little", Capacity: 2, Users: []string{"x"}, Labels: []string{"eu", "gpu"}},
-		{ID: "much2", Capacity: 9, Users: []string{"x"}},
+		{ID: "full", Capacity: 1, Users: 1, Labels: []string{"gpu", "eu"}},
+		{ID: "overfull", Capacity: 1, Users: 2},
+		{ID: "little", Capacity: 2, Users: 1, Labels: []string{"eu", "gpu"}},
+		{ID: "much2", Capacity: 9, Users: 1},
 		{ID: "much1", Capacity: 8, Labels: []string{"eu"}},
 		{ID: "drains", Capacity: 90, Labels: []string{"gpu", "eu"}, Draining: true},
 	}

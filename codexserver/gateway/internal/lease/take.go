@@ -1,0 +1,240 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// maxAttempts bounds how often Take tries.
+	maxAttempts = 5
+	// retryInterval is the time between two attempts.
+	retryInterval = 50 * time.Millisecond
+)
+
+// pause waits before another attempt.
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(retryInterval):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Take takes the lease of a user if it is free. It returns the lease that holds then, which
+// may be that of another node.
+func (h *Holder) Take(ctx context.Context, user string) (Lease, error) {
+	n := h.o.Describe()
+	mine := Lease{User: user, Node: n.Name, ID: h.o.ID}
+	got, err := h.begin(ctx, &mine)
+	if err != nil || got != nil {
+		return *got, err
+	}
+	defer h.end(user)
+	for range maxAttempts {
+		got, err := h.leases.take(ctx, mine)
+		if err == nil && got.ID == mine.ID && got.Term == mine.Term {
+			got.Address = n.Address
+			return got, h.add(got)
+		}
+		if err == nil {
+			return got, nil
+		}
+		if !errors.Is(err, errBehind) {
+			return Lease{}, fmt.Errorf("take the lease of %s: %w", user, err)
+		}
+		if err := pause(ctx); err != nil {
+			return Lease{}, err
+		}
+	}
+	return Lease{}, fmt.Errorf("take the lease of %s: other nodes take and release it all the time", user)
+}
+
+// begin returns the lease that the node holds already, or nil. In that case it sets the term of mine, and no
+// other call takes the lease before end. If a lease is just being taken or lost, begin waits until that has ended.
+func (h *Holder) begin(ctx context.Context, mine *Lease) (*Lease, error) {
+	for {
+		h.mu.Lock()
+		x := h.held[mine.User]
+		wait := h.taking[mine.User]
+		switch {
+		case h.closing:
+			h.mu.Unlock()
+			return &Lease{}, errClosing
+		case x != nil && x.gone == nil:
+			h.mu.Unlock()
+			return &x.lease, nil
+		case x != nil:
+			wait = x.gone
+		case wait == nil:
+			defer h.mu.Unlock()
+			if h.expired() {
+				return &Lease{}, errNoEntry
+			}
+			mine.Term = h.term
+			h.taking[mine.User] = make(chan struct{})
+			return nil, nil
+		}
+		h.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return &Lease{}, ctx.Err()
+		}
+	}
+}
+
+// end lets others take the lease.
+func (h *Holder) end(user string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.taking[user])
+	delete(h.taking, user)
+}
+
+// add notes a new lease.
+func (h *Holder) add(l Lease) error {
+	h.mu.Lock()
+	switch {
+	case h.closing:
+		h.mu.Unlock()
+		return errClosing
+	case h.expired() || h.term != l.Term:
+		h.mu.Unlock()
+		return errNoEntry
+	}
+	x := &held{lease: l}
+	x.ctx, x.cancel = context.WithCancelCause(context.Background())
+	h.held[l.User] = x
+	h.mu.Unlock()
+	h.publishing.Lock()
+	defer h.publishing.Unlock()
+	h.renewed(l.User)
+	return nil
+}
+
+// take makes the bucket name the process and the term of mine if nobody has the user. It returns the lease that holds then.
+func (l *Leases) take(ctx context.Context, mine Lease) (Lease, error) {
+	value, err := json.Marshal(mine)
+	if err != nil {
+		return Lease{}, err
+	}
+	before, err := l.get(ctx, mine.User)
+	if err == nil && (before.ID != mine.ID || before.Term != mine.Term) { // else the answer to an earlier attempt was lost
+		var got Lease
+		if got, err = l.settle(ctx, before); err == nil {
+			return got, nil
+		}
+	}
+	if err != nil && !errors.Is(err, ErrFree) {
+		return Lease{}, err
+	}
+	if before.Epoch == 0 {
+		mine.Epoch, err = l.users.Create(ctx, mine.User, value)
+	} else {
+		mine.Epoch, err = l.users.Update(ctx, mine.User, value, before.Epoch)
+	}
+	if placement.Changed(err) {
+		err = errBehind
+	}
+	return mine, err
+}
+
+// remove removes a lease of this process from the bucket, if it is still there.
+func (l *Leases) remove(ctx context.Context, mine Lease) error {
+	err := l.users.Purge(ctx, mine.User, jetstream.LastRevision(mine.Epoch), jetstream.PurgeTTL(markTime))
+	if placement.Changed(err) {
+		return nil
+	}
+	return err
+}
+
+// markTime is how long the bucket keeps that a lease was removed.
+const markTime = time.Minute
+
+const (
+	// sweepInterval is how often a node removes leases that it has not taken, and removeTimeout bounds the removal of one.
+	sweepInterval = time.Second
+	removeTimeout = 2 * time.Second
+)
+
+// watch follows the bucket of users: it notices a lease of this node that somebody else replaces, and removes what names this
+// node although the node does not hold it: the answer to its Take or the request of its Release was lost.
+func (h *Holder) watch() {
+	for h.ctx.Err() == nil {
+		if err := h.follow(); err != nil && h.ctx.Err() == nil {
+			h.o.Logger.Warn("the leases of users cannot be watched", "error", err)
+		}
+		select {
+		case <-time.After(sweepInterval):
+		case <-h.ctx.Done():
+		}
+	}
+}
+
+// follow follows the bucket until the connection ends.
+func (h *Holder) follow() error {
+	watcher, err := h.leases.users.WatchAll(h.ctx)
+	if err != nil {
+		return err
+	}
+	defer placement.Stop(watcher)
+	tick := time.NewTicker(sweepInterval)
+	defer tick.Stop()
+	named := map[string]Lease{} // those that name this process
+	for {
+		select {
+		case entry, ok := <-watcher.Updates():
+			switch {
+			case !ok:
+				return errors.New("the connection has ended")
+			case entry == nil: // these were all
+				continue
+			}
+			if got, err := read(entry); err == nil && got.ID == h.o.ID {
+				named[got.User] = got
+			} else {
+				delete(named, entry.Key())
+			}
+			h.replaced(entry)
+		case <-tick.C:
+			for _, l := range named {
+				h.sweep(l)
+			}
+		case <-h.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// replaced stops the worker of a user whose lease is another one now.
+func (h *Holder) replaced(entry jetstream.KeyValueEntry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if x := h.held[entry.Key()]; x != nil && x.gone == nil && x.lease.Epoch < entry.Revision() {
+		h.o.Logger.Warn("the lease of a user is lost", "principal", entry.Key(), "epoch", x.lease.Epoch, "error", "somebody has replaced or removed it")
+		h.loseUser(x)
+	}
+}
+
+// sweep removes a lease from the bucket that the node does not hold.
+func (h *Holder) sweep(l Lease) {
+	h.mu.Lock()
+	used := h.held[l.User] != nil || h.taking[l.User] != nil
+	h.mu.Unlock()
+	if used {
+		return
+	}
+	ctx, cancel := context.WithTimeout(h.ctx, removeTimeout)
+	defer cancel()
+	if err := h.leases.remove(ctx, l); err != nil {
+		h.o.Logger.Warn("a lease could not be removed", "principal", l.User, "error", err)
+	}
+}
