@@ -44,8 +44,8 @@ type enclosureSpec struct {
 }
 
 // Start starts a program in the enclosure, with the Args, Env, Dir, standard streams and
-// ExtraFiles of cmd. The program at the Path of cmd begins with [Main]; without a path it is
-// this program. The process of cmd is the first of the enclosure: when
+// ExtraFiles of cmd, and the cgroup of its SysProcAttr. The program at the Path of cmd begins
+// with [Main]; without a path it is this program. The process of cmd is the first of the enclosure: when
 // it ends, all others end. It exits with the program's status, or with 126 when the
 // enclosure cannot be made; the reason is on standard error.
 func (e *Enclosure) Start(cmd *exec.Cmd) error {
@@ -66,11 +66,15 @@ func (e *Enclosure) Start(cmd *exec.Cmd) error {
 	for part := range slices.Chunk(spec, maxArgument) { // there may be thousands of paths
 		cmd.Args = append(cmd.Args, string(part))
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{
+	attr := &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
 		Setsid:      true, // out of reach of the terminal
 	}
+	if own := cmd.SysProcAttr; own != nil {
+		attr.UseCgroupFD, attr.CgroupFD = own.UseCgroupFD, own.CgroupFD
+	}
+	cmd.SysProcAttr = attr
 	if os.Geteuid() == 0 {
 		// So that files keep their owners. Only the parent may map ids other than its own.
 		if err := mapAll(cmd.SysProcAttr); err != nil {

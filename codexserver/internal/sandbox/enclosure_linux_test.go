@@ -4,6 +4,7 @@ package sandbox_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -224,6 +225,22 @@ func TestTryEnclosure(t *testing.T) {
 		if err := sandbox.TryEnclosure(program); (err == nil) != want {
 			t.Errorf("%s: %v", program, err)
 		}
+	}
+}
+
+// TestEnclosureCgroup checks that an enclosure starts in the cgroup that is asked for, or not at all. What is no
+// cgroup shows it on every system.
+func TestEnclosureCgroup(t *testing.T) {
+	servertest.NeedEnclosure(t)
+	e := newRooms(t)
+	none, err := os.Open(e.own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer none.Close()
+	cmd := &exec.Cmd{Args: []string{"shell", shellWord, "echo started"}, Dir: e.own, SysProcAttr: &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(none.Fd())}}
+	if err := e.Start(cmd); !errors.Is(err, syscall.EBADF) {
+		t.Errorf("it starts elsewhere: %v", err)
 	}
 }
 
