@@ -68,7 +68,7 @@ func (r *reloader) reload(ctx context.Context) error {
 		return err
 	}
 	if !reflect.DeepEqual(withoutUsers(r.began), withoutUsers(now)) {
-		r.log.Warn("other keys of http, nats or node have changed: they count after a restart")
+		r.log.Warn("other keys of http, nats, link, node or worker have changed: they count after a restart")
 	}
 	if err := r.service.reload(ctx, now.http.Principals); err != nil {
 		return err

@@ -88,7 +88,7 @@ func (o *options) newPool(c *configuration, files *files, from workers.Options) 
 	if from.Hidden, err = o.hiddenFiles(c, files); err != nil {
 		return nil, err
 	}
-	from.Fenced = c.service.NATS.URL != ""
+	from.Fenced, from.Limits = c.service.NATS.URL != "", c.service.Worker
 	from.Home, from.HTTP, from.Record, from.Trace, from.Challenge = c.home, c.http, files.record, files.trace, challenge
 	from.Settings = workerlink.Settings{
 		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments, Overrides: c.forWorkers(),

@@ -35,6 +35,8 @@ type Service struct {
 	Link Link `json:"link"`
 	// Node describes it, if it runs workers.
 	Node Node `json:"node"`
+	// Worker bounds the worker of each user, if it runs workers.
+	Worker Worker `json:"worker"`
 }
 
 // Link are the settings of the connections between fronts and nodes.
@@ -111,7 +113,7 @@ func LoadService(home string, args []string) (s Service, rest []string, err erro
 		return s, nil, err
 	}
 	for _, arg := range args {
-		if table := Table(arg); table != "nats" && table != "node" && table != "link" {
+		if table := Table(arg); !slices.Contains([]string{"nats", "node", "link", "worker"}, table) {
 			rest = append(rest, arg)
 			continue
 		}
@@ -244,6 +246,9 @@ func (s *Service) check() error {
 		return errors.New("node.capacity: want at least 1")
 	case s.Node.Name != "" && !principalName().MatchString(s.Node.Name):
 		return errors.New("node.name: want a name of small letters, digits, - and _")
+	}
+	if err := s.Worker.check(); err != nil {
+		return err
 	}
 	return checkLabels("node.labels", s.Node.Labels)
 }

@@ -48,6 +48,8 @@ type Options struct {
 	// Fenced means that workers only run until the deadlines of [Pool.Extend]. Another process
 	// then kills them, also while this one is stopped.
 	Fenced bool
+	// Limits bound each worker with all that it starts. They need cgroup v2.
+	Limits settings.Worker
 	// Telemetry records what the pool and its workers do. It may be nil.
 	Telemetry *telemetry.Telemetry
 	// Stderr receives the standard error of workers. Logger logs their starts and ends.
@@ -63,7 +65,8 @@ type Pool struct {
 	http    atomic.Pointer[settings.HTTP] // see Reload
 	running sync.WaitGroup                // all goroutines of the pool
 
-	keeps func(ctx context.Context, user string) (store.Store, error) // nil: only files
+	cgroups *cgroups                                                    // nil without limits
+	keeps   func(ctx context.Context, user string) (store.Store, error) // nil: only files
 
 	mu       sync.Mutex
 	fence    *fence             // nil unless workers are fenced
@@ -95,7 +98,7 @@ type attempt struct {
 var ErrEnclosure = errors.New("this system cannot keep several users apart")
 
 // New returns a pool without workers. The caller must close it. New fails if this system
-// cannot keep users apart, or if the paths of one user contain those of another or of the
+// cannot keep users apart or keep one of the limits, or if the paths of one user contain those of another or of the
 // server.
 func New(o Options) (*Pool, error) {
 	if err := sandbox.TryEnclosure(o.Program); err != nil {
@@ -106,8 +109,11 @@ func New(o Options) (*Pool, error) {
 	}
 	p := newPool(o)
 	p.start = p.startProcess
+	var err error
+	if p.cgroups, err = newCgroups(o.Limits); err != nil { // before the fence, which is in the cgroup of this process
+		return nil, err
+	}
 	if o.Fenced {
-		var err error
 		if p.fence, err = startFence(o.Stderr); err != nil {
 			return nil, fmt.Errorf("start the fence of the workers: %w", err)
 		}

@@ -237,13 +237,18 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths, kept store.Store
 		})
 	}
 	cmd := &exec.Cmd{Path: paths.program, Args: []string{workerlink.Name}, Env: environ(os.Environ(), paths.homes[name]), Dir: paths.folders[name][0], Stderr: p.o.Stderr, ExtraFiles: files}
-	if err := paths.enclosure(name).Start(cmd); err != nil {
-		return nil, nil, errors.Join(err, control.Close(), status.Close())
+	group, err := p.cgroups.enter(cmd, name)
+	if err == nil {
+		err = paths.enclosure(name).Start(cmd)
+		group.close()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, group.end(), control.Close(), status.Close())
 	}
 	started = true
 	if p.o.Fenced { // before anybody waits for the process
 		if w.fence, w.fenced, err = p.addToFence(name, cmd.Process.Pid); err != nil {
-			return nil, nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait(), control.Close(), status.Close())
+			return nil, nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait(), group.end(), control.Close(), status.Close())
 		}
 	}
 	w.control, w.process, w.kill, w.dial = control, cmd.Process.Pid, cmd.Process.Kill, socket.dial
@@ -258,6 +263,12 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths, kept store.Store
 			_ = w.fence.extend(w.fenced, 0) // else the fence keeps a descriptor of the process
 		}
 		p.log.Info("worker ended", "principal", name, "status", fmt.Sprint(err))
+		if group.exceeded() {
+			p.log.Warn("worker killed by its limit worker.memory", "principal", name)
+		}
+		if err := group.end(); err != nil { // the next worker tries again
+			p.log.Error("the cgroup of a worker is left", "principal", name, "error", err)
+		}
 	})
 	return control, status, nil
 }
