@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -165,4 +166,69 @@ func TestEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSpread checks that a node with more users than another one gives idle users to it, one after the other, and
+// that nobody who works moves, nor anybody back.
+func TestSpread(t *testing.T) {
+	s := start(t)
+	s.users["dan"] = settings.Principal{Folders: s.users["eve"].Folders, Home: s.users["eve"].Home + "-dan"}
+	rare := func(o *node.Options) { o.Capacity = 10 }
+	a := s.join("a", rare)
+	work := filepath.Join(s.users["ann"].Folders[0], "busy")
+	if err := os.WriteFile(work, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	busy, holds, asks := a.use("ann"), a.use("bob"), a.use("dan")
+	for path, l := range map[string]lease.Lease{"/hold": holds, "/ask": asks} {
+		answer, err := a.send(headOf(l), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+	}
+	until(t, "the node does not learn of the question", func() bool { return a.pool.Activity(t.Context(), "dan") == workers.Waiting })
+	look := a.Spreading()
+	stays := func(when string, want ...lease.Lease) {
+		t.Helper()
+		look(t.Context())
+		for _, l := range want {
+			if got, err := s.leases.Get(t.Context(), l.User); err != nil || got != l {
+				t.Errorf("%s: the lease %+v is now %+v, %v", when, l, got, err)
+			}
+		}
+	}
+	idle := a.use("eve")
+	a.publishes(4)
+	stays("alone", busy, holds, asks, idle)
+	b := s.join("b", rare)
+	stays("the users who work", busy, holds, asks) // four of four, so two are too many
+	gone := func() {
+		t.Helper()
+		if got, err := s.leases.Get(t.Context(), "eve"); !errors.Is(err, lease.ErrFree) {
+			t.Fatalf("the idle user stays: %+v, %v", got, err)
+		}
+	}
+	gone()
+	back := a.use("eve") // a front has asked this node nevertheless
+	a.publishes(4)
+	stays("she was given away before", back)
+	a.Spreading()(t.Context()) // which does not know that
+	gone()
+	if first := placement.Pick(s.published(), nil)[0]; first.ID != b.id {
+		t.Errorf("her next request comes to %+v", first)
+	}
+	moved := b.use("eve")
+	b.publishes(1)
+	b.Spreading()(t.Context())
+	if err := os.Remove(work); err != nil {
+		t.Fatal(err)
+	}
+	stays("three of four", holds, asks, moved, busy) // one above the average
+}
+
+// publishes waits until others know how many users the node has.
+func (m *member) publishes(users int) {
+	m.s.t.Helper()
+	until(m.s.t, "the node does not publish its users", func() bool { return m.describe().Users == users })
 }

@@ -104,6 +104,9 @@ func New(ctx context.Context, o Options) (*Node, error) {
 		return nil, errors.Join(err, n.Close())
 	}
 	n.running.Go(func() { n.tend(serving) })
+	if !o.Alone {
+		n.running.Go(func() { newSpreading(n).run(serving) })
+	}
 	return n, nil
 }
 
@@ -181,10 +184,7 @@ func (n *Node) sweep(ctx context.Context) {
 			unused[user] = true
 			continue
 		}
-		used := func() bool { return slices.Contains(n.o.Pool.Running(), user) }
-		if err := n.holder.ReleaseUnused(ctx, user, used); err != nil {
-			n.o.Logger.Warn("a lease could not be released", "principal", user, "error", err)
-		}
+		n.releaseUnused(ctx, user)
 	}
 	if len(n.holder.Users()) != have {
 		n.publish(ctx)
@@ -194,6 +194,14 @@ func (n *Node) sweep(ctx context.Context) {
 	n.mu.Unlock()
 	if draining && !n.o.Alone {
 		n.move(ctx, running)
+	}
+}
+
+// releaseUnused releases the lease of a user who has neither a worker nor a request.
+func (n *Node) releaseUnused(ctx context.Context, user string) {
+	used := func() bool { return slices.Contains(n.o.Pool.Running(), user) }
+	if err := n.holder.ReleaseUnused(ctx, user, used); err != nil {
+		n.o.Logger.Warn("a lease could not be released", "principal", user, "error", err)
 	}
 }
 

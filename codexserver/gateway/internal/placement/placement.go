@@ -57,6 +57,45 @@ func Pick(nodes []Node, labels []string) []Node {
 	return fit
 }
 
+// Surplus returns how many users the node with an id has too many: more than one above the average of the
+// nodes that take users. away are users that were given away, and have not come to another node so far.
+func Surplus(nodes []Node, id string, away int) (surplus int) {
+	sum, count := away, 0
+	for _, n := range nodes {
+		if !n.Draining {
+			sum, count = sum+n.Users, count+1
+		}
+	}
+	for _, n := range nodes {
+		for n.ID == id && !n.Draining && (n.Users-surplus-1)*count > sum {
+			surplus++
+		}
+	}
+	return surplus
+}
+
+// Spread returns which of these users of the node with an id come to another one if it gives them away, one after
+// the other. That has room for at least two more users: so even then it has no less than this node, and
+// does not give the user back. labels are those that a user wants.
+func Spread(nodes []Node, id string, users []string, labels func(user string) []string) (away []string) {
+	i := slices.IndexFunc(nodes, func(n Node) bool { return n.ID == id })
+	if i < 0 {
+		return nil
+	}
+	from, others := nodes[i], slices.Delete(slices.Clone(nodes), i, i+1)
+	for _, user := range users {
+		fit := Pick(others, labels(user))
+		if len(fit) == 0 || fit[0].free() < from.free()+2 {
+			continue
+		}
+		to := slices.IndexFunc(others, func(n Node) bool { return n.ID == fit[0].ID })
+		from.Users--
+		others[to].Users++
+		away = append(away, user)
+	}
+	return away
+}
+
 // Bucket is the name of the bucket.
 const Bucket = "codexmcp_nodes"
 

@@ -255,3 +255,53 @@ func TestIdleEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestQuiet checks which workers another node may have instead, and that nothing else ends.
+func TestQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made []*fakeWorker
+		p := idlePool(time.Hour, &made)
+		idle := func(when string, want bool) {
+			t.Helper()
+			if got := p.Idle(t.Context(), time.Minute); (len(got) == 1) != want {
+				t.Errorf("%s: %v", when, got)
+			}
+		}
+		idle("without a worker", false)
+		if p.EndIdle("ann") != nil || p.EndIdle("nobody") != nil {
+			t.Error("without a worker one ends")
+		}
+		_, leave := connect(t, p)
+		<-time.After(time.Hour)
+		idle("with an open request", false)
+		if p.EndIdle("ann") != nil {
+			t.Error("the worker of an open request is asked")
+		}
+		leave()
+		<-time.After(time.Minute - time.Second)
+		idle("a little after a request", false)
+		<-time.After(time.Second)
+		idle("a minute after a request", true)
+		made[0].set(true, false)
+		idle("busy", false)
+		<-p.EndIdle("ann")
+		if !made[0].alive() {
+			t.Error("a busy worker has ended")
+		}
+		made[0].set(false, false)
+		made[0].work.observe(&workerlink.Observation{Kind: workerlink.KindTurnBegin, Turn: 1})
+		idle("with a turn", false)
+		made[0].work.observe(&workerlink.Observation{Kind: workerlink.KindTurnEnd, Turn: 1})
+		made[0].set(false, true)
+		idle("it does not answer", false)
+		made[0].set(false, false)
+		idle("after all that", true)
+		<-p.EndIdle("ann")
+		if made[0].alive() {
+			t.Error("an idle worker has not ended when EndIdle is done")
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

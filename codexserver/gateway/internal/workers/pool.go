@@ -85,6 +85,7 @@ type slot struct {
 	requests  int           // open ones
 	deadline  time.Duration // of Extend
 	idleTimer *time.Timer   // runs while no request is open; nil before its first use
+	released  time.Time     // when the latest request ended
 }
 
 // attempt is one start of a worker.
@@ -369,6 +370,7 @@ func (p *Pool) release(name string) {
 	defer p.mu.Unlock()
 	s := p.slots[name]
 	s.requests--
+	s.released = time.Now()
 	p.startIdleTimer(name, s)
 }
 
@@ -387,12 +389,13 @@ func (p *Pool) startIdleTimer(name string, s *slot) {
 
 // endIdle asks a worker without requests whether it is idle, and ends it if so. New
 // requests wait for the answer: a busy worker receives them, or else the next worker. While
-// the pool drains, it does so only if move is set.
-func (p *Pool) endIdle(name string, s *slot, move bool) {
+// the pool drains, it does so only if move is set. It returns what is closed after that, or nil if it
+// does not ask.
+func (p *Pool) endIdle(name string, s *slot, move bool) (done <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s.requests > 0 || s.idleCheck != nil || s.worker == nil || !s.worker.alive() || p.draining && !move || p.closed {
-		return
+		return nil
 	}
 	w := s.worker
 	s.idleCheck = make(chan struct{})
@@ -411,6 +414,7 @@ func (p *Pool) endIdle(name string, s *slot, move bool) {
 			p.startIdleTimer(name, s)
 		}
 	})
+	return s.idleCheck
 }
 
 // fill starts a worker for a slot. Requests wait for the end of the attempt.
@@ -472,14 +476,30 @@ func (p *Pool) Running() (names []string) {
 }
 
 // EndIdle ends the worker of a user if it has no request, no session and no running work. It
-// does not wait for that.
-func (p *Pool) EndIdle(name string) {
+// does not wait for that: done is closed then, or nil if there is nothing to do.
+func (p *Pool) EndIdle(name string) (done <-chan struct{}) {
 	p.mu.Lock()
 	s := p.slots[name]
 	p.mu.Unlock()
-	if s != nil {
-		p.endIdle(name, s, true)
+	if s == nil {
+		return nil
 	}
+	return p.endIdle(name, s, true)
+}
+
+// Idle returns the users whose worker runs, has no session and no turn, and has had no request for so long.
+func (p *Pool) Idle(ctx context.Context, quiet time.Duration) (names []string) {
+	loads := p.Loads(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, load := range loads {
+		s := p.slots[name]
+		if load.Idle() && s.worker.work.turns.Load() == 0 && s.requests == 0 && time.Since(s.released) >= quiet {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Leave says that the users go to other nodes, for [Pool.Draining]. The pool serves them until then.
