@@ -192,7 +192,25 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool
 	s.client.server.Tasks.add(t)
 	c.run(func() *mcptypes.CallToolResult { return turn.Run(c.ctx, false) }, func() { s.client.server.Tasks.leave(s.client.principal()) })
 	s.client.Go(func() { t.keep(nil) })
+	c.awaitTurn() // who waits for takeUp finds the turn
 	return nil
+}
+
+// awaitTurn waits until the call has a turn, or its result.
+func (c *call) awaitTurn() {
+	for {
+		c.mu.Lock()
+		job, changed := c.job, c.changed
+		c.mu.Unlock()
+		if job != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-c.done:
+			return
+		}
+	}
 }
 
 // continueInBackground continues a turn in the background.
