@@ -84,8 +84,8 @@ func (s *ModernSession) follow(j *mcptool.Job, news <-chan struct{}, file taskfi
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
 // continue, see takeUp for ask. Able says whether the client can be asked.
 func (s *ModernSession) survive(tc *mcptool.Call, tool string, able func() bool, ask board.Place) {
-	tc.Took = s.takeUp(ask)
-	tc.Kept = func(j *mcptool.Job) { s.keepTurn(j, tool, keepsake{Form: able(), Host: tc.Host}) }
+	tc.Survival.Took = s.takeUp(ask)
+	tc.Survival.Kept = func(j *mcptool.Job) { s.keepTurn(j, tool, keepsake{Form: able(), Host: tc.Host}) }
 }
 
 // takeUp continues the work of servers that were killed, once, in the background. Ask asks
@@ -225,7 +225,7 @@ func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut
 	a.Turn = a.Background
 	var job *mcptool.Job
 	tc := s.call(jsonrpc.ID{}, k.Host, a)
-	tc.Durable, tc.Begun = true, func(j *mcptool.Job) { job = j }
+	tc.Survival.Durable, tc.Begun = true, func(j *mcptool.Job) { job = j }
 	turn, err := s.client.server.Tools.Reopen(s.client.ctx, tc, cut)
 	if err != nil {
 		return err

@@ -37,6 +37,9 @@ func (c *call) becomeTask(m modes) *modern.CreateTaskResult {
 	c.mu.Lock()
 	job, now, shown := c.job, c.now(everyMode), c.now(m)
 	c.mu.Unlock()
+	if job != nil && c.call.Joined() {
+		return c.sameTask(job, m)
+	}
 	if job == nil || job.InBackground() { // which is answered soon
 		return nil
 	}
@@ -51,19 +54,46 @@ func (c *call) becomeTask(m modes) *modern.CreateTaskResult {
 	}
 	if err != nil {
 		c.session.client.Log().Warn("a call does not become a task", "error", err)
-		c.mu.Lock()
-		c.taskable = false
-		c.change() // wakes the request, which has a deadline now
-		c.mu.Unlock()
+		c.remain()
 		return nil
 	}
 	c.mu.Lock()
 	c.task, c.attached.adrift = t, true
-	shared := t.shared(shown.message)
+	created := t.created(shown)
 	c.mu.Unlock()
 	c.session.client.Go(func() { t.keep(news) })
+	return created
+}
+
+// remain lets the call never become a task.
+func (c *call) remain() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.taskable = false
+	c.change() // wakes the request, which has a deadline now
+}
+
+// sameTask is becomeTask for a call that has joined the turn of another one. It returns the answer
+// of that one, or nil if it has not become a task: the file of a second task would continue the
+// turn a second time.
+func (c *call) sameTask(job *mcptool.Job, m modes) *modern.CreateTaskResult {
+	t := c.session.client.server.Tasks.of(job)
+	if t == nil {
+		c.remain()
+		return nil
+	}
+	c.cancel(nil) // it only waits for the turn
+	t.call.mu.Lock()
+	defer t.call.mu.Unlock()
+	return t.created(t.call.now(m))
+}
+
+// created returns the answer that makes a call this task, as it is now. The caller holds the call's
+// mutex.
+func (t *task) created(now moment) *modern.CreateTaskResult {
+	shared := t.shared(now.message)
 	return &modern.CreateTaskResult{
-		Meta: c.session.resultMeta(), TaskID: id, Status: modern.TaskStatus(shown.status), StatusMessage: &shown.message,
+		Meta: t.call.session.resultMeta(), TaskID: t.file.ID, Status: modern.TaskStatus(now.status), StatusMessage: &now.message,
 		CreatedAt: shared.CreatedAt, LastUpdatedAt: shared.LastUpdatedAt, PollIntervalMs: shared.PollIntervalMs, TTLMs: shared.TTLMs,
 	}
 }

@@ -60,7 +60,7 @@ func (c *call) newJob(a thread.Attendance) *Job {
 	log := turnlog.NewTurn()
 	j := &Job{
 		attendance: a, options: o, form: form{room: c.table.room(c.MaxText), hint: o.hints()},
-		log: log, report: report.New(log, o.Report), done: make(chan struct{}), delivery: delivery{owner: c.Jobs, durable: c.Durable},
+		log: log, report: report.New(log, o.Report), done: make(chan struct{}), delivery: delivery{owner: c.Jobs, durable: c.Survival.Durable},
 	}
 	j.attendance.Turn = j.log
 	j.attendance.Observers = append([]thread.Observer{j}, a.Observers...)

@@ -43,8 +43,8 @@ func (c *call) patient(ctx context.Context, j *Job, ticket *thread.Ticket, in pr
 	select {
 	case <-c.Late.Done():
 		if c.Jobs.detach(j) && keep() {
-			if c.Kept != nil {
-				c.Kept(j)
+			if c.Survival.Kept != nil {
+				c.Survival.Kept(j)
 			}
 			if r := j.still(c); r != nil {
 				return r

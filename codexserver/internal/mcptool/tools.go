@@ -42,6 +42,22 @@ type Call struct {
 	Late context.Context
 	// Begun, unless nil, is called when the call has a thread and its turn is queued.
 	Begun func(*Job)
+	// Survival is how turns outlive their server.
+	Survival Survival
+	// Host is the name that the client has in its clientInfo, or "", for those who keep the call.
+	Host string
+	// Key is the call's idempotency key, see [IsKey], or "". Only codex takes one.
+	Key string
+	// Folder returns the folder to work in if the call does not name one. "" is the
+	// server's own. It may ask the client.
+	Folder func(context.Context) string
+
+	read   []*Job // the jobs whose results the call returns
+	joined bool   // see [Call.Joined]
+}
+
+// Survival is how turns outlive their server.
+type Survival struct {
 	// Durable is true if another process may continue the turn when this one is killed.
 	Durable bool
 	// Kept, unless nil, is called when a turn begins in the background or goes there, before
@@ -49,20 +65,19 @@ type Call struct {
 	Kept func(*Job)
 	// Took, unless nil, is closed when the turns of servers that were killed are known.
 	Took <-chan struct{}
-	// Host is the name that the client has in its clientInfo, or "", for those who keep the call.
-	Host string
-	// Folder returns the folder to work in if the call does not name one. "" is the
-	// server's own. It may ask the client.
-	Folder func(context.Context) string
-
-	read []*Job // the jobs whose results the call returns
 }
 
 // call is a call in a table.
 type call struct {
 	*Call
 	table *Table
+	held  held
+}
+
+// held is what a call holds until its turn begins.
+type held struct {
 	leave func() // reports to [turns] that the turn does not begin, or nil
+	key   *keyed // nil without an idempotency key
 }
 
 // Options are the options of the tools. Nil is the zero value.
@@ -104,6 +119,7 @@ type Table struct {
 	// bounded is true when calls may not choose the sandbox or the approval policy.
 	bounded bool
 	turns   turns
+	keys    *keys
 	sweeper sweeper
 	// skill is the skill that teaches these tools.
 	skill func() (*skill.Skill, error)
@@ -130,7 +146,7 @@ func New(e engine.Engine, o *Options) *Table {
 	if o == nil {
 		o = &Options{}
 	}
-	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1)}
+	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1), keys: newKeys(o.Home, o.Store)}
 	if o.Turns > 0 {
 		t.turns = make(turns, o.Turns)
 	}
@@ -141,7 +157,7 @@ func New(e engine.Engine, o *Options) *Table {
 		t.worktrees = &worktrees{store: storeIn(o.Home, o.Report.Scratch.Programs), most: max(o.Keep.MaxWorktrees, 0)}
 		t.tools = append(t.tools, newTool("codex-worktree", worktreeTool, with(t.callWorktree)), newTool("codex-review", reviewTool, with(t.callReview)))
 	}
-	t.sweeper = sweeper{scratch: o.Report.Scratch, worktrees: t.worktrees, age: max(o.Keep.Worktrees, 0), log: o.Report.Logger}
+	t.sweeper = sweeper{scratch: o.Report.Scratch, keys: t.keys, worktrees: t.worktrees, age: max(o.Keep.Worktrees, 0), log: o.Report.Logger}
 	if library, ok := e.(engine.Library); ok {
 		t.tools = append(t.tools, newTool("codex-list", listTool, with(list{library}.call)))
 	}
@@ -250,6 +266,16 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 		return failure("", t.Unknown(name))
 	}
 	own := &call{Call: c, table: t}
+	if name == "codex" && c.Key != "" {
+		began, err := own.hold(ctx, arguments)
+		switch {
+		case err != nil:
+			return failure("", "codex: "+err.Error())
+		case began != "":
+			return own.again(ctx, began)
+		}
+		defer own.held.key.leave()
+	}
 	if IsTurn(name) {
 		err := t.checkRoom()
 		if err == nil {
@@ -263,10 +289,10 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 		if err != nil {
 			return failure("", name+": "+err.Error())
 		}
-		own.leave = leave
+		own.held.leave = leave
 		defer func() {
-			if own.leave != nil {
-				own.leave()
+			if own.held.leave != nil {
+				own.held.leave()
 			}
 		}()
 	}

@@ -60,12 +60,7 @@ func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallTool
 	ctx, stop := c.until(ctx)
 	defer stop()
 	jobs := c.jobs(a)
-	if c.Took != nil && len(jobs) < max(len(a.ThreadIDs), 1) {
-		select { // a turn may be that of a server that was killed
-		case <-c.Took:
-		case <-time.After(a.wait()):
-		case <-ctx.Done():
-		}
+	if len(jobs) < max(len(a.ThreadIDs), 1) && c.took(ctx, a.wait()) {
 		jobs = c.jobs(a)
 	}
 	w := c.newWaiter()
@@ -85,6 +80,20 @@ func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallTool
 			return c.rows(ctx, a, jobs)
 		}
 	}
+}
+
+// took waits until the turns of servers that were killed are known, at most most. It returns false
+// if they are none of the call.
+func (c *call) took(ctx context.Context, most time.Duration) bool {
+	if c.Survival.Took == nil {
+		return false
+	}
+	select {
+	case <-c.Survival.Took:
+	case <-time.After(most):
+	case <-ctx.Done():
+	}
+	return true
 }
 
 // canonicalize makes the ids canonical and removes duplicates.
@@ -200,23 +209,27 @@ func (c *call) rows(ctx context.Context, a *waitArguments, jobs []*Job) *mcptype
 		}
 	}
 	for _, id := range a.ThreadIDs {
-		switch {
-		case found[id]:
-		case c.Threads.Find(id) != nil && c.Threads.Find(id).Elsewhere() != nil:
-			rows = append(rows, row{ThreadID: id, Status: Running, Content: "Another program runs a turn of this conversation. codex-show has what it does; codex-reply waits for its end, or steers it."})
-		case c.open(id) != nil:
-			rows = append(rows, row{ThreadID: id, Status: idle, Content: "No turn runs. codex-reply continues the conversation."})
-		default:
-			if held := c.holder(ctx, id); held != nil {
-				rows = append(rows, row{ThreadID: id, Status: Running, Content: held.Error()})
-				continue
-			}
-			rows = append(rows, row{ThreadID: id, Status: unknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."})
+		if !found[id] {
+			rows = append(rows, c.rest(ctx, id))
 		}
 	}
 	r := rowsResult(rows, "Nothing runs in the background.")
 	forModel(r, hints...)
 	return r
+}
+
+// rest returns the row of a thread without a job.
+func (c *call) rest(ctx context.Context, id string) row {
+	switch {
+	case c.Threads.Find(id) != nil && c.Threads.Find(id).Elsewhere() != nil:
+		return row{ThreadID: id, Status: Running, Content: "Another program runs a turn of this conversation. codex-show has what it does; codex-reply waits for its end, or steers it."}
+	case c.open(id) != nil:
+		return row{ThreadID: id, Status: idle, Content: "No turn runs. codex-reply continues the conversation."}
+	}
+	if held := c.holder(ctx, id); held != nil {
+		return row{ThreadID: id, Status: Running, Content: held.Error()}
+	}
+	return row{ThreadID: id, Status: unknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."}
 }
 
 // holder returns the error of codex-reply if another program runs a turn of the thread with an id.
