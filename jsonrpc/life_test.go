@@ -447,3 +447,37 @@ func TestOneBrokenMessage(t *testing.T) {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
 }
+
+// broken is an output that nobody reads any more.
+type broken struct{}
+
+var errBroken = errors.New("broken pipe")
+
+func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+// ending is a closer with an error.
+type ending struct {
+	io.Closer
+	err error
+}
+
+func (e ending) Close() error { return errors.Join(e.Closer.Close(), e.err) }
+
+// TestBrokenPipe writes to a child that has exited. Run also returns why closing the transport fails: the exit status.
+func TestBrokenPipe(t *testing.T) {
+	status := errors.New("exit status 2")
+	for want, err := range map[string]error{
+		"jsonrpc: write: broken pipe (exit status 2)": status,
+		"jsonrpc: write: broken pipe":                 nil,
+	} {
+		in, other := io.Pipe()
+		defer other.Close()
+		p := jsonrpc.NewPeer(jsonrpc.Lines(in, broken{}, ending{in, err}), nil, nil)
+		ended := make(chan error, 1)
+		go func() { ended <- p.Run(t.Context()) }()
+		_ = p.Call(t.Context(), "x", nil, nil)
+		if got := <-ended; got == nil || got.Error() != want || !errors.Is(got, errBroken) || err != nil && !errors.Is(got, err) {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+}

@@ -114,11 +114,13 @@ func (p *Peer) finish() {
 }
 
 // verdict returns why the peer ended, nil if that was in good order. A connection that broke
-// counts more than an error of closing it.
+// comes before an error of closing it, which may explain it.
 func (p *Peer) verdict(closeErr error) error {
 	p.life.mu.Lock()
 	defer p.life.mu.Unlock()
 	switch {
+	case p.life.err != nil && closeErr != nil && !errors.Is(closeErr, os.ErrClosed):
+		return fmt.Errorf("%w (%w)", p.life.err, closeErr) // a broken pipe, because the child has exited
 	case p.life.err != nil:
 		return p.life.err
 	case p.life.wanted || errors.Is(closeErr, os.ErrClosed):
