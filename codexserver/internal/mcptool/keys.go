@@ -233,22 +233,17 @@ func (ks *keys) change(path string, edit func([]begun) ([]begun, error)) error {
 			_ = ks.mirror.Put(path, before) // the next machine must not find what did not happen
 			return err
 		}
-		return errors.Join(syncFolder(ks.dir), syncFolder(filepath.Dir(ks.dir)))
+		return errors.Join(syncNames(ks.dir), syncNames(filepath.Dir(ks.dir)))
 	})
 }
 
-// syncFolder writes the names in a folder to disk, where the system can.
-func syncFolder(dir string) error {
+// syncNames makes the names in a folder survive a crash of the system.
+func syncNames(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	f, err := root.Open(".")
-	if err == nil {
-		_ = f.Sync()
-		err = f.Close()
-	}
-	return errors.Join(err, root.Close())
+	return errors.Join(safefile.SyncFolder(root), root.Close())
 }
 
 // sweep removes the files of principals without a call for so long that no key counts.

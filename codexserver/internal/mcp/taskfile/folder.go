@@ -74,7 +74,7 @@ func makeFolder(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(syncFolder(root), root.Close())
+	return errors.Join(safefile.SyncFolder(root), root.Close())
 }
 
 // checkFile fails if the store cannot have written the file of a task.

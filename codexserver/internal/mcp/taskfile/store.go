@@ -220,5 +220,5 @@ func (s *Store) replace(root *os.Root, id string, data []byte) error {
 	if err := safefile.Write(path, data, 0o600); err != nil {
 		return err
 	}
-	return syncFolder(root)
+	return safefile.SyncFolder(root)
 }
