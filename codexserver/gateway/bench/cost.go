@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // cost is what a service has at a moment.
@@ -65,6 +69,24 @@ func (c cost) memory() (sum float64) {
 		sum += size / 1024
 	}
 	return sum
+}
+
+// written returns how many messages the NATS servers of a cluster have stored so far.
+func (s *service) written(ctx context.Context) (count uint64, err error) {
+	conn, err := nats.Connect(s.store)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return 0, err
+	}
+	streams := js.ListStreams(ctx)
+	for info := range streams.Info() {
+		count += info.State.LastSeq
+	}
+	return count, streams.Err()
 }
 
 // stored returns the size of what JetStream keeps on one NATS server, in KiB.

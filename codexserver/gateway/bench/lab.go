@@ -94,6 +94,8 @@ type service struct {
 	one     string // begins the rows of the service with one user
 	nodes   int
 	url     string
+	store   string        // the addresses of the NATS servers of a cluster
+	started time.Duration // how long the latest program took until it was ready
 	users   []user
 	clients []*session  // of the first users
 	all     []*exec.Cmd // its programs: in a cluster the NATS servers, the nodes and the front
@@ -120,6 +122,11 @@ func (l *lab) start(ctx context.Context, nodes, n, clients int, workerIdle strin
 		s.users = append(s.users, user{token, folder})
 		fmt.Fprintf(&keys, "[http.principals.u%d]\ntokens = [%q]\nfolders = [%q]\nlimits.requests = 1_000_000\n", i, hash, folder)
 	}
+	for i := n; i < l.size.users; i++ {
+		folder := filepath.Join(l.dir, "work", strconv.Itoa(i))
+		s.err = cmp.Or(s.err, os.MkdirAll(folder, 0o700))
+		fmt.Fprintf(&keys, "[http.principals.u%d]\ntokens = ['sha256:%064x']\nfolders = [%q]\n", i, i, folder)
+	}
 	gateway := func(ready, role string) {
 		s.launch(ctx, "codex-mcp-gateway"+flags, ready, map[string]string{"codex-mcp.toml": keys.String(), "codex-mcp-gateway.toml": role})
 	}
@@ -134,8 +141,9 @@ func (l *lab) start(ctx context.Context, nodes, n, clients int, workerIdle strin
 		s.name = "gateway"
 		gateway(serving, "")
 	default:
+		s.store = s.nats(ctx)
 		cluster := fmt.Sprintf("link = {address = '127.0.0.1:0', listen = '127.0.0.1:0', ca = %[1]q, cert = %[1]q, key = %[2]q}\n[nats]\nurl = %[3]q\nreplicas = 3\n",
-			filepath.Join(l.dir, "link.pem"), filepath.Join(l.dir, "link.key"), s.nats(ctx))
+			filepath.Join(l.dir, "link.pem"), filepath.Join(l.dir, "link.key"), s.store)
 		for i := range nodes {
 			gateway("running workers", cluster+fmt.Sprintf("roles = ['node']\n[node]\nname = 'n%d'\n", i))
 		}
@@ -185,6 +193,7 @@ func (s *service) launch(ctx context.Context, command, ready string, files map[s
 	words := strings.Fields(command)
 	cmd := exec.Command(filepath.Join(s.lab.dir, words[0]), words[1:]...)
 	cmd.Dir, cmd.Stderr, cmd.Env = home, log, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home + "/user", "CODEX_HOME=" + home}
+	began := time.Now()
 	if s.err = cmd.Start(); s.err != nil {
 		return
 	}
@@ -197,6 +206,7 @@ func (s *service) launch(ctx context.Context, command, ready string, files map[s
 	}); err != nil {
 		s.err = fmt.Errorf("%s does not log %q: %w\n%s", command, ready, err, text)
 	}
+	s.started = time.Since(began)
 	s.url, _, _ = strings.Cut(s.url, ";")
 }
 

@@ -32,6 +32,7 @@ type size struct {
 	pieces int   // of a streamed answer
 	busy   int   // users with a worker, idle and busy
 	idle   int   // users without a worker
+	users  int   // who are configured at least, in a gateway
 
 	lasts time.Duration // for which the CPU time of a state is measured
 }
@@ -41,6 +42,7 @@ func main() {
 	flag.IntVar(&l.size.rounds, "rounds", 7, "rounds of the part calls")
 	flag.IntVar(&l.size.busy, "busy", 200, "users with a worker, idle and busy")
 	flag.IntVar(&l.size.idle, "idle", 1000, "users without a worker")
+	flag.IntVar(&l.size.users, "users", 0, "users who are configured at least")
 	parts := flag.String("part", "calls,states,idle", "what to measure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -136,6 +136,9 @@ func (l *lab) crowd(ctx context.Context, others int, workerIdle string, measure 
 func (s *service) observe(ctx context.Context, state string) error {
 	lasts := s.lab.size.lasts
 	time.Sleep(lasts / 2) // what began the state has ended
+	if err := s.observeWrites(ctx, state); err != nil {
+		return err
+	}
 	before, began := s.cost(), time.Now()
 	time.Sleep(lasts)
 	now := s.cost()
@@ -146,6 +149,9 @@ func (s *service) observe(ctx context.Context, state string) error {
 			return err
 		}
 		figures = append(figures, figure{w.what + ", " + of[0].what, of[0].value})
+	}
+	if state == "" {
+		s.lab.table.add(s.name, s.one+"start of the last program, ms", s.started.Seconds()*1e3)
 	}
 	others := len(s.users) - 1
 	for i, f := range figures {
@@ -160,6 +166,26 @@ func (s *service) observe(ctx context.Context, state string) error {
 		}
 	}
 	return nil
+}
+
+// observeWrites adds how many messages a cluster stores in a state.
+func (s *service) observeWrites(ctx context.Context, state string) error {
+	if s.store == "" {
+		return nil
+	}
+	before, err := s.written(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	time.Sleep(4 * s.lab.size.lasts) // longer than a lease
+	now, err := s.written(ctx)
+	row := s.one
+	if state != "" {
+		row = fmt.Sprintf("%d %s: ", len(s.users)-1, state)
+	}
+	s.lab.table.add(s.name, row+"NATS writes per second", float64(now-before)/time.Since(began).Seconds())
+	return err
 }
 
 // states measures users whose workers are idle, or whose turns wait.
