@@ -46,11 +46,12 @@ func (h *HTTP) Locked(everywhere, more []string) []string {
 // codex-mcp-gateway.
 type HTTPTable struct {
 	HTTP
-	Metrics    any `json:"metrics"`
-	WorkerIdle any `json:"worker_idle"`
-	URL        any `json:"url"`
-	OAuth      any `json:"oauth"`
-	Principals any `json:"principals"`
+	Metrics      any `json:"metrics"`
+	MetricsUsers any `json:"metrics_users"`
+	WorkerIdle   any `json:"worker_idle"`
+	URL          any `json:"url"`
+	OAuth        any `json:"oauth"`
+	Principals   any `json:"principals"`
 }
 
 // ofGateway returns the keys that are set and only codex-mcp-gateway knows.

@@ -46,7 +46,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err := o.CheckHosts(c.http.Hosts); err != nil {
 		return err
 	}
-	observed, err := telemetry.New(telemetry.Options{Version: version(), Getenv: os.Getenv, Logger: log})
+	observed, err := telemetry.New(telemetry.Options{Version: version(), Users: c.http.MetricsUsers, Getenv: os.Getenv, Logger: log})
 	if err != nil {
 		return err
 	}

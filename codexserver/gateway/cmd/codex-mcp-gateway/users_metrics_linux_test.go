@@ -80,7 +80,7 @@ func TestEndToEndUsersTelemetry(t *testing.T) {
 		return providertest.Call(providertest.Shell("c", "sh", "-c", "env | grep OTEL_EXPORTER_OTLP_; true"))
 	}})
 	t.Cleanup(model.Close)
-	u := startUsers(t, model, "[http]\nmetrics = \"127.0.0.1:0\"\n", "-c", "approval_policy=never", "--log", "info", "--log-format", "json")
+	u := startUsers(t, model, "[http]\nmetrics = \"127.0.0.1:0\"\nmetrics_users = true\n", "-c", "approval_policy=never", "--log", "info", "--log-format", "json")
 	_, rest, _ := strings.Cut(u.errors(), "serving metrics at ")
 	url, _, _ := strings.Cut(rest, "\n")
 	metrics := func() string {

@@ -23,6 +23,8 @@ type HTTP struct {
 	config.HTTP
 	// Metrics is the address on this machine that serves metrics; "" means no metrics.
 	Metrics string
+	// MetricsUsers gives each user series of its own in the metrics.
+	MetricsUsers bool
 	// WorkerIdle is how long a user's process lasts without a request, a session or
 	// running work; 0 means no limit.
 	WorkerIdle time.Duration
@@ -128,6 +130,7 @@ type httpTable struct {
 	Hosts             []string             `json:"hosts"`
 	Origins           []string             `json:"origins"`
 	Metrics           string               `json:"metrics"`
+	MetricsUsers      bool                 `json:"metrics_users"`
 	WorkerIdle        config.Duration      `json:"worker_idle"`
 	URL               string               `json:"url"`
 	OAuth             OAuth                `json:"oauth"`
@@ -136,7 +139,7 @@ type httpTable struct {
 
 // settings returns the settings of the table, with defaults for missing keys.
 func (t *httpTable) settings(shared *config.Settings) HTTP {
-	h := HTTP{HTTP: shared.HTTP.HTTP, Metrics: t.Metrics, WorkerIdle: time.Duration(t.WorkerIdle), URL: t.URL, OAuth: t.OAuth}
+	h := HTTP{HTTP: shared.HTTP.HTTP, Metrics: t.Metrics, MetricsUsers: t.MetricsUsers, WorkerIdle: time.Duration(t.WorkerIdle), URL: t.URL, OAuth: t.OAuth}
 	h.OAuth.Audience = cmp.Or(h.OAuth.Audience, h.URL)
 	h.OAuth.Claim = h.OAuth.claim()
 	if t.OAuth == (OAuth{}) {

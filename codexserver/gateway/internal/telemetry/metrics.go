@@ -43,7 +43,7 @@ type Pool interface {
 }
 
 // register creates the instruments and the gauges. Prometheus shows the names as they are.
-func (i *instruments) register(m metric.Meter, g *gauges, version string) error {
+func (i *instruments) register(m metric.Meter, t *Telemetry, version string) error {
 	errs := make([]error, 0, 16)
 	keep := func(err error) { errs = append(errs, err) }
 	counter := func(name, words string) metric.Int64Counter {
@@ -78,16 +78,24 @@ func (i *instruments) register(m metric.Meter, g *gauges, version string) error 
 	sessions := loaded("codex_mcp_sessions", "Sessions of clients with a handshake.")
 	draining := loaded("codex_mcp_draining", "1 when nothing new may begin.")
 	_, err := m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		pool := g.pool.Load()
+		pool := t.gauges.pool.Load()
 		if pool == nil {
 			return nil
 		}
 		o.ObserveInt64(draining, number01((*pool).Draining()))
+		var all workerlink.Load
 		for name, l := range (*pool).Loads(ctx) {
-			user := metric.WithAttributes(label(principalLabel, name))
-			o.ObserveInt64(requests, int64(l.Requests), user)
-			o.ObserveInt64(sessions, int64(l.Sessions), user)
-			o.ObserveInt64(draining, number01(l.Draining), user)
+			all.Requests, all.Sessions = all.Requests+l.Requests, all.Sessions+l.Sessions
+			if t.users {
+				user := t.User(name).labels()
+				o.ObserveInt64(requests, int64(l.Requests), user)
+				o.ObserveInt64(sessions, int64(l.Sessions), user)
+				o.ObserveInt64(draining, number01(l.Draining), user)
+			}
+		}
+		if !t.users {
+			o.ObserveInt64(requests, int64(all.Requests))
+			o.ObserveInt64(sessions, int64(all.Sessions))
 		}
 		return nil
 	}, requests, sessions, draining)
@@ -114,9 +122,9 @@ func label(name, value string) attribute.KeyValue { return attribute.String(name
 // principalLabel is the label with the user of a worker.
 const principalLabel = "principal"
 
-// labels returns labels, and that of the user.
+// labels returns labels, and that of the user if users have series of their own.
 func (u *User) labels(labels ...attribute.KeyValue) metric.MeasurementOption {
-	if u.name != "" {
+	if u.name != "" && u.t.users {
 		labels = append(labels, label(principalLabel, u.name))
 	}
 	return metric.WithAttributes(labels...)

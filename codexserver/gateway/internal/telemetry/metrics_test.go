@@ -23,7 +23,12 @@ import (
 
 func newTelemetry(t *testing.T, env map[string]string) *telemetry.Telemetry {
 	t.Helper()
-	tel, err := telemetry.New(telemetry.Options{Version: "1.2.3", Getenv: func(name string) string { return env[name] }, Logger: slog.New(slog.DiscardHandler)})
+	return newTelemetryWith(t, env, true)
+}
+
+func newTelemetryWith(t *testing.T, env map[string]string, users bool) *telemetry.Telemetry {
+	t.Helper()
+	tel, err := telemetry.New(telemetry.Options{Version: "1.2.3", Users: users, Getenv: func(name string) string { return env[name] }, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,13 +122,13 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// pool is a pool with one worker.
+// pool is a pool with two workers.
 type pool struct{ draining bool }
 
 func (p *pool) Draining() bool { return p.draining }
 
 func (p *pool) Loads(context.Context) map[string]workerlink.Load {
-	return map[string]workerlink.Load{"ann": {Requests: 3, Sessions: 2, Draining: p.draining}}
+	return map[string]workerlink.Load{"ann": {Requests: 3, Sessions: 2, Draining: p.draining}, "bob": {Requests: 1, Sessions: 4}}
 }
 
 // TestLoads checks the metrics of a pool.
@@ -145,6 +150,28 @@ func TestLoads(t *testing.T) {
 			}
 		}
 		p.draining = true
+	}
+}
+
+// TestUsersTogether checks that users have no series of their own unless the operator wants them.
+func TestUsersTogether(t *testing.T) {
+	tel := newTelemetryWith(t, nil, false)
+	tel.Watch(&pool{})
+	for _, user := range []string{"ann", "bob"} {
+		tel.User(user).Report("ping", 200)
+		tel.User(user).Begin(user, "codex", nil).Turn("t", protocol.TokenUsage{}).End(nil)
+	}
+	got := read(tel)
+	for _, line := range []string{
+		"codex_mcp_http_requests_open 4", "codex_mcp_sessions 6", "codex_mcp_draining 0", `codex_mcp_http_requests_total{method="ping",status="200"} 2`,
+		`codex_mcp_turn_duration_seconds_count{outcome="completed"} 2`, "codex_mcp_turns_running 0",
+	} {
+		if !strings.Contains(got, "\n"+line+"\n") {
+			t.Errorf("lacks %s: %s", line, got)
+		}
+	}
+	if strings.Contains(got, "principal") {
+		t.Errorf("a user has series: %s", got)
 	}
 }
 

@@ -21,10 +21,12 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Options configure a [Telemetry]. All are required.
+// Options configure a [Telemetry]. All but Users are required.
 type Options struct {
 	// Version is the version of the program.
 	Version string
+	// Users gives each user series of its own in the metrics. Otherwise those of all users are one.
+	Users bool
 	// Getenv reads the environment variables of OpenTelemetry.
 	Getenv func(string) string
 	// Logger receives a warning for traces that cannot be sent.
@@ -35,6 +37,7 @@ type Options struct {
 type Telemetry struct {
 	meters  *metric.MeterProvider
 	metrics http.Handler
+	users   bool // have series of their own
 	gauges  gauges
 	instruments
 
@@ -48,7 +51,7 @@ const scope = "github.com/codexmcp/codexmcp"
 // New returns a Telemetry, which the caller must close. It sends traces if an environment
 // variable names an endpoint.
 func New(o Options) (*Telemetry, error) {
-	t := &Telemetry{}
+	t := &Telemetry{users: o.Users}
 	if err := t.measure(o); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
@@ -82,7 +85,7 @@ func (t *Telemetry) measure(o Options) error {
 	t.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn)})
 	return errors.Join(
 		registry.Register(collectors.NewGoCollector()), registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
-		t.instruments.register(t.meters.Meter(scope), &t.gauges, o.Version),
+		t.instruments.register(t.meters.Meter(scope), t, o.Version),
 	)
 }
 

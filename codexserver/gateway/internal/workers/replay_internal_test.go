@@ -21,7 +21,7 @@ import (
 // not 0, without the buckets and the gauges of the process.
 func observed(t *testing.T) (p *Pool, samples func() []string) {
 	t.Helper()
-	tel, err := telemetry.New(telemetry.Options{Getenv: func(string) string { return "" }, Logger: slog.New(slog.DiscardHandler)})
+	tel, err := telemetry.New(telemetry.Options{Users: true, Getenv: func(string) string { return "" }, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestReplayedPrincipals(t *testing.T) {
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = spans.ReadFrom(r.Body)
 	}))
-	tel, err := telemetry.New(telemetry.Options{Logger: slog.New(slog.DiscardHandler), Getenv: func(name string) string {
+	tel, err := telemetry.New(telemetry.Options{Users: true, Logger: slog.New(slog.DiscardHandler), Getenv: func(name string) string {
 		return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}[name]
 	}})
 	if err != nil {
