@@ -55,7 +55,7 @@ func (l *lab) run(ctx context.Context, dir string, parts ...string) (err error) 
 		return fmt.Errorf("openssl: %w\n%s", err, out)
 	}
 	for _, part := range parts {
-		measure, ok := map[string]func(context.Context) error{"calls": l.calls, "states": l.states, "idle": l.idle}[part]
+		measure, ok := map[string]func(context.Context) error{"calls": l.calls, "states": l.states, "workers": l.workers, "idle": l.idle}[part]
 		if !ok {
 			return fmt.Errorf("-part: unknown %q", part)
 		}

@@ -8,7 +8,7 @@
 //
 // The parts: calls measures latency, streams and CPU time. The services take turns, and each figure
 // is the median of the rounds, so the ratios hold on a machine that does other work too. states
-// measures what a user takes whose worker is idle or busy, and what another user gets meanwhile.
+// measures what a user takes whose worker is idle or busy, and what another user gets meanwhile, workers only the first.
 // idle does so for users whose worker has ended, and measures the first calls, which start them.
 //
 // It runs on Linux only. It needs root for the memory, because the programs hide theirs from others.

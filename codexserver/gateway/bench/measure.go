@@ -188,6 +188,13 @@ func (s *service) observeWrites(ctx context.Context, state string) error {
 	return err
 }
 
+// workers measures users whose workers are idle.
+func (l *lab) workers(ctx context.Context) error {
+	return l.crowd(ctx, l.size.busy, "1h", func(s *service) error {
+		return errors.Join(s.spread(), s.observe(ctx, "workers idle"))
+	})
+}
+
 // states measures users whose workers are idle, or whose turns wait.
 func (l *lab) states(ctx context.Context) error {
 	return l.crowd(ctx, l.size.busy, "1h", func(s *service) error {
