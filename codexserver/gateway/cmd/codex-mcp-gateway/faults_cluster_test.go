@@ -64,6 +64,11 @@ func (s *machines) faults(persons []*person) (all []fault) {
 			m.begin(s.t)
 		})
 		at("a NATS server is killed", faultTime, one(s.nats), kill, begin)
+		at("the disk of a NATS server is full", faultTime, one(s.nats), func(m *machine) { m.fill(true) }, func(m *machine) { // as docs/operate/gateway.md says
+			m.fill(false)
+			kill(m)
+			begin(m)
+		})
 		at("a front is killed", faultTime, one(s.fronts), kill, begin)
 		cut("a front is cut off from NATS", faultTime, one(s.fronts), 1)
 		cut("a node is cut off from everything", silence, busy, 2)

@@ -45,6 +45,7 @@ type machine struct {
 	start func() *process
 	ready func(*process) bool
 	home  string // of the program, "" for NATS
+	disk  string // the folder of a NATS server, a file system of its own
 	// operate returns the program with arguments of an operator on the machine.
 	operate func(args ...string) *exec.Cmd
 	*process
@@ -119,6 +120,44 @@ func (m *machine) awaitHealth() {
 	})
 }
 
+// newDisk returns the folder of a small file system.
+func newDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("disk", dir, "tmpfs", 0, "size=256m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // before the folder is removed; the processes have ended
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// fill fills the disk of the machine, or removes what has filled it.
+func (m *machine) fill(full bool) {
+	m.t.Helper()
+	name := filepath.Join(m.disk, "full")
+	if !full {
+		if err := os.Remove(name); err != nil {
+			m.t.Error(err)
+		}
+		return
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		m.t.Error(err)
+		return
+	}
+	defer f.Close()
+	for block := make([]byte, 1<<20); len(block) > 0; {
+		if _, err := f.Write(block); err != nil { // a smaller one may have room
+			block = block[:len(block)/2]
+		}
+	}
+}
+
 // cut cuts the machine off from all NATS servers, which its first cable leads to, or from everything,
 // or ends that.
 func (m *machine) cut(off bool, cables int, w way) {
@@ -172,7 +211,7 @@ func (s *machines) startNATS() {
 		routes = append(routes, freeAddress(t))
 	}
 	for i := range natsServers {
-		dir := t.TempDir()
+		dir := newDisk(t)
 		address := freeAddress(t)
 		config := filepath.Join(dir, "nats.conf")
 		_, port, _ := net.SplitHostPort(address)
@@ -184,7 +223,7 @@ func (s *machines) startNATS() {
 			t.Fatal(err)
 		}
 		m := &machine{
-			name: "NATS server " + strconv.Itoa(i), url: address, health: "http://" + monitor + "/healthz",
+			name: "NATS server " + strconv.Itoa(i), disk: dir, url: address, health: "http://" + monitor + "/healthz",
 			start: func() *process {
 				return launch(t, folders{cwd: dir}, exec.Command(filepath.Join(bin, "nats-server"), "-c", config))
 			},

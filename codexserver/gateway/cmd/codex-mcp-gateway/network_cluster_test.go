@@ -34,8 +34,8 @@ func inNetwork(t *testing.T, f func(t *testing.T)) {
 				cmd.Args = append(cmd.Args, "-"+f.Name+"="+f.Value.String())
 			}
 		})
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-		if os.Geteuid() != 0 { // then only in a user namespace
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Unshareflags: syscall.CLONE_NEWNS} // with disks of the machines
+		if os.Geteuid() != 0 {                                                                                      // then only in a user namespace
 			cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
 			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
