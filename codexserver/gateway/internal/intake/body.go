@@ -43,7 +43,7 @@ func (u *Usage) Begin(w http.ResponseWriter) (end func(), ok bool) {
 // ReadBody reads the whole body of a request into memory, because a worker may answer
 // before it has read the body. If that fails, ReadBody has answered the request and ok is
 // false. A long body counts against maxLarge until release is called. GetBody of the request then
-// returns the body again.
+// returns the body again. The body of a request that has GetBody is in memory already, and only counts.
 func (u *Usage) ReadBody(w http.ResponseWriter, r *http.Request) (release func(), ok bool) {
 	release = func() {}
 	refuse := func(status int, message string) (func(), bool) {
@@ -56,16 +56,27 @@ func (u *Usage) ReadBody(w http.ResponseWriter, r *http.Request) (release func()
 	if r.ContentLength > MaxBody {
 		return refuse(http.StatusRequestEntityTooLarge, tooLong)
 	}
+	hold := func() bool {
+		select {
+		case u.large <- struct{}{}:
+			release = func() { <-u.large }
+			return true
+		default:
+			w.Header().Set("Retry-After", "1")
+			_, ok := refuse(http.StatusTooManyRequests, "too many long messages at the same time; send this one again later")
+			return ok
+		}
+	}
+	if r.GetBody != nil {
+		ok = r.ContentLength < LongBody || hold()
+		return release, ok
+	}
 	var b bytes.Buffer
 	in := http.MaxBytesReader(w, r.Body, MaxBody)
 	_, err := io.CopyN(&b, in, LongBody)
 	if err == nil {
-		select {
-		case u.large <- struct{}{}:
-			release = func() { <-u.large }
-		default:
-			w.Header().Set("Retry-After", "1")
-			return refuse(http.StatusTooManyRequests, "too many long messages at the same time; send this one again later")
+		if !hold() {
+			return nil, false
 		}
 		if r.ContentLength > LongBody {
 			b.Grow(int(r.ContentLength) - b.Len() + bytes.MinRead)

@@ -118,3 +118,37 @@ func (zeros) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
 }
+
+// TestBodyInMemory checks that a body that was read by another user of the request counts as well, and is not read again.
+func TestBodyInMemory(t *testing.T) {
+	for _, tt := range []struct {
+		length, room int
+	}{{0, 5}, {intake.LongBody - 1, 5}, {intake.LongBody, 4}, {intake.LongBody + 1, 4}} {
+		u := intake.NewUsage()
+		var last func()
+		read := func() (r *http.Request, w *httptest.ResponseRecorder, ok bool) {
+			r, w = httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", tt.length))), httptest.NewRecorder()
+			if _, ok := intake.NewUsage().ReadBody(w, r); !ok {
+				t.Fatal("a body is refused")
+			}
+			release, ok := u.ReadBody(w, r)
+			if ok {
+				last = release
+			}
+			return r, w, ok
+		}
+		for i := range 5 {
+			r, w, ok := read()
+			if ok != (i < tt.room) || !ok && (w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "") {
+				t.Errorf("%d bytes, request %d: %t, status %d", tt.length, i, ok, w.Code)
+			}
+			if body, err := io.ReadAll(r.Body); err != nil || len(body) != tt.length {
+				t.Errorf("%d bytes of %d, %v", len(body), tt.length, err)
+			}
+		}
+		last()
+		if _, _, ok := read(); !ok {
+			t.Errorf("%d bytes: release gives no room", tt.length)
+		}
+	}
+}

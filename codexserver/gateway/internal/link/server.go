@@ -25,7 +25,8 @@ type Handler interface {
 	// returns is that of the request: it derives from ctx. When it ends, so does the exchange. An error
 	// refuses the request, and its text is for the log of the front.
 	Admit(ctx context.Context, h *Head) (context.Context, error)
-	// ServeHTTP carries out an admitted request. [HeadOf] returns its head.
+	// ServeHTTP carries out an admitted request. [HeadOf] returns its head. Of a request of this process it has
+	// GetBody, too.
 	http.Handler
 }
 
@@ -222,7 +223,7 @@ func (s *Server) carry(w http.ResponseWriter, from *http.Request, head *Head) er
 	}()
 	s.handler.ServeHTTP(withoutDeadlines{w}, (&http.Request{
 		Method: head.Method, URL: u, RequestURI: head.URL, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Host: "localhost",
-		Header: from.Header, ContentLength: from.ContentLength, Body: from.Body,
+		Header: from.Header, ContentLength: from.ContentLength, Body: from.Body, GetBody: from.GetBody,
 	}).WithContext(ctx))
 	return nil
 }
