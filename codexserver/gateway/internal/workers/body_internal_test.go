@@ -24,7 +24,7 @@ func front(t *testing.T, socket string) *httptest.Server {
 	p := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}, Logger: slog.New(slog.DiscardHandler)})
 	p.start = func(context.Context, string) (*worker, error) {
 		w := newWorker(p.log, challenger{})
-		w.dial = dialer(socket)
+		w.connections.dial = dialer(socket)
 		return w, nil
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

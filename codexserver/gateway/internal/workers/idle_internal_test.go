@@ -30,7 +30,7 @@ func newFakeWorker() *fakeWorker {
 	messages, control := io.Pipe()
 	f := &fakeWorker{worker: newWorker(slog.New(slog.DiscardHandler), challenger{})}
 	f.control, f.kill = control, control.Close
-	f.dial = func(context.Context) (net.Conn, error) {
+	f.connections.dial = func(context.Context) (net.Conn, error) {
 		if !f.alive() {
 			return nil, errors.New("the worker has ended")
 		}

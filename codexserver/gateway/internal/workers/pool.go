@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -264,14 +263,24 @@ func (p *Pool) serve(response *intake.Response, r *http.Request, of Request) boo
 		if r.Context().Err() == nil {
 			p.log.Error("worker unavailable", "principal", of.User, "error", err)
 		}
-		response.Header().Set("Retry-After", "5")
-		http.Error(response, UnavailableText, http.StatusServiceUnavailable)
+		unavailable(response)
 		return false
 	}
 	defer p.release(of.User)
-	defer conn.Close()
-	worker.proxy.ServeHTTP(response, withAdmission(r, of.Sender, conn))
+	a := &admission{of.Sender, conn}
+	defer func() {
+		if a.conn != nil { // the request was not sent
+			a.conn.Close()
+		}
+	}()
+	worker.proxy.ServeHTTP(response, a.with(r))
 	return !response.Unanswered
+}
+
+// unavailable answers a request that was not sent to a worker.
+func unavailable(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "5")
+	http.Error(w, UnavailableText, http.StatusServiceUnavailable)
 }
 
 // UnavailableText is for a client whose request was not sent to a worker.
@@ -282,13 +291,13 @@ const UnavailableText = "the user's worker process could not be started or reach
 // caller calls [Pool.release] when the request has ended. If the worker is about to end,
 // connect waits for its end and uses the next worker. That is safe because the request was
 // not sent yet.
-func (p *Pool) connect(ctx context.Context, name string) (*worker, net.Conn, error) {
+func (p *Pool) connect(ctx context.Context, name string) (*worker, *connection, error) {
 	for {
 		w, err := p.acquire(ctx, name)
 		if err != nil {
 			return nil, nil, err
 		}
-		conn, err := w.dial(ctx)
+		conn, err := w.connections.take(ctx)
 		if err == nil {
 			return w, conn, nil
 		}

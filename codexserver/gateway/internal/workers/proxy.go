@@ -2,9 +2,9 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"regexp"
@@ -20,15 +20,15 @@ import (
 // connection to the worker. conn is nil after the request was sent.
 type admission struct {
 	principal mcphttp.Principal
-	conn      net.Conn
+	conn      *connection
 }
 
 // admissionKey is the key of an admission in a context.
 type admissionKey struct{}
 
-// withAdmission returns the request with an admission in its context.
-func withAdmission(r *http.Request, principal mcphttp.Principal, conn net.Conn) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), admissionKey{}, &admission{principal, conn}))
+// with returns the request with the admission in its context.
+func (a *admission) with(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), admissionKey{}, a))
 }
 
 // answerHeaders are the headers of an answer that the proxy passes to clients.
@@ -95,9 +95,8 @@ const UnansweredText = "the user's worker process did not answer this request. T
 // identifies itself or its address.
 func newProxy(log *slog.Logger, c challenger) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
-		Transport:     transport{},
-		FlushInterval: -1, // send the events of a stream immediately
-		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Transport: transport{}, // the proxy sends the events of a stream immediately
+		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		Rewrite: func(r *httputil.ProxyRequest) {
 			var principal mcphttp.Principal
 			if a, ok := r.In.Context().Value(admissionKey{}).(*admission); ok {
@@ -126,6 +125,10 @@ func newProxy(log *slog.Logger, c challenger) *httputil.ReverseProxy {
 			}
 			if r.Context().Err() == nil {
 				log.Warn("worker did not answer a request", "error", err)
+			}
+			if errors.Is(err, errUnwritten) {
+				unavailable(w)
+				return
 			}
 			http.Error(w, UnansweredText, http.StatusBadGateway)
 		},

@@ -38,17 +38,19 @@ func behind(t *testing.T, who mcphttp.Principal, h http.HandlerFunc) *httptest.S
 	serving := make(chan error, 1)
 	go func() { serving <- worker.Serve(l) }()
 	proxy := newProxy(slog.New(slog.DiscardHandler), challenger{`Bearer realm="here"`, "https://here.example/metadata"})
+	connections := newConnections()
+	connections.dial = dialer(socket)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, err := net.Dial("unix", socket)
+		conn, err := connections.take(r.Context())
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		defer conn.Close()
-		proxy.ServeHTTP(intake.NewResponse(w, r), withAdmission(r, who, conn))
+		proxy.ServeHTTP(intake.NewResponse(w, r), (&admission{who, conn}).with(r))
 	}))
 	t.Cleanup(func() {
 		front.Close()
+		connections.end()
 		worker.Close()
 		<-serving
 	})
@@ -84,7 +86,7 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"Host": "localhost", "Codex-Mcp-Principal": "ann", "Codex-Mcp-Scopes": "codex:read", "Connection": "close",
+		"Host": "localhost", "Codex-Mcp-Principal": "ann", "Codex-Mcp-Scopes": "codex:read",
 		"Mcp-Name": "kept", "Traceparent": "kept", "Idempotency-Key": "1",
 	}
 	if diff := cmp.Diff(want, have); diff != "" {
@@ -126,7 +128,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestOnce checks that a request is sent only once, over its own connection.
+// TestOnce checks that a request is sent only once.
 func TestOnce(t *testing.T) {
 	n := make(chan struct{}, 10)
 	front := behind(t, mcphttp.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http/httputil"
 	"os"
 	"os/exec"
@@ -41,7 +40,6 @@ const (
 // worker is the pool's handle of a worker's process.
 type worker struct {
 	proxy   *httputil.ReverseProxy
-	dial    func(context.Context) (net.Conn, error)
 	kill    func() error
 	process int
 	fence   *fence               // nil if the worker is not fenced
@@ -52,6 +50,8 @@ type worker struct {
 	asking  chan struct{}        // holds a token while the worker is asked
 	began   begun                // what it was started with
 	work    *work                // what it does
+
+	connections *connections
 
 	mu      sync.Mutex
 	control io.WriteCloser // closing it makes the worker stop
@@ -136,7 +136,7 @@ func statuses(r io.Reader) *bufio.Scanner {
 func newWorker(log *slog.Logger, c challenger) *worker {
 	return &worker{
 		proxy: newProxy(log, c), exited: make(chan struct{}), drained: make(chan struct{}),
-		loads: make(chan workerlink.Load, 1), work: newWork(), asking: make(chan struct{}, 1),
+		loads: make(chan workerlink.Load, 1), work: newWork(), connections: newConnections(), asking: make(chan struct{}, 1),
 	}
 }
 
@@ -251,7 +251,7 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths, kept store.Store
 			return nil, nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait(), group.end(), control.Close(), status.Close())
 		}
 	}
-	w.control, w.process, w.kill, w.dial = control, cmd.Process.Pid, cmd.Process.Kill, socket.dial
+	w.control, w.process, w.kill, w.connections.dial = control, cmd.Process.Pid, cmd.Process.Kill, socket.dial
 	for _, serve := range served {
 		p.running.Go(serve)
 	}
@@ -259,6 +259,7 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths, kept store.Store
 		defer close(w.exited)
 		err := cmd.Wait()
 		socket.close()
+		w.connections.end()
 		if w.fence != nil {
 			_ = w.fence.extend(w.fenced, 0) // else the fence keeps a descriptor of the process
 		}
