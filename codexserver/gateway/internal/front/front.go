@@ -49,6 +49,7 @@ type Front struct {
 	client *link.Client
 	routes routes
 	users  settings.Users
+	copies intake.Buffers
 	// reloads counts those of the users.
 	reloads atomic.Uint64
 
@@ -236,7 +237,9 @@ func (f *Front) send(w http.ResponseWriter, r *http.Request, to lease.Lease, hea
 	defer answer.Body.Close()
 	passed.header = answer.Header
 	passed.WriteHeader(answer.StatusCode)
-	if _, err := io.Copy(passed, answer.Body); err != nil { // or the client has left
+	buffer := f.copies.Get()
+	defer f.copies.Put(buffer)
+	if _, err := io.CopyBuffer(passed, answer.Body, buffer); err != nil { // or the client has left
 		panic(http.ErrAbortHandler)
 	}
 	return nil

@@ -63,6 +63,7 @@ type Pool struct {
 	start   func(ctx context.Context, name string) (*worker, error)
 	http    atomic.Pointer[settings.HTTP] // see Reload
 	running sync.WaitGroup                // all goroutines of the pool
+	copies  intake.Buffers
 
 	cgroups *cgroups                                                    // nil without limits
 	keeps   func(ctx context.Context, user string) (store.Store, error) // nil: only files

@@ -85,6 +85,7 @@ func (p *Pool) startProcess(ctx context.Context, name string) (*worker, error) {
 		}
 	}
 	w := newWorker(p.log, challenger{p.o.Challenge, p.o.Settings.Metadata})
+	w.proxy.BufferPool = &p.copies
 	w.began = begun{settings: p.settingsOf(name, http, paths), hidden: paths.enclosure(name).Hidden}
 	control, status, err := w.launch(p, name, paths, kept)
 	if err != nil {
