@@ -60,8 +60,8 @@ func (e *spentError) Error() string { return "budget of " + e.what + " reached" 
 
 // stopped returns the text of a turn that a budget stopped: the reason and the agent's last
 // message.
-func (e *spentError) stopped(last string) string {
-	words := "The turn was stopped: " + e.Error() + ". What it has changed stays; codex-reply continues."
+func stopped(why error, last string) string {
+	words := "The turn was stopped: " + why.Error() + ". What it has changed stays; codex-reply continues."
 	if last = strings.TrimSpace(last); last != "" {
 		words += " Codex said last:\n\n" + last
 	}

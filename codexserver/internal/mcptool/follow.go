@@ -23,7 +23,7 @@ func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticke
 	a.Observers = append([]thread.Observer{f}, a.Observers...)
 	a.Begin = func(ctx context.Context) {
 		number, _ = th.Log().Count()
-		f.watch.Begin(ctx, th.Info(), nil, roots...)
+		f.watch.Begin(ctx, th.Info(), th.Usage(), roots...)
 	}
 	err := th.Turn(ctx, ticket, a, in)
 	f.watch.End(err)

@@ -280,13 +280,23 @@ func (t *Turn) PatchedOutside(covered func(path string) bool) []repo.Change {
 
 // Tokens returns how many input and output tokens the turn has used, or 0 if they are not known.
 func (t *Turn) Tokens() int64 {
+	turn, _ := t.Used()
+	return turn
+}
+
+// Used returns how many input and output tokens the turn and its thread have used, or 0 if they are not known.
+func (t *Turn) Used() (turn, thread int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.tokens.usage()
 	if u == nil {
-		return 0
+		return 0, 0
 	}
-	return max(u.Turn.InputTokens+u.Turn.OutputTokens, u.Turn.TotalTokens) // some providers send only the total
+	return whole(u.Turn), whole(u.Thread)
+}
+
+func whole(u protocol.TokenUsage) int64 {
+	return max(u.InputTokens+u.OutputTokens, u.TotalTokens, 0) // some providers send only the total
 }
 
 // Answer returns the turn's last message, and why it is incomplete, or "".
