@@ -10,7 +10,7 @@ import (
 const Name = "codex-mcp-worker"
 
 // Version is the version of this protocol. The gateway and its workers must have the same.
-const Version = 3
+const Version = 4
 
 // The gateway sends these messages over the control pipe, after the settings. Each is a
 // line.

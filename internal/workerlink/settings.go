@@ -23,11 +23,13 @@ type Settings struct {
 	Log       slog.Level `json:"log"`
 	LogFormat string     `json:"logFormat"`
 	// Folders are the folders that the user may use. Locked are the arguments that it
-	// may not set. Turns and Tasks limit what it runs at the same time.
-	Folders []string `json:"folders"`
-	Locked  []string `json:"locked"`
-	Turns   int      `json:"turns"`
-	Tasks   int      `json:"tasks"`
+	// may not set. Turns and Tasks limit what it runs at the same time, and TokensPerDay what its
+	// turns use, with 0 for no limit.
+	Folders      []string `json:"folders"`
+	Locked       []string `json:"locked"`
+	Turns        int      `json:"turns"`
+	Tasks        int      `json:"tasks"`
+	TokensPerDay int64    `json:"tokensPerDay"`
 	// Metadata is the URL of the server's metadata as an OAuth resource, or "".
 	Metadata string `json:"metadata"`
 	// Traced means that observations of calls name the tool and the trace.
