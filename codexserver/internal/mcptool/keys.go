@@ -233,17 +233,8 @@ func (ks *keys) change(path string, edit func([]begun) ([]begun, error)) error {
 			_ = ks.mirror.Put(path, before) // the next machine must not find what did not happen
 			return err
 		}
-		return errors.Join(syncNames(ks.dir), syncNames(filepath.Dir(ks.dir)))
+		return errors.Join(safefile.SyncPath(ks.dir), safefile.SyncPath(filepath.Dir(ks.dir)))
 	})
-}
-
-// syncNames makes the names in a folder survive a crash of the system.
-func syncNames(dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(safefile.SyncFolder(root), root.Close())
 }
 
 // sweep removes the files of principals without a call for so long that no key counts.

@@ -183,11 +183,7 @@ func (d *daily) change(edit func(*dayRecord) error) (r dayRecord, err error) {
 		if err != nil {
 			return err
 		}
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			return err
-		}
-		return errors.Join(safefile.SyncFolder(root), root.Close())
+		return safefile.SyncPath(dir)
 	})
 	if err == nil {
 		d.owed = 0
