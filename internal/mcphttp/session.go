@@ -266,6 +266,7 @@ func (s *session) detach(st *stream, me *reader) {
 		if st == &s.out.get {
 			s.out.read = max(s.out.read, me.read)
 		}
+		s.trim() // also what the reader has kept from being dropped
 		s.change()
 	}
 }

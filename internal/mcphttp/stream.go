@@ -83,6 +83,12 @@ func (st *stream) add(m []byte, answer bool) {
 	st.events = append(st.events, e)
 	s.out.kept = append(s.out.kept, e)
 	s.out.keptBytes += len(m) + overhead
+	s.trim()
+	s.change()
+}
+
+// trim drops the oldest events while the session keeps too many bytes, but none that a reader is about to write.
+func (s *session) trim() {
 	for s.out.keptBytes > s.handler.o.MaxRetained && len(s.out.kept) > 1 {
 		old := s.out.kept[0]
 		if r := old.stream.reader; r != nil && r.read < old.number {
@@ -93,7 +99,6 @@ func (st *stream) add(m []byte, answer bool) {
 		s.out.keptBytes -= len(old.data) + overhead
 		old.stream.forget(old)
 	}
-	s.change()
 }
 
 // forget drops the oldest event of the stream, and an answered stream with its last event.
