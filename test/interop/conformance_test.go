@@ -2,7 +2,6 @@ package interop
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // suite is a release of the conformance suite, by its folder. Both are pinned, as the
@@ -89,12 +87,12 @@ func TestConformance(t *testing.T) {
 						seen.put(c, read(t, results, "", names, nil))
 						return
 					}
-					w := watchCalls(t, server(t, on))
+					w := watchCalls(t, server(t, on), results)
 					out, err := s.run(t, "server", "--url", w.url, "--output-dir", results)
 					if on == featured && err != nil {
 						t.Errorf("the suite: %v\n%s", err, out)
 					}
-					seen.put(c, read(t, results, "server-", names, w.blind()))
+					seen.put(c, read(t, results, "server-", names, w.blind(t)))
 				})
 			}
 		}
@@ -183,15 +181,10 @@ func readList(list string) map[string][]string {
 	return names
 }
 
-// read reads what the suite wrote about scenarios. Calls that found no tool, by their
-// time, belong to the scenario that ran then.
-func read(t *testing.T, results, prefix string, scenarios []string, blind []time.Time) map[string]outcome {
+// read reads what the suite wrote about scenarios. In the folders that blind names a call
+// found no tool.
+func read(t *testing.T, results, prefix string, scenarios, blind []string) map[string]outcome {
 	t.Helper()
-	type ran struct {
-		scenario string
-		begun    time.Time
-	}
-	var order []ran
 	all := map[string]outcome{}
 	for _, scenario := range scenarios {
 		folders, err := filepath.Glob(filepath.Join(results, prefix+scenario+"-[0-9]*T*"))
@@ -199,12 +192,7 @@ func read(t *testing.T, results, prefix string, scenarios []string, blind []time
 			t.Errorf("%s: results in %q, %v", scenario, folders, err)
 			continue
 		}
-		begun, err := begunAt(folders[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		order = append(order, ran{scenario, begun})
-		raw, err := os.ReadFile(filepath.Join(folders[0], "checks.json"))
+		raw, err := os.ReadFile(filepath.Join(folders[0], checksFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,34 +201,12 @@ func read(t *testing.T, results, prefix string, scenarios []string, blind []time
 			t.Fatalf("%s: %v", folders[0], err)
 		}
 		o := summarize(checks)
+		o.blind = slices.Contains(blind, filepath.Base(folders[0]))
 		stderr, err := os.ReadFile(filepath.Join(folders[0], "stderr.txt")) // of a client
 		if err == nil {
 			o.complaint = string(stderr)
 		}
 		all[scenario] = o
 	}
-	slices.SortFunc(order, func(a, b ran) int { return a.begun.Compare(b.begun) })
-	for _, at := range blind {
-		i, _ := slices.BinarySearchFunc(order, at, func(r ran, at time.Time) int {
-			return cmp.Or(r.begun.Compare(at), -1) // the first that begins later
-		})
-		if i == 0 {
-			t.Fatalf("a call of an unknown tool at %v, before the first scenario at %v", at, order[0].begun)
-		}
-		o := all[order[i-1].scenario]
-		o.blind = true
-		all[order[i-1].scenario] = o
-	}
 	return all
-}
-
-// begunAt reads the time in the name of a folder of results: 2026-01-02T15-04-05-678Z.
-func begunAt(folder string) (time.Time, error) {
-	const layout = "2006-01-02T15-04-05.000Z"
-	name := filepath.Base(folder)
-	stamp := []byte(name[max(0, len(name)-len(layout)):])
-	if i := bytes.LastIndexByte(stamp, '-'); i > 0 {
-		stamp[i] = '.'
-	}
-	return time.Parse(layout, string(stamp))
 }

@@ -2,40 +2,45 @@ package interop
 
 import (
 	"bytes"
-	"context"
+	"cmp"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 )
 
-// watch is a proxy in front of a server that notes which calls found no tool of their
-// name. What a scenario then found out is not about the server.
+// watch is a proxy in front of a server that notes in which scenarios a call found no tool
+// of its name. What such a scenario found out is not about the server.
 type watch struct {
-	url string
+	url     string
+	results string // folder of the suite's results
 
-	mu    sync.Mutex
-	times []time.Time
+	mu      sync.Mutex
+	folders []string
+	fault   error
 }
+
+// checksFile is what the suite writes into a scenario's folder when the scenario has ended.
+const checksFile = "checks.json"
 
 // unknownTool is in the answer of both servers to such a call.
 const unknownTool = "unknown tool"
 
-type begunKey struct{}
-
 // watchCalls starts a proxy, which adds the server's token if it has one.
-func watchCalls(t *testing.T, r remote) *watch {
+func watchCalls(t *testing.T, r remote, results string) *watch {
 	t.Helper()
 	target, err := url.Parse(r.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watch{}
+	w := &watch{results: results}
 	p := &httputil.ReverseProxy{
 		FlushInterval: -1,
 		Rewrite: func(p *httputil.ProxyRequest) {
@@ -46,30 +51,52 @@ func watchCalls(t *testing.T, r remote) *watch {
 			}
 		},
 		ModifyResponse: func(answer *http.Response) error {
-			begun, _ := answer.Request.Context().Value(begunKey{}).(time.Time)
-			answer.Body = &watchedBody{ReadCloser: answer.Body, found: func() { w.note(begun) }}
+			answer.Body = &watchedBody{ReadCloser: answer.Body, found: w.note}
 			return nil
 		},
 	}
-	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, q *http.Request) {
-		p.ServeHTTP(rw, q.WithContext(context.WithValue(q.Context(), begunKey{}, time.Now())))
-	}))
+	s := httptest.NewServer(p)
 	t.Cleanup(s.Close)
 	w.url = s.URL
 	return w
 }
 
-func (w *watch) note(begun time.Time) {
+// note notes the scenario that runs. It runs at least until the client has the answer.
+func (w *watch) note() {
+	folder, err := runningScenario(w.results)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.times = append(w.times, begun)
+	w.folders, w.fault = append(w.folders, folder), cmp.Or(w.fault, err)
 }
 
-// blind returns when the calls began that found no tool.
-func (w *watch) blind() []time.Time {
+// runningScenario returns the folder of the scenario that runs: the suite makes it before the
+// scenario begins, and runs one at a time.
+func runningScenario(results string) (string, error) {
+	all, err := os.ReadDir(results)
+	if err != nil {
+		return "", err
+	}
+	var open []string
+	for _, e := range all {
+		if _, err := os.Lstat(filepath.Join(results, e.Name(), checksFile)); err != nil {
+			open = append(open, e.Name())
+		}
+	}
+	if len(open) != 1 {
+		return "", fmt.Errorf("scenarios that run: %q, want one", open)
+	}
+	return open[0], nil
+}
+
+// blind returns the folders of the scenarios in which a call found no tool.
+func (w *watch) blind(t *testing.T) []string {
+	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.times)
+	if w.fault != nil {
+		t.Fatal(w.fault)
+	}
+	return slices.Clone(w.folders)
 }
 
 // watchedBody looks for unknownTool in what is read.
