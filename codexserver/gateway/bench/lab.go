@@ -45,7 +45,7 @@ func (l *lab) run(ctx context.Context, dir string, parts ...string) (err error) 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(l.dir)) }()
 	const own = "github.com/codexmcp/codexmcp/codexserver/"
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", l.dir+"/", own+"cmd/codex-mcp", own+"gateway/cmd/codex-mcp-gateway", "github.com/nats-io/nats-server/v2")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", l.dir+"/", own+"cmd/codex-mcp", own+"gateway/cmd/codex-mcp-gateway", own+"gateway/bench", "github.com/nats-io/nats-server/v2")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
@@ -104,6 +104,7 @@ type service struct {
 
 // The services without a cluster, in place of the number of its nodes.
 const (
+	plain  = -2 // codex-mcp http behind a reverse proxy of net/http, which checks nothing
 	direct = -1 // codex-mcp http, which has one user
 	alone  = 0  // a gateway with its own NATS server
 )
@@ -131,12 +132,16 @@ func (l *lab) start(ctx context.Context, nodes, n, clients int, workerIdle strin
 		s.launch(ctx, "codex-mcp-gateway"+flags, ready, map[string]string{"codex-mcp.toml": keys.String(), "codex-mcp-gateway.toml": role})
 	}
 	switch nodes {
-	case direct:
+	case direct, plain:
 		s.name = "direct"
 		s.launch(ctx, "codex-mcp http"+flags, serving, map[string]string{"codex-mcp.toml": drain})
 		token, err := os.ReadFile(filepath.Join(l.dir, fmt.Sprintf("home%d", l.started), "codex-mcp", "http-token"))
 		s.err = cmp.Or(s.err, err)
 		s.users = slices.Repeat([]user{{strings.TrimSpace(string(token)), s.users[0].folder}}, n)
+		if nodes == plain {
+			s.name = "plain proxy"
+			s.launch(ctx, "bench -proxy "+s.url, serving, map[string]string{})
+		}
 	case alone:
 		s.name = "gateway"
 		gateway(serving, "")

@@ -1,6 +1,7 @@
 // Command bench measures what the gateway costs. It runs the real programs: codex-mcp http, which
 // is the direct way, codex-mcp-gateway with its own NATS server, and clusters of three NATS
-// servers, a front and one or three nodes. The model is a script in this process. It prints one
+// servers, a front and one or three nodes. For calls it adds the direct way behind a plain reverse
+// proxy, which is the least that a hop costs. The model is a script in this process. It prints one
 // table, with a column for each of these services.
 //
 //	go run ./bench             # all of it, about twelve minutes on two cores
@@ -15,9 +16,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -44,7 +51,12 @@ func main() {
 	flag.IntVar(&l.size.idle, "idle", 1000, "users without a worker")
 	flag.IntVar(&l.size.users, "users", 0, "users who are configured at least")
 	parts := flag.String("part", "calls,states,idle", "what to measure")
+	proxied := flag.String("proxy", "", "serve as a plain reverse proxy of this URL, for the bench itself")
 	flag.Parse()
+	if *proxied != "" {
+		fmt.Fprintln(os.Stderr, "bench:", serveProxy(*proxied))
+		os.Exit(1)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	dir, err := os.UserCacheDir() // a worker has a /tmp of its own
@@ -56,4 +68,24 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// serveProxy serves as a reverse proxy of a URL until it fails.
+func serveProxy(to string) error {
+	u, err := url.Parse(to)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "serving MCP at http://%s%s; for the bench\n", l.Addr(), u.Path)
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		// With a body that it has not read to the end, the proxy may break off the answer.
+		body, _ := io.ReadAll(r.In.Body) // the server refuses what is cut off
+		r.Out.Body = io.NopCloser(bytes.NewReader(body))
+		r.SetURL(&url.URL{Scheme: u.Scheme, Host: u.Host})
+	}}
+	return (&http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute}).Serve(l)
 }

@@ -90,7 +90,7 @@ func (l *lab) calls(ctx context.Context) (err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	for _, nodes := range l.size.nodes {
+	for _, nodes := range append(slices.Clone(l.size.nodes), plain) {
 		s, err := l.start(ctx, nodes, together, together, "1h")
 		all = append(all, s)
 		if err != nil {
