@@ -194,14 +194,14 @@ func (n *fakeNode) take(m *nats.Msg) {
 }
 
 // Admit implements [link.Handler].
-func (n *fakeNode) Admit(ctx context.Context, h *link.Head) (context.Context, error) {
-	held, err := n.holder.Hold(ctx, h.User, h.Epoch)
+func (n *fakeNode) Admit(ctx context.Context, h *link.Head) (context.Context, func(), error) {
+	held, release, err := n.holder.Hold(ctx, h.User, h.Epoch)
 	if err != nil {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.refused++
 	}
-	return held, err
+	return held, release, err
 }
 
 // ServeHTTP implements [http.Handler].

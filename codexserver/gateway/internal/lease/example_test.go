@@ -50,14 +50,14 @@ func Example() {
 	found, err := leases.Get(ctx, "ann")
 	fmt.Println(found.Node, found.Address, found == taken, err)
 
-	request, end := context.WithCancel(ctx)
-	_, err = h.Hold(request, "ann", found.Epoch)
-	fmt.Println(err)
-	end()
+	_, release, err := h.Hold(ctx, "ann", found.Epoch)
+	if err != nil {
+		log.Fatal(err)
+	}
+	release()
 	fmt.Println(h.Close(ctx))
 	// Output:
 	// m1 10.0.0.1:4520 true <nil>
-	// <nil>
 	// the worker of ann ends
 	// <nil>
 }

@@ -23,9 +23,7 @@ func TestHandOver(t *testing.T) {
 			s := start(t)
 			a, b := join(t, s, "a", 0, nil), join(t, s, "b", 0, nil)
 			l := a.take(t, "ann")
-			request, end := context.WithCancel(t.Context())
-			defer end()
-			held, err := a.Hold(request, "ann", l.Epoch)
+			held, release, err := a.Hold(t.Context(), "ann", l.Epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,24 +39,23 @@ func TestHandOver(t *testing.T) {
 				})
 			}()
 			for deadline := time.Now().Add(patience); ; <-time.After(time.Millisecond) {
-				trying, stop := context.WithCancel(t.Context())
-				_, err := a.Hold(trying, "ann", l.Epoch)
-				stop()
+				_, release, err := a.Hold(t.Context(), "ann", l.Epoch)
 				if err != nil {
 					break
 				}
+				release()
 				if time.Now().After(deadline) {
 					t.Fatal("requests are still admitted")
 				}
 			}
 			if tt.ends {
-				end()
+				release()
 			}
 			if err := <-handed; err != nil || asked != 1 {
 				t.Fatalf("%v, asked %d times", err, asked)
 			}
 			if !tt.may {
-				after, err := a.Hold(t.Context(), "ann", l.Epoch)
+				after, _, err := a.Hold(t.Context(), "ann", l.Epoch)
 				if err != nil || after.Err() != nil || len(a.lost) > 0 {
 					t.Errorf("the node does not keep the user: %v, %d workers are stopped", err, len(a.lost))
 				}

@@ -247,25 +247,26 @@ func (h *Holder) loseUser(x *held) {
 }
 
 // Hold returns a context that derives from ctx and ends when the lease is lost. It fails
-// unless the node holds the lease of the user with this epoch. ctx must end, because that
-// frees what Hold has taken.
-func (h *Holder) Hold(ctx context.Context, user string, epoch uint64) (context.Context, error) {
+// unless the node holds the lease of the user with this epoch. The caller must call release
+// once when the request has ended, which ends the context.
+func (h *Holder) Hold(ctx context.Context, user string, epoch uint64) (holding context.Context, release func(), err error) {
 	h.mu.Lock()
 	x := h.held[user]
 	if x == nil || x.gone != nil || x.lease.Epoch != epoch || x.leaving || h.expired() {
 		h.mu.Unlock()
-		return nil, fmt.Errorf("this node does not hold the lease of %s with the epoch %d", user, epoch)
+		return nil, nil, fmt.Errorf("this node does not hold the lease of %s with the epoch %d", user, epoch)
 	}
 	x.open++
 	h.mu.Unlock()
 	held, cancel := context.WithCancelCause(x.ctx) // ends at once with the lease, before Lost is called
-	context.AfterFunc(ctx, func() {
-		cancel(context.Cause(ctx))
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	return both{held, ctx}, func() {
+		stop()
+		cancel(nil)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		x.open--
-	})
-	return both{held, ctx}, nil
+	}, nil
 }
 
 // both is a context that ends with the first one, and also has the values of the second one.

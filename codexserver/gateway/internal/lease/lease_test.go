@@ -150,15 +150,17 @@ func TestTake(t *testing.T) {
 			epoch uint64
 			want  bool
 		}{{winner, last, true}, {winner, last - 1, false}, {winner, last + 1, false}, {winner, 0, false}, {loser, last, false}} {
-			ctx, cancel := context.WithCancel(t.Context())
-			if _, err := tt.n.Hold(ctx, "ann", tt.epoch); (err == nil) != tt.want {
+			_, release, err := tt.n.Hold(t.Context(), "ann", tt.epoch)
+			if (err == nil) != tt.want {
 				t.Errorf("a request with the epoch %d of %d: %v", tt.epoch, last, err)
 			}
-			cancel()
+			if err == nil {
+				release()
+			}
 		}
-		ctx, cancel := context.WithCancel(t.Context())
+		var release func()
 		var err error
-		if held, err = winner.Hold(ctx, "ann", last); err != nil {
+		if held, release, err = winner.Hold(t.Context(), "ann", last); err != nil {
 			t.Fatal(err)
 		}
 		if err := winner.ReleaseUnused(t.Context(), "ann", func() bool { return false }); err != nil || winner.Epoch("ann") != last {
@@ -170,7 +172,7 @@ func TestTake(t *testing.T) {
 		if !errors.Is(context.Cause(held), lease.ErrLost) {
 			t.Errorf("the request of a released lease: %v", context.Cause(held))
 		}
-		cancel()
+		release()
 		if _, err := loser.leases.Get(t.Context(), "ann"); !errors.Is(err, lease.ErrFree) {
 			t.Errorf("a released lease: %v", err)
 		}
@@ -214,13 +216,18 @@ func TestRelease(t *testing.T) {
 	first := n.take(t, "ann")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	request, answered := context.WithCancel(ctx)
-	held, err := n.Hold(request, "ann", first.Epoch)
+	request, left := context.WithCancel(ctx)
+	held, release, err := n.Hold(request, "ann", first.Epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answered()
+	left()
 	<-held.Done()
+	// The client has left, but what it has sent still runs.
+	if err := n.ReleaseUnused(ctx, "ann", func() bool { return false }); err != nil || n.Epoch("ann") == 0 {
+		t.Errorf("a lease with a request is released: %v", err)
+	}
+	release()
 	if err := n.ReleaseUnused(ctx, "ann", func() bool { return true }); err != nil || n.Epoch("ann") == 0 {
 		t.Errorf("a lease that is used is released: %v", err)
 	}
@@ -229,10 +236,8 @@ func TestRelease(t *testing.T) {
 	}
 	var over sync.WaitGroup
 	over.Go(func() {
-		for n.Epoch("ann") == first.Epoch && ctx.Err() == nil { // until the end of Hold is noted
-			if err := n.ReleaseUnused(ctx, "ann", func() bool { return false }); err != nil {
-				t.Error(err)
-			}
+		if err := n.ReleaseUnused(ctx, "ann", func() bool { return false }); err != nil {
+			t.Error(err)
 		}
 	})
 	for n.Epoch("ann") == first.Epoch && ctx.Err() == nil {
@@ -316,7 +321,7 @@ func TestNeverTwo(t *testing.T) {
 			running.Add(1)
 			lose(t, a)
 			if name == "suspended" { // before anything else has looked at the clock
-				if _, err := a.Hold(t.Context(), "ann", first.Epoch); err == nil {
+				if _, _, err := a.Hold(t.Context(), "ann", first.Epoch); err == nil {
 					t.Error("a request is admitted after the deadline")
 				}
 			}

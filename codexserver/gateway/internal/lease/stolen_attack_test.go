@@ -61,7 +61,7 @@ func TestStolen(t *testing.T) {
 				t.Fatal("the node goes on")
 			}
 			for _, epoch := range []uint64{0, 1, first.Epoch, first.Epoch + 1, 9999, 1<<64 - 1} {
-				if _, err := a.Hold(t.Context(), "ann", epoch); err == nil {
+				if _, _, err := a.Hold(t.Context(), "ann", epoch); err == nil {
 					t.Errorf("a request with the epoch %d is admitted", epoch)
 				}
 			}

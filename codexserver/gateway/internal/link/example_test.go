@@ -14,11 +14,11 @@ import (
 // node has the lease of ann, with the epoch 7.
 type node struct{}
 
-func (node) Admit(ctx context.Context, h *link.Head) (context.Context, error) {
+func (node) Admit(ctx context.Context, h *link.Head) (context.Context, func(), error) {
 	if h.User != "ann" || h.Epoch != 7 {
-		return nil, errors.New("another node has the user")
+		return nil, nil, errors.New("another node has the user")
 	}
-	return ctx, nil
+	return ctx, func() {}, nil
 }
 
 func (node) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -32,14 +32,14 @@ type nodeOf struct {
 
 var errEpoch = errors.New("another epoch")
 
-func (n nodeOf) Admit(ctx context.Context, h *link.Head) (context.Context, error) {
+func (n nodeOf) Admit(ctx context.Context, h *link.Head) (context.Context, func(), error) {
 	if h.Epoch != 7 {
-		return nil, errEpoch
+		return nil, nil, errEpoch
 	}
 	if n.held != nil {
 		ctx = n.held(ctx)
 	}
-	return ctx, nil
+	return ctx, func() {}, nil
 }
 
 // pair is a client and a server.

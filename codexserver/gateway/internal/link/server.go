@@ -22,9 +22,9 @@ import (
 // Handler carries out the requests of a [Server].
 type Handler interface {
 	// Admit decides whether a request is carried out, without waiting. The context that it
-	// returns is that of the request: it derives from ctx. When it ends, so does the exchange. An error
-	// refuses the request, and its text is for the log of the front.
-	Admit(ctx context.Context, h *Head) (context.Context, error)
+	// returns is that of the request: it derives from ctx. When it ends, so does the exchange. The server calls
+	// release when the exchange has ended. An error refuses the request, and its text is for the log of the front.
+	Admit(ctx context.Context, h *Head) (admitted context.Context, release func(), err error)
 	// ServeHTTP carries out an admitted request. [HeadOf] returns its head. Of a request of this process it has
 	// GetBody, too.
 	http.Handler
@@ -199,11 +199,11 @@ func (s *Server) carry(w http.ResponseWriter, from *http.Request, head *Head) er
 		return err
 	}
 	defer s.end()
-	ctx, cancel := context.WithCancel(context.WithValue(from.Context(), headKey{}, head))
-	defer cancel()
-	if ctx, err = s.handler.Admit(ctx, head); err != nil {
+	ctx, release, err := s.handler.Admit(context.WithValue(from.Context(), headKey{}, head), head)
+	if err != nil {
 		return err
 	}
+	defer release()
 	// The handler may wait for a client that does not read.
 	over, control := make(chan struct{}), http.NewResponseController(w)
 	stop := context.AfterFunc(ctx, func() {

@@ -62,7 +62,7 @@ func TestForgedSenders(t *testing.T) {
 		{"ann", "ann", epoch - 1, false}, {"ann", "ann", epoch + 1, false}, {"ann", "ann", 0, false}, {"ann", "ann", 1<<64 - 1, false},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := (handler{n}).Admit(ctx, &link.Head{User: tt.user, Sender: tt.sender, Epoch: tt.epoch}); (err == nil) != tt.want {
+		if _, _, err := (handler{n}).Admit(ctx, &link.Head{User: tt.user, Sender: tt.sender, Epoch: tt.epoch}); (err == nil) != tt.want {
 			t.Errorf("%+v: %v", tt, err)
 		}
 		cancel()

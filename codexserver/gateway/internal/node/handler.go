@@ -18,10 +18,10 @@ type handler struct{ n *Node }
 var errSender = errors.New("the sender is neither the user nor its approver")
 
 // Admit implements [link.Handler].
-func (h handler) Admit(ctx context.Context, head *link.Head) (context.Context, error) {
+func (h handler) Admit(ctx context.Context, head *link.Head) (context.Context, func(), error) {
 	p, known := h.n.users.Get(head.User)
 	if !known || head.Sender != head.User && (head.Sender != p.Approver || p.Approver == "") {
-		return nil, errSender
+		return nil, nil, errSender
 	}
 	return h.n.holder.Hold(ctx, head.User, head.Epoch)
 }
