@@ -63,7 +63,11 @@ func (transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // send sends a request.
 func (c *connection) send(r *http.Request) error {
 	c.wrote = false
-	if err := r.Write(c.out); err != nil {
+	// Write would send the headers alone if it knew that it writes to a buffer.
+	if err := r.Write(struct {
+		io.Writer
+		io.ByteWriter
+	}{c.out, c.out}); err != nil {
 		return err
 	}
 	return c.out.Flush()
