@@ -91,18 +91,17 @@ func (w *writer) json(status int, body []byte) error {
 const retryDelay = time.Second
 
 // stream starts a response of events. If id is not "", the first event is empty and has that
-// id, so that the client can resume the stream before the first message.
+// id, so that the client can resume the stream before the first message. The caller flushes.
 func (w *writer) stream(id string) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.deadline()
 	w.WriteHeader(http.StatusOK)
-	if id != "" {
-		if _, err := fmt.Fprintf(w, "id: %s\nretry: %d\ndata: \n\n", id, retryDelay.Milliseconds()); err != nil {
-			return err
-		}
+	if id == "" {
+		return nil
 	}
-	return w.flush()
+	_, err := fmt.Fprintf(w, "id: %s\nretry: %d\ndata: \n\n", id, retryDelay.Milliseconds())
+	return err
 }
 
 // event writes an event. An event with the id "" cannot be resumed from.

@@ -169,7 +169,7 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 		begun = true
 		return out.stream(st.prime(me))
 	}
-	if begun && begin() != nil {
+	if begun && (begin() != nil || out.flush() != nil) {
 		return
 	}
 	ticker := time.NewTicker(heartbeat)
@@ -204,7 +204,7 @@ func (st *stream) serve(w http.ResponseWriter, r *http.Request, me *reader, begu
 			}
 		}
 		if len(events) > 0 {
-			if out.flush() != nil {
+			if !done && out.flush() != nil { // the end of the response flushes, too
 				return
 			}
 			s.mu.Lock()
