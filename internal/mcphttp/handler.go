@@ -60,8 +60,8 @@ func New(open func(ctx context.Context, name string) Service, o *Options) (*Hand
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a := newAnswer(w, r)
-	defer h.report(a)
+	a := h.newAnswer(w, r)
+	defer h.log(a)
 	w = a
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
@@ -75,7 +75,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	a.about.Principal = who.Name
+	a.about.principal = who.Name
 	p, status, words := h.enter(who)
 	if p == nil {
 		w.Header().Set("Retry-After", "1")

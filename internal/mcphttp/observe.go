@@ -12,29 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// Report describes an HTTP request that has been answered.
-type Report struct {
-	// Principal is the name of the request's principal, "" for a request that was refused
-	// before the principal was known.
-	Principal string
-	// Session is the start of the SHA-256 of the session's id, "" without a session. It
-	// identifies the session in a log, but is not a key to it.
-	Session string
-	// ID is the id of the MCP request, "" without one.
-	ID string
-	// Method is the method of the message in a POST, "" if it could not be read. For
-	// other requests it is GET or DELETE.
-	Method string
-	// Tool is the name in a tools/call. Tool, ID and Method come from the client. Each
-	// is "invalid" if it is not a short word.
-	Tool string
-	// Status is the HTTP status. For a stream it is 200 even if the stream contained an
-	// error.
-	Status int
-	// Duration is the time from the request's headers to the end of the answer.
-	Duration time.Duration
-}
-
 // Load is the number of open requests and sessions of a [Handler].
 type Load struct {
 	// Requests is the number of HTTP requests being served, Sessions the number of
@@ -64,20 +41,49 @@ func (h *Handler) Load() Load {
 	return l
 }
 
-// answer is a response that collects what to report about it.
-type answer struct {
-	http.ResponseWriter
-	about Report
-	began time.Time
+// record describes an HTTP request that has been answered, for the log.
+type record struct {
+	// principal is the name of the request's principal, "" for a request that was refused
+	// before the principal was known.
+	principal string
+	// session is the start of the SHA-256 of the session's id, "" without a session. It
+	// identifies the session in a log, but is not a key to it.
+	session string
+	// id is that of the MCP request, "" without one.
+	id string
+	// method is the method of the message in a POST, "" if it could not be read. For
+	// other requests it is GET or DELETE.
+	method string
+	// tool is the name in a tools/call. tool, id and method come from the client. Each
+	// is "invalid" if it is not a short word.
+	tool string
+	// status is the HTTP status. For a stream it is 200 even if the stream contained an
+	// error.
+	status int
 }
 
-func newAnswer(w http.ResponseWriter, r *http.Request) *answer {
-	a := &answer{ResponseWriter: w, began: time.Now()}
+// answer is a response that collects what to log about it.
+type answer struct {
+	http.ResponseWriter
+	about        record
+	methodHeader string // see [Options.MethodHeader]
+	began        time.Time
+}
+
+func (h *Handler) newAnswer(w http.ResponseWriter, r *http.Request) *answer {
+	a := &answer{ResponseWriter: w, methodHeader: h.o.MethodHeader, began: time.Now()}
 	if r.Method == http.MethodGet || r.Method == http.MethodDelete {
-		a.about.Method = r.Method
+		a.noteMethod(r.Method)
 	}
-	a.about.Session = hashed(r.Header.Get(headerSession))
+	a.about.session = hashed(r.Header.Get(headerSession))
 	return a
+}
+
+func (a *answer) noteMethod(method string) {
+	a.about.method = method
+	if a.methodHeader != "" {
+		a.Header().Set(a.methodHeader, method)
+	}
 }
 
 // hashed returns the start of the SHA-256 of a session's id.
@@ -110,30 +116,31 @@ func noteMessage(w http.ResponseWriter, e *envelope) {
 	if !ok {
 		return
 	}
-	a.about.Method = word(e.method)
 	if e.kind == response {
-		a.about.Method = "response"
+		a.noteMethod("response")
+	} else {
+		a.noteMethod(word(e.method))
 	}
 	if !e.id.IsZero() {
-		a.about.ID = word(asText(e.id))
+		a.about.id = word(asText(e.id))
 	}
 	if e.method == "tools/call" && e.params.Name != nil {
-		a.about.Tool = word(*e.params.Name)
+		a.about.tool = word(*e.params.Name)
 	}
 }
 
 // WriteHeader implements [http.ResponseWriter].
 func (a *answer) WriteHeader(status int) {
-	if a.about.Status == 0 {
-		a.about.Status = status
+	if a.about.status == 0 {
+		a.about.status = status
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements [http.ResponseWriter].
 func (a *answer) Write(b []byte) (int, error) {
-	if a.about.Status == 0 {
-		a.about.Status = http.StatusOK
+	if a.about.status == 0 {
+		a.about.status = http.StatusOK
 	}
 	return a.ResponseWriter.Write(b)
 }
@@ -141,24 +148,19 @@ func (a *answer) Write(b []byte) (int, error) {
 // Unwrap is used by [http.ResponseController].
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// report calls Options.Report and logs the request. Requests that start work or a session or
-// were refused are logged as info, others as debug: there are many polls, notifications and
-// streams.
-func (h *Handler) report(a *answer) {
+// log logs a request. Those that start work or a session or were refused are logged as
+// info, others as debug: there are many polls, notifications and streams.
+func (h *Handler) log(a *answer) {
 	s := a.about
-	s.Duration = time.Since(a.began)
-	if s.Session == "" {
-		s.Session = hashed(a.Header().Get(headerSession)) // of initialize
-	}
-	if h.o.Report != nil {
-		h.o.Report(s)
+	if s.session == "" {
+		s.session = hashed(a.Header().Get(headerSession)) // of initialize
 	}
 	level := slog.LevelDebug
-	if s.Method == "tools/call" || s.Method == "initialize" || s.Method == http.MethodDelete || s.Status >= http.StatusBadRequest {
+	if s.method == "tools/call" || s.method == "initialize" || s.method == http.MethodDelete || s.status >= http.StatusBadRequest {
 		level = slog.LevelInfo
 	}
-	h.o.Logger.Log(context.Background(), level, "request", "principal", s.Principal, "session", s.Session, "id", s.ID,
-		"method", s.Method, "tool", s.Tool, "status", s.Status, "duration", s.Duration)
+	h.o.Logger.Log(context.Background(), level, "request", "principal", s.principal, "session", s.session, "id", s.id,
+		"method", s.method, "tool", s.tool, "status", s.status, "duration", time.Since(a.began))
 }
 
 // RequestContext returns the context of the POST with an MCP request. Package codexserver

@@ -1,7 +1,6 @@
 package mcphttp_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -14,39 +13,47 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// reports collects what a handler reports.
-type reports struct {
+// request is a line of the log about a request.
+type request struct {
+	Principal, Session, ID, Method, Tool string
+	Status                               int
+}
+
+// requests is a log. It sends the lines about requests to all, and keeps every line.
+type requests struct {
+	all  chan request
 	mu   sync.Mutex
-	all  []mcphttp.Report
-	news chan struct{}
-	log  bytes.Buffer
+	text string
 }
 
-func (s *reports) add(one mcphttp.Report) {
-	s.mu.Lock()
-	s.all = append(s.all, one)
-	s.mu.Unlock()
-	s.news <- struct{}{}
+// Write implements [io.Writer].
+func (l *requests) Write(line []byte) (int, error) {
+	var one struct {
+		Msg string
+		request
+	}
+	l.mu.Lock()
+	l.text += string(line)
+	l.mu.Unlock()
+	if err := json.Unmarshal(line, &one); err != nil {
+		return 0, err
+	}
+	if one.Msg == "request" {
+		l.all <- one.request
+	}
+	return len(line), nil
 }
 
-// last waits for a report.
-func (s *reports) last(t *testing.T) mcphttp.Report {
-	t.Helper()
-	wait(t, s.news)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all[len(s.all)-1]
-}
-
-// TestServed checks that each request is reported, and that the log has no content of it.
+// TestServed checks that the log has a line for each request, with no content of it, and that the answer names the
+// method for a proxy.
 func TestServed(t *testing.T) {
-	s := &reports{news: make(chan struct{}, 1)}
+	const methodHeader = "A-Method"
+	log := &requests{all: make(chan request, 1)}
 	site := open(t, engine.TurnFunc(nil), nil, func(o *mcphttp.Options) {
-		o.Report = s.add
-		o.Logger = slog.New(slog.NewJSONHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		o.MethodHeader = methodHeader
+		o.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	body, h := modern("7", "tools/call", "{}", `"name":"codex-wait","arguments":{"threadIds":["a-prompt"]}`)
 	h["Mcp-Name"] = "codex-wait"
@@ -55,37 +62,29 @@ func TestServed(t *testing.T) {
 	for _, tt := range []struct {
 		name, method, body string
 		headers            headers
-		want               mcphttp.Report
+		want               request
 	}{
-		{"a call", "POST", body, h, mcphttp.Report{Principal: "ann", ID: "7", Method: "tools/call", Tool: "codex-wait", Status: 200}},
-		{"no token", "POST", body, headers{"Authorization": "Bearer a-secret"}, mcphttp.Report{Status: 401}},
-		{"no JSON", "POST", "a-prompt", nil, mcphttp.Report{Principal: "ann", Status: 400}},
-		{"an unknown method", "POST", strange, strangeHeaders, mcphttp.Report{Principal: "ann", ID: "invalid", Method: "a-method", Status: 404}},
-		{"an unknown session", "GET", "", headers{"Mcp-Session-Id": "a-session"}, mcphttp.Report{Principal: "ann", Session: "006a7ce0", Method: "GET", Status: 404}},
+		{"a call", "POST", body, h, request{Principal: "ann", ID: "7", Method: "tools/call", Tool: "codex-wait", Status: 200}},
+		{"no token", "POST", body, headers{"Authorization": "Bearer a-secret"}, request{Status: 401}},
+		{"no JSON", "POST", "a-prompt", nil, request{Principal: "ann", Status: 400}},
+		{"an unknown method", "POST", strange, strangeHeaders, request{Principal: "ann", ID: "invalid", Method: "a-method", Status: 404}},
+		{"an unknown session", "GET", "", headers{"Mcp-Session-Id": "a-session"}, request{Principal: "ann", Session: "006a7ce0", Method: "GET", Status: 404}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			site.do(tt.method, tt.body, tt.headers)
-			if diff := cmp.Diff(tt.want, s.last(t), cmpopts.IgnoreFields(mcphttp.Report{}, "Duration")); diff != "" {
-				t.Errorf("served (-want +got):\n%s", diff)
+			answer := site.do(tt.method, tt.body, tt.headers)
+			if diff := cmp.Diff(tt.want, wait(t, log.all)); diff != "" {
+				t.Errorf("logged (-want +got):\n%s", diff)
+			}
+			if got := answer.header.Get(methodHeader); got != tt.want.Method {
+				t.Errorf("the answer names the method %q", got)
 			}
 		})
 	}
-	lines := 0
-	for line := range strings.Lines(s.log.String()) {
-		var l struct{ Msg, Level, Principal, Session, ID, Method, Tool string }
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatal(err)
-		}
-		if l.Msg == "request" {
-			lines++
-		}
-	}
-	if lines != 5 {
-		t.Errorf("%d lines about requests: %s", lines, s.log.String())
-	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
 	for _, secret := range []string{"a-prompt", "a-secret", "a-session", "with words"} {
-		if strings.Contains(s.log.String(), secret) {
-			t.Errorf("the log has %q: %s", secret, s.log.String())
+		if strings.Contains(log.text, secret) {
+			t.Errorf("the log has %q: %s", secret, log.text)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 func ExampleStatus() {
 	for _, s := range []workerlink.Status{
 		{Ready: true},
-		{Observed: &workerlink.Observation{Kind: workerlink.KindReport}},
+		{Observed: &workerlink.Observation{Kind: workerlink.KindEnd}},
 		{Error: "no engine"},
 	} {
 		line, err := json.Marshal(s)
@@ -19,6 +19,6 @@ func ExampleStatus() {
 	}
 	// Output:
 	// {"ready":true} <nil>
-	// {"observed":{"kind":"report"}} <nil>
+	// {"observed":{"kind":"end"}} <nil>
 	// {"error":"no engine"} <nil>
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -31,11 +30,6 @@ func (l *Link) Observer() *Observer { return &Observer{link: l} }
 
 // send reports an observation. An error means that the gateway has ended.
 func (o *Observer) send(one *Observation) { _ = o.link.Report(Status{Observed: one}) }
-
-// Report reports a request over HTTP. It is for [mcphttp.Options].Report.
-func (o *Observer) Report(r mcphttp.Report) {
-	o.send(&Observation{Kind: KindReport, Method: oneLine(r.Method, maxWord), Status: r.Status})
-}
 
 const (
 	// maxWord bounds a name, in bytes.
@@ -137,7 +131,7 @@ type turn struct {
 
 // Event implements [codexserver.TurnObserver].
 func (t *turn) Event(m protocol.EventMsg) {
-	if s, needed := StepOf(m); needed {
+	if s, needed := StepOf(m); needed && (t.o.link.Settings.Measured || s.What.effect()) {
 		t.send(&Observation{Kind: KindStep, Step: s})
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -30,7 +29,7 @@ func toolCall(params string) *codexserver.Request {
 // answer.
 func TestObserver(t *testing.T) {
 	var sent bytes.Buffer
-	o := (&Link{Settings: Settings{Traced: true}, status: &sent}).Observer()
+	o := (&Link{Settings: Settings{Measured: true, Traced: true}, status: &sent}).Observer()
 	for _, method := range []string{"tools/list", "tasks/get"} {
 		if o.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: method}}) != nil {
 			t.Errorf("%s is observed", method)
@@ -58,7 +57,6 @@ func TestObserver(t *testing.T) {
 	turn.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Detail: "SECRET"}, By: approval.ByDesk})
 	c.End(errors.New("SECRET"))
 	turn.End(&engine.AbortError{Cause: errors.New("SECRET")})
-	o.Report(mcphttp.Report{Principal: "ann", Session: "s", Method: "tools/call", Status: 200})
 	if strings.Contains(sent.String(), "SECRET") {
 		t.Errorf("sent: %s", sent.String())
 	}
@@ -85,13 +83,12 @@ func TestObserver(t *testing.T) {
 		`"decided","turn":2,"question":3,"decision":"denied","by":"desk"`,
 		`"end","call":1,"failed":true`,
 		`"turn-ended","turn":2,"aborted":true`,
-		`"report","method":"tools/call","status":200`,
 	} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {
 			t.Fatalf("line %d is not %s: %q", i, want, got[min(i, len(got)):])
 		}
 	}
-	if len(got) != 19 {
+	if len(got) != 18 {
 		t.Errorf("%d lines", len(got))
 	}
 }
@@ -154,6 +151,27 @@ func TestTraces(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestUnmeasured checks that without metrics and traces the gateway learns what must not be interrupted.
+func TestUnmeasured(t *testing.T) {
+	var sent bytes.Buffer
+	turn := (&Link{status: &sent}).Observer().Begin(t.Context(), toolCall(`"name":"codex"`)).Turn("thread", protocol.TokenUsage{})
+	sent.Reset()
+	for _, m := range []protocol.EventMsg{
+		protocol.TaskStarted{}, protocol.TokenCount{Info: &protocol.TokenUsageInfo{}}, protocol.Error{}, protocol.TaskComplete{},
+		protocol.ExecCommandBegin{CallID: "c"}, protocol.ExecCommandEnd{CallID: "c"}, protocol.MCPToolCallBegin{CallID: "d"}, protocol.MCPToolCallEnd{CallID: "d"},
+		protocol.PatchApplyBegin{CallID: "e"}, protocol.PatchApplyEnd{CallID: "e"},
+	} {
+		turn.Event(m)
+	}
+	var got []What
+	for line := range bytes.Lines(sent.Bytes()) {
+		got = append(got, observed(t, line).Step.What)
+	}
+	if diff := cmp.Diff([]What{Runs, Ran, Calls, Called, Calls, Called}, got); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
 	}
 }
 

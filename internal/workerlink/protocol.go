@@ -34,6 +34,10 @@ const (
 	ScopesHeader    = "Codex-Mcp-Scopes"
 )
 
+// MethodHeader is the header of a worker's answers that has the method of the request, see
+// [mcphttp.Options].MethodHeader.
+const MethodHeader = "Codex-Mcp-Method"
+
 // Status is what a worker reports. One field is set.
 type Status struct {
 	// Ready means that the worker accepts requests.
@@ -54,8 +58,7 @@ type Load mcphttp.Load
 // Idle reports whether the worker may end.
 func (l *Load) Idle() bool { return l.Requests == 0 && l.Sessions == 0 && !l.Busy }
 
-// Observation is one call of a method of [codexserver.Observer] and its like, or of
-// [mcphttp.Options].Report. The worker numbers calls, turns and questions.
+// Observation is one call of a method of [codexserver.Observer] and its like. The worker numbers calls, turns and questions.
 type Observation struct {
 	Kind Kind `json:"kind"`
 	// Call, Turn and Question are what the observation is about.
@@ -63,9 +66,6 @@ type Observation struct {
 	Turn     uint64 `json:"turn,omitzero"`
 	Question uint64 `json:"question,omitzero"`
 
-	// Method and Status are of a request over HTTP.
-	Method string `json:"method,omitzero"`
-	Status int    `json:"status,omitzero"`
 	// Principal, Tool and Traces are of a call. Of two traces the last valid one counts.
 	Principal string              `json:"principal,omitzero"`
 	Tool      string              `json:"tool,omitzero"`
@@ -89,7 +89,6 @@ type Kind string
 
 // The kinds.
 const (
-	KindReport    Kind = "report"     // a request over HTTP was answered
 	KindBegin     Kind = "begin"      // a call of a tool begins
 	KindEnd       Kind = "end"        // a call ends
 	KindTurnBegin Kind = "turn"       // a turn of a call begins

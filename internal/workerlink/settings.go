@@ -32,6 +32,8 @@ type Settings struct {
 	TokensPerDay int64    `json:"tokensPerDay"`
 	// Metadata is the URL of the server's metadata as an OAuth resource, or "".
 	Metadata string `json:"metadata"`
+	// Measured means that the steps of turns are observed that only metrics and traces need.
+	Measured bool `json:"measured"`
 	// Traced means that observations of calls name the tool and the trace.
 	Traced bool `json:"traced"`
 

@@ -31,6 +31,9 @@ const (
 	Called    What = "called" // a tool, or a patch was applied
 )
 
+// effect reports whether something begins or ends that must not be interrupted.
+func (w What) effect() bool { return w == Runs || w == Ran || w == Calls || w == Called }
+
 // StepOf returns what an event means, or false for one that the gateway does not need.
 func StepOf(m protocol.EventMsg) (s Step, needed bool) {
 	switch m := m.(type) {

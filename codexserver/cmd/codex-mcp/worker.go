@@ -107,8 +107,8 @@ func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, li
 	}
 	handler, err := mcphttp.New(open, &mcphttp.Options{
 		Authenticate: link.Authenticate, Challenge: challenge, Metadata: link.Settings.Metadata, Logger: requests,
-		Principals: 2, // the user and its approver
-		Report:     observer.Report,
+		Principals:   2, // the user and its approver
+		MethodHeader: workerlink.MethodHeader,
 	})
 	if err != nil {
 		return err

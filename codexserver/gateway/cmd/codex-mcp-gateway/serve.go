@@ -92,7 +92,7 @@ func (o *options) newPool(c *configuration, files *files, from workers.Options) 
 	from.Home, from.HTTP, from.Record, from.Trace, from.Challenge = c.home, c.http, files.record, files.trace, challenge
 	from.Settings = workerlink.Settings{
 		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments, Overrides: c.forWorkers(),
-		Metadata: access.MetadataURL(c.http), Traced: from.Telemetry.Traces(),
+		Metadata: access.MetadataURL(c.http), Measured: c.http.Metrics != "" || from.Telemetry.Traces(), Traced: from.Telemetry.Traces(),
 	}
 	pool, err := workers.New(from)
 	if errors.Is(err, workers.ErrEnclosure) {

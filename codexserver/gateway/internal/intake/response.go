@@ -18,8 +18,6 @@ type Response struct {
 	control *http.ResponseController
 	// Status is the status of the answer, or 0 before WriteHeader.
 	Status int
-	// Unanswered means that no worker answered. The handler sets it.
-	Unanswered bool
 }
 
 // NewResponse returns the response to a request. It sets a read deadline that ends

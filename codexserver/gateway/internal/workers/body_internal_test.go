@@ -21,7 +21,12 @@ import (
 // front serves requests of ann by a pool. The worker listens at the socket.
 func front(t *testing.T, socket string) *httptest.Server {
 	t.Helper()
-	p := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}, Logger: slog.New(slog.DiscardHandler)})
+	return frontOf(t, newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}, Logger: slog.New(slog.DiscardHandler)}), socket)
+}
+
+// frontOf does so by this pool.
+func frontOf(t *testing.T, p *Pool, socket string) *httptest.Server {
+	t.Helper()
 	p.start = func(context.Context, string) (*worker, error) {
 		w := newWorker(p.log, challenger{})
 		w.connections.dial = dialer(socket)

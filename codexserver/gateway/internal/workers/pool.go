@@ -233,49 +233,56 @@ type Request struct {
 // user's worker.
 func (p *Pool) Serve(w http.ResponseWriter, r *http.Request, of Request) {
 	response := intake.NewResponse(w, r)
-	if !p.serve(response, r, of) && p.o.Telemetry != nil && r.Context().Err() == nil {
-		p.o.Telemetry.User("").Report("", response.Status)
-	}
+	a := &admission{principal: of.Sender}
+	defer func() { // an answer that breaks off panics
+		switch {
+		case p.o.Telemetry == nil:
+		case a.answered:
+			p.o.Telemetry.User(of.User).Report(a.method, response.Status)
+		case r.Context().Err() == nil:
+			p.o.Telemetry.User("").Report("", response.Status)
+		}
+	}()
+	p.serve(response, r, of.User, a)
 }
 
-// serve answers a request. It reports whether the answer came from a worker.
-func (p *Pool) serve(response *intake.Response, r *http.Request, of Request) bool {
-	from := p.sender(of.Sender.Name)
+// serve answers a request.
+func (p *Pool) serve(response *intake.Response, r *http.Request, user string, a *admission) {
+	from := p.sender(a.principal.Name)
 	if from == nil {
 		http.Error(response, "this node does not know the user", http.StatusForbidden)
-		return false
+		return
 	}
 	if !from.allow(response) {
-		return false
+		return
 	}
 	end, ok := from.Begin(response)
 	if !ok {
-		return false
+		return
 	}
 	defer end()
 	release, ok := from.ReadBody(response, r)
 	if !ok {
-		return false
+		return
 	}
 	defer release()
 	response.Extend() // reading the body may have used up the timeout
-	worker, conn, err := p.connect(r.Context(), of.User)
+	worker, conn, err := p.connect(r.Context(), user)
 	if err != nil {
 		if r.Context().Err() == nil {
-			p.log.Error("worker unavailable", "principal", of.User, "error", err)
+			p.log.Error("worker unavailable", "principal", user, "error", err)
 		}
 		unavailable(response)
-		return false
+		return
 	}
-	defer p.release(of.User)
-	a := &admission{of.Sender, conn}
+	defer p.release(user)
+	a.conn = conn
 	defer func() {
 		if a.conn != nil { // the request was not sent
 			a.conn.Close()
 		}
 	}()
 	worker.proxy.ServeHTTP(response, a.with(r))
-	return !response.Unanswered
 }
 
 // unavailable answers a request that was not sent to a worker.

@@ -11,16 +11,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/intake"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
 // admission is a value in the context of each admitted request: its principal, and the
-// connection to the worker. conn is nil after the request was sent.
+// connection to the worker, which is nil after the request was sent. Then it has what becomes
+// of the request: whether the worker answers, and the method that the answer names.
 type admission struct {
 	principal mcphttp.Principal
 	conn      *connection
+	answered  bool
+	method    string
 }
 
 // admissionKey is the key of an admission in a context.
@@ -118,11 +120,15 @@ func newProxy(log *slog.Logger, c challenger) *httputil.ReverseProxy {
 			}
 			r.Out.Header.Set(workerlink.ScopesHeader, mcphttp.FormatScopes(scopes))
 		},
-		ModifyResponse: c.checkAnswer,
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if t, ok := w.(*intake.Response); ok {
-				t.Unanswered = true
+		ModifyResponse: func(r *http.Response) error {
+			method := r.Header.Get(workerlink.MethodHeader)
+			err := c.checkAnswer(r)
+			if a, ok := r.Request.Context().Value(admissionKey{}).(*admission); ok && err == nil {
+				a.answered, a.method = true, method
 			}
+			return err
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() == nil {
 				log.Warn("worker did not answer a request", "error", err)
 			}

@@ -46,7 +46,7 @@ func behind(t *testing.T, who mcphttp.Principal, h http.HandlerFunc) *httptest.S
 			t.Error(err)
 			return
 		}
-		proxy.ServeHTTP(intake.NewResponse(w, r), (&admission{who, conn}).with(r))
+		proxy.ServeHTTP(intake.NewResponse(w, r), (&admission{principal: who, conn: conn}).with(r))
 	}))
 	t.Cleanup(func() {
 		front.Close()

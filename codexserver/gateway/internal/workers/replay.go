@@ -46,8 +46,6 @@ func (r *replay) observe(o *workerlink.Observation) {
 		return
 	}
 	switch o.Kind {
-	case workerlink.KindReport:
-		r.user.Report(o.Method, o.Status)
 	case workerlink.KindBegin:
 		r.begin(o)
 	case workerlink.KindEnd:

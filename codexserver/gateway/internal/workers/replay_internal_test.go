@@ -1,9 +1,12 @@
 package workers
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -25,7 +28,7 @@ func observed(t *testing.T) (p *Pool, samples func() []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p = newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Approver: "bob"}}}, Telemetry: tel})
+	p = newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Approver: "bob"}}}, Telemetry: tel, Logger: slog.New(slog.DiscardHandler)})
 	return p, func() (all []string) {
 		w := httptest.NewRecorder()
 		tel.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -68,7 +71,7 @@ func TestReplay(t *testing.T) {
 		want  []string
 	}{
 		{"a turn", []string{
-			`{"kind":"report","method":"tools/call","status":200}`, replayCall, replayTurn,
+			replayCall, replayTurn,
 			`{"kind":"step","turn":2,"step":{"what":"started"}}`,
 			`{"kind":"step","turn":2,"step":{"what":"runs","call":"c"}}`,
 			`{"kind":"step","turn":2,"step":{"what":"ran","call":"c","exit":1}}`,
@@ -76,7 +79,7 @@ func TestReplay(t *testing.T) {
 			`{"kind":"step","turn":2,"step":{"what":"counted","used":{"input_tokens":5}}}`,
 			`{"kind":"end","call":1}`, replayTurnDone,
 		}, []string{
-			`commands_total{outcome="failed"} 1`, `http_requests_total{method="tools/call",status="200"} 1`, `model_request_duration_seconds_count{outcome="completed"} 1`,
+			`commands_total{outcome="failed"} 1`, `model_request_duration_seconds_count{outcome="completed"} 1`,
 			`questions_total{by="client",decision="denied"} 1`, `tokens_total{kind="input"} 5`, `turn_duration_seconds_count{outcome="completed"} 1`,
 		}},
 		{"an aborted turn", []string{replayCall, replayTurn, `{"kind":"turn-ended","turn":2,"aborted":true}`}, []string{`turn_duration_seconds_count{outcome="aborted"} 1`}},
@@ -91,15 +94,49 @@ func TestReplay(t *testing.T) {
 		}, []string{`commands_total{outcome="completed"} 1`, `turn_duration_seconds_count{outcome="completed"} 1`}},
 		{"labels that nobody has", []string{
 			replayCall, replayTurn, replayAsked, `{"kind":"decided","turn":2,"question":3,"decision":"\u202e","by":"x"}`,
-			`{"kind":"report","method":"x","status":7}`, replayTurnDone,
+			replayTurnDone,
 		}, []string{
-			`http_requests_total{method="other",status="other"} 1`, `questions_total{by="other",decision="other"} 1`, `turn_duration_seconds_count{outcome="completed"} 1`,
+			`questions_total{by="other",decision="other"} 1`, `turn_duration_seconds_count{outcome="completed"} 1`,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, samples := observed(t)
 			p.replay("ann").run(t, tt.lines...)
 			if diff := cmp.Diff(tt.want, samples()); diff != "" {
+				t.Errorf("samples (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestCounted checks which requests count as those of a user: those that the worker answered with a status that
+// is passed to clients, also if the answer breaks off.
+func TestCounted(t *testing.T) {
+	for head, want := range map[string][]string{
+		"200 OK\r\nCodex-Mcp-Method: tools/call\r\nContent-Length: 0":    {`http_requests_total{method="tools/call",status="200"} 1`},
+		"400 Bad Request\r\nCodex-Mcp-Method: \r\nContent-Length: 0":     {`http_requests_total{method="none",status="400"} 1`},
+		"404 Not Found\r\nCodex-Mcp-Method: a-word\r\nContent-Length: 0": {`http_requests_total{method="other",status="404"} 1`},
+		"200 OK\r\nCodex-Mcp-Method: ping\r\nContent-Length: 9":          {`http_requests_total{method="ping",status="200"} 1`},
+		"302 Found\r\nCodex-Mcp-Method: ping\r\nContent-Length: 0":       nil,
+	} {
+		t.Run(head, func(t *testing.T) {
+			socket := listen(t, func(conn net.Conn) {
+				if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+					t.Error(err)
+				}
+				_, _ = io.WriteString(conn, "HTTP/1.1 "+head+"\r\nConnection: close\r\n\r\n")
+			})
+			p, samples := observed(t)
+			s := frontOf(t, p, socket)
+			answer, err := http.Post(s.URL, "application/json", strings.NewReader("{}"))
+			if err == nil {
+				answer.Body.Close()
+				if got := answer.Header.Get(workerlink.MethodHeader); got != "" {
+					t.Errorf("the client is told the method %q", got)
+				}
+			}
+			s.Close() // waits for the end of the request
+			if diff := cmp.Diff(want, samples()); diff != "" {
 				t.Errorf("samples (-want +got):\n%s", diff)
 			}
 		})
