@@ -15,10 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/store"
-	"github.com/codexmcp/codexmcp/internal/claim"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -131,7 +130,7 @@ func (ks *keys) hold(k *keyed) (before *keyed, entry *begun, err error) {
 	if other, loaded := ks.held.LoadOrStore(keyName{k.path, k.entry.Key}, k); loaded {
 		return other.(*keyed), nil, nil
 	}
-	all, _, err := readKeys(k.path)
+	all, err := ks.read(k.path)
 	i := find(all, k.entry.Key)
 	if i >= 0 {
 		entry = &all[i]
@@ -191,49 +190,45 @@ func find(all []begun, key string) int {
 	return slices.IndexFunc(all, func(b begun) bool { return b.Key == key && time.Since(b.At) < keyLife })
 }
 
-// readKeys returns the entries of a file, and its content.
-func readKeys(path string) (all []begun, data []byte, err error) {
-	data, err = safefile.ReadSecret(path, maxKeyFile)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
-		return nil, nil, nil
-	}
+// record returns that with the keys of a principal.
+func (ks *keys) record(path string) record.Record {
+	return record.Record{Path: path, Lock: keyLock, Limit: maxKeyFile, Mirror: ks.mirror}
+}
+
+// read returns the entries of a file.
+func (ks *keys) read(path string) (all []begun, err error) {
+	data, err := ks.record(path).Read()
 	if err == nil {
-		err = json.Unmarshal(data, &all)
+		all, err = entries(path, data)
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	return all, err
+}
+
+// entries returns those in the content of a file.
+func entries(path string, data []byte) (all []begun, err error) {
+	if data == nil {
+		return nil, nil
 	}
-	return all, data, nil
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return all, nil
 }
 
 // change changes a file while no other process does. When it returns nil, the change survives a
-// crash. If it fails, the file is as before.
+// crash.
 func (ks *keys) change(path string, edit func([]begun) ([]begun, error)) error {
-	if err := os.MkdirAll(ks.dir, 0o700); err != nil {
-		return err
-	}
 	ks.writing <- struct{}{}
 	defer func() { <-ks.writing }()
-	return claim.Alone(filepath.Join(ks.dir, keyLock), func() error {
-		all, before, err := readKeys(path)
+	return ks.record(path).Change(func(before []byte) ([]byte, error) {
+		all, err := entries(path, before)
 		if err == nil {
 			all, err = edit(slices.DeleteFunc(all, func(b begun) bool { return time.Since(b.At) >= keyLife }))
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		data, err := json.Marshal(all[max(0, len(all)-maxKeys):])
-		if err == nil {
-			err = ks.mirror.Put(path, data)
-		}
-		if err != nil {
-			return err
-		}
-		if err := safefile.Write(path, data, 0o600); err != nil {
-			_ = ks.mirror.Put(path, before) // the next machine must not find what did not happen
-			return err
-		}
-		return errors.Join(safefile.SyncPath(ks.dir), safefile.SyncPath(filepath.Dir(ks.dir)))
+		return json.Marshal(all[max(0, len(all)-maxKeys):])
 	})
 }
 
@@ -246,7 +241,7 @@ func (ks *keys) sweep() error {
 	if err != nil {
 		return err
 	}
-	return claim.Alone(filepath.Join(ks.dir, keyLock), func() (failed error) {
+	return ks.record(filepath.Join(ks.dir, keyLock)).Alone(func() (failed error) {
 		for _, f := range files {
 			path := filepath.Join(ks.dir, f.Name())
 			info, err := os.Lstat(path)

@@ -26,7 +26,7 @@ func TestKeysAreBounded(t *testing.T) {
 	add(bob, begun{Key: "of bob", At: now})
 	add(ann, begun{Key: "old", At: now.Add(-keyLife)})
 	add(ann, begun{Key: "first", At: now})
-	if all, _, err := readKeys(ann); err != nil || len(all) != 1 || find(all, "first") != 0 {
+	if all, err := ks.read(ann); err != nil || len(all) != 1 || find(all, "first") != 0 {
 		t.Errorf("%v, %v", all, err)
 	}
 	var more []begun
@@ -34,7 +34,7 @@ func TestKeysAreBounded(t *testing.T) {
 		more = append(more, begun{Key: fmt.Sprint(n), At: now})
 	}
 	add(ann, more...)
-	all, _, err := readKeys(ann)
+	all, err := ks.read(ann)
 	if err != nil || len(all) != maxKeys || find(all, "first") >= 0 || find(all, "0") != 0 {
 		t.Errorf("%d keys, %v", len(all), err)
 	}

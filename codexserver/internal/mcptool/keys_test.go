@@ -280,11 +280,8 @@ func TestKeyCannotBeKept(t *testing.T) {
 	}
 	check()
 	names, err := filepath.Glob(filepath.Join(disk, "codex-mcp", "idempotency", "*.json"))
-	if err != nil || len(names) != 1 {
-		t.Fatalf("%v, %v", names, err)
-	}
-	if kept, err := os.ReadFile(names[0]); err != nil || len(kept) > 0 {
-		t.Errorf("the store has %s, %v", kept, err)
+	if err != nil || len(names) > 0 {
+		t.Errorf("the store has %q, %v", names, err)
 	}
 	check() // nor can it be read
 	f.full = nil

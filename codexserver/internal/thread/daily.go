@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
-	"github.com/codexmcp/codexmcp/internal/claim"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 )
 
@@ -24,9 +21,8 @@ import (
 // time share what is left: the first report that finds nothing left ends its turn. It is safe for concurrent
 // use, and by several processes at a time.
 type daily struct {
-	limit  int64
-	path   string // of the record; "" without a home
-	mirror *store.Mirror
+	limit int64
+	file  record.Record // without a path if there is no home
 
 	writing chan struct{} // has an element while this process changes the record
 	owed    int64         // used by turns that ended while it could not be written; of who writes
@@ -65,9 +61,9 @@ func (t *Table) LimitDay(tokens int64, home string, m *store.Mirror) {
 }
 
 func newDaily(limit int64, home string, m *store.Mirror) *daily {
-	d := &daily{limit: limit, mirror: m, writing: make(chan struct{}, 1)}
+	d := &daily{limit: limit, file: record.Record{Lock: "day.lock", Limit: maxDayRecord, Mirror: m}, writing: make(chan struct{}, 1)}
 	if home != "" {
-		d.path = filepath.Join(home, "codex-mcp", "day.json")
+		d.file.Path = filepath.Join(home, "codex-mcp", "day.json")
 	}
 	return d
 }
@@ -111,25 +107,32 @@ func (d *daily) spent(r *dayRecord) error {
 	return &DayError{fmt.Errorf("%d of %d tokens are used, and the day ends at %s", r.Tokens, d.limit, day.AddDate(0, 0, 1).Format(time.RFC3339))}
 }
 
+var errNoHome = errors.New("this server has no folder to keep them in")
+
 // read returns the record of today, or of a later day if the clock has gone back.
 func (d *daily) read() (r dayRecord, err error) {
-	if d.path == "" {
-		return r, errors.New("this server has no folder to keep them in")
+	if d.file.Path == "" {
+		return r, errNoHome
 	}
+	data, err := d.file.Read()
+	if err != nil {
+		return r, err
+	}
+	return d.today(data)
+}
+
+// today returns the record in the content of its file.
+func (d *daily) today(data []byte) (r dayRecord, err error) {
 	now := time.Now().UTC()
 	today := now.Format(time.DateOnly)
-	data, err := safefile.ReadSecret(d.path, maxDayRecord)
-	if errors.Is(err, fs.ErrNotExist) {
+	if data == nil {
 		return dayRecord{Day: today}, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(data, &r, json.RejectUnknownMembers(true))
-	}
-	if err == nil {
+	if err = json.Unmarshal(data, &r, json.RejectUnknownMembers(true)); err == nil {
 		err = r.check(now)
 	}
 	if err != nil {
-		return r, fmt.Errorf("%s: %w", d.path, err)
+		return r, fmt.Errorf("%s: %w", d.file.Path, err)
 	}
 	if r.Day < today {
 		r.Day, r.Tokens = today, 0
@@ -155,35 +158,21 @@ func (r *dayRecord) add(tokens int64) { r.Tokens += min(tokens, math.MaxInt64-r.
 // change changes the record while no other process does. When it returns nil, the change survives a crash.
 // The caller has called enter.
 func (d *daily) change(edit func(*dayRecord) error) (r dayRecord, err error) {
-	if d.path == "" {
-		return d.read()
+	if d.file.Path == "" {
+		return r, errNoHome
 	}
-	dir := filepath.Dir(d.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return r, err
-	}
-	err = claim.Alone(filepath.Join(dir, "day.lock"), func() (err error) {
-		if r, err = d.read(); err != nil {
-			return err
+	err = d.file.Change(func(before []byte) (after []byte, err error) {
+		if r, err = d.today(before); err != nil {
+			return nil, err
 		}
 		r.add(d.owed)
 		if r.Running == nil {
 			r.Running = map[string]int64{}
 		}
 		if err := edit(&r); err != nil {
-			return err
+			return nil, err
 		}
-		data, err := json.Marshal(r, json.Deterministic(true))
-		if err == nil {
-			err = d.mirror.Put(d.path, data)
-		}
-		if err == nil {
-			err = safefile.Write(d.path, data, 0o600)
-		}
-		if err != nil {
-			return err
-		}
-		return safefile.SyncPath(dir)
+		return json.Marshal(r, json.Deterministic(true))
 	})
 	if err == nil {
 		d.owed = 0

@@ -40,7 +40,7 @@ func (m *meter) report(tokens int64) {
 }
 
 func (d *daily) record(t *testing.T) (r dayRecord) {
-	text, err := os.ReadFile(d.path)
+	text, err := os.ReadFile(d.file.Path)
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
@@ -116,7 +116,7 @@ func TestDayMost(t *testing.T) {
 func TestDayNotWritten(t *testing.T) {
 	home := t.TempDir()
 	d := newDaily(1000, home, nil)
-	dir, away := filepath.Dir(d.path), filepath.Join(home, "away")
+	dir, away := filepath.Dir(d.file.Path), filepath.Join(home, "away")
 	m := newMeter(t, d, false, nil)
 	m.report(10)
 	if err := errors.Join(os.Rename(dir, away), os.WriteFile(dir, nil, 0o600)); err != nil {
