@@ -102,6 +102,7 @@ var byHand = map[string]string{
 	"vllm serve Qwen/Qwen3-Coder-30B-A3B-Instruct --max-model-len 65536 --enable-auto-tool-choice --tool-call-parser qwen3_coder": "needs a large model",
 	"lms server start --port 1234":                                                                                                "needs a large model",
 	"ssh -L 8765:127.0.0.1:8765 workstation":                                                                                      "needs a second machine",
+	"skopeo copy --all oci-archive:codex-mcp-gateway_0.2.0_linux.oci.tar docker://registry.example.com/codex-mcp-gateway:0.2.0":   "needs a registry; the step release copies the image to a folder",
 	"go mod edit -replace github.com/codexmcp/codexmcp=../..":                                                                     "changes go.mod, which the step tidy checks",
 	"go mod tidy": "the same",
 	"go mod edit -dropreplace github.com/codexmcp/codexmcp": "the same",
