@@ -68,7 +68,7 @@ func TestRelease(t *testing.T) {
 	sums := read(t, dist, "SHA256SUMS")
 	same := 0
 	for line := range strings.Lines(read(t, two, "dist/SHA256SUMS")) {
-		if strings.HasSuffix(line, "  codexmcp-codex-mcp-"+version+".tgz\n") || strings.HasSuffix(line, "  server.json\n") || strings.HasSuffix(line, "  codex-mcp.rb\n") {
+		if strings.HasSuffix(line, "  codexmcp-codex-mcp-"+version+".tgz\n") || strings.HasSuffix(line, "  server.json\n") || strings.HasSuffix(line, "  codex-mcp.rb\n") || strings.HasSuffix(line, ".oci.tar\n") {
 			continue // these list the systems
 		}
 		if same++; !strings.Contains(sums, line) {
@@ -79,8 +79,8 @@ func TestRelease(t *testing.T) {
 		t.Errorf("%d files of the second release were compared, want an archive, a bundle, a package and a list of parts, and on Linux a Debian package, and the gateway with a list of its own", same)
 	}
 	command(t, dist, "sha256sum", "--quiet", "-c", "SHA256SUMS")
-	if n := strings.Count(sums, "\n"); n != 4*systems+3*gateways+3 {
-		t.Errorf("%d files in SHA256SUMS, want four for each of %d systems, three for each of %d of Linux, the npm package that starts them, the formula and server.json", n, systems, gateways)
+	if n := strings.Count(sums, "\n"); n != 4*systems+3*gateways+min(gateways, 1)+3 {
+		t.Errorf("%d files in SHA256SUMS, want four for each of %d systems, three for each of %d of Linux and an image for them, the npm package that starts them, the formula and server.json", n, systems, gateways)
 	}
 
 	t.Run("archive", func(t *testing.T) {
@@ -104,6 +104,7 @@ func TestRelease(t *testing.T) {
 	})
 	t.Run("parts", func(t *testing.T) { checkParts(t, dist, "codex-mcp", version, system) })
 	t.Run("parts of the gateway", func(t *testing.T) { checkParts(t, dist, "codex-mcp-gateway", version, system) })
+	t.Run("image", func(t *testing.T) { tryImage(t, dist, filepath.Join(two, "dist"), version) })
 	t.Run("signature", func(t *testing.T) { checkSignature(t, dist) })
 	t.Run("npm", func(t *testing.T) { tryNPM(t, dist, version) })
 	t.Run("registry", func(t *testing.T) { tryRegistry(t, dist, one, version) })
