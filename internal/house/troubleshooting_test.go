@@ -9,15 +9,16 @@ import (
 	"testing"
 )
 
-// TestDocsErrors checks that the code has the texts of errors in docs/use/troubleshooting.md: each
-// part between two … is in one string. An entry begins with its texts.
+// TestDocsErrors checks that the code has the texts of errors in docs/use/troubleshooting.md, and in the tables of
+// docs/operate/operating.md about the log: each part between two … is in one string. An entry begins with its texts.
 func TestDocsErrors(t *testing.T) {
-	var literals strings.Builder
+	var literals, sources strings.Builder
 	for _, file := range files(t, ".go") {
 		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(strings.TrimPrefix(file, "contrib/"), "examples/") {
 			continue
 		}
 		src := []byte(read(t, file))
+		sources.Write(src)
 		var s scanner.Scanner
 		s.Init(token.NewFileSet().AddFile(file, -1, len(src)), src, nil, 0)
 		for {
@@ -32,21 +33,45 @@ func TestDocsErrors(t *testing.T) {
 			}
 		}
 	}
-	code := literals.String()
+	code := literals.String() + "context deadline exceeded\x00listen tcp\x00bind\x00address already in use" // of Go
+	has := func(text string) {
+		for part := range strings.SplitSeq(text, "…") {
+			if part = strings.TrimSpace(part); part != "" && !strings.Contains(code, part) {
+				t.Errorf("the code has no text %q of the entry %s", part, text)
+			}
+		}
+	}
 	found := 0
 	for _, entry := range regexp.MustCompile("(?m)^- (`.*)$").FindAllStringSubmatch(read(t, "docs/use/troubleshooting.md"), -1) {
 		text := inline.FindStringSubmatch(entry[1])[1]
 		if strings.HasPrefix(text, "This MCP client") || strings.HasPrefix(text, "No answer") { // a sentence of parts, which a test of the program provokes
 			continue
 		}
-		for part := range strings.SplitSeq(text, "…") {
-			if part = strings.TrimSpace(part); part != "" && !strings.Contains(code, part) {
-				t.Errorf("the code has no text %q of the entry %s", part, text)
-			}
-		}
+		has(text)
 		found++
 	}
-	if found < 15 {
-		t.Errorf("only %d entries found: the search is broken", found)
+	_, section, _ := strings.Cut(read(t, "docs/operate/operating.md"), "### What the log says of a failure")
+	section, _, _ = strings.Cut(section, "\n## ")
+	logged := 0
+	for row := range strings.Lines(section) {
+		cells := strings.Split(row, " | ")
+		texts := cells[0]
+		if len(cells) > 2 && inline.MatchString(cells[2]) { // of a process that runs
+			level, message, _ := strings.Cut(cells[2], " ")
+			call := "." + level[:1] + strings.ToLower(level[1:]) + "(\"" + strings.Trim(message, "`") + "\""
+			if !strings.Contains(sources.String(), call) {
+				t.Errorf("the code has no call of %s", call)
+			}
+			texts = cells[3]
+		} else if !strings.HasPrefix(row, "| `") {
+			continue
+		}
+		for _, text := range inline.FindAllStringSubmatch(texts, -1) {
+			has(strings.ReplaceAll(text[1], ": ", "…")) // each function adds its part of an error
+		}
+		logged++
+	}
+	if found < 15 || logged < 28 {
+		t.Errorf("only %d and %d entries found: the search is broken", found, logged)
 	}
 }
