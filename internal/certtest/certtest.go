@@ -13,23 +13,50 @@ import (
 	"time"
 )
 
-// New returns a certificate for loopback and a name, which signs itself and is its own authority, and its key. Both
-// are PEM, and last an hour.
-func New(t testing.TB, name string) (cert, key []byte) {
+// Authority signs certificates. With nil each certificate signs itself.
+type Authority struct {
+	// Cert is the authority's own certificate.
+	Cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// Issue signs a certificate with a new key for what about says, by default from an hour ago for two hours. It returns
+// both as PEM, and the authority that the certificate is if about says that it is one.
+func (a *Authority) Issue(t testing.TB, about *x509.Certificate) (cert, key []byte, as *Authority) {
 	t.Helper()
+	if about.SerialNumber == nil {
+		about.SerialNumber = big.NewInt(time.Now().UnixNano())
+	}
+	if about.NotAfter.IsZero() {
+		about.NotBefore, about.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	}
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	about := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	by := a
+	if by == nil {
+		by = &Authority{about, signer}
 	}
-	if cert, err = x509.CreateCertificate(rand.Reader, about, about, signer.Public(), signer); err != nil {
+	der, err := x509.CreateCertificate(rand.Reader, about, by.Cert, signer.Public(), by.key)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if key, err = x509.MarshalPKCS8PrivateKey(signer); err != nil {
+	private, err := x509.MarshalPKCS8PrivateKey(signer)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})
+	made, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), &Authority{made, signer}
+}
+
+// New returns a certificate for loopback and a name, which signs itself and is its own authority, and its key.
+func New(t testing.TB, name string) (cert, key []byte) {
+	t.Helper()
+	var self *Authority
+	cert, key, _ = self.Issue(t, &x509.Certificate{DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true})
+	return cert, key
 }

@@ -1,12 +1,8 @@
 package httpserve
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"math/big"
 	"net"
 	"net/http"
@@ -16,28 +12,18 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/codexmcp/codexmcp/internal/certtest"
 )
 
 // certify writes a certificate with a serial number, and its key. Both files get the
 // modification time at.
 func certify(t *testing.T, f *Flags, number int64, at time.Time) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(number), NotBefore: at.Add(-time.Hour), NotAfter: at.Add(time.Hour)}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{f.Cert: {Type: "CERTIFICATE", Bytes: cert}, f.Key: {Type: "PRIVATE KEY", Bytes: private}} {
-		replace(t, file, pem.EncodeToMemory(block), at)
-	}
+	var self *certtest.Authority
+	cert, key, _ := self.Issue(t, &x509.Certificate{SerialNumber: big.NewInt(number), NotBefore: at.Add(-time.Hour), NotAfter: at.Add(time.Hour)})
+	replace(t, f.Cert, cert, at)
+	replace(t, f.Key, key, at)
 }
 
 func replace(t *testing.T, file string, content []byte, at time.Time) {

@@ -2,16 +2,11 @@ package broker_test
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"log/slog"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -26,6 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/internal/certtest"
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
@@ -36,55 +32,30 @@ const tlsPatience = 20 * time.Second
 
 // authority signs certificates.
 type authority struct {
-	t    *testing.T
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
+	t   *testing.T
+	dir string
+	*certtest.Authority
 }
 
 func newAuthority(t *testing.T, dir, name string) *authority {
 	t.Helper()
 	a := &authority{t: t, dir: dir}
-	a.cert, a.key = a.sign(name, &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	a.Authority = a.sign(name, &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 	return a
 }
 
 // sign writes NAME.pem and NAME.key.
-func (a *authority) sign(name string, about *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t := a.t
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	about.SerialNumber, about.Subject.CommonName = big.NewInt(time.Now().UnixNano()), name
-	if about.NotAfter.IsZero() {
-		about.NotAfter = time.Now().Add(time.Hour)
-	}
-	about.NotBefore = about.NotAfter.Add(-24 * time.Hour)
+func (a *authority) sign(name string, about *x509.Certificate) *certtest.Authority {
+	a.t.Helper()
+	about.Subject.CommonName = name
 	about.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = about, key
-	}
-	text, err := x509.CreateCertificate(rand.Reader, about, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: text}, name + ".key": {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(filepath.Join(a.dir, file), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
+	cert, key, as := a.Issue(a.t, about)
+	for file, text := range map[string][]byte{name + ".pem": cert, name + ".key": key} {
+		if err := os.WriteFile(filepath.Join(a.dir, file), text, 0o600); err != nil {
+			a.t.Fatal(err)
 		}
 	}
-	cert, err := x509.ParseCertificate(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cert, key
+	return as
 }
 
 func (a *authority) path(file string) string { return filepath.Join(a.dir, file) }
@@ -100,7 +71,7 @@ func (a *authority) serverCertificate(name string, about *x509.Certificate, veri
 	c := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	if verify {
 		c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-		c.ClientCAs.AddCert(a.cert)
+		c.ClientCAs.AddCert(a.Cert)
 	}
 	return c
 }
@@ -229,7 +200,7 @@ func TestConnectSecurely(t *testing.T) {
 	local := &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	ca, other := newAuthority(t, dir, "ca"), newAuthority(t, dir, "other-ca")
 	ca.sign("client", &x509.Certificate{})
-	ca.sign("old-client", &x509.Certificate{NotAfter: time.Now().Add(-time.Hour)})
+	ca.sign("old-client", &x509.Certificate{NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)})
 	other.sign("other-client", &x509.Certificate{})
 	o := newOperator(t, dir)
 	account, _ := o.account("A", true)
@@ -257,7 +228,7 @@ func TestConnectSecurely(t *testing.T) {
 	servers := map[string]string{
 		"all":     serveNATS(t, ca.serverCertificate("server", local, true), o),
 		"no-mtls": serveNATS(t, ca.serverCertificate("server2", local, false), o),
-		"expired": serveNATS(t, ca.serverCertificate("server3", &x509.Certificate{IPAddresses: local.IPAddresses, NotAfter: time.Now().Add(-time.Hour)}, true), o),
+		"expired": serveNATS(t, ca.serverCertificate("server3", &x509.Certificate{IPAddresses: local.IPAddresses, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)}, true), o),
 		"name":    serveNATS(t, ca.serverCertificate("server4", &x509.Certificate{DNSNames: []string{"nats.example.com"}, Subject: pkix.Name{}}, true), o),
 		"plain":   serveNATS(t, nil, o),
 		"open":    serveNATS(t, nil, nil),

@@ -2,19 +2,15 @@
 package linktest
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/internal/certtest"
 )
 
 // Service is the name of the service.
@@ -22,18 +18,16 @@ const Service = "gateway.example.com"
 
 // Authority signs certificates.
 type Authority struct {
-	t    *testing.T
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
+	t   *testing.T
+	dir string
+	*certtest.Authority
 }
 
 // New returns an authority.
 func New(t *testing.T) *Authority {
 	t.Helper()
 	a := &Authority{t: t, dir: t.TempDir()}
-	about := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	a.cert, a.key = a.write("ca", about)
+	a.Authority = a.write("ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 	return a
 }
 
@@ -51,39 +45,16 @@ func (a *Authority) Issue(about *x509.Certificate) link.Certificates {
 	return link.Certificates{CA: filepath.Join(a.dir, "ca.pem"), Cert: filepath.Join(a.dir, file+".pem"), Key: filepath.Join(a.dir, file+".key")}
 }
 
-func (a *Authority) write(file string, about *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+func (a *Authority) write(file string, about *x509.Certificate) *certtest.Authority {
 	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	if about.NotAfter.IsZero() {
-		about.NotBefore, about.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
-	}
-	about.SerialNumber = big.NewInt(time.Now().UnixNano())
 	about.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	parent, signer := about, key
-	if a.cert != nil {
-		parent, signer = a.cert, a.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, about, parent, key.Public(), signer)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{".pem": {Type: "CERTIFICATE", Bytes: der}, ".key": {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(filepath.Join(a.dir, file+name), pem.EncodeToMemory(block), 0o600); err != nil {
+	cert, key, as := a.Authority.Issue(a.t, about)
+	for name, text := range map[string][]byte{".pem": cert, ".key": key} {
+		if err := os.WriteFile(filepath.Join(a.dir, file+name), text, 0o600); err != nil {
 			a.t.Fatal(err)
 		}
 	}
-	return cert, key
+	return as
 }
 
 // Listen returns a listener on loopback, and its address.
