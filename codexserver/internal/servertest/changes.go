@@ -36,13 +36,15 @@ type ChangesEngine func(t *testing.T, dir, script string, roots []string, after 
 func RunChanges(t *testing.T, whole bool, start ChangesEngine) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	t.Setenv("GIT_TEMPLATE_DIR", "") // else each repository, and each copy, has a dozen sample files
+	t.Setenv("GIT_TEMPLATE_DIR", "")                              // else each repository, and each copy, has a dozen sample files
+	t.Setenv("GIT_CONFIG_PARAMETERS", "'maintenance.auto=false'") // else git starts a process after each commit
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		t.Setenv("GIT_"+who+"_NAME", "somebody")
 		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
 	}
 	template := t.TempDir()
-	shell(t, template, "git init -q -b main; printf 'one\\ntwo\\nthree\\n' > a.txt; git add .; git commit -q -m first")
+	shell(t, template, "git init -q -b main; printf 'one\\ntwo\\nthree\\n' > a.txt; git add .; git commit -q -m first; "+
+		"git repack -adq; git pack-refs --all; cd .git; rm -r COMMIT_EDITMSG logs objects/info refs/*") // two copies of few files for each kind
 	for _, k := range kinds {
 		if !whole && k.cwd == "" && !k.roots && !k.noGit && k.user == "" {
 			continue
@@ -95,9 +97,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	if k.noGit {
 		make = "mkdir w; printf 'one\\ntwo\\nthree\\n' > w/a.txt"
 	}
-	shell(t, top, make+"; mkdir root; printf 'r\\n' > root/r.txt")
-	shell(t, p.dir, k.lay)
-	shell(t, top, "cp -a w old")
+	shell(t, top, make+"; mkdir root; printf 'r\\n' > root/r.txt; cd w; "+k.lay+"\ncd '"+top+"'; cp -a w old")
 	before := p.tree()
 
 	options := report.Options{Changes: k.options}
