@@ -2,7 +2,7 @@ package servertest
 
 import "testing"
 
-// Plays reports whether a test plays row n of a large table that does not attack: the gate plays half of the rows in the
+// Plays reports whether a test plays row n of a large table: the gate plays half of the rows in the
 // step test, and the other half with the race detector, where tests are short. Whole, for the
 // step soak, plays all.
 func Plays(n int, whole bool) bool {

@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var whole = flag.Bool("whole", false, "run every command of the lists")
+var whole = flag.Bool("whole", false, "run every command of the lists, and every attack in each way")
 
 // The folders of a canary.
 const (

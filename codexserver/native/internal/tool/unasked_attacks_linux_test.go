@@ -94,7 +94,8 @@ var unaskedAttacks = []struct {
 // TestAttacksOnWhatNobodyIsAskedAbout has a person accept a rule, or approve for the session,
 // and a command in the sandbox plant a program before or after that: one of the same
 // conversation, or one of another server. The server runs the command again, perhaps after a
-// restart. The planted program never runs outside the sandbox.
+// restart. The planted program never runs outside the sandbox. Each attack meets every other
+// combination, and the next attack the rest.
 func TestAttacksOnWhatNobodyIsAskedAbout(t *testing.T) {
 	servertest.NeedTier(t, sandbox.TierThread)
 	for i, tt := range unaskedAttacks {
@@ -112,7 +113,7 @@ func TestAttacksOnWhatNobodyIsAskedAbout(t *testing.T) {
 					if when == "before" && (who == "the same server" && tt.folder != "work" || tt.files["tools/deploy"] != "" || strings.HasPrefix(tt.name, "a program of")) {
 						continue
 					}
-					if n++; testing.Short() && n%2 == 0 {
+					if n++; !servertest.Plays(n, *whole) {
 						continue
 					}
 					t.Run(fmt.Sprintf("%s/%s/%s/%s", tt.name, kind, who, when), func(t *testing.T) {
