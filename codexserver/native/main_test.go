@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	native.Main() // this may be a keeper
 	switch os.Getenv("PLAY") {
 	case "":
-		os.Exit(m.Run())
+		os.Exit(memdir.Run(m))
 	case "mcp server":
 		playServer()
 	case "engine":

@@ -15,12 +15,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 func TestMain(m *testing.M) {
 	native.Main() // does not return in a keeper process
-	os.Exit(m.Run())
+	os.Exit(memdir.Run(m))
 }
 
 // asking is an engine of which a turn asks about two actions, one after the other, unless the first

@@ -16,6 +16,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(apply(strings.Split(order, "\n")))
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	os.Exit(memdir.Run(m))
 }
 
 func apply(order []string) error {

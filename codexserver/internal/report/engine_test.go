@@ -20,13 +20,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestMain(m *testing.M) {
 	native.Main() // does not return in a keeper process
-	os.Exit(m.Run())
+	os.Exit(memdir.Run(m))
 }
 
 // person approves every command except a push.

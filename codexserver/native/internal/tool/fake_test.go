@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 )
 
 // host records events and questions, and answers every question in the same way.
@@ -167,7 +168,7 @@ var processes proc.Pool
 
 func TestMain(m *testing.M) {
 	sandbox.Main()
-	code := m.Run()
+	code := memdir.Run(m)
 	if err := processes.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
