@@ -3,10 +3,8 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +18,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -30,7 +27,7 @@ import (
 // an etc, a var and a usr of its own, with a shell that lasts for the whole page, and with an address that
 // has the machine's name.
 type operator struct {
-	t     *testing.T
+	*page
 	top   string
 	hosts string // stands for /etc/hosts
 	model *providertest.Server
@@ -40,9 +37,6 @@ type operator struct {
 	mu    sync.Mutex
 	units map[string]*unit // by machine and name
 	all   []*process       // of all units, also those that have ended
-	used  map[string]bool  // the substitutions that were used
-
-	shells map[int]*shell
 }
 
 // unit is a service of systemd.
@@ -50,13 +44,6 @@ type unit struct {
 	command []string
 	f       folders
 	running *process // nil when it is stopped
-}
-
-// shell is the root's shell on a machine.
-type shell struct {
-	in   io.Writer
-	out  *bufio.Reader
-	kill func() error
 }
 
 // shims are the programs that a test cannot run as they are, and what stands for them.
@@ -69,19 +56,11 @@ var shims = map[string]string{
 	"scp": `last=${*: -1}; host=${last%%.*}; cp "${@:1:$#-1}" "$TOP/$host/root/${last#*:}"`,
 	// Its units are those of the page and of docs/operate/operating.md.
 	"systemctl": `exec curl -sS --fail-with-body --data "$*" "$INIT"`,
-	// A person at a terminal, who presses y when it says so.
-	"person": `coproc script -qfec "$*" /dev/null
-		pid=$COPROC_PID
-		exec 3<&"${COPROC[0]}" 4>&"${COPROC[1]}"
-		while IFS= read -r -N 1 -u 3 c; do
-			printf %s "$c"; text=$text$c
-			if [[ $text == *"y once"* ]]; then text=; printf y >&4; fi
-		done
-		wait "$pid"`,
+	"person":    terminal,
 }
 
-// substitutions returns what the test writes in the place of texts of the page on a machine: pairs.
-func (o *operator) substitutions(machine int) []string {
+// standIns returns the [page.substitutions].
+func (o *operator) standIns(machine int) []string {
 	root := filepath.Join(o.top, "m"+strconv.Itoa(machine))
 	pairs := []string{
 		// The repository is not published, so take this one.
@@ -116,39 +95,6 @@ func (o *operator) substitutions(machine int) []string {
 		pairs = append(pairs, "127.0.0.1"+port, o.port(machine, port))
 	}
 	return pairs
-}
-
-// substitute replaces texts of the page for a machine.
-func (o *operator) substitute(machine int, text string) string {
-	pairs := o.substitutions(machine)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for i := 0; i < len(pairs); i += 2 {
-		o.used[pairs[i]] = o.used[pairs[i]] || strings.Contains(text, pairs[i])
-	}
-	return strings.NewReplacer(pairs...).Replace(text)
-}
-
-func (o *operator) checkout() string {
-	dir, err := filepath.Abs("../../../..")
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	return dir
-}
-
-// version returns the version of a program that a file of the checkout names.
-func (o *operator) version(file, form string) string {
-	o.t.Helper()
-	text, err := os.ReadFile(filepath.Join(o.checkout(), file))
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	found := regexp.MustCompile(form).FindSubmatch(text)
-	if found == nil {
-		o.t.Fatalf("%s does not name the version %q", file, form)
-	}
-	return string(found[1])
 }
 
 // natsProgram returns the path of the program nats, which the step install has installed.
@@ -187,14 +133,9 @@ func (o *operator) named(command ...string) []string {
 func newOperator(t *testing.T) *operator {
 	t.Helper()
 	servertest.NeedEnclosure(t)
-	o := &operator{t: t, top: servertest.Outside(t), ports: map[string]string{}, units: map[string]*unit{}, used: map[string]bool{}, shells: map[int]*shell{}}
-	o.model = providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
-		file, ok := strings.CutPrefix(r.LastUserText(), "make the file ")
-		if ok && len(r.ToolOutputs()) == 0 {
-			return providertest.Call(providertest.Shell("c", "touch", file))
-		}
-		return providertest.Say("It is made.")
-	}})
+	o := &operator{top: servertest.Outside(t), ports: map[string]string{}, units: map[string]*unit{}}
+	o.page = &page{t: t, substitutions: o.standIns, used: map[string]bool{}, shells: map[int]*shell{}}
+	o.model = providertest.New(fileModel())
 	t.Cleanup(o.model.Close)
 	o.init = httptest.NewServer(http.HandlerFunc(o.systemctl))
 	t.Cleanup(o.init.Close)
@@ -224,19 +165,11 @@ func newOperator(t *testing.T) *operator {
 				t.Fatal(err)
 			}
 		}
-		o.shells[n] = o.newShell(n, root, bin)
+		o.shells[n] = o.bash(n, root, bin)
 	}
 	// What the page says in words: the configuration of HAProxy, with a certificate.
-	page, err := os.ReadFile(filepath.Join(o.checkout(), "docs", "operate", "operating.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := regexp.MustCompile("(?s)```haproxy\n(.*?)```").FindSubmatch(page)
-	if config == nil {
-		t.Fatal("docs/operate/operating.md has no configuration of HAProxy")
-	}
 	etc := filepath.Join(o.top, "m1", "etc")
-	write(filepath.Join(etc, "haproxy", "haproxy.cfg"), strings.Replace(o.substitute(1, string(config[1])), "bind :443", "bind "+o.port(1, ":443"), 1), 0o600)
+	write(filepath.Join(etc, "haproxy", "haproxy.cfg"), strings.Replace(o.substitute(1, o.fenced("haproxy")[0]), "bind :443", "bind "+o.port(1, ":443"), 1), 0o600)
 	// Curl wants a certificate with the name of an issuer.
 	certify := exec.Command("bash", "-c", `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=codex.example.com \
 		-addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem && cat cert.pem key.pem >codex-mcp.pem`)
@@ -247,8 +180,8 @@ func newOperator(t *testing.T) *operator {
 	return o
 }
 
-// newShell starts the shell of a machine.
-func (o *operator) newShell(n int, root, bin string) *shell {
+// bash starts the shell of a machine.
+func (o *operator) bash(n int, root, bin string) *shell {
 	argv := o.named("bash", "-e")
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = filepath.Join(root, "root")
@@ -258,27 +191,7 @@ func (o *operator) newShell(n int, root, bin string) *shell {
 		"GOCACHE=" + goEnv(o.t, "GOCACHE"), "GOMODCACHE=" + goEnv(o.t, "GOMODCACHE"), "GOFLAGS=-mod=readonly -buildvcs=false", "GOTOOLCHAIN=local",
 		"CURL_CA_BUNDLE=" + certificates, "SSL_CERT_FILE=" + certificates, "LANG=C.UTF-8", "XDG_CONFIG_HOME=" + cmd.Dir,
 	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	out, w, err := os.Pipe()
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	cmd.Stdout, cmd.Stderr = w, w
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		o.t.Fatal(err)
-	}
-	w.Close()
-	o.t.Cleanup(func() {
-		in.Close()
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait() // killed
-		out.Close()
-	})
-	return &shell{in, bufio.NewReader(out), func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }}
+	return o.newShell(cmd)
 }
 
 func goEnv(t *testing.T, name string) string {
@@ -288,29 +201,6 @@ func goEnv(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// run runs a block of the page on a machine, and returns what it prints.
-func (o *operator) run(machine int, block string) string {
-	o.t.Helper()
-	const end = "the block has ended"
-	s := o.shells[machine]
-	if _, err := fmt.Fprintf(s.in, "%s\necho %s\n", o.substitute(machine, block), strings.Replace(end, " ", "' '", 1)); err != nil {
-		o.t.Fatal(err)
-	}
-	defer time.AfterFunc(patience, func() { _ = s.kill() }).Stop() // a wait of the page has no end
-	var printed strings.Builder
-	for {
-		line, err := s.out.ReadString('\n')
-		before, ended := strings.CutSuffix(strings.TrimSuffix(line, "\n"), end)
-		if ended {
-			return printed.String() + before
-		}
-		printed.WriteString(line)
-		if err != nil {
-			o.t.Fatalf("machine %d: the shell ended in the block\n%s\n%s", machine, o.substitute(machine, block), printed.String())
-		}
-	}
 }
 
 // systemctl does what systemctl does with units, on the machine that the path names.
@@ -415,90 +305,13 @@ func (o *operator) unit(machine int, name string) (*unit, error) {
 	return u, nil
 }
 
-// readmeBlock is a block of shell of the page, and what the page says that it prints.
-type readmeBlock struct {
-	where, script, prints string
-}
-
-var (
-	readmeFence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
-	// terminalCode is what a terminal does not show.
-	terminalCode = regexp.MustCompile(`\r|\x1b\[[0-9;?]*[a-zA-Z]`)
-	readmeWhere  = regexp.MustCompile(`^# on ([^\n]+)\n`)
-)
-
-// readmeBlocks returns the blocks of the page.
-func readmeBlocks(t *testing.T) (all []readmeBlock) {
-	t.Helper()
-	page, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range readmeFence.FindAllStringSubmatch(string(page), -1) {
-		switch where := readmeWhere.FindStringSubmatch(m[2]); {
-		case m[1] == "sh" && where != nil:
-			all = append(all, readmeBlock{where: where[1], script: m[2]})
-		case m[1] == "text" && len(all) > 0 && all[len(all)-1].prints == "":
-			all[len(all)-1].prints = m[2]
-		default:
-			t.Fatalf("a block that no test runs: %q\n%s", m[1], m[2])
-		}
-	}
-	return all
-}
-
-// prints reports whether an output is what the page shows, where … is anything.
-func (b readmeBlock) printed(output string) bool {
-	var form strings.Builder
-	form.WriteString(`(?s)^\s*`)
-	for i, part := range strings.Split(strings.TrimSpace(b.prints), "…") {
-		if i > 0 {
-			form.WriteString(".*")
-		}
-		words := strings.Fields(part)
-		for j, word := range words {
-			if j > 0 || i > 0 && strings.TrimLeft(part, " \n") != part {
-				form.WriteString(`\s+`)
-			}
-			form.WriteString(regexp.QuoteMeta(word))
-		}
-	}
-	form.WriteString(`\s*$`)
-	return regexp.MustCompile(form.String()).MatchString(terminalCode.ReplaceAllString(output, ""))
-}
-
 // TestClusterReadme runs every command of codexserver/gateway/README.md in the order of the page.
 func TestClusterReadme(t *testing.T) {
 	if _, err := os.Stat(natsProgram()); err != nil {
 		t.Fatalf("%v: set CODEX_NPM to the folder in which .ci/run install has put it", err)
 	}
 	o := newOperator(t)
-	for i, b := range readmeBlocks(t) {
-		begun := time.Now()
-		var machines []int
-		switch {
-		case b.where == "machine 1":
-			machines = []int{1}
-		case strings.HasPrefix(b.where, "each machine"):
-			machines = []int{1, 2, 3}
-		default:
-			t.Fatalf("the page does not say where: %q", b.where)
-		}
-		for _, n := range machines {
-			output := o.run(n, b.script)
-			if testing.Verbose() {
-				t.Logf("block %d, machine %d, %v:\n%s", i, n, time.Since(begun).Round(time.Millisecond), output)
-			}
-			if b.prints != "" && !b.printed(output) {
-				t.Errorf("machine %d:\n%s\nprints\n%s\nand not\n%s", n, b.script, output, b.prints)
-			}
-		}
-	}
-	for text := range maps.Keys(o.used) {
-		if !o.used[text] {
-			t.Errorf("the page no longer has %q", text)
-		}
-	}
+	o.follow(func(string) {})
 	o.silence()
 	o.handshakes()
 }
