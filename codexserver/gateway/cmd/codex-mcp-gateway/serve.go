@@ -36,6 +36,11 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	log := o.logger(stderr)
 	reload, stop := hangups() // one that comes before the end of the start waits for it
 	defer stop()
+	unwatched, err := watched(os.Getenv)
+	if err != nil {
+		return err
+	}
+	defer unwatched()
 	c, err := o.configure(log)
 	if err != nil {
 		return err

@@ -282,7 +282,7 @@ func (w *worker) launch(p *Pool, name string, paths *userPaths, kept store.Store
 func environ(all []string, home string) []string {
 	all = slices.DeleteFunc(slices.Clone(all), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains([]string{"CODEX_HOME", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK", "TMPDIR", "XDG_RUNTIME_DIR"}, name) || strings.HasPrefix(name, "NATS_") || strings.HasPrefix(name, "NKEYS_") || slices.Contains(telemetry.SecretVariables, name)
+		return slices.Contains([]string{"CODEX_HOME", "DBUS_SESSION_BUS_ADDRESS", "NOTIFY_SOCKET", "SSH_AUTH_SOCK", "TMPDIR", "WATCHDOG_PID", "WATCHDOG_USEC", "XDG_RUNTIME_DIR"}, name) || strings.HasPrefix(name, "NATS_") || strings.HasPrefix(name, "NKEYS_") || slices.Contains(telemetry.SecretVariables, name)
 	})
 	return append(all, "CODEX_HOME="+home)
 }
