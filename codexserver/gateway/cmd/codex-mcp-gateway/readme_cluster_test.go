@@ -265,7 +265,7 @@ func (o *operator) act(machine int, verb, name string) error {
 }
 
 // execStart finds the last command of a unit.
-var execStart = regexp.MustCompile(`(?m)^ExecStart=(/usr/local/bin/codex-mcp-gateway .*|.*nats-server.*)$`)
+var execStart = regexp.MustCompile(`(?m)^ExecStart=(/usr/local/bin/codex-mcp-gateway .*|.*nats-(?:server|watchdog).*)$`)
 
 // unit reads a unit: that of NATS as the page has written it, and those of the gateway from
 // docs/operate/operating.md.
