@@ -21,6 +21,12 @@ import (
 // machines and cables between them. Nothing of that is left when the process has ended.
 func inNetwork(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
+	inNamespaces(t, 0, f)
+}
+
+// inNamespaces does this in further namespaces, too, which are flags of clone.
+func inNamespaces(t *testing.T, further uintptr, f func(t *testing.T)) {
+	t.Helper()
 	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) {
 		dir := clusterPrograms(t) // no network is needed later
 		cmd.Env = append(cmd.Env, builtPrograms+"="+dir)
@@ -34,8 +40,8 @@ func inNetwork(t *testing.T, f func(t *testing.T)) {
 				cmd.Args = append(cmd.Args, "-"+f.Name+"="+f.Value.String())
 			}
 		})
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Unshareflags: syscall.CLONE_NEWNS} // with disks of the machines
-		if os.Geteuid() != 0 {                                                                                      // then only in a user namespace
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | further, Unshareflags: syscall.CLONE_NEWNS} // with disks of the machines
+		if os.Geteuid() != 0 {                                                                                                // then only in a user namespace
 			cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
 			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
