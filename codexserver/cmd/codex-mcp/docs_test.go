@@ -45,7 +45,7 @@ func TestDocsFlags(t *testing.T) {
 		if !strings.Contains(filepath.ToSlash(file), "/docs/") || filepath.Base(file) == "gateway.md" { // which has another program's
 			return
 		}
-		for _, row := range regexp.MustCompile("(?m)^\\| (`-[^|]*) \\|").FindAllStringSubmatch(text, -1) {
+		for _, row := range regexp.MustCompile("(?m)^\\| (`-[^|:]*) \\|").FindAllStringSubmatch(text, -1) {
 			for name := range strings.SplitSeq(row[1], ", ") {
 				name, _, _ = strings.Cut(strings.Trim(name, "`-"), " ")
 				got = append(got, name)
