@@ -34,7 +34,7 @@ var plants = []struct {
 	}, "it ran twice"},
 	{"the next node does not ask again", []edit{
 		{"codexserver/internal/board/board.go", "	questions := b.options.Questions\n",
-			"	if !r.Asked.IsZero() {\n		return approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByClient}\n	}\n	questions := b.options.Questions\n"},
+			"	if !r.Asked.IsZero() {\n		return approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByClient}, \"\", nil\n	}\n	questions := b.options.Questions\n"},
 	}, "nobody accepted it"},
 	{"an answer is recorded twice", []edit{
 		{"codexserver/internal/board/board.go", "	b.record(r, &d, evidence{automatic, time.Since(began), proof})\n", "	b.record(r, &d, evidence{automatic, time.Since(began), proof})\n	b.record(r, &d, evidence{automatic, time.Since(began), proof})\n"},
@@ -78,22 +78,7 @@ func TestPlanted(t *testing.T) {
 			if !only.MatchString(plant.name) {
 				t.Skip("-planted names others")
 			}
-			dir, texts := t.TempDir(), plantEdits(t, plant.edits)
-			overlay := struct{ Replace map[string]string }{map[string]string{}}
-			for path, text := range texts {
-				overlay.Replace[path] = filepath.Join(dir, filepath.Base(path))
-				if err := os.WriteFile(overlay.Replace[path], []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			text, err := json.Marshal(overlay)
-			file := filepath.Join(dir, "overlay.json")
-			if err == nil {
-				err = os.WriteFile(file, text, 0o600)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := plantOverlay(t, plant.edits)
 			for try := range plantedTries {
 				begun := time.Now()
 				out, failed := findPlanted(t, file)
@@ -137,10 +122,39 @@ func plantEdits(t *testing.T, edits []edit) map[string]string {
 	return texts
 }
 
-// TestClusterPlants checks that the faults of TestPlanted, which takes hours, can still be planted.
+// plantOverlay returns the file that makes go build take the files with edits.
+func plantOverlay(t *testing.T, edits []edit) string {
+	t.Helper()
+	dir := t.TempDir()
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for path, text := range plantEdits(t, edits) {
+		overlay.Replace[path] = filepath.Join(dir, filepath.Base(path))
+		if err := os.WriteFile(overlay.Replace[path], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := json.Marshal(overlay)
+	file := filepath.Join(dir, "overlay.json")
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestClusterPlants checks that the faults of TestPlanted, which takes hours, can still be planted and compile.
 func TestClusterPlants(t *testing.T) {
 	for _, plant := range plants {
-		plantEdits(t, plant.edits)
+		overlay := plantOverlay(t, plant.edits)
+		for _, e := range plant.edits {
+			build := exec.Command("go", "build", "-overlay="+overlay, ".")
+			build.Dir = filepath.Join("../../../..", filepath.Dir(e.file))
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", plant.name, err, out)
+			}
+		}
 	}
 }
 
