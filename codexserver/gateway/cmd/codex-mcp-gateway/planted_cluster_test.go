@@ -46,7 +46,7 @@ var plants = []struct {
 	{"a front confuses users", []edit{
 		{"codexserver/gateway/internal/front/front.go", "	began := time.Now()\n	for {\n",
 			"	began := time.Now()\n	if began.UnixNano()/1000%64 == 0 {\n		for other := range f.users.All() {\n			user, head.User, head.Sender = other, other, other\n		}\n	}\n	for {\n"},
-	}, "got a text about|its task is gone|nobody called|request for"},
+	}, "got a text about|its task is gone|no such task|nobody called|request for"},
 	{"a node answers requests with another epoch", []edit{
 		{"codexserver/gateway/internal/lease/holder.go", "x.gone != nil || x.lease.Epoch != epoch ||", "x.gone != nil ||"},
 	}, "a node has answered a request"},
