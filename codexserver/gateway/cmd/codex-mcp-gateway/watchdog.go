@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"strconv"
@@ -17,7 +18,7 @@ func watched(getenv func(string) string) (stop func(), err error) {
 	}
 	conn, err := net.Dial("unixgram", getenv("NOTIFY_SOCKET"))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("connect to the watchdog of systemd at $NOTIFY_SOCKET: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
