@@ -206,18 +206,18 @@ func TestKeeperKilledInACancelledStart(t *testing.T) {
 	}
 }
 
-// TestEndOfStoppedKeeper ends a command that has stopped its keeper.
-func TestEndOfStoppedKeeper(t *testing.T) {
-	var p proc.Pool
-	defer p.Close()
+// startThen runs a shell that executes text once its start is reported, and returns when the
+// text has written its first output. A keeper that is stopped before has no start to report.
+func startThen(t *testing.T, p *proc.Pool, text string) (*proc.Process, io.Reader) {
+	t.Helper()
 	in, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	cmd, r := script(t, "read started; kill -STOP $PPID; echo stopped; exec sleep 1000")
+	cmd, r := script(t, "read started; "+text)
 	cmd.Stdin = in
-	proc := startIn(t, &p, cmd)
+	proc := startIn(t, p, cmd)
 	in.Close()
 	if _, err := io.WriteString(w, "yes\n"); err != nil {
 		t.Fatal(err)
@@ -225,6 +225,17 @@ func TestEndOfStoppedKeeper(t *testing.T) {
 	if _, err := r.Read(make([]byte, 16)); err != nil {
 		t.Fatal(err)
 	}
+	return proc, r
+}
+
+// stopping is a command that stops its keeper again and again.
+const stopping = "echo up; while :; do kill -STOP $PPID; done"
+
+// TestEndOfStoppedKeeper ends a command that has stopped its keeper.
+func TestEndOfStoppedKeeper(t *testing.T) {
+	var p proc.Pool
+	defer p.Close()
+	proc, _ := startThen(t, &p, "kill -STOP $PPID; echo stopped; exec sleep 1000")
 	if err := proc.End(); err != nil {
 		t.Error(err)
 	}
@@ -232,7 +243,6 @@ func TestEndOfStoppedKeeper(t *testing.T) {
 
 // TestCommandThatStopsItsKeeper ends a command that stops its keeper again and again.
 func TestCommandThatStopsItsKeeper(t *testing.T) {
-	const stopping = "echo up; while :; do kill -STOP $PPID; done"
 	for name, end := range map[string]func(*proc.Pool, *proc.Process) error{
 		"End":   func(_ *proc.Pool, proc *proc.Process) error { return proc.End() },
 		"Close": func(p *proc.Pool, _ *proc.Process) error { return p.Close() },
@@ -240,11 +250,7 @@ func TestCommandThatStopsItsKeeper(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var p proc.Pool
 			defer p.Close()
-			cmd, r := script(t, stopping)
-			proc := startIn(t, &p, cmd)
-			if _, err := r.Read(make([]byte, 16)); err != nil {
-				t.Fatal(err)
-			}
+			proc, _ := startThen(t, &p, stopping)
 			if err := end(&p, proc); err != nil {
 				t.Error(err)
 			}
@@ -257,11 +263,7 @@ func TestCommandThatStopsItsKeeper(t *testing.T) {
 func TestLetGoOfAStoppedKeeper(t *testing.T) {
 	var p proc.Pool
 	defer p.Close()
-	cmd, r := script(t, "echo up; while :; do kill -STOP $PPID; done")
-	proc := startIn(t, &p, cmd)
-	if _, err := r.Read(make([]byte, 16)); err != nil {
-		t.Fatal(err)
-	}
+	proc, r := startThen(t, &p, stopping)
 	proc.LetGo()
 	if _, err := io.ReadAll(r); err != nil { // to the end of the command
 		t.Error(err)
