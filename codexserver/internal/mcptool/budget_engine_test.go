@@ -14,12 +14,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/go-json-experiment/json"
 )
 
 func TestMain(m *testing.M) {
 	native.Main() // does not return in a keeper process
-	os.Exit(m.Run())
+	os.Exit(memdir.Run(m))
 }
 
 // outcome is the result of a turn with a budget.
@@ -100,6 +101,7 @@ func budgetScript(run func(id, script string) providertest.ToolCall) []providert
 }
 
 func TestBudgetOfTheNativeEngine(t *testing.T) {
+	t.Parallel()
 	for _, wire := range []string{"chat", "responses"} {
 		t.Run(wire, func(t *testing.T) {
 			t.Parallel()
@@ -133,6 +135,7 @@ func splitBudget(t *testing.T, ours, theirs func(id, script string) providertest
 
 // TestBudgetOfTwoProviders has a turn whose provider refuses: what both have used counts.
 func TestBudgetOfTwoProviders(t *testing.T) {
+	t.Parallel()
 	for _, wire := range []string{"chat", "responses"} {
 		t.Run(wire, func(t *testing.T) {
 			t.Parallel()

@@ -13,12 +13,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestMain(m *testing.M) {
 	native.Main() // does not return in a keeper process
-	os.Exit(m.Run())
+	os.Exit(memdir.Run(m))
 }
 
 // shop is a repository with three planted faults: page.go in the first commit of the branch

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 )
 
 func TestMain(m *testing.M) {
@@ -17,5 +18,5 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == shellWord {
 		shell(os.Args[2])
 	}
-	os.Exit(m.Run())
+	os.Exit(memdir.Run(m))
 }
