@@ -57,6 +57,7 @@ type got struct {
 }
 
 func TestCases(t *testing.T) {
+	t.Parallel()
 	for _, file := range []string{"testdata/rpc-cases.json", "testdata/more-cases.json"} {
 		raw, err := os.ReadFile(file)
 		if err != nil {

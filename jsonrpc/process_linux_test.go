@@ -119,7 +119,7 @@ func TestCommandEnds(t *testing.T) {
 	t.Parallel() // it waits
 	for role, want := range map[string]string{"ignores input": "signal: terminated", "ignores both": "signal: killed", "leaves a child": ""} {
 		t.Run(role, func(t *testing.T) {
-			grace := 2 * time.Second // enough time to end
+			grace := time.Second // enough time to end
 			switch role {
 			case "ignores both":
 				grace = 50 * time.Millisecond

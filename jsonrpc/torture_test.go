@@ -24,6 +24,7 @@ import (
 // and some connections are cut at random. Each connection lives in a bubble, which fails if a
 // goroutine is left at its end.
 func TestTorture(t *testing.T) {
+	t.Parallel()
 	const callers, each = 50, 40
 	rounds := 50
 	if testing.Short() {
@@ -242,6 +243,7 @@ type counted struct{ Sent, Refused int }
 // TestFlood sends very many notifications to a side that does not read but continues to send
 // requests.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	for _, block := range []bool{false, true} {
 		t.Run(fmt.Sprintf("block=%v", block), func(t *testing.T) { flood(t, block) })
 	}

@@ -15,6 +15,7 @@ import (
 
 // TestLongErrors has servers whose errors are long. What they say of them is not.
 func TestLongErrors(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 5<<20)
 	failed := `{"resultType":"complete","isError":true,"content":[{"type":"text","text":"` + long + `"}],"structuredContent":{"status":"failed"}}`
 	run := func(c *client.Client) error {

@@ -38,6 +38,7 @@ func outcome(d elicit.Decision) func(context.Context, *client.Question) elicit.O
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
 		c := start(client.Options{Ask: outcome(elicit.Approved)})
 		for prompt, want := range map[string]client.Result{
@@ -65,6 +66,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestQuestions(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
 		for name, tt := range map[string]struct {
 			ask    func(context.Context, *client.Question) elicit.Outcome

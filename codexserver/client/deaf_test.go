@@ -87,6 +87,7 @@ func needed(t *testing.T, b client.Result) []string {
 // TestWaitAfterInterrupt interrupts a turn by the end of its context. Its method has returned the
 // error, so Wait returns only the turn in the background.
 func TestWaitAfterInterrupt(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
 		c := start(client.Options{})
 		thread := interrupted(t, c)
@@ -107,6 +108,7 @@ func TestWaitAfterInterrupt(t *testing.T) {
 // TestTurnAfterInterrupt runs the next turn of a conversation whose last one was interrupted by the
 // end of its context, in the background. Wait returns its result.
 func TestTurnAfterInterrupt(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
 		c := start(client.Options{})
 		thread := interrupted(t, c)
@@ -123,6 +125,7 @@ func TestTurnAfterInterrupt(t *testing.T) {
 
 // TestCloseOfAChild compares how children end with what Close reports.
 func TestCloseOfAChild(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("it needs a shell and signals")
 	}

@@ -88,6 +88,7 @@ func (k *killer) effects(t *testing.T) (each map[string]int, all int) {
 // TestTasksOfAKilledServer hands over tasks while the server is killed again and again. Each task
 // has a result, or an error that says what is known of it, and none runs twice.
 func TestTasksOfAKilledServer(t *testing.T) {
+	t.Parallel()
 	for era, version := range map[string]string{"modern": "", "handshake": mcptypes.ProtocolVersion} {
 		t.Run(era, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -29,6 +30,7 @@ const childHome = "CODEXMCP_CLIENT_TEST_HOME"
 func TestMain(m *testing.M) {
 	home := os.Getenv(childHome)
 	if home == "" {
+		_ = flag.Set("test.parallel", "5") // most of them wait
 		os.Exit(m.Run())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

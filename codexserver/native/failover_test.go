@@ -120,6 +120,7 @@ func refusals(wire string) map[string]providertest.Turn {
 // finishes the turn: each command runs once, the next provider reads what was done, and nothing that
 // is the first one's alone.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	wires := [][]string{{"chat", "chat"}, {"responses", "chat"}, {"chat", "responses"}, {"responses", "responses"}}
 	for _, wire := range wires {
 		for name, refusal := range refusals(wire[0]) {
@@ -272,6 +273,7 @@ func TestFailoverBack(t *testing.T) {
 // TestFailoverWait has a provider ask for a pause: a short one is waited for, a long one is not if
 // another provider is left.
 func TestFailoverWait(t *testing.T) {
+	t.Parallel()
 	for pause, want := range map[string]int{"0.05": 0, "3600": 1} {
 		f := newSeveral(t, native.Failover{Wait: time.Second}, "chat", "chat")
 		b, err := os.ReadFile(filepath.Join(f.home, "config.toml"))
@@ -394,6 +396,7 @@ var games = flag.Int("games", 12, "play this `number` of conversations in which 
 // and is asked about once, every provider reads what was done, and the checker of histories finds no
 // fault in the conversation's file.
 func TestFailoverRandom(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		*games = min(*games, 6)
 	}

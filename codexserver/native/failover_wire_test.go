@@ -234,6 +234,7 @@ func (p disturbance) undisturbed() disturbance {
 // eras of MCP. The turn is as without refusals: the same files, each command once, the same questions
 // once each. The result and the transcript, also after the server has ended, say who answered.
 func TestFailoverOverTheWire(t *testing.T) {
+	t.Parallel()
 	for version, wires := range map[string][]string{"2025-11-25": {"chat", "responses"}, "2026-07-28": {"responses", "chat"}} {
 		pairs := [][]string{wires}
 		if *whole {

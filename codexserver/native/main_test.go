@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 	native.Main() // this may be a keeper
 	switch os.Getenv("PLAY") {
 	case "":
+		_ = flag.Set("test.parallel", "5") // most of them wait
 		os.Exit(memdir.Run(m))
 	case "mcp server":
 		playServer()

@@ -74,6 +74,7 @@ func (c *neighbour) hold() {
 // TestCrowd checks that the owner gets in, stays in and can answer while a neighbour holds as
 // many connections as it can.
 func TestCrowd(t *testing.T) {
+	t.Parallel()
 	for name, say := range map[string]string{
 		"nothing":      "",
 		"slow headers": "GET / HTTP/1.1\r\nHost: HOST\r\nX-Slow: ",

@@ -384,6 +384,7 @@ func long(size int) *approval.Request {
 // TestConnections bounds what clients without a token can use up: a new connection replaces
 // the oldest one.
 func TestConnections(t *testing.T) {
+	t.Parallel()
 	p, err := Listen(nil)
 	if err != nil {
 		t.Fatal(err)

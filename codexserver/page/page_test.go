@@ -214,6 +214,7 @@ func get[T any](t *testing.T, c <-chan T) T {
 }
 
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	p := listen(t, nil)
 	v := visit(t, p)
 	stream := v.events()

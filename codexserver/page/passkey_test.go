@@ -165,6 +165,7 @@ var origins = []string{"", "https://approvals.example.com"}
 // TestSignedApproval approves with a passkey, and denies without one. The proof is of the question and the
 // decision, and of nothing else.
 func TestSignedApproval(t *testing.T) {
+	t.Parallel()
 	for _, origin := range origins {
 		s := listenSigned(t, origin)
 		if origin == "" && !strings.HasPrefix(s.Link(), "http://localhost:") {
@@ -233,6 +234,7 @@ func TestSignedApproval(t *testing.T) {
 // TestUnsignedApprovals sends approvals that nobody signed for this question. Each is refused, and the
 // question stays open: in the end a person approves it.
 func TestUnsignedApprovals(t *testing.T) {
+	t.Parallel()
 	for _, origin := range origins {
 		s := listenSigned(t, origin)
 		other := passkeytest.New(t, "ES256")

@@ -165,6 +165,7 @@ func TestQuestionLink(t *testing.T) {
 
 // TestQuestionLinkBounds asks for too many links, and for links to what the page does not show.
 func TestQuestionLinkBounds(t *testing.T) {
+	t.Parallel()
 	p := listen(t, nil)
 	r := exec("1", "git", "push")
 	ctx, withdraw := context.WithCancel(t.Context())

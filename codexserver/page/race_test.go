@@ -23,6 +23,7 @@ import (
 // approving and the other denying. One of the two answers is the decision. The page learns
 // whether its answer counted, and engine and record get the same decision.
 func TestRace(t *testing.T) {
+	t.Parallel()
 	const conversations, rounds = 20, 15
 	p := listen(t, nil)
 	var (

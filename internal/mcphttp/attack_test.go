@@ -310,6 +310,7 @@ func TestDuplicateHeaders(t *testing.T) {
 // TestLongBodies checks that a message that is too long is refused before it is read, and
 // that few long messages are read at the same time.
 func TestLongBodies(t *testing.T) {
+	t.Parallel()
 	s := open(t, untouched(t), nil, func(o *mcphttp.Options) { o.MaxBody = 3 << 20 })
 	if got := s.raw(t, head+"Content-Length: 999999999999\r\n\r\n{"); len(got) != 1 || !strings.Contains(got[0], " 413 ") {
 		t.Errorf("a long length: %q", got)

@@ -26,6 +26,7 @@ var whole = flag.Bool("whole", false, "serve 200 principals at once")
 // a question at the same time. While the questions are open, each principal tries to use
 // what belongs to another one. Then each principal answers its questions in its own way.
 func TestPrincipalsDoNotMix(t *testing.T) {
+	t.Parallel()
 	members := 40
 	if *whole {
 		members = 200

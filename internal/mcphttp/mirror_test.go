@@ -186,6 +186,7 @@ func TestProxyLeavesToolsOut(t *testing.T) {
 // TestProxyForgetsTools checks that a server with very many tools cannot fill the memory, and
 // that the proxy learns of others after that.
 func TestProxyForgetsTools(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	for i := range 50_000 {
 		fmt.Fprintf(&b, `{"name":"t%d","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}},`, i)

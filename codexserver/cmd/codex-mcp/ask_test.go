@@ -130,6 +130,7 @@ var repeated = providertest.Turn{Func: func(r providertest.Request) providertest
 // TestEndToEndAsk answers the server's questions with keys: the answers decide what the engine
 // does. Package terminal tests the keys and the screen.
 func TestEndToEndAsk(t *testing.T) {
+	t.Parallel()
 	touch := func(names ...string) providertest.Turn {
 		var calls []providertest.ToolCall
 		for _, name := range names {

@@ -379,6 +379,7 @@ func (a attack) places(n int, whole, short bool) (places []attackCell) {
 
 // TestEndToEndAttacks plays every attack in the places that it has.
 func TestEndToEndAttacks(t *testing.T) {
+	t.Parallel()
 	for n, a := range attacks {
 		if a.try == nil {
 			continue // of another package

@@ -32,6 +32,7 @@ func TestEndToEndStandardErrorClosed(t *testing.T) {
 // TestEndToEndAskWithoutItsOutput checks that the turn of codex-mcp ask ends when the reader
 // of its standard output is gone.
 func TestEndToEndAskWithoutItsOutput(t *testing.T) {
+	t.Parallel()
 	t.Run("json", func(t *testing.T) {
 		t.Parallel()
 		s := sit(t, providertest.Turn{Wait: make(chan struct{})})

@@ -26,6 +26,7 @@ var wordsOfParser = regexp.MustCompile(`("code":-32700,)"message":"[^"]*"`)
 
 // TestEndToEndConnect runs transcripts of TestEndToEnd with --connect.
 func TestEndToEndConnect(t *testing.T) {
+	t.Parallel()
 	eachRelayed(t, func(t *testing.T, _ string, a *txtar.Archive) {
 		want, got := wordsOfParser.ReplaceAllString(section(a, "server"), "$1"), wordsOfParser.ReplaceAllString(playArchive(t, a, startConnected), "$1")
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -43,6 +44,7 @@ func TestEndToEndConnectEnds(t *testing.T) {
 
 // TestEndToEndConnectPage decides questions on the server's approval page.
 func TestEndToEndConnectPage(t *testing.T) {
+	t.Parallel()
 	t.Run("alone", func(t *testing.T) { pageAlone(t, startConnected) })
 	t.Run("beside the client", func(t *testing.T) { pageAndClient(t, startConnected) })
 }

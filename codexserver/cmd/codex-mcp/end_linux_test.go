@@ -31,6 +31,7 @@ until [ -e a ] && [ -e b ] && [ -e c ]; do sleep 0.01; done
 // TestEndToEndNothingOutlivesADeadServer ends the server while it starts, and
 // while it runs a command. The bridge has the same test in its package.
 func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
+	t.Parallel()
 	bin := built(t)
 	model := providertest.New(providertest.Turn{Repeat: true, ToolCalls: []providertest.ToolCall{providertest.Tool("c", "shell",
 		map[string]any{"command": []string{"bash", "-c", servertest.Daemons}, "timeout_ms": 600_000})}})
@@ -47,6 +48,7 @@ func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
 // TestEndToEndReaderLeaves closes the reading ends of the program's output. The bridge has the
 // same test in its package.
 func TestEndToEndReaderLeaves(t *testing.T) {
+	t.Parallel()
 	bin := built(t)
 	run := func(script string) providertest.Turn {
 		call := providertest.Tool("c", "shell", map[string]any{"command": []string{"bash", "-c", script}, "timeout_ms": 600_000})
@@ -72,6 +74,7 @@ func TestEndToEndReaderLeaves(t *testing.T) {
 // TestEndToEndNothingOutlivesItsCommand ends a confined command in each way: its processes are
 // gone before its call is answered.
 func TestEndToEndNothingOutlivesItsCommand(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]struct {
 		script  string
 		timeout int // in milliseconds

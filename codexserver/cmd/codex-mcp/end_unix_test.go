@@ -23,6 +23,7 @@ import (
 // whose command has children of its own. Each of them holds the writing end of
 // a pipe, so the pipe's end is the end of the last of them.
 func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
+	t.Parallel()
 	endsInMidCommand(t, start)
 }
 

@@ -31,6 +31,7 @@ var (
 //	script         what the client does, see play
 //	server         all messages of the server, as lanes; -update rewrites it
 func TestEndToEnd(t *testing.T) {
+	t.Parallel()
 	eachTranscript(t, func(t *testing.T, file string, a *txtar.Archive) {
 		got := playArchive(t, a, start)
 		want := section(a, "server")

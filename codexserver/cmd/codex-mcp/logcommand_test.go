@@ -164,6 +164,7 @@ func TestLog(t *testing.T) {
 
 // TestLogIsBounded shows a record with very long texts and very many entries: what is left out is said.
 func TestLogIsBounded(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	long := strings.Repeat("a\u202e<b>", 1<<20)
 	lines := []audit.Line{{Thread: "t", ID: "x", Effect: audit.Begins, Kind: "command", Command: []string{long}, Diff: long}}

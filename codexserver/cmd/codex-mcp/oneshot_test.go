@@ -51,6 +51,7 @@ func oneShot(t *testing.T, program, policy, input string, model *providertest.Se
 // TestEndToEndOneShot pipes requests into the program, as in codex-mcp <request.json. The
 // command takes longer than the server waits after a client has gone.
 func TestEndToEndOneShot(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, policy, input string
 		args                []string

@@ -116,6 +116,7 @@ func (s *sharing) link() string {
 // TestEndToEndShared plays transcripts of TestEndToEnd through a relay. The server's
 // messages are the same.
 func TestEndToEndShared(t *testing.T) {
+	t.Parallel()
 	eachRelayed(t, func(t *testing.T, _ string, a *txtar.Archive) {
 		var s *sharing
 		got := playArchive(t, a, func(t *testing.T, f folders, args ...string) *process {

@@ -22,6 +22,7 @@ import (
 // answers and the requests need. The kernel tells what happens in all folders, so that a file that is
 // made and removed again shows, too. Only a command that changes something makes a folder for git.
 func TestTurnWritesItsRecords(t *testing.T) {
+	t.Parallel()
 	const turns, most = 20, 64 << 10 // bytes of a turn
 	f := newFolders(t)
 	model := providertest.New()

@@ -94,6 +94,7 @@ func made(t *testing.T) (path string, files [2][][]byte) {
 
 // TestChain checks that every change of a record is found at its place: of a byte, of lines and of files.
 func TestChain(t *testing.T) {
+	t.Parallel()
 	path, files := made(t)
 	whole := verify(t, path, nil)
 	if len(whole.Faults) > 0 || whole.Lines != 42 || whole.Plain != 1 || whole.First != 1 || whole.Head.N != 42 || len(whole.Unfinished) > 0 {
@@ -356,6 +357,7 @@ func TestMeaning(t *testing.T) {
 // TestChainLoose has a server stop while it has the lock, after it has read the end and before it writes. What others
 // write then, and what it writes at last, is in its place.
 func TestChainLoose(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
 	read := func() []byte {
 		text, err := os.ReadFile(path)

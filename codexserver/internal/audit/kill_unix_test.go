@@ -61,6 +61,7 @@ var kills = flag.Int("kills", 20, "kill this `number` of servers")
 // TestKilled kills servers, two of which write at a time. The record verifies each time, has every effect
 // and its decision, and at most one unfinished effect for each killed server, which the next one closes.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ func (oneListed) List(context.Context, protocol.ListConversationsParams) (*proto
 // TestStalledCalls lets as many calls hang as the server takes. Short requests are still
 // answered.
 func TestStalledCalls(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stall := engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
 			<-ctx.Done()

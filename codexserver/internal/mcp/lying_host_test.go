@@ -73,6 +73,7 @@ var whole = flag.Bool("whole", false, "play every lying host in every era, on ev
 // call hangs, and the result says who decided. Without another place their answers count as they are
 // given, but for what only a person may approve.
 func TestLyingHosts(t *testing.T) {
+	t.Parallel()
 	n := 0
 	for _, tt := range lyingHosts {
 		for _, era := range []string{"handshake", "rounds", "task"} {

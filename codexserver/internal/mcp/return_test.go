@@ -142,6 +142,7 @@ func (v *visitor) begin(prompt string) (thread, task string) {
 // next client of the same principal, or of the same shared server, finds it by every way, and answers the question. It does not
 // matter of which era the two are, and whether the first can show questions.
 func TestComingBack(t *testing.T) {
+	t.Parallel()
 	for _, first := range []string{"session", "request", "task"} {
 		for _, shows := range []bool{true, false} {
 			for _, second := range []string{"session", "request"} {

@@ -144,6 +144,7 @@ func TestKeyAfterReplies(t *testing.T) {
 // TestKeyAtOnce calls three times at once, over two connections, where only one turn may run. The
 // turn has a background call's interim result, too.
 func TestKeyAtOnce(t *testing.T) {
+	t.Parallel()
 	for era, meta := range metas {
 		for _, background := range []bool{false, true} {
 			t.Run(fmt.Sprint(era, " background ", background), func(t *testing.T) {

@@ -82,6 +82,7 @@ func TestTurnArguments(t *testing.T) {
 // TestTurnArgumentsRefused checks that a wrong argument starts nothing, and that the error
 // names it and says why.
 func TestTurnArgumentsRefused(t *testing.T) {
+	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
 	write := func(path, content string) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

@@ -29,6 +29,7 @@ func replaced(pairs ...string) string {
 // TestApply merges many pairs of changes. Those in folders of their own share a repository:
 // one has all conflicts, and one all others.
 func TestApply(t *testing.T) {
+	t.Parallel()
 	type set = map[string]string
 	type row struct {
 		name     string
@@ -218,6 +219,7 @@ func TestChanges(t *testing.T) {
 
 // TestApplyChanged changes files after they were shown. Applying does not overwrite them.
 func TestApplyChanged(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.commit(map[string]string{"a": "a", "b": "b"})
 	w := b.create(repo.CreateOptions{})
@@ -252,6 +254,7 @@ func TestApplyChanged(t *testing.T) {
 // TestApplyUnfinished changes a file while the plan is applied. Nothing is written over it, and
 // the error is an UnfinishedError, as files were written before.
 func TestApplyUnfinished(t *testing.T) {
+	t.Parallel()
 	for _, at := range []int{1, 4, 8} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			b := newBench(t)

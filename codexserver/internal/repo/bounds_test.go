@@ -81,6 +81,7 @@ func TestStatus(t *testing.T) {
 
 // TestMany checks that a list of files is limited, and a plan is not.
 func TestMany(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.commit(map[string]string{"a": text})
 	w := b.create(repo.CreateOptions{})

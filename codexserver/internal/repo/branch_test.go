@@ -11,6 +11,7 @@ import (
 )
 
 func TestBranch(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	base := b.commit(map[string]string{"a": "one\n", "gone": "g", "big.dat": "pointer", ".gitattributes": "*.dat filter=lfs\n"})
 	lay(t, b.dir, map[string]string{"along": "x"})

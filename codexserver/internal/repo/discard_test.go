@@ -11,6 +11,7 @@ import (
 )
 
 func TestDiscard(t *testing.T) {
+	t.Parallel()
 	type set = map[string]string
 	b := newBench(t)
 	b.commit(set{"a": "one\n", ".gitignore": "*.o\ncache\n", ".gitattributes": "*.dat filter=lfs\n"})

@@ -13,6 +13,7 @@ import (
 // TestRoot compares Root with git, in a folder below a repository. Each case changes the
 // .git of that folder.
 func TestRoot(t *testing.T) {
+	t.Parallel()
 	run := func(dir, script string) (string, error) {
 		cmd := exec.Command("sh", "-ec", script)
 		cmd.Dir = dir

@@ -1,6 +1,7 @@
 package repo_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -31,7 +32,6 @@ func newBench(t testing.TB) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	isolate(t, filepath.Join(top, "user"))
 	b := &bench{t, filepath.Join(top, "repo"), repo.StoreIn(filepath.Join(top, "home"))}
 	initialize(t, b.dir)
 	return b
@@ -75,26 +75,24 @@ func initialize(t testing.TB, dir string) {
 	}
 }
 
-// isolate makes git read only the repository's configuration.
-func isolate(t testing.TB, home string) {
-	withoutUpkeep(t)
-	for name, value := range map[string]string{
+// isolate makes git read only the repository's configuration, for all tests. A process that git would
+// start after each commit and push, to look whether there is something to clean up, is not started.
+func isolate() error {
+	const home = "/nonexistent"
+	env := map[string]string{
 		"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
 		"GIT_AUTHOR_NAME": "somebody", "GIT_AUTHOR_EMAIL": "somebody@example.com",
 		"GIT_COMMITTER_NAME": "somebody", "GIT_COMMITTER_EMAIL": "somebody@example.com",
-	} {
-		t.Setenv(name, value)
+		"GIT_CONFIG_COUNT": "2",
 	}
-}
-
-// withoutUpkeep keeps git from starting a process after each commit and push, which looks whether
-// there is something to clean up.
-func withoutUpkeep(t testing.TB) {
-	t.Setenv("GIT_CONFIG_COUNT", "2")
 	for i, key := range []string{"maintenance.auto", "receive.autogc"} {
-		t.Setenv(fmt.Sprint("GIT_CONFIG_KEY_", i), key)
-		t.Setenv(fmt.Sprint("GIT_CONFIG_VALUE_", i), "false")
+		env[fmt.Sprint("GIT_CONFIG_KEY_", i)], env[fmt.Sprint("GIT_CONFIG_VALUE_", i)] = key, "false"
 	}
+	var err error
+	for name, value := range env {
+		err = errors.Join(err, os.Setenv(name, value))
+	}
+	return err
 }
 
 func (b *bench) must(err error) {

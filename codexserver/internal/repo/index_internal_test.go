@@ -147,6 +147,7 @@ func FuzzIndex(f *testing.F) {
 // TestSee compares what is new in random folders with what git finds if it looks at all
 // folders.
 func TestSee(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()

@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 		fmt.Println(apply(strings.Split(order, "\n")))
 		os.Exit(1)
 	}
+	if err := isolate(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(memdir.Run(m))
 }
 
@@ -60,6 +64,7 @@ func apply(order []string) error {
 // TestKill kills a process while it applies a plan. The mark that it leaves names the tree and
 // its branch, and another plan has the rest, and removes the temporary file.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	// After the first file, in between, after a new file has its name besides the temporary
 	// one, and after the last.
 	for _, at := range []int{1, 8, 11, 16} {

@@ -40,6 +40,7 @@ func TestMirrorKeepsTheIndexTime(t *testing.T) {
 
 // TestLargeRefs has repositories whose refs would fill the disk.
 func TestLargeRefs(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		size map[string]int64 // of files in the git folder

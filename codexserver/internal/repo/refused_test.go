@@ -119,6 +119,7 @@ func TestRepositoryRefused(t *testing.T) {
 
 // TestRepositoryForms makes worktrees of unusual but valid repositories.
 func TestRepositoryForms(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		lay  func(b *bench) (cwd string)

@@ -19,12 +19,6 @@ type fixture struct {
 }
 
 func newRepo(t testing.TB) *fixture {
-	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
-	withoutUpkeep(t)
-	for _, who := range []string{"AUTHOR", "COMMITTER"} {
-		t.Setenv("GIT_"+who+"_NAME", "somebody")
-		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
-	}
 	r := &fixture{t, filepath.Join(t.TempDir(), "w")}
 	initialize(t, r.dir)
 	return r
@@ -73,6 +67,7 @@ func (r *fixture) push() {
 }
 
 func TestDiffToRemote(t *testing.T) {
+	t.Parallel()
 	const changed = "diff --git a/a.txt b/a.txt\nindex 5626abf..f719efd 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
 	const added = "diff --git a/untracked.txt b/untracked.txt\nnew file mode 100644\nindex 0000000..3e75765\n--- /dev/null\n+++ b/untracked.txt\n@@ -0,0 +1 @@\n+new\n"
 	for _, tt := range []struct {

@@ -88,6 +88,7 @@ func TestChangesOf(t *testing.T) {
 // TestChangesThatAreTooLong checks that a long diff is cut, and that untracked files are
 // still in it.
 func TestChangesThatAreTooLong(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t)
 	r.write("big", "x\n")
 	r.commit("first")

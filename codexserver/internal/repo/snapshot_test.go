@@ -54,6 +54,7 @@ func changes(t *testing.T, s *repo.Snapshot) string {
 }
 
 func TestCompare(t *testing.T) {
+	t.Parallel()
 	large := strings.Repeat("x\n", 9<<20)
 	for _, tt := range []struct {
 		name        string
@@ -177,6 +178,7 @@ func TestCompareWithUserSettings(t *testing.T) {
 	r := newRepo(t)
 	trap, home := filepath.Join(r.dir, "../ran"), t.TempDir()
 	ignored := filepath.Join(home, "ignored")
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "0")
 	t.Setenv("GIT_CONFIG_SYSTEM", filepath.Join(home, "config"))
 	for file, text := range map[string]string{
 		ignored:                        "*.tmp\n",

@@ -50,6 +50,7 @@ func attributed(r *fixture, attributes string) error {
 // TestStill takes snapshots of a repository in which nothing is new. They make no folder for git
 // before something has changed, and find the same changes as others.
 func TestStill(t *testing.T) {
+	t.Parallel()
 	in := func(r *fixture, name string) string { return filepath.Join(r.dir, name) }
 	for name, tt := range map[string]struct {
 		before func(r *fixture) error // makes the tree restless

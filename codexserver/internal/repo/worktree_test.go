@@ -98,6 +98,7 @@ func TestTakeAlong(t *testing.T) {
 
 // TestFive has five threads work on one repository at the same time.
 func TestFive(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.commit(map[string]string{"a": "one\n", "b": "two\n", "c": "three\n"})
 	before := tree(t, b.dir)
