@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -29,7 +29,7 @@ func TestLinkedConfiguration(t *testing.T) {
 			{"by a patch", "dots/a/config.toml", ""},
 		} {
 			t.Run(string(tier)+"/"+tt.name, func(t *testing.T) {
-				servertest.NeedTier(t, sandbox.Tier(tier))
+				sandboxtest.NeedTier(t, sandbox.Tier(tier))
 				call := providertest.Shell("c", "sh", "-c", tt.script)
 				if tt.script == "" {
 					call = providertest.Shell("c", "apply_patch", "*** Begin Patch\n*** Add File: dots/a/x\n+x\n*** Delete File: dots/a/config.toml\n*** End Patch\n")

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -91,10 +92,10 @@ func (p *person) shorten(r policy.Rule) string {
 // question, and with one who accepts each rule. No question is asked that an accepted rule
 // covers. Unless whole, it plays half of the tasks.
 func TestTasks(t *testing.T) {
-	servertest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.NeedTier(t, sandbox.TierThread)
 	// A folder that holds the home of this process is not writable as a whole. If /tmp were one,
 	// commands would ask to leave the sandbox for a cache there.
-	t.Setenv("HOME", servertest.Outside(t))
+	t.Setenv("HOME", sandboxtest.Outside(t))
 	tasks := servertest.Tasks(t)
 	asked := make([]servertest.Asked, len(tasks))
 	t.Run("each", func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -134,8 +135,8 @@ func live(t *testing.T, task *servertest.Task, with variant) (paths []string, en
 // TestTrial plays the recorded tasks with other rules and policies, stricter and laxer ones. What a trial says about
 // the record of each is what happened with the others, but where it is not sure.
 func TestTrial(t *testing.T) {
-	servertest.NeedTier(t, sandbox.TierThread)
-	t.Setenv("HOME", servertest.Outside(t))
+	sandboxtest.NeedTier(t, sandbox.TierThread)
+	t.Setenv("HOME", sandboxtest.Outside(t))
 	allow := func(outside bool, commands ...string) (rules []approval.Rule) {
 		for _, c := range commands {
 			rules = append(rules, approval.Rule{Command: strings.Fields(c), Outside: outside})

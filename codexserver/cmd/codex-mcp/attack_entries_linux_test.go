@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
@@ -62,7 +63,7 @@ var attackEntries = []attackEntry{
 // programs PATH finds first.
 func newVictim(t *testing.T, entry attackEntry, bridge bool, tier string) *victim {
 	t.Helper()
-	top := servertest.Outside(t)
+	top := sandboxtest.Outside(t)
 	f := folders{home: filepath.Join(top, "home"), cwd: filepath.Join(top, "work"), user: filepath.Join(top, "user")}
 	for _, dir := range []string{f.home, f.cwd, f.user} {
 		if err := os.Mkdir(dir, 0o755); err != nil {

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/google/go-cmp/cmp"
@@ -389,7 +390,7 @@ func TestEndToEndAttacks(t *testing.T) {
 			for _, place := range a.places(n, *whole, testing.Short()) {
 				t.Run(place.entry.name+" "+place.tier, func(t *testing.T) {
 					t.Parallel()
-					servertest.NeedTier(t, sandbox.Tier(place.tier))
+					sandboxtest.NeedTier(t, sandbox.Tier(place.tier))
 					if got := a.try(newVictim(t, place.entry, false, place.tier)); got != "" {
 						t.Error(got)
 					}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -36,7 +36,7 @@ func TestServerEnvironment(t *testing.T) {
 	for _, user := range users {
 		for _, tier := range []string{"thread", "namespaces"} {
 			t.Run(fmt.Sprint(user, " ", tier), func(t *testing.T) {
-				servertest.NeedTier(t, sandbox.Tier(tier))
+				sandboxtest.NeedTier(t, sandbox.Tier(tier))
 				f := foldersOf(t, user)
 				other := as(user, exec.CommandContext(t.Context(), "sleep", "600"))
 				if err := other.Start(); err != nil {

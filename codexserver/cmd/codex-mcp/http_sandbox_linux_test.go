@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -23,7 +23,7 @@ func TestServersPort(t *testing.T) {
 		}{{"read-only", false}, {"workspace-write", false}, {"workspace-write", true}} {
 			t.Run(fmt.Sprint(tier, " ", tt.mode, " ", tt.network), func(t *testing.T) {
 				t.Parallel()
-				servertest.NeedTier(t, sandbox.Tier(tier))
+				sandboxtest.NeedTier(t, sandbox.Tier(tier))
 				f := newFolders(t)
 				var port atomic.Value
 				file := filepath.Join(f.home, "codex-mcp", "http-token")

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -29,7 +29,7 @@ func TestForkBomb(t *testing.T) {
 		{name: "keeper killed", tier: "thread", killed: true, timeout: 30_000}, // so long it may grow
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			servertest.NeedTier(t, sandbox.Tier(tt.tier))
+			sandboxtest.NeedTier(t, sandbox.Tier(tt.tier))
 			user := os.Getuid()
 			if user == 0 {
 				user = 40_000 + os.Getpid()%20_000 // who has no other processes; a container may have 65,536 users

@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 )
 
 // keptRules adds three rules to a home, and Codex's own.
@@ -36,7 +36,7 @@ func keptRules(t *testing.T, home, repository string) {
 }
 
 func TestRules(t *testing.T) {
-	servertest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.NeedTier(t, sandbox.TierThread)
 	home, dir := t.TempDir(), t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil { // a rule applies in a repository
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
@@ -18,9 +18,9 @@ func TestMain(m *testing.M) {
 // TestMeasures measures each figure in the smallest size, on the real programs. The program checks
 // answers, and how nodes share the users, itself.
 func TestMeasures(t *testing.T) {
-	servertest.NeedEnclosure(t)
+	sandboxtest.NeedEnclosure(t)
 	l := &lab{size: size{nodes: []int{direct, alone, 3}, rounds: 1, calls: 1, pieces: 50, busy: 5, idle: 4, lasts: 50 * time.Millisecond}}
-	if err := l.run(t.Context(), servertest.Outside(t), "calls", "states", "idle"); err != nil {
+	if err := l.run(t.Context(), sandboxtest.Outside(t), "calls", "states", "idle"); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", &l.table)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,7 +20,7 @@ const hiddenVar = "KEEPER_TEST_HIDDEN"
 
 // TestHiddenProcesses ends a command whose processes /proc does not show.
 func TestHiddenProcesses(t *testing.T) {
-	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) { hideProcesses(t, cmd) }, endHidden)
+	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { hideProcesses(t, cmd) }, endHidden)
 }
 
 func endHidden(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 )
 
 // shellWord makes this program run a script in a shell.
@@ -36,7 +36,7 @@ type rooms struct {
 
 func newRooms(t *testing.T) *rooms {
 	t.Helper()
-	tmp := servertest.Outside(t)
+	tmp := sandboxtest.Outside(t)
 	e := &rooms{own: tmp + "/own", other: tmp + "/other", server: tmp + "/server"}
 	e.ownHome = e.server + "/principals/own"
 	for _, dir := range []string{e.own, e.other, e.ownHome, e.ownHome + "/temp", e.server + "/principals/other", tmp + "/rest"} {
@@ -91,7 +91,7 @@ func outsider(t *testing.T) (pid int) {
 // TestEnclosure tries to leave the enclosure, and to do what stays possible. One enclosure runs all
 // scripts, each in a shell of its own.
 func TestEnclosure(t *testing.T) {
-	servertest.NeedEnclosure(t)
+	sandboxtest.NeedEnclosure(t)
 	pid := outsider(t)
 	tests := map[string]struct {
 		script string
@@ -180,7 +180,7 @@ func TestEnclosure(t *testing.T) {
 
 // TestEnclosureEnds checks that everything the program started ends with it.
 func TestEnclosureEnds(t *testing.T) {
-	servertest.NeedEnclosure(t)
+	sandboxtest.NeedEnclosure(t)
 	e := newRooms(t)
 	sleep := fmt.Sprintf("sleep 1%09d", os.Getpid())
 	out, status := e.sh(t, `setsid `+sleep+` & until pgrep -f "^`+sleep+`"; do :; done; exit 7`)
@@ -194,7 +194,7 @@ func TestEnclosureEnds(t *testing.T) {
 
 // TestEnclosureFails checks that nothing starts when a writable folder was replaced.
 func TestEnclosureFails(t *testing.T) {
-	servertest.NeedEnclosure(t)
+	sandboxtest.NeedEnclosure(t)
 	for name, change := range map[string]func(*rooms) error{
 		"a link": func(e *rooms) error {
 			e.Writable = append(e.Writable, e.own+"x")
@@ -220,7 +220,7 @@ func TestEnclosureFails(t *testing.T) {
 }
 
 func TestTryEnclosure(t *testing.T) {
-	servertest.NeedEnclosure(t)
+	sandboxtest.NeedEnclosure(t)
 	for program, want := range map[string]bool{"/proc/self/exe": true, t.TempDir() + "/absent": false, "/bin/false": false} {
 		if err := sandbox.TryEnclosure(program); (err == nil) != want {
 			t.Errorf("%s: %v", program, err)
@@ -231,7 +231,7 @@ func TestTryEnclosure(t *testing.T) {
 // TestEnclosureCgroup checks that an enclosure starts in the cgroup that is asked for, or not at all. What is no
 // cgroup shows it on every system.
 func TestEnclosureCgroup(t *testing.T) {
-	servertest.NeedEnclosure(t)
+	sandboxtest.NeedEnclosure(t)
 	e := newRooms(t)
 	none, err := os.Open(e.own)
 	if err != nil {
@@ -247,7 +247,7 @@ func TestEnclosureCgroup(t *testing.T) {
 // TestEnclosureOfMany hides the folders of so many others that their paths are longer than Linux
 // accepts in one argument.
 func TestEnclosureOfMany(t *testing.T) {
-	servertest.NeedEnclosure(t)
+	sandboxtest.NeedEnclosure(t)
 	e := newRooms(t)
 	others := e.other + "-" + strings.Repeat("/"+strings.Repeat("long", 60), 10)
 	const many = 80

@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"golang.org/x/sys/unix"
 )
 
 // TestEnclosureAsUser has an enclosure as a user without rights makes it, whose ids alone
 // it can map.
 func TestEnclosureAsUser(t *testing.T) {
-	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) {
-		servertest.NeedEnclosure(t)
+	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+		sandboxtest.NeedEnclosure(t)
 		dir := asUser(t, cmd, "/var/cache") // an enclosure has a /tmp of its own
 		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+dir, "HOME="+dir)
 	}, func(t *testing.T) {
@@ -31,8 +31,8 @@ func TestEnclosureAsUser(t *testing.T) {
 // TestEnclosureInUserNamespace has an enclosure within a user namespace that a user without rights has
 // made, as a container has one: root there may not set groups.
 func TestEnclosureInUserNamespace(t *testing.T) {
-	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) {
-		servertest.NeedEnclosure(t)
+	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+		sandboxtest.NeedEnclosure(t)
 		mayMap(t)
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Cloneflags:  unix.CLONE_NEWUSER,

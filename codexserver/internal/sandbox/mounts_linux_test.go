@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"golang.org/x/sys/unix"
 )
 
@@ -39,8 +39,8 @@ func mayMap(t *testing.T) {
 // namespace of its own.
 func TestPinChangedName(t *testing.T) {
 	base := os.Getenv(pinVar)
-	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) {
-		servertest.NeedTier(t, sandbox.TierNamespaces)
+	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+		sandboxtest.NeedTier(t, sandbox.TierNamespaces)
 		mayMap(t)
 		cmd.Env = append(cmd.Env, pinVar+"="+t.TempDir())
 		cmd.SysProcAttr = &syscall.SysProcAttr{

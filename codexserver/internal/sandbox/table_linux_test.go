@@ -19,7 +19,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/sys/unix"
 )
@@ -119,7 +119,7 @@ func (r row) allows(want string) bool {
 
 // TestTableAsUser runs the table as a user without rights.
 func TestTableAsUser(t *testing.T) {
-	servertest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
 		dir := asUser(t, cmd, "/var/tmp")
 		program, err := os.ReadFile("/proc/self/exe")
 		if err != nil {
@@ -178,7 +178,7 @@ const unprivileged = 65534
 func hasNamespaces(t *testing.T) (has bool) {
 	t.Helper()
 	t.Run("namespaces", func(t *testing.T) {
-		servertest.NeedTier(t, sandbox.TierNamespaces)
+		sandboxtest.NeedTier(t, sandbox.TierNamespaces)
 		has = true
 	})
 	return has

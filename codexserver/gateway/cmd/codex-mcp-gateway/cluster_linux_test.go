@@ -19,7 +19,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats-server/v2/server"
@@ -53,8 +53,8 @@ func startNATS(t *testing.T) []*server.Server {
 // folders are the same on all.
 func startCluster(t *testing.T, model *providertest.Server, args ...string) *cluster {
 	t.Helper()
-	servertest.NeedEnclosure(t)
-	c := &cluster{t: t, top: servertest.Outside(t), nodes: map[string]*process{}, tokens: map[string]string{}}
+	sandboxtest.NeedEnclosure(t)
+	c := &cluster{t: t, top: sandboxtest.Outside(t), nodes: map[string]*process{}, tokens: map[string]string{}}
 	c.nats = startNATS(t)
 	link := linked(t)
 	var users strings.Builder

@@ -22,7 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/nats-io/nats.go/jetstream"
@@ -105,8 +105,8 @@ type work struct {
 // startWork starts a service for a number of users with these clients, whose commands last so many seconds.
 func startWork(t *testing.T, number int, kind func(i int) string, seconds func(name string) string) *work {
 	t.Helper()
-	servertest.NeedEnclosure(t)
-	top := servertest.Outside(t)
+	sandboxtest.NeedEnclosure(t)
+	top := sandboxtest.Outside(t)
 	model := providertest.New(workModel(seconds))
 	t.Cleanup(model.Close)
 	w := &work{begun: time.Now()}

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -132,8 +132,8 @@ func (o *operator) named(command ...string) []string {
 // newOperator makes the machines.
 func newOperator(t *testing.T) *operator {
 	t.Helper()
-	servertest.NeedEnclosure(t)
-	o := &operator{top: servertest.Outside(t), ports: map[string]string{}, units: map[string]*unit{}}
+	sandboxtest.NeedEnclosure(t)
+	o := &operator{top: sandboxtest.Outside(t), ports: map[string]string{}, units: map[string]*unit{}}
 	o.page = &page{t: t, substitutions: o.standIns, used: map[string]bool{}, shells: map[int]*shell{}}
 	o.model = providertest.New(fileModel())
 	t.Cleanup(o.model.Close)

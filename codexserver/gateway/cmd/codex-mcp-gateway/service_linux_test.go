@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/google/go-cmp/cmp"
@@ -36,10 +37,10 @@ type ownProcess struct {
 
 func newOwnProcess(t *testing.T) *ownProcess {
 	t.Helper()
-	servertest.NeedEnclosure(t)
+	sandboxtest.NeedEnclosure(t)
 	collect := debug.SetGCPercent(-1) // a collection closes descriptors that nobody has closed
 	t.Cleanup(func() { debug.SetGCPercent(collect) })
-	o := &ownProcess{t: t, nats: natstest.Start(t, server.Options{JetStream: true}), top: servertest.Outside(t)}
+	o := &ownProcess{t: t, nats: natstest.Start(t, server.Options{JetStream: true}), top: sandboxtest.Outside(t)}
 	home, ann := filepath.Join(o.top, "home"), filepath.Join(o.top, "ann")
 	for _, dir := range []string{home, ann} {
 		if err := os.Mkdir(dir, 0o700); err != nil {

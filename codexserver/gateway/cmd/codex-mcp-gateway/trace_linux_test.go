@@ -14,7 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -51,7 +51,7 @@ func sentSpans(t *testing.T, body []byte) (all []sentSpan) {
 // TestEndToEndTrace sends calls to a front, which passes them to a node in another process, and
 // reads the traces of both at a collector.
 func TestEndToEndTrace(t *testing.T) {
-	servertest.NeedEnclosure(t)
+	sandboxtest.NeedEnclosure(t)
 	var mu sync.Mutex
 	var sent []string
 	var spans []sentSpan
@@ -78,7 +78,7 @@ func TestEndToEndTrace(t *testing.T) {
 	model := providertest.New(providertest.Turn{Repeat: true, Text: []string{"an-answer"}})
 	t.Cleanup(model.Close)
 	n := natstest.Start(t, server.Options{ServerName: "n", JetStream: true})
-	c := &cluster{t: t, top: servertest.Outside(t)}
+	c := &cluster{t: t, top: sandboxtest.Outside(t)}
 	token, hash := access.NewToken()
 	link := linked(t)
 	if err := os.Mkdir(filepath.Join(c.top, "ann"), 0o700); err != nil {

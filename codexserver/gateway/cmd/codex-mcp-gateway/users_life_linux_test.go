@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -373,8 +373,8 @@ func TestEndToEndUsersRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	servertest.NeedEnclosure(t)
-	top := servertest.Outside(t)
+	sandboxtest.NeedEnclosure(t)
+	top := sandboxtest.Outside(t)
 	hash := func(c string) string { return "sha256:" + strings.Repeat(c, 64) }
 	for _, dir := range []string{"/ann", "/ann/inner", "/bob", "/home", "/user"} {
 		if err := os.Mkdir(top+dir, 0o700); err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -128,7 +128,7 @@ type service struct {
 // start starts a service for ann, whose approver is eve, for bob, and for cid, who wants a label.
 func start(t *testing.T) *service {
 	t.Helper()
-	servertest.NeedEnclosure(t)
+	sandboxtest.NeedEnclosure(t)
 	b, err := broker.Connect(broker.Options{Folder: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func start(t *testing.T) *service {
 	s.files = linktest.Certificates(t)
 	s.client = link.NewClient(s.files)
 	t.Cleanup(s.client.Close)
-	top := servertest.Outside(t)
+	top := sandboxtest.Outside(t)
 	for name, p := range map[string]settings.Principal{"ann": {Approver: "eve"}, "bob": {}, "cid": {Labels: []string{"gpu"}}, "eve": {}} {
 		p.Folders = []string{filepath.Join(top, name)}
 		p.Home = filepath.Join(top, "home-"+name)
@@ -184,7 +184,7 @@ func (s *service) join(name string, change func(*node.Options)) *member {
 	}
 	log := slog.New(slog.DiscardHandler)
 	pool, err := workers.New(workers.Options{
-		Home: servertest.Outside(s.t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Challenge: "Bearer", Fenced: true, Stderr: os.Stderr, Logger: log,
+		Home: sandboxtest.Outside(s.t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Challenge: "Bearer", Fenced: true, Stderr: os.Stderr, Logger: log,
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -633,7 +633,7 @@ func TestStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool, err := workers.New(workers.Options{Home: servertest.Outside(t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Fenced: true, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
+	pool, err := workers.New(workers.Options{Home: sandboxtest.Outside(t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Fenced: true, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -238,7 +239,7 @@ func TestSafeCommandsAreConfined(t *testing.T) {
 
 	for _, tier := range []sandbox.Tier{sandbox.TierThread, sandbox.TierNamespaces} {
 		t.Run(string(tier), func(t *testing.T) {
-			servertest.NeedTier(t, tier)
+			sandboxtest.NeedTier(t, tier)
 			for _, p := range protocol.ApprovalPolicies() {
 				for _, mode := range protocol.SandboxModes() {
 					if mode == protocol.SandboxDangerFullAccess && p != protocol.ApprovalUntrusted {

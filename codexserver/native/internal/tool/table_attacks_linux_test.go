@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -269,7 +270,7 @@ func (f *field) approveInOtherModes(t *testing.T) {
 // real sandbox and a user who denies everything. What happens is what the cell says. Each attack meets
 // every other row, and the next attack the rest.
 func TestAttacksOnTheTable(t *testing.T) {
-	servertest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.NeedTier(t, sandbox.TierThread)
 	for i, row := range securityTable(t) {
 		approvals, mode := protocol.ApprovalPolicy(row[1]), protocol.SandboxMode(row[2])
 		for n, tt := range tableAttacks {
@@ -370,7 +371,7 @@ func (d denying) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest
 // TestDenyingRulesOfTheTable checks that a rule that denies answers the questions of the table,
 // also where the command is written in another way, and none of the cells that say may.
 func TestDenyingRulesOfTheTable(t *testing.T) {
-	servertest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.NeedTier(t, sandbox.TierThread)
 	for _, row := range securityTable(t) {
 		for name, argv := range map[string][]string{
 			"plain":             {"touch", "proof"},

@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -97,7 +98,7 @@ var unaskedAttacks = []struct {
 // restart. The planted program never runs outside the sandbox. Each attack meets every other
 // combination, and the next attack the rest.
 func TestAttacksOnWhatNobodyIsAskedAbout(t *testing.T) {
-	servertest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.NeedTier(t, sandbox.TierThread)
 	for i, tt := range unaskedAttacks {
 		n := i // so that the next attack begins with another combination
 		for _, kind := range []string{"rule", "session", "asked, rule", "asked, session"} {
@@ -230,7 +231,7 @@ func TestUnaskedRuns(t *testing.T) {
 // TestNothingIsExchangedBetweenLooks has a command of another server, or of the same turn,
 // exchange the configuration of git all the time. A person is asked while it runs.
 func TestNothingIsExchangedBetweenLooks(t *testing.T) {
-	servertest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.NeedTier(t, sandbox.TierThread)
 	for _, same := range []bool{false, true} {
 		for _, session := range []bool{false, true} {
 			t.Run(fmt.Sprintf("same turn %t/session %t", same, session), func(t *testing.T) {

@@ -1,18 +1,18 @@
-package servertest_test
+package sandboxtest_test
 
 import (
 	"os"
 	"os/exec"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 )
 
 func TestRunInSubprocess(t *testing.T) {
 	for _, name := range []string{"plain", "a name + signs"} {
 		t.Run(name, func(t *testing.T) {
 			ran := false
-			servertest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "CHANGED=yes") }, func(*testing.T) { ran = true })
+			sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "CHANGED=yes") }, func(*testing.T) { ran = true })
 			if child := os.Getenv("CHANGED") == "yes"; ran != child {
 				t.Errorf("the function ran: %t, in the child: %t", ran, child)
 			}

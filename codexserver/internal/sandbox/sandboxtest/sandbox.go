@@ -1,4 +1,6 @@
-package servertest
+// Package sandboxtest is what tests of commands and their sandbox have in common: what the system must
+// have, a folder outside of /tmp, and a process of its own.
+package sandboxtest
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package servertest
+package sandboxtest
 
 import (
 	"fmt"
