@@ -69,6 +69,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	_ "github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/stack"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -84,7 +85,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
 		os.Exit(1)
 	}
-	growStack()
 	if os.Args[0] == workerlink.Name {
 		os.Exit(work(context.Background(), os.Stderr))
 	}
@@ -92,16 +92,6 @@ func main() {
 		os.Exit(runShared(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(run(context.Background(), programName(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// growStack grows the stack of the main goroutine at once to the size that the start needs.
-// Each growth later would read the tables of every function that is on the stack, which
-// are spread over the whole program: more page faults, and more memory of the idle server.
-//
-//go:noinline
-func growStack() byte {
-	var room [10 << 10]byte
-	return room[len(os.Args)%len(room)]
 }
 
 // run runs the program on other streams and returns the exit status.
