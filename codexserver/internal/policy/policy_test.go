@@ -194,7 +194,7 @@ func TestMentionedWords(t *testing.T) {
 // TestDeepScripts has scripts that would use up the parser's stack.
 func TestDeepScripts(t *testing.T) {
 	for _, opening := range []string{"(", "((", "$(", "a["} {
-		for _, size := range []int{policy.MaxScript, 8 << 20} {
+		for _, size := range []int{1 << 10, policy.MaxScript, 8 << 20} {
 			argv := bash(strings.Repeat(opening, size/len(opening)))
 			if _, plain := policy.Commands(argv); plain {
 				t.Errorf("%s: it has plain commands", opening)
@@ -202,7 +202,8 @@ func TestDeepScripts(t *testing.T) {
 			if _, _, ok := policy.Literal(argv); ok {
 				t.Errorf("%s: its words are literal", opening)
 			}
-			if got, all := policy.Mentioned(argv); all {
+			// A short text is parsed up to its mistake.
+			if got, all := policy.Mentioned(argv); all && size > 1<<10 {
 				t.Errorf("%s: mentions %d commands, all %t", opening, len(got), all)
 			}
 			if policy.KnownSafe(argv) {

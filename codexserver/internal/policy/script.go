@@ -24,6 +24,9 @@ type Word struct {
 // word to a program.
 const MaxScript = 128 << 10
 
+// piece is the size in bytes of what the parser is given at once. A text of one piece cannot nest too deeply.
+const piece = 1 << 10
+
 // maxFrames is the number of functions that may have called each other when the parser
 // reads more of its text. A level of nesting in a script takes about ten of them.
 const maxFrames = 4096
@@ -47,10 +50,10 @@ func newReader(text string) *reader {
 
 // Read implements [io.Reader].
 func (r *reader) Read(b []byte) (int, error) {
-	if runtime.Callers(maxFrames, r.pc[:]) > 0 {
+	if r.text.Size() > piece && runtime.Callers(maxFrames, r.pc[:]) > 0 {
 		return 0, ErrScript
 	}
-	return r.text.Read(b[:min(len(b), 1<<10)]) // a short text, so that the parser soon asks again
+	return r.text.Read(b[:min(len(b), piece)]) // the parser soon asks again
 }
 
 // ParseFile parses a script of bash. It fails with [ErrScript] for a text that is too long
