@@ -21,6 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	home := os.Getenv(childHome)
 	if home == "" {
 		_ = flag.Set("test.parallel", "5") // most of them wait
-		os.Exit(m.Run())
+		os.Exit(memdir.Run(m))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

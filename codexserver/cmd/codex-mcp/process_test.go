@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 )
 
 // limit bounds every wait of these tests. Only a failing test reaches it: on a machine with other work zsh takes 20 s to start.
@@ -101,7 +102,7 @@ func runTests(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
-	code = m.Run()
+	code = memdir.Run(m)
 	races, err := filepath.Glob(filepath.Join(programs, "race.*"))
 	for _, path := range races {
 		text, _ := os.ReadFile(path)

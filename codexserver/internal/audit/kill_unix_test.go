@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 )
 
 const serverEnv = "AUDIT_TEST_SERVER"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 		serveEffects(path)
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(memdir.Run(m))
 }
 
 // killLimit is the size of a file: small enough that files are replaced many times.

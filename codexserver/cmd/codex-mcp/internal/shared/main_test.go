@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
+	"github.com/codexmcp/codexmcp/internal/memdir"
 )
 
 // role makes this program a process of a test.
@@ -24,7 +25,7 @@ const role = "SHARED_TEST_ROLE"
 func TestMain(m *testing.M) {
 	switch os.Getenv(role) {
 	case "":
-		os.Exit(m.Run())
+		os.Exit(memdir.Run(m))
 	case "server":
 		serve()
 	case "broken":
