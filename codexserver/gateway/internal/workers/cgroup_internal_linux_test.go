@@ -358,4 +358,19 @@ func TestCgroupLimits(t *testing.T) {
 	if err := many.end(); err != nil {
 		t.Error(err)
 	}
+	busy, _, ended := inCgroup(t, c, "cid", "echo; while :; do :; done")
+	for until := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) { // what the system counts
+		stat, err := os.ReadFile(filepath.Join(busy.dir, "cpu.stat"))
+		if strings.Contains(string(stat), "\nnr_throttled ") && !strings.Contains(string(stat), "\nnr_throttled 0\n") {
+			break
+		}
+		if err != nil || time.Now().After(until) {
+			t.Errorf("it may compute all the time: %v\n%s", err, stat)
+			break
+		}
+	}
+	if err := busy.end(); err != nil {
+		t.Error(err)
+	}
+	<-ended
 }
