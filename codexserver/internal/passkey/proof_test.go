@@ -67,9 +67,9 @@ func registered(t *testing.T, d *passkeytest.Device, origin string) *passkey.Key
 // was written and read, for its question alone.
 func TestProve(t *testing.T) {
 	for _, algorithm := range algorithms {
+		d, stranger := passkeytest.New(t, algorithm), passkeytest.New(t, algorithm)
 		for _, origin := range []string{here, secure} {
 			for _, decision := range []elicit.Decision{elicit.Approved, elicit.ApprovedForSession, elicit.ApprovedAlways} {
-				d := passkeytest.New(t, algorithm)
 				keys := registered(t, d, origin)
 				s := statement(origin)
 				s.Decision = decision
@@ -106,7 +106,7 @@ func TestProve(t *testing.T) {
 					"time":     func(p *passkey.Proof) { p.Statement.At = p.Statement.At.Add(time.Second) },
 					"nonce":    func(p *passkey.Proof) { p.Statement.Nonce = passkey.NewNonce() },
 					"origin":   func(p *passkey.Proof) { p.Statement.Origin = "https://example.com" },
-					"key":      func(p *passkey.Proof) { p.Key = passkeytest.New(t, algorithm).COSE() },
+					"key":      func(p *passkey.Proof) { p.Key = stranger.COSE() },
 				} {
 					var other passkey.Proof
 					if err := json.Unmarshal(text, &other); err != nil {
@@ -149,6 +149,10 @@ func TestOddAssertions(t *testing.T) {
 // TestHostileAssertions has assertions that do not prove the statement. Each is signed with the right
 // key where that makes it more dangerous.
 func TestHostileAssertions(t *testing.T) {
+	devices := map[string]*passkeytest.Device{}
+	for _, algorithm := range algorithms {
+		devices[algorithm] = passkeytest.New(t, algorithm) // RSA keys take long
+	}
 	challenge := func(s *passkey.Statement) []byte { return hash(t, s) }
 	for _, tt := range []struct {
 		name, want string
@@ -276,7 +280,7 @@ func TestHostileAssertions(t *testing.T) {
 		}},
 	} {
 		for _, algorithm := range algorithms {
-			d := passkeytest.New(t, algorithm)
+			d := new(*devices[algorithm])
 			keys := registered(t, d, here)
 			s := statement(here)
 			proof, err := passkey.Prove(keys, s, tt.sign(d, s))
