@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -81,11 +82,17 @@ func normal(node any) any {
 				out[key] = value
 				continue
 			}
-			sorted := make([]any, len(list))
+			texts, schemas := make([]string, len(list)), make(map[string]any, len(list))
 			for i, v := range list {
-				sorted[i] = normal(v)
+				v = normal(v)
+				texts[i] = compact(v)
+				schemas[texts[i]] = v
 			}
-			slices.SortFunc(sorted, func(a, b any) int { return strings.Compare(compact(a), compact(b)) })
+			slices.Sort(texts)
+			sorted := make([]any, len(list))
+			for i, text := range texts {
+				sorted[i] = schemas[text]
+			}
 			out[key] = sorted
 		}
 	}
@@ -109,9 +116,6 @@ func short(v any) string {
 
 func compare(old, new any, path string, lines *[]string) {
 	add := func(format string, args ...any) { *lines = append(*lines, fmt.Sprintf(format, args...)) }
-	if compact(old) == compact(new) {
-		return
-	}
 	a, ok1 := old.(map[string]any)
 	b, ok2 := new.(map[string]any)
 	if ok1 && ok2 {
@@ -130,6 +134,9 @@ func compare(old, new any, path string, lines *[]string) {
 				compare(x, y, here, lines)
 			}
 		}
+		return
+	}
+	if reflect.DeepEqual(old, new) {
 		return
 	}
 	x, ok1 := old.([]any)

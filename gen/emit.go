@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"go/format"
 	"go/token"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // source is the text of one Go file.
@@ -167,7 +167,15 @@ func (s *source) imports(paths []string) {
 
 // uses reports whether Go text uses the package with that path.
 func uses(text, path string) bool {
-	return regexp.MustCompile(`\b` + path[strings.LastIndex(path, "/")+1:] + `\.[A-Z]`).MatchString(text)
+	name := path[strings.LastIndex(path, "/")+1:] + "."
+	for before, after, ok := strings.Cut(text, name); ok; before, after, ok = strings.Cut(after, name) {
+		last, _ := utf8.DecodeLastRuneInString(before)
+		isPart := last == '_' || unicode.IsLetter(last) || unicode.IsDigit(last)
+		if !isPart && after != "" && 'A' <= after[0] && after[0] <= 'Z' {
+			return true
+		}
+	}
+	return false
 }
 
 // describe returns a type's comment: our sentence and the page of the

@@ -68,7 +68,7 @@ func parseSchema(mcp bool, text []byte, extensions ...[]byte) (*parsed, error) {
 			case !ok:
 				definitions[name] = more[name]
 				p.extension[name] = true
-			case compact(normal(core)) != compact(normal(more[name])):
+			case !equal(core, more[name]):
 				return nil, fmt.Errorf("%s/%s: the extension's copy differs from the schema's definition", other.container, name)
 			}
 		}
@@ -174,7 +174,8 @@ func escape(name string) string {
 
 // isNothing reports whether a schema admits no value.
 func isNothing(node any) bool {
-	return node == false || compact(strip(node)) == `{"not":{}}`
+	object, _ := node.(map[string]any)
+	return node == false || object["not"] != nil && compact(strip(node)) == `{"not":{}}`
 }
 
 // refName returns the definition that a $ref names.

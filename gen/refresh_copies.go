@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -28,7 +29,7 @@ func definitionsAs(key string, text []byte) (map[string]any, error) {
 }
 
 // equal reports whether two definitions differ only in prose and in the order of lists.
-func equal(a, b any) bool { return compact(normal(a)) == compact(normal(b)) }
+func equal(a, b any) bool { return reflect.DeepEqual(normal(a), normal(b)) }
 
 // follow returns the extensions, by file name, whose copies of the old schema's definitions differ from
 // the new schema. A copy becomes the new definition, and goes away with it. An extension that needs a

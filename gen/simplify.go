@@ -94,7 +94,10 @@ func (s *simplifier) inline(node any, path string, isArm bool) (any, error) {
 	for _, key := range []string{"anyOf", "oneOf", "allOf", "enum"} {
 		named = named || object[key] != nil
 	}
-	if name, ok := s.names[canonical(node)]; ok && named {
+	if !named {
+		return s.schema(node, path)
+	}
+	if name, ok := s.names[canonical(node)]; ok {
 		ref := map[string]any{"$ref": "#/$defs/" + name}
 		if doc, ok := object["description"]; ok {
 			ref["description"] = doc
@@ -254,8 +257,11 @@ func (s *simplifier) typed(node any, path string) (any, error) {
 
 func checkTyped(node any, path string) error {
 	object, _ := node.(map[string]any)
+	if object["type"] != nil || object["$ref"] != nil {
+		return nil
+	}
 	for _, key := range slices.Sorted(maps.Keys(keywordOf)) {
-		if kind := keywordOf[key]; object[key] != nil && object["type"] == nil && object["$ref"] == nil && kind != "string" {
+		if kind := keywordOf[key]; object[key] != nil && kind != "string" {
 			return refuse(path, "no rule for %s of a value that need not be an %s", key, kind)
 		}
 	}
@@ -315,12 +321,12 @@ func simpleChoice(node map[string]any, key string, arms []any) map[string]any {
 	null := false
 	for _, a := range arms {
 		arm, _ := a.(map[string]any)
-		if strip(arm) != nil && compact(strip(arm)) == `{"type":"null"}` {
+		bare, _ := strip(arm).(map[string]any)
+		if len(bare) == 1 && bare["type"] == "null" {
 			null = true
 			continue
 		}
 		rest = append(rest, a)
-		bare, _ := strip(arm).(map[string]any)
 		if value, ok := bare["const"].(string); ok && len(bare) == 2 && bare["type"] == "string" {
 			values = append(values, value)
 		}
