@@ -83,13 +83,16 @@ func (h *hoister) add(pointer string, node any, names ...string) {
 // nil for a schema.
 func namespace(node any) map[string]any {
 	inner, ok := node.(map[string]any)
-	if !ok || len(inner) == 0 || checkKeywords(node, "") == nil {
+	if !ok || len(inner) == 0 {
 		return nil
 	}
 	for name, d := range inner {
 		if _, ok := d.(map[string]any); !ok || slices.Contains(keywordSchema, name) || slices.Contains(keywordMap, name) {
 			return nil
 		}
+	}
+	if checkKeywords(node, "") == nil {
+		return nil
 	}
 	return inner
 }

@@ -173,15 +173,16 @@ func TestNextCodex(t *testing.T) {
 	p := project{uses: filepath.Join(wireFolder, "uses.json"), schema: filepath.Join(wireFolder, "schema.json"), out: wireFolder}
 	text2 := readFile(t, p.schema)
 	c := newCompiler(t)
+	old, err := structure(text2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, words := canonical(old), strings.ReplaceAll(compact(old), "#/$defs/", "#/definitions/")
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			old, err := structure(text2)
-			if err != nil {
-				t.Fatal(err)
-			}
-			changed := next(parse(strings.ReplaceAll(compact(old), "#/$defs/", "#/definitions/")).(map[string]any))
+			changed := next(parse(words).(map[string]any))
 			row.change(changed)
-			if (canonical(old) == canonical(map[string]any(changed))) != (row.name == "nothing") {
+			if (was == canonical(map[string]any(changed))) != (row.name == "nothing") {
 				t.Fatal("the row changes nothing")
 			}
 			var report strings.Builder
@@ -219,9 +220,9 @@ func TestNextCodex(t *testing.T) {
 
 // compiler checks the types of the bridge, and of the client that it uses, with other files of their package of types.
 type compiler struct {
-	fset    *token.FileSet
-	sources map[string][]*ast.File
-	exports map[string]string // files of compiled packages by path
+	fset     *token.FileSet
+	sources  map[string][]*ast.File
+	compiled types.Importer // has the other packages
 }
 
 const (
@@ -232,15 +233,17 @@ const (
 
 func newCompiler(t *testing.T) *compiler {
 	t.Helper()
-	c := &compiler{fset: token.NewFileSet(), sources: map[string][]*ast.File{}, exports: map[string]string{}}
+	c := &compiler{fset: token.NewFileSet(), sources: map[string][]*ast.File{}}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", module+bridge).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+	exports := map[string]string{} // files by path
 	for line := range strings.Lines(string(out)) {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), "=")
-		c.exports[path] = file
+		exports[path] = file
 	}
+	c.compiled = importer.ForCompiler(c.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	for _, path := range []string{client, bridge} {
 		dir := "../" + path
 		p, err := build.ImportDir(dir, 0)
@@ -272,7 +275,7 @@ func (c *compiler) check(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	var all []string
 	config := types.Config{
-		Importer: importer.ForCompiler(c.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(c.exports[path]) }),
+		Importer: c.compiled,
 		Error:    func(err error) { all = append(all, err.Error()) },
 	}
 	var generated []*ast.File

@@ -109,7 +109,7 @@ func run(args []string, report io.Writer) error {
 		return usageError{fmt.Errorf("want flags only, found %q", flags.Arg(0))}
 	}
 	p.report = report
-	r := refresher{p, *commit, *dryRun, time.Now(), report, runTests}
+	r := refresher{p, *commit, *dryRun, time.Now(), report, runTests, nil}
 	switch from := cmp.Or(*codex, *source); {
 	case *older != "":
 		if from != "" || *check || *dryRun || *commit != "" {

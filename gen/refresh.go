@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -39,6 +40,7 @@ type refresher struct {
 	now    time.Time
 	report io.Writer
 	test   func(out string) error // runs the tests of the new package, if not nil
+	was    *model                 // of the schema that is there, nil if nobody has made it
 }
 
 // refresh reads the schema at source: a file, a URL or, for a package that uses a part of it, the program
@@ -89,16 +91,17 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	if r.dryRun {
 		return nil
 	}
+	var files map[string][]byte
 	if !r.isExtension() {
-		if _, err := r.generate(stripped); err != nil { // before anything is written
+		if files, err = r.generate(stripped); err != nil { // before anything is written
 			return err
 		}
 	}
+	extensions := r.extensions
 	if err := r.copyFrom(from); err != nil {
 		return err
 	}
-	files := make(map[string][]byte)
-	if !r.isExtension() {
+	if !slices.Equal(r.extensions, extensions) { // the files say where they are
 		if files, err = r.generate(stripped); err != nil {
 			return err
 		}
@@ -293,7 +296,10 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 // compareModels reports the differences between the Go types of the old schema and those of the new
 // one. It returns the texts of the extensions whose copies of definitions follow the new schema.
 func (r refresher) compareModels(old, stripped []byte) (map[string][]byte, error) {
-	oldModel, err := r.model(old)
+	oldModel, err := r.was, error(nil)
+	if oldModel == nil {
+		oldModel, err = r.model(old)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.schema, err)
 	}

@@ -186,6 +186,11 @@ func modernProject(t *testing.T) (r refresher, dir string, report *bytes.Buffer)
 func TestRefreshOfChanges(t *testing.T) {
 	r, dir, _ := modernProject(t)
 	text := upstream(t, "2026-07-28")
+	was, err := r.model(readFile(t, r.schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.was = was
 	results := make([]string, len(changes))
 	t.Run("changes", func(t *testing.T) {
 		for i, c := range changes {

@@ -127,8 +127,6 @@ func compareAll(t *testing.T, schemas map[string][]byte, trips int, judged strin
 	if keep := os.Getenv("GEN_KEEP"); keep != "" {
 		fmt.Println(os.CopyFS(keep, os.DirFS(dir)))
 	}
-	if judged == "" {
-		goRun(t, dir, "vet", "-trimpath", "./mcptypes/field/...")
-	}
-	goRun(t, dir, "test", "-trimpath", "-vet=off", "-timeout", "0", "./mcptypes/field", "-roundtrips", strconv.Itoa(trips))
+	vet := map[bool]string{true: "-vet=all", false: "-vet=off"}[judged == ""]
+	goRun(t, dir, "test", "-trimpath", vet, "-timeout", "0", "./mcptypes/field/...", "-roundtrips", strconv.Itoa(trips))
 }

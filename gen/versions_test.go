@@ -102,8 +102,7 @@ func TestOtherVersions(t *testing.T) {
 		packages = append(packages, "./"+pkg)
 	}
 	packages = append(packages, "./"+versionOfTomorrow(t, r, dir))
-	goRun(t, dir, append([]string{"vet", "-trimpath"}, packages...)...)
-	goRun(t, dir, append(append([]string{"test", "-trimpath", "-vet=off", "-timeout", "0"}, packages...), "-roundtrips", strconv.Itoa(*roundTrips))...)
+	goRun(t, dir, append(append([]string{"test", "-trimpath", "-vet=all", "-timeout", "0"}, packages...), "-roundtrips", strconv.Itoa(*roundTrips))...)
 }
 
 // versionOfTomorrow follows CONTRIBUTING.md to add a new version to the package of
