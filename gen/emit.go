@@ -357,7 +357,7 @@ func (e *emitter) definitions(s *source) error {
 	s.line("// schema is the package under test.")
 	s.line("var schema = schematest.Package{\nSchemas: []string{%s},\nExamples: %q,", quoted(e.files), examples)
 	s.line("Decode: %[1]s.Decode,\nDecodeStrict: %[1]s.DecodeStrict,\nEncode: %[1]s.Encode,", e.pkg)
-	s.line("RoundTrips: flag.Int(\"roundtrips\", 2000, \"the `number` of random round trips for each schema file\"),")
+	s.line("RoundTrips: flag.Int(\"roundtrips\", 500, \"the `number` of random round trips for each schema file\"),")
 	s.line("Seed: flag.Uint64(\"seed\", 1, \"their `seed`\"),\nDefinitions: map[string]func() any{")
 	for _, t := range e.model.types {
 		if t.origin != "" && !strings.Contains(t.origin, "/") {

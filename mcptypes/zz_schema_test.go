@@ -17,7 +17,7 @@ var schema = schematest.Package{
 	Decode:       mcptypes.Decode,
 	DecodeStrict: mcptypes.DecodeStrict,
 	Encode:       mcptypes.Encode,
-	RoundTrips:   flag.Int("roundtrips", 2000, "the `number` of random round trips for each schema file"),
+	RoundTrips:   flag.Int("roundtrips", 500, "the `number` of random round trips for each schema file"),
 	Seed:         flag.Uint64("seed", 1, "their `seed`"),
 	Definitions: map[string]func() any{
 		"Annotations":                     func() any { return new(mcptypes.Annotations) },

@@ -14,7 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func (p *Package) readExamples(t testing.TB) (list []example) {
+func (p *Package) readExamples(t testing.TB) []example {
+	if p.examples != nil {
+		return p.examples
+	}
 	f, err := os.Open(p.Examples)
 	if err != nil {
 		t.Fatal(err)
@@ -26,6 +29,7 @@ func (p *Package) readExamples(t testing.TB) (list []example) {
 			t.Fatal(err)
 		}
 	}
+	var list []example
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -38,6 +42,7 @@ func (p *Package) readExamples(t testing.TB) (list []example) {
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
+	p.examples = list
 	return list
 }
 

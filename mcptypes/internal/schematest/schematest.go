@@ -33,6 +33,9 @@ type Package struct {
 	Seed       *uint64
 
 	Judged string // a file that gets each instance with the verdict of DecodeStrict, "" for none; then a schema may be one whose valid instances are hard to guess
+
+	read     *schema // nil before the first test that needs it
+	examples []example
 }
 
 // TestRoundTrips makes random instances of the schema, decodes them with DecodeStrict and with Decode,
@@ -167,6 +170,9 @@ type schema struct {
 }
 
 func (p *Package) readSchema(t testing.TB) *schema {
+	if p.read != nil {
+		return p.read
+	}
 	s := &schema{
 		definitions: make(map[string]any),
 		validators:  make(map[string]*jsonschema.Schema),
@@ -180,6 +186,7 @@ func (p *Package) readSchema(t testing.TB) *schema {
 			t.Fatalf("no schema defines %s", name)
 		}
 	}
+	p.read = s
 	return s
 }
 
