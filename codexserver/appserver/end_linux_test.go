@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -55,11 +56,7 @@ func TestEndToEndReaderLeaves(t *testing.T) {
 // built is codex-mcp.
 var built = sync.OnceValues(func() (string, error) {
 	bin := filepath.Join(programs, "codex-mcp")
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../cmd/codex-mcp").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return bin, nil
+	return bin, gobuild.Program(bin, "../cmd/codex-mcp")
 })
 
 // build builds codex-mcp, once for all tests.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -103,8 +104,8 @@ func play(t *testing.T, server *exec.Cmd, transcript string) {
 func build(t *testing.T, baseURL string) func() *exec.Cmd {
 	t.Helper()
 	bin, home, cwd := filepath.Join(t.TempDir(), "codex-mcp.exe"), t.TempDir(), t.TempDir()
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", bin, "../../codexserver/cmd/codex-mcp").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := gobuild.Program(bin, "../../codexserver/cmd/codex-mcp"); err != nil {
+		t.Fatal(err)
 	}
 	config := fmt.Sprintf("model = \"m\"\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nwire_api = \"chat\"\n", baseURL)
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {

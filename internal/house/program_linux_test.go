@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/gobuild"
 )
 
 // TestProgram compares what codex-mcp depends on, weighs and allocates before main with
@@ -32,8 +34,8 @@ func TestProgram(t *testing.T) {
 	slices.Sort(got)
 
 	bin := filepath.Join(t.TempDir(), "codex-mcp")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", bin, program).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := gobuild.Program(bin, program); err != nil { // without symbols, as a release
+		t.Fatal(err)
 	}
 	info, err := os.Stat(bin)
 	if err != nil {

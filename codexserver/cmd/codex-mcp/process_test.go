@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/codexmcp/codexmcp/internal/memdir"
 )
 
@@ -33,15 +34,11 @@ var programs string
 // binary is the program under test, built once, with the race detector if the tests have it.
 var binary = sync.OnceValues(func() (string, error) {
 	bin := filepath.Join(programs, "codex-mcp.exe") // a name that every system runs
-	args := []string{"build", "-buildvcs=false", "-o", bin}
+	var flags []string
 	if detects() {
-		args = append(args, "-race")
+		flags = []string{"-race"}
 	}
-	out, err := exec.Command("go", append(args, ".")...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build: %v\n%s", err, out)
-	}
-	return bin, nil
+	return bin, gobuild.Program(bin, ".", flags...)
 })
 
 // detects reports whether the tests have the race detector.

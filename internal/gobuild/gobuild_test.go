@@ -1,0 +1,26 @@
+package gobuild_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/gobuild"
+)
+
+// TestProgram runs a program that it has built, and gets the words of the go command about one that there is not.
+func TestProgram(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "skips.exe") // a name that every system runs
+	if err := gobuild.Program(bin, "../skips"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bin)
+	cmd.Stdin = strings.NewReader("no JSON\n")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "skips: ") {
+		t.Errorf("%v, %q", err, out)
+	}
+	if err := gobuild.Program(bin, "../nowhere"); err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Error(err)
+	}
+}
