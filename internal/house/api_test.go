@@ -54,7 +54,7 @@ func facts(p *types.Package) []string {
 		return strings.TrimPrefix(other.Path(), module+"/")
 	}
 	var all []string
-	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	add := func(format string, args ...any) { all = append(all, unnamed(fmt.Sprintf(format, args...))) }
 	for _, name := range p.Scope().Names() {
 		o := p.Scope().Lookup(name)
 		if !o.Exported() {
@@ -77,6 +77,18 @@ func facts(p *types.Package) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// unnamed returns a fact without the names that the compiler gives to some results without a name.
+func unnamed(fact string) string {
+	before, results, ok := strings.Cut(fact, "(#rv1 ")
+	switch {
+	case !ok:
+		return fact
+	case !strings.Contains(results, ", #rv2 "):
+		return before + strings.TrimSuffix(results, ")")
+	}
+	return before + "(" + regexp.MustCompile(`#rv\d+ `).ReplaceAllString(results, "")
 }
 
 func typeFacts(add func(string, ...any), named *types.Named, q types.Qualifier) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 	if err := os.Chdir("../.."); err != nil {
 		panic(err)
 	}
+	debug.SetGCPercent(400) // the syntax of all files stays until the end
 	os.Exit(m.Run())
 }
 
@@ -165,7 +167,8 @@ func loaded(t *testing.T) map[string]*types.Package {
 }
 
 var loadOnce = sync.OnceValues(func() (map[string]*types.Package, error) {
-	mode := packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps
+	// With NeedExportFile it reads what the compiler has written, which the build cache has, and not the sources of all packages.
+	mode := packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedExportFile
 	roots, err := packages.Load(&packages.Config{Mode: mode}, "./...")
 	if err != nil {
 		return nil, err
