@@ -259,23 +259,21 @@ func readSource(ctx context.Context, source string) ([]byte, error) {
 // returns the new one with our descriptions instead of upstream's prose.
 func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	var was, is any
-	if err := json.Unmarshal(old, &was); err != nil {
-		return nil, fmt.Errorf("%s: %w", r.schema, err)
-	}
-	if err := json.Unmarshal(upstream, &is); err != nil {
-		return nil, fmt.Errorf("read schema: %w", err)
-	}
 	var problems error
 	if r.uses != "" {
 		before, err := r.look(old)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", r.schema, err)
 		}
 		after, err := r.look(upstream)
 		if err != nil {
 			return nil, err
 		}
 		was, is, problems = before.prune(), after.prune(), errors.Join(after.problems...)
+	} else if err := json.Unmarshal(old, &was); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.schema, err)
+	} else if err := json.Unmarshal(upstream, &is); err != nil {
+		return nil, fmt.Errorf("read schema: %w", err)
 	}
 	if err := checkKeywords(is, "#"); err != nil {
 		return nil, err
