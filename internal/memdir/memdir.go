@@ -1,15 +1,20 @@
 // Package memdir keeps the temporary files of tests in memory, where they are many and small: a file
-// system on a disk looks long for a place for each.
+// system on a disk looks long for a place for each. It gives the tests some memory for their garbage, too.
 package memdir
 
 import (
 	"os"
+	"runtime/debug"
 	"testing"
 )
 
 // Run runs the tests of a package. On Linux their temporary files are in /dev/shm, if it has 4 GiB
-// and may hold programs, and $TMPDIR does not say where they are.
+// and may hold programs, and $TMPDIR does not say where they are. Unless $GOGC says how often, garbage is
+// collected rarely: what a test needs is small, so that the collector would run all the time.
 func Run(m *testing.M) (code int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 	if os.Getenv("TMPDIR") != "" || !fits("/dev/shm") {
 		return m.Run()
 	}
