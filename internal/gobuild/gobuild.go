@@ -32,7 +32,7 @@ func kept(args []string) ([]byte, error) {
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	out, err := cmd.Output()
-	end := bytes.LastIndex(out, []byte(": go"))
+	end := bytes.LastIndex(out, []byte(": "))
 	if err != nil || end < 0 {
 		return nil, fmt.Errorf("%v\n%s%s", err, out, &problems)
 	}
