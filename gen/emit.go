@@ -5,7 +5,6 @@ import (
 	"cmp"
 	_ "embed" // the codec
 	"fmt"
-	"go/format"
 	"go/token"
 	"slices"
 	"strconv"
@@ -62,7 +61,7 @@ type part struct {
 	write   func(*source) error
 }
 
-// emit returns the generated files of the package with the path pkg, by name. If base is
+// emit returns the generated files of the package with the path pkg, by name, before they are formatted. If base is
 // another path, it is the base package with the model baseModel; types that are equal in
 // both become aliases.
 func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, error) {
@@ -116,11 +115,7 @@ func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, erro
 		}
 		s.imports(slices.DeleteFunc(f.imports, func(path string) bool { return !uses(body.String(), path) }))
 		s.Write(body.Bytes())
-		text, err := format.Source(s.Bytes())
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
-		}
-		files[f.name] = text
+		files[f.name] = s.Bytes()
 	}
 	if m.lens != nil {
 		return files, nil

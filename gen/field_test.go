@@ -2,6 +2,8 @@ package main
 
 import (
 	"flag"
+	"go/parser"
+	"go/token"
 	"maps"
 	"os"
 	"os/exec"
@@ -46,8 +48,16 @@ func TestField(t *testing.T) {
 			p := project{schema: name + ".json", out: filepath.Join(projectPackage, name)}
 			if *ofField {
 				compareWithValidator(t, map[string][]byte{name: text}, *roundTrips)
-			} else if _, err := p.generate(text); err != nil {
+				return
+			}
+			files, err := p.unformatted(text)
+			if err != nil {
 				t.Error(err)
+			}
+			for file, text := range files { // what is no Go cannot be formatted
+				if _, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}

@@ -69,12 +69,12 @@ func TestGenerateIsDeterministic(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages {
 		text := readFile(t, p.schema)
-		first, err := p.generate(text)
+		first, err := p.unformatted(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			again, err := p.generate(text)
+			again, err := p.unformatted(text)
 			if err != nil {
 				t.Fatal(err)
 			}

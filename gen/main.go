@@ -49,6 +49,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"go/format"
 	"io"
 	"maps"
 	"os"
@@ -175,6 +176,17 @@ func (p project) mcp() bool { return versionFolder.MatchString(filepath.Base(fil
 
 // generate returns the generated files by name, made from the text of the schema.
 func (p project) generate(text []byte) (map[string][]byte, error) {
+	files, err := p.unformatted(text)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if files[name], err = format.Source(files[name]); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return files, err
+}
+
+// unformatted is generate without the last step, which takes most of the time.
+func (p project) unformatted(text []byte) (map[string][]byte, error) {
 	m, err := p.model(text)
 	if err != nil {
 		return nil, err
