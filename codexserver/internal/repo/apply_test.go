@@ -33,7 +33,7 @@ func TestApply(t *testing.T) {
 	type set = map[string]string
 	type row struct {
 		name     string
-		config   []string // key, value
+		config   []setting
 		base     set
 		mine     set // changes in the worktree
 		theirs   set // changes in the caller's tree meanwhile
@@ -80,7 +80,7 @@ func TestApply(t *testing.T) {
 		{name: "line ends as they are", base: set{"a": "1\r\n2\r\n3\r\n4\r\n"}, mine: set{"a": "one\r\n2\r\n3\r\n4\r\n"}, theirs: set{"a": "1\r\n2\r\n3\r\nfour\r\n"}, want: set{"a": "one\r\n2\r\n3\r\nfour\r\n"}},
 		{name: "line ends by attribute", base: set{".gitattributes": "*.bat text eol=crlf\n", "a.bat": "1\n2\n3\n4\n"}, mine: set{"a.bat": "one\r\n2\r\n3\r\n4\r\n", "new.bat": "1\n"},
 			theirs: set{"a.bat": "1\r\n2\r\n3\r\nfour\r\n"}, want: set{"a.bat": "one\r\n2\r\n3\r\nfour\r\n", "new.bat": "1\r\n"}},
-		{name: "line ends by configuration", config: []string{"core.autocrlf", "true"}, base: set{"a": "1\n2\n3\n4\n"}, mine: set{"a": "one\r\n2\r\n3\r\n4\r\n"}, theirs: set{"a": "1\r\n2\r\n3\r\n4\r\n"}, want: set{"a": "one\r\n2\r\n3\r\n4\r\n"}},
+		{name: "line ends by configuration", config: all("true", "core.autocrlf"), base: set{"a": "1\n2\n3\n4\n"}, mine: set{"a": "one\r\n2\r\n3\r\n4\r\n"}, theirs: set{"a": "1\r\n2\r\n3\r\n4\r\n"}, want: set{"a": "one\r\n2\r\n3\r\n4\r\n"}},
 		{name: "odd names", base: set{"a": "a"}, mine: set{"ü *?[": "1", "new\nline": "2", "-dash": "3", ":(top)x": "4", "\"q\\": "5"}, want: set{"ü *?[": "1", "new\nline": "2", "-dash": "3", ":(top)x": "4", "\"q\\": "5"}},
 	}
 	var groups [2]row // what merges, and conflicts
@@ -106,9 +106,7 @@ func TestApply(t *testing.T) {
 	for _, tt := range append(rows, groups[:]...) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t)
-			for i := 0; i < len(tt.config); i += 2 {
-				b.git("config", tt.config[i], tt.config[i+1])
-			}
+			b.configure(tt.config...)
 			b.commit(tt.base)
 			w := b.create(repo.CreateOptions{})
 			lay(t, w.Path(), tt.mine)

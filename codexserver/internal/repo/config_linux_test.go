@@ -15,7 +15,7 @@ import (
 // TestUsersConfiguration has commands write what the user's configuration of git includes,
 // or its folder. A program that it names may run, but must not write anything.
 func TestUsersConfiguration(t *testing.T) {
-	for _, tt := range []struct {
+	rows := []struct {
 		name string
 		// lay lets the text count as the user's configuration.
 		lay func(r *fixture, text string)
@@ -39,13 +39,16 @@ func TestUsersConfiguration(t *testing.T) {
 				r.t.Fatal(err)
 			}
 		}},
-	} {
+	}
+	r := newRepo(t)
+	r.write("a.txt", "one\n")
+	r.write(".gitattributes", "*.txt filter=evil diff=evil merge=evil\n")
+	r.commit("first")
+	r.push()
+	for i, r := range r.copies(t, len(rows)) {
+		tt := rows[i]
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRepo(t)
-			r.write("a.txt", "one\n")
-			r.write(".gitattributes", "*.txt filter=evil diff=evil merge=evil\n")
-			r.commit("first")
-			r.push()
+			r := r.in(t)
 			trap := filepath.Join(t.TempDir(), "ran")
 			var text strings.Builder
 			for _, key := range append(traps, "core.hooksPath") {

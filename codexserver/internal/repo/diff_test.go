@@ -13,9 +13,8 @@ func TestSnapshotDiff(t *testing.T) {
 	r.write("b.bin", "\x00\x01")
 	r.write("moved.txt", strings.Repeat("same\n", 20))
 	r.write(".gitattributes", "a.txt diff=evil\n*.gz filter=evil\n")
-	r.git("config", "diff.evil.textconv", "touch "+r.dir+"/ran; cat")
-	r.git("add", "-A")
-	r.git("commit", "-q", "-m", "more")
+	r.configure(setting{"diff.evil.textconv", "touch " + r.dir + "/ran; cat"})
+	r.commit("more")
 	s := take(t, r.dir)
 	if got, _, err := s.Diff(t.Context(), 1000); err != nil || got != "" {
 		t.Errorf("before anything was compared: %q, %v", got, err)

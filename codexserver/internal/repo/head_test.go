@@ -28,6 +28,10 @@ func TestHead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	committed := t.TempDir()
+	run(t, committed, "init", "-qb", "main", "--template=")
+	run(t, committed, "commit", "-q", "--allow-empty", "-m", "x")
+	first := run(t, committed, "rev-parse", "HEAD")
 	for _, tt := range []struct {
 		name   string
 		lay    func(t *testing.T, dir string)
@@ -47,10 +51,10 @@ func TestHead(t *testing.T) {
 		{"no HEAD", func(t *testing.T, dir string) { write(t, dir, "HEAD", "") }, "", false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
-			run(t, dir, "init", "-qb", "main")
-			run(t, dir, "commit", "-q", "--allow-empty", "-m", "x")
-			hash := run(t, dir, "rev-parse", "HEAD")
+			dir, hash := t.TempDir(), first
+			if err := os.CopyFS(dir, os.DirFS(committed)); err != nil {
+				t.Fatal(err)
+			}
 			tt.lay(t, dir)
 			dot := filepath.Join(dir, ".git")
 			commit, branch, ok := readHead(dot, dot)

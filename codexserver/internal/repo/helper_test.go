@@ -40,6 +40,54 @@ func newBench(t testing.TB) *bench {
 // in returns the bench for a row of a table.
 func (b *bench) in(t testing.TB) *bench { return &bench{t, b.dir, b.store} }
 
+// copied returns a bench with a copy of the repository. A store is not copied.
+func (b *bench) copied(t testing.TB) *bench {
+	t.Helper()
+	c := newBench(t)
+	c.must(os.RemoveAll(c.dir))
+	c.must(os.CopyFS(c.dir, os.DirFS(b.dir)))
+	c.git("update-index", "--refresh") // it knows the files of the copy
+	return c
+}
+
+// setting is a line of a configuration.
+type setting struct{ key, value string }
+
+// configure adds lines to a configuration, as git config would, which is a process for each.
+func configure(t testing.TB, file string, settings ...setting) {
+	t.Helper()
+	var text strings.Builder
+	for _, s := range settings {
+		at, end := strings.Index(s.key, "."), strings.LastIndex(s.key, ".")
+		section := s.key[:at]
+		if at < end {
+			section += fmt.Sprintf(" %q", s.key[at+1:end])
+		}
+		value := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s.value)
+		if strings.ContainsAny(value, ";#") {
+			value = `"` + value + `"`
+		}
+		fmt.Fprintf(&text, "[%s]\n\t%s = %s\n", section, s.key[end+1:], value)
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err == nil {
+		_, err = f.WriteString(text.String())
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// all returns settings of one value.
+func all(value string, keys ...string) []setting {
+	settings := make([]setting, len(keys))
+	for i, key := range keys {
+		settings[i] = setting{key, value}
+	}
+	return settings
+}
+
 // empty is what git makes of an empty folder. Git makes it once, for all tests.
 var empty = sync.OnceValues(func() (fs.FS, error) {
 	dir, err := os.MkdirTemp("", "empty")
@@ -116,6 +164,11 @@ func (b *bench) gitIn(dir string, args ...string) string {
 		b.t.Fatalf("git %v: %v: %s", args, err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+func (b *bench) configure(settings ...setting) {
+	b.t.Helper()
+	configure(b.t, filepath.Join(b.dir, ".git", "config"), settings...)
 }
 
 func (b *bench) commit(files map[string]string) string {

@@ -37,7 +37,7 @@ func TestHostileRepository(t *testing.T) {
 			r.write("nested/x", "x")
 			r.git("-C", "nested", "add", "x")
 			r.git("-C", "nested", "commit", "-q", "-m", "x")
-			r.git("-C", "nested", "config", "core.fsmonitor", script)
+			configure(r.t, filepath.Join(r.dir, "nested", ".git", "config"), setting{"core.fsmonitor", script})
 			r.git("add", "nested")
 			r.git("commit", "-q", "-m", "nested")
 			r.git("push", "-q", "origin", "main")
@@ -53,49 +53,35 @@ func TestHostileRepository(t *testing.T) {
 					}
 				}
 			}
-			r.git("config", "core.hooksPath", ".git/own")
+			r.configure(setting{"core.hooksPath", ".git/own"})
 		}},
 		{"aliases", 1, func(r *fixture, script string) {
 			for _, command := range []string{"diff", "rev-parse", "rev-list", "ls-files", "add", "config", "for-each-ref"} {
-				r.git("config", "alias."+command, "!"+script)
+				r.configure(setting{"alias." + command, "!" + script})
 			}
 		}},
 		{"a worktree's configuration", 1, func(r *fixture, script string) {
-			r.git("config", "extensions.worktreeConfig", "true")
-			for _, key := range traps {
-				r.git("config", "--worktree", key, script)
-			}
+			r.configure(setting{"extensions.worktreeConfig", "true"})
+			configure(r.t, filepath.Join(r.dir, ".git", "config.worktree"), all(script, traps...)...)
 		}},
 		{"an included file", 1, func(r *fixture, script string) {
-			var text strings.Builder
-			for _, key := range traps {
-				section, name, _ := strings.Cut(key, ".")
-				if inner, last, ok := strings.Cut(name, "."); ok {
-					section, name = section+` "`+inner+`"`, last
-				}
-				text.WriteString("[" + section + "]\n\t" + name + " = \"" + script + "\"\n")
-			}
-			r.write("included", text.String())
-			r.git("config", "include.path", "../included")
+			configure(r.t, filepath.Join(r.dir, "included"), all(script, traps...)...)
+			r.configure(setting{"include.path", "../included"})
 			r.write(".git/info/exclude", "included\n")
 		}},
 		{"programs", 1, func(r *fixture, script string) {
-			for _, key := range traps {
-				r.git("config", key, script)
-			}
-			r.git("config", "filter.evil.required", "true")
+			r.configure(all(script, traps...)...)
+			r.configure(setting{"filter.evil.required", "true"})
 		}},
 		{"objects that a remote has promised", 1, func(r *fixture, script string) {
-			r.git("config", "remote.origin.promisor", "true")
-			r.git("config", "extensions.partialClone", "origin")
-			r.git("config", "remote.origin.url", "ext::sh -c '"+script+"'")
-			r.git("config", "protocol.ext.allow", "always")
+			r.git("config", "remote.origin.url", "ext::sh -c '"+script+"'") // instead of the one it has
+			r.configure(setting{"remote.origin.promisor", "true"}, setting{"extensions.partialClone", "origin"}, setting{"protocol.ext.allow", "always"})
 		}},
 		{"another working tree", 1, func(r *fixture, _ string) {
-			r.git("config", "core.worktree", filepath.Dir(r.dir))
+			r.configure(setting{"core.worktree", filepath.Dir(r.dir)})
 		}},
 		{"a .git that is a link", 2, func(r *fixture, script string) {
-			r.git("config", "core.fsmonitor", script)
+			r.configure(setting{"core.fsmonitor", script})
 			for _, err := range []error{
 				os.Rename(filepath.Join(r.dir, ".git"), filepath.Join(r.dir, "..", "moved")), os.Symlink("../moved", filepath.Join(r.dir, ".git")),
 			} {
@@ -117,10 +103,7 @@ func TestHostileRepository(t *testing.T) {
 			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 				r.t.Fatal(err)
 			}
-			for _, key := range []string{"core.attributesFile", "core.excludesFile", "include.path"} {
-				cmd := []string{"config", "--file", ".git/config", key, pipe}
-				r.git(cmd...)
-			}
+			r.configure(all(pipe, "core.attributesFile", "core.excludesFile", "include.path")...)
 		}},
 		{"a home in it", 3, func(r *fixture, script string) {
 			r.write("home/.gitconfig", "[core]\n\tfsmonitor = \""+script+"\"\n[diff]\n\tnoprefix = true\n[core]\n\texcludesFile = /dev/null\n[filter \"evil\"]\n\tclean = \""+script+"\"\n")
@@ -139,13 +122,14 @@ func TestHostileRepository(t *testing.T) {
 			r.t.Setenv("GIT_CONFIG_VALUE_0", script)
 		}},
 	}
-	for in := range 4 {
+	r := newRepo(t)
+	r.write(".gitattributes", "* filter=evil diff=evil merge=evil\nb* filter=EviL\n")
+	r.write("a.txt", "one\n")
+	r.commit("first")
+	r.push()
+	for in, r := range r.copies(t, 4) {
 		t.Run(fmt.Sprint(in), func(t *testing.T) {
-			r := newRepo(t)
-			r.write(".gitattributes", "* filter=evil diff=evil merge=evil\nb* filter=EviL\n")
-			r.write("a.txt", "one\n")
-			r.commit("first")
-			r.push()
+			r := r.in(t)
 			trap := filepath.Join(t.TempDir(), "ran")
 			clean := take(t, r.dir)
 			for _, tt := range rows {
@@ -268,6 +252,11 @@ func TestRead(t *testing.T) {
 // TestDiffOfOtherForms compares repositories with SHA-256, and other working trees of a
 // repository.
 func TestDiffOfOtherForms(t *testing.T) {
+	r := newRepo(t)
+	r.write("a.txt", "one\n")
+	want := r.commit("first")
+	r.push()
+	copies := r.copies(t, 2)
 	t.Run("sha256", func(t *testing.T) {
 		r := newRepo(t)
 		for _, dir := range []string{".git", "../o.git"} {
@@ -275,8 +264,8 @@ func TestDiffOfOtherForms(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r.git("init", "-q", "-b", "main", "--object-format=sha256")
-		r.git("init", "-q", "--bare", "--object-format=sha256", "../o.git")
+		r.git("init", "-q", "-b", "main", "--template=", "--object-format=sha256")
+		r.git("init", "-q", "--bare", "--template=", "--object-format=sha256", "../o.git")
 		r.write("a.txt", "one\n")
 		want := r.commit("first")
 		r.push()
@@ -287,10 +276,7 @@ func TestDiffOfOtherForms(t *testing.T) {
 		}
 	})
 	t.Run("a name that needs quotes", func(t *testing.T) {
-		r := newRepo(t)
-		r.write("a.txt", "one\n")
-		want := r.commit("first")
-		r.push()
+		r := copies[0].in(t)
 		odd := filepath.Join(filepath.Dir(r.dir), "#\"o\nd\\d:ü")
 		if err := os.Rename(r.dir, odd); err != nil {
 			t.Fatal(err)
@@ -303,10 +289,7 @@ func TestDiffOfOtherForms(t *testing.T) {
 		}
 	})
 	t.Run("a worktree", func(t *testing.T) {
-		r := newRepo(t)
-		r.write("a.txt", "one\n")
-		want := r.commit("first")
-		r.push()
+		r := copies[1].in(t)
 		r.git("worktree", "add", "-q", "-b", "other", "../t\"r\ne\\e")
 		dir := filepath.Join(r.dir, "..", "t\"r\ne\\e")
 		if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("two\n"), 0o600); err != nil {

@@ -18,11 +18,12 @@ import (
 // TestRepositoryRefused checks that repositories that lead elsewhere are refused, and that
 // nothing is left of the attempt.
 func TestRepositoryRefused(t *testing.T) {
+	first := newBench(t)
+	first.commit(map[string]string{"a": "one\n"})
 	elsewhere := func(b *bench) string {
 		dir := filepath.Join(filepath.Dir(b.dir), "elsewhere")
 		b.must(os.Mkdir(dir, 0o755))
-		b.gitIn(dir, "init", "-q", "-b", "main")
-		b.gitIn(dir, "commit", "-q", "--allow-empty", "-m", "x")
+		b.must(os.CopyFS(filepath.Join(dir, ".git"), os.DirFS(filepath.Join(first.dir, ".git"))))
 		return dir
 	}
 	for _, tt := range []struct {
@@ -47,22 +48,21 @@ func TestRepositoryRefused(t *testing.T) {
 			b.must(syscall.Mkfifo(filepath.Join(b.dir, ".git", "HEAD"), 0o600))
 			return b.dir
 		}},
-		{"bare", "is bare", func(b *bench) string { b.git("config", "core.bare", "true"); return b.dir }},
+		{"bare", "is bare", func(b *bench) string { b.configure(setting{"core.bare", "true"}); return b.dir }},
 		{"another working tree", "names another working tree", func(b *bench) string {
-			b.git("config", "core.worktree", elsewhere(b))
+			b.configure(setting{"core.worktree", elsewhere(b)})
 			return b.dir
 		}},
 		{"another working tree, for this worktree", "names another working tree", func(b *bench) string {
-			b.git("config", "extensions.worktreeConfig", "true")
+			b.configure(setting{"extensions.worktreeConfig", "true"})
 			lay(b.t, b.dir, map[string]string{".git/config.worktree": "[core]\n\tworktree = " + elsewhere(b) + "\n"})
 			return b.dir
 		}},
 		{"an unknown extension", "has the extension", func(b *bench) string {
-			b.git("config", "core.repositoryFormatVersion", "1")
-			b.git("config", "extensions.future", "x")
+			b.configure(setting{"core.repositoryFormatVersion", "1"}, setting{"extensions.future", "x"})
 			return b.dir
 		}},
-		{"refs in tables", "has the extension", func(b *bench) string { b.git("config", "extensions.refStorage", "reftable"); return b.dir }},
+		{"refs in tables", "has the extension", func(b *bench) string { b.configure(setting{"extensions.refStorage", "reftable"}); return b.dir }},
 		{"a .git that is another's", "does not name it", func(b *bench) string {
 			dir := elsewhere(b)
 			lay(b.t, b.dir, map[string]string{".git": "-"})
@@ -97,8 +97,7 @@ func TestRepositoryRefused(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
-			b.commit(map[string]string{"a": "one\n"})
+			b := first.copied(t)
 			cwd := tt.lay(b)
 			w, _, err := b.store.Create(t.Context(), repo.CreateOptions{Cwd: cwd})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -120,6 +119,8 @@ func TestRepositoryRefused(t *testing.T) {
 // TestRepositoryForms makes worktrees of unusual but valid repositories.
 func TestRepositoryForms(t *testing.T) {
 	t.Parallel()
+	first := newBench(t)
+	first.commit(map[string]string{"a": "one\n"})
 	for _, tt := range []struct {
 		name string
 		lay  func(b *bench) (cwd string)
@@ -166,8 +167,7 @@ func TestRepositoryForms(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench(t)
-			b.commit(map[string]string{"a": "one\n"})
+			b := first.copied(t)
 			cwd := tt.lay(b)
 			lay(t, cwd, map[string]string{"along": "x"})
 			w := b.create(repo.CreateOptions{Cwd: cwd, Uncommitted: true})

@@ -24,6 +24,26 @@ func newRepo(t testing.TB) *fixture {
 	return r
 }
 
+// copies returns copies of the repository and of the one next to it, for the rows of a table. They are
+// made before the first of them is used, so that their files are older than what a row changes.
+func (r *fixture) copies(t testing.TB, n int) []*fixture {
+	t.Helper()
+	all := make([]*fixture, n)
+	for i := range all {
+		all[i] = &fixture{t, filepath.Join(t.TempDir(), "w")}
+		if err := os.CopyFS(filepath.Dir(all[i].dir), os.DirFS(filepath.Dir(r.dir))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range all {
+		c.git("update-index", "--refresh") // it knows the files of the copy
+	}
+	return all
+}
+
+// in returns the repository for a row of a table.
+func (r *fixture) in(t testing.TB) *fixture { return &fixture{t, r.dir} }
+
 func (r *fixture) git(args ...string) string {
 	r.t.Helper()
 	out, err := r.try(args...)
@@ -51,6 +71,11 @@ func (r *fixture) write(name, text string) {
 	}
 }
 
+func (r *fixture) configure(settings ...setting) {
+	r.t.Helper()
+	configure(r.t, filepath.Join(r.dir, ".git", "config"), settings...)
+}
+
 func (r *fixture) commit(message string) string {
 	r.t.Helper()
 	r.git("add", "-A")
@@ -70,7 +95,7 @@ func TestDiffToRemote(t *testing.T) {
 	t.Parallel()
 	const changed = "diff --git a/a.txt b/a.txt\nindex 5626abf..f719efd 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
 	const added = "diff --git a/untracked.txt b/untracked.txt\nnew file mode 100644\nindex 0000000..3e75765\n--- /dev/null\n+++ b/untracked.txt\n@@ -0,0 +1 @@\n+new\n"
-	for _, tt := range []struct {
+	rows := []struct {
 		name string
 		// change changes a tree with a.txt, committed and pushed as sha, and returns the
 		// commit to find, the folder to ask from and the diff.
@@ -156,20 +181,21 @@ func TestDiffToRemote(t *testing.T) {
 			return sha, "", ""
 		}},
 		{"a configuration that changes the form", func(r *fixture, sha string) (string, string, string) {
-			for key, value := range map[string]string{"diff.noprefix": "true", "color.ui": "always", "diff.external": "false", "diff.relative": "true", "diff.foo.textconv": "false"} {
-				r.git("config", key, value)
-			}
+			r.configure(setting{"diff.noprefix", "true"}, setting{"color.ui", "always"}, setting{"diff.external", "false"}, setting{"diff.relative", "true"}, setting{"diff.foo.textconv", "false"})
 			r.write(".git/info/attributes", "* diff=foo\n")
 			r.write("a.txt", "two\n")
 			r.write("untracked.txt", "new\n")
 			return sha, "", changed + added
 		}},
-	} {
+	}
+	r := newRepo(t)
+	r.write("a.txt", "one\n")
+	first := r.commit("first")
+	r.push()
+	copies := r.copies(t, len(rows))
+	for i, tt := range rows {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRepo(t)
-			r.write("a.txt", "one\n")
-			first := r.commit("first")
-			r.push()
+			r := copies[i].in(t)
 			want, sub, diff := tt.change(r, first)
 			before := r.git("status", "--porcelain=v2")
 			sha, got, err := repo.DiffToRemote(t.Context(), filepath.Join(r.dir, sub), repo.Scratch{Dir: t.TempDir()})
@@ -197,10 +223,8 @@ func TestDiffToRemoteRunsNothing(t *testing.T) {
 	r.push()
 	trap := filepath.Join(t.TempDir(), "ran")
 	script := "touch '" + trap + "'; cat"
-	for _, key := range []string{"filter.evil.clean", "filter.evil.smudge", "filter.evil=x.process", "filter.EviL.clean", "core.fsmonitor", "diff.external", "diff.evil.command", "diff.evil.textconv", "core.pager"} {
-		r.git("config", key, script)
-	}
-	r.git("config", "filter.evil.required", "true")
+	r.configure(all(script, "filter.evil.clean", "filter.evil.smudge", "filter.evil=x.process", "filter.EviL.clean", "core.fsmonitor", "diff.external", "diff.evil.command", "diff.evil.textconv", "core.pager")...)
+	r.configure(setting{"filter.evil.required", "true"})
 	r.write(".git/hooks/post-index-change", "#!/bin/sh\n"+script)
 	if err := os.Chmod(filepath.Join(r.dir, ".git/hooks/post-index-change"), 0o755); err != nil {
 		t.Fatal(err)

@@ -22,12 +22,9 @@ func TestChangesOfAHostileRepository(t *testing.T) {
 	first := r.commit("first")
 	trap := filepath.Join(t.TempDir(), "ran")
 	script := "touch '" + trap + "'; cat"
-	for _, key := range traps {
-		r.git("config", key, script)
-	}
-	for key, value := range map[string]string{"diff.noprefix": "true", "color.ui": "always", "diff.relative": "true", "diff.suppressBlankEmpty": "true", "diff.context": "0", "diff.interHunkContext": "9", "filter.evil.required": "true"} {
-		r.git("config", key, value)
-	}
+	r.configure(all(script, traps...)...)
+	r.configure(all("true", "diff.noprefix", "diff.relative", "diff.suppressBlankEmpty", "filter.evil.required")...)
+	r.configure(setting{"color.ui", "always"}, setting{"diff.context", "0"}, setting{"diff.interHunkContext", "9"})
 	for _, name := range []string{"post-index-change", "fsmonitor-watchman", "reference-transaction"} {
 		r.write(".git/hooks/"+name, "#!/bin/sh\n"+script)
 		if err := os.Chmod(filepath.Join(r.dir, ".git/hooks", name), 0o755); err != nil {

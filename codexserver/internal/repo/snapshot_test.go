@@ -56,7 +56,7 @@ func changes(t *testing.T, s *repo.Snapshot) string {
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x\n", 9<<20)
-	for _, tt := range []struct {
+	rows := []struct {
 		name        string
 		lay, change func(r *fixture)
 		want        string
@@ -130,11 +130,14 @@ func TestCompare(t *testing.T) {
 		}, func(r *fixture) { r.write("a.txt", "both\n") }, "update >a.txt +-----\n"},
 		{"the repository itself", nil, func(r *fixture) { r.git("init", "-q", "elsewhere"); r.removeAll("elsewhere"); r.write("n", "n\n") }, "add >n +\n"},
 		{"names", nil, func(r *fixture) { r.write("a\tb\nc", "x\n"); r.write("-x", "x\n"); r.write(":(top)y", "y\n") }, "add >-x +\nadd >:(top)y +\nadd >a\tb\nc +\n"},
-	} {
+	}
+	r := newRepo(t)
+	r.write("a.txt", "one\ntwo\n")
+	r.commit("first")
+	copies := r.copies(t, len(rows))
+	for i, tt := range rows {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRepo(t)
-			r.write("a.txt", "one\ntwo\n")
-			r.commit("first")
+			r := copies[i].in(t)
 			if tt.lay != nil {
 				tt.lay(r)
 			}

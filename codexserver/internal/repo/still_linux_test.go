@@ -52,7 +52,7 @@ func attributed(r *fixture, attributes string) error {
 func TestStill(t *testing.T) {
 	t.Parallel()
 	in := func(r *fixture, name string) string { return filepath.Join(r.dir, name) }
-	for name, tt := range map[string]struct {
+	rows := map[string]struct {
 		before func(r *fixture) error // makes the tree restless
 		change func(r *fixture) error
 		want   string
@@ -78,7 +78,7 @@ func TestStill(t *testing.T) {
 		"only the index":  {change: func(r *fixture) error { r.git("rm", "-q", "--cached", "a"); return nil }},
 		"another pattern": {change: func(r *fixture) error { r.write("x.o", "x"); r.write(".git/info/exclude", "*.o\n"); return nil }, want: "add >x.o +\n"},
 		"other settings": {change: func(r *fixture) error {
-			r.git("config", "core.fileMode", "false")
+			r.configure(setting{"core.fileMode", "false"})
 			return os.Chmod(in(r, "a"), 0o755)
 		}, want: "update >a \n"},
 		"a special file before":  {before: func(r *fixture) error { return syscall.Mkfifo(in(r, "x"), 0o600) }},
@@ -101,13 +101,17 @@ func TestStill(t *testing.T) {
 			r.write("x/y", "")
 			return nil
 		}},
-		"modes that do not count":  {before: func(r *fixture) error { r.git("config", "core.FILEMODE", "false"); return nil }},
+		"modes that do not count":  {before: func(r *fixture) error { r.configure(setting{"core.FILEMODE", "false"}); return nil }},
 		"an assumed file":          {before: func(r *fixture) error { r.git("update-index", "--assume-unchanged", "a"); return nil }},
 		"a file that is not there": {before: func(r *fixture) error { r.git("update-index", "--skip-worktree", "a"); return os.Remove(in(r, "a")) }},
 		"an index of two parts":    {before: func(r *fixture) error { r.git("update-index", "--split-index"); return nil }},
-	} {
+	}
+	copies := rested(t).copies(t, len(rows))
+	for name, tt := range rows {
+		r := copies[0]
+		copies = copies[1:]
 		t.Run(name, func(t *testing.T) {
-			r := rested(t)
+			r := r.in(t)
 			if tt.before != nil {
 				if err := tt.before(r); err != nil {
 					t.Fatal(err)
@@ -160,9 +164,8 @@ func stillAsByGit(t *testing.T, trees int) {
 		".gitattributes": {"* text\n", "*.o filter=x\n", "n eol=crlf\n"},
 	}
 	quiet := 0
-	for seed := range uint64(trees) {
-		r := rested(t)
-		random := rand.New(rand.NewPCG(seed, 0))
+	for seed, r := range rested(t).copies(t, trees) {
+		random := rand.New(rand.NewPCG(uint64(seed), 0))
 		if seed%2 == 1 {
 			r.write(".gitattributes", "* text\n")
 			r.write(".gitignore", "*.o\n")

@@ -4,7 +4,6 @@ package repo_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,30 +52,15 @@ var programs = []string{
 // TestHostileWorktree checks that no program runs that a repository or a command in the worktree
 // configures, and that their configuration does not change where files are read or written.
 func TestHostileWorktree(t *testing.T) {
-	// It writes what `git config` would, which would be a process for each line.
-	configure := func(b *bench, dir string, tr *trap) {
+	trapped := func(b *bench, dir string, tr *trap) {
 		b.t.Helper()
-		file, err := os.OpenFile(filepath.Join(dir, ".git", "config"), os.O_WRONLY|os.O_APPEND, 0)
-		b.must(err)
-		set := func(key, value string) {
-			at, end := strings.Index(key, "."), strings.LastIndex(key, ".")
-			section := key[:at]
-			if at < end {
-				section += ` "` + key[at+1:end] + `"`
+		settings := all(tr.script, programs...)
+		for i, s := range settings {
+			if s.key == "submodule.nested.update" {
+				settings[i].value = "!" + s.value
 			}
-			_, err := fmt.Fprintf(file, "[%s]\n\t%s = \"%s\"\n", section, key[end+1:], value)
-			b.must(err)
 		}
-		for _, key := range programs {
-			value := tr.script
-			if key == "submodule.nested.update" {
-				value = "!" + value
-			}
-			set(key, value)
-		}
-		set("commit.gpgSign", "true")
-		set("submodule.recurse", "true")
-		b.must(file.Close())
+		configure(b.t, filepath.Join(dir, ".git", "config"), append(settings, all("true", "commit.gpgSign", "submodule.recurse")...)...)
 	}
 	type row struct {
 		name string
@@ -96,12 +80,12 @@ func TestHostileWorktree(t *testing.T) {
 			b.gitIn(b.dir+"/nested", "commit", "-qm", "x")
 			b.git("add", "nested")
 			b.git("commit", "-qm", "nested")
-			configure(b, filepath.Join(b.dir, "nested"), tr)
+			trapped(b, filepath.Join(b.dir, "nested"), tr)
 			lay(b.t, b.dir, map[string]string{"nested/x": "y"})
 		}, work: func(b *bench, tr *trap, w *repo.Worktree) {
 			b.gitIn(w.Path(), "init", "-q", "nested")
 			b.gitIn(w.Path()+"/nested", "commit", "-q", "--allow-empty", "-m", "x")
-			configure(b, filepath.Join(w.Path(), "nested"), tr)
+			trapped(b, filepath.Join(w.Path(), "nested"), tr)
 		}, control: []string{"status"}},
 		{name: "replaced objects", in: "the repository", repo: func(b *bench, _ *trap) {
 			lay(b.t, b.dir, map[string]string{"evil": "evil\n"})
@@ -110,9 +94,8 @@ func TestHostileWorktree(t *testing.T) {
 			lay(b.t, b.dir, map[string]string{"evil": "-"})
 		}},
 		{name: "filters", in: "the repository", repo: func(b *bench, tr *trap) {
-			b.git("config", "filter.evil.clean", tr.script)
-			b.git("config", "filter.evil.smudge", tr.script)
-			b.git("config", "filter.evil.required", "true")
+			b.configure(all(tr.script, "filter.evil.clean", "filter.evil.smudge")...)
+			b.configure(setting{"filter.evil.required", "true"})
 			lay(b.t, b.dir, map[string]string{".git/info/attributes": "* filter=evil\n*.txt -filter\n"})
 			lay(b.t, b.dir, map[string]string{"other": "x"})
 		}, control: []string{"add", "-A"}},
@@ -124,30 +107,25 @@ func TestHostileWorktree(t *testing.T) {
 		}, control: []string{"branch", "control"}},
 		{name: "an included configuration", in: "the repository", repo: func(b *bench, tr *trap) {
 			lay(b.t, b.dir, map[string]string{".git/more": "[core]\n\tfsmonitor = \"" + tr.script + "\"\n\tworktree = /\n[filter \"evil\"]\n\tclean = \"" + tr.script + "\"\n"})
-			b.git("config", "include.path", "more")
-			b.git("config", "includeIf.gitdir:/.path", "more")
+			b.configure(setting{"include.path", "more"}, setting{"includeIf.gitdir:/.path", "more"})
 		}},
-		{name: "programs", in: "the repository", repo: func(b *bench, tr *trap) { configure(b, b.dir, tr) }, control: []string{"status"}},
+		{name: "programs", in: "the repository", repo: func(b *bench, tr *trap) { trapped(b, b.dir, tr) }, control: []string{"status"}},
 		{name: "hooks elsewhere", in: "the repository", repo: func(b *bench, tr *trap) {
 			tr.executable(filepath.Join(b.dir, ".git", "own", "reference-transaction"))
 			tr.executable(filepath.Join(b.dir, ".git", "own", "post-index-change"))
-			b.git("config", "core.hooksPath", ".git/own")
+			b.configure(setting{"core.hooksPath", ".git/own"})
 		}, control: []string{"branch", "another"}},
 		{name: "a promise", in: "the repository", repo: func(b *bench, tr *trap) {
-			b.git("config", "remote.origin.promisor", "true")
-			b.git("config", "extensions.partialClone", "origin")
-			b.git("config", "remote.origin.url", "ext::sh -c '"+tr.script+"'")
-			b.git("config", "protocol.ext.allow", "always")
+			b.configure(setting{"remote.origin.promisor", "true"}, setting{"extensions.partialClone", "origin"},
+				setting{"remote.origin.url", "ext::sh -c '" + tr.script + "'"}, setting{"protocol.ext.allow", "always"})
 		}},
 		{name: "files that wait", in: "the repository", repo: func(b *bench, _ *trap) {
 			pipe := filepath.Join(filepath.Dir(b.dir), "pipe")
 			b.must(syscall.Mkfifo(pipe, 0o600))
-			for _, key := range []string{"core.attributesFile", "core.excludesFile", "mailmap.file", "blame.ignoreRevsFile"} {
-				b.git("config", "--file", ".git/config", key, pipe)
-			}
+			b.configure(all(pipe, "core.attributesFile", "core.excludesFile", "mailmap.file", "blame.ignoreRevsFile")...)
 		}},
 		{name: "the worktree's .git is a file of another repository", in: "the worktree, its .git a file", work: func(b *bench, tr *trap, w *repo.Worktree) {
-			evil := b.evil(tr, configure)
+			evil := b.evil(tr, trapped)
 			lay(b.t, w.Path(), map[string]string{".git": "gitdir: " + evil + "\n"})
 			b.gitIn(w.Path(), "status")
 			if !tr.sprung() {
@@ -155,13 +133,13 @@ func TestHostileWorktree(t *testing.T) {
 			}
 		}},
 		{name: "git's own folder for the worktree leads elsewhere", in: "the worktree, its .git a file", work: func(b *bench, tr *trap, w *repo.Worktree) {
-			evil := b.evil(tr, configure)
+			evil := b.evil(tr, trapped)
 			lay(b.t, filepath.Join(b.dir, ".git", "worktrees", "codex-mcp-"+w.ID()), map[string]string{
 				"commondir": evil + "\n", "index": "-", "config.worktree": "[core]\n\tfsmonitor = \"" + tr.script + "\"\n",
 			})
 		}},
 		{name: "the worktree's .git is a link", in: "the worktree, its .git a link", work: func(b *bench, tr *trap, w *repo.Worktree) {
-			evil := b.evil(tr, configure)
+			evil := b.evil(tr, trapped)
 			lay(b.t, w.Path(), map[string]string{".git": "-"})
 			lay(b.t, w.Path(), map[string]string{".git": "> " + evil})
 		}},
@@ -173,7 +151,7 @@ func TestHostileWorktree(t *testing.T) {
 		{name: "the worktree's .git is a folder", in: "the worktree, its .git a folder", work: func(b *bench, tr *trap, w *repo.Worktree) {
 			lay(b.t, w.Path(), map[string]string{".git": "-"})
 			b.gitIn(w.Path(), "init", "-q")
-			configure(b, w.Path(), tr)
+			trapped(b, w.Path(), tr)
 			for _, name := range []string{"post-index-change", "reference-transaction"} {
 				tr.executable(filepath.Join(w.Path(), ".git", "hooks", name))
 			}
@@ -271,7 +249,7 @@ func TestHostileWorktree(t *testing.T) {
 }
 
 // evil makes a repository that configures the trap, and returns its git folder.
-func (b *bench) evil(tr *trap, configure func(*bench, string, *trap)) string {
+func (b *bench) evil(tr *trap, trapped func(*bench, string, *trap)) string {
 	dir := filepath.Join(filepath.Dir(b.dir), "evil")
 	if exists(dir) {
 		return filepath.Join(dir, ".git")
@@ -279,6 +257,6 @@ func (b *bench) evil(tr *trap, configure func(*bench, string, *trap)) string {
 	b.must(os.Mkdir(dir, 0o755))
 	b.gitIn(dir, "init", "-q")
 	b.gitIn(dir, "commit", "-q", "--allow-empty", "-m", "evil")
-	configure(b, dir, tr)
+	trapped(b, dir, tr)
 	return filepath.Join(dir, ".git")
 }
