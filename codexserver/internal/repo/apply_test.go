@@ -222,6 +222,7 @@ func TestApplyChanged(t *testing.T) {
 	b.commit(map[string]string{"a": "a", "b": "b"})
 	w := b.create(repo.CreateOptions{})
 	lay(t, w.Path(), map[string]string{"a": "A", "b": "B", "new": "n", "s/x": "x"})
+	p := b.plan(w)
 	for name, theirs := range map[string]map[string]string{
 		"content":          {"b": "their b"},
 		"mode":             {"b": "+x"},
@@ -232,7 +233,6 @@ func TestApplyChanged(t *testing.T) {
 		"a folder's place": {"s": "> ../elsewhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := b.plan(w)
 			lay(t, b.dir, theirs)
 			before := tree(t, b.dir)
 			var changed *repo.ChangedError
@@ -244,7 +244,7 @@ func TestApplyChanged(t *testing.T) {
 			lay(t, b.dir, map[string]string{"b": "b"})
 		})
 	}
-	if err := b.plan(w).Apply(t.Context()); err != nil {
+	if err := p.Apply(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -253,13 +253,17 @@ func TestApplyChanged(t *testing.T) {
 // the error is an UnfinishedError, as files were written before.
 func TestApplyUnfinished(t *testing.T) {
 	t.Parallel()
+	b := newBench(t)
+	first := map[string]string{"a": "a", "run": "r", "s/gone": "g", "z": "z", "l": "> a"}
+	b.commit(first)
+	w := b.create(repo.CreateOptions{ThreadID: "t"})
 	for _, at := range []int{1, 4, 8} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			b := newBench(t)
-			b.commit(map[string]string{"a": "a", "run": "r", "s/gone": "g", "z": "z", "l": "> a"})
+			b := b.in(t)
+			lay(t, b.dir, map[string]string{"n": "-"}) // of the row before
+			lay(t, b.dir, first)
 			lay(t, b.dir, map[string]string{"run": "+x"})
-			w := b.create(repo.CreateOptions{ThreadID: "t"})
-			lay(t, w.Path(), map[string]string{"a": "A", "n/new": "x", "run": "R", "s/gone": "-", "l": "> z", "z": "Z"})
+			lay(t, w.Path(), map[string]string{"a": "A", "n/new": "x", "run": "R", "s/gone": "-", "l": "> z", "z": fmt.Sprint("Z", at)})
 			p := b.plan(w)
 			done := 0
 			p.SetStep(func() {

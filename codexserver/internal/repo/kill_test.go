@@ -67,9 +67,16 @@ func TestKill(t *testing.T) {
 	t.Parallel()
 	// After the first file, in between, after a new file has its name besides the temporary
 	// one, and after the last.
+	b := newBench(t)
+	first := map[string]string{"a": "a", "run": "r", "s/t/gone": "g", "f": "f", "z": "z", "l": "> a"}
+	b.commit(first)
+	w := b.create(repo.CreateOptions{ThreadID: "t"})
 	for _, at := range []int{1, 8, 11, 16} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			b, w := killed(t, at)
+			lay(t, b.dir, map[string]string{"f": "-", "n": "-", "run": "-"}) // of the row before
+			lay(t, b.dir, first)
+			lay(t, w.Path(), map[string]string{"a": "A", "n/m/new": "x", "run": "+x", "s/t/gone": "-", "f": "-", "f/inner": "i", "l": "> z", "z": fmt.Sprint("Z", at)})
+			b := b.killed(t, w, at)
 			if len(changed(b.before, tree(t, b.dir))) == 0 {
 				t.Fatal("nothing was written")
 			}
@@ -137,13 +144,10 @@ type scene struct {
 	before, want map[string]string
 }
 
-func killed(t *testing.T, at int) (*scene, *repo.Worktree) {
+// killed has a process apply what is in the worktree of the thread t, and kill itself.
+func (b *bench) killed(t *testing.T, w *repo.Worktree, at int) *scene {
 	t.Helper()
-	b := newBench(t)
-	b.commit(map[string]string{"a": "a", "run": "r", "s/t/gone": "g", "f": "f", "z": "z", "l": "> a"})
-	w := b.create(repo.CreateOptions{ThreadID: "t"})
-	lay(t, w.Path(), map[string]string{"a": "A", "n/m/new": "x", "run": "+x", "s/t/gone": "-", "f": "-", "f/inner": "i", "l": "> z", "z": "Z"})
-	s := &scene{b, tree(t, b.dir), files(t, w.Path())}
+	s := &scene{b.in(t), tree(t, b.dir), files(t, w.Path())}
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), victim+"="+filepath.Dir(b.store.Trees)+"\nt\n"+strconv.Itoa(at))
 	out, err := cmd.CombinedOutput()
@@ -151,7 +155,7 @@ func killed(t *testing.T, at int) (*scene, *repo.Worktree) {
 	if !errors.As(err, &exit) || exit.ExitCode() != -1 {
 		t.Fatalf("it was not killed: %v: %s", err, out)
 	}
-	return s, w
+	return s
 }
 
 func changed(a, b map[string]string) []string {

@@ -2,20 +2,34 @@ package repo
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
 
+// makeRepo makes an empty repository: the least that git takes for one.
+func makeRepo(t testing.TB, dir string) {
+	t.Helper()
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\tfilemode = true\n", "refs/heads/": "", "objects/": ""} {
+		path := filepath.Join(dir, ".git", filepath.FromSlash(name))
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if strings.HasSuffix(name, "/") {
+			err = os.MkdirAll(path, 0o755)
+		} else if err == nil {
+			err = os.WriteFile(path, []byte(text), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestMirrorKeepsTheIndexTime checks the time of the copied index. Git compares it with
 // the times of files to see which are unchanged.
 func TestMirrorKeepsTheIndexTime(t *testing.T) {
 	root := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "init", "-q").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	makeRepo(t, root)
 	index := filepath.Join(root, ".git", "index")
 	if err := os.WriteFile(index, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -55,9 +69,7 @@ func TestLargeRefs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root, scratch := t.TempDir(), t.TempDir()
-			if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "init", "-q").CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
+			makeRepo(t, root)
 			for name, size := range tt.size {
 				path := filepath.Join(root, ".git", filepath.FromSlash(name))
 				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -125,43 +125,32 @@ func TestRepositoryForms(t *testing.T) {
 		name string
 		lay  func(b *bench) (cwd string)
 	}{
-		{"a worktree", func(b *bench) string {
-			b.git("worktree", "add", "-q", "../third")
-			return filepath.Join(filepath.Dir(b.dir), "third")
-		}},
 		{"a submodule", func(b *bench) string {
 			b.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", b.dir, "sub")
 			return filepath.Join(b.dir, "sub")
 		}},
-		{"sha256", func(b *bench) string {
+		{"a worktree, with sha256 and an index in two parts", func(b *bench) string {
 			dir := filepath.Join(filepath.Dir(b.dir), "sha256")
 			b.must(os.Mkdir(dir, 0o755))
-			b.gitIn(dir, "init", "-q", "--object-format=sha256")
+			b.gitIn(dir, "init", "-q", "--template=", "--object-format=sha256")
 			lay(b.t, dir, map[string]string{"a": "one\n"})
 			b.gitIn(dir, "add", "-A")
 			b.gitIn(dir, "commit", "-qm", "x")
-			return dir
+			b.gitIn(dir, "worktree", "add", "-q", "../third")
+			third := filepath.Join(filepath.Dir(b.dir), "third")
+			b.gitIn(third, "update-index", "--split-index")
+			return third
 		}},
-		{"a shallow one", func(b *bench) string {
-			b.commit(map[string]string{"b": "b"})
+		{"a shallow and sparse one", func(b *bench) string {
+			b.commit(map[string]string{"in/x": "x", "out/y": "y"})
 			dir := filepath.Join(filepath.Dir(b.dir), "shallow")
 			b.git("clone", "-q", "--depth=1", "file://"+b.dir, dir)
+			b.gitIn(dir, "sparse-checkout", "set", "--cone", "--sparse-index", "in")
 			return dir
 		}},
-		{"objects elsewhere", func(b *bench) string {
-			dir := filepath.Join(filepath.Dir(b.dir), "shared")
-			b.git("clone", "-q", "--shared", b.dir, dir)
-			return dir
-		}},
-		{"an index in two parts", func(b *bench) string { b.git("update-index", "--split-index"); return b.dir }},
-		{"a sparse one", func(b *bench) string {
-			b.commit(map[string]string{"in/x": "x", "out/y": "y"})
-			b.git("sparse-checkout", "set", "--cone", "--sparse-index", "in")
-			return b.dir
-		}},
-		{"a name that needs quotes, behind a link", func(b *bench) string {
+		{"objects elsewhere, and a name that needs quotes, behind a link", func(b *bench) string {
 			dir, link := filepath.Join(filepath.Dir(b.dir), "#\"o d\\d:ü"), filepath.Join(filepath.Dir(b.dir), "link")
-			b.must(os.Rename(b.dir, dir))
+			b.git("clone", "-q", "--shared", b.dir, dir)
 			b.must(os.Symlink(dir, link))
 			return link
 		}},

@@ -197,7 +197,7 @@ func TestDiffToRemote(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := copies[i].in(t)
 			want, sub, diff := tt.change(r, first)
-			before := r.git("status", "--porcelain=v2")
+			before := stamps(t, r.dir)
 			sha, got, err := repo.DiffToRemote(t.Context(), filepath.Join(r.dir, sub), repo.Scratch{Dir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
@@ -208,9 +208,7 @@ func TestDiffToRemote(t *testing.T) {
 			if d := cmp.Diff(diff, got); d != "" {
 				t.Error("(-want +got)\n" + d)
 			}
-			if after := r.git("status", "--porcelain=v2"); after != before {
-				t.Errorf("the index changed:\n%s\n%s", before, after)
-			}
+			same(t, "the repository", before, stamps(t, r.dir))
 		})
 	}
 }

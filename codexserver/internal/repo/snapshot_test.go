@@ -2,6 +2,8 @@ package repo_test
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -34,11 +36,18 @@ func take(t *testing.T, dir string) *repo.Snapshot {
 // changes returns the changes since a snapshot, one in each line.
 func changes(t *testing.T, s *repo.Snapshot) string {
 	t.Helper()
+	text, _, _, _ := compare(t, s)
+	return text
+}
+
+// compare is changes, with the diff.
+func compare(t *testing.T, s *repo.Snapshot) (text, diff string, left []repo.Omission, err error) {
+	t.Helper()
 	list, err := s.Compare(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff, _, err := s.Diff(t.Context(), 1<<20)
+	diff, left, err = s.Diff(t.Context(), 1<<20)
 	if err != nil || strings.Contains(diff, "diff --git ") && len(list) == 0 {
 		t.Errorf("diff: %v\n%.1000s", err, diff)
 	}
@@ -50,53 +59,32 @@ func changes(t *testing.T, s *repo.Snapshot) string {
 		}
 		b.WriteByte('\n')
 	}
-	return b.String()
+	return b.String(), diff, left, err
 }
 
+// TestCompare compares pairs of states of a tree. The first rows share a repository, in which each has
+// a folder.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x\n", 9<<20)
-	rows := []struct {
+	type row struct {
 		name        string
 		lay, change func(r *fixture)
 		want        string
-	}{
-		{"nothing", func(r *fixture) { r.write("dirty", "x") }, func(*fixture) {}, ""},
-		{"a file touched", nil, func(r *fixture) { r.write("a.txt", "one\ntwo\n") }, ""},
+	}
+	shared := []row{
 		{"tracked", nil, func(r *fixture) { r.write("a.txt", "one\n2\n3\n") }, "update >a.txt ++-\n"},
 		{"untracked", nil, func(r *fixture) { r.write("new/x y", "x\n"); r.write("bin", "\x00") }, "add >bin\nadd >new/x y +\n"},
 		{"deleted", func(r *fixture) { r.write("u", "u\n") }, func(r *fixture) { r.remove("a.txt"); r.remove("u") }, "delete >a.txt --\ndelete >u -\n"},
 		{"dirty before, changed", func(r *fixture) { r.write("a.txt", "dirty\n") }, func(r *fixture) { r.write("a.txt", "dirty\nmore\n") }, "update >a.txt +\n"},
 		{"dirty before, the same size", func(r *fixture) { r.write("a.txt", "dirty\n") }, func(r *fixture) { r.write("a.txt", "dirtx\n") }, "update >a.txt +-\n"},
 		{"dirty before, clean again", func(r *fixture) { r.write("a.txt", "dirty\n") }, func(r *fixture) { r.write("a.txt", "one\ntwo\n") }, "update >a.txt ++-\n"},
-		{"deleted before, there again", func(r *fixture) { r.remove("a.txt") }, func(r *fixture) { r.write("a.txt", "one\n") }, "add >a.txt +\n"},
-		{"staged and committed", func(r *fixture) { r.write("u", "u\n") }, func(r *fixture) { r.write("u", "u\nv\n"); r.commit("u") }, "update >u +\n"},
-		{"another branch", func(r *fixture) {
-			r.git("checkout", "-q", "-b", "other")
-			r.write("b", "b\n")
-			r.commit("b")
-			r.git("checkout", "-q", "main")
-		}, func(r *fixture) { r.git("checkout", "-q", "other") }, "add >b +\n"},
 		{"renamed", func(r *fixture) { r.write("long", strings.Repeat("line\n", 9)) }, func(r *fixture) {
 			r.remove("long")
 			r.write("moved", strings.Repeat("line\n", 9)+"x\n")
 		}, "rename long>moved +\n"},
 		{"the mode", nil, func(r *fixture) { r.chmod("a.txt", 0o755) }, "update >a.txt \n"},
-		{"ignored", func(r *fixture) { r.write(".gitignore", "out\n") }, func(r *fixture) { r.write("out", "x") }, ""},
-		{"hidden by info/exclude in between", nil, func(r *fixture) { r.write(".git/info/exclude", "u\n"); r.write("u", "u\n") }, "add >u +\n"},
-		{"hidden by flags of the index", func(r *fixture) {
-			r.write("b.txt", "b\n")
-			r.commit("b")
-			r.git("update-index", "--assume-unchanged", "a.txt")
-			r.git("update-index", "--skip-worktree", "b.txt")
-		}, func(r *fixture) { r.write("a.txt", "x\n"); r.write("b.txt", "x\n") }, "update >a.txt +--\nupdate >b.txt +-\n"},
 		{"a file that becomes a folder", nil, func(r *fixture) { r.remove("a.txt"); r.write("a.txt/b", "b\n") }, "delete >a.txt --\nadd >a.txt/b +\n"},
-		{"a folder that becomes a file", func(r *fixture) { r.write("d/x", "x\n") }, func(r *fixture) { r.remove("d/x"); r.remove("d"); r.write("d", "y\nz\n") }, "add >d ++\ndelete >d/x -\n"},
-		{"a folder that becomes a link", func(r *fixture) { r.write("d/x", "x\n"); r.write("d/e/y", "y\n"); r.commit("d") }, func(r *fixture) {
-			if err := errors.Join(os.Rename(filepath.Join(r.dir, "d"), filepath.Join(r.dir, "../moved")), os.Symlink("../moved", filepath.Join(r.dir, "d"))); err != nil {
-				r.t.Fatal(err)
-			}
-		}, "add >d +\ndelete >d/e/y -\ndelete >d/x -\n"},
 		{"large files", func(r *fixture) {
 			r.write("same", large)
 			r.write("changed", large)
@@ -117,6 +105,34 @@ func TestCompare(t *testing.T) {
 			r.write("nested/x", "x")
 			r.removeAll("old")
 		}, "add >nested/\ndelete >old/\n"},
+		{"the repository itself", nil, func(r *fixture) { r.git("init", "-q", "elsewhere"); r.removeAll("elsewhere"); r.write("n", "n\n") }, "add >n +\n"},
+		{"names", nil, func(r *fixture) { r.write("a\tb\nc", "x\n"); r.write("-x", "x\n"); r.write(":(top)y", "y\n") }, "add >-x +\nadd >:(top)y +\nadd >a\tb\nc +\n"},
+	}
+	alone := []row{
+		{"nothing", func(r *fixture) { r.write("dirty", "x") }, func(*fixture) {}, ""},
+		{"a file touched", nil, func(r *fixture) { r.write("a.txt", "one\ntwo\n") }, ""},
+		{"deleted before, there again", func(r *fixture) { r.remove("a.txt") }, func(r *fixture) { r.write("a.txt", "one\n") }, "add >a.txt +\n"},
+		{"staged and committed", func(r *fixture) { r.write("u", "u\n") }, func(r *fixture) { r.write("u", "u\nv\n"); r.commit("u") }, "update >u +\n"},
+		{"another branch", func(r *fixture) {
+			r.git("checkout", "-q", "-b", "other")
+			r.write("b", "b\n")
+			r.commit("b")
+			r.git("checkout", "-q", "main")
+		}, func(r *fixture) { r.git("checkout", "-q", "other") }, "add >b +\n"},
+		{"ignored", func(r *fixture) { r.write(".gitignore", "out\n") }, func(r *fixture) { r.write("out", "x") }, ""},
+		{"hidden by info/exclude in between", nil, func(r *fixture) { r.write(".git/info/exclude", "u\n"); r.write("u", "u\n") }, "add >u +\n"},
+		{"hidden by flags of the index", func(r *fixture) {
+			r.write("b.txt", "b\n")
+			r.commit("b")
+			r.git("update-index", "--assume-unchanged", "a.txt")
+			r.git("update-index", "--skip-worktree", "b.txt")
+		}, func(r *fixture) { r.write("a.txt", "x\n"); r.write("b.txt", "x\n") }, "update >a.txt +--\nupdate >b.txt +-\n"},
+		{"a folder that becomes a file", func(r *fixture) { r.write("d/x", "x\n") }, func(r *fixture) { r.remove("d/x"); r.remove("d"); r.write("d", "y\nz\n") }, "add >d ++\ndelete >d/x -\n"},
+		{"a folder that becomes a link", func(r *fixture) { r.write("d/x", "x\n"); r.write("d/e/y", "y\n"); r.commit("d") }, func(r *fixture) {
+			if err := errors.Join(os.Rename(filepath.Join(r.dir, "d"), filepath.Join(r.dir, "../moved")), os.Symlink("../moved", filepath.Join(r.dir, "d"))); err != nil {
+				r.t.Fatal(err)
+			}
+		}, "add >d +\ndelete >d/e/y -\ndelete >d/x -\n"},
 		{"a conflict", func(r *fixture) {
 			r.git("checkout", "-q", "-b", "other")
 			r.write("a.txt", "other\n")
@@ -128,30 +144,78 @@ func TestCompare(t *testing.T) {
 				r.t.Fatalf("the merge has no conflict: %s", out)
 			}
 		}, func(r *fixture) { r.write("a.txt", "both\n") }, "update >a.txt +-----\n"},
-		{"the repository itself", nil, func(r *fixture) { r.git("init", "-q", "elsewhere"); r.removeAll("elsewhere"); r.write("n", "n\n") }, "add >n +\n"},
-		{"names", nil, func(r *fixture) { r.write("a\tb\nc", "x\n"); r.write("-x", "x\n"); r.write(":(top)y", "y\n") }, "add >-x +\nadd >:(top)y +\nadd >a\tb\nc +\n"},
 	}
 	r := newRepo(t)
 	r.write("a.txt", "one\ntwo\n")
 	r.commit("first")
-	copies := r.copies(t, len(rows))
-	for i, tt := range rows {
+	copies := r.copies(t, len(alone)+1)
+	check := func(t *testing.T, lay, change func(), dir, want string) {
+		t.Helper()
+		lay()
+		before := stamps(t, dir)
+		s := take(t, dir)
+		same(t, "the repository", before, stamps(t, dir))
+		change()
+		if d := cmp.Diff(want, changes(t, s)); d != "" {
+			t.Error("(-want +got)\n" + d)
+		}
+	}
+	for i, tt := range alone {
 		t.Run(tt.name, func(t *testing.T) {
 			r := copies[i].in(t)
-			if tt.lay != nil {
-				tt.lay(r)
-			}
-			before := r.git("status", "--porcelain=v2", "--ignore-submodules")
-			s := take(t, r.dir)
-			if after := r.git("status", "--porcelain=v2", "--ignore-submodules"); after != before {
-				t.Errorf("the repository changed:\n%s\n%s", before, after)
-			}
-			tt.change(r)
-			if d := cmp.Diff(tt.want, changes(t, s)); d != "" {
-				t.Error("(-want +got)\n" + d)
-			}
+			check(t, func() {
+				if tt.lay != nil {
+					tt.lay(r)
+				}
+			}, func() { tt.change(r) }, r.dir, tt.want)
 		})
 	}
+	t.Run("shared", func(t *testing.T) {
+		r := copies[len(alone)].in(t)
+		folder := func(i int) string { return string(rune('a' + i)) }
+		in := func(i int) *fixture { return &fixture{t, filepath.Join(r.dir, folder(i))} }
+		want := ""
+		for i, tt := range shared {
+			in(i).write("a.txt", "one\ntwo\n")
+			want += strings.NewReplacer(">", ">"+folder(i)+"/", "rename ", "rename "+folder(i)+"/").Replace(tt.want)
+		}
+		r.commit("all")
+		check(t, func() {
+			for i, tt := range shared {
+				if tt.lay != nil {
+					tt.lay(in(i))
+				}
+			}
+		}, func() {
+			for i, tt := range shared {
+				tt.change(in(i))
+			}
+		}, r.dir, want)
+	})
+}
+
+// stamps returns what shows that a file in a folder was written, without its content.
+func stamps(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		found[path] = fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
+		if strings.HasPrefix(path, filepath.Join(dir, ".git", "objects")) { // git renews the time of one that it would write again
+			found[path] = fmt.Sprint(info.Mode(), info.Size())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 func (r *fixture) remove(name string) {
