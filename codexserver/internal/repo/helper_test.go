@@ -40,13 +40,13 @@ func newBench(t testing.TB) *bench {
 // in returns the bench for a row of a table.
 func (b *bench) in(t testing.TB) *bench { return &bench{t, b.dir, b.store} }
 
-// copied returns a bench with a copy of the repository. A store is not copied.
+// copied returns a bench with a copy of the repository, without its store. The index does not know
+// the files of the copy, so git reads them again.
 func (b *bench) copied(t testing.TB) *bench {
 	t.Helper()
 	c := newBench(t)
 	c.must(os.RemoveAll(c.dir))
 	c.must(os.CopyFS(c.dir, os.DirFS(b.dir)))
-	c.git("update-index", "--refresh") // it knows the files of the copy
 	return c
 }
 
