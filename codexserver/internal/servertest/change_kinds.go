@@ -1,6 +1,8 @@
 package servertest
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ type kind struct {
 	name    string
 	noGit   bool
 	asRoot  bool   // cannot be tried by another user
+	shares  bool   // a repository with others, in which each has a folder
 	cwd     string // below the folder
 	roots   bool   // ../root is a writable root
 	lay     string // makes more before the turn
@@ -33,6 +36,35 @@ const sparse = "mkdir d e; echo d > d/d; echo e > e/e; git add .; git commit -q 
 const submodule = "git init -q ../lib; (cd ../lib; echo l > l.txt; git add .; git commit -q -m lib); " +
 	"git -c protocol.file.allow=always submodule --quiet add ../lib sub; git commit -q -m sub; "
 
+// inFolders returns one kind of those that share a repository. Those that commit come first: they
+// would commit what others stage.
+func inFolders(all []kind) kind {
+	commits := func(k kind) bool { return strings.Contains(k.lay, "git commit") }
+	all = slices.Concat(slices.DeleteFunc(slices.Clone(all), func(k kind) bool { return !commits(k) }), slices.DeleteFunc(slices.Clone(all), commits))
+	one := kind{name: "in folders"}
+	var folders, lay, unknown, notes string
+	for i, k := range all {
+		dir := fmt.Sprintf("k%02d", i)
+		folders += " " + dir
+		lay += "(cd " + dir + "; " + k.lay + ")\n"
+		one.act += "(cd " + dir + "; " + k.act + ")\n"
+		in := strings.NewReplacer("add ", "add "+dir+"/", "update ", "update "+dir+"/", "? ", "? "+dir+"/")
+		for line := range strings.Lines(k.want) {
+			switch {
+			case strings.HasPrefix(line, "? "):
+				unknown += in.Replace(line)
+			case strings.HasPrefix(line, "# "):
+				notes += in.Replace(line)
+			default:
+				one.want += in.Replace(line)
+			}
+		}
+	}
+	one.want += unknown + notes
+	one.lay = "for d in" + folders + "; do mkdir $d; cp -p a.txt $d; done; git add .; git commit -q -m folders\n" + lay
+	return one
+}
+
 var kinds = []kind{
 	// Contents.
 	{name: "nothing", act: "cat a.txt", want: ""},
@@ -44,51 +76,51 @@ var kinds = []kind{
 	{name: "copy", act: "cp a.txt c.txt", want: "add c.txt +3-0\n"},
 	{name: "touched", act: "touch -d 2001-01-01 a.txt", want: ""},
 	{name: "change and back", act: "echo x > a.txt; printf 'one\\ntwo\\nthree\\n' > a.txt", want: ""},
-	{name: "delete and make again", act: "rm a.txt; printf 'one\\n2\\nthree\\n' > a.txt", want: "update a.txt +1-1\n"},
+	{name: "delete and make again", shares: true, act: "rm a.txt; printf 'one\\n2\\nthree\\n' > a.txt", want: "update a.txt +1-1\n"},
 	{name: "same size and time", act: "touch -r a.txt ../t; printf 'one\\nTWO\\nthree\\n' > a.txt; touch -r ../t a.txt", want: "update a.txt +1-1\n"},
 	{name: "empty files", lay: ": > e; git add e; git commit -q -m e", act: "rm e; : > new; : > a.txt", want: "update a.txt +0-3\nrename e>new +0-0\n"},
-	{name: "no final newline", act: "printf 'one\\ntwo\\nthree' > a.txt; printf x > b", want: "update a.txt +1-1\nadd b +1-0\n"},
-	{name: "CRLF", lay: "printf 'a\\r\\nb\\r\\n' > crlf; git add .; git commit -q -m c", act: "printf 'a\\r\\nB\\r\\n' > crlf; printf 'x\\r\\ny\\n' > mixed", want: "update crlf +1-1\nadd mixed +2-0\n"},
+	{name: "no final newline", shares: true, act: "printf 'one\\ntwo\\nthree' > a.txt; printf x > b", want: "update a.txt +1-1\nadd b +1-0\n"},
+	{name: "CRLF", shares: true, lay: "printf 'a\\r\\nb\\r\\n' > crlf; git add .; git commit -q -m c", act: "printf 'a\\r\\nB\\r\\n' > crlf; printf 'x\\r\\ny\\n' > mixed", want: "update crlf +1-1\nadd mixed +2-0\n"},
 	{name: "a very long line", act: "head -c 300000 /dev/zero | tr '\\0' x > long", want: "add long +1-0\n"},
-	{name: "binary files", lay: "printf '\\0\\1\\2' > b; git add b; git commit -q -m b", act: "printf '\\0\\1\\3\\4' > b; head -c 5000 /dev/urandom > c; echo y >> a.txt", want: "update a.txt +1-0\nupdate b\nadd c\n"},
-	{name: "a NUL late in a text", act: "(seq 5000; printf 'x\\0y\\n') > late", want: "add late +5001-0\n"},
-	{name: "invalid UTF-8", lay: "printf 'caf\\351\\nb\\n' > l1; git add .; git commit -q -m l", act: "printf 'caf\\351s\\nb\\n' > l1; printf '\\377\\376x\\n' > bom; echo x > plain", want: "add bom +1-0\nupdate l1 +1-1\nadd plain +1-0\n"},
+	{name: "binary files", shares: true, lay: "printf '\\0\\1\\2' > b; git add b; git commit -q -m b", act: "printf '\\0\\1\\3\\4' > b; head -c 5000 /dev/urandom > c; echo y >> a.txt", want: "update a.txt +1-0\nupdate b\nadd c\n"},
+	{name: "a NUL late in a text", shares: true, act: "(seq 5000; printf 'x\\0y\\n') > late", want: "add late +5001-0\n"},
+	{name: "invalid UTF-8", shares: true, lay: "printf 'caf\\351\\nb\\n' > l1; git add .; git commit -q -m l", act: "printf 'caf\\351s\\nb\\n' > l1; printf '\\377\\376x\\n' > bom; echo x > plain", want: "add bom +1-0\nupdate l1 +1-1\nadd plain +1-0\n"},
 	{name: "a large file", act: "seq 900000 > big; echo x > small", want: "add big +900000-0\nadd small +1-0\n# not in this diff (too large): add big\n"},
 	{name: "a huge file", lay: "truncate -s 20M huge", act: "printf x | dd of=huge bs=1 seek=100 conv=notrunc status=none; echo x > small", want: "update huge\nadd small +1-0\n# not in this diff (too large, or it cannot be read): update huge\n"},
 
 	// Names, modes and types.
-	{name: "odd names", act: "echo 1 > 'a\"b'; echo 2 > \"$(printf 'tab\\there')\"; echo 3 > \"$(printf 'new\\nline')\"; echo 4 > ' lead'; echo 5 > 'back\\slash'; echo 6 > -dash; echo 7 > ':(top)x'; echo 8 > 'a b'; echo 9 > 'é'",
+	{name: "odd names", shares: true, act: "echo 1 > 'a\"b'; echo 2 > \"$(printf 'tab\\there')\"; echo 3 > \"$(printf 'new\\nline')\"; echo 4 > ' lead'; echo 5 > 'back\\slash'; echo 6 > -dash; echo 7 > ':(top)x'; echo 8 > 'a b'; echo 9 > 'é'",
 		want: "add  lead +1-0\nadd -dash +1-0\nadd :(top)x +1-0\nadd a b +1-0\nadd a\"b +1-0\nadd back\\slash +1-0\nadd new\nline +1-0\nadd tab\there +1-0\nadd é +1-0\n"},
-	{name: "a name that is not UTF-8", act: "echo x > \"$(printf 'n\\377')\"; printf '\\377' > \"$(printf 'm\\376')\"", want: "add m\xfe +1-0\nadd n\xff +1-0\n"},
+	{name: "a name that is not UTF-8", shares: true, act: "echo x > \"$(printf 'n\\377')\"; printf '\\377' > \"$(printf 'm\\376')\"", want: "add m\xfe +1-0\nadd n\xff +1-0\n"},
 	{name: "odd names without a repository", noGit: true, act: "echo x > \"$(printf 'n\\377')\"; echo 1 > 'a\"b'; echo 2 > '\"q\"'; echo 3 > \"$(printf 'new\\nline')\"; echo 4 > 'new\\nline'; echo 5 > \"$(printf 'esc\\033[2J')\"",
 		want: "add \"q\" +1-0\nadd a\"b +1-0\nadd esc\x1b[2J +1-0\nadd new\nline +1-0\nadd new\\nline +1-0\nadd n\xff +1-0\n"},
-	{name: "names that read alike", act: "echo 1 > \"$(printf 'a\\342\\200\\256b')\"; echo 2 > 'a\\u{202e}b'; echo 3 > \"$(printf 'a\\342\\200\\213')\"", want: "add a\\u{202e}b +1-0\nadd a\u200b +1-0\nadd a\u202eb +1-0\n"},
+	{name: "names that read alike", shares: true, act: "echo 1 > \"$(printf 'a\\342\\200\\256b')\"; echo 2 > 'a\\u{202e}b'; echo 3 > \"$(printf 'a\\342\\200\\213')\"", want: "add a\\u{202e}b +1-0\nadd a\u200b +1-0\nadd a\u202eb +1-0\n"},
 	{name: "long names", act: "n=$(printf '%0255d' 0); mkdir -p $n/$n; echo x > $n/$n/$n; echo y > \"$(printf '\\001%0254d' 0)\"", want: "add \x01" + strings.Repeat("0", 254) + " +1-0\nadd " + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + " +1-0\n"},
 	{name: "long names without a repository", noGit: true, act: "n=$(printf '%0255d' 0); mkdir -p $n/$n; echo x > $n/$n/$n", want: "add " + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + " +1-0\n"},
-	{name: "normalisation pairs", act: "echo 1 > \"$(printf 'e\\314\\201')\"; echo 2 > \"$(printf '\\303\\251')\"", want: "add e\u0301 +1-0\nadd \u00e9 +1-0\n"},
+	{name: "normalisation pairs", shares: true, act: "echo 1 > \"$(printf 'e\\314\\201')\"; echo 2 > \"$(printf '\\303\\251')\"", want: "add e\u0301 +1-0\nadd \u00e9 +1-0\n"},
 	{name: "rename of case", act: "mv a.txt A.txt", want: "rename a.txt>A.txt +0-0\n"},
-	{name: "mode", act: "chmod +x a.txt", want: "update a.txt +0-0\n"},
+	{name: "mode", shares: true, act: "chmod +x a.txt", want: "update a.txt +0-0\n"},
 	{name: "core.fileMode is false", lay: "git config core.fileMode false", act: "chmod +x a.txt", want: "update a.txt +0-0\n"},
 	{name: "core.fileMode is false, and more", lay: "echo b > b; git add b; git commit -q -m b; git config core.fileMode no; chmod +x b; echo u > u; chmod +x u", act: "echo x >> a.txt; chmod +x a.txt; echo n > n; chmod +x n; touch b u", want: "update a.txt +1-0\nadd n +1-0\n"},
 	{name: "core.fileMode is false, and a mode goes away", lay: "echo b > b; chmod +x b; git add b; git commit -q -m b; git config core.fileMode 0; echo u > u; chmod +x u", act: "chmod -x b u", want: "update b +0-0\nupdate u +0-0\n"},
 	{name: "symbolic links", lay: "ln -s a.txt l; echo f > f; git add .; git commit -q -m l", act: "ln -sfn nowhere l; ln -s a.txt new; rm f; ln -s a.txt f; rm a.txt; ln -s x a.txt", want: anything},
-	{name: "a link becomes a file", lay: "ln -s a.txt l; git add .; git commit -q -m l", act: "rm l; echo x > l", want: "update l +1-1\n"},
+	{name: "a link becomes a file", shares: true, lay: "ln -s a.txt l; git add .; git commit -q -m l", act: "rm l; echo x > l", want: "update l +1-1\n"},
 	{name: "a file becomes a folder", act: "rm a.txt; mkdir a.txt; echo x > a.txt/x", want: "delete a.txt +0-3\nadd a.txt/x +1-0\n"},
 	{name: "a folder becomes a file", lay: "mkdir d; echo x > d/x; git add .; git commit -q -m d", act: "rm -r d; printf 'y\\nz\\n' > d", want: "add d +2-0\ndelete d/x +0-1\n"},
-	{name: "hard links", lay: "ln a.txt h", act: "echo x >> a.txt", want: "update a.txt +1-0\nupdate h +1-0\n"},
+	{name: "hard links", shares: true, lay: "ln a.txt h", act: "echo x >> a.txt", want: "update a.txt +1-0\nupdate h +1-0\n"},
 	{name: "special files", lay: "mkfifo old", act: "mkfifo pipe; rm old; rm a.txt; mkfifo a.txt", want: "update a.txt\ndelete old\nadd pipe\n# not in this diff (a special file): update a.txt\n# not in this diff (a special file): delete old\n# not in this diff (a special file): add pipe\n"},
 	{name: "an unreadable file", asRoot: true, lay: "echo s > s; chmod 0 s", act: "chmod 600 s; echo t > s; chmod 0 s", want: anything},
-	{name: "a read-only folder", lay: "mkdir d; echo x > d/x", act: "chmod 500 d; echo y > d/x; chmod 700 d", want: "update d/x +1-1\n"},
+	{name: "a read-only folder", shares: true, lay: "mkdir d; echo x > d/x", act: "chmod 500 d; echo y > d/x; chmod 700 d", want: "update d/x +1-1\n"},
 
 	// What git knows.
 	{name: "ignored", lay: "printf 'out/\\n*.log\\n' > .gitignore", act: "mkdir out; echo x > out/x; echo y > y.log; echo z > z", want: "add z +1-0\n? : git ignores out/, y.log\n"},
 	{name: "an ignored file is gone", lay: "echo '*.log' > .gitignore; echo x > x.log", act: "rm x.log", want: "? : git ignores x.log\n"},
-	{name: "untracked before", lay: "echo u > u", act: "echo v > u", want: "update u +1-1\n"},
-	{name: "staged before", lay: "echo s > s; git add s", act: "echo t >> s", want: "update s +1-0\n"},
-	{name: "partly staged", lay: "echo s >> a.txt; git add .; echo u >> a.txt", act: "echo t >> a.txt; git add .", want: "update a.txt +1-0\n"},
-	{name: "intent to add", lay: "echo i > i; git add -N i; echo j > j; git add -N j", act: "echo k > i", want: "update i +1-1\n"},
-	{name: "assume unchanged", lay: "git update-index --assume-unchanged a.txt", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
-	{name: "skip worktree", lay: "git update-index --skip-worktree a.txt", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
+	{name: "untracked before", shares: true, lay: "echo u > u", act: "echo v > u", want: "update u +1-1\n"},
+	{name: "staged before", shares: true, lay: "echo s > s; git add s", act: "echo t >> s", want: "update s +1-0\n"},
+	{name: "partly staged", shares: true, lay: "echo s >> a.txt; git add .; echo u >> a.txt", act: "echo t >> a.txt; git add .", want: "update a.txt +1-0\n"},
+	{name: "intent to add", shares: true, lay: "echo i > i; git add -N i; echo j > j; git add -N j", act: "echo k > i", want: "update i +1-1\n"},
+	{name: "assume unchanged", shares: true, lay: "git update-index --assume-unchanged a.txt", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
+	{name: "skip worktree", shares: true, lay: "git update-index --skip-worktree a.txt", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
 	{name: "sparse checkout", lay: "mkdir d e; echo d > d/d; echo e > e/e; git add .; git commit -q -m d; git sparse-checkout set --cone --sparse-index d", act: "echo x >> d/d; mkdir e; echo new > e/new", want: "update d/d +1-0\nadd e/new +1-0\n"},
 	{name: "a hidden file is made again", lay: sparse + "--cone d", act: "mkdir e; echo e > e/e", want: "add e/e +1-0\n"},
 	{name: "a hidden file is made with other content", lay: sparse + "--cone d", act: "mkdir e; echo f > e/e; echo x > e/x", want: "add e/e +1-0\nadd e/x +1-0\n"},
@@ -114,11 +146,11 @@ var kinds = []kind{
 	{name: "in a folder of the repository", lay: "mkdir d; echo x > d/x", cwd: "d", act: "echo y >> a.txt; echo y >> d/x", want: "update a.txt +1-0\nupdate d/x +1-0\n"},
 
 	// Attributes.
-	{name: "no diff attribute", lay: "printf '*.txt -diff\\n*.svg binary\\n' > .gitattributes; echo s > s.svg; git add .; git commit -q -m a", act: "echo x >> a.txt; echo y >> s.svg", want: "update a.txt\nupdate s.svg\n"},
-	{name: "a diff driver", lay: "echo '*.txt diff=evil' > .gitattributes; git config diff.evil.textconv 'touch ran; cat'; git config diff.evil.command 'touch ran'; git add .; git commit -q -m a", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
-	{name: "eol", lay: "echo '*.txt text eol=crlf' > .gitattributes; git add .; git commit -q -m a; rm a.txt; git checkout -q a.txt", act: "printf 'one\\r\\n2\\r\\nthree\\r\\n' > a.txt; printf 'n\\r\\n' > n.txt", want: "update a.txt +1-1\nadd n.txt +1-0\n"},
-	{name: "eol that git does not restore", lay: "echo '* text=auto' > .gitattributes; git add .; git commit -q -m a", act: "printf 'x\\r\\ny\\n' > mixed; echo z > z", want: "add mixed +2-0\nadd z +1-0\n# not in this diff (git would not restore its bytes, because it converts them): add mixed\n"},
-	{name: "line ends only, text=auto", lay: "echo '* text=auto' > .gitattributes; echo b > b; git add .; git commit -q -m a", act: "printf 'one\\r\\ntwo\\r\\nthree\\r\\n' > a.txt; touch b",
+	{name: "no diff attribute", shares: true, lay: "printf '*.txt -diff\\n*.svg binary\\n' > .gitattributes; echo s > s.svg; git add .; git commit -q -m a", act: "echo x >> a.txt; echo y >> s.svg", want: "update a.txt\nupdate s.svg\n"},
+	{name: "a diff driver", shares: true, lay: "echo '*.txt diff=evil' > .gitattributes; git config diff.evil.textconv 'touch ran; cat'; git config diff.evil.command 'touch ran'; git add .; git commit -q -m a", act: "echo x >> a.txt", want: "update a.txt +1-0\n"},
+	{name: "eol", shares: true, lay: "echo '*.txt text eol=crlf' > .gitattributes; git add .; git commit -q -m a; rm a.txt; git checkout -q a.txt", act: "printf 'one\\r\\n2\\r\\nthree\\r\\n' > a.txt; printf 'n\\r\\n' > n.txt", want: "update a.txt +1-1\nadd n.txt +1-0\n"},
+	{name: "eol that git does not restore", shares: true, lay: "echo '* text=auto' > .gitattributes; git add .; git commit -q -m a", act: "printf 'x\\r\\ny\\n' > mixed; echo z > z", want: "add mixed +2-0\nadd z +1-0\n# not in this diff (git would not restore its bytes, because it converts them): add mixed\n"},
+	{name: "line ends only, text=auto", shares: true, lay: "echo '* text=auto' > .gitattributes; echo b > b; git add .; git commit -q -m a", act: "printf 'one\\r\\ntwo\\r\\nthree\\r\\n' > a.txt; touch b",
 		want: "update a.txt\n# not in this diff (git would not restore its bytes, because it converts them): update a.txt\n"},
 	{name: "line ends only, core.autocrlf", lay: "git config core.autocrlf true; rm a.txt; git checkout -q a.txt; echo u > u", act: "printf 'one\\ntwo\\nthree\\n' > a.txt; printf 'u\\r\\n' > u",
 		want: "update a.txt\nupdate u\n# not in this diff (git would not restore its bytes, because it converts them): update a.txt\n# not in this diff (git would not restore its bytes, because it converts them): update u\n"},
@@ -126,15 +158,15 @@ var kinds = []kind{
 		want: "update a.txt\n# not in this diff (git would not restore its bytes, because it converts them): update a.txt\n"},
 	{name: "line ends only, of the same size", lay: "git config core.autocrlf input; printf 'a\\r\\nb\\n' > m; git add m; git commit -q -m m", act: "printf 'a\\nb\\r\\n' > m",
 		want: "? m: git converts its line ends or its encoding, so whether they changed is not known\n"},
-	{name: "an encoding that git refuses", lay: "echo '*.u16 text working-tree-encoding=UTF-16' > .gitattributes; echo k > k; git add .; git commit -q -m a; printf 'a\\0\\n\\0' > old.u16", act: "printf 'b\\0\\n\\0' > x.u16; printf 'c\\0\\n\\0' > old.u16; echo l >> k",
+	{name: "an encoding that git refuses", shares: true, lay: "echo '*.u16 text working-tree-encoding=UTF-16' > .gitattributes; echo k > k; git add .; git commit -q -m a; printf 'a\\0\\n\\0' > old.u16", act: "printf 'b\\0\\n\\0' > x.u16; printf 'c\\0\\n\\0' > old.u16; echo l >> k",
 		want: "update k +1-0\nupdate old.u16\nadd x.u16\n# not in this diff (too large, or it cannot be read): update old.u16\n# not in this diff (too large, or it cannot be read): add x.u16\n"},
-	{name: "an encoding that git refuses later", lay: "echo '*.u16 text working-tree-encoding=UTF-16' > .gitattributes; printf '\\377\\376a\\0\\n\\0' > x.u16; cp x.u16 y.u16; git add .; git commit -q -m a", act: "printf 'a\\0\\n\\0' > x.u16; echo x >> a.txt",
+	{name: "an encoding that git refuses later", shares: true, lay: "echo '*.u16 text working-tree-encoding=UTF-16' > .gitattributes; printf '\\377\\376a\\0\\n\\0' > x.u16; cp x.u16 y.u16; git add .; git commit -q -m a", act: "printf 'a\\0\\n\\0' > x.u16; echo x >> a.txt",
 		want: "update a.txt +1-0\nupdate x.u16\n# not in this diff (too large, or it cannot be read): update x.u16\n"},
 	{name: "an encoding that nobody knows", lay: "echo '*.x text working-tree-encoding=none-such' > .gitattributes; git add .; git commit -q -m a; echo a > a.x", act: "echo b > b.x; echo c > a.x", want: anything},
-	{name: "encoding", lay: "echo '*.u16 text working-tree-encoding=UTF-16LE' > .gitattributes; printf 'a\\0\\n\\0' > x.u16; git add .; git commit -q -m a", act: "printf 'a\\0b\\0\\n\\0' > x.u16", want: "update x.u16 +1-1\n"},
-	{name: "a filter", lay: "echo '*.big filter=lfs' > .gitattributes; git config filter.lfs.clean 'sha1sum'; git config filter.lfs.smudge cat; echo b > x.big; git add .; git commit -q -m a", act: "echo c > x.big; echo d > y.big; echo x >> a.txt",
+	{name: "encoding", shares: true, lay: "echo '*.u16 text working-tree-encoding=UTF-16LE' > .gitattributes; printf 'a\\0\\n\\0' > x.u16; git add .; git commit -q -m a", act: "printf 'a\\0b\\0\\n\\0' > x.u16", want: "update x.u16 +1-1\n"},
+	{name: "a filter", shares: true, lay: "echo '*.big filter=lfs' > .gitattributes; git config filter.lfs.clean 'sha1sum'; git config filter.lfs.smudge cat; echo b > x.big; git add .; git commit -q -m a", act: "echo c > x.big; echo d > y.big; echo x >> a.txt",
 		want: "update a.txt +1-0\nupdate x.big\nadd y.big\n? x.big: a filter changes how git stores it, so its content may be the same\n# not in this diff (a filter changes how git stores it): update x.big\n# not in this diff (a filter changes how git stores it): add y.big\n"},
-	{name: "a filtered file is touched", lay: "echo '*.big filter=lfs' > .gitattributes; git config filter.lfs.clean 'sha1sum'; git config filter.lfs.smudge cat; echo b > x.big; touch -d 2001-01-01 x.big; git add .; git commit -q -m a", act: "touch x.big",
+	{name: "a filtered file is touched", shares: true, lay: "echo '*.big filter=lfs' > .gitattributes; git config filter.lfs.clean 'sha1sum'; git config filter.lfs.smudge cat; echo b > x.big; touch -d 2001-01-01 x.big; git add .; git commit -q -m a", act: "touch x.big",
 		want: "update x.big\n? x.big: a filter changes how git stores it, so its content may be the same\n# not in this diff (a filter changes how git stores it): update x.big\n"},
 
 	// Other repositories and folders.

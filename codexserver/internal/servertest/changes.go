@@ -45,7 +45,15 @@ func RunChanges(t *testing.T, whole bool, start ChangesEngine) {
 	template := t.TempDir()
 	shell(t, template, "git init -q -b main; printf 'one\\ntwo\\nthree\\n' > a.txt; git add .; git commit -q -m first; "+
 		"git repack -adq; git pack-refs --all; cd .git; rm -r COMMIT_EDITMSG logs objects/info refs/*") // two copies of few files for each kind
+	var apart, sharing []kind
 	for _, k := range kinds {
+		if k.shares {
+			sharing = append(sharing, k)
+		} else {
+			apart = append(apart, k)
+		}
+	}
+	for _, k := range append(apart, inFolders(sharing)) {
 		if !whole && k.cwd == "" && !k.roots && !k.noGit && k.user == "" {
 			continue
 		}
