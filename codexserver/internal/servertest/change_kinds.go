@@ -48,7 +48,7 @@ func inFolders(all []kind) kind {
 		folders += " " + dir
 		lay += "(cd " + dir + "; " + k.lay + ")\n"
 		one.act += "(cd " + dir + "; " + k.act + ")\n"
-		in := strings.NewReplacer("add ", "add "+dir+"/", "update ", "update "+dir+"/", "? ", "? "+dir+"/")
+		in := strings.NewReplacer("add ", "add "+dir+"/", "update ", "update "+dir+"/", "delete ", "delete "+dir+"/", "rename ", "rename "+dir+"/", ">", ">"+dir+"/", "? ", "? "+dir+"/")
 		for line := range strings.Lines(k.want) {
 			switch {
 			case strings.HasPrefix(line, "? "):
@@ -70,23 +70,23 @@ var kinds = []kind{
 	{name: "nothing", act: "cat a.txt", want: ""},
 	{name: "text edit", act: "echo four >> a.txt", want: "update a.txt +1-0\n"},
 	{name: "create", act: "mkdir -p d; echo x > d/new", want: "add d/new +1-0\n"},
-	{name: "delete", act: "rm a.txt", want: "delete a.txt +0-3\n"},
+	{name: "delete", shares: true, act: "rm a.txt", want: "delete a.txt +0-3\n"},
 	{name: "rename", act: "git mv a.txt b.txt", want: "rename a.txt>b.txt +0-0\n"},
-	{name: "rename with an edit", lay: "seq 50 > long; git add long; git commit -q -m l", act: "sed s/25/x/ long > moved; rm long", want: "rename long>moved +1-1\n"},
+	{name: "rename with an edit", shares: true, lay: "seq 50 > long; git add long; git commit -q -m l", act: "sed s/25/x/ long > moved; rm long", want: "rename long>moved +1-1\n"},
 	{name: "copy", act: "cp a.txt c.txt", want: "add c.txt +3-0\n"},
 	{name: "touched", act: "touch -d 2001-01-01 a.txt", want: ""},
 	{name: "change and back", act: "echo x > a.txt; printf 'one\\ntwo\\nthree\\n' > a.txt", want: ""},
 	{name: "delete and make again", shares: true, act: "rm a.txt; printf 'one\\n2\\nthree\\n' > a.txt", want: "update a.txt +1-1\n"},
 	{name: "same size and time", act: "touch -r a.txt ../t; printf 'one\\nTWO\\nthree\\n' > a.txt; touch -r ../t a.txt", want: "update a.txt +1-1\n"},
-	{name: "empty files", lay: ": > e; git add e; git commit -q -m e", act: "rm e; : > new; : > a.txt", want: "update a.txt +0-3\nrename e>new +0-0\n"},
+	{name: "empty files", shares: true, lay: ": > e; git add e; git commit -q -m e", act: "rm e; : > new; : > a.txt", want: "update a.txt +0-3\nrename e>new +0-0\n"},
 	{name: "no final newline", shares: true, act: "printf 'one\\ntwo\\nthree' > a.txt; printf x > b", want: "update a.txt +1-1\nadd b +1-0\n"},
 	{name: "CRLF", shares: true, lay: "printf 'a\\r\\nb\\r\\n' > crlf; git add .; git commit -q -m c", act: "printf 'a\\r\\nB\\r\\n' > crlf; printf 'x\\r\\ny\\n' > mixed", want: "update crlf +1-1\nadd mixed +2-0\n"},
 	{name: "a very long line", act: "head -c 300000 /dev/zero | tr '\\0' x > long", want: "add long +1-0\n"},
 	{name: "binary files", shares: true, lay: "printf '\\0\\1\\2' > b; git add b; git commit -q -m b", act: "printf '\\0\\1\\3\\4' > b; head -c 5000 /dev/urandom > c; echo y >> a.txt", want: "update a.txt +1-0\nupdate b\nadd c\n"},
 	{name: "a NUL late in a text", shares: true, act: "(seq 5000; printf 'x\\0y\\n') > late", want: "add late +5001-0\n"},
 	{name: "invalid UTF-8", shares: true, lay: "printf 'caf\\351\\nb\\n' > l1; git add .; git commit -q -m l", act: "printf 'caf\\351s\\nb\\n' > l1; printf '\\377\\376x\\n' > bom; echo x > plain", want: "add bom +1-0\nupdate l1 +1-1\nadd plain +1-0\n"},
-	{name: "a large file", act: "seq 900000 > big; echo x > small", want: "add big +900000-0\nadd small +1-0\n# not in this diff (too large): add big\n"},
-	{name: "a huge file", lay: "truncate -s 20M huge", act: "printf x | dd of=huge bs=1 seek=100 conv=notrunc status=none; echo x > small", want: "update huge\nadd small +1-0\n# not in this diff (too large, or it cannot be read): update huge\n"},
+	{name: "a large file", shares: true, act: "seq 900000 > big; echo x > small", want: "add big +900000-0\nadd small +1-0\n# not in this diff (too large): add big\n"},
+	{name: "a huge file", shares: true, lay: "truncate -s 20M huge", act: "printf x | dd of=huge bs=1 seek=100 conv=notrunc status=none; echo x > small", want: "update huge\nadd small +1-0\n# not in this diff (too large, or it cannot be read): update huge\n"},
 
 	// Names, modes and types.
 	{name: "odd names", shares: true, act: "echo 1 > 'a\"b'; echo 2 > \"$(printf 'tab\\there')\"; echo 3 > \"$(printf 'new\\nline')\"; echo 4 > ' lead'; echo 5 > 'back\\slash'; echo 6 > -dash; echo 7 > ':(top)x'; echo 8 > 'a b'; echo 9 > 'é'",
@@ -95,7 +95,7 @@ var kinds = []kind{
 	{name: "odd names without a repository", noGit: true, act: "echo x > \"$(printf 'n\\377')\"; echo 1 > 'a\"b'; echo 2 > '\"q\"'; echo 3 > \"$(printf 'new\\nline')\"; echo 4 > 'new\\nline'; echo 5 > \"$(printf 'esc\\033[2J')\"",
 		want: "add \"q\" +1-0\nadd a\"b +1-0\nadd esc\x1b[2J +1-0\nadd new\nline +1-0\nadd new\\nline +1-0\nadd n\xff +1-0\n"},
 	{name: "names that read alike", shares: true, act: "echo 1 > \"$(printf 'a\\342\\200\\256b')\"; echo 2 > 'a\\u{202e}b'; echo 3 > \"$(printf 'a\\342\\200\\213')\"", want: "add a\\u{202e}b +1-0\nadd a\u200b +1-0\nadd a\u202eb +1-0\n"},
-	{name: "long names", act: "n=$(printf '%0255d' 0); mkdir -p $n/$n; echo x > $n/$n/$n; echo y > \"$(printf '\\001%0254d' 0)\"", want: "add \x01" + strings.Repeat("0", 254) + " +1-0\nadd " + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + " +1-0\n"},
+	{name: "long names", shares: true, act: "n=$(printf '%0255d' 0); mkdir -p $n/$n; echo x > $n/$n/$n; echo y > \"$(printf '\\001%0254d' 0)\"", want: "add \x01" + strings.Repeat("0", 254) + " +1-0\nadd " + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + " +1-0\n"},
 	{name: "long names without a repository", noGit: true, act: "n=$(printf '%0255d' 0); mkdir -p $n/$n; echo x > $n/$n/$n", want: "add " + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + "/" + strings.Repeat("0", 255) + " +1-0\n"},
 	{name: "normalisation pairs", shares: true, act: "echo 1 > \"$(printf 'e\\314\\201')\"; echo 2 > \"$(printf '\\303\\251')\"", want: "add e\u0301 +1-0\nadd \u00e9 +1-0\n"},
 	{name: "rename of case", act: "mv a.txt A.txt", want: "rename a.txt>A.txt +0-0\n"},
@@ -108,7 +108,7 @@ var kinds = []kind{
 	{name: "a file becomes a folder", act: "rm a.txt; mkdir a.txt; echo x > a.txt/x", want: "delete a.txt +0-3\nadd a.txt/x +1-0\n"},
 	{name: "a folder becomes a file", lay: "mkdir d; echo x > d/x; git add .; git commit -q -m d", act: "rm -r d; printf 'y\\nz\\n' > d", want: "add d +2-0\ndelete d/x +0-1\n"},
 	{name: "hard links", shares: true, lay: "ln a.txt h", act: "echo x >> a.txt", want: "update a.txt +1-0\nupdate h +1-0\n"},
-	{name: "special files", lay: "mkfifo old", act: "mkfifo pipe; rm old; rm a.txt; mkfifo a.txt", want: "update a.txt\ndelete old\nadd pipe\n# not in this diff (a special file): update a.txt\n# not in this diff (a special file): delete old\n# not in this diff (a special file): add pipe\n"},
+	{name: "special files", shares: true, lay: "mkfifo old", act: "mkfifo pipe; rm old; rm a.txt; mkfifo a.txt", want: "update a.txt\ndelete old\nadd pipe\n# not in this diff (a special file): update a.txt\n# not in this diff (a special file): delete old\n# not in this diff (a special file): add pipe\n"},
 	{name: "an unreadable file", asRoot: true, lay: "echo s > s; chmod 0 s", act: "chmod 600 s; echo t > s; chmod 0 s", want: anything},
 	{name: "a read-only folder", shares: true, lay: "mkdir d; echo x > d/x", act: "chmod 500 d; echo y > d/x; chmod 700 d", want: "update d/x +1-1\n"},
 
@@ -174,9 +174,9 @@ var kinds = []kind{
 	{name: "submodule commit", lay: submodule, act: "echo m >> sub/l.txt; git -C sub commit -q -a -m m", want: "update sub +1-1\nupdate sub/l.txt +1-0\n# not in this diff (another repository): update sub\n"},
 	{name: "submodule without a repository", lay: submodule + "git submodule --quiet deinit -f sub", act: "echo x > sub/x", want: "? sub/: it is a submodule without a repository\n"},
 	{name: "submodule checked out", lay: submodule + "git submodule --quiet deinit -f sub", act: "git -c protocol.file.allow=always submodule --quiet update --init", want: "add sub/\n# not in this diff (another repository): add sub/\n"},
-	{name: "nested repository edit", lay: "git init -q n; echo x > n/x; mkdir n/d; printf '\\0' > n/d/b; git init -q n/m; echo y > n/m/y", act: "echo y > n/x; printf '\\0\\1' > n/d/b; echo z > n/m/y", want: "update n/d/b\nupdate n/m/y +1-1\nupdate n/x +1-1\n"},
-	{name: "nested repository made", act: "git init -q n; echo x > n/x", want: "add n/\n# not in this diff (another repository): add n/\n"},
-	{name: "nested repository removed", lay: "git init -q n; echo x > n/x", act: "rm -rf n", want: "delete n/\n# not in this diff (another repository): delete n/\n"},
+	{name: "nested repository edit", shares: true, lay: "git init -q n; echo x > n/x; mkdir n/d; printf '\\0' > n/d/b; git init -q n/m; echo y > n/m/y", act: "echo y > n/x; printf '\\0\\1' > n/d/b; echo z > n/m/y", want: "update n/d/b\nupdate n/m/y +1-1\nupdate n/x +1-1\n"},
+	{name: "nested repository made", shares: true, act: "git init -q n; echo x > n/x", want: "add n/\n# not in this diff (another repository): add n/\n"},
+	{name: "nested repository removed", shares: true, lay: "git init -q n; echo x > n/x", act: "rm -rf n", want: "delete n/\n# not in this diff (another repository): delete n/\n"},
 	{name: "many nested repositories", lay: "git init -q n10; echo x > n10/x; for i in $(seq 11 27); do cp -a n10 n$i; done", act: "echo y > n10/x; echo y > n27/x", want: "update n10/x +1-1\n? n26/: too many repositories and folders\n? n27/: too many repositories and folders\n"},
 	{name: "writable root", roots: true, act: "echo s >> ../root/r.txt; echo x >> a.txt", want: "update TOP/root/r.txt +1-0\nupdate a.txt +1-0\n# not in this diff (outside of the folder): update TOP/root/r.txt\n"},
 	{name: "large writable root", roots: true, lay: "cd ../root; seq 60 | xargs touch", options: setting.Changes{Files: 1000}, act: "echo s >> ../root/r.txt; echo x >> a.txt", want: "update a.txt +1-0\n? TOP/root/: too large for a snapshot: 61 files, and at most 50 may be read\n"},
