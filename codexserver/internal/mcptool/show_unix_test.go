@@ -443,13 +443,7 @@ func (s *shop) refused(ask asker, method string, members map[string]any, code in
 func TestShowOfAWorktree(t *testing.T) {
 	s := newShop(t, providertest.Call(providertest.Shell("1", "sh", "-c", "echo theirs > shared; echo x > filtered")), providertest.Say("done"))
 	ran := filepath.Join(t.TempDir(), "ran")
-	for _, key := range []string{"core.fsmonitor", "filter.evil.clean", "diff.external", "diff.evil.textconv", "diff.evil.command"} {
-		cmd := exec.CommandContext(t.Context(), "git", "config", key, "touch '"+ran+"'; cat")
-		cmd.Dir = s.dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
+	configure(t, s.dir, "touch '"+ran+"'; cat", "core.fsmonitor", "filter.evil.clean", "diff.external", "diff.evil.textconv", "diff.evil.command")
 	if err := os.WriteFile(filepath.Join(s.dir, ".gitattributes"), []byte("shared diff=evil\nfiltered filter=evil\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

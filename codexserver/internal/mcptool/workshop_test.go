@@ -3,6 +3,7 @@ package mcptool_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -74,14 +75,39 @@ func newWorkshop(t *testing.T) *workshop {
 		t.Setenv(name, value)
 	}
 	w := &workshop{t: t, repo: filepath.Join(top, "repo"), home: filepath.Join(top, "home"), engine: newScribe(), accept: true}
-	if err := os.Mkdir(w.repo, 0o755); err != nil {
+	files, err := committed()
+	if err == nil {
+		err = os.CopyFS(w.repo, files)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	w.git("init", "-q", "-b", "main")
-	w.write("shared", "base\n")
-	w.git("add", "-A")
-	w.git("commit", "-q", "-m", "x")
 	return w
+}
+
+// committed is a repository with a commit of one file, made once for all tests.
+var committed = sync.OnceValues(func() (fs.FS, error) {
+	return servertest.Repository(servertest.Commit{Branch: "main", Files: map[string]string{"shared": "base\n"}})
+})
+
+// configure sets settings of a repository to one value, which is a process for each with git config.
+func configure(t *testing.T, dir, value string, keys ...string) {
+	t.Helper()
+	name := filepath.Join(dir, ".git", "config")
+	text, err := os.ReadFile(name)
+	for _, key := range keys {
+		section, last, _ := strings.Cut(key, ".")
+		if inner, rest, ok := strings.Cut(last, "."); ok {
+			section, last = fmt.Sprintf("%s %q", section, inner), rest
+		}
+		text = fmt.Appendf(text, "[%s]\n\t%s = %q\n", section, last, value)
+	}
+	if err == nil {
+		err = os.WriteFile(name, text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (w *workshop) git(args ...string) string {

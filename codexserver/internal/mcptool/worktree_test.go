@@ -270,14 +270,14 @@ func TestWorktreeOfAHostileRepository(t *testing.T) {
 	w := newWorkshop(t)
 	ran := filepath.Join(t.TempDir(), "ran")
 	trap := "touch '" + ran + "'; cat"
-	for _, key := range []string{"core.fsmonitor", "filter.evil.clean", "filter.evil.smudge", "diff.external", "merge.evil.driver"} {
-		w.git("config", key, trap)
+	configure(t, w.repo, trap, "core.fsmonitor", "filter.evil.clean", "filter.evil.smudge", "diff.external", "merge.evil.driver")
+	for _, name := range []string{"hooks", "info"} {
+		if err := os.MkdirAll(filepath.Join(w.repo, ".git", name), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	hook := filepath.Join(w.repo, ".git", "hooks", "post-checkout")
 	if err := os.WriteFile(hook, []byte("#!/bin/sh\n"+trap+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(w.repo, ".git", "info"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	w.write(".git/info/attributes", "shared merge=evil filter=evil\n")

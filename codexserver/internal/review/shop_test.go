@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver"
@@ -36,7 +37,11 @@ func newShop(t testing.TB) *shop {
 		t.Fatal(err)
 	}
 	s := &shop{t, filepath.Join(top, "repo")}
-	if err := os.Mkdir(s.repo, 0o755); err != nil {
+	files, err := committed()
+	if err == nil {
+		err = os.CopyFS(s.repo, files)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
@@ -44,18 +49,22 @@ func newShop(t testing.TB) *shop {
 		t.Setenv("GIT_"+who+"_NAME", "somebody")
 		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
 	}
-	s.git("init", "-q", "-b", "main")
-	s.write("page.go", "package shop\n\nfunc last(n int) int { return n - 1 }\n"+strings.Repeat("\n", 40)+"func end() {}\n")
-	s.write("auth.go", "package shop\n\nfunc allowed(a, b string) bool { return a == b }\n")
-	s.commit("begin")
-	s.git("switch", "-q", "-c", "work")
-	s.write("page.go", "package shop\n\nfunc last(n int) int { return n }\n"+strings.Repeat("\n", 40)+"func end() {}\n")
-	s.commit("count pages")
-	s.write("auth.go", "package shop\n\nfunc allowed(a, b string) bool { return true }\n")
-	s.commit("let them in")
 	s.write("new.go", "package shop\n\nvar key = \"secret\"\n")
 	return s
 }
+
+// committed is the repository without what is untracked, made once for all tests.
+var committed = sync.OnceValues(func() (fs.FS, error) {
+	end := strings.Repeat("\n", 40) + "func end() {}\n"
+	return servertest.Repository(
+		servertest.Commit{Branch: "main", Files: map[string]string{
+			"page.go": "package shop\n\nfunc last(n int) int { return n - 1 }\n" + end,
+			"auth.go": "package shop\n\nfunc allowed(a, b string) bool { return a == b }\n",
+		}},
+		servertest.Commit{Branch: "work", Files: map[string]string{"page.go": "package shop\n\nfunc last(n int) int { return n }\n" + end}},
+		servertest.Commit{Branch: "work", Files: map[string]string{"auth.go": "package shop\n\nfunc allowed(a, b string) bool { return true }\n"}},
+	)
+})
 
 func (s *shop) git(args ...string) string {
 	s.t.Helper()

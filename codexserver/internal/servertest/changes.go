@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -101,11 +102,15 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 		t.Skip("only root can copy and read a file without permissions")
 	}
 	p := &place{t, top, filepath.Join(top, "w"), filepath.Join(top, "root"), filepath.Join(top, "old")}
-	make := "cp -a '" + template + "' w"
+	lay := k.lay
 	if k.noGit {
-		make = "mkdir w; printf 'one\\ntwo\\nthree\\n' > w/a.txt"
+		lay = "rm -r .git; " + lay
 	}
-	shell(t, top, make+"; mkdir root; printf 'r\\n' > root/r.txt; cd w; "+k.lay+"\ncd '"+top+"'; cp -a w old")
+	err = errors.Join(os.CopyFS(p.dir, os.DirFS(template)), os.Mkdir(p.root, 0o755), os.WriteFile(filepath.Join(p.root, "r.txt"), []byte("r\n"), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell(t, p.dir, lay+"\nexec cp -a '"+p.dir+"' '"+p.old+"'")
 	before := p.tree()
 
 	options := report.Options{Changes: k.options}
