@@ -24,8 +24,8 @@ func newRepo(t testing.TB) *fixture {
 	return r
 }
 
-// copies returns copies of the repository and of the one next to it, for the rows of a table. They are
-// made before the first of them is used, so that their files are older than what a row changes.
+// copies returns copies of the repository and of the one next to it, for the rows of a table. To their
+// indexes all files may have changed, so git reads them again.
 func (r *fixture) copies(t testing.TB, n int) []*fixture {
 	t.Helper()
 	all := make([]*fixture, n)
@@ -34,9 +34,6 @@ func (r *fixture) copies(t testing.TB, n int) []*fixture {
 		if err := os.CopyFS(filepath.Dir(all[i].dir), os.DirFS(filepath.Dir(r.dir))); err != nil {
 			t.Fatal(err)
 		}
-	}
-	for _, c := range all {
-		c.git("update-index", "--refresh") // it knows the files of the copy
 	}
 	return all
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// rested returns a repository whose files changed before its index.
-func rested(t *testing.T) *fixture {
+// rested returns repositories whose files changed before their indexes. The files of all are made
+// first.
+func rested(t *testing.T, n int) []*fixture {
 	r := newRepo(t)
 	for _, name := range []string{"a", "run", "c/d", "c/e"} {
 		r.write(name, name+"\n")
@@ -28,8 +29,12 @@ func rested(t *testing.T) *fixture {
 	if err := os.Symlink("a", filepath.Join(r.dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	r.rest("first")
-	return r
+	r.commit("first")
+	all := r.copies(t, n)
+	for _, c := range all {
+		c.git("update-index", "--refresh")
+	}
+	return all
 }
 
 // rest commits all files, so that the index is younger than they are.
@@ -106,7 +111,7 @@ func TestStill(t *testing.T) {
 		"a file that is not there": {before: func(r *fixture) error { r.git("update-index", "--skip-worktree", "a"); return os.Remove(in(r, "a")) }},
 		"an index of two parts":    {before: func(r *fixture) error { r.git("update-index", "--split-index"); return nil }},
 	}
-	copies := rested(t).copies(t, len(rows))
+	copies := rested(t, len(rows))
 	for name, tt := range rows {
 		r := copies[0]
 		copies = copies[1:]
@@ -167,7 +172,7 @@ func stillAsByGit(t *testing.T, trees int) {
 		".gitattributes": {"* text\n", "*.o filter=x\n", "n eol=crlf\n"},
 	}
 	quiet := 0
-	for seed, r := range rested(t).copies(t, trees) {
+	for seed, r := range rested(t, trees) {
 		random := rand.New(rand.NewPCG(uint64(seed), 0))
 		if seed%2 == 1 {
 			r.write(".gitattributes", "* text\n")
