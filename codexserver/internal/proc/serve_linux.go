@@ -60,8 +60,7 @@ func serve(start Start, text string) error {
 		if m.request.Start != nil && !s.keep(*m.request.Start, m.files) {
 			break
 		}
-		debug.SetGCPercent(-1)
-		runtime.GC() // returns when the collection is complete
+		s.collect()
 	}
 	return nil
 }
@@ -138,6 +137,8 @@ type service struct {
 	link  *link
 	start Start
 	inbox chan message // closed when the server is gone
+
+	collecting bool // garbage may be collected meanwhile
 }
 
 func (s *service) read() {
@@ -191,6 +192,7 @@ func (s *service) keep(o start, files []*os.File) bool {
 			}
 			if (!ok || m.request.End) && !ending {
 				ending = true
+				s.collecting = true
 				debug.SetGCPercent(100) // killing can take long
 				killing.Go(func() { end(gone) })
 			}
@@ -198,6 +200,20 @@ func (s *service) keep(o start, files []*os.File) bool {
 			return false
 		}
 	}
+}
+
+// maxHeap is the size in bytes of the heap of a keeper that is not collected: more than twenty commands leave. A
+// collection takes longer than the start of a command.
+const maxHeap = 1 << 20
+
+// collect collects garbage between two commands if there is much of it. Afterwards no collection runs.
+func (s *service) collect() {
+	debug.SetGCPercent(-1)
+	var m runtime.MemStats
+	if runtime.ReadMemStats(&m); s.collecting || m.HeapAlloc > maxHeap {
+		runtime.GC() // returns when the collection is complete
+	}
+	s.collecting = false
 }
 
 // begin starts a command. If the server disconnects meanwhile, or requests the end, begin
