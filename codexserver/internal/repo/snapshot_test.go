@@ -174,10 +174,10 @@ func TestCompare(t *testing.T) {
 		r := copies[len(alone)].in(t)
 		folder := func(i int) string { return string(rune('a' + i)) }
 		in := func(i int) *fixture { return &fixture{t, filepath.Join(r.dir, folder(i))} }
-		want := ""
+		var want strings.Builder
 		for i, tt := range shared {
 			in(i).write("a.txt", "one\ntwo\n")
-			want += strings.NewReplacer(">", ">"+folder(i)+"/", "rename ", "rename "+folder(i)+"/").Replace(tt.want)
+			want.WriteString(strings.NewReplacer(">", ">"+folder(i)+"/", "rename ", "rename "+folder(i)+"/").Replace(tt.want))
 		}
 		r.commit("all")
 		check(t, func() {
@@ -190,7 +190,7 @@ func TestCompare(t *testing.T) {
 			for i, tt := range shared {
 				tt.change(in(i))
 			}
-		}, r.dir, want)
+		}, r.dir, want.String())
 	})
 }
 
