@@ -50,8 +50,8 @@ var elsewhere = map[string][2]string{
 	"codex-mcp passkey add laptop":                         {commandTests + "passkey_linux_test.go", `"passkey", "add"`},
 	"codex-mcp ask --attach 01997f2e-8c41-7d3a-9b52-6f0e4d1c8a37 --connect http://127.0.0.1:4517/mcp": {commandTests + "attach_unix_test.go", `"--attach", id`},
 
-	"go get github.com/codexmcp/codexmcp":                                  {"gen/field_test.go", "docs/embed/embedding.md"},
-	"go run github.com/codexmcp/codexmcp/gen -schema schema.json -out acp": {"gen/field_test.go", "docs/embed/embedding.md"},
+	"go get github.com/codexmcp/codexmcp":                                  {"gen/outside_test.go", "docs/embed/embedding.md"},
+	"go run github.com/codexmcp/codexmcp/gen -schema schema.json -out acp": {"gen/outside_test.go", "docs/embed/embedding.md"},
 
 	"codex-mcp-gateway":                 {"codexserver/gateway/cmd/codex-mcp-gateway/main_test.go", "func startHTTP("},
 	"codex-mcp-gateway --new-token ann": {"codexserver/gateway/cmd/codex-mcp-gateway/token_test.go", `"--new-token", "ann`},
