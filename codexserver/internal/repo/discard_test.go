@@ -150,6 +150,25 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
+// TestDiscardOfSkippedFile changes a file whose content nobody compares, after the loss was shown.
+func TestDiscardOfSkippedFile(t *testing.T) {
+	b := newBench(t)
+	b.commit(map[string]string{".gitattributes": "*.dat filter=lfs\n"})
+	w := b.create(repo.CreateOptions{ThreadID: "t"})
+	token := ""
+	for _, text := range []string{"x", "longer"} {
+		lay(t, w.Path(), map[string]string{"x.dat": text})
+		var loss *repo.LossError
+		if err := w.Discard(t.Context(), token); !errors.As(err, &loss) || loss.Token == token || len(loss.Status.Skipped) != 1 {
+			t.Fatalf("with %q: %v", text, err)
+		}
+		token = loss.Token
+	}
+	if err := w.Discard(t.Context(), token); err != nil {
+		t.Error(err)
+	}
+}
+
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
