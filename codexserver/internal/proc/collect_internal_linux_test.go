@@ -13,19 +13,20 @@ func TestCollect(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		garbage int
-		s       service
+		percent int
 		want    uint32
 	}{
-		{"little garbage", 1 << 10, service{}, 0},
-		{"much garbage", 1 << 20, service{}, 1},
-		{"the collector may run", 0, service{collecting: true}, 1},
+		{"little garbage", 1 << 10, -1, 0},
+		{"much garbage", 1 << 20, -1, 1},
+		{"the collector may run", 0, 100, 1},
 	} {
 		left = make([]byte, tt.garbage)
 		left = nil
+		debug.SetGCPercent(tt.percent)
 		before := collections()
-		tt.s.collect()
-		if got := collections() - before; got != tt.want || tt.s.collecting {
-			t.Errorf("%s: %d collections, want %d; one may run: %t", tt.name, got, tt.want, tt.s.collecting)
+		collect()
+		if got, percent := collections()-before, debug.SetGCPercent(-1); got != tt.want || percent != -1 {
+			t.Errorf("%s: %d collections, want %d; the percentage is %d", tt.name, got, tt.want, percent)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func serve(start Start, text string) error {
 		if m.request.Start != nil && !s.keep(*m.request.Start, m.files) {
 			break
 		}
-		s.collect()
+		collect()
 	}
 	return nil
 }
@@ -137,8 +137,6 @@ type service struct {
 	link  *link
 	start Start
 	inbox chan message // closed when the server is gone
-
-	collecting bool // garbage may be collected meanwhile
 }
 
 func (s *service) read() {
@@ -192,7 +190,6 @@ func (s *service) keep(o start, files []*os.File) bool {
 			}
 			if (!ok || m.request.End) && !ending {
 				ending = true
-				s.collecting = true
 				debug.SetGCPercent(100) // killing can take long
 				killing.Go(func() { end(gone) })
 			}
@@ -206,14 +203,13 @@ func (s *service) keep(o start, files []*os.File) bool {
 // collection takes longer than the start of a command.
 const maxHeap = 1 << 20
 
-// collect collects garbage between two commands if there is much of it. Afterwards no collection runs.
-func (s *service) collect() {
-	debug.SetGCPercent(-1)
+// collect collects garbage between two commands, if there is much of it or the end of the last one has let the
+// collector run. Afterwards it does not run.
+func collect() {
 	var m runtime.MemStats
-	if runtime.ReadMemStats(&m); s.collecting || m.HeapAlloc > maxHeap {
+	if runtime.ReadMemStats(&m); debug.SetGCPercent(-1) >= 0 || m.HeapAlloc > maxHeap {
 		runtime.GC() // returns when the collection is complete
 	}
-	s.collecting = false
 }
 
 // begin starts a command. If the server disconnects meanwhile, or requests the end, begin
