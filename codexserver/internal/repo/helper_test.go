@@ -11,9 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/fstest"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/google/go-cmp/cmp"
@@ -33,7 +31,7 @@ func newBench(t testing.TB) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t, filepath.Join(top, "repo"), repo.StoreIn(filepath.Join(top, "home"))}
-	initialize(t, b.dir)
+	repo.MakeRepo(t, b.dir)
 	return b
 }
 
@@ -86,41 +84,6 @@ func all(value string, keys ...string) []setting {
 		settings[i] = setting{key, value}
 	}
 	return settings
-}
-
-// empty is what git makes of an empty folder. Git makes it once, for all tests.
-var empty = sync.OnceValues(func() (fs.FS, error) {
-	dir, err := os.MkdirTemp("", "empty")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	if out, err := exec.Command("git", "-C", dir, "init", "-q", "-b", "main", "--template=").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("git init: %w: %s", err, out)
-	}
-	kept := fstest.MapFS{}
-	found := os.DirFS(dir)
-	return kept, fs.WalkDir(found, ".", func(name string, d fs.DirEntry, err error) error {
-		file := &fstest.MapFile{Mode: fs.ModeDir | 0o755}
-		if err == nil && !d.IsDir() {
-			file.Mode = 0o644
-			file.Data, err = fs.ReadFile(found, name)
-		}
-		kept[name] = file
-		return err
-	})
-})
-
-// initialize makes an empty repository.
-func initialize(t testing.TB, dir string) {
-	t.Helper()
-	files, err := empty()
-	if err == nil {
-		err = os.CopyFS(dir, files)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // isolate makes git read only the repository's configuration, for all tests. A process that git would

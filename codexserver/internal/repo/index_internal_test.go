@@ -113,7 +113,7 @@ func listed(t *testing.T, dir string) string {
 // FuzzIndex reads an index that an attacker has written.
 func FuzzIndex(f *testing.F) {
 	dir := f.TempDir()
-	makeRepo(f, dir)
+	MakeRepo(f, dir)
 	for _, name := range []string{"a", "b"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			f.Fatal(err)
@@ -152,7 +152,7 @@ func TestSee(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			makeRepo(t, dir)
+			MakeRepo(t, dir)
 			r := rand.New(rand.NewPCG(seed, 0))
 			parts := []string{"a", "b", "a-b", "A", "x.o", "out"}
 			random := func() string {
@@ -179,7 +179,7 @@ func TestSee(t *testing.T) {
 					_ = syscall.Mkfifo(path, 0o600)
 				case 5:
 					if os.Mkdir(path, 0o700) == nil && r.IntN(3) == 0 {
-						makeRepo(t, path)
+						MakeRepo(t, path)
 					}
 				}
 			}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// makeRepo makes an empty repository: the least that git takes for one.
-func makeRepo(t testing.TB, dir string) {
+// MakeRepo makes an empty repository: the least that git and this package take for one.
+func MakeRepo(t testing.TB, dir string) {
 	t.Helper()
-	for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\tfilemode = true\n", "refs/heads/": "", "objects/": ""} {
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n", "refs/heads/": "", "objects/info/": "", "objects/pack/": ""} {
 		path := filepath.Join(dir, ".git", filepath.FromSlash(name))
 		err := os.MkdirAll(filepath.Dir(path), 0o755)
 		if strings.HasSuffix(name, "/") {
@@ -29,7 +29,7 @@ func makeRepo(t testing.TB, dir string) {
 // the times of files to see which are unchanged.
 func TestMirrorKeepsTheIndexTime(t *testing.T) {
 	root := t.TempDir()
-	makeRepo(t, root)
+	MakeRepo(t, root)
 	index := filepath.Join(root, ".git", "index")
 	if err := os.WriteFile(index, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestLargeRefs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root, scratch := t.TempDir(), t.TempDir()
-			makeRepo(t, root)
+			MakeRepo(t, root)
 			for name, size := range tt.size {
 				path := filepath.Join(root, ".git", filepath.FromSlash(name))
 				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

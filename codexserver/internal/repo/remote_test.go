@@ -20,7 +20,7 @@ type fixture struct {
 
 func newRepo(t testing.TB) *fixture {
 	r := &fixture{t, filepath.Join(t.TempDir(), "w")}
-	initialize(t, r.dir)
+	repo.MakeRepo(t, r.dir)
 	return r
 }
 

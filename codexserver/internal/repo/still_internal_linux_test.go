@@ -87,7 +87,7 @@ type stillTree struct {
 func newStillTree(t *testing.T) stillTree {
 	t.Helper()
 	s := stillTree{t: t, root: t.TempDir(), scratch: Scratch{Dir: t.TempDir()}}
-	makeRepo(t, s.root)
+	MakeRepo(t, s.root)
 	s.write("a", "a\n")
 	s.write("b", "b\n")
 	s.git("add", "-A")
