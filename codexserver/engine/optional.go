@@ -8,7 +8,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Joint], [Steerer], [Continuable], [Keeper], [Writer] and [Reviewer] on the [Conversation]; an engine finds
+// [Joint], [Steerer], [Continuable], [Keeper], [Writer], [Extended] and [Reviewer] on the [Conversation]; an engine finds
 // [Watcher] on the [Host]. A client does not have methods whose interface the engine lacks.
 
 // ErrNotFound means that a conversation, a rollout or a login does not exist.
@@ -205,6 +205,14 @@ type Writer interface {
 	// WritableRoots returns absolute paths of folders where commands may write, besides the
 	// working folder and the temporary ones.
 	WritableRoots() []string
+}
+
+// Extended is a conversation that knows what it may do beyond the configuration of its engine,
+// because its caller asked for it. Until a server has got an approval for that, it begins no turn,
+// and the conversation starts nothing.
+type Extended interface {
+	// Access returns what the conversation may do, which does not change while it is open.
+	Access() protocol.Access
 }
 
 // Reviewer is a conversation that can review changes in a turn that cannot make any.

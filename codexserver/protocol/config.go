@@ -114,6 +114,10 @@ type Config struct {
 	// resumed conversation then does not keep those of its last turn if they allow more
 	// than the configuration does.
 	Bounded bool
+	// Keep reports whether a resumed conversation may keep what its last turn had beyond the
+	// configuration. Nil keeps nothing. If it returns false, the conversation has no more than
+	// the configuration and the other fields give.
+	Keep func(Access) bool
 	// Continues is true when a turn continues that began in a process which has ended. No
 	// caller chooses then: its policies are those of the turn, as far as the configuration
 	// allows no less, and its model is that of the turn.
