@@ -29,8 +29,7 @@ type conversation struct {
 	mu      sync.Mutex
 	by      served
 	rules   rules                    // that limit the turns
-	context *protocol.TurnContext    // the last change by a turn; nil without one
-	effort  protocol.ReasoningEffort // the same
+	effort  protocol.ReasoningEffort // the last change by a turn; "" without one
 	window  *int64                   // the model's context window in tokens, as last reported
 
 	running atomic.Pointer[promise] // the running turn; the last one between turns
@@ -108,11 +107,6 @@ func (c *conversation) WritableRoots() []string {
 	c.mu.Unlock()
 	if other != nil {
 		return other.WritableRoots() // which waits for its turn
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.context != nil {
-		return slices.Clone(c.context.SandboxPolicy.WritableRoots)
 	}
 	return slices.Clone(c.roots)
 }
@@ -335,11 +329,7 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p apptypes.TurnPa
 	if err := c.claim(ctx, t); err != nil {
 		return nil, err
 	}
-	change, effort := c.holds(in)
-	override(&p, change, t.child.version)
-	if effort != "" {
-		p.Effort = string(effort)
-	}
+	p.Effort = string(c.holds(in))
 	now := t.change(&p)
 	if err := c.engine.reaches(now.cwd, &now.sandbox); err != nil {
 		t.free()
@@ -368,20 +358,13 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p apptypes.TurnPa
 	return r.request(ctx, apptypes.CallTurnStart, p)
 }
 
-// holds returns the settings of a turn that this turn or earlier ones changed. They are
-// sent with every turn, because a new process does not know them.
-func (c *conversation) holds(in protocol.TurnInput) (*protocol.TurnContext, protocol.ReasoningEffort) {
+// holds returns the effort that this turn or earlier ones chose, "" if none did. It is sent
+// with every turn, because a new process does not know it.
+func (c *conversation) holds(in protocol.TurnInput) protocol.ReasoningEffort {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if in.Context != nil {
-		now := *in.Context
-		if c.params.readOnly {
-			now.ApprovalPolicy, now.SandboxPolicy = protocol.ApprovalNever, protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
-		}
-		c.context, c.effort = &now, ""
-	}
 	if in.Effort != "" {
 		c.effort = in.Effort
 	}
-	return c.context, c.effort
+	return c.effort
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/google/go-cmp/cmp"
 )
 
 func start(t *testing.T, e *appserver.Engine, h engine.Host) engine.Conversation {
@@ -402,34 +401,6 @@ func TestTurnsOfAThreadAreSerial(t *testing.T) {
 		}
 		if most != 1 {
 			t.Errorf("%d turns at once", most)
-		}
-	})
-}
-
-// TestTurnContextPersists checks that a turn's changes hold for later turns.
-func TestTurnContextPersists(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		f.turn = answered
-		sent := f.keep("turn/start")
-		conv := start(t, f.engine(appserver.Options{}), &recorder{})
-		in := text("go")
-		in.Context = &protocol.TurnContext{
-			Cwd: "/other", Model: "m2", ApprovalPolicy: protocol.ApprovalOnFailure, Summary: protocol.SummaryNone,
-			SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, NetworkAccess: true, WritableRoots: []string{"/r"}},
-		}
-		for _, in := range []protocol.TurnInput{in, text("on")} {
-			if err := conv.Turn(t.Context(), in); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want := loose(t, `{"approvalPolicy":"on-request","cwd":"/other","model":"m2","sandboxPolicy":{"networkAccess":true,"type":"workspaceWrite","writableRoots":["/r"]},"summary":"none","threadId":"`+threadID+`"}`)
-		for i := range 2 {
-			got := loose(t, (*sent)[i]).(map[string]any)
-			delete(got, "input")
-			if diff := cmp.Diff(want, any(got)); diff != "" {
-				t.Errorf("turn %d (-want +got):\n%s", i+1, diff)
-			}
 		}
 	})
 }

@@ -82,14 +82,6 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, *child, err
 	if _, own := p.Config["model_provider"]; !own && c.by.provider != "" {
 		keys["model_provider"] = c.by.provider
 	}
-	c.mu.Lock()
-	if c.context != nil {
-		p.Model = c.context.Model
-		if c.context.Effort != "" {
-			keys["model_reasoning_effort"] = c.context.Effort
-		}
-	}
-	c.mu.Unlock()
 	if err := p.set(keys); err != nil {
 		return nil, nil, err
 	}

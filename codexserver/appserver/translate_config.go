@@ -125,16 +125,6 @@ func policyWord(policy string, v version) string {
 	return policy
 }
 
-// override sets the parameters that the caller of a turn changes.
-func override(p *apptypes.TurnParams, c *protocol.TurnContext, v version) {
-	if c == nil {
-		return
-	}
-	p.Cwd, p.Model, p.Effort, p.Summary = c.Cwd, c.Model, string(c.Effort), string(c.Summary)
-	p.ApprovalPolicy = policyWord(string(c.ApprovalPolicy), v)
-	p.SandboxPolicy = sandboxOf(c.SandboxPolicy)
-}
-
 func sandboxOf(s protocol.SandboxPolicy) *apptypes.SandboxPolicy {
 	network := stdjson.RawMessage("false")
 	if s.NetworkAccess {

@@ -2,10 +2,7 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"maps"
-	"strings"
 	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -80,33 +77,9 @@ func (c *funcConversation) Turn(ctx context.Context, in protocol.TurnInput) erro
 
 // change makes the changes of a turn, for it and later ones.
 func (c *funcConversation) change(in protocol.TurnInput) {
-	if now := in.Context; now != nil {
-		c.cfg.Cwd, c.cfg.Model, c.cfg.Effort = now.Cwd, now.Model, now.Effort
-		if !c.cfg.ReadOnly {
-			c.cfg.ApprovalPolicy = now.ApprovalPolicy
-			c.changeSandbox(now.SandboxPolicy)
-		}
-	}
 	if in.Effort != "" {
 		c.cfg.Effort = in.Effort
 	}
-}
-
-// changeSandbox replaces the sandbox mode and its settings. The settings without a field of
-// their own are overrides.
-func (c *funcConversation) changeSandbox(p protocol.SandboxPolicy) {
-	const table = "sandbox_workspace_write"
-	settings, _ := json.Marshal(struct { // text and booleans can be marshalled
-		WritableRoots       []string `json:"writable_roots"`
-		NetworkAccess       bool     `json:"network_access"`
-		ExcludeTmpdirEnvVar bool     `json:"exclude_tmpdir_env_var"`
-		ExcludeSlashTmp     bool     `json:"exclude_slash_tmp"`
-	}{p.WritableRoots, p.NetworkAccess, p.ExcludeTmpdirEnvVar, p.ExcludeSlashTmp})
-	overrides := map[string]json.RawMessage{}
-	maps.Copy(overrides, c.cfg.Overrides)
-	maps.DeleteFunc(overrides, func(key string, _ json.RawMessage) bool { return strings.HasPrefix(key, table+".") })
-	overrides[table] = settings
-	c.cfg.Overrides, c.cfg.Sandbox, c.cfg.WritableRoots = overrides, p.Mode, p.WritableRoots
 }
 
 // lastMessage remembers the last agent message that passes through it.

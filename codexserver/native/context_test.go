@@ -2,6 +2,7 @@ package native_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,7 @@ func TestFirstMessages(t *testing.T) {
 	b.cwd = filepath.Join(root, "sub")
 	h := &host{}
 	c := b.start(t, h, protocol.Config{})
+	path := configured(t, h).RolloutPath
 	turn(t, c, say("hi"))
 	environment := "<environment_context>\n  <cwd>" + b.cwd + "</cwd>\n  <approval_policy>untrusted</approval_policy>\n" +
 		"  <sandbox_mode>danger-full-access</sandbox_mode>\n  <network_access>enabled</network_access>\n  <shell>bash</shell>\n</environment_context>"
@@ -77,13 +79,14 @@ func TestFirstMessages(t *testing.T) {
 		t.Errorf("no warning of the cut file: %q", events)
 	}
 
-	// The next turn sends only changes.
-	in := say("now write")
-	in.Context = &protocol.TurnContext{
-		Cwd: b.cwd, ApprovalPolicy: protocol.ApprovalNever, Model: "scripted", Summary: protocol.SummaryAuto,
-		SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{root}},
-	}
-	turn(t, c, in)
+	// A later process sends only changes.
+	closed(t, c)
+	b.reopen(t)
+	c = b.resume(t, path, protocol.Config{
+		ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxWorkspaceWrite,
+		Overrides: map[string]json.RawMessage{"sandbox_workspace_write.writable_roots": json.RawMessage(fmt.Sprintf("[%q]", root))},
+	}, &host{})
+	turn(t, c, say("now write"))
 	changed := "<environment_context>\n  <approval_policy>never</approval_policy>\n  <sandbox_mode>workspace-write</sandbox_mode>\n" +
 		"  <network_access>restricted</network_access>\n  <writable_roots>\n    <root>" + root + "</root>\n  </writable_roots>\n</environment_context>"
 	diff(t, "messages", append(want, changed, "now write"), userMessages(t, b.provider.Requests()[1]))

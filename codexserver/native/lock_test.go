@@ -75,36 +75,6 @@ func TestTwoServers(t *testing.T) {
 	inOrder(t, b.resumed(t, path), "one", "two", "three", "four")
 }
 
-// TestRefusedTurnKeepsItsPolicy checks that a stricter policy of a refused turn applies to the
-// next turn.
-func TestRefusedTurnKeepsItsPolicy(t *testing.T) {
-	b := setup(t, "", native.Limits{}, providertest.Say("one"))
-	h := &host{}
-	c := b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalNever})
-	path := configured(t, h).RolloutPath
-	turn(t, c, say("first"))
-	b.reopen(t)
-	other := b.resume(t, path, protocol.Config{}, &host{})
-	defer other.Close()
-	strict := protocol.TurnContext{Cwd: b.cwd, ApprovalPolicy: protocol.ApprovalUntrusted, Model: "scripted",
-		SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
-	b.provider.Add(providertest.Turn{Func: func(providertest.Request) providertest.Turn {
-		in := say("refused")
-		in.Context = &strict
-		if err := other.Turn(t.Context(), in); err == nil {
-			t.Error("both servers run a turn")
-		}
-		return providertest.Say("two")
-	}})
-	turn(t, c, say("second"))
-	b.provider.Add(providertest.Call(providertest.Shell("c1", "touch", "made")), providertest.Say("three"))
-	turn(t, other, say("third"))
-	if _, err := os.Stat(filepath.Join(b.cwd, "made")); err == nil {
-		t.Error("a command ran under the looser policy")
-	}
-	inOrder(t, lastRequest(b), "two", "untrusted", "read-only", "third")
-}
-
 // TestOtherProgramWrites lets another program write to the rollout between turns, such as Codex,
 // which ignores our locks.
 func TestOtherProgramWrites(t *testing.T) {

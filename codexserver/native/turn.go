@@ -66,10 +66,6 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, box *
 	defer c.startIdle()
 	ctx, cancel := c.engine.withWallTime(ctx, time.Now())
 	defer cancel()
-	if in.Context != nil {
-		c.now, c.chosen = *in.Context, false
-		c.confine()
-	}
 	if in.Effort != "" {
 		c.now.Effort, c.chosen = in.Effort, true
 	}

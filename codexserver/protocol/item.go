@@ -47,8 +47,6 @@ func TextOf(items []InputItem) string {
 type TurnInput struct {
 	// Items are the user's message, in order.
 	Items []InputItem
-	// Context changes the conversation for this and later turns; nil leaves it.
-	Context *TurnContext
 	// Effort changes the effort for this and later turns; "" leaves it.
 	Effort ReasoningEffort
 	// OutputSchema is a JSON schema for this turn's last message, which the model may not
@@ -72,8 +70,8 @@ type TurnInput struct {
 // Shortens reports whether the history changes before the turn.
 func (in TurnInput) Shortens() bool { return in.Compact || in.Rollback > 0 }
 
-// TurnContext is the part of a conversation's configuration that a turn may
-// change (the method sendUserTurn). Every field but Effort has a value.
+// TurnContext is the part of a conversation's configuration that holds for a turn, as its file
+// keeps it. Every field but Effort has a value.
 type TurnContext struct {
 	// Cwd is the absolute working folder.
 	Cwd string `json:"cwd"`

@@ -133,26 +133,6 @@ type SendUserMessageParams struct {
 	Items []InputItem `json:"items"`
 }
 
-// SendUserTurnParams are the params of sendUserTurn.
-type SendUserTurnParams struct {
-	// ConversationID names the conversation.
-	ConversationID string `json:"conversationId"`
-	// Items are the message, in order.
-	Items []InputItem `json:"items"`
-	// Cwd is the working folder. Like the members below, it holds for later turns too.
-	Cwd string `json:"cwd"`
-	// ApprovalPolicy says when the user is asked.
-	ApprovalPolicy ApprovalPolicy `json:"approvalPolicy"`
-	// SandboxPolicy says what commands may touch.
-	SandboxPolicy SandboxPolicy `json:"sandboxPolicy"`
-	// Model is the model's slug.
-	Model string `json:"model"`
-	// Effort is the model's default when left out.
-	Effort ReasoningEffort `json:"effort,omitzero"`
-	// Summary is how the reasoning is summarized.
-	Summary ReasoningSummary `json:"summary"`
-}
-
 // InterruptConversationParams are the params of interruptConversation.
 type InterruptConversationParams struct {
 	// ConversationID names the conversation.

@@ -189,7 +189,6 @@ func FuzzSession(f *testing.F) {
 		`{"jsonrpc":"2.0","id":4,"method":"resumeConversation","params":{"path":"/rollouts/past","overrides":{"model":"m"}}}`,
 		`{"jsonrpc":"2.0","id":5,"method":"addConversationListener","params":{"conversationId":"past"}}`,
 		`{"jsonrpc":"2.0","id":6,"method":"sendUserMessage","params":{"conversationId":"past","items":[{"type":"text","data":{"text":"x"}}]}}`,
-		`{"jsonrpc":"2.0","id":7,"method":"sendUserTurn","params":{"conversationId":"past","items":[],"cwd":"/","approvalPolicy":"never","sandboxPolicy":{"mode":"workspace-write","writable_roots":["/a"],"network_access":true},"model":"m","summary":"none"}}`,
 		`{"jsonrpc":"2.0","id":8,"method":"execOneOffCommand","params":{"command":["ls"],"timeoutMs":5}}`,
 		`{"jsonrpc":"2.0","id":9,"method":"fuzzyFileSearch","params":{"query":"q","roots":["/"],"cancellationToken":"t"}}`,
 		`{"jsonrpc":"2.0","id":10,"method":"archiveConversation","params":{"conversationId":"past","rolloutPath":"/rollouts/past"}}`,

@@ -15,15 +15,11 @@ func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticke
 	log := turnlog.NewTurn()
 	f := follower{watch: report.New(log, t.options.Report)}
 	number := 0
-	roots := th.WritableRoots()
-	if in.Context != nil {
-		roots = in.Context.SandboxPolicy.WritableRoots
-	}
 	a.Turn = log
 	a.Observers = append([]thread.Observer{f}, a.Observers...)
 	a.Begin = func(ctx context.Context) {
 		number, _ = th.Log().Count()
-		f.watch.Begin(ctx, th.Info(), th.Usage(), roots...)
+		f.watch.Begin(ctx, th.Info(), th.Usage(), th.WritableRoots()...)
 	}
 	err := th.Turn(ctx, ticket, a, in)
 	f.watch.End(err)

@@ -4,7 +4,7 @@
 // started the server have them. A server that does not register them speaks only MCP.
 //
 //	conversation.go  newConversation, resumeConversation, listConversations, listeners
-//	message.go       sendUserMessage, sendUserTurn, interruptConversation
+//	message.go       sendUserMessage, interruptConversation
 //	account.go       the sign-in
 //	workspace.go     the configuration, execOneOffCommand, fuzzyFileSearch, gitDiffToRemote
 //	question.go      execCommandApproval, applyPatchApproval

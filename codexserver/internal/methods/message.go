@@ -11,7 +11,6 @@ import (
 
 func (ss *session) addMessageMethods(m *jsonrpc.Mux) {
 	jsonrpc.Handle(m, "sendUserMessage", ss.sendUserMessage)
-	jsonrpc.Handle(m, "sendUserTurn", ss.sendUserTurn)
 	m.Handle("interruptConversation", jsonrpc.HandlerFunc(ss.interruptConversation))
 }
 
@@ -25,45 +24,6 @@ func (ss *session) sendUserMessage(_ context.Context, p protocol.SendUserMessage
 	}
 	ss.submit(t, protocol.TurnInput{Items: p.Items})
 	return empty{}, nil
-}
-
-func (ss *session) sendUserTurn(_ context.Context, p protocol.SendUserTurnParams) (empty, error) {
-	t, err := ss.find(p.ConversationID)
-	if err != nil {
-		return empty{}, err
-	}
-	if err := checkTurn(&p); err != nil {
-		return empty{}, err
-	}
-	ss.submit(t, protocol.TurnInput{Items: p.Items, Context: &protocol.TurnContext{
-		Cwd: p.Cwd, ApprovalPolicy: p.ApprovalPolicy, SandboxPolicy: p.SandboxPolicy,
-		Model: p.Model, Effort: p.Effort, Summary: p.Summary,
-	}})
-	return empty{}, nil
-}
-
-func checkTurn(p *protocol.SendUserTurnParams) error {
-	if p.Items == nil {
-		return mcp.Invalid("/items", "missing")
-	}
-	for _, member := range []struct{ path, value string }{
-		{"/cwd", p.Cwd}, {"/approvalPolicy", string(p.ApprovalPolicy)}, {"/sandboxPolicy/mode", string(p.SandboxPolicy.Mode)},
-		{"/model", p.Model}, {"/summary", string(p.Summary)},
-	} {
-		if err := required(member.path, member.value); err != nil {
-			return err
-		}
-	}
-	if err := oneOf("/approvalPolicy", p.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
-		return err
-	}
-	if err := oneOf("/sandboxPolicy/mode", p.SandboxPolicy.Mode, protocol.SandboxModes()); err != nil {
-		return err
-	}
-	if err := oneOf("/effort", p.Effort, protocol.ReasoningEfforts()); err != nil {
-		return err
-	}
-	return oneOf("/summary", p.Summary, protocol.ReasoningSummaries())
 }
 
 // attendance returns the attendance for turns that the methods start. The events go to the

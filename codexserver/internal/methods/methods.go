@@ -56,7 +56,7 @@ func (s *Server) methods(client *mcp.LegacySession) *jsonrpc.Mux {
 func Inline() []string {
 	return []string{
 		"addConversationListener", "removeConversationListener",
-		"sendUserMessage", "sendUserTurn", "interruptConversation",
+		"sendUserMessage", "interruptConversation",
 		"setDefaultModel",
 		"loginApiKey", "loginChatGpt", "cancelLoginChatGpt", "logoutChatGpt",
 	}

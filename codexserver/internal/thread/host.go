@@ -234,17 +234,7 @@ func (h *host) asThread(id string) approval.Thread {
 	return t
 }
 
-// move records the working folder that a turn changes.
-func (h *host) move(c *protocol.TurnContext) {
-	if c == nil {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.configured.Cwd = c.Cwd
-}
-
-// info returns the engine's description of the thread when it began, with its current folder.
+// info returns the engine's description of the thread when it began.
 func (h *host) info() protocol.SessionConfigured {
 	h.mu.Lock()
 	defer h.mu.Unlock()

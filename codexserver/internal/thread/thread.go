@@ -96,7 +96,6 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 		words := inWords(in)
 		t.host.kept.Begin(words)
 		defer func() { t.host.kept.End(err) }()
-		t.host.move(in.Context)
 		if a.Begin != nil {
 			a.Begin(ctx)
 		}
