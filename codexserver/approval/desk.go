@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // Desk is a place besides the client where a person sees the work and answers questions,
@@ -39,15 +38,6 @@ type Linker interface {
 	// not answer. It works once, until r is decided. It waits until the desk shows r or ctx ends,
 	// and fails if the desk cannot show r.
 	QuestionLink(ctx context.Context, r *Request) (url string, err error)
-}
-
-// Prover is a [Desk] that proves what a person approved there. Where it is the desk, an approval
-// without a proof does not count, whoever gave it; rules need none.
-type Prover interface {
-	// Prove returns the proof, as JSON, that a person approved r with d at the desk. It is called
-	// before the decision is recorded. An error says why there is none. Nil without an error
-	// means that the desk demands none.
-	Prove(r *Request, d elicit.Decision) (proof json.RawMessage, err error)
 }
 
 // ErrElsewhere is in the cause of the end of Ask's context if the question was answered at

@@ -52,8 +52,6 @@ type update struct {
 	Conversations []conversationView `json:"conversations"`
 	// Tasks are those of other processes, all of them, if one has changed.
 	Tasks *[]Task `json:"tasks,omitzero"`
-	// Signed is true if approvals need a signature.
-	Signed bool `json:"signed,omitzero"`
 }
 
 // since returns what is newer than a revision, the current revision, and a channel that

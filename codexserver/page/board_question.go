@@ -24,8 +24,6 @@ type question struct {
 	request      *approval.Request
 	answered     chan json.RawMessage // buffered; its sender has set State before
 	keys         keys
-	signings     []signing // newest last
-	proven       *proven   // what was signed; its answer has come
 }
 
 // end is how a question ended, as far as the page knows.
@@ -93,10 +91,10 @@ func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error)
 	return q, nil
 }
 
-// answer passes an answer to the Ask that waits for it, and keeps what proves it. If the question is no longer
+// answer passes an answer to the Ask that waits for it. If the question is no longer
 // open, it returns how it ended instead. It returns false if it does not know the
 // question.
-func (b *board) answer(id int, raw json.RawMessage, proof *proven) (*end, bool) {
+func (b *board) answer(id int, raw json.RawMessage) (*end, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.questions[id]
@@ -106,7 +104,6 @@ func (b *board) answer(id int, raw json.RawMessage, proof *proven) (*end, bool) 
 	if how := q.entry.Question.end; how.State != stateOpen {
 		return &how, true
 	}
-	q.proven = proof
 	b.finish(q, end{State: stateAnswered})
 	q.answered <- raw
 	return nil, true
@@ -157,6 +154,6 @@ func (b *board) finish(q *question, how end) {
 		view = *view.brief()
 	}
 	view.end = how
-	q.entry.Question, q.keys.secrets, q.signings = &view, nil, nil
+	q.entry.Question, q.keys.secrets = &view, nil
 	b.touch(q.conversation, q.entry)
 }

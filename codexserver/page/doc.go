@@ -20,7 +20,7 @@
 //
 // # Who has access
 //
-// The server listens only on 127.0.0.1, with passkeys also on ::1. A link from [Page.Link] opens the page once. Its
+// The server listens only on 127.0.0.1. A link from [Page.Link] opens the page once. Its
 // secret is in the fragment, which browsers do not send. The page exchanges the secret
 // for a token, which stays in the tab's sessionStorage and is sent with every request.
 // There are no cookies, because browsers send them to every port of a host.
@@ -51,14 +51,6 @@
 // The browser posts an MCP ElicitResult. The page checks its shape and passes it on;
 // package elicit reads it as it reads a client's. One answer counts. A second one, or one
 // to a question that was answered elsewhere, gets 409 with the decision.
-//
-// # Signatures
-//
-// With [Options.Passkeys] an answer that approves has a signature, and the page is an
-// [approval.Prover]. The page makes a statement with the question as it is shown, the decision, the
-// page's origin and a nonce. Its hash is the challenge that the person's authenticator signs, once.
-// An answer without a signature, or with one of another question, decision, origin or time, gets
-// 403, and the question stays open.
 //
 // # Notifications
 //

@@ -14,11 +14,10 @@ import (
 type door struct {
 	lifetime time.Duration // of a link
 
-	mu           sync.Mutex
-	links        []invite      // oldest first
-	sessions     []*session    // least recently used first
-	registration *registration // nil if no passkey is registered now
-	announced    invite        // the last one that was announced, until half of its lifetime has passed
+	mu        sync.Mutex
+	links     []invite   // oldest first
+	sessions  []*session // least recently used first
+	announced invite     // the last one that was announced, until half of its lifetime has passed
 }
 
 const (

@@ -8,10 +8,9 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"sync"
+	"strconv"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/passkey"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
@@ -19,7 +18,7 @@ import (
 // Options change what a [Page] does. Nil is valid; the zero value of each field
 // is its default.
 type Options struct {
-	// Port is the TCP port on 127.0.0.1, with Passkeys also on ::1. 0 takes any free one.
+	// Port is the TCP port on 127.0.0.1. 0 takes any free one.
 	Port int
 	// Origin is the origin of a reverse proxy or a forwarded port by which browsers reach the page
 	// too: https://HOST, with :PORT if it is not 443, or http:// of this machine. Links begin with
@@ -38,11 +37,6 @@ type Options struct {
 	// cannot change them. It is called every two seconds while the page is open, by one
 	// goroutine. Default: none are shown.
 	Tasks func() []Task
-	// Passkeys is the path of a file of passkeys, which [Page.RegisterPasskey] makes. With it the page
-	// proves its approvals: it takes only those that one of the passkeys has signed, and codexserver
-	// counts none of another place. Links then begin with http://localhost, since browsers use
-	// passkeys only at a name, or with Origin. Default: approvals need no signature.
-	Passkeys string
 	// Push wakes devices when a question comes. Default: none are woken.
 	Push *Push
 }
@@ -50,13 +44,12 @@ type Options struct {
 // A Page is a web server on the loopback interface, and the desk behind it. It
 // implements approval.Desk.
 type Page struct {
-	host     string // of the listener
-	options  Options
-	board    board
-	door     door
-	work     work
-	push     *push         // nil if no devices are woken
-	passkeys *passkey.Keys // nil if approvals need no signature
+	host    string // of the listener
+	options Options
+	board   board
+	door    door
+	work    work
+	push    *push // nil if no devices are woken
 
 	server *http.Server
 	served chan struct{} // closed when the server no longer accepts
@@ -77,27 +70,15 @@ func Listen(o *Options) (*Page, error) {
 			return nil, fmt.Errorf("page: Options.Origin: %w", err)
 		}
 	}
-	keys, err := newPasskeys(&options)
+	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(options.Port)))
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
-	listen := listenHere
-	if keys != nil {
-		listen = listenByName
-	}
-	listeners, host, err := listen(options.Port)
-	if err != nil {
-		return nil, fmt.Errorf("page: %w", err)
-	}
-	p := newPage(host, &options)
-	p.passkeys = keys
+	p := newPage(l.Addr().String(), &options)
 	if err := p.startPush(); err != nil {
-		for _, l := range listeners {
-			err = errors.Join(err, l.Close())
-		}
-		return nil, fmt.Errorf("page: %w", err)
+		return nil, fmt.Errorf("page: %w", errors.Join(err, l.Close()))
 	}
-	p.listen(listeners...)
+	p.listen(l)
 	if p.options.Tasks != nil && p.work.enter() {
 		go func() {
 			defer p.work.leave()
@@ -108,8 +89,8 @@ func Listen(o *Options) (*Page, error) {
 	return p, nil
 }
 
-// listen serves the listeners until Close.
-func (p *Page) listen(listeners ...net.Listener) {
+// listen serves a listener until Close.
+func (p *Page) listen(l net.Listener) {
 	p.server = &http.Server{
 		ConnContext:                  withGuest,
 		Handler:                      http.HandlerFunc(p.serve),
@@ -121,13 +102,9 @@ func (p *Page) listen(listeners ...net.Listener) {
 		MaxHeaderBytes:               64 << 10, // with the cookies of every other port
 		ErrorLog:                     log.New(io.Discard, "", 0),
 	}
-	var serving sync.WaitGroup
-	for _, l := range listeners {
-		serving.Go(func() { _ = p.server.Serve(&crowd{Listener: l}) }) // ends with Close, which is not an error
-	}
 	go func() {
 		defer close(p.served)
-		serving.Wait()
+		_ = p.server.Serve(&crowd{Listener: l}) // ends with Close, which is not an error
 	}()
 }
 
@@ -148,10 +125,9 @@ func newPage(host string, o *Options) *Page {
 // conversations and answers their questions, so show it only to the user.
 func (p *Page) Link() string { return p.link(p.door.invite()) }
 
-func (p *Page) link(secret string) string { return p.at("/#" + secret) }
-
-// at returns the address of a path, at the origin of links.
-func (p *Page) at(path string) string { return cmp.Or(p.options.Origin, p.Address()) + path }
+func (p *Page) link(secret string) string {
+	return cmp.Or(p.options.Origin, p.Address()) + "/#" + secret
+}
 
 // Address returns the page's own origin, as browsers send it.
 func (p *Page) Address() string { return "http://" + p.host }

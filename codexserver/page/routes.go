@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/passkey"
 	"github.com/go-json-experiment/json"
 )
 
@@ -21,8 +20,6 @@ var shell = []struct{ path, file, contentType string }{
 	{"/", "web/page.html", "text/html; charset=utf-8"},
 	{"/page.css", "web/page.css", "text/css; charset=utf-8"},
 	{"/page.js", "web/page.js", "text/javascript; charset=utf-8"},
-	{"/passkey.html", "web/passkey.html", "text/html; charset=utf-8"},
-	{"/passkey.js", "web/passkey.js", "text/javascript; charset=utf-8"},
 	{"/push.js", "web/push.js", "text/javascript; charset=utf-8"},
 	{"/worker.js", "web/worker.js", "text/javascript; charset=utf-8"},
 }
@@ -32,9 +29,7 @@ var shell = []struct{ path, file, contentType string }{
 //	GET  /, /page.css, /page.js, …  the page, without a token
 //	POST /session                   a link's secret for a token, of the page or of one question
 //	GET  /events                    what the page shows, and its changes
-//	POST /questions/{id}            an answer, an ElicitResult, with a signature if the page needs one
-//	POST /questions/{id}/sign       the challenge for an answer that is to be signed
-//	POST /passkey/{what to do}      registers a passkey, by a link of its own
+//	POST /questions/{id}            an answer, an ElicitResult
 //	POST /conversations/{id}/stop   interrupts the running turn
 //	POST /push/{what to do}         wakes this device when a question comes, or no longer
 func (p *Page) route(w http.ResponseWriter, r *http.Request) {
@@ -49,8 +44,6 @@ func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	id, question := strings.CutPrefix(path, "/questions/")
-	id, sign := strings.CutSuffix(id, "/sign")
-	register, key := strings.CutPrefix(path, "/passkey/")
 	do, device := strings.CutPrefix(path, "/push/")
 	thread, stop := strings.CutPrefix(path, "/conversations/")
 	if stop {
@@ -69,17 +62,9 @@ func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 		}
 	case question:
 		if method(w, r, http.MethodPost) && p.allowed(w, r) {
-			a, ok := p.access(w, r)
-			switch {
-			case ok && sign:
-				p.sign(w, r, a, id)
-			case ok:
+			if a, ok := p.access(w, r); ok {
 				p.answer(w, r, a, id)
 			}
-		}
-	case key:
-		if method(w, r, http.MethodPost) && p.allowed(w, r) {
-			p.register(w, r, register)
 		}
 	case stop:
 		if method(w, r, http.MethodPost) && p.allowed(w, r) && p.session(w, r) != nil {
@@ -138,14 +123,13 @@ func (p *Page) admit(w http.ResponseWriter, r *http.Request) {
 }
 
 // elicitResult is the shape of an answer that the page sends: MCP's
-// ElicitResult with the content that package elicit knows, and a signature beside it.
+// ElicitResult with the content that package elicit knows.
 type elicitResult struct {
 	Action  string `json:"action"`
 	Content *struct {
-		Decision *string `json:"decision,omitempty"`
-		Feedback *string `json:"feedback,omitempty"`
-	} `json:"content,omitempty"`
-	Proof *passkey.Assertion `json:"proof,omitempty"`
+		Decision *string `json:"decision"`
+		Feedback *string `json:"feedback"`
+	} `json:"content"`
 }
 
 var (
@@ -167,27 +151,16 @@ func (p *Page) answer(w http.ResponseWriter, r *http.Request, a access, id strin
 		refuse(w, http.StatusBadRequest, "/content/decision must be one of %q", decisions)
 		return
 	}
-	n, ok := a.asked(w, id)
-	if !ok {
+	n, err := strconv.Atoi(id)
+	if err != nil {
+		refuse(w, http.StatusNotFound, "there is no such question")
 		return
 	}
-	var proof *proven
-	if _, view := p.board.find(n); view != nil && view.State == stateOpen {
-		var err error
-		if proof, err = p.check(r, n, &in); err != nil {
-			refuse(w, http.StatusForbidden, "not approved: %v", err)
-			return
-		}
+	if a.question != 0 && a.question != n {
+		refuse(w, http.StatusForbidden, "the link was to another question")
+		return
 	}
-	if proof != nil {
-		in.Proof = nil // the rest is an ElicitResult
-		var err error
-		if raw, err = json.Marshal(&in); err != nil {
-			refuse(w, http.StatusInternalServerError, "the answer could not be written")
-			return
-		}
-	}
-	switch end, found := p.board.answer(n, raw, proof); {
+	switch end, found := p.board.answer(n, raw); {
 	case !found:
 		refuse(w, http.StatusNotFound, "there is no such question, or the page has removed it")
 	case end != nil:

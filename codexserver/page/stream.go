@@ -115,7 +115,6 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who access) {
 	for {
 		news, next, changed := p.board.since(seen)
 		if next > seen || seen == 0 {
-			news.Signed = p.passkeys != nil
 			if (news.narrow(who.question) || seen == 0) && !send(news) {
 				return
 			}

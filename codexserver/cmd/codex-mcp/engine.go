@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/passkey"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 )
@@ -37,7 +36,7 @@ type configuration struct {
 	observer  codexserver.Observer // of a worker, else nil
 	store     *store.Mirror        // of a worker whose gateway has a store, else nil
 
-	guarded       []string       // the files of the settings and of --trace, and passkeys
+	guarded       []string       // the files of the settings and of --trace
 	record, trace io.WriteCloser // of a worker; nil opens these files
 }
 
@@ -53,11 +52,7 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	for _, ignored := range settings.Ignored {
 		log.Warn(ignored)
 	}
-	keys := ""
-	if settings.Approvals.Passkey {
-		keys = passkey.File(home)
-	}
-	guarded, err := logPaths(settings.Approvals.Log, o.trace, keys)
+	guarded, err := logPaths(settings.Approvals.Log, o.trace)
 	if err != nil {
 		return nil, err
 	}

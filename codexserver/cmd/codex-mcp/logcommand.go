@@ -7,18 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
-	"github.com/codexmcp/codexmcp/codexserver/internal/passkey"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/safefile"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 )
 
@@ -47,9 +42,7 @@ them, what ran, and how it ended. It changes nothing.`,
 		Long: `Checks the chain of the records in the file of approvals.log, or in another one, and
 in the older file that it replaced (.1). It names each place where a record was
 changed, is missing or is not in its place. Whoever can write the file can make a
-whole new chain, or cut its end: only a head that you keep elsewhere shows that.
-It checks the signatures of decisions, too, and prints the passkeys that made them:
-compare them with those that codex-mcp passkey lists, for anybody can make a key.`,
+whole new chain, or cut its end: only a head that you keep elsewhere shows that.`,
 		Args: oneFile,
 		RunE: o.logRunner(verifyLog),
 	}
@@ -128,47 +121,18 @@ func (o *options) recordPaths(stderr io.Writer) ([]string, error) {
 	return audit.Paths(file), nil
 }
 
-// signatures are the decisions that each passkey has signed.
-type signatures struct {
-	of   map[string]int  // how many, by the fingerprint of the key
-	used map[string]bool // the nonces of their statements
-}
-
-// check checks the proof of a decision: it is of this question, decision, thread and principal, and of no other record.
-func (s *signatures) check(l audit.Line) error {
-	var proof passkey.Proof
-	if err := json.Unmarshal(l.Proof, &proof, json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true)); err != nil {
-		return err
-	}
-	switch signed := proof.Statement; {
-	case string(signed.Decision) != l.Decision:
-		return fmt.Errorf("the signed decision is %q", signed.Decision)
-	case signed.Thread != l.Thread || signed.Principal != l.Principal:
-		return errors.New("it is signed for another thread or principal")
-	case s.used[signed.Nonce.String()]:
-		return errors.New("it proves an earlier decision already")
-	}
-	if err := passkey.Verify(&proof, l.Question); err != nil {
-		return err
-	}
-	s.used[proof.Statement.Nonce.String()] = true
-	s.of[(&passkey.Key{PublicKey: proof.Key}).Fingerprint()]++
-	return nil
-}
-
 // check checks a record, and prints its faults.
-func (o *options) check(paths []string, out io.Writer) (*audit.Report, *signatures, error) {
-	signed := &signatures{of: map[string]int{}, used: map[string]bool{}}
-	opts := &audit.Options{Proof: signed.check}
+func (o *options) check(paths []string, out io.Writer) (*audit.Report, error) {
+	opts := &audit.Options{}
 	if o.record.head != "" {
 		var err error
 		if opts.Head, err = audit.ParseHead(o.record.head); err != nil {
-			return nil, nil, fmt.Errorf("--head: %w", err)
+			return nil, fmt.Errorf("--head: %w", err)
 		}
 	}
 	r, err := audit.Verify(paths, opts)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	const most = 20
 	for i, f := range r.Faults {
@@ -179,13 +143,13 @@ func (o *options) check(paths []string, out io.Writer) (*audit.Report, *signatur
 		fmt.Fprintln(out, elicit.OneLine(f.String(), 0))
 	}
 	if len(r.Faults) > 0 {
-		return nil, nil, errFaults
+		return nil, errFaults
 	}
-	return r, signed, nil
+	return r, nil
 }
 
 func verifyLog(o *options, paths []string, out io.Writer) error {
-	r, signed, err := o.check(paths, out)
+	r, err := o.check(paths, out)
 	if err != nil {
 		return err
 	}
@@ -197,9 +161,6 @@ func verifyLog(o *options, paths []string, out io.Writer) error {
 	}
 	for _, l := range r.Unfinished {
 		fmt.Fprintf(out, "record %d has no end: it still runs, or its server was killed\n", l.Chain.N)
-	}
-	for _, key := range slices.Sorted(maps.Keys(signed.of)) {
-		fmt.Fprintf(out, "decisions signed by the passkey %s: %d\n", key, signed.of[key])
 	}
 	if r.Missed > 0 {
 		fmt.Fprintf(out, "%d records could not be written when they should have been\n", r.Missed)
@@ -216,7 +177,7 @@ func verifyLog(o *options, paths []string, out io.Writer) error {
 }
 
 func headOfLog(o *options, paths []string, out io.Writer) error {
-	r, _, err := o.check(paths, out)
+	r, err := o.check(paths, out)
 	if err == nil && r.Lines == 0 {
 		err = errors.New("there are no records")
 	}

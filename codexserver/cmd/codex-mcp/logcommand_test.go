@@ -11,11 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
-	"github.com/codexmcp/codexmcp/codexserver/internal/passkey"
-	"github.com/codexmcp/codexmcp/codexserver/internal/passkey/passkeytest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -201,91 +197,5 @@ func TestLogIsBounded(t *testing.T) {
 	}
 	if size > 16*maxShownText || words != 2 {
 		t.Errorf("an entry has %d bytes, and says %d times what it leaves out", size, words)
-	}
-}
-
-// TestLogSignatures checks records whose decisions passkeys have signed.
-func TestLogSignatures(t *testing.T) {
-	const origin = "http://localhost:4517"
-	question := []byte(`{"type":"exec_approval_request","call_id":"c","command":["make"],"cwd":"/work"}`)
-	mine, other := passkeytest.New(t, "ES256"), passkeytest.New(t, "EdDSA")
-	id := func(d *passkeytest.Device) string { return (&passkey.Key{PublicKey: d.COSE()}).Fingerprint() }
-	sign := func(d *passkeytest.Device) audit.Line {
-		s := passkey.Statement{
-			Question: question, Shown: make([]byte, 32), Thread: "t", Principal: "ann", Call: "c", Decision: elicit.Approved,
-			Origin: origin, At: time.Unix(1_700_000_000, 0).UTC(), Nonce: passkey.NewNonce(),
-		}
-		challenge, err := s.Hash()
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Question = nil
-		raw, err := json.Marshal(passkey.Proof{Statement: s, Key: d.COSE(), Assertion: *d.Sign(origin, challenge)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return audit.Line{Thread: "t", Principal: "ann", Question: question, Decision: "approved", By: "desk", Proof: raw}
-	}
-	signed, again := sign(mine), sign(mine)
-	proof := func(change func(*passkey.Proof)) audit.Line {
-		var p passkey.Proof
-		if err := json.Unmarshal(signed.Proof, &p); err != nil {
-			t.Fatal(err)
-		}
-		change(&p)
-		l := signed
-		var err error
-		if l.Proof, err = json.Marshal(p); err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
-	with := func(change func(*audit.Line)) audit.Line {
-		l := signed
-		change(&l)
-		return l
-	}
-	for name, tt := range map[string]struct {
-		lines []audit.Line
-		want  string
-	}{
-		"none":                      {[]audit.Line{{Thread: "t", Question: question, Decision: "approved", By: "client"}}, "1 records, none changed"},
-		"right":                     {[]audit.Line{signed, sign(other), again}, ""},
-		"twice":                     {[]audit.Line{signed, again, signed}, "log:3: record 3: its proof does not hold: it proves an earlier decision already"},
-		"another question":          {[]audit.Line{with(func(l *audit.Line) { l.Question = bytes.Replace(question, []byte("make"), []byte("rm"), 1) })}, "another question"},
-		"another decision":          {[]audit.Line{with(func(l *audit.Line) { l.Decision = "approved_for_session" })}, `the signed decision is "approved"`},
-		"another statement":         {[]audit.Line{proof(func(p *passkey.Proof) { p.Statement.Call = "d" })}, "another question"},
-		"another thread":            {[]audit.Line{with(func(l *audit.Line) { l.Thread = "u" })}, "another thread or principal"},
-		"another principal":         {[]audit.Line{with(func(l *audit.Line) { l.Principal = "" })}, "another thread or principal"},
-		"another origin":            {[]audit.Line{proof(func(p *passkey.Proof) { p.Statement.Origin = "https://localhost" })}, "does not hold"},
-		"another key":               {[]audit.Line{proof(func(p *passkey.Proof) { p.Key = other.COSE() })}, "the signature is wrong"},
-		"another key's signature":   {[]audit.Line{proof(func(p *passkey.Proof) { p.Signature[len(p.Signature)-1] ^= 1 })}, "the signature is wrong"},
-		"a cut signature":           {[]audit.Line{proof(func(p *passkey.Proof) { p.Signature = p.Signature[:20] })}, "the signature is wrong"},
-		"a cut proof":               {[]audit.Line{with(func(l *audit.Line) { l.Proof = []byte(`{}`) })}, "does not hold"},
-		"a proof of something else": {[]audit.Line{with(func(l *audit.Line) { l.Proof = []byte(`"yes"`) })}, "does not hold"},
-		"an empty proof":            {[]audit.Line{with(func(l *audit.Line) { l.Proof = []byte(`null`) })}, "does not hold"},
-	} {
-		path := filepath.Join(t.TempDir(), "log")
-		writeRecord(t, path, tt.lines...)
-		var out bytes.Buffer
-		status := run(t.Context(), "codex-mcp", []string{"log", "verify", path}, &out, &out)
-		want := 1
-		if name == "none" || name == "right" {
-			want = 0
-		}
-		if status != want || !strings.Contains(out.String(), tt.want) || want == 1 && strings.Contains(out.String(), "signed by the passkey") {
-			t.Errorf("%s: status %d, want %q in\n%s", name, status, tt.want, &out)
-		}
-		if name == "right" {
-			for _, words := range []string{"signed by the passkey " + id(mine) + ": 2", "signed by the passkey " + id(other) + ": 1"} {
-				if !strings.Contains(out.String(), words+"\n") {
-					t.Errorf("%s: no %q in\n%s", name, words, &out)
-				}
-			}
-			out.Reset()
-			if status := run(t.Context(), "codex-mcp", []string{"log", "show", path}, &out, &out); status != 0 || strings.Count(out.String(), "approved by desk; signed\n") != 3 {
-				t.Errorf("status %d:\n%s", status, &out)
-			}
-		}
 	}
 }

@@ -212,9 +212,6 @@ func decided(l *audit.Line) string {
 			words.WriteString("; " + more.name + ": " + more.text)
 		}
 	}
-	if len(l.Proof) > 0 {
-		words.WriteString("; signed")
-	}
 	return words.String()
 }
 

@@ -6,7 +6,6 @@
 //	codex-mcp tasks [flags] [ID]
 //	codex-mcp shared [stop]
 //	codex-mcp page [flags] [ID]
-//	codex-mcp passkey [flags]
 //	codex-mcp rules [flags]
 //	codex-mcp log verify|head|show [flags] [file]
 //	codex-mcp doctor [flags]
@@ -37,9 +36,6 @@
 // model, and the user's configuration is not read.
 //
 // codex-mcp tasks lists the background tasks of clients, and shows or follows one.
-//
-// codex-mcp passkey lists the passkeys that sign approvals on the page. Add registers one, and
-// remove removes it.
 //
 // codex-mcp rules lists the rules that were accepted with the answer to a question. Check
 // explains whether a command would be asked about, remove removes a rule, and try plays other rules
@@ -256,11 +252,10 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 	}
 }
 
-// asking returns who is asked. A terminal is asked in any case, because a person is there, but it takes
-// no signatures.
+// asking returns who is asked. A terminal is asked in any case, because a person is there.
 func (c *configuration) asking() setting.Asking {
 	a := c.settings.Approvals.Asking
-	if !c.settings.Approvals.Passkey && a.Of(terminal.ClientName) == setting.WherePage && a.Clients[terminal.ClientName] == "" {
+	if a.Of(terminal.ClientName) == setting.WherePage && a.Clients[terminal.ClientName] == "" {
 		a.Clients = maps.Clone(a.Clients)
 		if a.Clients == nil {
 			a.Clients = map[string]setting.Where{}

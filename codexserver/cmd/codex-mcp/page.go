@@ -46,17 +46,12 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when 
 	if c.settings.Approvals.Push {
 		push = &page.Push{}
 	}
-	keys, err := c.passkeys(stderr)
-	if err != nil {
-		return nil, err
-	}
 	p, err := page.Listen(&page.Options{
-		Port:     c.settings.Approvals.PagePort,
-		Origin:   c.settings.Approvals.PageOrigin,
-		Tasks:    c.otherTasks(),
-		Stall:    c.settings.Stall,
-		Push:     push,
-		Passkeys: keys,
+		Port:   c.settings.Approvals.PagePort,
+		Origin: c.settings.Approvals.PageOrigin,
+		Tasks:  c.otherTasks(),
+		Stall:  c.settings.Stall,
+		Push:   push,
 		Announce: func(link string) {
 			select {
 			case links <- link:

@@ -18,8 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
-var errWorkerPasskey = errors.New("approvals.passkey: not with codex-mcp-gateway, whose users have no page where they could sign; remove it")
-
 // work runs this program as the worker of one user of codex-mcp-gateway, and returns its
 // exit status.
 func work(ctx context.Context, stderr io.Writer) int {
@@ -67,9 +65,7 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 		}
 		defer c.store.Close()
 	}
-	if err := c.withoutServer(); err != nil {
-		return err
-	}
+	c.withoutServer()
 	c.settings.LockedArguments, c.settings.Tasks.Limit = settings.Locked, settings.Tasks
 	c.settings.TokensPerDay = settings.TokensPerDay
 	c.warn(o, stderr)
@@ -86,14 +82,10 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 }
 
 // withoutServer removes the settings that are the server's: it has one approval log and one port for all
-// workers. It returns an error for a setting that a worker cannot do.
-func (c *configuration) withoutServer() error {
+// workers.
+func (c *configuration) withoutServer() {
 	a := &c.settings.Approvals
-	if a.Passkey {
-		return errWorkerPasskey
-	}
 	a.Log, a.PagePort, a.PageOrigin = "", 0, ""
-	return nil
 }
 
 // serveLink serves the requests of the user and of the approver until the link or ctx ends.

@@ -43,8 +43,6 @@ type Line struct {
 	Waited int64 `json:"waitedMs,omitzero"`
 	// Covers is what the approval depends on.
 	Covers *Covers `json:"covers,omitempty"`
-	// Proof is what shows that a person decided, for the function of [Options].
-	Proof jsontext.Value `json:"proof,omitzero"`
 
 	// ID identifies a decision or a beginning.
 	ID string `json:"id,omitzero"`

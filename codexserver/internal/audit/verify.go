@@ -40,8 +40,6 @@ func ParseHead(text string) (h Head, err error) {
 type Options struct {
 	// Head is one that was kept elsewhere. By default there is none.
 	Head Head
-	// Proof checks the proof of a decision that has one. By default proofs are not checked.
-	Proof func(Line) error
 }
 
 // Report is what a check has found.
@@ -54,8 +52,6 @@ type Report struct {
 	First int64
 	// Head is the head of the chain, zero without a line.
 	Head Head
-	// Proven is how many decisions have a proof, which holds if it was checked.
-	Proven int
 	// Unfinished are the beginnings without an end.
 	Unfinished []Line
 	// Missed is how many lines could not be written when they should have been.
@@ -277,14 +273,6 @@ func (v *verifier) meaning(n int64, l Line) {
 	case "":
 		if l.ID != "" {
 			v.decisions[l.ID] = l.Approves()
-		}
-		if len(l.Proof) > 0 {
-			v.report.Proven++
-			if v.options.Proof != nil {
-				if err := v.options.Proof(l); err != nil {
-					v.fault(n, "its proof does not hold: %v", err)
-				}
-			}
 		}
 	case Begins:
 		v.open[l.ID] = l

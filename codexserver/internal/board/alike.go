@@ -23,7 +23,7 @@ func (b *Board) cover(r *approval.Request, d approval.Decision) {
 	questions := slices.Collect(maps.Keys(b.questions))
 	b.mu.Unlock()
 	for _, q := range questions {
-		e := end{with: exec.CallID, covered: true}
+		e := end{with: exec.CallID}
 		switch {
 		case d.Rule != 0:
 			var ruled bool

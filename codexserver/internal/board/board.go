@@ -3,7 +3,6 @@ package board
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -76,13 +75,12 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decisi
 	began := time.Now()
 	d, ruled := b.rule(ctx, r)
 	automatic := "" // what clients answered by themselves
-	var proof json.RawMessage
 	if !ruled {
-		d, automatic, proof = b.ask(ctx, r)
+		d, automatic = b.ask(ctx, r)
 	}
 	d.Outcome = limited(r, d.Outcome)
 	b.settle(r, &d, ruled)
-	b.record(r, &d, evidence{automatic, time.Since(began), proof})
+	b.record(r, &d, evidence{automatic, time.Since(began)})
 	if !ruled {
 		b.cover(r, d)
 	}
@@ -167,8 +165,8 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 }
 
 // ask asks the question at every place and waits for its end. It also returns what clients answered
-// by themselves, and the proof of an approval if the desk demands one.
-func (b *Board) ask(ctx context.Context, r *approval.Request) (d approval.Decision, automatic string, proof json.RawMessage) {
+// by themselves.
+func (b *Board) ask(ctx context.Context, r *approval.Request) (d approval.Decision, automatic string) {
 	questions := b.options.Questions
 	questions.Timeout = cmp.Or(questions.Timeout, r.Patience)
 	if !r.Asked.IsZero() {
@@ -178,11 +176,7 @@ func (b *Board) ask(ctx context.Context, r *approval.Request) (d approval.Decisi
 	bounded, cancel := questions.WithTimeout(ctx)
 	defer cancel()
 	best, notes := b.askAll(bounded, r, b.sendInvitation)
-	d = b.decided(ctx, bounded, r, best, notes)
-	if !best.covered {
-		proof = b.prove(r, &d)
-	}
-	return d, strings.Join(notes.automatic, "; "), proof
+	return b.decided(ctx, bounded, r, best, notes), strings.Join(notes.automatic, "; ")
 }
 
 // decided returns the decision for the end of a question.
@@ -304,7 +298,6 @@ type end struct {
 	err       error  // the place could not show the question
 	void      string // the client answered by itself, or was not asked for that reason; what it did
 	with      string // the call whose question was answered instead
-	covered   bool   // another decision of this board covers the question
 	automatic string // what the client answered by itself, "" for a person's answer
 	why       error  // the cause of the end then
 }

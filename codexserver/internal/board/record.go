@@ -62,7 +62,6 @@ func (r *Record) write(l audit.Line) (id string, err error) {
 type evidence struct {
 	automatic string // what clients answered by themselves
 	waited    time.Duration
-	proof     []byte // of an approval, as JSON; nil without one
 }
 
 // add appends a question with its decision, and returns its id.
@@ -83,7 +82,7 @@ func (r *Record) add(a *approval.Request, d approval.Decision, approver string, 
 	return r.write(audit.Line{
 		Thread: a.Thread.ID, Principal: a.Thread.Principal, Question: question,
 		Decision: string(d.Decision), By: string(d.By), Approver: approver, With: d.With, Rule: d.Rule, RuleWords: d.RuleWords,
-		Reason: string(d.Reason), Feedback: d.Feedback, Detail: d.Detail, Automatic: e.automatic, Proof: e.proof,
+		Reason: string(d.Reason), Feedback: d.Feedback, Detail: d.Detail, Automatic: e.automatic,
 		Waited: e.waited.Milliseconds(), Covers: covers(a, d),
 	})
 }

@@ -87,13 +87,11 @@ type Approvals struct {
 	Log string `json:"log"`
 	// Page is the older way to write that Where is both. PagePort is the port of the page; 0 is a
 	// free one. PageOrigin is the origin of a proxy or a forwarded port in front of it. Default: none.
-	// Push wakes devices that were subscribed on the page. Passkey wants a signature for each approval
-	// on the page, and takes none elsewhere.
+	// Push wakes devices that were subscribed on the page.
 	Page       bool   `json:"page"`
 	PagePort   int    `json:"page_port"`
 	PageOrigin string `json:"page_origin"`
 	Push       bool   `json:"push"`
-	Passkey    bool   `json:"passkey"`
 }
 
 // newSettings returns the settings of an empty file.
@@ -416,9 +414,6 @@ func (s *Settings) check() error {
 		if s.Approvals.PagePort == 0 {
 			return errors.New("approvals.page_origin: it needs approvals.page_port, to which the proxy connects")
 		}
-	}
-	if err := s.Approvals.checkPasskey(); err != nil {
-		return err
 	}
 	if modes := []string{tasksAuto, tasksNever}; !slices.Contains(modes, s.Tasks.Mode) {
 		return fmt.Errorf("tasks.mode: %q is not one of %s", s.Tasks.Mode, text.Or(modes))

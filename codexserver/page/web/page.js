@@ -7,7 +7,6 @@ const conversations = new Map(); // id -> {view, node, list, entries}
 const questions = new Map(); // id -> {id, view, thread, node, …}, the cards under "To decide"
 let token = sessionStorage.getItem("token");
 let selected = null; // the card that keys act on
-let signed = false; // approvals need a signature
 let over = false; // the one question of this tab is decided
 let settledAt = 0; // when what can be pressed last moved
 
@@ -160,7 +159,6 @@ function elsewhere() {
 // update shows one line of the stream. The first one holds everything.
 function update(news, first) {
   const known = new Set();
-  signed = Boolean(news.signed);
   for (const view of news.conversations) {
     const c = conversations.get(view.id) || newConversation(view);
     const atEnd = c.node.open && c.list.scrollHeight - c.list.scrollTop - c.list.clientHeight < 40;
@@ -242,7 +240,6 @@ const near = new IntersectionObserver((cards) => cards.forEach((c) => c.target.c
 // settle shows how a question ended.
 function settle(q) {
   lock(q);
-  if (!isOpen(q) && q.signing) q.signing.abort(); // the browser still asks for the passkey
   if (isOpen(q) || q.sending) return;
   if (q.mine && q.view.by === "desk") {
     $("news").textContent = outcome(q.view) + ".";
@@ -429,14 +426,13 @@ async function decide(q, result) {
   lock(q);
   let words = "";
   try {
-    const proof = signed && approves(result) ? await signature(q, result) : undefined;
-    const r = await post("/questions/" + q.id, { ...result, proof });
+    const r = await post("/questions/" + q.id, result);
     q.mine = r.status === 204;
     if (r.status === 409) words = outcome(await r.json()) + ": your answer came second.";
     else if (r.status === 401) shut("Your access has ended.");
     else if (!r.ok) words = await r.text();
-  } catch (fault) {
-    words = fault instanceof Unsigned ? fault.message : "The server could not be reached: the answer may not have arrived.";
+  } catch {
+    words = "The server could not be reached: the answer may not have arrived.";
   }
   q.sending = false;
   if (words) toast(words);
