@@ -52,20 +52,11 @@
 // package elicit reads it as it reads a client's. One answer counts. A second one, or one
 // to a question that was answered elsewhere, gets 409 with the decision.
 //
-// # Notifications
-//
-// With [Options.Push] the page offers to notify the device on which it is open. Its service worker
-// shows constant words when the push service of the browser's maker passes a wake-up on, which is
-// encrypted and empty. Only a tab with a token can subscribe a device. The address of a push
-// service is hostile input: by default only public ones are connected to, nothing that they answer
-// is read, and no question waits for them.
-//
 // # Bounds
 //
 // The page keeps 32 conversations, with the last 500 entries or 1 MiB of each and 64 KiB
 // of a text. It keeps 64 open questions of up to 4 MiB and 2,000 files each, 32 MiB
-// together. They are never cut, because an approval needs the whole question. It wakes 8
-// devices, at most every 30 seconds. It keeps 8
+// together. They are never cut, because an approval needs the whole question. It keeps 8
 // links for an hour, 16 tokens until they are not used for three days, 4 open pages and 256
 // connections that sent no token; a new one replaces the oldest, of tokens the one that was
 // not used for longest. So a program without a token can slow the page down, and cannot shut it.

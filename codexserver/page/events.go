@@ -56,7 +56,6 @@ func (p *Page) Ask(ctx context.Context, r *approval.Request) (json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	p.push.question()
 	if !p.Watched() {
 		p.announce()
 	}

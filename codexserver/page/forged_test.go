@@ -17,7 +17,7 @@ import (
 // reveals nothing and changes nothing. The page is at two origins: its own, and that of a proxy.
 func TestForged(t *testing.T) {
 	const front = "https://approvals.example"
-	p := listen(t, &page.Options{Origin: front, Push: &page.Push{}})
+	p := listen(t, &page.Options{Origin: front})
 	v := visit(t, p)
 	const secretTask = "the task nobody else may see"
 	p.Event(approval.Thread{ID: "1", Stop: func() { t.Error("a forged request stopped the turn") }}, protocol.UserMessage{Message: secretTask})
@@ -29,8 +29,6 @@ func TestForged(t *testing.T) {
 
 	question := fmt.Sprintf("/questions/%d", id)
 	session := fmt.Sprintf(`{"secret":%q}`, secret)
-	const subscription = `{"endpoint":"https://push.example.com/x","keys":{"auth":"BTBZMqHH6r4Tts7J_aSIgg",` +
-		`"p256dh":"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"}}`
 	routes := []struct {
 		name, method, path, body string
 		shell, open              bool // the shell is for all; open needs no token
@@ -42,7 +40,6 @@ func TestForged(t *testing.T) {
 		{name: "events", method: "GET", path: "/events"},
 		{name: "answer", method: "POST", path: question, body: `{"action":"accept"}`},
 		{name: "stop", method: "POST", path: "/conversations/1/stop", body: `{}`},
-		{name: "device", method: "POST", path: "/push/add", body: subscription},
 	}
 	header := func(name string, values ...string) func(*http.Request) {
 		return func(r *http.Request) {
@@ -154,7 +151,7 @@ func TestForged(t *testing.T) {
 		}
 	}
 	for name, body := range badBodies {
-		for _, path := range []string{"/session", question, "/conversations/1/stop", "/push/add"} {
+		for _, path := range []string{"/session", question, "/conversations/1/stop"} {
 			t.Run(path+"/"+name, func(t *testing.T) {
 				res, text := v.send(v.request("POST", path, body))
 				if res.StatusCode != 400 {
@@ -175,12 +172,6 @@ func TestForged(t *testing.T) {
 	case got := <-back:
 		t.Fatalf("a forged request answered the question: %q, %v", got.answer, got.err)
 	default:
-	}
-	if _, body := v.post("/push/state", `{}`); strings.Contains(body, "devices") {
-		t.Errorf("a forged request added a device: %s", body)
-	}
-	if status, body := v.post("/push/add", subscription); status != 200 {
-		t.Errorf("the request that was forged is none of the page: %d %s", status, body)
 	}
 	if status, body := v.post("/session", session); status != 200 {
 		t.Errorf("a forged request used the link up: %d %s", status, body)
@@ -301,7 +292,7 @@ func TestPublicFilesHoldNoData(t *testing.T) {
 	p := listen(t, nil)
 	v := visit(t, p)
 	shell := func() (all string) {
-		for _, path := range []string{"/", "/page.js", "/page.css", "/push.js", "/worker.js"} {
+		for _, path := range []string{"/", "/page.js", "/page.css"} {
 			res, body := v.send(v.request(http.MethodGet, path, ""))
 			checkHeaders(t, res)
 			if res.StatusCode != http.StatusOK || body == "" {

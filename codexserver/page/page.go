@@ -37,8 +37,6 @@ type Options struct {
 	// cannot change them. It is called every two seconds while the page is open, by one
 	// goroutine. Default: none are shown.
 	Tasks func() []Task
-	// Push wakes devices when a question comes. Default: none are woken.
-	Push *Push
 }
 
 // A Page is a web server on the loopback interface, and the desk behind it. It
@@ -49,7 +47,6 @@ type Page struct {
 	board   board
 	door    door
 	work    work
-	push    *push // nil if no devices are woken
 
 	server *http.Server
 	served chan struct{} // closed when the server no longer accepts
@@ -75,9 +72,6 @@ func Listen(o *Options) (*Page, error) {
 		return nil, fmt.Errorf("page: %w", err)
 	}
 	p := newPage(l.Addr().String(), &options)
-	if err := p.startPush(); err != nil {
-		return nil, fmt.Errorf("page: %w", errors.Join(err, l.Close()))
-	}
 	p.listen(l)
 	if p.options.Tasks != nil && p.work.enter() {
 		go func() {

@@ -20,31 +20,26 @@ var shell = []struct{ path, file, contentType string }{
 	{"/", "web/page.html", "text/html; charset=utf-8"},
 	{"/page.css", "web/page.css", "text/css; charset=utf-8"},
 	{"/page.js", "web/page.js", "text/javascript; charset=utf-8"},
-	{"/push.js", "web/push.js", "text/javascript; charset=utf-8"},
-	{"/worker.js", "web/worker.js", "text/javascript; charset=utf-8"},
 }
 
 // route answers a request whose Host was checked.
 //
-//	GET  /, /page.css, /page.js, …  the page, without a token
+//	GET  /, /page.css, /page.js     the page, without a token
 //	POST /session                   a link's secret for a token, of the page or of one question
 //	GET  /events                    what the page shows, and its changes
 //	POST /questions/{id}            an answer, an ElicitResult
 //	POST /conversations/{id}/stop   interrupts the running turn
-//	POST /push/{what to do}         wakes this device when a question comes, or no longer
 func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	for _, f := range shell {
 		if f.path == path {
 			if method(w, r, http.MethodGet) {
-				p.permitWorker(w)
 				p.file(w, f.file, f.contentType)
 			}
 			return
 		}
 	}
 	id, question := strings.CutPrefix(path, "/questions/")
-	do, device := strings.CutPrefix(path, "/push/")
 	thread, stop := strings.CutPrefix(path, "/conversations/")
 	if stop {
 		thread, stop = strings.CutSuffix(thread, "/stop")
@@ -69,10 +64,6 @@ func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 	case stop:
 		if method(w, r, http.MethodPost) && p.allowed(w, r) && p.session(w, r) != nil {
 			p.stop(w, r, thread)
-		}
-	case device:
-		if method(w, r, http.MethodPost) && p.allowed(w, r) && p.session(w, r) != nil {
-			p.device(w, r, do)
 		}
 	default:
 		refuse(w, http.StatusNotFound, "there is nothing here")

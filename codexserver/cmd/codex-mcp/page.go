@@ -42,16 +42,11 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when 
 		return io.NopCloser(nil), nil
 	}
 	links := make(chan string, 1)
-	var push *page.Push
-	if c.settings.Approvals.Push {
-		push = &page.Push{}
-	}
 	p, err := page.Listen(&page.Options{
 		Port:   c.settings.Approvals.PagePort,
 		Origin: c.settings.Approvals.PageOrigin,
 		Tasks:  c.otherTasks(),
 		Stall:  c.settings.Stall,
-		Push:   push,
 		Announce: func(link string) {
 			select {
 			case links <- link:

@@ -219,14 +219,14 @@ func TestErrorsDoNotShowValues(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	dir := home(t, map[string]string{config.SettingsFile: "[approvals]\non_cancel = \"deny\"\ntimeout = \"1m\"\n[limits]\ntokens = 5\n"})
-	s, codex, err := config.LoadSettings(dir, []string{"approvals.timeout=2s", "model=x", "approvals={legacy_flat=false}", "approvals.page=true", "approvals.push=true", "limits.wall_time=1h", "tools.web_search=true"})
+	s, codex, err := config.LoadSettings(dir, []string{"approvals.timeout=2s", "model=x", "approvals={legacy_flat=false}", "approvals.page=true", "limits.wall_time=1h", "tools.web_search=true"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second, NoLegacyFlat: true, MaxPending: 32}, s.Approvals.Options); d != "" {
 		t.Errorf("approvals (-want +got):\n%s", d)
 	}
-	if !s.Approvals.Page || !s.Approvals.Push || s.Approvals.Where != "both" || !s.Approvals.Pages() || s.Approvals.PagePort != 0 {
+	if !s.Approvals.Page || s.Approvals.Where != "both" || !s.Approvals.Pages() || s.Approvals.PagePort != 0 {
 		t.Errorf("page %v on port %d", s.Approvals.Page, s.Approvals.PagePort)
 	}
 	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute, Idle: time.Hour}, s.Limits.Limits); d != "" {

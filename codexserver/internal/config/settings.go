@@ -87,11 +87,9 @@ type Approvals struct {
 	Log string `json:"log"`
 	// Page is the older way to write that Where is both. PagePort is the port of the page; 0 is a
 	// free one. PageOrigin is the origin of a proxy or a forwarded port in front of it. Default: none.
-	// Push wakes devices that were subscribed on the page.
 	Page       bool   `json:"page"`
 	PagePort   int    `json:"page_port"`
 	PageOrigin string `json:"page_origin"`
-	Push       bool   `json:"push"`
 }
 
 // newSettings returns the settings of an empty file.

@@ -59,7 +59,6 @@ async function start() {
   if (!token) return shut("It was opened without a link.");
   $("desk").hidden = $("keys-button").hidden = false;
   $("desk").classList.toggle("one", sessionStorage.getItem("one") !== null);
-  if (sessionStorage.getItem("one") === null) offerPush();
   for (let wait = 250; ; wait = Math.min(wait * 2, 4000)) {
     const began = Date.now();
     if ((await listen()) === "over") return;
