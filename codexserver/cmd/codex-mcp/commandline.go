@@ -122,7 +122,7 @@ func (o *options) addCommands(root *cobra.Command, settings, server *pflag.FlagS
 	old, older := o.serverCommand("mcp", settings, server), o.serverCommand("serve", settings, server)
 	old.Hidden, older.Hidden = true, true
 	old.AddCommand(older)
-	root.AddCommand(o.serverCommand(serverWord, settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.sharedCommand(), o.pageCommand(), o.rulesCommand(settings), o.logCommand(), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
+	root.AddCommand(o.serverCommand(serverWord, settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.sharedCommand(), o.pageCommand(), o.rulesCommand(), o.logCommand(), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
 }
 
 func (o *options) serverCommand(word string, settings, server *pflag.FlagSet) *cobra.Command {

@@ -123,8 +123,6 @@ rules nosuch
 log
 log nosuch
 log verify 1 2
-rules check
-rules try
 rules remove
 rules remove x
 rules remove 1 2

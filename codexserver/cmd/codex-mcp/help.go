@@ -26,8 +26,6 @@ func without(command string) string {
 		"shared":       "approvals codex config engine version",
 		"shared stop":  "approvals codex config engine version",
 		"rules":        "approvals codex config engine version",
-		"rules check":  "approvals codex engine version",
-		"rules try":    "approvals codex engine version",
 		"rules remove": "approvals codex config engine version",
 		"log":          "approvals codex config engine version",
 		"log verify":   "approvals codex engine version",

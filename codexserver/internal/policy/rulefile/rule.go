@@ -1,0 +1,81 @@
+package rulefile
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/shellword"
+)
+
+// Rule lets commands run in the sandbox without a question. It is either by the exact words of one
+// command in one folder, or by the beginning of commands.
+type Rule struct {
+	// Exact is the whole argv of a command.
+	Exact []string `json:"exact,omitzero"`
+	// Folder is the folder of an exact command, absolute and without links.
+	Folder string `json:"folder,omitzero"`
+	// Prefix is the beginning of the argv of commands in every folder, such as go test.
+	Prefix []string `json:"prefix,omitzero"`
+}
+
+// maxWords is the length of the longest rule that is offered, in bytes.
+const maxWords = 400
+
+// Offer returns the rule that the question about a command may offer. It returns false if an approval
+// cannot keep the command in a sandbox, or if a person could not read the rule.
+func Offer(q *protocol.ExecApprovalRequest) (Rule, bool) {
+	dir, err := filepath.EvalSymlinks(q.Cwd)
+	r := Rule{Exact: q.Command, Folder: dir}
+	words := r.Words()
+	if !q.Confinable || err != nil || r.check() != nil || len(words) > maxWords || strings.ContainsFunc(words, isUnseen) {
+		return Rule{}, false
+	}
+	return r, true
+}
+
+// isUnseen reports whether a person would not see a character.
+func isUnseen(c rune) bool {
+	return !unicode.IsPrint(c) || c == unicode.ReplacementChar || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c)
+}
+
+// Words returns what the rule allows, as a clause after "always allow".
+func (r Rule) Words() string {
+	if len(r.Exact) > 0 {
+		return "exactly `" + shellword.Join(r.Exact) + "` in " + shellword.Quote(r.Folder) + ", in the sandbox"
+	}
+	return "commands that begin with `" + shellword.Join(r.Prefix) + "` in every folder, in the sandbox"
+}
+
+// check returns an error for a rule that is not one of the two kinds.
+func (r Rule) check() error {
+	switch {
+	case (len(r.Exact) > 0) == (len(r.Prefix) > 0):
+		return errors.New("want one of exact and prefix")
+	case len(r.Exact) > 0 && !filepath.IsAbs(r.Folder):
+		return errors.New("want the folder of an exact command")
+	case len(r.Prefix) > 0 && r.Folder != "":
+		return errors.New("want no folder with prefix")
+	}
+	return nil
+}
+
+func (r Rule) equal(other Rule) bool {
+	return slices.Equal(r.Exact, other.Exact) && r.Folder == other.Folder && slices.Equal(r.Prefix, other.Prefix)
+}
+
+// isExactly reports whether the rule is about the exact words and the folder of a command.
+func (r Rule) isExactly(q *protocol.ExecApprovalRequest) bool {
+	if len(r.Exact) == 0 || !slices.Equal(r.Exact, q.Command) {
+		return false
+	}
+	dir, err := filepath.EvalSymlinks(q.Cwd)
+	return err == nil && dir == r.Folder
+}
+
+// begins reports whether the rule is the beginning of a command.
+func (r Rule) begins(argv []string) bool { return policy.Begins([][]string{r.Prefix}, argv) }
