@@ -3,7 +3,6 @@ package appserver
 import (
 	"context"
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -206,27 +205,3 @@ func (c *child) holder(t *apptypes.Thread) string {
 // sharedServer is an app-server of other programs: the daemon of Codex, or another one that the
 // person named.
 const sharedServer = "the shared app-server of Codex"
-
-// Archive implements [engine.Library]. An archived conversation can be resumed only after
-// `codex unarchive`.
-func (e *Engine) Archive(ctx context.Context, p protocol.ArchiveConversationParams) error {
-	id, err := idOf(p.RolloutPath)
-	if err == nil && id != p.ConversationID {
-		err = &engine.RefusedError{Err: fmt.Errorf("rollout path %q does not match conversation id %s", p.RolloutPath, p.ConversationID)}
-	}
-	if err != nil {
-		return err
-	}
-	c, err := e.child(ctx)
-	if err != nil {
-		return err
-	}
-	if err := c.control(ctx, apptypes.CallThreadArchive, apptypes.ThreadRef{ThreadID: id}, nil); err != nil {
-		if strings.Contains(err.Error(), "no rollout found") {
-			return errors.Join(err, engine.ErrNotFound)
-		}
-		return err
-	}
-	c.forget(id)
-	return nil
-}

@@ -321,12 +321,6 @@ func TestRealResume(t *testing.T) {
 	if _, err := r.engine.List(t.Context(), protocol.ListConversationsParams{Cursor: "bogus"}); !errors.Is(err, engine.ErrCursor) {
 		t.Errorf("a bad cursor: %v", err)
 	}
-	if err := r.engine.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: conv.ID(), RolloutPath: path}); err != nil {
-		t.Error(err)
-	}
-	if _, err := r.engine.Resume(t.Context(), path, protocol.Config{}, h); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("archived: %v", err)
-	}
 	if _, err := r.engine.FindRollout(t.Context(), "0199a2b3-0000-7000-8000-000000000001"); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("unknown: %v", err)
 	}

@@ -75,12 +75,7 @@ func TestServices(t *testing.T) {
 				return e.List(ctx, protocol.ListConversationsParams{PageSize: &five, Cursor: "c1"})
 			},
 			`{"limit":5,"cursor":"c1"}`,
-			`{"items":[{"conversationId":"` + threadID + `","path":"/r.jsonl","preview":"hi","timestamp":"2026-11-20T06:54:36Z"}],"nextCursor":"c2"}`, nil},
-		{"Archive", "thread/archive", `{}`,
-			func(ctx context.Context, e *appserver.Engine) (any, error) {
-				return nil, e.Archive(ctx, protocol.ArchiveConversationParams{ConversationID: threadID, RolloutPath: "/x/rollout-2026-" + threadID + ".jsonl"})
-			},
-			`{"threadId":"` + threadID + `"}`, `null`, nil},
+			`{"Items":[{"ConversationID":"` + threadID + `","Path":"/r.jsonl","Preview":"hi","Timestamp":"2026-11-20T06:54:36Z","Title":"","Cwd":"","Origin":"","Holder":""}],"NextCursor":"c2"}`, nil},
 		{"AuthStatus", "getAuthStatus", `{"authMethod":"apikey","authToken":null,"requiresOpenaiAuth":true}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) {
 				return e.AuthStatus(ctx, protocol.GetAuthStatusParams{IncludeToken: &no})
@@ -280,7 +275,7 @@ func TestUnknownConversations(t *testing.T) {
 		unknown := func(*run, *jsonrpc.Request) (any, error) {
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "no rollout found for thread id %s", threadID)
 		}
-		for _, method := range []string{"thread/resume", "thread/archive", "getConversationSummary"} {
+		for _, method := range []string{"thread/resume", "getConversationSummary"} {
 			f.on[method] = unknown
 		}
 		e := f.engine(appserver.Options{})
@@ -289,9 +284,6 @@ func TestUnknownConversations(t *testing.T) {
 			"resume":  func() error { _, err := e.Resume(t.Context(), path, protocol.Config{}, &recorder{}); return err },
 			"find":    func() error { _, err := e.FindRollout(t.Context(), threadID); return err },
 			"find id": func() error { _, err := e.FindRollout(t.Context(), "abc"); return err },
-			"archive": func() error {
-				return e.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: threadID, RolloutPath: path})
-			},
 		} {
 			if err := call(); !errors.Is(err, engine.ErrNotFound) {
 				t.Errorf("%s: %v", name, err)
@@ -302,9 +294,6 @@ func TestUnknownConversations(t *testing.T) {
 			"resume": func() error {
 				_, err := e.Resume(t.Context(), "/etc/passwd", protocol.Config{}, &recorder{})
 				return err
-			},
-			"archive": func() error {
-				return e.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: agentID, RolloutPath: path})
 			},
 			"command": func() error { _, err := e.ExecOneOff(t.Context(), protocol.ExecOneOffCommandParams{}); return err },
 		} {

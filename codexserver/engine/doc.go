@@ -53,8 +53,8 @@
 // The other interfaces are optional. The server finds them by type assertion, and a client
 // has the methods and tools of those that the engine has:
 //
-//	Resumer       codex-reply to a conversation of an earlier process, also with fork; resumeConversation
-//	Library       listConversations, archiveConversation, codex-list
+//	Resumer       codex-reply to a conversation of an earlier process, also with fork
+//	Library       codex-list
 //	Accounts      getAuthStatus, loginApiKey, loginChatGpt, logoutChatGpt, userInfo
 //	Configurator  getUserSavedConfig, setDefaultModel
 //	Workspace     execOneOffCommand, fuzzyFileSearch, gitDiffToRemote

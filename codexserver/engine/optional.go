@@ -126,9 +126,6 @@ type Library interface {
 	// List returns a page of conversations, newest first. The error is [ErrCursor] for a
 	// cursor that cannot be read.
 	List(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error)
-	// Archive removes a closed conversation from the list. A path that is not the
-	// conversation's rollout is a [*RefusedError].
-	Archive(ctx context.Context, p protocol.ArchiveConversationParams) error
 }
 
 // Accounts is an engine that knows who is signed in.

@@ -2,9 +2,7 @@ package native
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/google/uuid"
 )
 
@@ -100,48 +97,4 @@ func parseCursor(text string) (cursor string, ok bool) {
 		return "", false
 	}
 	return begun.Format(fileTime) + "|" + parsed.String(), true
-}
-
-// Archive implements [engine.Library]: the rollout goes to archived_sessions.
-func (e *Engine) Archive(_ context.Context, p protocol.ArchiveConversationParams) error {
-	path, err := e.inSessions(p.RolloutPath)
-	if err != nil {
-		return err
-	}
-	if id, ok := rollout.IDOf(path); !ok || id != p.ConversationID {
-		return &engine.RefusedError{Err: fmt.Errorf("rolloutPath: %q is not the rollout of conversation %s", p.RolloutPath, p.ConversationID)}
-	}
-	release, err := e.claim(path)
-	var held *rollout.HeldError
-	switch {
-	case err == nil:
-		defer release()
-	case !errors.As(err, &held) || !held.Own: // a conversation of ours follows its file
-		return &engine.RefusedError{Err: err}
-	}
-	return rollout.Archive(e.options.CodexHome, path, e.options.Store)
-}
-
-// inSessions resolves a path from a client. It fails unless the path leads to a file in the
-// sessions folder.
-func (e *Engine) inSessions(path string) (string, error) {
-	refused := &engine.RefusedError{Err: fmt.Errorf("rolloutPath: %q is not in the sessions folder", path)}
-	if !filepath.IsAbs(path) {
-		return "", refused
-	}
-	sessions, err := filepath.EvalSymlinks(filepath.Join(e.options.CodexHome, "sessions"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", refused
-	}
-	if err != nil {
-		return "", err
-	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", refused
-	}
-	if !paths.Below(real, sessions) {
-		return "", refused
-	}
-	return real, nil
 }

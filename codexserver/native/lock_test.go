@@ -46,9 +46,6 @@ func TestTwoServers(t *testing.T) {
 		if _, err := second.Resume(t.Context(), path, protocol.Config{}, &host{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), words) {
 			t.Errorf("Resume by the second: %v", err)
 		}
-		if err := second.Archive(t.Context(), protocol.ArchiveConversationParams{ConversationID: c.ID(), RolloutPath: path}); !errors.As(err, &refused) {
-			t.Errorf("Archive by the second: %v", err)
-		}
 		return providertest.Say("two")
 	}})
 	turn(t, c, say("second"))

@@ -230,30 +230,3 @@ func TestStoreElsewhere(t *testing.T) {
 		t.Error("the model was asked")
 	}
 }
-
-// An archived conversation is in the archive of the store, too.
-func TestStoreArchives(t *testing.T) {
-	disk := t.TempDir()
-	b, f := storeBench(t, disk, providertest.Say("hello"))
-	h := &host{}
-	c := b.start(t, h, protocol.Config{})
-	turn(t, c, say("hi"))
-	p := protocol.ArchiveConversationParams{ConversationID: c.ID(), RolloutPath: configured(t, h).RolloutPath}
-	closed(t, c)
-	f.from, f.err = 1, store.ErrFull
-	if err := b.engine.Archive(t.Context(), p); !errors.Is(err, store.ErrFull) {
-		t.Error(err)
-	}
-	if _, err := os.Stat(p.RolloutPath); err != nil {
-		t.Errorf("it was moved although the store is full: %v", err)
-	}
-	f.from = 0
-	if err := b.engine.Archive(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	left, _ := filepath.Glob(filepath.Join(disk, "sessions", "*", "*", "*", "*"))
-	moved, _ := filepath.Glob(filepath.Join(disk, "archived_sessions", "*"))
-	if len(left) != 0 || len(moved) != 1 {
-		t.Errorf("%v, %v", left, moved)
-	}
-}

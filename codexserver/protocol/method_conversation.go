@@ -7,8 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// NewConversationParams are the params of newConversation, and the overrides of
-// resumeConversation. Every member may be absent or null.
+// NewConversationParams are the params of newConversation. Every member may be absent or null.
 type NewConversationParams struct {
 	// Model overrides model.
 	Model string `json:"model,omitzero"`
@@ -43,68 +42,38 @@ type NewConversationResult struct {
 	RolloutPath string `json:"rolloutPath"`
 }
 
-// ResumeConversationParams are the params of resumeConversation.
-type ResumeConversationParams struct {
-	// Path is the rollout, as a list or a result named it.
-	Path string `json:"path"`
-	// Overrides are for later turns.
-	Overrides *NewConversationParams `json:"overrides,omitzero"`
-}
-
-// ResumeConversationResult is the result of resumeConversation.
-type ResumeConversationResult struct {
-	// ConversationID is a UUID, for the other methods.
-	ConversationID string `json:"conversationId"`
-	// Model is the model that answers.
-	Model string `json:"model"`
-	// InitialMessages are the flat events of the past.
-	InitialMessages []stdjson.RawMessage `json:"initialMessages,omitempty"`
-}
-
-// ListConversationsParams are the params of listConversations.
+// ListConversationsParams say which page of a list of conversations is wanted.
 type ListConversationsParams struct {
 	// PageSize is 25 by default; 0 returns no items.
-	PageSize *int `json:"pageSize,omitzero"`
-	// Cursor is the nextCursor of the previous page. In listConversations one that cannot be
-	// read means the first page.
-	Cursor string `json:"cursor,omitzero"`
+	PageSize *int
+	// Cursor is the NextCursor of the previous page.
+	Cursor string
 }
 
 // ConversationSummary is one conversation of a list.
 type ConversationSummary struct {
 	// ConversationID is the conversation's UUID.
-	ConversationID string `json:"conversationId"`
+	ConversationID string
 	// Path is its rollout.
-	Path string `json:"path"`
+	Path string
 	// Preview is the user's first message.
-	Preview string `json:"preview"`
-	// Timestamp is when it started, RFC 3339.
-	Timestamp *string `json:"timestamp,omitzero"`
-
-	// Title is the name that the user gave it, or "", and Cwd its working folder. They are
-	// for the tool codex-list.
-	Title string `json:"-"`
-	Cwd   string `json:"-"`
+	Preview string
+	// Timestamp is when it started, RFC 3339; nil if that is not known.
+	Timestamp *string
+	// Title is the name that the user gave it, or "", and Cwd its working folder.
+	Title string
+	Cwd   string
 	// Origin is the program that began it, and Holder who has it open; "" if that is not known.
-	// They are for codex-list too.
-	Origin string `json:"-"`
-	Holder string `json:"-"`
+	Origin string
+	Holder string
 }
 
-// ListConversationsResult is the result of listConversations, newest first.
+// ListConversationsResult is a page of a list of conversations, newest first.
 type ListConversationsResult struct {
 	// Items are those of the page.
-	Items []ConversationSummary `json:"items"`
-	// NextCursor asks for the next page; left out when there is none.
-	NextCursor *string `json:"nextCursor,omitzero"`
-}
-
-// ArchiveConversationParams are the params of archiveConversation.
-type ArchiveConversationParams struct {
-	// ConversationID names the conversation.
-	ConversationID string `json:"conversationId"`
-	// RolloutPath is its rollout, below the folder of the sessions.
-	RolloutPath string `json:"rolloutPath"`
+	Items []ConversationSummary
+	// NextCursor asks for the next page; nil when there is none.
+	NextCursor *string
 }
 
 // AddConversationListenerParams are the params of addConversationListener.

@@ -198,15 +198,6 @@ func (m *Mirror) Sync(path string) error {
 	return m.sync(path, path)
 }
 
-// Copy puts the log whose file is at from under the name of path, to which the caller moves the
-// file afterwards.
-func (m *Mirror) Copy(from, path string) error {
-	if m == nil {
-		return nil
-	}
-	return m.sync(from, path)
-}
-
 // logOf returns the log with a name.
 func (m *Mirror) logOf(name string) *log {
 	m.mu.Lock()

@@ -166,7 +166,8 @@ func TestMirror(t *testing.T) {
 	want(t, disk, all)
 	m.add(talk, " line\n")
 	all[talk] += "torn line\n"
-	if err := m.Copy(m.path(talk), m.path(gone)); err != nil {
+	m.write(gone, all[talk])
+	if err := m.Sync(m.path(gone)); err != nil {
 		t.Error(err)
 	}
 	if err := m.Delete(m.path(talk)); err != nil {
@@ -487,7 +488,7 @@ func TestMirrorRefuses(t *testing.T) {
 	m := newMachine(t, t.TempDir(), t.TempDir(), 1)
 	path := filepath.Join(t.TempDir(), "rollout.jsonl")
 	writeFile(t, path, "line\n")
-	for _, err := range []error{m.Sync(path), m.Put(path, nil), m.Delete(path), m.Copy(m.path(talk), path)} {
+	for _, err := range []error{m.Sync(path), m.Put(path, nil), m.Delete(path)} {
 		if err == nil || !strings.Contains(err.Error(), "is not in") {
 			t.Error(err)
 		}
@@ -501,7 +502,7 @@ func TestMirrorRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	var none *store.Mirror
-	if err := errors.Join(none.Sync(path), none.Put(path, nil), none.Delete(path), none.Copy(path, path), none.Ready(t.Context()), none.Err()); err != nil || none.Decisions() != nil || none.Fenced() != nil {
+	if err := errors.Join(none.Sync(path), none.Put(path, nil), none.Delete(path), none.Ready(t.Context()), none.Err()); err != nil || none.Decisions() != nil || none.Fenced() != nil {
 		t.Errorf("without a store: %v", err)
 	}
 	none.Close()

@@ -29,17 +29,18 @@ func codex042(t *testing.T) []string {
 	return []string{bin, "mcp", "serve"}
 }
 
-// TestRolloutsGoBothWays has one server make a conversation, and the other list, resume
-// and continue it.
+// TestRolloutsGoBothWays has one server make a conversation, and the other list and continue
+// it.
 func TestRolloutsGoBothWays(t *testing.T) {
 	t.Parallel()
 	for _, wire := range []string{"chat", "responses"} {
 		for _, tt := range []struct {
 			name       string
 			makes, has func(*testing.T) []string
+			goesOn     func(s *server, t *testing.T, id string)
 		}{
-			{"theirs then ours", codex042, ours},
-			{"ours then theirs", ours, codex042},
+			{"theirs then ours", codex042, ours, (*server).reply},
+			{"ours then theirs", ours, codex042, (*server).resume},
 		} {
 			t.Run(wire+"/"+tt.name, func(t *testing.T) {
 				model := providertest.New(
@@ -55,9 +56,7 @@ func TestRolloutsGoBothWays(t *testing.T) {
 				first.close(t)
 
 				second := connect(t, home, tt.has(t))
-				path := second.list(t, id, "the first prompt")
-				second.resume(t, path, id)
-				second.say(t, id, "the second prompt", "the second answer")
+				tt.goesOn(second, t, id)
 				second.close(t)
 
 				requests := model.Requests()
@@ -179,39 +178,61 @@ func (s *server) wrote(t *testing.T, rollout, answer string) {
 	}
 }
 
-func (s *server) list(t *testing.T, id, preview string) (path string) {
+// resume lists and continues a conversation by the methods of Codex.
+func (s *server) resume(t *testing.T, id string) {
 	t.Helper()
-	var r protocol.ListConversationsResult
-	s.ask(t, "listConversations", struct{}{}, &r)
-	for _, c := range r.Items {
-		if c.ConversationID == id {
-			if c.Preview != preview {
-				t.Errorf("preview %q, want %q", c.Preview, preview)
-			}
-			return c.Path
-		}
+	var listed struct {
+		Items []struct {
+			ID      string `json:"conversationId"`
+			Path    string `json:"path"`
+			Preview string `json:"preview"`
+		} `json:"items"`
 	}
-	t.Fatalf("conversation %s is not listed: %+v", id, r.Items)
-	return ""
-}
-
-func (s *server) resume(t *testing.T, path, id string) {
-	t.Helper()
-	var r protocol.ResumeConversationResult
-	s.ask(t, "resumeConversation", protocol.ResumeConversationParams{Path: path}, &r)
+	s.ask(t, "listConversations", struct{}{}, &listed)
+	if len(listed.Items) != 1 || listed.Items[0].ID != id || listed.Items[0].Preview != "the first prompt" {
+		t.Fatalf("listed: %+v", listed.Items)
+	}
+	var r struct {
+		ConversationID  string          `json:"conversationId"`
+		InitialMessages json.RawMessage `json:"initialMessages"`
+	}
+	s.ask(t, "resumeConversation", map[string]any{"path": listed.Items[0].Path}, &r)
 	if r.ConversationID != id {
 		t.Errorf("resumed %s as %s", id, r.ConversationID)
 	}
-	past, err := json.Marshal(r.InitialMessages)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, part := range []string{"the first prompt", "the first answer"} {
-		if !strings.Contains(string(past), part) {
-			t.Errorf("the initial messages lack %q: %s", part, past)
+		if !strings.Contains(string(r.InitialMessages), part) {
+			t.Errorf("the initial messages lack %q: %s", part, r.InitialMessages)
 		}
 	}
 	s.listen(t, id)
+	s.say(t, id, "the second prompt", "the second answer")
+}
+
+// reply lists and continues a conversation by the tools of our server.
+func (s *server) reply(t *testing.T, id string) {
+	t.Helper()
+	var listed struct {
+		Structured struct {
+			Conversations []struct {
+				ID      string `json:"threadId"`
+				Preview string `json:"preview"`
+			} `json:"conversations"`
+		} `json:"structuredContent"`
+	}
+	s.ask(t, "tools/call", map[string]any{"name": "codex-list", "arguments": map[string]any{}}, &listed)
+	if all := listed.Structured.Conversations; len(all) != 1 || all[0].ID != id || all[0].Preview != "the first prompt" {
+		t.Fatalf("listed: %+v", all)
+	}
+	var r struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	s.ask(t, "tools/call", map[string]any{"name": "codex-reply", "arguments": map[string]any{"threadId": id, "prompt": "the second prompt"}}, &r)
+	if len(r.Content) == 0 || r.Content[0].Text != "the second answer" {
+		t.Errorf("answered %+v", r.Content)
+	}
 }
 
 func (s *server) close(t *testing.T) {

@@ -141,7 +141,6 @@ func TestSoakLongRollouts(t *testing.T) {
 				`"tools/call","params":{"name":"codex-list","arguments":{}}`,
 				`"tools/call","params":{"name":"codex-show","arguments":{"threadId":"` + id + `","what":"transcript"}}`,
 				`"tools/call","params":{"name":"codex-reply","arguments":{"threadId":"` + id + `","prompt":"go on"}}`,
-				`"resumeConversation","params":{"path":"` + path + `"}`,
 			} {
 				p := start(t, f, "--engine", "native")
 				p.hello("{}")

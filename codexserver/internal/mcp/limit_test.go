@@ -46,7 +46,6 @@ func TestStalledCalls(t *testing.T) {
 		for _, tt := range []struct{ method, params, want string }{
 			{"ping", `{}`, `{}`},
 			{"tools/list", `{}`, `"codex-reply"`},
-			{"listConversations", `{}`, `"past"`},
 			{"getAuthStatus", `{}`, `apikey`},
 			{"getUserSavedConfig", `{}`, `"config"`},
 			{"tools/call", `{"name":"codex-list","arguments":{}}`, `past`},

@@ -85,8 +85,8 @@ func (l list) call(ctx context.Context, call *call, a *listArguments) *mcptypes.
 	return &mcptypes.CallToolResult{Content: mcptypes.Text(string(text)), StructuredContent: text}
 }
 
-// ends reports whether no conversation follows. Codex's listConversations, and so an engine, gives a cursor
-// on the last page too.
+// ends reports whether no conversation follows. An engine may give a cursor on the last
+// page too.
 func (l list) ends(ctx context.Context, cursor string) bool {
 	next, err := l.library.List(ctx, protocol.ListConversationsParams{PageSize: new(1), Cursor: cursor})
 	return err == nil && len(next.Items) == 0 && next.NextCursor == nil

@@ -7,7 +7,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -19,46 +18,21 @@ func (ss *session) addConversationMethods(m *jsonrpc.Mux) {
 	handleLong(ss, m, "newConversation", ss.newConversation)
 	jsonrpc.Handle(m, "addConversationListener", ss.addListener)
 	jsonrpc.Handle(m, "removeConversationListener", ss.removeListener)
-	if _, ok := ss.server.Engine.(engine.Resumer); ok {
-		handleLong(ss, m, "resumeConversation", ss.resumeConversation)
-	}
-	if l, ok := ss.server.Engine.(engine.Library); ok {
-		jsonrpc.Handle(m, "listConversations", func(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
-			if p.PageSize != nil && *p.PageSize < 0 {
-				return nil, mcp.Invalid("/pageSize", "want 0 or more")
-			}
-			list, err := l.List(ctx, p)
-			if errors.Is(err, engine.ErrCursor) { // such a cursor means the first page
-				p.Cursor = ""
-				list, err = l.List(ctx, p)
-			}
-			if err != nil {
-				return nil, failed("failed to list conversations", err)
-			}
-			return list, nil
-		})
-		handleLong(ss, m, "archiveConversation", func(ctx context.Context, p protocol.ArchiveConversationParams) (empty, error) {
-			return empty{}, ss.archiveConversation(ctx, l, p)
-		})
-	}
 }
 
 // configOf checks the params of a new conversation and makes its cwd absolute.
-func configOf(ctx context.Context, at string, p *protocol.NewConversationParams) (protocol.Config, error) {
-	if p == nil {
-		p = &protocol.NewConversationParams{}
-	}
-	if err := oneOf(at+"/approvalPolicy", p.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
+func configOf(ctx context.Context, p *protocol.NewConversationParams) (protocol.Config, error) {
+	if err := oneOf("/approvalPolicy", p.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
 		return protocol.Config{}, err
 	}
-	if err := oneOf(at+"/sandbox", p.Sandbox, protocol.SandboxModes()); err != nil {
+	if err := oneOf("/sandbox", p.Sandbox, protocol.SandboxModes()); err != nil {
 		return protocol.Config{}, err
 	}
 	cwd := p.Cwd
 	if cwd != "" {
 		var err error
 		if cwd, err = engine.Abs(ctx, cwd); err != nil {
-			return protocol.Config{}, mcp.Invalid(at+"/cwd", "%v", err)
+			return protocol.Config{}, mcp.Invalid("/cwd", "%v", err)
 		}
 	}
 	return protocol.Config{
@@ -69,7 +43,7 @@ func configOf(ctx context.Context, at string, p *protocol.NewConversationParams)
 }
 
 func (ss *session) newConversation(ctx context.Context, p protocol.NewConversationParams) (*protocol.NewConversationResult, error) {
-	cfg, err := configOf(ctx, "", &p)
+	cfg, err := configOf(ctx, &p)
 	if err != nil {
 		return nil, err
 	}
@@ -96,40 +70,6 @@ func startError(doing string, err error) error {
 		return refused("error deriving config: %v", bad.Err)
 	}
 	return failed(doing, err)
-}
-
-func (ss *session) resumeConversation(ctx context.Context, p protocol.ResumeConversationParams) (*protocol.ResumeConversationResult, error) {
-	if err := required("/path", p.Path); err != nil {
-		return nil, err
-	}
-	cfg, err := configOf(ctx, "/overrides", p.Overrides)
-	if err != nil {
-		return nil, err
-	}
-	t, err := ss.client.Client().Threads().Resume(ctx, p.Path, cfg, ss.attendance())
-	if err != nil {
-		return nil, startError("error resuming conversation", err)
-	}
-	s := t.Info()
-	params, err := mcptool.EventParams(jsonrpc.ID{}, "", protocol.Event{Msg: s})
-	ss.client.SendEvent(mcptool.EventMethod, params, err)
-	return &protocol.ResumeConversationResult{ConversationID: t.ID(), Model: s.Model, InitialMessages: s.InitialMessages}, nil
-}
-
-func (ss *session) archiveConversation(ctx context.Context, l engine.Library, p protocol.ArchiveConversationParams) error {
-	if err := required("/conversationId", p.ConversationID); err != nil {
-		return err
-	}
-	if err := required("/rolloutPath", p.RolloutPath); err != nil {
-		return err
-	}
-	if err := l.Archive(ctx, p); err != nil {
-		return answerFor("failed to archive conversation", err)
-	}
-	if err := ss.client.Client().Threads().End(ctx, p.ConversationID); err != nil {
-		return failed("failed to archive conversation", err)
-	}
-	return nil
 }
 
 func (ss *session) addListener(_ context.Context, p protocol.AddConversationListenerParams) (*protocol.AddConversationListenerResult, error) {

@@ -3,7 +3,7 @@
 // They run commands and choose the sandbox without a question, so only clients of the user who
 // started the server have them. A server that does not register them speaks only MCP.
 //
-//	conversation.go  newConversation, resumeConversation, listConversations, listeners
+//	conversation.go  newConversation, listeners
 //	message.go       sendUserMessage, interruptConversation
 //	account.go       the sign-in
 //	workspace.go     the configuration, execOneOffCommand, fuzzyFileSearch, gitDiffToRemote

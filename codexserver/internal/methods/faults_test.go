@@ -45,10 +45,6 @@ func (f faulty) SearchFiles(context.Context, protocol.FuzzyFileSearchParams) (*p
 func (f faulty) GitDiffToRemote(context.Context, string) (*protocol.GitDiffToRemoteResult, error) {
 	return nil, f.err
 }
-func (f faulty) List(context.Context, protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
-	return nil, f.err
-}
-func (f faulty) Archive(context.Context, protocol.ArchiveConversationParams) error { return f.err }
 
 // TestFaultsOfTheEngine answers a fault of the engine with an error that says what failed. What is
 // wrong with a request has another code.
@@ -65,8 +61,7 @@ func TestFaultsOfTheEngine(t *testing.T) {
 			}{
 				{"getAuthStatus", `{}`, false}, {"userInfo", `{}`, false}, {"loginApiKey", `{"apiKey":"k"}`, true}, {"logoutChatGpt", `{}`, false},
 				{"loginChatGpt", `{}`, true}, {"cancelLoginChatGpt", `{"loginId":"l"}`, true}, {"getUserSavedConfig", `{}`, false}, {"setDefaultModel", `{"model":"m"}`, false},
-				{"execOneOffCommand", `{"command":["ls"]}`, false}, {"fuzzyFileSearch", `{"query":"x","roots":["/"]}`, true}, {"listConversations", `{}`, false},
-				{"archiveConversation", `{"conversationId":"c","rolloutPath":"/r"}`, true},
+				{"execOneOffCommand", `{"command":["ls"]}`, false}, {"fuzzyFileSearch", `{"query":"x","roots":["/"]}`, true},
 			} {
 				code := "(-32603)"
 				if call.tells && tt.wrong {

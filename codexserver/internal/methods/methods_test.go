@@ -131,28 +131,14 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
-func TestResumeByPathAndByTool(t *testing.T) {
+func TestReplyToAnEarlierConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
-		const want = `{"conversationId":"past","model":"m","initialMessages":[{"type":"user_message","message":"before"}]}`
-		for range 2 { // the second time it replaces itself
-			if got := c.Ask(t, "resumeConversation", `{"path":"/rollouts/past"}`); got != want {
-				t.Errorf("resume: %s", got)
-			}
-			if diff := cmp.Diff([]string{"codex/event"}, c.Heard()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		}
-		if got := c.Ask(t, "resumeConversation", `{"path":"/elsewhere"}`); !strings.Contains(got, "not found") {
-			t.Errorf("resume of nothing: %s", got)
-		}
-
-		other := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, nil), nil)
-		got := other.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"again","sessionId":"past"}}`)
+		got := c.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"again","sessionId":"past"}}`)
 		if !strings.Contains(got, `"text":"again"`) || strings.Contains(got, "isError") {
 			t.Errorf("reply to an earlier process's conversation: %s", got)
 		}
-		got = other.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"again","threadId":"nosuch"}}`)
+		got = c.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"again","threadId":"nosuch"}}`)
 		if !strings.Contains(got, `"isError":true`) {
 			t.Errorf("reply to nothing: %s", got)
 		}
@@ -238,13 +224,6 @@ func TestBadParamsNameTheMember(t *testing.T) {
 			{"newConversation", `{"includePlanTool":"yes"}`, "/includePlanTool"},
 			{"newConversation", `{"profile":"nosuch"}`, "(-32600)"},
 			{"newConversation", `[]`, "(-32602)"},
-			{"resumeConversation", `{}`, "/path"},
-			{"resumeConversation", `{"path":"/rollouts/past","overrides":{"sandbox":"x"}}`, "/overrides/sandbox"},
-			{"listConversations", `{"pageSize":"many"}`, "/pageSize"},
-			{"listConversations", `{"pageSize":-1}`, "/pageSize"},
-			{"archiveConversation", `{"conversationId":"past"}`, "/rolloutPath"},
-			{"archiveConversation", `{"rolloutPath":"x"}`, "/conversationId"},
-			{"archiveConversation", `{"conversationId":"past","rolloutPath":"x"}`, "(-32600)"},
 			{"addConversationListener", `{}`, "/conversationId"},
 			{"addConversationListener", `{"conversationId":"nosuch"}`, "nosuch"},
 			{"removeConversationListener", `{}`, "/subscriptionId"},
@@ -293,11 +272,9 @@ func TestBadParamsNameTheMember(t *testing.T) {
 			{"newConversation", `{"model":null,"unknown":1}`},
 			{"execOneOffCommand", `{"command":["ls"],"sandboxPolicy":{"mode":"read-only"}}`},
 			{"execOneOffCommand", `{"command":["ls"],"timeoutMs":0}`}, {"execOneOffCommand", `{"command":["ls"],"timeoutMs":1000}`},
-			{"listConversations", `{"pageSize":0}`}, {"listConversations", `{"pageSize":5}`},
 			{"gitDiffToRemote", `{"cwd":"/repo"}`},
 			{"getUserSavedConfig", `{}`}, {"getUserAgent", `{}`}, {"userInfo", `{}`}, {"getAuthStatus", `{}`},
-			{"setDefaultModel", `{"model":null}`}, {"listConversations", `{}`}, {"listConversations", `{"cursor":"bogus"}`},
-			{"archiveConversation", `{"conversationId":"past","rolloutPath":"/rollouts/past"}`},
+			{"setDefaultModel", `{"model":null}`},
 		} {
 			if got := c.Ask(t, tt.method, strings.ReplaceAll(tt.params, "%s", id)); strings.Contains(got, "(-32") {
 				t.Errorf("%s %s: %s", tt.method, tt.params, got)
@@ -330,7 +307,7 @@ func TestFolders(t *testing.T) {
 func TestMethodsOfAPlainEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil)
-		for _, method := range []string{"resumeConversation", "listConversations", "archiveConversation", "loginApiKey", "getUserSavedConfig", "execOneOffCommand", "fuzzyFileSearch", "gitDiffToRemote"} {
+		for _, method := range []string{"loginApiKey", "getUserSavedConfig", "execOneOffCommand", "fuzzyFileSearch", "gitDiffToRemote"} {
 			if got := c.Ask(t, method, `{}`); !strings.Contains(got, "(-32601)") {
 				t.Errorf("%s: %s", method, got)
 			}

@@ -193,14 +193,6 @@ func (e *Engine) List(_ context.Context, p protocol.ListConversationsParams) (*p
 	return r, nil
 }
 
-// Archive implements [engine.Library].
-func (e *Engine) Archive(_ context.Context, p protocol.ArchiveConversationParams) error {
-	if p.RolloutPath != rollouts+p.ConversationID {
-		return &engine.RefusedError{Err: errors.New("not this conversation's rollout")}
-	}
-	return nil
-}
-
 // Models implements [engine.ModelLister].
 func (e *Engine) Models(context.Context) (*protocol.ModelList, error) {
 	if e.ModelList == nil {

@@ -79,10 +79,6 @@ func TestEngine(t *testing.T) {
 		t.Error("a turn takes messages")
 	}
 	refused("a copy", func() error { _, err := e.Fork(ctx, "x", protocol.Config{}, h); return err }())
-	refused("another rollout", e.Archive(ctx, protocol.ArchiveConversationParams{ConversationID: "a", RolloutPath: "/rollouts/b"}))
-	if err := e.Archive(ctx, protocol.ArchiveConversationParams{ConversationID: "a", RolloutPath: "/rollouts/a"}); err != nil {
-		t.Error(err)
-	}
 	e.Messages = make(chan string, 1)
 	again, err = e.Resume(ctx, "/rollouts/past", protocol.Config{}, &host{})
 	if s, ok := again.(engine.Steerer); err != nil || !ok || s.Steer(ctx, []protocol.InputItem{{Text: "x"}}) != nil || len(e.Messages) != 1 {

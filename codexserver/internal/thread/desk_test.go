@@ -159,19 +159,3 @@ func TestDeskWithMessageMethods(t *testing.T) {
 		})
 	}
 }
-
-// TestDeskSeesResumedConversation resumes a conversation, which then has not ended for the
-// desk.
-func TestDeskSeesResumedConversation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := &servertest.Desk{Answer: servertest.Never}
-		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, &codexserver.Options{Desk: d}), nil)
-		for range 2 {
-			c.Ask(t, "resumeConversation", `{"path":"/rollouts/past"}`)
-		}
-		c.Ask(t, "archiveConversation", `{"conversationId":"past","rolloutPath":"/rollouts/past"}`)
-		if got, want := strings.Join(d.Seen(), " "), "session_configured session_configured shutdown_complete"; got != want {
-			t.Errorf("seen %q, want %q", got, want)
-		}
-	})
-}

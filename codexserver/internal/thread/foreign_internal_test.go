@@ -40,7 +40,8 @@ func TestForeignLog(t *testing.T) {
 	if _, err := table.Share("alice").Start(t.Context(), protocol.Config{}, Attendance{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := table.Share("bob").Resume(t.Context(), "1", protocol.Config{}, Attendance{}); err == nil {
+	resumed := func() protocol.Config { return protocol.Config{} }
+	if _, err := table.Share("bob").Revive(t.Context(), "another name of it", Attendance{}, resumed); err == nil {
 		t.Fatal("a foreign thread was resumed")
 	}
 	if page, err := e.host.(*host).kept.Transcript(0, 100); err == nil && page.Text != "" {

@@ -41,10 +41,7 @@ func TestPrincipals(t *testing.T) {
 	if _, err := bob.Fork(t.Context(), id, thread.Attendance{}, none); err == nil || !strings.Contains(err.Error(), "no conversation") || m.next != 1 {
 		t.Errorf("bob copies it: %v", err)
 	}
-	if _, err := bob.Resume(t.Context(), id, protocol.Config{}, thread.Attendance{}); err == nil || m.ends() != id {
-		t.Errorf("bob resumes it: %v, closed %q", err, m.ends())
-	}
-	if err := bob.End(t.Context(), id); err != nil || m.ends() != id {
+	if err := bob.End(t.Context(), id); err != nil || m.ends() != "" {
 		t.Errorf("bob ends it: %v, closed %q", err, m.ends())
 	}
 	if got, err := second.Revive(t.Context(), id, thread.Attendance{}, none); got != th || err != nil || second.Find(id) != th || second.Elsewhere(id) {
@@ -54,10 +51,10 @@ func TestPrincipals(t *testing.T) {
 	if got := fmt.Sprint(first.IDs(), second.IDs(), bob.IDs()); got != fmt.Sprintf("[%s] [%[1]s] [%s]", id, other.ID()) {
 		t.Errorf("held: %s", got)
 	}
-	if err := errors.Join(bob.Close(), first.Close()); err != nil || m.ends() != id+" "+other.ID() || bob.Hold(id) != nil || first.Hold(id) != nil {
+	if err := errors.Join(bob.Close(), first.Close()); err != nil || m.ends() != other.ID() || bob.Hold(id) != nil || first.Hold(id) != nil {
 		t.Errorf("%v, closed %q", err, m.ends())
 	}
-	if err := second.Close(); err != nil || m.ends() != id+" "+other.ID()+" "+id {
+	if err := second.Close(); err != nil || m.ends() != other.ID()+" "+id {
 		t.Errorf("%v, closed %q", err, m.ends())
 	}
 	if table.Share("ann").Hold(id) != nil {
@@ -122,18 +119,11 @@ func TestFaultsOfTheEngine(t *testing.T) {
 		t.Errorf("the end of a thread: %v", err)
 	}
 	start(t, s)
-	if _, err := s.Resume(t.Context(), "2", protocol.Config{}, thread.Attendance{}); !errors.Is(err, errFault) {
-		t.Errorf("a thread that replaces one: %v", err)
-	}
-	start(t, s)
 	if err := s.Close(); !errors.Is(err, errFault) {
 		t.Errorf("the end of a share: %v", err)
 	}
 
 	s = thread.NewTable(engine.TurnFunc(nil), &board.Options{}).Share("")
-	if _, err := s.Resume(t.Context(), "7", protocol.Config{}, thread.Attendance{}); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("an engine without rollouts resumes: %v", err)
-	}
 	if _, err := s.Revive(t.Context(), "7", thread.Attendance{}, plain); err == nil || !strings.Contains(err.Error(), "in this session") {
 		t.Errorf("an engine without rollouts revives: %v", err)
 	}

@@ -72,36 +72,19 @@ func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 	return h
 }
 
-// open adds a thread that the share holds. It closes an open thread with the same id, and
-// fails if that is busy.
-func (t *Table) open(ctx context.Context, s *Share, thread *Thread) error {
+// open adds a thread that the share holds. It fails if a thread with the same id is open.
+func (t *Table) open(s *Share, thread *Thread) error {
 	id := CanonicalID(thread.ID())
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	if s.closed {
-		t.mu.Unlock()
 		return errors.Join(ErrShareClosed, thread.release())
 	}
-	old := t.threads[id]
-	if old != nil && old.principal != s.principal {
-		t.mu.Unlock()
+	if t.threads[id] != nil {
 		return errors.Join(notHere(id), thread.release())
 	}
-	if old != nil && old.thread.Busy() {
-		t.mu.Unlock()
-		return errors.Join(&engine.RefusedError{Err: errors.New("a turn of this conversation is running")}, thread.release())
-	}
-	now := &entry{thread: thread, principal: s.principal, shares: map[*Share]bool{s: true}}
-	if old != nil {
-		for other := range old.shares {
-			now.shares[other] = true
-		}
-	}
-	t.threads[id] = now
-	t.mu.Unlock()
-	if old == nil {
-		return nil
-	}
-	return old.thread.close(ctx)
+	t.threads[id] = &entry{thread: thread, principal: s.principal, shares: map[*Share]bool{s: true}}
+	return nil
 }
 
 // ErrShareClosed is the error of a share that was closed.
@@ -126,19 +109,6 @@ func (s *Share) OpenOnly() bool { return s.principal != "" }
 func (s *Share) Start(ctx context.Context, cfg protocol.Config, a Attendance) (*Thread, error) {
 	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
 		return s.table.engine.Start(ctx, cfg, h)
-	})
-}
-
-// Resume continues the thread of a rollout. It replaces an open one, but fails with an
-// [*engine.RefusedError] if that has a running turn. The engine must be an
-// [engine.Resumer].
-func (s *Share) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, a Attendance) (*Thread, error) {
-	r, ok := s.table.engine.(engine.Resumer)
-	if !ok {
-		return nil, engine.ErrNotFound
-	}
-	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
-		return r.Resume(ctx, rolloutPath, cfg, h)
 	})
 }
 
@@ -172,7 +142,7 @@ func (s *Share) begin(ctx context.Context, a Attendance, start func(*host) (engi
 		t.host.kept.Close()
 		return nil, err
 	}
-	if err := s.table.open(ctx, s, t); err != nil {
+	if err := s.table.open(s, t); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -201,7 +171,9 @@ func (s *Share) Revive(ctx context.Context, id string, a Attendance, config func
 	if err != nil {
 		return nil, err
 	}
-	return s.Resume(ctx, path, config(), a)
+	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
+		return r.Resume(ctx, path, config(), h)
+	})
 }
 
 // notHere returns the error for a thread that does not exist for a share.

@@ -171,41 +171,6 @@ func TestRevive(t *testing.T) {
 	}
 }
 
-// TestResumeAnOpenThread checks that a resumed thread replaces the open one, unless that
-// is busy.
-func TestResumeAnOpenThread(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := &memory{}
-		table := newTable(m)
-		a, b := table.Share(""), table.Share("")
-		th := start(t, a)
-		ended := make(chan error)
-		go func() { ended <- say(t, th, "wait") }()
-		synctest.Wait()
-		var refused *engine.RefusedError
-		if _, err := b.Resume(t.Context(), "1", protocol.Config{}, thread.Attendance{}); !errors.As(err, &refused) {
-			t.Fatalf("resumed in mid-turn: %v", err)
-		}
-		if ran, err := th.Interrupt(t.Context()); !ran || err != nil {
-			t.Fatalf("interrupt: %t, %v", ran, err)
-		}
-		var abort *engine.AbortError
-		if err := <-ended; !errors.As(err, &abort) || !errors.Is(err, thread.ErrInterrupted) {
-			t.Errorf("the turn ended with %v", err)
-		}
-		now, err := b.Resume(t.Context(), "1", protocol.Config{}, thread.Attendance{})
-		if err != nil || now == th {
-			t.Fatalf("%p, %v", now, err)
-		}
-		if a.Find("1") != now {
-			t.Error("the share that held the thread does not hold the new one")
-		}
-		if ran, err := now.Interrupt(t.Context()); ran || err != nil {
-			t.Errorf("interrupted between turns: %t, %v", ran, err)
-		}
-	})
-}
-
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}

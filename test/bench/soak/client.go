@@ -22,13 +22,10 @@ type client struct {
 	doomed bool
 
 	mu            sync.Mutex
-	conversations []conversation // the conversations that it began, oldest first
+	conversations []string // the ids of the conversations that it began
 }
 
-// conversation is one that the server has open.
-type conversation struct{ id, rollout string }
-
-// many is how many conversations a client leaves open.
+// many is how many conversations a client begins.
 const many = 150
 
 func newClient(t jsonrpc.Transport, read *slow) *client {
@@ -53,9 +50,8 @@ func (c *client) hello(ctx context.Context) error {
 // event records the conversations that begin.
 func (c *client) event(_ context.Context, p struct {
 	Msg struct {
-		Type        string `json:"type"`
-		SessionID   string `json:"session_id"`
-		RolloutPath string `json:"rollout_path"`
+		Type      string `json:"type"`
+		SessionID string `json:"session_id"`
 	} `json:"msg"`
 }) {
 	if p.Msg.Type != "session_configured" {
@@ -63,27 +59,22 @@ func (c *client) event(_ context.Context, p struct {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conversations = append(c.conversations, conversation{p.Msg.SessionID, p.Msg.RolloutPath})
+	c.conversations = append(c.conversations, p.Msg.SessionID)
 }
 
-// surplus removes the oldest conversation if there are too many.
-func (c *client) surplus() (conversation, bool) {
+// full reports whether the client has begun as many conversations as it may.
+func (c *client) full() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.conversations) <= many {
-		return conversation{}, false
-	}
-	first := c.conversations[0]
-	c.conversations = append([]conversation(nil), c.conversations[1:]...)
-	return first, true
+	return len(c.conversations) >= many
 }
 
 // any returns one of the conversations.
-func (c *client) any() (conversation, bool) {
+func (c *client) any() (id string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.conversations) == 0 {
-		return conversation{}, false
+		return "", false
 	}
 	return c.conversations[rand.IntN(len(c.conversations))], true
 }
@@ -128,11 +119,6 @@ var errUnanswered = fmt.Errorf("no answer within %s", patience)
 // tool calls a tool.
 func (c *client) tool(ctx context.Context, name string, arguments map[string]any) error {
 	return c.call(ctx, "tools/call", map[string]any{"name": name, "arguments": arguments})
-}
-
-// archive ends a conversation for good.
-func (c *client) archive(ctx context.Context, which conversation) error {
-	return c.call(ctx, "archiveConversation", map[string]any{"conversationId": which.id, "rolloutPath": which.rollout})
 }
 
 // leave closes the connection without waiting for calls.

@@ -19,12 +19,12 @@ import (
 type work struct {
 	place *place
 
-	mu      sync.Mutex
-	random  *rand.Rand
-	number  int
-	counts  map[string]int
-	errs    []error
-	archive []string // conversations of disconnected clients
+	mu     sync.Mutex
+	random *rand.Rand
+	number int
+	counts map[string]int
+	errs   []error
+	behind []string // conversations of disconnected clients
 }
 
 // workers is how many concurrent calls each client makes.
@@ -123,18 +123,18 @@ var words = []string{
 
 // once does one thing. It returns an error if a call was not answered.
 func (w *work) once(ctx context.Context, c *client) error {
-	if old, ok := c.surplus(); ok {
-		return c.archive(ctx, old)
-	}
 	word := words[w.n(len(words))]
 	if word == "orphan" && c.doomed {
 		word = "kill"
 	}
+	if c.full() {
+		word = "reply"
+	}
 	w.did(word)
 	switch word {
 	case "reply":
-		if at, ok := c.any(); ok {
-			return c.tool(ctx, "codex-reply", map[string]any{"threadId": at.id, "prompt": w.prompt("say")})
+		if id, ok := c.any(); ok {
+			return c.tool(ctx, "codex-reply", map[string]any{"threadId": id, "prompt": w.prompt("say")})
 		}
 		return nil
 	case "cancel":
@@ -145,8 +145,8 @@ func (w *work) once(ctx context.Context, c *client) error {
 		return w.interrupted(ctx, c)
 	case "pipeline":
 		return w.pipelined(ctx, c, 50, func(n int) (string, any) {
-			return []string{"ping", "tools/list", "setDefaultModel", "listConversations", "none"}[n%5],
-				[]any{nil, nil, map[string]any{"model": "scripted"}, map[string]any{"pageSize": 1}, nil}[n%5]
+			return []string{"ping", "tools/list", "getUserAgent", "getAuthStatus", "none"}[n%5],
+				nil
 		})
 	case "crowd":
 		ctx, stop := context.WithTimeout(ctx, time.Second)
@@ -181,7 +181,7 @@ func (w *work) interrupted(ctx context.Context, c *client) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- c.tool(ctx, "codex-reply", map[string]any{"threadId": at.id, "prompt": w.prompt("hang")})
+		done <- c.tool(ctx, "codex-reply", map[string]any{"threadId": at, "prompt": w.prompt("hang")})
 	}()
 	for {
 		select {
@@ -189,7 +189,7 @@ func (w *work) interrupted(ctx context.Context, c *client) error {
 			return err
 		case <-time.After(time.Duration(w.n(500)) * time.Millisecond):
 		}
-		if err := c.call(ctx, "interruptConversation", map[string]any{"conversationId": at.id}); err != nil {
+		if err := c.call(ctx, "interruptConversation", map[string]any{"conversationId": at}); err != nil {
 			return errors.Join(err, <-done)
 		}
 	}
@@ -235,17 +235,15 @@ func (w *work) sweep(ctx context.Context) {
 			return
 		case <-time.After(5 * time.Second):
 		}
-		for _, folder := range []string{"sessions", "archived_sessions"} {
-			w.failed(ctx, filepath.WalkDir(filepath.Join(w.place.home, folder), func(path string, d os.DirEntry, err error) error {
-				if err != nil || d.IsDir() {
-					return nil // it was removed in the meantime
-				}
-				if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
-					_ = os.Remove(path)
-				}
-				return nil
-			}))
-		}
+		w.failed(ctx, filepath.WalkDir(filepath.Join(w.place.home, "sessions"), func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return nil // it was removed in the meantime
+			}
+			if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
+				_ = os.Remove(path)
+			}
+			return nil
+		}))
 	}
 }
 
@@ -261,23 +259,21 @@ func (w *work) did(word string) {
 	w.counts[word]++
 }
 
-func (w *work) leaves(behind []conversation) {
+func (w *work) leaves(behind []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range behind {
-		w.archive = append(w.archive, c.id)
-	}
-	w.archive = w.archive[max(0, len(w.archive)-many):]
+	w.behind = append(w.behind, behind...)
+	w.behind = w.behind[max(0, len(w.behind)-many):]
 }
 
 // left returns a conversation of a disconnected client, or "".
 func (w *work) left() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.archive) == 0 {
+	if len(w.behind) == 0 {
 		return ""
 	}
-	return w.archive[w.random.IntN(len(w.archive))]
+	return w.behind[w.random.IntN(len(w.behind))]
 }
 
 // failed records an error, unless the work has ended in the meantime.

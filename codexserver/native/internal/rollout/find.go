@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/google/uuid"
 )
 
@@ -73,25 +70,6 @@ func IDOf(path string) (id string, ok bool) {
 	id = name[timeLen+1:]
 	_, err := uuid.Parse(id)
 	return id, err == nil
-}
-
-// Archive moves a rollout from home's sessions to home's archive, also in a store unless s is
-// nil.
-func Archive(home, path string, s *store.Mirror) error {
-	if err := os.MkdirAll(filepath.Join(home, archived), 0o700); err != nil {
-		return err
-	}
-	to := ArchivedPath(home, path)
-	if err := s.Copy(path, to); err != nil {
-		return fmt.Errorf("rollout: %w", err)
-	}
-	if err := os.Rename(path, to); err != nil {
-		return err
-	}
-	if err := s.Delete(path); err != nil {
-		return fmt.Errorf("rollout: it is in the archive, and in the store also where it was: %w", err)
-	}
-	return nil
 }
 
 // ArchivedPath returns the path of a rollout in home's archive.

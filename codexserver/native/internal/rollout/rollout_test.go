@@ -231,15 +231,6 @@ func TestFindAndArchive(t *testing.T) {
 	if err != nil || found != paths[1] {
 		t.Errorf("Find: %s, %v", found, err)
 	}
-	if err := rollout.Archive(home, found, nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := rollout.Find(t.Context(), home, "0199a2b3-c4d5-7000-8000-000000000001"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Find of an archived conversation: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(home, "archived_sessions", filepath.Base(found))); err != nil {
-		t.Error(err)
-	}
 }
 
 func FuzzRead(f *testing.F) {

@@ -7,7 +7,7 @@
 //	                           └─ result of the call ─▶ inbox
 //
 // It uses only what every client can use: initialize, tools/call, codex/event,
-// elicitation/create, notifications/cancelled, listConversations.
+// elicitation/create, notifications/cancelled.
 //
 // The goroutine that calls [Run] owns the screen and the keys. Messages from the peer go
 // into an inbox, in the order of their arrival. They stay there while a question is open,
