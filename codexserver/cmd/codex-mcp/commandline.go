@@ -122,7 +122,7 @@ func (o *options) addCommands(root *cobra.Command, settings, server *pflag.FlagS
 	old, older := o.serverCommand("mcp", settings, server), o.serverCommand("serve", settings, server)
 	old.Hidden, older.Hidden = true, true
 	old.AddCommand(older)
-	root.AddCommand(o.serverCommand(serverWord, settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.sharedCommand(), o.pageCommand(), o.rulesCommand(), o.logCommand(), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
+	root.AddCommand(o.serverCommand(serverWord, settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.sharedCommand(), o.pageCommand(), o.rulesCommand(), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
 }
 
 func (o *options) serverCommand(word string, settings, server *pflag.FlagSet) *cobra.Command {
@@ -207,7 +207,7 @@ is 1 when no task can run.`,
 }
 
 // notCodex answers users who started this program as codex but want Codex.
-const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, tasks, shared, page, rules, log and doctor; start Codex itself by its own path"
+const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, tasks, shared, page, rules and doctor; start Codex itself by its own path"
 
 // noWords refuses arguments after a command that takes none.
 func (o *options) noWords(cmd *cobra.Command, args []string) error {

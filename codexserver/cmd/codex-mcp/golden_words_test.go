@@ -120,9 +120,6 @@ tasks follow
 tasks nosuch
 tasks 1 2
 rules nosuch
-log
-log nosuch
-log verify 1 2
 rules remove
 rules remove x
 rules remove 1 2

@@ -27,10 +27,6 @@ func without(command string) string {
 		"shared stop":  "approvals codex config engine version",
 		"rules":        "approvals codex config engine version",
 		"rules remove": "approvals codex config engine version",
-		"log":          "approvals codex config engine version",
-		"log verify":   "approvals codex engine version",
-		"log head":     "approvals codex engine version",
-		"log show":     "approvals codex engine version",
 		"completion":   "approvals codex config engine version",
 	}[command]
 }

@@ -7,7 +7,6 @@
 //	codex-mcp shared [stop]
 //	codex-mcp page [flags] [ID]
 //	codex-mcp rules [flags]
-//	codex-mcp log verify|head|show [flags] [file]
 //	codex-mcp doctor [flags]
 //	codex-mcp completion bash|zsh|fish
 //
@@ -40,8 +39,6 @@
 // codex-mcp rules lists the rules that were accepted with the answer to a question. Check
 // explains whether a command would be asked about, remove removes a rule, and try plays other rules
 // over the record of approvals.
-//
-// codex-mcp log checks the record of approvals, and shows it.
 //
 // codex-mcp doctor checks all of this and reports what is wrong; --json prints the report
 // for programs. The exit status is 1 when no turn can run.
