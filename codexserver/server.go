@@ -215,7 +215,7 @@ func New(e engine.Engine, o *Options) *Server {
 	return &Server{
 		wire:     wire(table),
 		deciding: wire(table.Deciding()),
-		methods:  methods.Server{Engine: e, Tools: table, Approvals: asking, Folder: folder},
+		methods:  methods.Server{Engine: e, Tools: table, Approvals: asking, Folder: folder, FullAccess: o.Calls.FullAccess},
 		threads:  threads,
 		trace:    *trace.Hooks(o.Trace),
 		log:      log,

@@ -13,8 +13,8 @@ type Request struct {
 	Thread Thread
 	// Turn is the id of the turn that asks, which is also the id of its events.
 	Turn string
-	// Event is a [protocol.ExecApprovalRequest] or a [protocol.PatchApprovalRequest]. Of
-	// any other event, only Question describes the action.
+	// Event is a [protocol.ExecApprovalRequest], a [protocol.PatchApprovalRequest] or a
+	// [protocol.AccessRequest], which rules do not decide. Of any other event, only Question describes the action.
 	Event protocol.EventMsg
 	// Question is what a person is asked. It must not be changed.
 	Question *elicit.Question
@@ -64,6 +64,8 @@ type Decision struct {
 	elicit.Outcome
 	// By is who decided. If no answer came in time, it is the last place that was asked.
 	By Decider
+	// Client is the name of the client that answered, "" if it has none or another place answered.
+	Client string
 	// With is the call of the question whose answer was also the answer to this one, because
 	// both asked exactly the same and the approval lasts. Usually it is "".
 	With string

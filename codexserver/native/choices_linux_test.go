@@ -56,7 +56,7 @@ func TestWritableRootsOfTheCall(t *testing.T) {
 	}
 	closed(t, c)
 	b.reopen(t)
-	r := b.resume(t, configured(t, h).RolloutPath, protocol.Config{}, &host{})
+	r := b.resume(t, configured(t, h).RolloutPath, protocol.Config{Keep: keepAll}, &host{})
 	defer r.Close()
 	if got := sh(r, strings.ReplaceAll(script, "NAME", "third")); got != want {
 		t.Errorf("after a restart: %q", got)

@@ -60,7 +60,7 @@ func TestChoicesReachTheModel(t *testing.T) {
 			path := configured(t, h).RolloutPath
 			closed(t, c)
 			b.reopen(t)
-			r := b.resume(t, path, protocol.Config{}, &host{})
+			r := b.resume(t, path, protocol.Config{Keep: keepAll}, &host{})
 			defer r.Close()
 			turn(t, r, say("again"))
 			if got := lastRequest(b); !strings.Contains(got, `"high"`) || strings.Contains(got, `{"type":"web_search"}`) != (wire == "responses") {

@@ -38,6 +38,7 @@ type conversation struct {
 	prompts   prompts
 	now       protocol.TurnContext // the policies, folder and model of turns
 	chosen    bool                 // a call has chosen the effort
+	access    protocol.Access      // what a call chose beyond the configuration
 	continues bool                 // a turn of another process continues, with narrower policies
 
 	history history
@@ -62,6 +63,9 @@ func (e *Engine) start(ctx context.Context, cfg *config.Config, call *protocol.C
 		return nil, err
 	}
 	c.chosen = call.Effort != ""
+	if err := c.judge(call); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	if err := c.open(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

@@ -69,7 +69,6 @@ func (e *Engine) reopen(ctx context.Context, old *rollout.Rollout, call protocol
 		call.Cwd = old.Meta.Cwd
 	}
 	if call.Continues {
-		call.Bounded = true
 		if last := old.Context; last != nil && call.Model == "" {
 			call.Model = last.Model
 		}
@@ -91,12 +90,13 @@ func (e *Engine) reopen(ctx context.Context, old *rollout.Rollout, call protocol
 	if old.Meta.Instructions != nil {
 		c.prompts.rules = *old.Meta.Instructions
 	}
-	c.restorePolicies(old.Context, &call)
+	if err := c.restore(old, &call); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	if call.Continues {
 		c.narrow(old.Context)
 	}
 	c.prompts.restorePrompts(&old.Meta, &call)
-	c.restoreChoices(old, &call)
 	c.confine()
 	c.remember(old, 0)
 	c.meter.usage = old.Usage
@@ -148,17 +148,18 @@ func (c *conversation) newest(items []protocol.ResponseItem) int {
 }
 
 // restorePolicies sets a conversation's approval policy and sandbox policy to those of its
-// last turn, as today's Codex does, unless the call chooses others.
-func (c *conversation) restorePolicies(last *protocol.TurnContext, call *protocol.Config) {
+// last turn, as today's Codex does, unless the call chooses others. A bounded conversation gets
+// only narrower ones.
+func (c *conversation) restorePolicies(last *protocol.TurnContext, call *protocol.Config, bounded bool) {
 	if last == nil || call.Profile != "" {
 		return
 	}
 	if call.ApprovalPolicy == "" && !chooses(call, "approval_policy", "profile") && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) &&
-		(!call.Bounded || last.ApprovalPolicy == protocol.ApprovalUntrusted) {
+		(!bounded || last.ApprovalPolicy == protocol.ApprovalUntrusted) {
 		c.now.ApprovalPolicy = last.ApprovalPolicy
 	}
 	if call.Sandbox == "" && len(call.WritableRoots) == 0 && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) &&
-		(!call.Bounded || width(last.SandboxPolicy.Mode) < width(c.now.SandboxPolicy.Mode)) {
+		(!bounded || width(last.SandboxPolicy.Mode) < width(c.now.SandboxPolicy.Mode)) {
 		if call.Worktree == nil || last.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
 			c.now.SandboxPolicy = last.SandboxPolicy
 			return

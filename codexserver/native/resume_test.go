@@ -183,6 +183,9 @@ func isNotFound(err error) bool { return errors.Is(err, engine.ErrNotFound) }
 
 var _ engine.Resumer = (*native.Engine)(nil)
 
+// keepAll lets a resumed conversation keep what its last turn had.
+func keepAll(protocol.Access) bool { return true }
+
 // TestResumeKeepsThePolicies checks that a conversation continues with the policies of its last
 // turn, as without a restart, unless the call chooses others.
 func TestResumeKeepsThePolicies(t *testing.T) {
@@ -191,11 +194,11 @@ func TestResumeKeepsThePolicies(t *testing.T) {
 		call      protocol.Config
 		questions int
 	}{
-		{"its own", protocol.Config{}, 0},
-		{"its own folder and model aside", protocol.Config{Overrides: map[string]json.RawMessage{"model": json.RawMessage(`"x"`)}}, 0},
+		{"its own", protocol.Config{Keep: keepAll}, 0},
+		{"its own folder and model aside", protocol.Config{Keep: keepAll, Overrides: map[string]json.RawMessage{"model": json.RawMessage(`"x"`)}}, 0},
 		{"another by argument", protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted}, 1},
 		{"another by override", protocol.Config{Overrides: map[string]json.RawMessage{"approval_policy": json.RawMessage(`"untrusted"`)}}, 1},
-		{"none that allows more", protocol.Config{Bounded: true}, 1},
+		{"none that allows more", protocol.Config{}, 1},
 		{"a profile", protocol.Config{Overrides: map[string]json.RawMessage{"profile": json.RawMessage(`"other"`)}}, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -256,7 +259,11 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again := b.resume(t, path, protocol.Config{Bounded: tt.bounded}, &host{})
+			cfg := protocol.Config{}
+			if !tt.bounded {
+				cfg.Keep = keepAll
+			}
+			again := b.resume(t, path, cfg, &host{})
 			defer again.Close()
 			turn(t, again, say("second"))
 			raw, err := os.ReadFile(path)

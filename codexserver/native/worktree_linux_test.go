@@ -99,7 +99,7 @@ func TestWorktree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err = b.engine.Resume(t.Context(), path, protocol.Config{Cwd: cwd, Worktree: cfg.Worktree}, h)
+	c, err = b.engine.Resume(t.Context(), path, protocol.Config{Cwd: cwd, Worktree: cfg.Worktree, Keep: keepAll}, h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ package setting
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 )
 
@@ -40,6 +41,9 @@ type Calls struct {
 	// the approval policy and some others. Keys that could name a program, a provider or a
 	// file are refused, or left out with a warning.
 	TrustedCalls bool `json:"trusted_calls"`
+	// FullAccess says what happens to a call that asks for more than the configuration gives,
+	// such as the sandbox mode danger-full-access. Default: [FullAccessAsk].
+	FullAccess FullAccess `json:"-"`
 	// Folders limit what a call may name: its working folder, the folders that it
 	// makes writable, its images and its repository. A symbolic link counts as the
 	// place that it leads to. TrustedCalls has no effect with them. They do not limit
@@ -72,6 +76,25 @@ type Calls struct {
 	// that pass only texts on to their model: "auto" and "always", which are the same, or
 	// "never". Default: "auto".
 	Hint string `json:"-"`
+}
+
+// FullAccess says what happens to a call that asks for more than the configuration gives.
+type FullAccess string
+
+// The values.
+const (
+	FullAccessAsk   FullAccess = "ask"   // a person is asked once for the conversation; a call whose client cannot ask is refused
+	FullAccessAllow FullAccess = "allow" // it gets what it asks for
+	FullAccessDeny  FullAccess = "deny"  // it is refused
+)
+
+// Validate returns an error for another value.
+func (f FullAccess) Validate() error {
+	switch f {
+	case "", FullAccessAsk, FullAccessAllow, FullAccessDeny:
+		return nil
+	}
+	return fmt.Errorf("%q is not ask, allow or deny", f)
 }
 
 // Changes say how the changes of a turn are found: its folder is read before and after the

@@ -126,6 +126,9 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 	if r.Deny != "" {
 		return approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: r.Deny}, By: approval.ByRule}, true
 	}
+	if isAccess(r) { // no rule decides about the configuration
+		return d, false
+	}
 	err := guard(b.log, "Rules.Decide", func() error {
 		d.Outcome, ruled = decide(ctx, &b.options.Rules, r)
 		return nil
@@ -203,7 +206,7 @@ func (b *Board) decided(ctx, bounded context.Context, r *approval.Request, best 
 	case unanswered:
 		return approval.Decision{Outcome: best.out, By: by, Remarks: failures}
 	}
-	d := approval.Decision{Outcome: best.out, By: by, With: best.with}
+	d := approval.Decision{Outcome: best.out, By: by, With: best.with, Client: best.client}
 	for _, why := range notes.void {
 		d.Remarks = append(d.Remarks, why+". That did not count; the decision came from "+b.name(by)+".")
 	}
@@ -297,6 +300,7 @@ type end struct {
 	by        approval.Decider
 	err       error  // the place could not show the question
 	void      string // the client answered by itself, or was not asked for that reason; what it did
+	client    string // the name of the client that answered
 	with      string // the call whose question was answered instead
 	automatic string // what the client answered by itself, "" for a person's answer
 	why       error  // the cause of the end then
@@ -444,6 +448,9 @@ func (p *places) askAt(q *question, a *attachment) {
 // relay's clients are asked in any case: they come to answer.
 func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end {
 	e, h := end{by: at.Decider()}, hostOf(at)
+	if h != nil {
+		e.client = h.name
+	}
 	if p.keep {
 		h = nil
 	}

@@ -122,7 +122,13 @@ func (h *Host) judge(out elicit.Outcome, elsewhere func() bool) (v verdict) {
 // human reports whether only a decision that a person makes now counts.
 func human(r *approval.Request) bool {
 	exec, _ := r.Event.(protocol.ExecApprovalRequest)
-	return exec.Human
+	return exec.Human || isAccess(r)
+}
+
+// isAccess reports whether a request is about more than the configuration gives.
+func isAccess(r *approval.Request) bool {
+	_, is := r.Event.(protocol.AccessRequest)
+	return is
 }
 
 // onlyPerson returns the verdict v for a question that only a person may approve: at any place, even one

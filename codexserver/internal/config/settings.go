@@ -46,7 +46,8 @@ type Settings struct {
 		Hint string `json:"hint"` // for Calls.Hint
 	} `json:"results"`
 	Call struct {
-		Patience Patience `json:"patience"` // for Calls.Patience
+		Patience   Patience           `json:"patience"`    // for Calls.Patience
+		FullAccess setting.FullAccess `json:"full_access"` // for Calls.FullAccess
 	} `json:"calls"`
 	// Changes say how the changes of a turn are found.
 	Changes struct {
@@ -98,7 +99,7 @@ func newSettings() *Settings {
 	a := &s.Approvals
 	a.Timeout, a.MaxPending, a.LegacyFlat, a.Automatic = unset, elicit.DefaultMaxPending, true, setting.AutomaticAccept
 	s.Tasks.Tasks, s.Tasks.Mode, s.Tasks.Resume = setting.Tasks{}.Resolved(), tasksAuto, true
-	s.Results.Hint = "auto"
+	s.Results.Hint, s.Call.FullAccess = "auto", setting.FullAccessAsk
 	s.Changes.Changes, s.Changes.Track = setting.Changes{}.Resolved(false), true
 	s.Drain.Timeout, s.Failover = 30*time.Second, setting.Failover{}.Resolved()
 	l := &s.Limits
@@ -132,6 +133,7 @@ func (s *Settings) complete() {
 	}
 	s.Tasks.Never, s.Tasks.NoResume, s.Tasks.Limit = s.Tasks.Mode == tasksNever, !s.Tasks.Resume, l.Tasks
 	s.Changes.Off = !s.Changes.Track
+	s.FullAccess = s.Call.FullAccess
 	s.Hint, s.Patience, s.Stall, s.MaxResult = s.Results.Hint, time.Duration(s.Call.Patience), l.Stall, l.Result
 	s.TokensPerDay = l.PerDay
 	s.HTTP.Drain, s.HTTP.Gateway = s.Drain.Timeout, s.HTTP.ofGateway()
@@ -412,6 +414,9 @@ func (s *Settings) check() error {
 		if s.Approvals.PagePort == 0 {
 			return errors.New("approvals.page_origin: it needs approvals.page_port, to which the proxy connects")
 		}
+	}
+	if err := s.Call.FullAccess.Validate(); err != nil {
+		return fmt.Errorf("calls.full_access: %w", err)
 	}
 	if modes := []string{tasksAuto, tasksNever}; !slices.Contains(modes, s.Tasks.Mode) {
 		return fmt.Errorf("tasks.mode: %q is not one of %s", s.Tasks.Mode, text.Or(modes))

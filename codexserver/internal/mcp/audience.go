@@ -55,7 +55,10 @@ func (c *Client) audience(ctx context.Context, w way, o thread.Observer, backgro
 
 // call returns a call of a tool by a request of a client with the name host.
 func (c *Client) call(id jsonrpc.ID, host string, a mcptool.Audience) *mcptool.Call {
-	return &mcptool.Call{ID: callID(id), Threads: c.threads, Jobs: c.jobs, Audience: a, Host: host}
+	return &mcptool.Call{
+		ID: callID(id), Threads: c.threads, Jobs: c.jobs, Audience: a, Host: host,
+		Folders: func(context.Context) []string { return mcptool.StartFolders(c.ctx, c.server.Folder) },
+	}
 }
 
 // nobody returns a place where no client is asked: unable, or hold.

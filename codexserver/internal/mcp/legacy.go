@@ -103,8 +103,8 @@ func (ss *LegacySession) canAsk() bool {
 	return ss.able.any()
 }
 
-// host returns the client's name, or "" before initialize.
-func (ss *LegacySession) host() string {
+// Host returns the client's name, or "" before initialize.
+func (ss *LegacySession) Host() string {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if ss.hello == nil {

@@ -32,7 +32,7 @@ func (ss *LegacySession) Place() board.Place { return ss.place(ss.asks("")) }
 
 // PlaceOf is [LegacySession.Place] for a client that ask asks in another way.
 func (ss *LegacySession) PlaceOf(ask board.Ask) board.Place {
-	return ss.client.place(elicit.Client{Name: ss.host()}, ask)
+	return ss.client.place(elicit.Client{Name: ss.Host()}, ask)
 }
 
 func (ss *LegacySession) place(ask board.Ask) board.Place {

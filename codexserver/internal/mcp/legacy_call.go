@@ -61,7 +61,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	}
 	defer o.close()
 	w := ss.way(callID(r.ID))
-	c := ss.client.call(r.ID, ss.host(), ss.client.audience(ctx, w, o, ss.outlet()))
+	c := ss.client.call(r.ID, ss.Host(), ss.client.audience(ctx, w, o, ss.outlet()))
 	if home := ss.client.home; home != nil {
 		var background board.Place
 		if w.caller != nil {
@@ -70,6 +70,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		home.survive(c, p.Name, ss.canAsk, background)
 	}
 	c.Key, c.Folder, c.Begun, c.Late = key, ss.folder, job.Store, deadline.of(most)
+	c.Folders = ss.Folders
 	result := ss.client.server.Tools.Call(ctx, c, p.Name, p.Arguments)
 	if j := job.Load(); j != nil && j.InBackground() {
 		o.close()

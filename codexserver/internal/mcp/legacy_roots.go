@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"net/url"
 	"path/filepath"
@@ -21,31 +20,39 @@ func (ss *LegacySession) folder(ctx context.Context) string {
 	if f := ss.client.server.Folder; f != "" {
 		return f
 	}
-	return cmp.Or(ss.root(ctx), mcptool.ProjectFolder(ctx))
+	for _, root := range ss.roots(ctx) {
+		return root
+	}
+	return mcptool.ProjectFolder(ctx)
 }
 
-// root returns the client's first root that is a folder, or "" (MCP 2025-06-18,
-// client/roots).
-func (ss *LegacySession) root(ctx context.Context) string {
+// Folders returns the folders of the client: those in which the server was started, and the client's
+// roots.
+func (ss *LegacySession) Folders(ctx context.Context) []string {
+	return append(mcptool.StartFolders(ctx, ss.client.server.Folder), ss.roots(ctx)...)
+}
+
+// roots returns the client's roots that are folders (MCP 2025-06-18, client/roots).
+func (ss *LegacySession) roots(ctx context.Context) (folders []string) {
 	ss.mu.Lock()
 	has := ss.hello != nil && ss.hello.Capabilities.Roots != nil
 	ss.mu.Unlock()
 	if !has {
-		return ""
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
 	defer cancel()
 	list, err := mcptypes.RootsList.Call(ctx, ss.peer, nil)
 	if err != nil {
 		ss.client.Log().Warn("roots of the client", "error", err)
-		return ""
+		return nil
 	}
 	for _, root := range list.Roots {
 		if path, ok := filePath(root.URI); ok {
-			return path
+			folders = append(folders, path)
 		}
 	}
-	return ""
+	return folders
 }
 
 // filePath returns the path of a file URI on this machine.

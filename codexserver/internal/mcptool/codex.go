@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	stdjson "encoding/json"
 	"errors"
+	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -162,5 +163,8 @@ func (c *call) workingFolder(ctx context.Context, cwd string) (string, error) {
 		return "", err
 	}
 	cwd, _, err = c.table.options.bounds().resolve(cwd)
+	if real, linked := filepath.EvalSymlinks(cwd); err == nil && linked == nil {
+		cwd = real // so that no link on its way can lead elsewhere later
+	}
 	return cwd, err
 }

@@ -29,6 +29,17 @@ func ProjectFolder(ctx context.Context) string {
 	return o.Folder
 }
 
+// StartFolders returns the folders in which a server was started for the client whose call ctx is:
+// folder, unless it is "", the client's project, and the process's own working folder.
+func StartFolders(ctx context.Context, folder string) []string {
+	all := []string{folder, ProjectFolder(ctx)}
+	if engine.OriginOf(ctx) == nil {
+		wd, _ := os.Getwd()
+		all = append(all, wd)
+	}
+	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
+}
+
 func projectFolder(path string) string {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() || !filepath.IsAbs(path) {
 		return ""

@@ -62,9 +62,25 @@ func (c *call) newJob(a thread.Attendance) *Job {
 		attendance: a, options: o, form: form{room: c.table.room(c.MaxText), hint: o.hints()},
 		log: log, report: report.New(log, o.Report), done: make(chan struct{}), delivery: delivery{owner: c.Jobs, durable: c.Survival.Durable},
 	}
-	j.attendance.Turn = j.log
+	j.attendance.Turn, j.attendance.Caller = j.log, c.caller()
 	j.attendance.Observers = append([]thread.Observer{j}, a.Observers...)
 	return j
+}
+
+// caller returns who calls, for threads. The folders that calls are limited to are the client's, too.
+func (c *call) caller() *thread.Caller {
+	o := c.table.options
+	worktrees := ""
+	if o.Home != "" {
+		worktrees = filepath.Join(o.Home, "codex-mcp-worktrees")
+	}
+	return &thread.Caller{Client: c.Host, FullAccess: o.FullAccess, Worktrees: worktrees, Folders: func(ctx context.Context) []string {
+		var all []string
+		if c.Folders != nil {
+			all = c.Folders(ctx)
+		}
+		return append(all, o.Calls.Folders...)
+	}}
 }
 
 // Ready implements [thread.Waiter].

@@ -51,6 +51,9 @@ type Call struct {
 	// Folder returns the folder to work in if the call does not name one. "" is the
 	// server's own. It may ask the client.
 	Folder func(context.Context) string
+	// Folders returns the folders of the client, in which a call may have commands write unasked. It
+	// may ask the client. Nil means that there are none.
+	Folders func(context.Context) []string
 
 	read   []*Job // the jobs whose results the call returns
 	joined bool   // see [Call.Joined]

@@ -29,7 +29,8 @@ func (ss *session) sendUserMessage(_ context.Context, p protocol.SendUserMessage
 // attendance returns the attendance for turns that the methods start. The events go to the
 // listeners of the thread.
 func (ss *session) attendance() thread.Attendance {
-	return thread.Attendance{Observers: []thread.Observer{ss.client.Outlet()}, Place: ss.client.PlaceOf(ss.ask), Elicit: ss.client.Elicit}
+	caller := &thread.Caller{Client: ss.client.Host(), Folders: ss.client.Folders, FullAccess: ss.server.FullAccess}
+	return thread.Attendance{Caller: caller, Observers: []thread.Observer{ss.client.Outlet()}, Place: ss.client.PlaceOf(ss.ask), Elicit: ss.client.Elicit}
 }
 
 // submit queues a turn. Only the end of the session waits for it.

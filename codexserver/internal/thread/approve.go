@@ -72,10 +72,15 @@ func (h *host) Approve(ctx context.Context, q *elicit.Question) elicit.Outcome {
 	return h.approve(ctx, protocol.RawEvent{Type: kind, Raw: raw}, q, false)
 }
 
-// approve gets the decision about a question. It reports both to the observers. If
+// approve is decide for those who need only the outcome.
+func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question, whole bool) elicit.Outcome {
+	return h.decide(ctx, m, q, whole).Outcome
+}
+
+// decide gets the decision about a question. It reports both to the observers. If
 // there was no answer, an event reports why. If the question shows the whole of what is asked,
 // it may offer a lasting rule.
-func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Question, whole bool) elicit.Outcome {
+func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Question, whole bool) approval.Decision {
 	h.mu.Lock()
 	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.now.event, Event: m, Question: q, Patience: h.now.Patience, Deny: h.now.denied}
 	switch m := m.(type) {
@@ -113,7 +118,7 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 	if d.Decision == elicit.ApprovedAlways && d.Rule != 0 {
 		d.Decision = elicit.Approved // for the engine, which does not keep the rule
 	}
-	return d.Outcome
+	return d
 }
 
 // MetaFacts is the member of [elicit.Question.Meta] with the facts of a question, for clients
@@ -130,6 +135,8 @@ func facts(r *approval.Request) map[string]any {
 		m["kind"], m["callId"], m["command"], m["cwd"], reason = "exec", e.CallID, e.Command, e.Cwd, e.Reason
 	case protocol.PatchApprovalRequest:
 		m["kind"], m["callId"], m["changes"], reason = "patch", e.CallID, e.Changes, e.Reason
+	case protocol.AccessRequest:
+		m["kind"], m["access"], m["client"] = "access", e.Access, e.Client
 	}
 	if reason != "" {
 		m["reason"] = reason

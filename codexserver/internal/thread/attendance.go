@@ -13,6 +13,9 @@ import (
 // Attendance has the observers and the place of a turn, or of the start of a thread. With the
 // zero value only the thread's own observers receive the events, and no client can be asked.
 type Attendance struct {
+	// Caller is who begins or resumes the thread by a call. Nil is one who may choose everything, and
+	// then a resumed thread has no more than the configuration gives.
+	Caller *Caller
 	// Turn is the log of the turn. Default: only the thread keeps what it does. [Table.LimitDay] counts by it.
 	Turn *turnlog.Turn
 	// Observers observe the turn, before those of the thread.

@@ -28,6 +28,7 @@ type Table struct {
 
 	mu      sync.Mutex
 	threads map[string]*entry
+	grants  map[grant]protocol.Access // what people approved
 }
 
 // entry is an open thread with the shares that hold it open. All belong to one principal.
@@ -129,8 +130,10 @@ func (s *Share) Fork(ctx context.Context, id string, a Attendance, config func()
 	if err != nil {
 		return nil, err
 	}
+	cfg := config()
+	cfg.Keep = s.keeps(ctx, a.Caller, id)
 	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
-		return f.Fork(ctx, path, config(), h)
+		return f.Fork(ctx, path, cfg, h)
 	})
 }
 
@@ -141,6 +144,9 @@ func (s *Share) begin(ctx context.Context, a Attendance, start func(*host) (engi
 	if t.conversation, err = start(t.host); err != nil {
 		t.host.kept.Close()
 		return nil, err
+	}
+	if err := s.extends(ctx, t, a.Caller); err != nil {
+		return nil, errors.Join(err, t.release())
 	}
 	if err := s.table.open(s, t); err != nil {
 		return nil, err
@@ -171,8 +177,10 @@ func (s *Share) Revive(ctx context.Context, id string, a Attendance, config func
 	if err != nil {
 		return nil, err
 	}
+	cfg := config()
+	cfg.Keep = s.keeps(ctx, a.Caller, id)
 	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
-		return r.Resume(ctx, path, config(), h)
+		return r.Resume(ctx, path, cfg, h)
 	})
 }
 

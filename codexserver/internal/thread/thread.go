@@ -23,6 +23,12 @@ type Thread struct {
 	queue  queue
 	turn   *turn // nil between turns
 	closed bool
+
+	folder string // the real path of the working folder if its commands may write there, else ""
+	// What the thread may not have without an approval, and what records one; nil if there is nothing to
+	// approve. Only its turns, which run one after another, use them.
+	asks    protocol.AccessRequest
+	granted func()
 }
 
 // turn is the running turn.
@@ -100,6 +106,9 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 			a.Begin(ctx)
 		}
 		t.host.show(t.ID(), protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
+		if err := t.admit(ctx); err != nil {
+			return err
+		}
 		in.MaxTokens = t.host.spending().most(in.MaxTokens)
 		return t.conversation.Turn(ctx, in)
 	})))
@@ -113,6 +122,9 @@ func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attendance, in 
 		defer func() { t.host.kept.End(err) }()
 		if a.Begin != nil {
 			a.Begin(ctx)
+		}
+		if err := t.admit(ctx); err != nil {
+			return err
 		}
 		c, ok := t.conversation.(engine.Continuable)
 		if !ok {

@@ -365,6 +365,8 @@ func (t *Turn) decided(r *approval.Request, d approval.Decision) {
 		refusal.Kind, refusal.What, refusal.Cwd = "command", ShowCommand(m.Command), t.folder(m.Cwd)
 	case protocol.PatchApprovalRequest:
 		refusal.Kind, refusal.What = "patch", ShowPaths(slices.Sorted(maps.Keys(m.Changes)))
+	case protocol.AccessRequest:
+		refusal.Kind, refusal.What = "access", Show(approval.AccessWords(m), MaxWords)
 	default:
 		refusal.What = Show(r.Question.Message, MaxWords)
 	}

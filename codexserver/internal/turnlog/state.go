@@ -142,6 +142,8 @@ func Subject(r *approval.Request) string {
 		return "`" + elicit.ShowCommand(first(e.Command)) + "`"
 	case protocol.PatchApprovalRequest:
 		return "changes to files"
+	case protocol.AccessRequest:
+		return "more access"
 	}
 	return "a request"
 }

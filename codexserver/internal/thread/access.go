@@ -1,0 +1,252 @@
+package thread
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/paths"
+)
+
+// Caller is who begins or resumes a thread by a call, and what it gets without a question.
+type Caller struct {
+	// Client is the name that the client gave itself, "" if it gave none.
+	Client string
+	// Folders returns the folders in which, and below which, the caller may have commands write
+	// unasked. It may ask the client.
+	Folders func(context.Context) []string
+	// Worktrees is the server's folder for git worktrees, "" for none. Commands may write in each of
+	// them unasked.
+	Worktrees string
+	// FullAccess says what happens to a caller that asks for more.
+	FullAccess setting.FullAccess
+}
+
+// beyond returns what of an access needs a question.
+func (c *Caller) beyond(ctx context.Context, a protocol.Access) protocol.Access {
+	if a.IsZero() || c == nil || c.FullAccess == setting.FullAccessAllow {
+		return protocol.Access{}
+	}
+	if a.Mode != protocol.SandboxWorkspaceWrite {
+		return a
+	}
+	var folders []string
+	if c.Folders != nil {
+		folders = c.Folders(ctx)
+	}
+	home, _ := os.UserHomeDir()
+	if o := engine.OriginOf(ctx); o != nil {
+		home = cmp.Or(homeIn(o.Environ), home)
+	}
+	within := writable(folders, c.Worktrees, home)
+	if within(a.Folder) {
+		a.Mode = ""
+	}
+	a.Roots = slices.DeleteFunc(slices.Clone(a.Roots), within)
+	if len(a.Roots) == 0 {
+		a.Roots = nil
+	}
+	if a.IsZero() {
+		return protocol.Access{}
+	}
+	return a
+}
+
+// homeIn returns the home that an environment names.
+func homeIn(environ []string) string {
+	for _, entry := range slices.Backward(environ) {
+		for _, name := range []string{"HOME=", "USERPROFILE="} {
+			if path, ok := strings.CutPrefix(entry, name); ok {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// writable returns a function that reports whether a real path lies in one of the folders or in a
+// worktree. The home,
+// what contains it, and its hidden folders do not count: programs that a person starts obey files
+// there.
+func writable(folders []string, worktrees, home string) func(string) bool {
+	if real, err := filepath.EvalSymlinks(worktrees); err == nil && worktrees != "" {
+		worktrees = real
+	}
+	if real, err := filepath.EvalSymlinks(home); err == nil {
+		home = real
+	}
+	private := func(path string) bool {
+		if path == filepath.Dir(path) || home != "" && paths.Below(home, path) {
+			return true
+		}
+		rel, ok := paths.Within(path, home)
+		if !ok || home == "" {
+			return false
+		}
+		top, _, _ := strings.Cut(rel, string(filepath.Separator))
+		return hidden(top)
+	}
+	var roots []string
+	for _, folder := range folders {
+		if real, err := filepath.EvalSymlinks(folder); err == nil && filepath.IsAbs(real) && !private(real) {
+			roots = append(roots, real)
+		}
+	}
+	return func(path string) bool {
+		if worktrees != "" && path != worktrees && paths.Below(path, worktrees) {
+			return true
+		}
+		return !private(path) && slices.ContainsFunc(roots, func(root string) bool { return paths.Below(path, root) })
+	}
+}
+
+// hidden reports whether a folder of the home has settings and not work.
+func hidden(name string) bool {
+	switch runtime.GOOS {
+	case "windows":
+		return strings.HasPrefix(name, ".") || strings.EqualFold(name, "AppData")
+	case "darwin":
+		return strings.HasPrefix(name, ".") || strings.EqualFold(name, "Library")
+	}
+	return strings.HasPrefix(name, ".")
+}
+
+// grant is what a person approved for a thread.
+type grant struct{ principal, thread string }
+
+// maxGrants is how many approvals of an access a server remembers of threads that were closed.
+const maxGrants = 4096
+
+// keeps returns a function for [protocol.Config.Keep]: a resumed thread keeps what needs no question,
+// and what a person approved for it on this server.
+func (s *Share) keeps(ctx context.Context, c *Caller, id string) func(protocol.Access) bool {
+	return func(a protocol.Access) bool {
+		if c == nil {
+			return false
+		}
+		more := c.beyond(ctx, a)
+		return more.IsZero() || s.table.granted(grant{s.principal, CanonicalID(id)}).Equal(more)
+	}
+}
+
+func (t *Table) granted(g grant) protocol.Access {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.grants[g]
+}
+
+// grant records an approval.
+func (t *Table) grant(g grant, a protocol.Access) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.grants == nil {
+		t.grants = map[grant]protocol.Access{}
+	}
+	for old := range t.grants {
+		if len(t.grants) < maxGrants {
+			break
+		}
+		delete(t.grants, old)
+	}
+	t.grants[g] = a
+}
+
+// extends sets what the thread asks for before its first turn. It fails if the settings give it to
+// nobody.
+func (s *Share) extends(ctx context.Context, t *Thread, c *Caller) error {
+	e, ok := t.conversation.(engine.Extended)
+	if !ok || c == nil {
+		return nil
+	}
+	has := e.Access()
+	if has.Mode == protocol.SandboxWorkspaceWrite {
+		t.folder = has.Folder
+	}
+	g := grant{s.principal, CanonicalID(t.ID())}
+	more := c.beyond(ctx, has)
+	if more.IsZero() || s.table.granted(g).Equal(more) {
+		return nil
+	}
+	r := protocol.AccessRequest{Access: more, Client: c.Client}
+	if c.FullAccess == setting.FullAccessDeny {
+		return refusedAccess(r, `calls.full_access = "deny" refuses it`)
+	}
+	t.asks, t.granted = r, func() { s.table.grant(g, more) }
+	return nil
+}
+
+// refusedAccess is the error of a call that does not get what it asks for.
+func refusedAccess(r protocol.AccessRequest, why string) error {
+	const remedy = `leave it out of the call, or let a person set calls.full_access = "allow" in codex-mcp.toml`
+	return &engine.RefusedError{Err: fmt.Errorf("nothing was started: the call asks for %s, which is more than the configuration of the server gives, and %s; %s", approval.AccessWords(r), why, remedy)}
+}
+
+// admit asks for what the thread may not have without an approval. It returns nil if a person has
+// approved it, now or earlier.
+func (t *Thread) admit(ctx context.Context) error {
+	if t.folder != "" {
+		if real, err := filepath.EvalSymlinks(t.folder); err != nil || real != t.folder {
+			return t.refuse("nothing was started: another folder is in the place of " + elicit.ShowCommand([]string{t.folder}) + ", in which the conversation may write")
+		}
+	}
+	if t.granted == nil {
+		return nil
+	}
+	d := t.host.decide(ctx, t.asks, approval.AccessQuestion(t.asks), false)
+	if d.Decision.Approves() {
+		t.granted()
+		t.granted = nil
+		t.host.remark(givenBy(d) + " approved " + approval.AccessWords(t.asks) + " for this conversation.")
+		return nil
+	}
+	if ctx.Err() != nil {
+		t.host.Emit(protocol.TurnAborted{Reason: protocol.AbortInterrupted})
+		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
+	}
+	return t.refuse(refusedAccess(t.asks, notGiven(d.Outcome)).Error())
+}
+
+// refuse ends a turn that does not begin.
+func (t *Thread) refuse(words string) error {
+	t.host.Emit(protocol.Error{Message: words})
+	return &engine.TurnError{Message: words}
+}
+
+// givenBy says who made a decision, at the beginning of a sentence.
+func givenBy(d approval.Decision) string {
+	switch {
+	case d.By != approval.ByClient:
+		return "The " + string(d.By)
+	case d.Client == "":
+		return "The client"
+	}
+	return "The client " + elicit.ShowName(d.Client)
+}
+
+// remark adds a sentence to the result of the running turn.
+func (h *host) remark(words string) {
+	h.mu.Lock()
+	turn := h.now.Turn
+	h.mu.Unlock()
+	if turn != nil {
+		turn.Remark(words)
+	}
+}
+
+// notGiven says why an access was not approved.
+func notGiven(out elicit.Outcome) string {
+	if out.Reason == elicit.ReasonDeclined && out.Feedback == "" {
+		return "the approval was declined"
+	}
+	return out.ForModel()
+}

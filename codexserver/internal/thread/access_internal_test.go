@@ -1,0 +1,103 @@
+package thread
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
+)
+
+// TestWritable checks where a call may have commands write without a question.
+func TestWritable(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(top, filepath.FromSlash(name)) }
+	for _, dir := range []string{"home/app/src", "home/.ssh", "home/.codex/codex-mcp-worktrees/a", "srv/app", "srv/other"} {
+		if err := os.MkdirAll(at(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(at("srv"), at("link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		folders []string
+		path    string
+		want    bool
+	}{
+		{[]string{"home/app"}, "home/app", true},
+		{[]string{"home/app"}, "home/app/src", true},
+		{[]string{"home/app"}, "home/app/missing", true},
+		{[]string{"home/app"}, "home", false},
+		{[]string{"home/app"}, "home/application", false},
+		{[]string{"home/app/src"}, "home/app", false},
+		{[]string{"home"}, "home", false},
+		{[]string{"home"}, "home/app", false},
+		{[]string{"home/.ssh"}, "home/.ssh", false},
+		{[]string{"."}, "home/app", false},
+		{[]string{"."}, "srv/app", false},
+		{[]string{"/"}, "srv/app", false},
+		{[]string{"link"}, "srv/app", true},
+		{[]string{"srv/app"}, "srv/other", false},
+		{[]string{"missing"}, "missing", false},
+		{nil, "srv/app", false},
+		{nil, "home/.codex/codex-mcp-worktrees/a", true},
+		{nil, "home/.codex/codex-mcp-worktrees", false},
+		{nil, "home/.codex", false},
+		{[]string{"srv/app", "home/app"}, "home/app/src", true},
+	} {
+		var folders []string
+		for _, f := range tt.folders {
+			if f != "/" {
+				f = at(f)
+			}
+			folders = append(folders, f)
+		}
+		if got := writable(folders, at("home/.codex/codex-mcp-worktrees"), at("home"))(at(tt.path)); got != tt.want {
+			t.Errorf("%q in %q: %t", tt.path, tt.folders, got)
+		}
+	}
+	if runtime.GOOS != "windows" && writable([]string{"/"}, "", "")("/etc") {
+		t.Error("the root counts as a folder of work")
+	}
+}
+
+// TestBeyond checks what of an access is asked about.
+func TestBeyond(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := func(a protocol.Access) protocol.Access { a.Folder = dir; return a }
+	for _, tt := range []struct{ has, want protocol.Access }{
+		{},
+		{inside(protocol.Access{}), protocol.Access{}},
+		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite}), protocol.Access{}},
+		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite, Roots: []string{filepath.Join(dir, "sub")}}), protocol.Access{}},
+		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite, Roots: []string{"/elsewhere"}}), inside(protocol.Access{Roots: []string{"/elsewhere"}})},
+		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite, Network: true}), inside(protocol.Access{Network: true})},
+		{inside(protocol.Access{Mode: protocol.SandboxDangerFullAccess}), inside(protocol.Access{Mode: protocol.SandboxDangerFullAccess})},
+		{inside(protocol.Access{Policy: protocol.ApprovalNever}), inside(protocol.Access{Policy: protocol.ApprovalNever})},
+		{inside(protocol.Access{Provider: "x"}), inside(protocol.Access{Provider: "x"})},
+		{
+			protocol.Access{Folder: "/elsewhere", Mode: protocol.SandboxWorkspaceWrite},
+			protocol.Access{Folder: "/elsewhere", Mode: protocol.SandboxWorkspaceWrite},
+		},
+	} {
+		c := &Caller{Folders: func(context.Context) []string { return []string{dir} }}
+		if got := c.beyond(t.Context(), tt.has); !got.Equal(tt.want) {
+			t.Errorf("%+v: %+v, want %+v", tt.has, got, tt.want)
+		}
+		for _, all := range []*Caller{nil, {FullAccess: setting.FullAccessAllow}} {
+			if got := all.beyond(t.Context(), tt.has); !got.IsZero() {
+				t.Errorf("%+v is asked about: %+v", tt.has, got)
+			}
+		}
+	}
+}
