@@ -46,7 +46,6 @@ type child struct {
 	end     ending
 	threads threads
 	limits  *apptypes.RateLimits // of the account, as last reported
-	logins  map[string]chan protocol.LoginChatGPTComplete
 }
 
 // connect returns the child of a running app-server after the handshake. It owns the
@@ -55,7 +54,6 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *s
 	c := &child{
 		log: o.logger(), programs: programs, shared: shared, end: ending{gone: make(chan struct{}), stderr: stderr},
 		threads: threads{loaded: map[string]*thread{}, agents: map[string]subAgent{}},
-		logins:  map[string]chan protocol.LoginChatGPTComplete{},
 	}
 	c.app = appclient.New(&endWatcher{Transport: t, ended: c.lost}, c.clientOptions(o))
 	c.process, _ = t.(*process)
@@ -224,9 +222,8 @@ func (c *child) clientOptions(o *Options) *appclient.Options {
 			}
 			return nil, jsonrpc.CodeMethodNotFound
 		},
-		Note:       c.notification,
-		LoginEnded: c.loginEnded,
-		Logger:     c.log,
+		Note:   c.notification,
+		Logger: c.log,
 	}
 }
 

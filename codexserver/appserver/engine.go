@@ -177,17 +177,6 @@ func (e *Engine) child(ctx context.Context) (*child, error) {
 	}
 }
 
-// background runs f on a goroutine for which Close waits. If the engine is closed, it returns
-// false instead.
-func (e *Engine) background(f func()) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.closed {
-		e.work.Go(f)
-	}
-	return !e.closed
-}
-
 // over reports whether the run has failed or ended.
 func (l *launch) over() bool {
 	select {

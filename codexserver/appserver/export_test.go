@@ -40,9 +40,6 @@ func LastWords(written string, after time.Duration) string {
 	return t.last(time.Now().Add(after))
 }
 
-// Background is the engine's way to start a goroutine.
-func (e *Engine) Background(f func()) bool { return e.background(f) }
-
 // NoRule is the message of the log for a question that offers no rule of Codex.
 const NoRule = noRule
 

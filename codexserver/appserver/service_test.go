@@ -81,18 +81,6 @@ func TestServices(t *testing.T) {
 				return e.AuthStatus(ctx, protocol.GetAuthStatusParams{IncludeToken: &no})
 			},
 			`{"includeToken":false}`, `{"authMethod":"apikey","requiresOpenaiAuth":true}`, nil},
-		{"UserInfo", "account/read", `{"account":{"type":"chatgpt","email":"a@b.example","planType":"plus"},"requiresOpenaiAuth":true}`,
-			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.UserInfo(ctx) },
-			`{}`, `{"allegedUserEmail":"a@b.example"}`, nil},
-		{"LoginAPIKey", "account/login/start", `{"type":"apiKey"}`,
-			func(ctx context.Context, e *appserver.Engine) (any, error) { return nil, e.LoginAPIKey(ctx, "k") },
-			`{"apiKey":"k","type":"apiKey"}`, `null`, nil},
-		{"CancelLogin", "account/login/cancel", `{"status":"canceled"}`,
-			func(ctx context.Context, e *appserver.Engine) (any, error) { return nil, e.CancelLogin(ctx, "l") },
-			`{"loginId":"l"}`, `null`, nil},
-		{"CancelLogin of none", "account/login/cancel", `{"status":"notFound"}`,
-			func(ctx context.Context, e *appserver.Engine) (any, error) { return nil, e.CancelLogin(ctx, "l") },
-			`{"loginId":"l"}`, `null`, engine.ErrNotFound},
 		{"Logout", "account/logout", `{}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) { return nil, e.Logout(ctx) },
 			``, `null`, nil},
@@ -194,46 +182,6 @@ func TestSetDefaultModel(t *testing.T) {
 	})
 }
 
-func TestLoginChatGPT(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		f.on["account/login/start"] = func(r *run, _ *jsonrpc.Request) (any, error) {
-			r.notify("account/login/completed", `{"loginId":"l1","success":true,"error":null}`) // before the answer
-			return json.RawMessage(`{"type":"chatgpt","loginId":"l1","authUrl":"https://sign.in.example"}`), nil
-		}
-		e := f.engine(appserver.Options{})
-		done := make(chan protocol.LoginChatGPTComplete, 1)
-		r, err := e.LoginChatGPT(t.Context(), func(c protocol.LoginChatGPTComplete) { done <- c })
-		if err != nil || r.AuthURL != "https://sign.in.example" {
-			t.Fatalf("%v, %+v", err, r)
-		}
-		if got := <-done; got != (protocol.LoginChatGPTComplete{LoginID: "l1", Success: true}) {
-			t.Errorf("%+v", got)
-		}
-	})
-}
-
-// TestBackground checks that Close waits for goroutines, and that none starts after it.
-func TestBackground(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e, err := appserver.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ended := false
-		if !e.Background(func() { <-time.After(time.Second); ended = true }) {
-			t.Error("an open engine refuses a goroutine")
-		}
-		if err := e.Close(); err != nil || !ended {
-			t.Errorf("Close: %v, the goroutine has ended: %v", err, ended)
-		}
-		if e.Background(func() { t.Error("it runs after Close") }) {
-			t.Error("a closed engine starts a goroutine")
-		}
-		synctest.Wait()
-	})
-}
-
 func TestResume(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rollout-2026-11-20T06-56-00-"+threadID+".jsonl")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -324,7 +272,7 @@ func TestRateLimitsOfASilentCodex(t *testing.T) {
 		if _, err := e.RateLimits(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v, want the end of the context", err)
 		}
-		if info, err := e.UserInfo(t.Context()); err != nil || info == nil {
+		if _, err := e.SearchFiles(t.Context(), protocol.FuzzyFileSearchParams{}); err != nil {
 			t.Errorf("it answers else: %v", err)
 		}
 	})

@@ -55,7 +55,7 @@
 //
 //	Resumer       codex-reply to a conversation of an earlier process, also with fork
 //	Library       codex-list
-//	Accounts      getAuthStatus, loginApiKey, loginChatGpt, logoutChatGpt, userInfo
+//	Accounts      getAuthStatus, logoutChatGpt
 //	Configurator  getUserSavedConfig, setDefaultModel
 //	Workspace     execOneOffCommand, fuzzyFileSearch, gitDiffToRemote
 //	ModelLister   codex-models

@@ -11,7 +11,7 @@ import (
 // [Joint], [Steerer], [Continuable], [Keeper], [Writer], [Extended] and [Reviewer] on the [Conversation]; an engine finds
 // [Watcher] on the [Host]. A client does not have methods whose interface the engine lacks.
 
-// ErrNotFound means that a conversation, a rollout or a login does not exist.
+// ErrNotFound means that a conversation or a rollout does not exist.
 var ErrNotFound = errors.New("not found")
 
 // ErrCursor means that a cursor is not that of a page.
@@ -132,17 +132,8 @@ type Library interface {
 type Accounts interface {
 	// AuthStatus returns who is signed in.
 	AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error)
-	// LoginAPIKey signs in with an API key and ends any ChatGPT login under way.
-	LoginAPIKey(ctx context.Context, key string) error
-	// LoginChatGPT begins a sign-in in the user's browser. When that has succeeded, failed
-	// or been cancelled, a goroutine of the engine calls done, once.
-	LoginChatGPT(ctx context.Context, done func(protocol.LoginChatGPTComplete)) (*protocol.LoginChatGPTResult, error)
-	// CancelLogin ends a sign-in. An unknown id is [ErrNotFound].
-	CancelLogin(ctx context.Context, loginID string) error
 	// Logout signs out; it succeeds if no user was signed in.
 	Logout(ctx context.Context) error
-	// UserInfo returns what is known about the user.
-	UserInfo(ctx context.Context) (*protocol.UserInfoResult, error)
 }
 
 // Configurator is an engine whose configuration file clients may see and change.

@@ -18,7 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
@@ -63,9 +62,6 @@ type Options struct {
 	// Failover says where a turn goes on when its provider refuses. The providers are those of
 	// config.toml; one that it lacks is left out with a warning. Default: the turn fails.
 	Failover Failover
-	// Auth is where users sign in with ChatGPT. Default: users cannot sign in here; a
-	// sign-in with the Codex CLI counts here, too.
-	Auth Auth
 	// Guarded are files that this program writes, absolute paths. A folder that holds one
 	// stays read-only for commands, unless the user's own configuration names that folder as
 	// writable. Default: none.
@@ -95,8 +91,6 @@ type (
 	Failover = setting.Failover
 	// FailoverTo is a provider with its model.
 	FailoverTo = setting.FailoverTo
-	// Auth is where users sign in with ChatGPT.
-	Auth = setting.Auth
 )
 
 // Engine runs conversations with models of OpenAI-compatible providers. It
@@ -109,7 +103,6 @@ type Engine struct {
 	activity  *tool.Activity   // the same
 	programs  *sandbox.Programs
 	marks     *sandbox.Marks
-	auth      *auth.Keeper
 	processes proc.Pool
 	self      *policy.Self
 	locks     *rollout.Locks
@@ -159,12 +152,6 @@ func New(o *Options) (*Engine, error) {
 	e.searches = make(slots, 8)
 	e.marks = &sandbox.Marks{File: filepath.Join(e.options.CodexHome, "codex-mcp", "commands.lock")}
 	e.locks = rollout.NewLocks(e.options.CodexHome, "codex-mcp "+e.options.Version)
-	e.auth = auth.New(e.options.CodexHome, &auth.Options{
-		Issuer:     o.Auth.Issuer,
-		ClientID:   o.Auth.ClientID,
-		Port:       o.Auth.Port,
-		HTTPClient: e.options.HTTPClient,
-	})
 	layers := e.layers(protocol.Config{})
 	layers.Unknown = func(key string) { e.options.Logger.Warn("unknown key", "at", key) }
 	cfg, err := config.Load(layers)
@@ -215,12 +202,10 @@ func (e *Engine) allowFetch(list []string) error {
 	return nil
 }
 
-// Close frees the engine's connections, and ends running commands and a sign-in in
-// progress. It does not close conversations; their callers do.
+// Close frees the engine's connections, and ends running commands. It does not close
+// conversations; their callers do.
 func (e *Engine) Close() error {
-	err := e.auth.Close()
-	err = errors.Join(err, e.locks.Close())
-	err = errors.Join(err, e.processes.Close())
+	err := errors.Join(e.locks.Close(), e.processes.Close())
 	e.options.HTTPClient.CloseIdleConnections()
 	return err
 }

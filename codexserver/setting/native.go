@@ -59,19 +59,6 @@ type Fetch struct {
 	Hosts []string `json:"hosts"`
 }
 
-// Auth is the OAuth server where users of the native engine sign in with ChatGPT. There is no
-// default server: without an issuer and a client id signing in fails.
-type Auth struct {
-	// Issuer is the server's base address. The engine uses ISSUER/oauth/authorize
-	// and ISSUER/oauth/token.
-	Issuer string `json:"issuer"`
-	// ClientID is the engine's client id at the server.
-	ClientID string `json:"client_id"`
-	// Port is the port on this machine to which the browser is redirected.
-	// Default: 1455, else 1457, else any that is free.
-	Port int `json:"port"`
-}
-
 // Limits bound one turn of the native engine, and what a conversation holds between turns. A
 // turn that reaches a limit fails with an error that names it; the conversation stays usable.
 type Limits struct {

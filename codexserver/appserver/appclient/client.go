@@ -31,8 +31,6 @@ type Options struct {
 	// Note gets the notifications of the app-server, one at a time and in order, whatever their
 	// thread; [Client.Turn] also passes on those of its turn. It must not wait. Default: nothing.
 	Note func(method string, n *apptypes.Note)
-	// LoginEnded gets the end of a login, in the order of the other notifications. Default: nothing.
-	LoginEnded func(*apptypes.LoginEnd)
 
 	// Logger logs what the client does not understand. Default: nothing is logged.
 	Logger *slog.Logger

@@ -303,18 +303,16 @@ func TestNotes(t *testing.T) {
 	got := make(chan string, 10)
 	f := &fake{}
 	f.start(t, &appclient.Options{
-		Note:       func(method string, n *apptypes.Note) { got <- method + " " + n.ThreadID },
-		LoginEnded: func(end *apptypes.LoginEnd) { got <- "login " + end.LoginID },
+		Note: func(method string, n *apptypes.Note) { got <- method + " " + n.ThreadID },
 	})
 	for _, n := range []struct{ method, params string }{
 		{"turn/started", started}, {"new/notification", `{}`}, {"turn/started", `{"threadId":7}`},
-		{"account/login/completed", `{"loginId":"l","success":true}`}, {"account/login/completed", `{"loginId":7}`},
 		{"serverRequest/resolved", `{"threadId":"t","requestId":7}`}, {"serverRequest/resolved", `{"threadId":"t","requestId":[]}`},
 		{"turn/completed", `{"threadId":7}`}, {"warning", `{"message":"m"}`},
 	} {
 		f.notify(n.method, n.params)
 	}
-	for _, want := range []string{"turn/started t", "login l", "serverRequest/resolved t", "serverRequest/resolved t", "turn/completed ", "warning "} {
+	for _, want := range []string{"turn/started t", "serverRequest/resolved t", "serverRequest/resolved t", "turn/completed ", "warning "} {
 		if is := <-got; is != want {
 			t.Errorf("got %q, want %q", is, want)
 		}

@@ -15,15 +15,6 @@ func (c *Client) notification(r *jsonrpc.Request) {
 		}
 		return
 	}
-	if r.Method == apptypes.NoteAccountLoginCompleted {
-		var end apptypes.LoginEnd
-		if err := r.Bind(&end); err != nil {
-			c.warnNote(r.Method, err)
-		} else if c.options.LoginEnded != nil {
-			c.options.LoginEnded(&end)
-		}
-		return
-	}
 	var n apptypes.Note
 	if err := r.Bind(&n); err != nil {
 		c.warnNote(r.Method, err)

@@ -5,7 +5,7 @@
 //
 //	CallThreadStart, …     the methods that a client calls
 //	AskItem…               the methods that the app-server calls: they ask something
-//	NoteTurnCompleted, …   its notifications; [Note] has their params, but for [LoginEnd]
+//	NoteTurnCompleted, …   its notifications; [Note] has their params
 //	ThreadItemReasoning, … what says the kind of a value with several forms, in its member Type
 //
 // The struct of a value with several forms has the members of all of them. The comment of each type

@@ -4,8 +4,6 @@ package apptypes
 
 // The requests that are sent.
 const (
-	CallAccountLoginCancel             = "account/login/cancel"
-	CallAccountLoginStart              = "account/login/start"
 	CallAccountLogout                  = "account/logout"
 	CallAccountRateLimitsRead          = "account/rateLimits/read"
 	CallAccountRead                    = "account/read"
@@ -43,7 +41,6 @@ const (
 
 // The notifications that are read.
 const (
-	NoteAccountLoginCompleted           = "account/login/completed"
 	NoteAccountRateLimitsUpdated        = "account/rateLimits/updated"
 	NoteConfigWarning                   = "configWarning"
 	NoteDeprecationNotice               = "deprecationNotice"
@@ -76,9 +73,6 @@ const (
 	CommandActionRead                                       = "read"
 	CommandActionSearch                                     = "search"
 	CommandActionUnknown                                    = "unknown"
-	LoginAccountParamsAPIKey                                = "apiKey"
-	LoginAccountParamsChatgpt                               = "chatgpt"
-	LoginAccountResponseChatgpt                             = "chatgpt"
 	MCPServerElicitationRequestParamsForm                   = "form"
 	MCPServerElicitationRequestParamsOpenaiForm             = "openaiForm"
 	MCPServerElicitationRequestParamsOpenaiUserVerification = "openai/userVerification"
@@ -120,12 +114,6 @@ const (
 	AskForApprovalNever     = "never"
 	AskForApprovalOnRequest = "on-request"
 	AskForApprovalUntrusted = "untrusted"
-)
-
-// The values of CancelLoginAccountStatus; newer versions have others.
-const (
-	CancelLoginAccountStatusCanceled = "canceled"
-	CancelLoginAccountStatusNotFound = "notFound"
 )
 
 // The values of CodexErrorInfo; newer versions have others.
@@ -295,8 +283,7 @@ const (
 // UsesNote reports whether a notification is read.
 func UsesNote(method string) bool {
 	switch method {
-	case "account/login/completed",
-		"account/rateLimits/updated",
+	case "account/rateLimits/updated",
 		"configWarning",
 		"deprecationNotice",
 		"error",

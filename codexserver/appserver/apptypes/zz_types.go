@@ -259,36 +259,6 @@ type LimitsReply struct {
 	RateLimits RateLimits `json:"rateLimits"`
 }
 
-// LoginCancel is made of CancelLoginAccountParams.
-type LoginCancel struct {
-	LoginID string `json:"loginId"`
-}
-
-// LoginCancelled is made of CancelLoginAccountResponse.
-type LoginCancelled struct {
-	Status string `json:"status"`
-}
-
-// LoginEnd is made of AccountLoginCompletedNotification.
-type LoginEnd struct {
-	Error   string `json:"error,omitzero"`
-	LoginID string `json:"loginId,omitzero"`
-	Success bool   `json:"success"`
-}
-
-// LoginParams is made of LoginAccountParams:apiKey, LoginAccountParams:chatgpt.
-type LoginParams struct {
-	APIKey string `json:"apiKey,omitzero"`
-	Type   string `json:"type"`
-}
-
-// LoginReply is made of LoginAccountResponse:chatgpt.
-type LoginReply struct {
-	AuthURL string `json:"authUrl"`
-	LoginID string `json:"loginId"`
-	Type    string `json:"type"`
-}
-
 // Model is made of Model.
 type Model struct {
 	DefaultReasoningEffort    string        `json:"defaultReasoningEffort"`

@@ -194,7 +194,7 @@ func abilities(e engine.Engine) (can, cannot []string) {
 		name string
 		has  bool
 	}{
-		{"run and continue conversations", true}, {"resume", resume}, {"list and archive", list}, {"sign in", account},
+		{"run and continue conversations", true}, {"resume", resume}, {"list", list}, {"account", account},
 		{"show and change the configuration", configure}, {"one-off commands", work}, {"file search", work}, {"diff to remote", work},
 	} {
 		if a.has {

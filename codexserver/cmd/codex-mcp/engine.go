@@ -127,7 +127,6 @@ func (c *configuration) nativeOptions() *native.Options {
 		Store:     c.store,
 		Overrides: c.overrides,
 		Limits:    c.settings.Limits.Limits,
-		Auth:      c.settings.Auth,
 		Tools:     c.settings.ModelTools,
 		Fetch:     c.settings.Fetch,
 		Failover:  c.settings.Failover,

@@ -27,9 +27,9 @@ type Server struct {
 
 // session is one client that uses the methods.
 type session struct {
-	client            *mcp.LegacySession
-	server            *Server
-	settings, account lane
+	client   *mcp.LegacySession
+	server   *Server
+	settings lane
 }
 
 // Register adds the methods of a client to m, as its default: each group only if the engine has its
@@ -61,7 +61,6 @@ func Inline() []string {
 		"addConversationListener", "removeConversationListener",
 		"sendUserMessage", "interruptConversation",
 		"setDefaultModel",
-		"loginApiKey", "loginChatGpt", "cancelLoginChatGpt", "logoutChatGpt",
 	}
 }
 

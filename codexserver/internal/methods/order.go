@@ -28,12 +28,9 @@ func (l *lane) join() (before <-chan struct{}, leave func()) {
 // be one of [Inline].
 func handleInOrder[P, R any](ss *session, m *jsonrpc.Mux, l *lane, method string, f func(context.Context, P) (R, error), then func(R)) {
 	m.Handle(method, jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		done := func() {}
-		if method != "cancelLoginChatGpt" { // it never takes long
-			var err error
-			if done, err = ss.client.Enter(); err != nil {
-				return nil, err
-			}
+		done, err := ss.client.Enter()
+		if err != nil {
+			return nil, err
 		}
 		before, leave := l.join()
 		ss.client.Client().Later(r, func() (any, error) {

@@ -13,30 +13,8 @@ func (*Engine) AuthStatus(context.Context, protocol.GetAuthStatusParams) (*proto
 	return &protocol.GetAuthStatusResult{AuthMethod: protocol.AuthAPIKey}, nil
 }
 
-// LoginAPIKey implements [engine.Accounts].
-func (*Engine) LoginAPIKey(context.Context, string) error { return nil }
-
-// LoginChatGPT implements [engine.Accounts]. The login with the id "l" ends at once.
-func (*Engine) LoginChatGPT(_ context.Context, done func(protocol.LoginChatGPTComplete)) (*protocol.LoginChatGPTResult, error) {
-	go done(protocol.LoginChatGPTComplete{LoginID: "l", Success: true})
-	return &protocol.LoginChatGPTResult{LoginID: "l", AuthURL: "http://127.0.0.1/"}, nil
-}
-
-// CancelLogin implements [engine.Accounts].
-func (*Engine) CancelLogin(_ context.Context, id string) error {
-	if id != "l" {
-		return engine.ErrNotFound
-	}
-	return nil
-}
-
 // Logout implements [engine.Accounts].
 func (*Engine) Logout(context.Context) error { return nil }
-
-// UserInfo implements [engine.Accounts].
-func (*Engine) UserInfo(context.Context) (*protocol.UserInfoResult, error) {
-	return &protocol.UserInfoResult{}, nil
-}
 
 // SavedConfig implements [engine.Configurator].
 func (*Engine) SavedConfig(context.Context) (*protocol.UserSavedConfig, error) {

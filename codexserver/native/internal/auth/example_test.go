@@ -3,11 +3,12 @@ package auth_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
 )
 
-// A key is in auth.json, where Codex finds it too.
+// A key is in auth.json, where Codex puts it.
 func Example() {
 	home, err := os.MkdirTemp("", "home")
 	if err != nil {
@@ -15,15 +16,15 @@ func Example() {
 		return
 	}
 	defer os.RemoveAll(home)
-	keeper := auth.New(home, nil)
-	for _, change := range []func() error{func() error { return keeper.SaveAPIKey("sk-1") }, keeper.Remove} {
-		if err := change(); err != nil {
-			fmt.Println(err)
-		}
-		key, err := auth.APIKey(home)
-		fmt.Printf("%q %v\n", key, err)
+	if err := os.WriteFile(filepath.Join(home, "auth.json"), []byte(`{"OPENAI_API_KEY": "sk-1"}`), 0o600); err != nil {
+		fmt.Println(err)
+		return
 	}
+	fmt.Println(auth.Read(home))
+	fmt.Println(auth.Remove(home))
+	fmt.Println(auth.Read(home))
 	// Output:
-	// "sk-1" <nil>
-	// "" <nil>
+	// {apikey sk-1} <nil>
+	// <nil>
+	// { } <nil>
 }
