@@ -272,7 +272,7 @@ func TestRateLimitsOfASilentCodex(t *testing.T) {
 		if _, err := e.RateLimits(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v, want the end of the context", err)
 		}
-		if _, err := e.SearchFiles(t.Context(), protocol.FuzzyFileSearchParams{}); err != nil {
+		if _, err := e.Start(t.Context(), protocol.Config{}, &recorder{}); err != nil {
 			t.Errorf("it answers else: %v", err)
 		}
 	})

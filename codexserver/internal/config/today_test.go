@@ -216,7 +216,7 @@ func TestAllowedTools(t *testing.T) {
 // is ignored with a note.
 func TestMisplacedOverrides(t *testing.T) {
 	s, codex, err := config.LoadSettings(t.TempDir(), []string{
-		"sandbox=workspace-write", "auth=x", "approvals=never", "limits=5", "model=m", "sandbox.strict=true", `"approvals"=1`,
+		"sandbox=workspace-write", "tasks=x", "approvals=never", "limits=5", "model=m", "sandbox.strict=true", `"approvals"=1`,
 	})
 	if err != nil {
 		t.Fatal(err)

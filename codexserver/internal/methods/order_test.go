@@ -43,20 +43,12 @@ func (w *writer) SetDefaultModel(_ context.Context, p protocol.SetDefaultModelPa
 	return w.write(*p.Model)
 }
 
-func (w *writer) LoginAPIKey(_ context.Context, key string) error { return w.write(key) }
-func (w *writer) Logout(context.Context) error                    { return w.write("") }
 
 // TestChangesHappenInOrder sends twenty changes in one write.
 func TestChangesHappenInOrder(t *testing.T) {
 	for name, request := range map[string]func(i int) (method, params, change string){
 		"setDefaultModel": func(i int) (string, string, string) {
 			return "setDefaultModel", fmt.Sprintf(`{"model":"m%d","reasoningEffort":null}`, i), fmt.Sprintf("m%d", i)
-		},
-		"the account": func(i int) (string, string, string) {
-			if i%2 == 1 {
-				return "logoutChatGpt", `{}`, ""
-			}
-			return "loginApiKey", fmt.Sprintf(`{"apiKey":"k%d"}`, i), fmt.Sprintf("k%d", i)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
