@@ -18,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/spf13/pflag"
@@ -281,6 +282,9 @@ func (c *configuration) forTerminal(o *options, console *terminal.Console) {
 	c.settings.Patience = -1                                            // the terminal waits for the end
 	if list := "codex-list"; !slices.Contains(c.settings.Tools, list) { // for --resume last; the settings are for models
 		c.settings.Tools = append(c.settings.Tools, list)
+	}
+	if o.ask.resume == "" {
+		c.settings.FullAccess = setting.FullAccessAllow // the flags are the person's word, which a conversation's file is not
 	}
 	a := &c.settings.Approvals
 	a.Schema = cmp.Or(a.Schema, "decision") // the client has a key for each decision

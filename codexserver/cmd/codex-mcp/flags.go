@@ -46,7 +46,6 @@ type options struct {
 	tasks tasksOptions
 	http  httpOptions
 
-
 	warnings []string // about flags of codex without effect
 	refusals []string // about flags of codex that end the start
 }
