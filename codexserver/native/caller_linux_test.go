@@ -161,7 +161,7 @@ func TestHostileCaller(t *testing.T) {
 					arguments := y.in(`{"prompt":"go",` + tt.arguments + `}`)
 					var result string
 					if modern {
-						result = callModern(t, y.serve(""), who.answer, arguments)
+						result = callModern(t, servertest.Dial(t, y.serve(""), nil), who.answer, "codex", arguments)
 					} else {
 						result = servertest.Connect(t, y.serve(""), who.answer).CallTool(t, "codex", arguments)
 					}
@@ -182,16 +182,16 @@ func TestHostileCaller(t *testing.T) {
 	}
 }
 
-// callModern calls codex as clients of 2026-07-28 do, and answers its questions.
-func callModern(t *testing.T, s servertest.Server, answer servertest.Answer, arguments string) string {
+// callModern calls a tool as clients of 2026-07-28 do, and answers its questions.
+func callModern(t *testing.T, c *servertest.Client, answer servertest.Answer, tool, arguments string) string {
 	t.Helper()
 	meta := servertest.Meta
 	if answer != nil {
 		meta = servertest.Capable(`"elicitation":{"form":{}}`)
 	}
-	c, more := servertest.Dial(t, s, nil), ""
+	more := ""
 	for range 5 {
-		result := c.Ask(t, "tools/call", `{"name":"codex","arguments":`+arguments+more+`,"_meta":`+meta+`}`)
+		result := c.Ask(t, "tools/call", `{"name":"`+tool+`","arguments":`+arguments+more+`,"_meta":`+meta+`}`)
 		var input struct {
 			InputRequests map[string]json.RawMessage `json:"inputRequests"`
 			RequestState  string                     `json:"requestState"`
@@ -317,6 +317,37 @@ func TestHostileConversation(t *testing.T) {
 			}
 			if got := string(c.Received("codex/event/error")[0]); !strings.Contains(got, "calls.full_access") {
 				t.Errorf("event %s", got)
+			}
+		})
+	}
+}
+
+// TestHostileBackground begins a turn that nobody waits for: its question stays open until a codex-wait
+// has it.
+func TestHostileBackground(t *testing.T) {
+	sandboxtest.NeedTier(t, sandbox.TierThread)
+	for _, tt := range []struct {
+		name   string
+		answer servertest.Answer
+		writes bool
+	}{
+		{"declined", servertest.Say(servertest.Decline), false},
+		{"approved", servertest.After(400*time.Millisecond, servertest.Accept), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			y := newYard(t, confinedUntrusted)
+			y.limit = time.Minute
+			c := servertest.Dial(t, y.serve(""), nil)
+			begun := callModern(t, c, tt.answer, "codex", `{"prompt":"go","sandbox":"danger-full-access","approval-policy":"never","background":true}`)
+			if got := y.written(); len(got) > 0 || len(y.bench.provider.Requests()) > 0 {
+				t.Errorf("written before the answer: %q\n%s", got, begun)
+			}
+			result := callModern(t, c, tt.answer, "codex-wait", `{"threadIds":["`+servertest.ThreadOf(t, begun)+`"],"seconds":20}`)
+			if got := y.written(); len(got) > 0 != tt.writes {
+				t.Errorf("written: %q\n%s", got, result)
+			}
+			if !tt.writes && !strings.Contains(result, "nothing was started") {
+				t.Error(result)
 			}
 		})
 	}
