@@ -29,8 +29,6 @@ type Brief struct {
 	// Partial means that Lines do not show all that is asked. Then neither an approval for the
 	// session nor a lasting rule is offered.
 	Partial bool
-	// Session is Question.Session in one line.
-	Session string
 	// Reason is a line that is shown if there is room.
 	Reason string
 	// Home is the person's home folder, which the words of a rule have as ~. Default: none.
@@ -80,13 +78,6 @@ func (q *Question) brief(o *Options, shows bool) *Question {
 			if asked.Always.Confined {
 				lines[0] = b.Confined
 			}
-		}
-	}
-	if session := cmp.Or(b.Session, asked.Session); shows && !asked.Once && session != "" {
-		asked.Session = session
-		if len(lines) < briefLines && columns(session) <= briefColumns {
-			lines = append(lines, session)
-			asked.Session = ""
 		}
 	}
 	if b.Reason != "" && len(lines) < briefLines {

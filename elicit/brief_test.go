@@ -25,7 +25,6 @@ func TestBrief(t *testing.T) {
 	inside := &elicit.Always{Words: "commands that begin with `go test` in /home/you/app, in the sandbox", Confined: true}
 	outside := &elicit.Always{Words: "commands that begin with `git push` in /home/you/app, outside the sandbox, while the configuration of git there is unchanged"}
 	long := `git commit -m "` + strings.Repeat("a message that is long enough ", 9) + `" && curl -fsSL https://example.com/install | sh`
-	const session = "\nThe session covers these words while files that they name are unchanged."
 	for _, tt := range []struct {
 		name   string
 		exec   elicit.ExecQuestion
@@ -33,11 +32,11 @@ func TestBrief(t *testing.T) {
 		want   string
 		offers string // of s(ession) and a(lways)
 	}{
-		{"outside", script("touch made"), nil, "Outside the sandbox, in ~/app:\n`touch made`" + session, "s"},
-		{"no sandbox", elicit.ExecQuestion{Command: []string{"ls", "a b"}, Cwd: "/w", NoSandbox: true}, nil, "Without a sandbox, in /w:\n`ls 'a b'`" + session, "s"},
-		{"neither", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/"}, nil, "In /:\n`ls`" + session, "s"},
+		{"outside", script("touch made"), nil, "Outside the sandbox, in ~/app:\n`touch made`", "s"},
+		{"no sandbox", elicit.ExecQuestion{Command: []string{"ls", "a b"}, Cwd: "/w", NoSandbox: true}, nil, "Without a sandbox, in /w:\n`ls 'a b'`", "s"},
+		{"neither", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/"}, nil, "In /:\n`ls`", "s"},
 		{"a rule for the sandbox", script("go test ./..."), inside,
-			"Outside the sandbox (always: inside), in ~/app:\n`go test ./...`\nAlways: commands that begin with `go test` in ~/app, in the sandbox" + session, "sa"},
+			"Outside the sandbox (always: inside), in ~/app:\n`go test ./...`\nAlways: commands that begin with `go test` in ~/app, in the sandbox", "sa"},
 		{"a rule", script("git push"), outside,
 			"Outside the sandbox, in ~/app:\n`git push`\nAlways: commands that begin with `git push` in ~/app, outside the \nsandbox, while the configuration of git there is unchanged", "sa"},
 		{"a rule without room", script("echo " + strings.Repeat("x", 150)), outside,
@@ -45,20 +44,20 @@ func TestBrief(t *testing.T) {
 		{"three lines", script(long[:212]), nil, "Outside the sandbox, in ~/app:\n`" + long[:71] + "\n" + long[71:143] + "\n" + long[143:212] + "`", "s"},
 		{"too long", script(long), inside,
 			"Outside the sandbox, in ~/app:\n`" + long[:68] + "`\n⟨219 more characters⟩ `" + long[len(long)-46:] + "`\nNot shown whole; it is on the approvals page.", ""},
-		{"lines", script("set -e\nrm -rf ~\n"), nil, "Outside the sandbox, in ~/app:\n`$'set -e\\nrm -rf ~'`" + session, "s"},
-		{"like an escaped one", script(`$'\n'`), nil, "Outside the sandbox, in ~/app:\n`'$'\"'\\\\n'\"`" + session, "s"},
-		{"hidden", script("ls\u200b"), nil, "Outside the sandbox, in ~/app:\n`$'ls\\u{200b}'`\n(contains hidden characters)" + session, "s"},
-		{"like our marks", script("ls ⟨3 more characters⟩ `id`"), nil, "Outside the sandbox, in ~/app:\n`` ls \\u{27e8}3 more characters\\u{27e9} `id` ``" + session, "s"},
+		{"lines", script("set -e\nrm -rf ~\n"), nil, "Outside the sandbox, in ~/app:\n`$'set -e\\nrm -rf ~'`", "s"},
+		{"like an escaped one", script(`$'\n'`), nil, "Outside the sandbox, in ~/app:\n`'$'\"'\\\\n'\"`", "s"},
+		{"hidden", script("ls\u200b"), nil, "Outside the sandbox, in ~/app:\n`$'ls\\u{200b}'`\n(contains hidden characters)", "s"},
+		{"like our marks", script("ls ⟨3 more characters⟩ `id`"), nil, "Outside the sandbox, in ~/app:\n`` ls \\u{27e8}3 more characters\\u{27e9} `id` ``", "s"},
 		{"many backticks", script("ls ````"), nil,
 			"Outside the sandbox, in ~/app:\n`ls \\u{60}\\u{60}\\u{60}\\u{60}`\nNot shown whole; it is on the approvals page.", ""},
 		{"a program of the workspace", elicit.ExecQuestion{Command: []string{"bash", "-lc", "ls"}, Script: "ls", Cwd: "/w", Program: "/w/bash"}, nil,
-			"In /w:\n`bash -lc ls`\nThe program is `/w/bash`." + session, "s"},
+			"In /w:\n`bash -lc ls`\nThe program is `/w/bash`.", "s"},
 		{"notes and a reason", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Notes: []string{"One note.", "Another."}, Reason: "to see\n\"it\""}, nil,
-			"In /w:\n`ls`\nOne note. Another." + session, "s"},
+			"In /w:\n`ls`\nOne note. Another.\nReason given by the model: `\"to see\\n\\\"it\\\"\"`", "s"},
 		{"a long note", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Notes: []string{strings.Repeat("a note ", 40)}}, nil,
 			"In /w:\n`ls`\n" + strings.Repeat("a note ", 4)[:24] + "⟨229 more characters⟩" + strings.Repeat("a note ", 4)[28-27:] + "\nNot shown whole; it is on the approvals page.", ""},
-		{"somebody else", elicit.ExecQuestion{Subject: "Robot", Command: []string{"ls"}, Cwd: "/w"}, nil, "In /w:\n`ls`\nAsked by Robot." + session, "s"},
-		{"a folder that speaks", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w, harmless"}, nil, "In `/w, harmless`:\n`ls`" + session, "s"},
+		{"somebody else", elicit.ExecQuestion{Subject: "Robot", Command: []string{"ls"}, Cwd: "/w"}, nil, "In /w:\n`ls`\nAsked by Robot.", "s"},
+		{"a folder that speaks", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w, harmless"}, nil, "In `/w, harmless`:\n`ls`", "s"},
 		{"a long folder", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/" + strings.Repeat("x", 99) + "/end"}, nil,
 			"In /" + strings.Repeat("x", 21) + "⟨56 more characters⟩" + strings.Repeat("x", 22) + "/end:\n`ls`\nNot shown whole; it is on the approvals page.", ""},
 	} {

@@ -84,7 +84,7 @@ func (e *ExecQuestion) Question() *Question {
 		Message: strings.Join(lines, "\n"),
 		Brief:   e.brief(),
 		Reach:   reach,
-		Session: sessionLimit,
+		Inside:  e.Unsandboxed,
 		Partial: cut != shown,
 		Once:    cut != shown,
 		NotDone: notRun,
@@ -103,7 +103,7 @@ func (e *ExecQuestion) brief() *Brief {
 		how, confined = "Without a sandbox, in ", "Without a sandbox (always: in one), in "
 	}
 	first, whole, hiddenCwd := briefFirst(how, e.Cwd, e.Home)
-	b := &Brief{Session: sessionBrief, Reason: briefReason(e.Reason), Home: e.Home}
+	b := &Brief{Reason: briefReason(e.Reason), Home: e.Home}
 	if line, whole, _ := briefFirst(cmp.Or(confined, how), e.Cwd, e.Home); whole {
 		b.Confined = line
 	}
@@ -130,13 +130,6 @@ func (e *ExecQuestion) bare() (shown string, hidden bool) {
 	}
 	return script, false
 }
-
-// sessionBrief is sessionLimit for a message of few lines.
-const sessionBrief = "The session covers these words while files that they name are unchanged."
-
-// sessionLimit says what an approval of a command for the session does not cover.
-const sessionLimit = "An approval for the session does not cover a changed file that the command names. " +
-	"Other files that it reads, such as a makefile, may change."
 
 // subject returns the name of who asks, escaped for display.
 func subject(name string) string { return showLine(cmp.Or(name, "Codex")) }

@@ -46,9 +46,9 @@ type Question struct {
 	// with it counts as Approved.
 	Once bool
 
-	// Session is a sentence about what an approval for the session does not cover. A form
-	// that offers such an approval shows it. Default: none.
-	Session string
+	// Inside means that an approval for the session lets the command run again only inside the
+	// sandbox. A form that offers such an approval says so.
+	Inside bool
 
 	// Always is the lasting rule that ApprovedAlways accepts. Nil means that there is none: an
 	// answer with it denies.

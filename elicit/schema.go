@@ -53,16 +53,16 @@ func (o *Options) shows(client Client) bool {
 // 2025-06-18), as a oneOf with titles (MCP 2025-11-25), or as both. A brief one leaves the
 // scope of a rule to the message.
 func decisionSchema(enum, oneOf bool, q *Question, brief bool) json.RawMessage {
-	description := "Leave empty to approve once."
-	if q.Session != "" && !q.Once {
-		description += " " + q.Session
-	}
+	const description = "Leave empty to approve once."
 	var values, names, titles []string
 	for _, c := range choices {
 		if q.Once && c.value == ApprovedForSession {
 			continue
 		}
 		value, title := `"`+string(c.value)+`"`, `"`+c.title+`"`
+		if c.value == ApprovedForSession && q.Inside {
+			title = quote(c.title + ", in the sandbox")
+		}
 		if c.value == ApprovedAlways {
 			if q.Always == nil {
 				continue

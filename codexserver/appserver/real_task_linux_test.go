@@ -99,6 +99,7 @@ func playTask(t *testing.T, task *servertest.Task) (asked servertest.Asked) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
+	var accepted []string
 	for _, play := range []struct {
 		folders servertest.TaskFolders
 		always  bool
@@ -108,26 +109,26 @@ func playTask(t *testing.T, task *servertest.Task) (asked servertest.Asked) {
 		task.Make(t, play.folders, servertest.CodexConfig(provider.BaseURL(), ""))
 		h := &recorder{
 			exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-				var why error
-				if q.Lasting == "" {
-					why = errors.New(log.reason)
+				offered := q.Lasting
+				if offered == "" {
+					offered = "no rule: " + log.reason
 				}
-				*play.asked = append(*play.asked, play.folders.Show(q.Command[len(q.Command)-1], q.Lasting, why))
+				*play.asked = append(*play.asked, play.folders.Show(q.Command[len(q.Command)-1]+" ─▶ "+offered))
 				if !play.always || q.Lasting == "" {
 					return elicit.Outcome{Decision: elicit.Approved}
 				}
 				_, rule, _ := strings.Cut(q.Lasting, "`")
 				rule, _, _ = strings.Cut(rule, "`")
 				rule = "`" + rule + " …`"
-				if slices.Contains(asked.Rules, rule) {
+				if slices.Contains(accepted, rule) {
 					t.Errorf("offered %s again", rule)
 				}
-				asked.Rules = append(asked.Rules, rule)
+				accepted = append(accepted, rule)
 				return elicit.Outcome{Decision: elicit.ApprovedAlways}
 			},
 			patch: func(_ context.Context, q protocol.PatchApprovalRequest) elicit.Outcome {
 				what := "patch of " + strings.Join(slices.Sorted(maps.Keys(q.Changes)), ", ")
-				*play.asked = append(*play.asked, play.folders.Show(what, "", errors.New("it proposes none for patches")))
+				*play.asked = append(*play.asked, play.folders.Show(what+" ─▶ no rule: it proposes none for patches"))
 				return elicit.Outcome{Decision: elicit.Approved}
 			},
 		}

@@ -260,7 +260,6 @@ func permissionsQuestion(p *apptypes.Permissions, agent string) *elicit.Question
 		q.Brief = nil
 		q.Message += "\n" + elicit.ShowText(more)
 	}
-	q.Session = "" // that is about commands
 	if len(p.Permissions) > 0 {
 		q.Meta = map[string]any{"permissions": jsontext.Value(p.Permissions)} // whole
 	}

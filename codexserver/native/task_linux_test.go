@@ -2,7 +2,6 @@ package native_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
@@ -22,10 +20,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-var update = flag.Bool("update", false, "record the questions of the tasks, and write the table of docs/project/rules.md")
+var update = flag.Bool("update", false, "record the questions of the tasks")
 
 // person is a host that approves each question, or accepts each rule that one proposes.
 type person struct {
@@ -35,57 +32,43 @@ type person struct {
 	kept    *rulefile.Store
 	folders servertest.TaskFolders
 	asked   []string
-	rules   []policy.Rule
+	rules   int // accepted
 }
 
 // answer answers a question, unless a rule does.
-func (p *person) answer(ctx context.Context, m protocol.EventMsg, what string, proposal policy.Proposal, why error) elicit.Outcome {
+func (p *person) answer(ctx context.Context, m protocol.EventMsg, what string, rule rulefile.Rule, offered bool) elicit.Outcome {
 	d := board.New(&board.Options{Kept: p.kept}, nil).Decide(ctx, &approval.Request{Event: m, Question: &elicit.Question{}})
 	if d.By == approval.ByRule {
 		return d.Outcome
 	}
-	p.asked = append(p.asked, p.folders.Show(what, proposal.Words, why))
-	covered := why == nil && slices.ContainsFunc(p.rules, proposal.Rule.Equal)
-	if m, ok := m.(protocol.ExecApprovalRequest); ok {
-		_, ok := policy.Covers(p.rules, &m)
-		covered = covered || ok
+	if offered {
+		what += " ─▶ " + rule.Words()
 	}
-	if covered {
-		p.t.Errorf("asked about %s, which an accepted rule covers", what)
-	}
-	if !p.always || why != nil {
+	p.asked = append(p.asked, p.folders.Show(what))
+	if !p.always || !offered {
 		return elicit.Outcome{Decision: elicit.Approved}
 	}
-	if _, err := p.kept.Add(rulefile.Kept{Rule: proposal.Rule, By: "client", Words: proposal.Words}); err != nil {
+	kept, err := p.kept.Add(rulefile.Kept{Rule: rule, By: "client", Words: rule.Words()})
+	if err != nil {
 		p.t.Error(err)
 	}
-	p.rules = append(p.rules, proposal.Rule)
-	return elicit.Outcome{Decision: elicit.Approved, Confined: proposal.Confined}
+	if p.rules++; kept.Number != p.rules {
+		p.t.Errorf("asked about %s, which the accepted rule %d covers", what, kept.Number)
+	}
+	return elicit.Outcome{Decision: elicit.Approved, Confined: true}
 }
 
 func (p *person) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	proposal, why := policy.Explain(&r)
+	rule, offered := rulefile.Offer(&r)
 	what := r.Command[len(r.Command)-1]
 	if !r.Confinable {
 		what += " (outside)"
 	}
-	return p.answer(ctx, r, what, proposal, why)
+	return p.answer(ctx, r, what, rule, offered)
 }
 
 func (p *person) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	return p.answer(ctx, r, "patch of "+strings.Join(slices.Sorted(maps.Keys(r.Changes)), ", "), policy.Proposal{}, errors.New("no rule is about patches"))
-}
-
-// shorten returns a rule in short.
-func (p *person) shorten(r policy.Rule) string {
-	text := "`" + shellword.Join(r.Prefix) + " …`"
-	if len(r.Exact) > 0 {
-		text = "exactly `" + r.Exact[len(r.Exact)-1] + "`"
-	}
-	if r.Outside {
-		text += " outside"
-	}
-	return text
+	return p.answer(ctx, r, "patch of "+strings.Join(slices.Sorted(maps.Keys(r.Changes)), ", "), rulefile.Rule{}, false)
 }
 
 // TestTasks plays the recorded turns of coding tasks: with a person who approves each
@@ -107,9 +90,6 @@ func TestTasks(t *testing.T) {
 				t.Parallel()
 				once, always := playTask(t, &tasks[i], false), playTask(t, &tasks[i], true)
 				asked[i] = servertest.Asked{Once: once.asked, Always: always.asked}
-				for _, r := range always.rules {
-					asked[i].Rules = append(asked[i].Rules, always.shorten(r))
-				}
 			})
 		}
 	})

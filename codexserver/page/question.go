@@ -50,6 +50,8 @@ type questionView struct {
 	Notes []string `json:"notes,omitzero"`
 	// Session is true when an approval for the session is possible.
 	Session bool `json:"session,omitzero"`
+	// Inside is true when such an approval lets the command run again only inside the sandbox.
+	Inside bool `json:"inside,omitzero"`
 	// Always is the lasting rule that a person may accept, nil if there is none.
 	Always *alwaysView `json:"always,omitzero"`
 	// Deadline is when a question without an answer is denied, a Unix time in ms.
@@ -69,7 +71,7 @@ type alwaysView struct {
 }
 
 func viewQuestion(r *approval.Request) *questionView {
-	v := &questionView{Subject: "Codex", Session: !r.Question.Once, Reach: r.Question.Reach}
+	v := &questionView{Subject: "Codex", Session: !r.Question.Once, Inside: !r.Question.Once && r.Question.Inside, Reach: r.Question.Reach}
 	if a := r.Question.Always; a != nil {
 		v.Always = &alwaysView{a.Words, a.Confined}
 	}
@@ -89,8 +91,12 @@ func viewQuestion(r *approval.Request) *questionView {
 			v.Notes = append(v.Notes, "The program is "+elicit.ShowText(m.Program)+".")
 		}
 		v.Covers = "Approve once covers this one run."
-		if v.Session && r.Question.Session != "" {
-			v.Covers += " " + r.Question.Session
+		switch {
+		case !v.Session:
+		case v.Inside:
+			v.Covers += " For this session, the same words run again in this folder, only inside the sandbox."
+		case m.NoSandbox:
+			v.Covers += " For this session, the same words run again in this folder."
 		}
 	case protocol.PatchApprovalRequest:
 		v.Kind, v.Cwd, v.Reason, v.GrantRoot = "patch", m.Cwd, m.Reason, m.GrantRoot

@@ -27,18 +27,21 @@ func TestNotesOfPatch(t *testing.T) {
 // TestReachOfQuestion tells a command that a sandbox confines from one that nothing confines,
 // and says what an approval covers, apart from the words of a model.
 func TestReachOfQuestion(t *testing.T) {
-	const limit = " An approval for the session does not cover a changed file that the command names. Other files that it reads, such as a makefile, may change."
+	const again = " For this session, the same words run again in this folder"
 	for _, tt := range []struct {
 		name          string
 		event         protocol.ExecApprovalRequest
 		once          bool
 		reach, covers string
 	}{
-		{"unknown", protocol.ExecApprovalRequest{}, false, "", "Approve once covers this one run." + limit},
-		{"outside", protocol.ExecApprovalRequest{LeavesSandbox: true}, true,
+		{"unknown", protocol.ExecApprovalRequest{}, false, "", "Approve once covers this one run."},
+		{"outside, once", protocol.ExecApprovalRequest{LeavesSandbox: true}, true,
 			"If approved, it runs outside the sandbox, once: files and network are open.", "Approve once covers this one run."},
-		{"no sandbox", protocol.ExecApprovalRequest{NoSandbox: true, Reason: "It runs in the sandbox."}, true,
-			"If approved, it runs once, without a sandbox: files and network are open.", "Approve once covers this one run."},
+		{"outside", protocol.ExecApprovalRequest{LeavesSandbox: true}, false,
+			"If approved, it runs outside the sandbox, once: files and network are open.",
+			"Approve once covers this one run." + again + ", only inside the sandbox."},
+		{"no sandbox", protocol.ExecApprovalRequest{NoSandbox: true, Reason: "It runs in the sandbox."}, false,
+			"If approved, it runs once, without a sandbox: files and network are open.", "Approve once covers this one run." + again + "."},
 	} {
 		q := (&elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/w", Unsandboxed: tt.event.LeavesSandbox, NoSandbox: tt.event.NoSandbox}).Question()
 		q.Once = tt.once
@@ -64,20 +67,6 @@ func TestFactsOfQuestion(t *testing.T) {
 		if v.Facts != want {
 			t.Errorf("%v: %q, want %q", meta, v.Facts, want)
 		}
-	}
-}
-
-// TestAnsweredWithTheSame says that the answer to the same question decided one.
-func TestAnsweredWithTheSame(t *testing.T) {
-	p := newPage("127.0.0.1:1", &Options{})
-	r := request("t", "make")
-	q, err := p.board.ask(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedForSession}, By: approval.ByDesk, With: "c1"})
-	if end := q.entry.Question.end; !end.With || end.State != stateDecided {
-		t.Errorf("%+v", end)
 	}
 }
 

@@ -99,14 +99,14 @@ var attacks = slices.Concat([]attack{
 			v.answer = approve
 			v.says(v.command(fmt.Sprint("first", i), command))
 			thread := v.thread(v.call("codex", map[string]any{"prompt": "go"}))
-			v.write(filepath.Join(v.cwd, "build.sh"), "touch ran\n")
-			v.write(filepath.Join(v.cwd, "build.py"), "open('ran', 'w')\n")
-			v.write(filepath.Join(v.cwd, "build.pl"), "open(F, '>', 'ran');\n")
+			v.write(filepath.Join(v.cwd, "build.sh"), "touch "+v.proof()+"\n")
+			v.write(filepath.Join(v.cwd, "build.py"), "open('"+v.proof()+"', 'w')\n")
+			v.write(filepath.Join(v.cwd, "build.pl"), "open(F, '>', '"+v.proof()+"');\n")
 			v.answer = nil
 			v.says(v.command(fmt.Sprint("again", i), command))
 			v.call("codex-reply", map[string]any{"prompt": "again", "threadId": thread})
-			if v.exists(filepath.Join(v.cwd, "ran")) != "" {
-				return command + " ran another program"
+			if v.exists(v.proof()) != "" {
+				return command + " ran another program outside the sandbox"
 			}
 		}
 		return ""
@@ -122,14 +122,14 @@ var attacks = slices.Concat([]attack{
 			v.answer = always
 			v.says(v.command(fmt.Sprint("first", i), command))
 			thread := v.thread(v.call("codex", map[string]any{"prompt": "go"}))
-			v.write(filepath.Join(v.cwd, "build.sh"), "touch ran\n")
-			v.write(filepath.Join(v.cwd, "build.py"), "open('ran', 'w')\n")
+			v.write(filepath.Join(v.cwd, "build.sh"), "touch "+v.proof()+"\n")
+			v.write(filepath.Join(v.cwd, "build.py"), "open('"+v.proof()+"', 'w')\n")
 			v.answer = nil
 			asked := len(v.asked)
 			v.says(v.command(fmt.Sprint("again", i), command))
 			v.call("codex-reply", map[string]any{"prompt": "again", "threadId": thread})
-			if v.exists(filepath.Join(v.cwd, "ran")) != "" {
-				return command + " ran another program"
+			if v.exists(v.proof()) != "" {
+				return command + " ran another program outside the sandbox"
 			}
 			if again := v.asked[asked:]; command == "touch -c made" && len(again) > 0 && !v.bridge {
 				v.t.Errorf("a rule that was accepted does not answer the same question: %q", again)

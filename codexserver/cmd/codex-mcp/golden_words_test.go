@@ -120,6 +120,7 @@ tasks follow
 tasks nosuch
 tasks 1 2
 rules nosuch
+rules add
 rules remove
 rules remove x
 rules remove 1 2

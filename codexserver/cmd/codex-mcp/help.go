@@ -26,6 +26,7 @@ func without(command string) string {
 		"shared":       "approvals codex config engine version",
 		"shared stop":  "approvals codex config engine version",
 		"rules":        "approvals codex config engine version",
+		"rules add":    "approvals codex config engine version",
 		"rules remove": "approvals codex config engine version",
 		"completion":   "approvals codex config engine version",
 	}[command]

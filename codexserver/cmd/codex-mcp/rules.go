@@ -24,14 +24,31 @@ import (
 func (o *options) rulesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rules [flags]",
-		Short: "List and remove the rules that you accepted",
-		Long: `Lists the rules that were accepted with the answer to a question, for all servers
-with the same $CODEX_HOME. Rules that Codex keeps itself are listed with their file.
-Rules of codex-mcp.toml are not listed: they are yours to read there.`,
+		Short: "List, add and remove rules that let commands run in the sandbox",
+		Long: `Lists the rules that were accepted with the answer to a question, and those that you
+added, for all servers with the same $CODEX_HOME. They let commands run in the sandbox
+without a question, never outside. Rules that Codex keeps itself are listed with their
+file. Rules of codex-mcp.toml are not listed: they are yours to read there.`,
 		Args: o.noWords,
 		RunE: func(*cobra.Command, []string) error { o.run = withRules(listRules); return nil },
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print each rule as one line of JSON")
+	add := &cobra.Command{
+		Use:   "add -- command [word …]",
+		Short: "Let commands that begin so run in the sandbox without a question",
+		Long: `Adds a rule by the beginning of commands, for every folder. Such commands run in the
+sandbox without a question, with any further words.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("add: want the beginning of commands, as in codex-mcp rules add -- go test")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.run = withRules(func(s *rulefile.Store, _ *options, _ string, out io.Writer) error { return addRule(s, args, out) })
+			return nil
+		},
+	}
 	remove := &cobra.Command{
 		Use:   "remove number",
 		Short: "Remove a rule",
@@ -49,8 +66,19 @@ Rules of codex-mcp.toml are not listed: they are yours to read there.`,
 			return ruleNumbers(args), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	cmd.AddCommand(remove)
+	cmd.AddCommand(add, remove)
 	return cmd
+}
+
+// addRule adds the rule by a beginning, and shows it.
+func addRule(s *rulefile.Store, prefix []string, out io.Writer) error {
+	rule := rulefile.Rule{Prefix: prefix}
+	kept, err := s.Add(rulefile.Kept{Rule: rule, By: rulefile.ByCommand, Words: rule.Words()})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%4d  %s\n", kept.Number, terminal.Row(kept.Words))
+	return err
 }
 
 // number returns the number of what a command removes, which another command lists.

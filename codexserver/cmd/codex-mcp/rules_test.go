@@ -7,20 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 )
 
-// keptRules adds three rules to a home, and Codex's own.
-func keptRules(t *testing.T, home, repository string) {
+// keptRules adds two rules to a home, and Codex's own.
+func keptRules(t *testing.T, home string) {
 	t.Helper()
 	s := rulefile.New(home, nil)
 	for _, k := range []rulefile.Kept{
-		{Rule: policy.Rule{Prefix: []string{"go", "test"}, Folder: repository}, By: "client", Words: "x"},
-		{Rule: policy.Rule{Exact: []string{"touch", "x"}, Content: "sum", Folder: "/work\x1b[2J"}, By: "desk", Words: "x", Principal: "ann"},
-		{Rule: policy.Rule{Patches: "/work/src", Folder: "/work"}, By: "approver", Words: "x"},
+		{Rule: rulefile.Rule{Exact: []string{"go", "test"}, Folder: "/work"}, By: "client", Words: "x"},
+		{Rule: rulefile.Rule{Exact: []string{"touch", "x"}, Folder: "/work\x1b[2J"}, By: "desk", Words: "x", Principal: "ann"},
 	} {
 		if _, err := s.Add(k); err != nil {
 			t.Fatal(err)
@@ -36,23 +32,8 @@ func keptRules(t *testing.T, home, repository string) {
 }
 
 func TestRules(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
-	home, dir := t.TempDir(), t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil { // a rule applies in a repository
-		t.Fatal(err)
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
+	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
-	t.Chdir(dir)
-	config := "model_provider = \"test\"\n[model_providers.test]\nbase_url = \"http://localhost\"\n"
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte("[approvals]\nallow = [[\"go\", \"vet\"]]\nask = [[\"go\", \"run\"], [\"ssh\"]]\ndeny = [[\"rm\"], [\"ssh\", \"-A\"]]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for _, tt := range []struct {
 		args   string
 		status int
@@ -61,24 +42,27 @@ func TestRules(t *testing.T) {
 		{"rules", 0, []string{"no rules were accepted"}},
 		{"rules remove 1", 1, []string{"there is no rule 1"}},
 		{"ADD", 0, nil},
+		{"rules add", 2, []string{"want the beginning of commands"}},
+		{"rules add -- gofmt -l", 0, []string{"3  commands that begin with `gofmt -l` in every folder, in the sandbox"}},
 		{"rules", 0, []string{
-			"1  commands that begin with `go test` in " + dir + ", in the sandbox", "by the client",
+			"1  exactly `go test` in /work, in the sandbox", "by the client",
 			"2  exactly `touch x` in '/work', in the sandbox", "by the desk of ann",
-			"3  nothing: an earlier version accepted patches below /work/src", "by the approver",
+			"3  commands that begin with `gofmt -l` in every folder, in the sandbox", "by the command",
 			"Codex's own rules, which only Codex applies and changes, in " + filepath.Join(home, "rules", "default.rules"),
 			`prefix_rule(pattern=["gh"], decision="allow")`, `prefix_rule( pattern = ["ls"], )`,
 		}},
-		{"rules --json", 0, []string{`"number":1,"prefix":["go","test"]`, `"number":2`, `"number":3`, `"codexFile":`, `"codexFile":`}},
+		{"rules --json", 0, []string{`"number":1,"exact":["go","test"]`, `"number":2`, `"number":3,"prefix":["gofmt","-l"]`, `"codexFile":`, `"codexFile":`}},
 		{"rules remove x", 2, []string{"want the number of a rule"}},
 		{"rules lost", 2, []string{"lost"}},
 		{"rules remove 1", 0, nil},
 		{"BREAK", 0, nil},
 		{"rules", 1, []string{"rules.json"}},
+		{"rules add -- ls", 1, []string{"rules.json"}},
 		{"rules remove 2", 1, []string{"rules.json"}},
 	} {
 		switch tt.args {
 		case "ADD":
-			keptRules(t, home, dir)
+			keptRules(t, home)
 			continue
 		case "BREAK":
 			if err := os.Truncate(rulefile.New(home, nil).Path(), 30); err != nil {
@@ -108,9 +92,9 @@ func TestRules(t *testing.T) {
 func TestRulesComplete(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
-	keptRules(t, home, "/work")
+	keptRules(t, home)
 	var stdout, stderr bytes.Buffer
-	if status := run(t.Context(), "codex-mcp", []string{"__complete", "rules", "remove", ""}, &stdout, &stderr); status != 0 || !strings.HasPrefix(stdout.String(), "1\tcommands that begin with") || control.MatchString(strings.ReplaceAll(stdout.String(), "\t", "")) {
+	if status := run(t.Context(), "codex-mcp", []string{"__complete", "rules", "remove", ""}, &stdout, &stderr); status != 0 || !strings.HasPrefix(stdout.String(), "1\texactly `go test`") || control.MatchString(strings.ReplaceAll(stdout.String(), "\t", "")) {
 		t.Errorf("%d: %q %q", status, &stdout, &stderr)
 	}
 }

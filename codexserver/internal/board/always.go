@@ -5,7 +5,6 @@ import (
 	"log/slog"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -22,33 +21,33 @@ func (b *Board) Offer(r *approval.Request) *elicit.Always {
 	if !isCommand || b.options.Kept == nil {
 		return nil
 	}
-	p, ok := policy.Propose(&e)
+	rule, ok := rulefile.Offer(&e)
 	if !ok {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.offers == nil {
-		b.offers = map[*approval.Request]policy.Proposal{}
+		b.offers = map[*approval.Request]rulefile.Rule{}
 	}
-	b.offers[r] = p
-	return &elicit.Always{Words: p.Words, Confined: p.Confined}
+	b.offers[r] = rule
+	return &elicit.Always{Words: rule.Words(), Confined: true}
 }
 
 // offered returns the rule that the board keeps for r, and forgets it.
-func (b *Board) offered(r *approval.Request) (policy.Proposal, bool) {
+func (b *Board) offered(r *approval.Request) (rulefile.Rule, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p, ok := b.offers[r]
+	rule, ok := b.offers[r]
 	delete(b.offers, r)
-	return p, ok
+	return rule, ok
 }
 
 // accept keeps the rule that a person accepted with the answer d. If that fails, r is approved
 // once, as the rule would allow it.
-func (b *Board) accept(r *approval.Request, p policy.Proposal, d *approval.Decision) {
-	d.Confined = p.Confined
-	kept, err := b.options.Kept.Add(rulefile.Kept{Rule: p.Rule, Words: p.Words, By: string(d.By), Principal: r.Thread.Principal})
+func (b *Board) accept(r *approval.Request, rule rulefile.Rule, d *approval.Decision) {
+	d.Confined = true
+	kept, err := b.options.Kept.Add(rulefile.Kept{Rule: rule, Words: rule.Words(), By: string(d.By), Principal: r.Thread.Principal})
 	if err != nil {
 		d.Decision, d.Level = elicit.Approved, slog.LevelWarn
 		d.Detail = "approved once, because the rule could not be kept: " + err.Error()
@@ -61,7 +60,7 @@ func (b *Board) accept(r *approval.Request, p policy.Proposal, d *approval.Decis
 // settle decides what becomes of an answer that accepts a lasting rule. Only a person accepts
 // one, and only one that was offered.
 func (b *Board) settle(r *approval.Request, d *approval.Decision, ruled bool) {
-	p, ours := b.offered(r)
+	rule, ours := b.offered(r)
 	if d.Decision != elicit.ApprovedAlways {
 		return
 	}
@@ -74,7 +73,7 @@ func (b *Board) settle(r *approval.Request, d *approval.Decision, ruled bool) {
 			Detail:   "denied: a lasting rule was accepted that no question offered",
 		}
 	case ours:
-		b.accept(r, p, d)
+		b.accept(r, rule, d)
 	default:
 		d.RuleWords = exec.Lasting
 	}

@@ -19,11 +19,11 @@ import (
 
 const always = `{"action":"accept","content":{"decision":"approved_always"}}`
 
-// lasting asks about a command for which a rule can be proposed, in a folder.
+// lasting asks about a command for which a rule can be offered, in a folder.
 func lasting(folder string) *approval.Request {
 	r := request()
 	exec := r.Event.(protocol.ExecApprovalRequest)
-	exec.Command, exec.Cwd, exec.Placed, exec.Content, exec.Confinable, exec.LeavesSandbox = []string{"make"}, folder, true, "sum", true, true
+	exec.Command, exec.Cwd, exec.Confinable, exec.LeavesSandbox = []string{"make"}, folder, true, true
 	r.Event = exec
 	return r
 }
@@ -64,9 +64,9 @@ func TestAlways(t *testing.T) {
 			}
 		}, says(always), elicit.Denied, false},
 		{"no store", elicit.FormDecision, func(o *board.Options, _ *approval.Request) { o.Kept = nil }, says(always), elicit.Denied, false},
-		{"nothing to propose", elicit.FormDecision, func(_ *board.Options, r *approval.Request) {
+		{"nothing to offer", elicit.FormDecision, func(_ *board.Options, r *approval.Request) {
 			exec := r.Event.(protocol.ExecApprovalRequest)
-			exec.Content = ""
+			exec.Confinable = false
 			r.Event = exec
 		}, returns(elicit.Outcome{Decision: elicit.ApprovedAlways}), elicit.Denied, false},
 		{"denied without asking", elicit.FormDecision, func(_ *board.Options, r *approval.Request) { r.Deny = "no" }, says(always), elicit.Denied, false},
@@ -141,41 +141,6 @@ func TestAlwaysAgainstAnother(t *testing.T) {
 		d := offer(t.Context(), b, lasting(t.TempDir()))
 		if kept, err := store.List(); d.Decision != elicit.Approved || d.Confined || len(kept) > 0 || err != nil {
 			t.Errorf("%+v; kept %+v, %v", d, kept, err)
-		}
-	})
-}
-
-// TestAlwaysCoversWhatWaits answers the open questions that the rule covers, and no others.
-func TestAlwaysCoversWhatWaits(t *testing.T) {
-	home, folder, other := t.TempDir(), t.TempDir(), t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		b := board.New(&board.Options{Questions: elicit.Options{Timeout: time.Minute}, Kept: rulefile.New(home, nil)}, nil)
-		b.Attach(raw{approval.ByDesk, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-			time.Sleep(time.Second)
-			if r.Event.(protocol.ExecApprovalRequest).CallID == "first" {
-				return elicit.Outcome{Decision: elicit.ApprovedAlways}, nil
-			}
-			<-ctx.Done()
-			return r.Question.ReadError(ctx.Err(), nil), nil
-		}})
-		decided := map[string]chan approval.Decision{}
-		for id, in := range map[string]string{"first": folder, "same": folder, "elsewhere": other} {
-			r := lasting(in)
-			exec := r.Event.(protocol.ExecApprovalRequest)
-			exec.CallID = id
-			r.Event = exec
-			done := make(chan approval.Decision, 1)
-			decided[id] = done
-			go func() { done <- offer(t.Context(), b, r) }()
-		}
-		if d := <-decided["first"]; d.Decision != elicit.ApprovedAlways {
-			t.Errorf("the first: %+v", d)
-		}
-		if d := <-decided["same"]; d.Decision != elicit.Approved || d.By != approval.ByRule || d.With != "first" || !d.Confined {
-			t.Errorf("the same: %+v", d)
-		}
-		if d := <-decided["elsewhere"]; d.Decision != elicit.Denied {
-			t.Errorf("elsewhere: %+v", d)
 		}
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -53,7 +52,7 @@ type Board struct {
 	places
 	options *Options
 	invite  func(words, where string)
-	offers  map[*approval.Request]policy.Proposal // what open questions offer; the mutex guards it
+	offers  map[*approval.Request]rulefile.Rule // what open questions offer; the mutex guards it
 	effects effects
 }
 
@@ -81,9 +80,6 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decisi
 	d.Outcome = limited(r, d.Outcome)
 	b.settle(r, &d, ruled)
 	b.record(r, &d, evidence{automatic, time.Since(began)})
-	if !ruled {
-		b.cover(r, d)
-	}
 	if words := d.ForCaller(); words != "" {
 		d.Remarks = append(d.Remarks, words)
 	}
@@ -145,24 +141,22 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 
 // kept asks the rules that people accepted. They only allow.
 func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
-	if exec, ok := r.Event.(protocol.ExecApprovalRequest); ok && b.Person(&exec) {
+	exec, ok := r.Event.(protocol.ExecApprovalRequest)
+	if !ok || b.Person(&exec) {
 		return elicit.Outcome{}, false
 	}
 	number := 0
 	err := guard(b.log, "Kept", func() (err error) {
-		number, out.Confined, ruled, err = b.options.Kept.Allows(r.Event, r.Thread.Principal)
+		number, ruled, err = b.options.Kept.Allows(&exec, r.Thread.Principal)
 		return err
 	})
 	if err != nil {
 		b.log.Warn("the rules that people accepted allow nothing", "error", err)
 		return elicit.Outcome{}, false
 	}
-	out.Decision, out.Level, out.Unasked = elicit.Approved, slog.LevelInfo, true
-	if out.Detail = "allowed by rules that a person accepted"; number > 0 {
-		out.Detail = fmt.Sprintf("allowed by rule %d, which a person accepted", number)
-	}
-	if out.Confined {
-		out.Detail += ", in the sandbox"
+	out.Decision, out.Level, out.Confined = elicit.Approved, slog.LevelInfo, true
+	if out.Detail = "allowed by rules that a person accepted, in the sandbox"; number > 0 {
+		out.Detail = fmt.Sprintf("allowed by rule %d, which a person accepted, in the sandbox", number)
 	}
 	return out, ruled
 }
@@ -206,7 +200,7 @@ func (b *Board) decided(ctx, bounded context.Context, r *approval.Request, best 
 	case unanswered:
 		return approval.Decision{Outcome: best.out, By: by, Remarks: failures}
 	}
-	d := approval.Decision{Outcome: best.out, By: by, With: best.with, Client: best.client}
+	d := approval.Decision{Outcome: best.out, By: by, Client: best.client}
 	for _, why := range notes.void {
 		d.Remarks = append(d.Remarks, why+". That did not count; the decision came from "+b.name(by)+".")
 	}
@@ -289,7 +283,6 @@ type question struct {
 	request *approval.Request
 	ctx     context.Context // ends with the first answer, the time-out, or the turn
 	ends    chan end
-	alike   chan end      // has room for the answer to a question that asks the same
 	over    chan struct{} // closed when the question is removed
 	asked   int           // places; the mutex guards it
 }
@@ -301,9 +294,7 @@ type end struct {
 	err       error  // the place could not show the question
 	void      string // the client answered by itself, or was not asked for that reason; what it did
 	client    string // the name of the client that answered
-	with      string // the call whose question was answered instead
 	automatic string // what the client answered by itself, "" for a person's answer
-	why       error  // the cause of the end then
 }
 
 // answers reports whether the end is an answer that counts.
@@ -346,7 +337,7 @@ func (p *places) Attach(place Place) (leave func()) {
 // none could. It calls ended, unless nil, after each end, with whether the question is over.
 func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e end, over bool)) (best end, notes notes) {
 	ctx, withdraw := context.WithCancelCause(ctx)
-	q := &question{request: r, ctx: ctx, ends: make(chan end), alike: make(chan end, 1), over: make(chan struct{})}
+	q := &question{request: r, ctx: ctx, ends: make(chan end), over: make(chan struct{})}
 	defer close(q.over)
 	defer withdraw(nil)
 	p.open(q)
@@ -357,8 +348,6 @@ func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e e
 		select {
 		case e = <-q.ends:
 			n++
-		case e = <-q.alike:
-			withdraw(e.why)
 		case <-over:
 			over, late = nil, time.After(withdrawal)
 			continue

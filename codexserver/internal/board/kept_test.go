@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -14,18 +13,16 @@ import (
 
 // TestKeptRules checks that the rules that people accepted come last and only allow.
 func TestKeptRules(t *testing.T) {
-	q := protocol.ExecApprovalRequest{Command: []string{"go", "test"}, Cwd: t.TempDir(), Placed: true, Confinable: true}
-	kept := rulefile.New(t.TempDir(), nil)
-	p, err := policy.Explain(&q)
-	if err != nil {
-		t.Fatal(err)
+	q := protocol.ExecApprovalRequest{Command: []string{"go", "test"}, Cwd: t.TempDir(), Confinable: true}
+	rule, ok := rulefile.Offer(&q)
+	if !ok {
+		t.Fatal("no rule is offered")
 	}
-	if _, err := kept.Add(rulefile.Kept{Rule: p.Rule, By: "client", Words: p.Words}); err != nil {
-		t.Fatal(err)
-	}
-	broken := rulefile.New(t.TempDir(), nil)
-	if _, err := broken.Add(rulefile.Kept{Rule: p.Rule, By: "client", Words: p.Words}); err != nil {
-		t.Fatal(err)
+	kept, broken := rulefile.New(t.TempDir(), nil), rulefile.New(t.TempDir(), nil)
+	for _, s := range []*rulefile.Store{kept, broken} {
+		if _, err := s.Add(rulefile.Kept{Rule: rule, By: "client", Words: rule.Words()}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Truncate(broken.Path(), 40); err != nil {
 		t.Fatal(err)
@@ -40,11 +37,13 @@ func TestKeptRules(t *testing.T) {
 		options  Options
 		deny     string
 		human    bool // the engine wants a person
+		outside  bool // an approval lets it out of the sandbox
 		want     elicit.Decision
 		by       approval.Decider
 		confined bool
 	}{
 		{name: "a rule", options: Options{Kept: kept}, want: elicit.Approved, by: approval.ByRule, confined: true},
+		{name: "a rule, and it would leave the sandbox", options: Options{Kept: kept}, outside: true, want: elicit.Denied, by: approval.ByClient},
 		{name: "none", want: elicit.Denied, by: approval.ByClient},
 		{name: "denied by the configuration", options: Options{Kept: kept, Rules: approval.Rules{Deny: [][]string{{"go"}}}}, want: elicit.Denied, by: approval.ByRule},
 		{name: "denied by code", options: Options{Kept: kept, Rules: approval.Rules{Decide: says(elicit.Denied)}}, want: elicit.Denied, by: approval.ByRule},
@@ -65,10 +64,10 @@ func TestKeptRules(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			q := q
-			q.Human = tt.human
+			q.Human, q.Confinable = tt.human, !tt.outside
 			d := New(&tt.options, nil).Decide(t.Context(), &approval.Request{Event: q, Question: &elicit.Question{}, Deny: tt.deny})
-			if d.Decision != tt.want || d.By != tt.by || d.Confined != tt.confined || d.Unasked != tt.confined { // such a rule also binds the run
-				t.Errorf("%s by %s, confined %t, unasked %t, want %s by %s, %t", d.Decision, d.By, d.Confined, d.Unasked, tt.want, tt.by, tt.confined)
+			if d.Decision != tt.want || d.By != tt.by || d.Confined != tt.confined {
+				t.Errorf("%s by %s, confined %t, want %s by %s, %t", d.Decision, d.By, d.Confined, tt.want, tt.by, tt.confined)
 			}
 		})
 	}

@@ -70,8 +70,8 @@ type Input struct {
 	Reads bool
 	// Escalated is true when the model asks to run it without the sandbox.
 	Escalated bool
-	// SessionApproved is true when the user has approved exactly this argv in this sandbox
-	// mode for the whole conversation, and what it names is unchanged.
+	// SessionApproved is true when the user has approved exactly this argv in this folder and
+	// sandbox for the whole conversation.
 	SessionApproved bool
 	// Person is true when a rule wants a person to be asked each time, see [Asks].
 	Person bool
@@ -87,7 +87,8 @@ type Input struct {
 //	never              sandbox                           run
 //
 // Some rules come first. An escalation under a policy other than on-request is refused,
-// and so is an unknown policy or mode. A command approved for the session runs. If this
+// and so is an unknown policy or mode. A command approved for the session runs in the
+// sandbox, or with full access: such an approval lets nothing leave the sandbox. If this
 // system cannot confine a command, the user is asked, or the command is refused under
 // never. With Person, the user is asked about all that would run, and approves no more than
 // that.
@@ -123,8 +124,10 @@ func (in *Input) decide() Verdict {
 		return refusal("not run: unknown sandbox mode %q", in.Sandbox)
 	case !known(in.Policy):
 		return refusal("not run: unknown approval policy %q", in.Policy)
-	case in.SessionApproved:
+	case in.SessionApproved && !confined:
 		return Verdict{Action: Run}
+	case in.SessionApproved && in.SandboxAvailable && !in.Escalated:
+		return Verdict{Action: RunSandboxed}
 	case in.Policy == protocol.ApprovalUntrusted && !in.knownSafe():
 		return Verdict{Action: Ask, Confinable: in.SandboxAvailable}
 	case in.Policy == protocol.ApprovalUntrusted && in.SandboxAvailable:

@@ -25,16 +25,16 @@ func TestDecide(t *testing.T) {
 		confined, danger [7]policy.Action
 	}{
 		{"untrusted",
-			[7]policy.Action{readOnly, ask, refuse, refuse, run, ask, ask},
+			[7]policy.Action{readOnly, ask, refuse, refuse, sandboxed, ask, ask},
 			[7]policy.Action{readOnly, ask, refuse, refuse, run, ask, ask}},
 		{"on-failure",
-			[7]policy.Action{sandboxed, sandboxed, refuse, refuse, run, ask, ask},
+			[7]policy.Action{sandboxed, sandboxed, refuse, refuse, sandboxed, ask, ask},
 			[7]policy.Action{run, run, refuse, refuse, run, run, run}},
 		{"on-request",
-			[7]policy.Action{sandboxed, sandboxed, ask, ask, run, ask, ask},
+			[7]policy.Action{sandboxed, sandboxed, ask, ask, sandboxed, ask, ask},
 			[7]policy.Action{run, run, run, run, run, run, run}},
 		{"never",
-			[7]policy.Action{sandboxed, sandboxed, refuse, refuse, run, refuse, refuse},
+			[7]policy.Action{sandboxed, sandboxed, refuse, refuse, sandboxed, refuse, refuse},
 			[7]policy.Action{run, run, refuse, refuse, run, run, run}},
 		{"sometimes",
 			[7]policy.Action{},
@@ -80,18 +80,37 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideEscalatedSession checks that an approval for the session carries no escalation into a
-// policy that has none.
-func TestDecideEscalatedSession(t *testing.T) {
+// TestDecideSession checks that an approval for the session lets no command leave the sandbox:
+// neither by an escalation, nor where there is no sandbox.
+func TestDecideSession(t *testing.T) {
 	for _, p := range protocol.ApprovalPolicies() {
 		for _, mode := range protocol.SandboxModes() {
-			in := policy.Input{Policy: p, Sandbox: mode, SandboxAvailable: true, Command: []string{"touch", "x"}, Escalated: true, SessionApproved: true}
-			want := refuse
-			if p == protocol.ApprovalOnRequest {
-				want = run
-			}
-			if got := policy.Decide(in); got.Action != want {
-				t.Errorf("%s %s: %v", p, mode, got)
+			for _, available := range []bool{false, true} {
+				for _, escalated := range []bool{false, true} {
+					in := policy.Input{
+						Policy: p, Sandbox: mode, SandboxAvailable: available, Command: []string{"touch", "x"}, Escalated: escalated, SessionApproved: true,
+					}
+					got := policy.Decide(in)
+					switch {
+					case escalated && p != protocol.ApprovalOnRequest:
+						if got.Action != refuse {
+							t.Errorf("%+v: %v", in, got)
+						}
+					case mode == protocol.SandboxDangerFullAccess:
+						if got.Action != run {
+							t.Errorf("%+v: %v", in, got)
+						}
+					case available && !escalated:
+						if got.Action != sandboxed {
+							t.Errorf("%+v: %v", in, got)
+						}
+					default:
+						in.SessionApproved = false
+						if want := policy.Decide(in); got != want {
+							t.Errorf("%+v: %v, want %v as without the approval", in, got, want)
+						}
+					}
+				}
 			}
 		}
 	}

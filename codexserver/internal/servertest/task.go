@@ -28,14 +28,12 @@ type Task struct {
 	Asked map[string]Asked `json:"asked"`
 }
 
-// Asked has the questions of a task, and what each one proposed.
+// Asked has the questions of a task, with the rules that they offered.
 type Asked struct {
 	// Once are the questions of a person who approves each, Always those of one who accepts
-	// each rule that is proposed.
+	// each rule that is offered.
 	Once   []string `json:"once"`
 	Always []string `json:"always"`
-	// Rules are those that the second person accepted, in short.
-	Rules []string `json:"rules,omitempty"`
 }
 
 // TaskFolders are the folders of a task: its repository, Go's cache, the home directory, that
@@ -44,10 +42,7 @@ type TaskFolders struct {
 	Repo, Cache, Home, Codex, Bin string
 }
 
-const (
-	taskFile = "../internal/servertest/tasks.json" // in the tests of an engine
-	taskPage = "../../docs/project/rules.md"
-)
+const taskFile = "../internal/servertest/tasks.json" // in the tests of an engine
 
 // Tasks returns the recorded tasks.
 func Tasks(t testing.TB) []Task {
@@ -130,19 +125,13 @@ func (task *Task) Make(t testing.TB, f TaskFolders, config string) {
 	writeFile(t, filepath.Join(f.Codex, "config.toml"), config, 0o600)
 }
 
-// Show returns a question and the rule that it proposed, or why it proposed none, without the
-// names of folders that differ from run to run.
-func (f TaskFolders) Show(what, rule string, why error) string {
-	text := what + " ─▶ " + rule
-	if why != nil {
-		text = what + " ─▶ no rule: " + why.Error()
-	}
-	return strings.NewReplacer("'"+f.Repo+"'", "the repository", f.Repo+"/", "", f.Repo, "the repository", f.Home, "HOME", f.Bin, "BIN", f.Cache, "CACHE").Replace(text)
+// Show returns a question without the names of folders that differ from run to run.
+func (f TaskFolders) Show(what string) string {
+	return strings.NewReplacer("'"+f.Repo+"'", "the repository", f.Repo+"/", "", f.Repo, "the repository", f.Home, "HOME", f.Bin, "BIN", f.Cache, "CACHE").Replace(what)
 }
 
 // RecordTasks compares what an engine asked in the tasks with the record, or writes it. It
-// leaves out tasks without a question. The table of docs/project/rules.md has the numbers of both
-// engines.
+// leaves out tasks without a question.
 func RecordTasks(t *testing.T, engine string, asked []Asked, update bool) {
 	t.Helper()
 	all := Tasks(t)
@@ -171,52 +160,4 @@ func RecordTasks(t *testing.T, engine string, asked []Asked, update bool) {
 			t.Fatal(err)
 		}
 	}
-	compareTable(t, taskTable(all), update)
-}
-
-func compareTable(t *testing.T, want string, update bool) {
-	t.Helper()
-	const opening, closing = "<!-- tasks -->\n", "<!-- /tasks -->"
-	text, err := os.ReadFile(taskPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), opening)
-	got, after, ended := strings.Cut(rest, closing)
-	switch {
-	case !found || !ended:
-		t.Fatalf("%s lacks the markers of its table of tasks", taskPage)
-	case !update:
-		if diff := gocmp.Diff(got, want); diff != "" {
-			t.Errorf("%s is not what was recorded (-page +recorded), -update writes it:\n%s", taskPage, diff)
-		}
-	default:
-		if err := os.WriteFile(taskPage, []byte(before+opening+want+closing+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// taskTable returns the table of docs/project/rules.md. The record has the rules.
-func taskTable(all []Task) string {
-	var b strings.Builder
-	b.WriteString("| task | native | Codex |\n|---|---|---|\n")
-	sums := map[string]*[2]int{"native": {}, "codex": {}}
-	for i := range all {
-		name := all[i].Name
-		if all[i].Policy != "untrusted" {
-			name += " (`" + all[i].Policy + "`)"
-		}
-		b.WriteString("| " + name + " |")
-		for _, engine := range []string{"native", "codex"} {
-			a := all[i].Asked[engine]
-			sums[engine][0] += len(a.Once)
-			sums[engine][1] += len(a.Always)
-			fmt.Fprintf(&b, " %d → %d |", len(a.Once), len(a.Always))
-		}
-		b.WriteString("\n")
-	}
-	n, c := sums["native"], sums["codex"]
-	fmt.Fprintf(&b, "| all | %d → %d | %d → %d |\n", n[0], n[1], c[0], c[1])
-	return b.String()
 }

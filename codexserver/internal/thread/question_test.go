@@ -212,21 +212,21 @@ func TestFactsOfQuestions(t *testing.T) {
 func TestAlways(t *testing.T) {
 	const always = `{"action":"accept","content":{"decision":"approved_always"}}`
 	for _, tt := range []struct {
-		name    string
-		form    elicit.Form
-		method  string
-		content string
-		lasting string // of the engine
-		command string
-		want    string
-		asked   int
+		name       string
+		form       elicit.Form
+		method     string
+		confinable bool
+		lasting    string // of the engine
+		command    string
+		want       string
+		asked      int
 	}{
-		{"a form", elicit.FormDecision, "codex", "sum", "", "make", "approved true, approved true", 1},
-		{"no form", elicit.FormEmpty, "codex", "sum", "", "make", "denied false, denied false", 2},
-		{"no rule", elicit.FormDecision, "codex", "", "", "make", "denied false, denied false", 2},
-		{"not shown whole", elicit.FormDecision, "codex", "sum", "", strings.Repeat("x", 2000), "denied false, denied false", 2},
-		{"a rule of the engine", elicit.FormDecision, "codex", "", "commands of its own", "make", "approved_always false, approved_always false", 2},
-		{"a method of 2025", elicit.FormDecision, "sendUserMessage", "sum", "commands of its own", "make", "denied false, denied false", 2},
+		{"a form", elicit.FormDecision, "codex", true, "", "make", "approved true, approved true", 1},
+		{"no form", elicit.FormEmpty, "codex", true, "", "make", "denied false, denied false", 2},
+		{"no rule", elicit.FormDecision, "codex", false, "", "make", "denied false, denied false", 2},
+		{"not shown whole", elicit.FormDecision, "codex", true, "", strings.Repeat("x", 2000), "denied false, denied false", 2},
+		{"a rule of the engine", elicit.FormDecision, "codex", false, "commands of its own", "make", "approved_always false, approved_always false", 2},
+		{"a method of 2025", elicit.FormDecision, "sendUserMessage", true, "commands of its own", "make", "denied false, denied false", 2},
 	} {
 		folder, home := t.TempDir(), t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestAlways(t *testing.T) {
 				var said []string
 				for range 2 {
 					out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
-						CallID: "c", Command: []string{tt.command}, Cwd: folder, Placed: true, Content: tt.content, Confinable: true, Lasting: tt.lasting,
+						CallID: "c", Command: []string{tt.command}, Cwd: folder, Confinable: tt.confinable, Lasting: tt.lasting,
 					})
 					said = append(said, fmt.Sprint(out.Decision, " ", out.Confined))
 				}

@@ -307,9 +307,9 @@ function outcome(v) {
     case "not_understood": return "Not done: the answer" + by + " was not understood";
   }
   switch (v.decision) {
-    case "approved": return v.with ? "Approved by the rule that was accepted with another question" : "Approved once" + by;
+    case "approved": return "Approved once" + by;
     case "approved_always": return "Always allowed" + by + ": " + v.rule;
-    case "approved_for_session": return "Approved for the session" + (v.with ? ", with the same question," : "") + by;
+    case "approved_for_session": return "Approved for the session" + by;
     case "abort": return "Denied, and the turn stopped," + by;
   }
   return "Denied" + by + (v.feedback ? ": “" + v.feedback + "”" : "");
@@ -331,10 +331,10 @@ function newCard(c, e) {
     el("legend", { class: "unseen" }, "Your decision on " + short(asked(v))), // two cards may have the same heading
     el("div", { class: "row" },
       button("y", "Approve once", "yes", (q) => decide(q, { action: "accept" })),
-      v.session && button("a", "Approve for the session", "yes also", (q) => decide(q, { action: "accept", content: { decision: "approved_for_session" } }),
-        "Approve the same again without a question until the session ends or, for a command, a file that it names changes")),
+      v.session && button("a", "Approve for the session" + (v.inside ? ", in the sandbox" : ""), "yes also", (q) => decide(q, { action: "accept", content: { decision: "approved_for_session" } }),
+        "Approve the same again without a question until the session ends")),
     v.always && el("div", { class: "row always" },
-      button("w", "Always allow", "yes also", always, "Approve this, and keep the rule for later questions"),
+      button("w", "Always allow", "yes also", always, "Run this in the sandbox, and keep the rule for later questions"),
       el("p", { id: id + "-rule" }, v.always.words, loose && " ", loose && el("strong", { class: "outside" }, "not confined"))),
     el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); deny(q); } },
       el("label", { class: "unseen", for: id + "-word" }, "A note to the agent, optional"),

@@ -10,11 +10,11 @@ import (
 func FuzzDecode(f *testing.F) {
 	const rule = `"number":1,"at":"2026-11-21T10:00:00Z","by":"client","words":"x"`
 	for _, text := range []string{
-		`{"version":1,"last":0,"rules":null}`,
-		`{"version":1,"last":4,"rules":[{` + rule + `,"prefix":["git","push"],"outside":true,"content":"x","folder":"/work"}]}`,
-		`{"version":1,"last":1,"rules":[{` + rule + `,"exact":["make"],"principal":"ann"}]}`,
-		`{"version":1,"last":1,"rules":[{` + rule + `,"patches":"/work","unless":1}]}`,
-		`{"version":2}`,
+		`{"version":2,"last":0,"rules":null}`,
+		`{"version":2,"last":4,"rules":[{` + rule + `,"prefix":["go","test"]}]}`,
+		`{"version":2,"last":1,"rules":[{` + rule + `,"exact":["make"],"folder":"/work","principal":"ann"}]}`,
+		`{"version":2,"last":1,"rules":[{` + rule + `,"exact":["make"],"folder":"/work","unless":1}]}`,
+		`{"version":3}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -32,7 +32,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%s\nbecomes %s: %v", data, text, err)
 		}
 		for i, k := range again.Rules {
-			if !k.Equal(c.Rules[i].Rule) || k.Number != c.Rules[i].Number {
+			if !k.equal(c.Rules[i].Rule) || k.Number != c.Rules[i].Number {
 				t.Errorf("%s\nbecomes %s", data, text)
 			}
 		}

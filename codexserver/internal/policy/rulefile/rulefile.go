@@ -2,10 +2,8 @@
 //
 //	$CODEX_HOME/codex-mcp/rules.json
 //
-// A rule in the file has no power of its own: it allows only what [policy.Propose] would
-// propose now, so a file that was changed cannot allow anything that no question offers. Nobody
-// but [Store.Add] and [Store.Remove] writes the file. A file that cannot be read whole allows
-// nothing.
+// A rule lets commands run in the sandbox, and never outside. Nobody but [Store.Add] and
+// [Store.Remove] writes the file. A file that cannot be read whole allows nothing.
 //
 // The package is separate because codex-mcp rules reads the file without a server.
 package rulefile
@@ -32,15 +30,18 @@ import (
 type Kept struct {
 	// Number names the rule. It is never used again.
 	Number int `json:"number"`
-	policy.Rule
+	Rule
 	// At is when, and By who accepted it: a decider of package approval, with the
-	// principal if a server has several users.
+	// principal if a server has several users, or [ByCommand].
 	At        time.Time `json:"at"`
 	By        string    `json:"by"`
 	Principal string    `json:"principal,omitzero"`
-	// Words are what the person read: [policy.Proposal].Words.
+	// Words are what the person read: [Rule.Words].
 	Words string `json:"words"`
 }
+
+// ByCommand is who accepted a rule that a person wrote with codex-mcp rules add.
+const ByCommand = "command"
 
 // Options are the options of a store.
 type Options struct {
@@ -81,7 +82,7 @@ type content struct {
 }
 
 const (
-	version  = 1
+	version  = 2
 	maxFile  = 1 << 20
 	maxRules = 1000
 )
@@ -126,24 +127,19 @@ func decode(data []byte) (content, error) {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(data, &v); err == nil && v.Version != version {
-		return content{}, fmt.Errorf("its version is %d, and this program reads version %d", v.Version, version)
+		return content{}, fmt.Errorf("its version is %d, and this program reads version %d: remove the file", v.Version, version)
 	}
 	if err := json.Unmarshal(data, &c, json.RejectUnknownMembers(true)); err != nil {
 		return content{}, err
 	}
 	last := 0
 	for _, k := range c.Rules {
-		kinds := 0
-		for _, is := range []bool{len(k.Prefix) > 0, len(k.Exact) > 0, k.Patches != ""} {
-			if is {
-				kinds++
-			}
-		}
+		err := k.check()
 		switch {
 		case k.Number <= last || k.Number > c.Last:
 			return content{}, fmt.Errorf("the number %d of a rule is not in order", k.Number)
-		case kinds != 1:
-			return content{}, fmt.Errorf("rule %d: want one of prefix, exact and patches", k.Number)
+		case err != nil:
+			return content{}, fmt.Errorf("rule %d: %w", k.Number, err)
 		case k.By == "" || k.Words == "" || k.At.IsZero():
 			return content{}, fmt.Errorf("rule %d does not say who accepted it, when and in which words", k.Number)
 		}
@@ -152,36 +148,33 @@ func decode(data []byte) (content, error) {
 	return c, nil
 }
 
-// Allows reports whether the rules of a principal allow the command that an event asks about,
-// and whether it may then run only in the sandbox. By is the number of the rule, 0 if several
-// rules together allow a script. An error means that nothing is allowed, and why. A nil store
-// allows nothing.
-func (s *Store) Allows(m protocol.EventMsg, principal string) (by int, confined, ok bool, err error) {
-	if s == nil {
-		return 0, false, false, nil
+// Allows reports whether the rules of a principal allow a command in the sandbox. By is the number of the
+// rule, 0 if several rules together allow a script. An error means that nothing is allowed, and why. A nil
+// store allows nothing.
+func (s *Store) Allows(q *protocol.ExecApprovalRequest, principal string) (by int, ok bool, err error) {
+	if s == nil || !q.Confinable {
+		return 0, false, nil
 	}
 	kept, err := s.List()
 	kept = slices.DeleteFunc(kept, func(k Kept) bool { return k.Principal != principal })
-	rules := make([]policy.Rule, len(kept))
-	for i, k := range kept {
-		rules[i] = k.Rule
-		if _, patch := m.(protocol.PatchApprovalRequest); patch && k.Patches != "" && err == nil {
-			err = fmt.Errorf("rule %d is about patches, which no rule allows any more; codex-mcp rules remove %[1]d removes it", k.Number)
+	commands, plain := policy.Commands(q.Command)
+	var used []int
+	for _, k := range kept {
+		if k.isExactly(q) {
+			return k.Number, true, nil
+		}
+		left := len(commands)
+		if commands = slices.DeleteFunc(commands, k.begins); len(commands) < left {
+			used = append(used, k.Number)
 		}
 	}
-	q, isCommand := m.(protocol.ExecApprovalRequest)
-	if !isCommand {
-		return 0, false, false, err
+	switch {
+	case !plain || len(commands) > 0 || len(used) == 0:
+		return 0, false, err
+	case len(used) == 1:
+		by = used[0]
 	}
-	if confined, ok = policy.Covers(rules, &q); !ok {
-		return 0, false, false, err
-	}
-	for i := range rules {
-		if inside, alone := policy.Covers(rules[i:i+1], &q); alone && inside == confined {
-			return kept[i].Number, confined, true, nil
-		}
-	}
-	return 0, confined, true, nil
+	return by, true, nil
 }
 
 // Add adds a rule that a person accepted, and returns it with its number and time. If the same
@@ -190,9 +183,12 @@ func (s *Store) Add(k Kept) (Kept, error) {
 	if k.By == "" || k.Words == "" {
 		return Kept{}, errors.New("a rule needs who accepted it and what they read")
 	}
+	if err := k.check(); err != nil {
+		return Kept{}, err
+	}
 	err := s.change(func(c *content) error {
 		if i := slices.IndexFunc(c.Rules, func(old Kept) bool {
-			return old.Words == k.Words && old.Rule.Equal(k.Rule) && old.Principal == k.Principal
+			return old.Words == k.Words && old.equal(k.Rule) && old.Principal == k.Principal
 		}); i >= 0 {
 			k = c.Rules[i]
 			return nil

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
@@ -20,7 +19,7 @@ import (
 
 var at = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
-func accepted(r policy.Rule) rulefile.Kept {
+func accepted(r rulefile.Rule) rulefile.Kept {
 	return rulefile.Kept{Rule: r, By: "client", Words: r.Words()}
 }
 
@@ -33,13 +32,13 @@ func TestStore(t *testing.T) {
 	if rules, err := s.List(); err != nil || len(rules) > 0 {
 		t.Fatalf("a new store: %v, %v", rules, err)
 	}
-	one := accepted(policy.Rule{Exact: []string{"make"}, Content: "sum", Folder: "/work"})
+	one := accepted(rulefile.Rule{Exact: []string{"make"}, Folder: abs("/work")})
 	for range 2 { // the same rule again changes nothing
 		if got, err := s.Add(one); err != nil || got.Number != 1 || !got.At.Equal(at) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}
-	two := accepted(policy.Rule{Exact: []string{"make"}, Content: "sum", Folder: "/work", Outside: true})
+	two := accepted(rulefile.Rule{Prefix: []string{"make"}})
 	if got, err := s.Add(two); err != nil || got.Number != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -57,9 +56,13 @@ func TestStore(t *testing.T) {
 	if diff := cmp.Diff([]rulefile.Kept{one, two}, got); diff != "" || err != nil {
 		t.Errorf("%v, (-want +got):\n%s", err, diff)
 	}
-	for _, k := range []rulefile.Kept{{Rule: one.Rule, Words: "x"}, {Rule: one.Rule, By: "client"}} {
+	for _, k := range []rulefile.Kept{
+		{Rule: one.Rule, Words: "x"}, {Rule: one.Rule, By: "client"}, {By: "client", Words: "x"},
+		accepted(rulefile.Rule{Exact: []string{"make"}}), accepted(rulefile.Rule{Exact: []string{"make"}, Folder: "work"}),
+		accepted(rulefile.Rule{Prefix: []string{"make"}, Folder: abs("/work")}), accepted(rulefile.Rule{Prefix: []string{"a"}, Exact: []string{"a"}, Folder: abs("/work")}),
+	} {
 		if _, err := s.Add(k); err == nil {
-			t.Errorf("added without who accepted it in which words: %+v", k)
+			t.Errorf("added: %+v", k)
 		}
 	}
 }
@@ -72,7 +75,7 @@ func TestTwoServers(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range n {
 		group.Go(func() {
-			if _, err := newStore(home).Add(accepted(policy.Rule{Prefix: []string{"go", fmt.Sprint(i)}})); err != nil {
+			if _, err := newStore(home).Add(accepted(rulefile.Rule{Prefix: []string{"go", fmt.Sprint(i)}})); err != nil {
 				t.Error(err)
 			}
 		})
@@ -89,30 +92,36 @@ func TestTwoServers(t *testing.T) {
 	// A rule that one server removes is gone in the other at once.
 	q := question(t.TempDir())
 	allow(t, one, q)
-	if by, _, ok, err := two.Allows(q, ""); !ok || err != nil || by != n+1 {
+	if by, ok, err := two.Allows(q, ""); !ok || err != nil || by != n+1 {
 		t.Fatalf("the other server does not see the rule: %v", err)
 	}
 	rules, _ = one.List()
 	if err := one.Remove(rules[len(rules)-1].Number); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, ok, _ := two.Allows(q, ""); ok {
+	if _, ok, _ := two.Allows(q, ""); ok {
 		t.Error("the other server still has the rule")
 	}
 }
 
-func question(dir string) protocol.ExecApprovalRequest {
-	return protocol.ExecApprovalRequest{Command: []string{"go", "test"}, Cwd: dir, Placed: true, Confinable: true}
+// abs makes a path absolute on every system.
+func abs(path string) string {
+	path, _ = filepath.Abs(path)
+	return path
 }
 
-// allow accepts the proposal for a question.
-func allow(t *testing.T, s *rulefile.Store, q protocol.ExecApprovalRequest) {
+func question(dir string) *protocol.ExecApprovalRequest {
+	return &protocol.ExecApprovalRequest{Command: []string{"go", "test"}, Cwd: dir, Confinable: true}
+}
+
+// allow accepts the rule that a question offers.
+func allow(t *testing.T, s *rulefile.Store, q *protocol.ExecApprovalRequest) {
 	t.Helper()
-	p, err := policy.Explain(&q)
-	if err == nil {
-		_, err = s.Add(rulefile.Kept{Rule: p.Rule, By: "client", Words: p.Words})
+	rule, ok := rulefile.Offer(q)
+	if !ok {
+		t.Fatalf("no rule is offered for %+v", q)
 	}
-	if err != nil {
+	if _, err := s.Add(accepted(rule)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -122,7 +131,7 @@ func allow(t *testing.T, s *rulefile.Store, q protocol.ExecApprovalRequest) {
 func TestFilesThatAllowNothing(t *testing.T) {
 	dir := t.TempDir()
 	const rule = `{"number":1,"prefix":["go","test"],"at":"2026-11-21T10:00:00Z","by":"client","words":"x"}`
-	const file = `{"version":1,"last":1,"rules":[` + rule + `]}`
+	const file = `{"version":2,"last":1,"rules":[` + rule + `]}`
 	for _, tt := range []struct {
 		name, content, want string // want is part of the error; "" means that it allows
 		mode                os.FileMode
@@ -131,14 +140,16 @@ func TestFilesThatAllowNothing(t *testing.T) {
 		{"nothing", "", "EOF", 0o600},
 		{"half", file[:len(file)/2], "EOF", 0o600},
 		{"other text", "allow everything", "invalid", 0o600},
-		{"a newer version", strings.Replace(file, `"version":1`, `"version":2,"unless":["x"]`, 1), "version is 2", 0o600},
-		{"no version", strings.Replace(file, `"version":1,`, ``, 1), "version is 0", 0o600},
+		{"a newer version", strings.Replace(file, `"version":2`, `"version":3,"unless":["x"]`, 1), "version is 3", 0o600},
+		{"an older version", strings.Replace(file, `"version":2`, `"version":1`, 1), "version is 1", 0o600},
+		{"no version", strings.Replace(file, `"version":2,`, ``, 1), "version is 0", 0o600},
 		{"a condition of a newer program", strings.Replace(file, `"by"`, `"unless":["-exec"],"by"`, 1), `"unless"`, 0o600},
 		{"a member twice", strings.Replace(file, `"prefix"`, `"prefix":["rm"],"prefix"`, 1), "duplicate", 0o600},
 		{"a member in another case", strings.Replace(file, `"prefix"`, `"Prefix"`, 1), "Prefix", 0o600},
 		{"nobody accepted it", strings.Replace(file, `"by":"client"`, `"by":""`, 1), "who accepted it", 0o600},
 		{"two rules in one", strings.Replace(file, `"prefix"`, `"exact":["x"],"prefix"`, 1), "want one of", 0o600},
-		{"a rule for commands and patches", strings.Replace(file, `"prefix"`, `"patches":"/x","prefix"`, 1), "want one of", 0o600},
+		{"a rule of another kind", strings.Replace(file, `"prefix":["go","test"]`, `"outside":true,"prefix":["go","test"]`, 1), "outside", 0o600},
+		{"a rule about nothing", strings.Replace(file, `"prefix":["go","test"],`, ``, 1), "want one of", 0o600},
 		{"nobody read it", strings.Replace(file, `"words":"x"`, `"words":""`, 1), "which words", 0o600},
 		{"at no time", strings.Replace(file, `"at":"2026-11-21T10:00:00Z"`, `"at":"0001-01-01T00:00:00Z"`, 1), "when", 0o600},
 		{"a number that was never given", strings.Replace(file, `"number":1`, `"number":2`, 1), "in order", 0o600},
@@ -156,7 +167,7 @@ func TestFilesThatAllowNothing(t *testing.T) {
 			if err := os.Chmod(s.Path(), tt.mode); err != nil {
 				t.Fatal(err)
 			}
-			_, _, ok, err := s.Allows(question(dir), "")
+			_, ok, err := s.Allows(question(dir), "")
 			if ok != (tt.want == "") || err == nil == (tt.want != "") {
 				t.Fatalf("allowed %t, error %v", ok, err)
 			}
@@ -166,7 +177,7 @@ func TestFilesThatAllowNothing(t *testing.T) {
 			if !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), s.Path()) {
 				t.Errorf("%v, want %s and the file", err, tt.want)
 			}
-			if _, err := s.Add(accepted(policy.Rule{Prefix: []string{"go", "vet"}})); err == nil {
+			if _, err := s.Add(accepted(rulefile.Rule{Prefix: []string{"go", "vet"}})); err == nil {
 				t.Error("a file that cannot be read was replaced")
 			}
 		})
@@ -180,11 +191,11 @@ func TestFullFile(t *testing.T) {
 	for i := range 999 {
 		rules = append(rules, fmt.Sprintf(`{"number":%d,"prefix":["go","r%[1]d"],"at":"2026-11-21T10:00:00Z","by":"client","words":"x"}`, i+1))
 	}
-	put(t, s, `{"version":1,"last":999,"rules":[`+strings.Join(rules, ",")+`]}`)
-	if k, err := s.Add(accepted(policy.Rule{Prefix: []string{"go", "vet"}})); err != nil || k.Number != 1000 {
+	put(t, s, `{"version":2,"last":999,"rules":[`+strings.Join(rules, ",")+`]}`)
+	if k, err := s.Add(accepted(rulefile.Rule{Prefix: []string{"go", "vet"}})); err != nil || k.Number != 1000 {
 		t.Errorf("the last rule: %+v, %v", k, err)
 	}
-	if _, err := s.Add(accepted(policy.Rule{Prefix: []string{"go", "fmt"}})); err == nil || !strings.Contains(err.Error(), "it has 1000 rules") {
+	if _, err := s.Add(accepted(rulefile.Rule{Prefix: []string{"go", "fmt"}})); err == nil || !strings.Contains(err.Error(), "it has 1000 rules") {
 		t.Errorf("one more: %v", err)
 	}
 }
@@ -199,37 +210,82 @@ func put(t *testing.T, s *rulefile.Store, text string) {
 	}
 }
 
-// TestRulesTogether checks where a script runs that only several rules together allow: in the
-// sandbox, as each of them. No rule allows patches.
-func TestRulesTogether(t *testing.T) {
+// TestAllows asks about commands with rules by exact words in a folder, and by beginnings.
+func TestAllows(t *testing.T) {
+	dir, other, link := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip("no links:", err)
+	}
+	s := newStore(t.TempDir())
+	script := question(dir)
+	script.Command = []string{"bash", "-lc", "make $X >out"}
+	allow(t, s, question(dir))
+	allow(t, s, script)
+	for _, prefix := range [][]string{{"go", "vet"}, {"gofmt"}} {
+		if _, err := s.Add(accepted(rulefile.Rule{Prefix: prefix})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		command []string
+		dir     string
+		outside bool // an approval cannot keep it in the sandbox
+		by      int  // -1 if it is not allowed
+	}{
+		{"the words", []string{"go", "test"}, dir, false, 1},
+		{"by another name of the folder", []string{"go", "test"}, link, false, 1},
+		{"more words", []string{"go", "test", "./..."}, dir, false, -1},
+		{"fewer words", []string{"go"}, dir, false, -1},
+		{"in another folder", []string{"go", "test"}, other, false, -1},
+		{"in a folder that is gone", []string{"go", "test"}, filepath.Join(dir, "x"), false, -1},
+		{"outside", []string{"go", "test"}, dir, true, -1},
+		{"in a shell", []string{"bash", "-lc", "go test"}, dir, false, -1},
+		{"a script", script.Command, dir, false, 2},
+		{"another script", []string{"bash", "-lc", "make $X >other"}, dir, false, -1},
+		{"a beginning", []string{"go", "vet", "./..."}, other, false, 3},
+		{"a beginning, outside", []string{"go", "vet"}, other, true, -1},
+		{"a beginning in a script", []string{"bash", "-lc", "go vet && go vet ./x"}, other, false, 3},
+		{"two beginnings", []string{"bash", "-lc", "go vet && gofmt -l ."}, other, false, 0},
+		{"a beginning and more", []string{"bash", "-lc", "go vet && ls"}, other, false, -1},
+		{"a beginning and a redirection", []string{"bash", "-lc", "go vet >out"}, other, false, -1},
+		{"a word that begins alike", []string{"go", "vettool"}, other, false, -1},
+	} {
+		q := &protocol.ExecApprovalRequest{Command: tt.command, Cwd: tt.dir, Confinable: !tt.outside}
+		by, ok, err := s.Allows(q, "")
+		if ok != (tt.by >= 0) || ok && by != tt.by || err != nil {
+			t.Errorf("%s: by %d, allowed %t, %v", tt.name, by, ok, err)
+		}
+	}
+}
+
+// TestOffer offers a rule only for a command that an approval keeps in a sandbox, and whose rule a person
+// can read.
+func TestOffer(t *testing.T) {
 	dir := t.TempDir()
-	s := rulefile.New(t.TempDir(), nil)
-	test, vet, both := question(dir), question(dir), question(dir)
-	vet.Command = []string{"go", "vet"}
-	both.Command = []string{"bash", "-lc", "go test && go vet"}
-	allow(t, s, test)
-	if _, _, ok, _ := s.Allows(both, ""); ok {
-		t.Error("one rule allows a script of two commands")
-	}
-	allow(t, s, vet)
-	if by, confined, ok, err := s.Allows(both, ""); by != 0 || !confined || !ok || err != nil {
-		t.Errorf("by %d, confined %t, allowed %t, %v", by, confined, ok, err)
-	}
-	patch := protocol.PatchApprovalRequest{Cwd: dir, Placed: true, Changes: map[string]protocol.FileChange{filepath.Join(dir, "src", "a.go"): {Add: &protocol.FileContent{}}}}
-	if _, _, ok, err := s.Allows(patch, ""); ok || err != nil {
-		t.Errorf("a patch without a rule: %t, %v", ok, err)
-	}
-	if _, _, ok, err := s.Allows(protocol.AgentMessage{}, ""); ok || err != nil {
-		t.Errorf("what asks nothing: %t, %v", ok, err)
-	}
-	if _, err := s.Add(accepted(policy.Rule{Patches: dir, Folder: dir})); err != nil {
+	hidden := filepath.Join(dir, "a\u200bb")
+	if err := os.Mkdir(hidden, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, ok, err := s.Allows(patch, ""); ok || err == nil || !strings.Contains(err.Error(), "rule 3") {
-		t.Errorf("a patch with a rule of an earlier version: %t, %v", ok, err)
-	}
-	if by, _, ok, err := s.Allows(test, ""); by != 1 || !ok || err != nil {
-		t.Errorf("a command beside such a rule: by %d, allowed %t, %v", by, ok, err)
+	for _, tt := range []struct {
+		name string
+		q    protocol.ExecApprovalRequest
+		want bool
+	}{
+		{"a command", protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: dir, Confinable: true}, true},
+		{"a script", protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", "make; ./x $Y"}, Cwd: dir, Confinable: true}, true},
+		{"outside", protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: dir}, false},
+		{"no command", protocol.ExecApprovalRequest{Cwd: dir, Confinable: true}, false},
+		{"no folder", protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: filepath.Join(dir, "x"), Confinable: true}, false},
+		{"a relative folder", protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: ".", Confinable: true}, false},
+		{"too long", protocol.ExecApprovalRequest{Command: []string{"make", strings.Repeat("x", 400)}, Cwd: dir, Confinable: true}, false},
+		{"a word that cannot be seen", protocol.ExecApprovalRequest{Command: []string{"make", "a\u200b"}, Cwd: dir, Confinable: true}, false},
+		{"a folder that cannot be seen", protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: hidden, Confinable: true}, false},
+	} {
+		rule, ok := rulefile.Offer(&tt.q)
+		if ok != tt.want || ok && !strings.HasSuffix(rule.Words(), ", in the sandbox") {
+			t.Errorf("%s: %+v, %t", tt.name, rule, ok)
+		}
 	}
 }
 
@@ -237,10 +293,10 @@ func TestRulesTogether(t *testing.T) {
 // their words.
 func TestSameWordsOfOthers(t *testing.T) {
 	s := newStore(t.TempDir())
-	one := accepted(policy.Rule{Prefix: []string{"go", "vet"}})
+	one := accepted(rulefile.Rule{Prefix: []string{"go", "vet"}})
 	ann, other := one, one
 	ann.Principal = "ann"
-	other.Rule = policy.Rule{Prefix: []string{"go", "test"}}
+	other.Rule = rulefile.Rule{Prefix: []string{"go", "test"}}
 	for i, k := range []rulefile.Kept{one, ann, other} {
 		if got, err := s.Add(k); err != nil || got.Number != i+1 {
 			t.Errorf("%+v, %v", got, err)
@@ -248,30 +304,6 @@ func TestSameWordsOfOthers(t *testing.T) {
 	}
 	if err := s.Remove(1); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestForgedRules writes rules that no question offers.
-func TestForgedRules(t *testing.T) {
-	dir := t.TempDir()
-	for _, tt := range []struct {
-		prefix string
-		argv   []string
-	}{
-		{`["bash"]`, []string{"bash", "-lc", "rm -rf x"}},
-		{`["rm"]`, []string{"rm", "-rf", "x"}},
-		{`["git"]`, []string{"git", "push"}},
-		{`["git","push"]`, []string{"git", "push", "--force"}},
-		{`["sudo"]`, []string{"sudo", "x"}},
-		{`[""]`, []string{"x"}},
-		{`["make"]`, []string{"make", "all"}},
-	} {
-		s := newStore(t.TempDir())
-		put(t, s, `{"version":1,"last":1,"rules":[{"number":1,"prefix":`+tt.prefix+`,"outside":true,"at":"2026-11-21T10:00:00Z","by":"client","words":"x"}]}`)
-		q := protocol.ExecApprovalRequest{Command: tt.argv, Cwd: dir, Placed: true, Content: "sum"}
-		if _, _, ok, err := s.Allows(q, ""); ok || err != nil {
-			t.Errorf("%s: allowed %t, %v", tt.prefix, ok, err)
-		}
 	}
 }
 
@@ -295,60 +327,15 @@ func TestWhoseRules(t *testing.T) {
 		{"a writable folder in the home", "", []string{filepath.Join(home, "codex-mcp")}, false},
 	} {
 		s := rulefile.New(home, &rulefile.Options{Writable: func() []string { return tt.writable }})
-		if _, _, ok, err := s.Allows(q, tt.principal); ok != tt.want || (err != nil) != (!tt.want && tt.writable != nil) {
+		if _, ok, err := s.Allows(q, tt.principal); ok != tt.want || (err != nil) != (!tt.want && tt.writable != nil) {
 			t.Errorf("%s: allowed %t, %v", tt.name, ok, err)
 		}
-		if _, err := s.Add(accepted(policy.Rule{Prefix: []string{"go", "vet"}})); (err != nil) != (!tt.want && tt.writable != nil) {
+		if _, err := s.Add(accepted(rulefile.Rule{Prefix: []string{"go", "vet"}})); (err != nil) != (!tt.want && tt.writable != nil) {
 			t.Errorf("%s: adding a rule: %v", tt.name, err)
 		}
 	}
-	if _, _, ok, err := (*rulefile.Store)(nil).Allows(q, ""); ok || err != nil {
+	if _, ok, err := (*rulefile.Store)(nil).Allows(q, ""); ok || err != nil {
 		t.Errorf("no store: %t, %v", ok, err)
-	}
-}
-
-// TestRacedIn changes what a rule depends on while its question is shown. A naive program looks
-// at the files when the person accepts.
-func TestRacedIn(t *testing.T) {
-	t.Setenv("HOME", t.TempDir()) // without a configuration of git
-	t.Setenv("XDG_CONFIG_HOME", "")
-	dir := t.TempDir()
-	config := filepath.Join(dir, ".git", "config")
-	for path, text := range map[string]string{
-		config: "[remote \"origin\"]\n\turl = https://localhost/work.git\n", filepath.Join(dir, ".git", "HEAD"): "ref: refs/heads/main\n",
-		filepath.Join(dir, ".git", "objects", "x"): "", filepath.Join(dir, ".git", "refs", "x"): "",
-	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ask := func() protocol.ExecApprovalRequest {
-		argv := []string{"git", "push"}
-		place := policy.Place{Dir: dir, Env: []string{"PATH=/usr/bin:/bin", "HOME=" + os.Getenv("HOME")}, Roots: []string{dir}}
-		return protocol.ExecApprovalRequest{Command: argv, Cwd: dir, Placed: true, Unasked: place.Unasked(argv).Unasked}
-	}
-	q := ask()
-	shown, err := policy.Explain(&q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(config, []byte("[remote \"origin\"]\n\turl = https://evil.example/work.git\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	q = ask()
-	s := newStore(t.TempDir())
-	if _, err := s.Add(rulefile.Kept{Rule: shown.Rule, By: "client", Words: shown.Words}); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, ok, _ := s.Allows(q, ""); ok {
-		t.Error("the rule allows what the person did not see")
-	}
-	late, err := policy.Explain(&q)
-	if err != nil || late.Rule.Equal(shown.Rule) || late.Words != shown.Words {
-		t.Errorf("a proposal at the answer is the same rule: %+v, %v", late, err)
 	}
 }
 
@@ -372,14 +359,14 @@ func TestMirror(t *testing.T) {
 		return rulefile.New(home, &rulefile.Options{Mirror: m})
 	}
 	s := open(home, 1)
-	if _, err := s.Add(accepted(policy.Rule{Prefix: []string{"make"}})); err != nil {
+	if _, err := s.Add(accepted(rulefile.Rule{Prefix: []string{"make"}})); err != nil {
 		t.Fatal(err)
 	}
 	next := open(t.TempDir(), 2)
 	if rules, err := next.List(); err != nil || len(rules) != 1 {
 		t.Errorf("%v, %v", rules, err)
 	}
-	if _, err := s.Add(accepted(policy.Rule{Prefix: []string{"dd"}})); !errors.Is(err, store.ErrFenced) {
+	if _, err := s.Add(accepted(rulefile.Rule{Prefix: []string{"dd"}})); !errors.Is(err, store.ErrFenced) {
 		t.Error(err)
 	}
 	if rules, err := s.List(); err != nil || len(rules) != 1 {

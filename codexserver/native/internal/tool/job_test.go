@@ -283,34 +283,3 @@ func TestNoBackgroundWithoutTheTool(t *testing.T) {
 		t.Error(got)
 	}
 }
-
-// TestApprovalBesideJobs checks that an approval for the session does not answer a question while
-// a command in the background could exchange what was approved.
-func TestApprovalBesideJobs(t *testing.T) {
-	t.Parallel()
-	turn, h := jobTurn(t, t.TempDir(), tool.Options{}, "untrusted", "workspace-write")
-	turn.SetFirstLook(time.Millisecond)
-	h.answer = elicit.ApprovedForSession
-	asked := func(call tool.Call) int {
-		before := strings.Count(h.steps(), "ask")
-		output(t, turn, call)
-		return strings.Count(h.steps(), "ask") - before
-	}
-	touch := shellCall(t, "", "touch", "a")
-	for _, tt := range []struct {
-		name string
-		call tool.Call
-		want int
-	}{
-		{"first", touch, 1},
-		{"again", touch, 0},
-		{"job", shellCall(t, background, "sleep", "600"), 1},
-		{"beside the job", touch, 1},
-		{"end", look(`{"id":"job1","end":true}`), 0},
-		{"after the job", touch, 0},
-	} {
-		if got := asked(tt.call); got != tt.want {
-			t.Errorf("%s: %d questions, want %d", tt.name, got, tt.want)
-		}
-	}
-}

@@ -263,7 +263,7 @@ func TestAnswers(t *testing.T) {
 	call := func(answer elicit.Decision, calls ...tool.Call) (steps string, last tool.Result, err error) {
 		h := &host{answer: answer}
 		box := newBox(tool.Options{Environ: environ})
-		turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h})
+		turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
 		for _, c := range calls {
 			last, err = turn.Call(t.Context(), c)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -148,8 +147,6 @@ type run struct {
 	// call.
 	dir, named string
 	shellArguments
-	// alone is how the command runs without a question, outside the sandbox.
-	alone *policy.Unasked
 	// known is for the record: what the policy knew, and where the command runs.
 	known protocol.Basis
 }
@@ -209,7 +206,7 @@ func (r run) again(ctx context.Context) (output string, err error) {
 	switch verdict, _ := r.judge(); {
 	case verdict.Then != policy.Refuse:
 	case verdict.Action == policy.Ask:
-		after = policy.Verdict{Action: policy.Ask, Reason: stoppedUnderRule}
+		after = policy.Verdict{Action: policy.Ask, Reason: stoppedInside}
 	case verdict.Action == policy.Refuse:
 		after = verdict
 	}
@@ -229,7 +226,7 @@ func (r run) input() policy.Input {
 		Strict:           t.box.options.Strict,
 		Command:          r.Command,
 		Escalated:        r.escalated(),
-		SessionApproved:  r.alone != nil,
+		SessionApproved:  t.box.approved(r.key()),
 		Person:           r.person(),
 	}
 }
@@ -296,67 +293,12 @@ func (r run) key() string {
 	return fmt.Sprintf("%q %q %#v", r.dir, r.Command, r.turn.SandboxPolicy)
 }
 
-// approved returns how the command runs if the user approved it for the session and all that it
-// starts and reads is unchanged, else nil. Nothing may write there until end is called.
-func (r run) approved() (alone *policy.Unasked, end func()) {
-	then, ok := r.turn.box.approval(r.key())
-	if !ok {
-		return nil, func() {}
-	}
-	return r.leave(func(now policy.Unasked) bool { return now.Sum == then })
-}
-
-// leave returns how the command runs outside the sandbox without a question, nil if it must not.
-// Nothing may write what it reads until end is called.
-func (r run) leave(same func(now policy.Unasked) bool) (alone *policy.Unasked, end func()) {
-	before := r.unasked()
-	if before.Sum == "" && before.Setup == "" || !same(before) {
-		return nil, func() {}
-	}
-	end, ok := r.turn.box.options.Marks.Alone(before.Ways)
-	if !ok {
-		return nil, func() {}
-	}
-	now := r.unasked()
-	if now.Unasked != before.Unasked || !slices.EqualFunc(now.Ways, before.Ways, os.SameFile) {
-		end()
-		return nil, func() {}
-	}
-	return &now, end
-}
-
-// unasked returns how the command would run outside the sandbox without a question. It must not
-// while a command of the turn goes on in the background, which could exchange a file, and not in
-// the background itself: what it reads would be kept from everything else for too long.
-func (r run) unasked() policy.Unasked {
-	switch {
-	case r.turn.jobs.alive() > 0:
-		return policy.Unasked{Unasked: protocol.Unasked{Why: "a command goes on in the background, which could change what it starts"}}
-	case r.background():
-		return policy.Unasked{Unasked: protocol.Unasked{Why: "it goes on in the background"}}
-	}
-	return r.turn.place(r.dir).Unasked(r.Command)
-}
-
-// content sums up what the command names, for rules that let it run in the sandbox. There is no
-// sum while a command of the turn goes on in the background.
-func (r run) content() (sum string, ok bool) {
-	if r.turn.jobs.alive() > 0 {
-		return "", false
-	}
-	return r.turn.place(r.dir).Content(r.Command)
-}
-
 // decide has the policy decide about the command, and then runs it, asks or refuses.
 func (r run) decide(ctx context.Context) (output string, err error) {
-	alone, end := r.approved()
-	defer end()
-	r.alone = alone
 	verdict, confinement := r.judge()
 	switch action := verdict.Action; {
 	case verdict.Then != policy.Refuse:
 		a, err := r.ask(ctx, verdict.Reason, verdict.Then, false)
-		defer a.end()
 		if err != nil || a.refusal != "" {
 			return a.refusal, err
 		}
@@ -381,6 +323,8 @@ func (r run) act(ctx context.Context, action policy.Action, c Confinement) (outp
 		return r.free(ctx)
 	case action == policy.RunReadOnly && c != nil:
 		return r.readOnly(ctx, c)
+	case action == policy.RunSandboxed && c != nil && r.turn.box.approved(r.key()):
+		return r.confined(ctx, c, policy.Verdict{Action: policy.Ask, Reason: stoppedInside})
 	case action == policy.RunSandboxed && c != nil:
 		return r.confined(ctx, c, policy.AfterDenial(r.turn.ApprovalPolicy))
 	}
@@ -391,52 +335,37 @@ func (r run) act(ctx context.Context, action policy.Action, c Confinement) (outp
 // may run only outside.
 func (r run) askAndRun(ctx context.Context, reason string, c Confinement) (output string, err error) {
 	a, err := r.ask(ctx, reason, policy.Ask, c != nil)
-	defer a.end()
 	switch {
 	case err != nil || a.refusal != "":
 		return a.refusal, err
 	case a.confined:
-		return r.confined(ctx, c, policy.Verdict{Action: policy.Ask, Reason: stoppedUnderRule})
+		return r.confined(ctx, c, policy.Verdict{Action: policy.Ask, Reason: stoppedInside})
 	}
-	r.alone = a.alone
 	return r.free(ctx)
 }
 
-// stoppedUnderRule is the reason of a question about a command that a rule allowed.
-const stoppedUnderRule = "the sandbox stopped the command, which a rule allows only inside; retry without sandbox?"
+// stoppedInside is the reason of a question about a command that a rule, or an approval for the
+// session, allowed in the sandbox.
+const stoppedInside = "the sandbox stopped the command, which was allowed only inside; retry without sandbox?"
 
 // answer is the answer to a question about a command.
 type answer struct {
 	refusal  string // for the model; "" if the command may run
 	confined bool   // it may run only in the sandbox
-	// alone is how it runs if no person was asked. Nothing may write what it reads until end is
-	// called.
-	alone *policy.Unasked
-	end   func()
 }
 
-// ask asks whether the command may run. An approval by a rule that a person accepted before
-// counts only if what the command starts and reads is what the question had, and nothing else may
-// write there meanwhile. Otherwise a person is asked. Then is what an approval allows, where Ask
-// means outside the sandbox.
+// ask asks whether the command may run. Then is what an approval allows, where Ask means outside the
+// sandbox.
 func (r run) ask(ctx context.Context, reason string, then policy.Action, confinable bool) (a answer, err error) {
 	req := r.request(reason, confinable)
 	if then == policy.RunSandboxed || then == policy.RunReadOnly {
 		req.LeavesSandbox, req.NoSandbox = false, false
 	}
-	a.end = func() {}
 	shown, missing := proc.OpenFolder(r.dir)
 	if missing == nil {
 		defer shown.Close() // while it is open, no other folder gets its identity
 	}
 	out := r.turn.Host.ApproveExec(ctx, req)
-	if out.Unasked && !out.Confined && out.Decision == elicit.Approved {
-		if a.alone, a.end = r.leave(func(now policy.Unasked) bool { return now.Unasked == req.Unasked }); a.alone == nil {
-			req.Unasked = protocol.Unasked{Why: "another command may change what it starts or reads"}
-			req.Once = true
-			out = r.turn.Host.ApproveExec(ctx, req)
-		}
-	}
 	a.confined = out.Confined
 	a.refusal, err = readOutcome("the command was not run", out)
 	switch {
@@ -445,10 +374,8 @@ func (r run) ask(ctx context.Context, reason string, then policy.Action, confina
 		a.refusal = fmt.Sprintf("not run: the folder %s was replaced before the user answered", r.dir)
 	case out.Confined && !confinable:
 		a.refusal = "not run: it may run only in the sandbox, which is not possible"
-	case out.Unasked && !out.Confined && a.alone == nil:
-		a.refusal = "not run: another command may change what it starts or reads; try again"
 	case out.Decision == elicit.ApprovedForSession && !req.Once && !out.Confined:
-		r.turn.box.approve(r.key(), req.Unasked.Sum)
+		r.turn.box.approve(r.key())
 	}
 	return a, err
 }
@@ -461,16 +388,13 @@ func (r run) request(reason string, confinable bool) protocol.ExecApprovalReques
 		LeavesSandbox: r.turn.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
 		NoSandbox:     r.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess,
 		Confinable:    confinable,
-		Unasked:       r.unasked().Unasked,
 		Placed:        true,
 		Basis:         &r.known,
 	}
 	req.Program, req.Replaceable = r.turn.place(r.dir).Replaceable(r.Command)
 	req.Person = r.person()
-	req.Once = req.Unasked.Sum == "" || req.Person
-	if sum, ok := r.content(); ok {
-		req.Content = sum
-	}
+	// Where the sandbox cannot hold the command, an approval that lasts would let it out again.
+	req.Once = req.Person || req.LeavesSandbox && !confinable
 	return req
 }
 
@@ -486,29 +410,10 @@ func isAt(folder *os.File, path string) bool {
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// free runs the command without a sandbox. If it was approved for the session, the approval
-// also covers it with the files that it changes itself, but only if no other command or patch
-// can have changed them meanwhile.
+// free runs the command without a sandbox.
 func (r run) free(ctx context.Context) (output string, err error) {
-	box := r.turn.box
-	begun, idle := box.options.Activity.state()
-	then, lasts := box.approval(r.key())
-	if lasts && r.alone == nil {
-		same, end := r.approved()
-		defer end()
-		lasts = same != nil
-	} else if lasts {
-		lasts = r.alone.Sum == then
-	}
 	r.known.Ran = "outside"
 	_, output, err = r.exec(ctx, nil)
-	if !lasts || !idle {
-		return output, err
-	}
-	sum := r.unasked().Sum
-	if now, idle := box.options.Activity.state(); sum != "" && sum != then && idle && now == begun+1 {
-		box.approve(r.key(), sum)
-	}
 	return output, err
 }
 
@@ -542,12 +447,10 @@ func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) 
 	emit := r.turn.Host.Emit
 	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, proc.FormatOutput(res.Stderr))})
 	a, err := r.ask(ctx, after.Reason, policy.Ask, false)
-	defer a.end()
 	if err != nil || a.refusal != "" {
 		return a.refusal, err
 	}
 	emit(protocol.BackgroundEvent{Message: "retrying command without sandbox"})
-	r.alone = a.alone
 	return r.free(ctx)
 }
 
@@ -570,9 +473,6 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 	if c != nil {
 		spec.Confinement, spec.Leftovers = c, nil
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
-	}
-	if r.alone != nil {
-		spec.Argv, spec.Env = r.alone.Argv, r.alone.Env
 	}
 	if r.background() {
 		spec.Leftovers = nil // everything ends with the turn

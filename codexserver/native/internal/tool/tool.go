@@ -145,7 +145,7 @@ type Toolbox struct {
 	confines atomic.Bool // the last attempt to confine a command succeeded
 
 	mu       sync.Mutex
-	approved map[string]string   // commands approved for the session, and the sum of what they name
+	session  map[string]bool     // commands approved for the session
 	folders  map[string]string   // where each working folder led when it was first used
 	informed map[string]bool     // messages about the sandbox that were sent to the user
 	seen     map[string][32]byte // files that the model knows, and the SHA-256 of their content then
@@ -156,7 +156,7 @@ func New(o Options) *Toolbox {
 	if o.Activity == nil {
 		o.Activity = &Activity{}
 	}
-	return &Toolbox{options: o, approved: map[string]string{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
+	return &Toolbox{options: o, session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
 }
 
 // Offer returns the definitions of the tools for the model, if it is another one than the options are
@@ -379,26 +379,24 @@ func (t *Turn) place(dir string) policy.Place {
 	return policy.Place{Dir: dir, Env: env, Roots: roots}
 }
 
-// approval returns the sum of what a command named when the user approved it for the
-// session.
-func (b *Toolbox) approval(key string) (sum string, ok bool) {
+// approved reports whether the user approved a command for the session.
+func (b *Toolbox) approved(key string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	sum, ok = b.approved[key]
-	return sum, ok
+	return b.session[key]
 }
 
-func (b *Toolbox) approve(key, sum string) {
+func (b *Toolbox) approve(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.approved[key] = sum
+	b.session[key] = true
 }
 
 // Forget removes all approvals for the session.
 func (b *Toolbox) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	clear(b.approved)
+	clear(b.session)
 }
 
 func readOutcome(what string, out elicit.Outcome) (refusal string, err error) {

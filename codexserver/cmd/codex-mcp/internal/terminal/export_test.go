@@ -57,7 +57,7 @@ func Output(pieces ...string) []string {
 // Keys returns the keys of a question that offers all decisions, with what they do.
 func Keys() map[string]string {
 	keys := map[string]string{}
-	for _, c := range (&prompt{session: true, always: "a rule"}).choices() {
+	for _, c := range (&prompt{session: "for this session", always: "a rule"}).choices() {
 		keys[c.key] = c.short
 	}
 	return keys

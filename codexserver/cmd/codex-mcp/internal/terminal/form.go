@@ -94,17 +94,23 @@ func fields(properties jsontext.Value, required []string) ([]field, error) {
 	return all, nil
 }
 
-// offers returns whether an approval may be given for the session, and the title of the
-// lasting rule that may be accepted, "" if there is none.
-func offers(p *questionParams) (session bool, always string) {
+// offers returns the words of an approval for the session and the title of the lasting rule that
+// may be accepted, "" if there is none.
+func offers(p *questionParams) (session, always string) {
 	var properties struct {
 		Decision fieldSchema `json:"decision"`
 	}
 	if len(p.Schema.Properties) == 0 || stdjson.Unmarshal(p.Schema.Properties, &properties) != nil {
-		return false, ""
+		return "", ""
 	}
-	session = slices.Contains(properties.Decision.words(), string(elicit.ApprovedForSession))
-	return session, elicit.OneLine(properties.Decision.title(string(elicit.ApprovedAlways)), 0)
+	d := &properties.Decision
+	if slices.Contains(d.words(), string(elicit.ApprovedForSession)) {
+		session = "for this session"
+		if inside := ", in the sandbox"; strings.HasSuffix(d.title(string(elicit.ApprovedForSession)), inside) {
+			session += inside
+		}
+	}
+	return session, elicit.OneLine(d.title(string(elicit.ApprovedAlways)), 0)
 }
 
 // fillIn reads the fields one after another.

@@ -3,7 +3,6 @@ package terminal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -60,14 +59,15 @@ func TestFormFields(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "false ", "{}": "false ", "[]": "false ", `{"decision":{"enum":["approved"]}}`: "false ",
-		`{"decision":{"enum":["approved_for_session","approved_always"],"enumNames":["Session","go test, always"]}}`:                "true go test, always",
-		`{"decision":{"oneOf":[{"const":"approved_for_session","title":"Session"},{"const":"approved_always","title":"go test"}]}}`: "true go test",
+		"": " | ", "{}": " | ", "[]": " | ", `{"decision":{"enum":["approved"]}}`: " | ",
+		`{"decision":{"enum":["approved_for_session","approved_always"],"enumNames":["Session","go test, always"]}}`:                "for this session | go test, always",
+		`{"decision":{"oneOf":[{"const":"approved_for_session","title":"Session"},{"const":"approved_always","title":"go test"}]}}`: "for this session | go test",
+		`{"decision":{"enum":["approved_for_session"],"enumNames":["Session, in the sandbox"]}}`:                                                "for this session, in the sandbox | ",
 	} {
 		var p questionParams
 		p.Schema.Properties = []byte(text)
 		session, always := offers(&p)
-		if got := fmt.Sprint(session, " ", always); got != want {
+		if got := session + " | " + always; got != want {
 			t.Errorf("%s offers %q, want %q", text, got, want)
 		}
 	}

@@ -90,7 +90,7 @@ type prompt struct {
 	signals <-chan os.Signal // the signals that end the dialogue
 	signal  os.Signal        // the signal that ended it
 	form    []field          // the fields to fill in; nil for an approval
-	session bool             // an approval for the session is offered
+	session string           // the words of an approval for the session, "" if none is offered
 	always  string           // the lasting rule that is offered, "" if there is none
 	restore func()           // restores the terminal; nil when it is restored
 	others  func() []*question
@@ -257,8 +257,8 @@ func (p *prompt) press(k key) (done bool, out outcome) {
 		p.result(green, "✓ ", "approved")
 		p.answer(mcptypes.ElicitResultActionAccept, nil)
 		return true, answered
-	case k == 'a' && p.session:
-		p.result(green, "✓ ", "approved for this session")
+	case k == 'a' && p.session != "":
+		p.result(green, "✓ ", "approved "+p.session)
 		p.answer(mcptypes.ElicitResultActionAccept, map[string]mcptypes.ElicitValue{
 			"decision": mcptypes.ElicitString(string(elicit.ApprovedForSession)),
 		})
@@ -391,8 +391,8 @@ func (p *prompt) choices() []choice {
 		}
 	}
 	all := []choice{{"y", "once", "approve this once"}}
-	if p.session {
-		all = append(all, choice{"a", "for this session", "approve this, and the same again until the session ends or a file that it names changes; other files that it reads may change"})
+	if p.session != "" {
+		all = append(all, choice{"a", p.session, "approve this, and let the same words run again in this folder until the session ends; what runs in a sandbox runs again only there"})
 	}
 	if p.always != "" {
 		all = append(all, choice{"w", "always", "approve this, and keep the rule for later questions, of other conversations too"})
