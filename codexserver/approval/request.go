@@ -66,9 +66,6 @@ type Decision struct {
 	By Decider
 	// Client is the name of the client that answered, "" if it has none or another place answered.
 	Client string
-	// With is the call of the question whose answer was also the answer to this one, because
-	// both asked exactly the same and the approval lasts. Usually it is "".
-	With string
 	// Rule is the number of the rule that was kept with this decision, and RuleWords what a
 	// person read of it. An [elicit.ApprovedAlways] without a number is a rule that the engine
 	// keeps.

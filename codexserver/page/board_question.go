@@ -37,8 +37,6 @@ type end struct {
 	By approval.Decider `json:"by,omitzero"`
 	// Reason is why the decision is not a plain approval.
 	Reason elicit.Reason `json:"reason,omitzero"`
-	// With is true if the answer to the same question decided this one.
-	With bool `json:"with,omitzero"`
 	// Rule says what the rule allows that was accepted with the decision.
 	Rule string `json:"rule,omitzero"`
 	// Feedback is the text that the agent receives.

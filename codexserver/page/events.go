@@ -72,7 +72,7 @@ func (p *Page) Ask(ctx context.Context, r *approval.Request) (json.RawMessage, e
 // Decided implements approval.Desk.
 func (p *Page) Decided(r *approval.Request, d approval.Decision) {
 	p.board.decided(r, end{
-		State: stateDecided, Decision: d.Decision, By: d.By, Reason: d.Reason, With: d.With != "", Rule: d.RuleWords,
+		State: stateDecided, Decision: d.Decision, By: d.By, Reason: d.Reason, Rule: d.RuleWords,
 		Feedback: elicit.ShowText(d.Feedback),
 	})
 }

@@ -32,7 +32,6 @@ type Line struct {
 	Decision  string         `json:"decision,omitzero"`
 	By        string         `json:"by,omitzero"`
 	Approver  string         `json:"approver,omitzero"`
-	With      string         `json:"with,omitzero"`
 	Rule      int            `json:"rule,omitzero"`
 	RuleWords string         `json:"ruleWords,omitzero"`
 	Reason    string         `json:"reason,omitzero"`

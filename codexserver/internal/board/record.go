@@ -81,7 +81,7 @@ func (r *Record) add(a *approval.Request, d approval.Decision, approver string, 
 	}
 	return r.write(audit.Line{
 		Thread: a.Thread.ID, Principal: a.Thread.Principal, Question: question,
-		Decision: string(d.Decision), By: string(d.By), Approver: approver, With: d.With, Rule: d.Rule, RuleWords: d.RuleWords,
+		Decision: string(d.Decision), By: string(d.By), Approver: approver, Rule: d.Rule, RuleWords: d.RuleWords,
 		Reason: string(d.Reason), Feedback: d.Feedback, Detail: d.Detail, Automatic: e.automatic,
 		Waited: e.waited.Milliseconds(), Covers: covers(a, d),
 	})
