@@ -1,7 +1,6 @@
 package appserver_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os/exec"
@@ -19,11 +18,7 @@ var whole = flag.Bool("whole", false, "run every kind of change")
 func TestChanges(t *testing.T) {
 	servertest.RunChanges(t, *whole, func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine {
 		f := newFake(t)
-		sandbox, err := json.Marshal(map[string]any{"type": "workspaceWrite", "writableRoots": roots})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.cwd, f.sandbox = dir, string(sandbox)
+		f.cwd, f.config = dir, map[string]any{"sandbox_mode": "workspace-write", "sandbox_workspace_write": map[string]any{"writable_roots": roots}}
 		f.turn = func(r *run) {
 			const item = `{"type":"commandExecution","id":"c0","command":"make","cwd":"/","status":%q,"exitCode":%d,"commandActions":[]}`
 			r.item(threadID, r.current(), fmt.Sprintf(item, "inProgress", 0))

@@ -1,7 +1,6 @@
 package appserver
 
 import (
-	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +17,8 @@ import (
 )
 
 // choose adds the choices of a call that today's Codex takes as configuration keys. File
-// is Codex's configuration for the working folder, home is Codex's folder.
-func (p *threadParams) choose(cfg *protocol.Config, file map[string]stdjson.RawMessage, home string) error {
+// is Codex's configuration for the working folder.
+func (p *threadParams) choose(cfg *protocol.Config, file map[string]stdjson.RawMessage) error {
 	keys := map[string]any{}
 	if cfg.Effort != "" {
 		keys["model_reasoning_effort"] = cfg.Effort
@@ -35,55 +34,17 @@ func (p *threadParams) choose(cfg *protocol.Config, file map[string]stdjson.RawM
 			keys["web_search"] = "live"
 		}
 	}
-	roots, err := p.roots(cfg, file, home)
-	if err != nil {
-		return err
-	}
-	if roots != nil {
-		keys[rootsKey] = roots
-	}
 	return p.set(keys)
 }
 
-const (
-	workspaceTable = "sandbox_workspace_write"
-	rootsKey       = workspaceTable + ".writable_roots"
-)
-
-// bound sets the sandbox and the approval policy of a resumed thread as configured.
-// The settings of its last turn may come from a user with more rights.
-func (p *threadParams) bound(file map[string]stdjson.RawMessage, c *child) {
-	p.bounded = true
-	if p.Sandbox == "" {
-		p.Sandbox = cmp.Or(value[string](p.setting(file, "sandbox_mode")), apptypes.SandboxModeReadOnly)
-	}
-	if p.ApprovalPolicy == "" {
-		policy := cmp.Or(c.policy, value[string](p.setting(file, "approval_policy")), string(protocol.ApprovalOnRequest))
-		p.ApprovalPolicy = policyWord(policy, c.version)
-	}
-}
-
-// keeps returns an error unless Codex reports the sandbox and the approval policy that a
-// bounded thread asked for. A thread that Codex has in memory keeps its own.
-func (r *threadReply) keeps(p *threadParams) error {
-	is, asked := slices.Index(sandboxTypes, r.Sandbox.Type), slices.Index(sandboxModes, p.Sandbox)
-	policy := r.policy()
-	if is >= 0 && is <= asked && (policy == p.ApprovalPolicy || policy == string(protocol.ApprovalUntrusted)) {
-		return nil
-	}
-	return &engine.RefusedError{Err: fmt.Errorf("the conversation has the sandbox %q and the approval policy %.100s, but the server's configuration allows less; begin a new one with codex", r.Sandbox.Type, r.ApprovalPolicy)}
-}
+const workspaceTable = "sandbox_workspace_write"
 
 // obeys returns an error unless the thread has the sandbox and the approval policy that were
 // asked for, or narrower ones. A thread that another program has open keeps its own.
 func (r *threadReply) obeys(p *threadParams) error {
 	now := r.rules()
 	asked := now
-	if p.Sandbox != "" {
-		if i := slices.Index(sandboxModes, p.Sandbox); i >= 0 {
-			asked.sandbox.Type = sandboxTypes[i]
-		}
-	}
+	asked.sandbox = p.now.sandbox
 	if p.ApprovalPolicy != "" {
 		asked.policy = p.ApprovalPolicy
 	}
@@ -112,29 +73,25 @@ func (p *threadParams) setting(file map[string]stdjson.RawMessage, path ...strin
 	return table(file[path[0]])[path[1]]
 }
 
-// roots returns the writable folders of the conversation if a call names some, else nil.
+// openRoots adds the writable folders that a call names to the sandbox of the conversation.
 //
 // Codex resolves the name of a folder again for each command. A command must not be able
 // to replace a writable folder by a link to another one. So a folder of the call is left
 // out if it lies in a writable one, where it is writable anyway, and refused if it
 // contains one.
-func (p *threadParams) roots(cfg *protocol.Config, file map[string]stdjson.RawMessage, home string) ([]string, error) {
+func openRoots(s *apptypes.SandboxPolicy, cfg *protocol.Config, home string) error {
 	sealed := filepath.Join(home, "codex-mcp") // rules, keys and sockets of this server
 	if paths.Below(real(cfg.Cwd), real(sealed)) {
-		return nil, configErrorf("argument /cwd: %s is or lies in %s, which is this server's, and Codex lets commands write in it", cfg.Cwd, sealed)
+		return configErrorf("argument /cwd: %s is or lies in %s, which is this server's, and Codex lets commands write in it", cfg.Cwd, sealed)
 	}
 	if len(cfg.WritableRoots) == 0 {
-		return nil, nil
+		return nil
 	}
 	if cfg.Worktree != nil {
-		return nil, configErrorf("argument /writable-roots: a conversation with a worktree writes only in the worktree; leave out one of the two")
+		return configErrorf("argument /writable-roots: a conversation with a worktree writes only in the worktree; leave out one of the two")
 	}
-	mode := p.Sandbox
-	if mode == "" {
-		mode = value[string](p.setting(file, "sandbox_mode"))
-	}
-	if mode != "" && mode != apptypes.SandboxModeWorkspaceWrite {
-		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, mode)
+	if s.Type != apptypes.SandboxPolicyWorkspaceWrite {
+		return configErrorf("argument /writable-roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, modeOf(s.Type))
 	}
 	options := sandbox.Options{Protected: []string{home}, Sealed: []string{sealed}, Private: []string{home}}
 	if own, err := os.UserHomeDir(); err == nil {
@@ -143,42 +100,45 @@ func (p *threadParams) roots(cfg *protocol.Config, file map[string]stdjson.RawMe
 	chosen, err := sandbox.New(options).Resolve(cfg.Cwd, cfg.WritableRoots)
 	var root *sandbox.RootError
 	if errors.As(err, &root) {
-		return nil, configErrorf("argument /writable-roots/%d: %w", root.Index, err)
+		return configErrorf("argument /writable-roots/%d: %w", root.Index, err)
 	}
 	if err != nil {
-		return nil, configErrorf("argument /writable-roots: %w", err)
+		return configErrorf("argument /writable-roots: %w", err)
 	}
-	configured := value[[]string](p.setting(file, workspaceTable, "writable_roots"))
-	around := p.writable(cfg.Cwd, file)
+	around := writable(s, cfg.Cwd)
 	for i, path := range chosen {
 		for _, other := range around {
 			if paths.Below(other, path) && other != path {
-				return nil, configErrorf("argument /writable-roots/%d: %s has %s in it, which is writable too and which a command could then replace", i, path, other)
+				return configErrorf("argument /writable-roots/%d: %s has %s in it, which is writable too and which a command could then replace", i, path, other)
 			}
 		}
 	}
-	roots := slices.Clone(configured)
 	slices.Sort(chosen) // a folder before what lies in it
 	for _, path := range chosen {
 		if !slices.ContainsFunc(around, func(other string) bool { return paths.Below(path, other) }) {
-			roots, around = append(roots, path), append(around, path)
+			s.WritableRoots, around = append(s.WritableRoots, path), append(around, path)
 		}
 	}
-	p.workspace = true
-	return roots, nil
+	return nil
 }
 
 // writable returns the folders, without links, in which commands may write in the sandbox
-// workspace-write, as far as the configuration and not the call names them.
-func (p *threadParams) writable(cwd string, file map[string]stdjson.RawMessage) []string {
+// workspace-write.
+func writable(s *apptypes.SandboxPolicy, cwd string) []string {
 	folders := []string{real(cwd)}
-	for _, folder := range value[[]string](p.setting(file, workspaceTable, "writable_roots")) {
+	for _, folder := range s.WritableRoots {
 		folders = append(folders, real(folder))
 	}
-	if !value[bool](p.setting(file, workspaceTable, "exclude_slash_tmp")) {
+	return append(folders, temporary(s)...)
+}
+
+// temporary returns the folders for temporary files, without links, in which commands may write in
+// the sandbox workspace-write.
+func temporary(s *apptypes.SandboxPolicy) (folders []string) {
+	if !s.ExcludeSlashTmp {
 		folders = append(folders, real("/tmp"))
 	}
-	if dir := os.Getenv("TMPDIR"); dir != "" && !value[bool](p.setting(file, workspaceTable, "exclude_tmpdir_env_var")) {
+	if dir := os.Getenv("TMPDIR"); dir != "" && !s.ExcludeTmpdirEnvVar {
 		folders = append(folders, real(dir))
 	}
 	return folders
@@ -186,13 +146,12 @@ func (p *threadParams) writable(cwd string, file map[string]stdjson.RawMessage) 
 
 // unlinked returns an error if a file of home leads to where commands may write: Codex's
 // sandbox protects no such file, and the next server obeys it.
-func (p *threadParams) unlinked(cwd string, file map[string]stdjson.RawMessage, home string) error {
-	mode := cmp.Or(p.Sandbox, value[string](p.setting(file, "sandbox_mode")))
-	if mode == apptypes.SandboxModeReadOnly || mode == apptypes.SandboxModeDangerFullAccess {
+func unlinked(s *apptypes.SandboxPolicy, cwd, home string) error {
+	if s.Type != apptypes.SandboxPolicyWorkspaceWrite {
 		return nil
 	}
 	for _, linked := range config.Linked(home) {
-		for _, folder := range p.writable(cwd, file) {
+		for _, folder := range writable(s, cwd) {
 			if paths.Below(linked, folder) || paths.Below(real(linked), folder) {
 				return configErrorf("a link in %s leads to %s, which commands could write; let it lead out of %s, or use the sandbox %s", home, linked, folder, apptypes.SandboxModeReadOnly)
 			}

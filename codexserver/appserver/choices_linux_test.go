@@ -34,8 +34,8 @@ func TestTurnChoices(t *testing.T) {
 			}
 		}
 		for i, want := range []string{
-			`{"threadId":%q,"input":[{"type":"text","text":"go"},{"type":"image","url":"data:image/png;base64,AAAA"}],"effort":"high","outputSchema":{"type":"object"}}`,
-			`{"threadId":%q,"input":[{"type":"text","text":"on"}],"effort":"high"}`,
+			`{"threadId":%q,"input":[{"type":"text","text":"go"},{"type":"image","url":"data:image/png;base64,AAAA"}],"effort":"high","outputSchema":{"type":"object"},"sandboxPolicy":{"type":"readOnly","networkAccess":false},"approvalPolicy":"on-request"}`,
+			`{"threadId":%q,"input":[{"type":"text","text":"on"}],"effort":"high","sandboxPolicy":{"type":"readOnly","networkAccess":false},"approvalPolicy":"on-request"}`,
 		} {
 			if diff := cmp.Diff(loose(t, fmt.Sprintf(want, threadID)), loose(t, (*sent)[i])); diff != "" {
 				t.Errorf("turn %d (-want +got):\n%s", i+1, diff)
@@ -69,13 +69,13 @@ func TestThreadChoices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return `"sandbox_workspace_write.writable_roots":` + string(text)
+		return `{"sandboxPolicy":{"type":"workspaceWrite","networkAccess":false,"excludeSlashTmp":true,"excludeTmpdirEnvVar":true,"writableRoots":` + string(text) + `}}`
 	}
 	for _, tt := range []struct {
 		name string
 		file map[string]any // Codex's configuration
 		cfg  protocol.Config
-		want string // parameters, but for the folder
+		want string // parameters, but for the folder and the sandbox read-only; the sandbox is that of the turn
 		fail string
 	}{
 		{"effort", nil, protocol.Config{Effort: "xhigh"}, `{"config":{"model_reasoning_effort":"xhigh"}}`, ""},
@@ -85,10 +85,10 @@ func TestThreadChoices(t *testing.T) {
 		{"web search as configured", map[string]any{"web_search": "cached"}, protocol.Config{WebSearch: new(true)}, `{}`, ""},
 		{"web search disabled", map[string]any{"web_search": "disabled"}, protocol.Config{WebSearch: new(true)}, "", `argument /web-search: the configuration has web_search = "disabled"`},
 		{"roots", map[string]any{"sandbox_workspace_write": bounded}, protocol.Config{Sandbox: ws, WritableRoots: []string{deep, a, link, inner, work, named}},
-			`{"sandbox":"workspace-write","config":{` + roots(named, a, b) + `}}`, ""},
+			roots(named, a, b), ""},
 		{"roots beside those of the call's keys", map[string]any{"sandbox_workspace_write": bounded},
 			protocol.Config{Sandbox: ws, FromCall: true, WritableRoots: []string{a}, Overrides: raw("sandbox_workspace_write", fmt.Sprintf(`{"writable_roots":[%q]}`, b))},
-			`{"sandbox":"workspace-write","config":{` + roots(b, a) + `}}`, ""},
+			roots(b, a), ""},
 		{"a git folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{a, git}}, "", "argument /writable-roots/1: " + git + ": it is a git folder or lies in one"},
 		{"the system", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{"/proc/self"}}, "", "argument /writable-roots/0: /proc/self: it belongs to the system's /proc"},
 		{"all", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{"/"}}, "", "argument /writable-roots/0: /: it is the whole file system"},
@@ -99,7 +99,7 @@ func TestThreadChoices(t *testing.T) {
 		{"none", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{filepath.Join(base, "none")}}, "", "argument /writable-roots/0: "},
 		{"another mode", map[string]any{"sandbox_mode": "read-only"}, protocol.Config{WritableRoots: []string{a}}, "", "argument /writable-roots: it needs the sandbox workspace-write, and the sandbox is read-only"},
 		{"a worktree", nil, protocol.Config{Sandbox: ws, Worktree: &protocol.Worktree{Path: work}, WritableRoots: []string{a}}, "", "argument /writable-roots: a conversation with a worktree"},
-		{"another mode over there", nil, protocol.Config{WritableRoots: []string{named}}, "", "argument /writable-roots: it needs the sandbox workspace-write, and codex has chosen readOnly"},
+		{"no mode", nil, protocol.Config{WritableRoots: []string{named}}, "", "argument /writable-roots: it needs the sandbox workspace-write, and the sandbox is read-only"},
 		{"around a configured one", map[string]any{"sandbox_workspace_write": map[string]any{"exclude_slash_tmp": true, "exclude_tmpdir_env_var": true, "writable_roots": []string{deep}}},
 			protocol.Config{Sandbox: ws, WritableRoots: []string{a}}, "", "argument /writable-roots/0: " + a + " has " + deep + " in it"},
 	} {
@@ -107,10 +107,7 @@ func TestThreadChoices(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
 				f.home, f.turn, f.config, f.cwd = home, answered, tt.file, work
-				if tt.cfg.Sandbox == ws {
-					f.sandbox = `{"type":"workspaceWrite"}`
-				}
-				params := f.keep("thread/start", "thread/resume")
+				params, turns := f.keep("thread/start", "thread/resume"), f.keep("turn/start")
 				if tt.cfg.Cwd == "" {
 					tt.cfg.Cwd = work
 				}
@@ -134,7 +131,13 @@ func TestThreadChoices(t *testing.T) {
 					t.Fatalf("%d threads were loaded", len(*params))
 				}
 				want := loose(t, tt.want).(map[string]any)
-				want["cwd"] = work
+				if sandbox := want["sandboxPolicy"]; sandbox != nil {
+					if diff := cmp.Diff(sandbox, loose(t, (*turns)[0]).(map[string]any)["sandboxPolicy"]); diff != "" {
+						t.Errorf("the turn (-want +got):\n%s", diff)
+					}
+					delete(want, "sandboxPolicy")
+				}
+				want["cwd"], want["sandbox"] = work, "read-only"
 				for i, sent := range *params {
 					got := loose(t, withoutExclude(t, sent)).(map[string]any)
 					if i == 1 {
@@ -150,8 +153,7 @@ func TestThreadChoices(t *testing.T) {
 	}
 }
 
-// TestGuardedFiles refuses conversations whose commands could write a guarded file, as Codex
-// reports their sandbox.
+// TestGuardedFiles refuses conversations whose commands could write a guarded file.
 func TestGuardedFiles(t *testing.T) {
 	top := t.TempDir()
 	in := func(path string) string { return filepath.Join(top, path) }
@@ -161,26 +163,26 @@ func TestGuardedFiles(t *testing.T) {
 		}
 	}
 	t.Setenv("TMPDIR", in("temp"))
-	const apart = `"excludeSlashTmp":true,"excludeTmpdirEnvVar":true`
+	const apart = `"exclude_slash_tmp":true,"exclude_tmpdir_env_var":true`
 	for name, tt := range map[string]struct {
-		guarded, sandbox string
-		refused          string // the folder
+		guarded, config string
+		refused         string // the folder
 	}{
-		"the working folder":       {"work/log", `"type":"workspaceWrite",` + apart, "work"},
-		"below the working folder": {"work/deep/log", `"type":"workspaceWrite",` + apart, "work"},
-		"a missing folder":         {"work/none/log", `"type":"workspaceWrite",` + apart, "work"},
-		"below a root":             {"other/log", `"type":"workspaceWrite","writableRoots":["TOP/other"],` + apart, "other"},
-		"below $TMPDIR":            {"temp/log", `"type":"workspaceWrite","excludeSlashTmp":true`, "temp"},
-		"not below $TMPDIR":        {"temp/log", `"type":"workspaceWrite",` + apart, ""},
-		"elsewhere":                {"logs/log", `"type":"workspaceWrite","writableRoots":["TOP/other"],` + apart, ""},
-		"read-only":                {"work/log", `"type":"readOnly"`, ""},
+		"the working folder":       {"work/log", `{"sandbox_mode":"workspace-write","sandbox_workspace_write":{` + apart + `}}`, "work"},
+		"below the working folder": {"work/deep/log", `{"sandbox_mode":"workspace-write","sandbox_workspace_write":{` + apart + `}}`, "work"},
+		"a missing folder":         {"work/none/log", `{"sandbox_mode":"workspace-write","sandbox_workspace_write":{` + apart + `}}`, "work"},
+		"below a root":             {"other/log", `{"sandbox_mode":"workspace-write","sandbox_workspace_write":{"writable_roots":["TOP/other"],` + apart + `}}`, "other"},
+		"below $TMPDIR":            {"temp/log", `{"sandbox_mode":"workspace-write","sandbox_workspace_write":{"exclude_slash_tmp":true}}`, "temp"},
+		"not below $TMPDIR":        {"temp/log", `{"sandbox_mode":"workspace-write","sandbox_workspace_write":{` + apart + `}}`, ""},
+		"elsewhere":                {"logs/log", `{"sandbox_mode":"workspace-write","sandbox_workspace_write":{"writable_roots":["TOP/other"],` + apart + `}}`, ""},
+		"read-only":                {"work/log", `{}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
 				f.turn, f.cwd = answered, in("work")
 				e := f.engine(appserver.Options{Guarded: []string{in(tt.guarded)}})
-				f.sandbox = "{" + strings.ReplaceAll(tt.sandbox, "TOP", top) + "}"
+				f.config = json.RawMessage(strings.ReplaceAll(tt.config, "TOP", top))
 				_, err := e.Start(t.Context(), protocol.Config{Cwd: in("work")}, &recorder{})
 				want := ""
 				if tt.refused != "" {

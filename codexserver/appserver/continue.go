@@ -86,14 +86,16 @@ func (cut *cutRollout) add(line []byte) {
 	p := &l.Payload
 	switch end, call := l.end(), l.call(); {
 	case l.Type == protocol.RolloutTurnContext:
-		i := slices.Index([]string{string(protocol.SandboxReadOnly), string(protocol.SandboxWorkspaceWrite), string(protocol.SandboxDangerFullAccess)}, p.Sandbox.Type)
-		if i < 0 {
+		if !slices.Contains(sandboxModes, p.Sandbox.Type) {
 			cut.now = nil // which cannot be compared
 			return
 		}
 		cut.model = p.Model
 		cut.now = &rules{cwd: p.Cwd, policy: policyOf([]byte(p.Policy)), reviewer: p.Reviewer,
-			sandbox: apptypes.SandboxPolicy{Type: sandboxTypes[i], WritableRoots: p.Sandbox.Roots, NetworkAccess: []byte(p.Sandbox.Network)}}
+			sandbox: *sandboxOf(protocol.SandboxPolicy{
+				Mode: protocol.SandboxMode(p.Sandbox.Type), WritableRoots: p.Sandbox.Roots, NetworkAccess: string(p.Sandbox.Network) == "true",
+				ExcludeSlashTmp: p.Sandbox.NoTmp, ExcludeTmpdirEnvVar: p.Sandbox.NoTmpdir,
+			})}
 	case l.Type == protocol.RolloutEventMsg && p.Type == "task_started":
 		cut.pending = nil
 	case end != nil && end.completed:
@@ -115,13 +117,12 @@ func (e *Engine) resumeCut(ctx context.Context, rolloutPath string, cfg protocol
 	if cut.now == nil {
 		return nil, &engine.RefusedError{Err: errors.New("the sandbox of the turn is not known, so it is not continued")}
 	}
-	cfg.Bounded = true
 	if cfg.Model == "" {
 		cfg.Model = cut.model
 	}
 	deadline := time.Now().Add(writerLimit)
 	for {
-		conv, err := e.reopen(ctx, apptypes.CallThreadResume, rolloutPath, cfg, host, cut.now)
+		conv, err := e.reopen(ctx, apptypes.CallThreadResume, rolloutPath, cfg, host)
 		if err == nil || !strings.Contains(err.Error(), "active writer") || time.Now().After(deadline) {
 			return conv, err
 		}
@@ -130,18 +131,6 @@ func (e *Engine) resumeCut(ctx context.Context, rolloutPath string, cfg protocol
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-	}
-}
-
-// narrow makes the sandbox and the approval policy of a bounded thread no looser than those of
-// rules.
-func (p *threadParams) narrow(had *rules) {
-	p.had = had
-	if is, was := slices.Index(sandboxModes, p.Sandbox), slices.Index(sandboxTypes, had.sandbox.Type); was >= 0 && was < is {
-		p.Sandbox = sandboxModes[was]
-	}
-	if is, was := slices.Index(policyWords, p.ApprovalPolicy), slices.Index(policyWords, had.policy); was >= 0 && was < is {
-		p.ApprovalPolicy = had.policy
 	}
 }
 

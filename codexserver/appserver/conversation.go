@@ -24,13 +24,13 @@ type conversation struct {
 	params  threadParams // to resume the thread with
 	environ []string     // of the client
 	path    string       // of the rollout
-	roots   []string     // where commands may write besides the working folder
+	access  protocol.Access
+	rules   rules // that each turn gets
 
-	mu      sync.Mutex
-	by      served
-	rules   rules                    // that limit the turns
-	effort  protocol.ReasoningEffort // the last change by a turn; "" without one
-	window  *int64                   // the model's context window in tokens, as last reported
+	mu     sync.Mutex
+	by     served
+	effort protocol.ReasoningEffort // the last change by a turn; "" without one
+	window *int64                   // the model's context window in tokens, as last reported
 
 	running atomic.Pointer[promise] // the running turn; the last one between turns
 	unread  []apptypes.Input        // messages that the next turn sends again
@@ -47,6 +47,13 @@ func checkID(id string) error {
 // begin starts, resumes or forks a thread.
 func (e *Engine) begin(ctx context.Context, c *child, method string, p threadParams, host engine.Host) (engine.Conversation, error) {
 	defer c.begins()()
+	home, err := e.homeOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := unlinked(&p.now.sandbox, p.now.cwd, home); err != nil {
+		return nil, err
+	}
 	var r threadReply
 	if err := c.patient(ctx, startLimit, method, p, &r); err != nil {
 		return nil, err
@@ -59,26 +66,20 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 			return nil, err
 		}
 	}
-	if p.bounded {
-		if err := r.keeps(&p); err != nil {
-			return nil, err
-		}
+	if method != apptypes.CallThreadResume && r.Sandbox.Type != apptypes.SandboxPolicyReadOnly {
+		return nil, fmt.Errorf("codex was to start the thread read-only, and its sandbox is %q", r.Sandbox.Type)
 	}
-	if p.had != nil {
-		if why := r.rules().wider(*p.had); why != "" {
-			return nil, &engine.RefusedError{Err: fmt.Errorf("the turn is not continued, because it would have other policies: %s", why)}
-		}
+	p.now.cwd = r.Cwd
+	if p.now.policy == "" {
+		p.now.policy = policyOf(r.ApprovalPolicy)
 	}
 	if err := c.signedIn(ctx, &r); err != nil {
 		return nil, err
 	}
-	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != "user" {
+	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != byUser {
 		c.log.Warn("codex: approvals are decided by a reviewing model, not by the client", "reviewer", r.ApprovalsReviewer, "thread", r.Thread.ID)
 	}
-	if p.workspace && r.Sandbox.Type != "" && r.Sandbox.Type != apptypes.SandboxPolicyWorkspaceWrite {
-		return nil, configErrorf("argument /writable-roots: it needs the sandbox %s, and codex has chosen %s", protocol.SandboxWorkspaceWrite, r.Sandbox.Type)
-	}
-	if err := e.reaches(r.Cwd, &r.Sandbox); err != nil {
+	if err := e.reaches(p.now.cwd, &p.now.sandbox); err != nil {
 		return nil, err
 	}
 	if c.shared {
@@ -86,10 +87,10 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 			return nil, err
 		}
 	}
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, environ: engine.EnvironOf(ctx), path: r.Thread.Path, by: served{model: r.Model, provider: r.ModelProvider}, roots: r.Sandbox.WritableRoots, rules: r.rules()}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, environ: engine.EnvironOf(ctx), path: r.Thread.Path, access: p.now.beyond(&p.base), by: served{model: r.Model, provider: r.ModelProvider}, rules: p.now.rules}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
-		ApprovalPolicy: protocol.ApprovalPolicy(r.policy()), Cwd: r.Cwd,
+		ApprovalPolicy: p.now.word(), Cwd: r.Cwd,
 		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
 		InitialMessages: past(r.Thread.Turns),
 	})
@@ -108,8 +109,11 @@ func (c *conversation) WritableRoots() []string {
 	if other != nil {
 		return other.WritableRoots() // which waits for its turn
 	}
-	return slices.Clone(c.roots)
+	return slices.Clone(c.rules.sandbox.WritableRoots)
 }
+
+// Access implements [engine.Extended].
+func (c *conversation) Access() protocol.Access { return c.access }
 
 // Close implements [engine.Conversation]. The thread stays loaded, so that it can be
 // continued; it ends with the app-server.
@@ -301,9 +305,6 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	if err := ch.patient(ctx, startLimit, apptypes.CallThreadResume, p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
-	if err := c.engine.reaches(r.Cwd, &r.Sandbox); err != nil {
-		return nil, err
-	}
 	return ch.load(ctx, &r, c.environ, c.host), nil
 }
 
@@ -330,6 +331,7 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p apptypes.TurnPa
 		return nil, err
 	}
 	p.Effort = string(c.holds(in))
+	p.SandboxPolicy, p.ApprovalPolicy = &c.rules.sandbox, policyParam(c.rules.policy)
 	now := t.change(&p)
 	if err := c.engine.reaches(now.cwd, &now.sandbox); err != nil {
 		t.free()
@@ -340,12 +342,8 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p apptypes.TurnPa
 		t.free()
 		return nil, err
 	}
-	c.mu.Lock()
-	c.rules = c.rules.with(&p)
-	limits := c.rules
-	c.mu.Unlock()
 	r.mu.Lock()
-	r.rules = limits
+	r.rules = c.rules
 	r.messages.again = func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }
 	if !t.child.version.Less(continuesTurns) {
 		p.ClientUserMessageID = in.Key

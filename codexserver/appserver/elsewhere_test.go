@@ -373,11 +373,9 @@ func TestElsewhereOpen(t *testing.T) {
 		cfg  protocol.Config
 		fine bool
 	}{
-		{protocol.Config{}, true},
-		{protocol.Config{Sandbox: protocol.SandboxReadOnly}, false},
+		{protocol.Config{}, false},
 		{protocol.Config{Sandbox: protocol.SandboxDangerFullAccess}, true},
 		{protocol.Config{ApprovalPolicy: protocol.ApprovalOnRequest}, false},
-		{protocol.Config{Bounded: true}, false},
 	} {
 		f := newFake(t)
 		f.policy, f.sandbox = `"never"`, `{"type":"workspaceWrite"}`

@@ -33,7 +33,7 @@ func TestEndToEndNothingOutlivesADeadServer(t *testing.T) {
 	bin := build(t)
 	servertest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
 		cmd := exec.Command(bin, "-engine", "codex", "-codex", codex)
-		cmd.Env = []string{"CODEX_HOME=" + t.TempDir(), asCodex + "=busy"}
+		cmd.Env = []string{"CODEX_HOME=" + openHome(t), asCodex + "=busy"}
 		return cmd
 	})
 }
@@ -48,9 +48,16 @@ func TestEndToEndReaderLeaves(t *testing.T) {
 	servertest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
 		kind := map[bool]string{true: "busy", false: "fine"}[busy]
 		cmd := exec.Command(bin, append(args, "-engine", "codex", "-codex", codex)...)
-		cmd.Env = []string{"CODEX_HOME=" + t.TempDir(), asCodex + "=" + kind}
+		cmd.Env = []string{"CODEX_HOME=" + openHome(t), asCodex + "=" + kind}
 		return cmd
 	})
+}
+
+// openHome returns a home of Codex whose server takes calls that ask for full access.
+func openHome(t *testing.T) string {
+	home := t.TempDir()
+	writeFile(t, filepath.Join(home, "codex-mcp.toml"), "[calls]\nfull_access = \"allow\"\n")
+	return home
 }
 
 // built is codex-mcp.

@@ -142,20 +142,18 @@ func TestFailoverReasons(t *testing.T) {
 // TestFailoverRules has the policies with which another engine goes on: those of Codex, or stricter
 // ones. What cannot be kept is asked about, and without an answer the turn fails.
 func TestFailoverRules(t *testing.T) {
-	const workspace = `{"type":"workspaceWrite","writableRoots":["/data"],"networkAccess":true,"excludeSlashTmp":true}`
+	const workspace = `{"sandbox_mode":"workspace-write","sandbox_workspace_write":{"writable_roots":["/data"],"network_access":true,"exclude_slash_tmp":true}}`
 	for _, tt := range []struct {
 		name, policy, sandbox string
 		next                  nextEngine
 		agree                 bool
 		want, asked, err      string
 	}{
-		{name: "the same", policy: `"on-request"`, sandbox: `{"type":"readOnly"}`, want: "on-request read-only [] false"},
-		{name: "never", policy: `"never"`, sandbox: `{"type":"dangerFullAccess"}`, want: "never danger-full-access [] true"},
+		{name: "the same", policy: `"on-request"`, sandbox: `{}`, want: "on-request read-only [] false"},
+		{name: "never", policy: `"never"`, sandbox: `{"sandbox_mode":"danger-full-access"}`, want: "never danger-full-access [] true"},
 		{name: "workspace", policy: `"untrusted"`, sandbox: workspace, want: "untrusted workspace-write [/data] true"},
-		{name: "finer rules", policy: `{"granular":{"rules":true}}`, sandbox: `{"type":"readOnly"}`, agree: true, want: "untrusted read-only [] false", asked: "granular"},
-		{name: "finer rules, refused", policy: `{"granular":{"rules":true}}`, sandbox: `{"type":"readOnly"}`, asked: "granular", err: "nobody agreed"},
-		{name: "unknown sandbox", policy: `"never"`, sandbox: `{"type":"externalSandbox"}`, asked: "externalSandbox", err: "nobody agreed"},
-		{name: "network alone", policy: `"never"`, sandbox: `{"type":"readOnly","networkAccess":true}`, asked: "network access", err: "nobody agreed"},
+		{name: "finer rules", policy: `{"granular":{"rules":true,"mcp_elicitations":true,"sandbox_approval":true}}`, sandbox: `{}`, agree: true, want: "untrusted read-only [] false", asked: "granular"},
+		{name: "finer rules, refused", policy: `{"granular":{"rules":true,"mcp_elicitations":true,"sandbox_approval":true}}`, sandbox: `{}`, asked: "granular", err: "nobody agreed"},
 		{name: "a folder", policy: `"never"`, sandbox: workspace, next: nextEngine{refuses: "argument /writable-roots/0: no"}, agree: true, want: "never workspace-write [] true", asked: "/data"},
 		{name: "a folder, refused", policy: `"never"`, sandbox: workspace, next: nextEngine{refuses: "argument /writable-roots/0: no"}, asked: "/data", err: "nobody agreed"},
 		{name: "a laxer policy", policy: `"untrusted"`, sandbox: workspace, next: nextEngine{policy: "never"}, err: "approval policy would be"},
@@ -172,7 +170,7 @@ func TestFailoverRules(t *testing.T) {
 					}
 					return elicit.Outcome{Decision: elicit.Denied}
 				}}
-				_, conv := refusingFake(t, &tt.next, h, `"usageLimitExceeded"`, appserver.Options{}, func(f *fake) { f.policy, f.sandbox = tt.policy, tt.sandbox })
+				_, conv := refusingFake(t, &tt.next, h, `"usageLimitExceeded"`, appserver.Options{}, func(f *fake) { f.policy, f.config = tt.policy, json.RawMessage(tt.sandbox) })
 				err := conv.Turn(t.Context(), text("go"))
 				if (asked == "") != (tt.asked == "") || !strings.Contains(asked, tt.asked) || asked != "" && !strings.Contains(asked, "m1 of b") {
 					t.Errorf("asked %q", asked)

@@ -19,7 +19,7 @@ const (
 )
 
 // newestVersion is the version whose schema is kept.
-const newestVersion = "0.169.0"
+const newestVersion = "0.171.0"
 
 // fake is an app-server whose answers a test sets. Each connection is a run, like a
 // process.
@@ -28,8 +28,8 @@ type fake struct {
 	// version is the version in its user agent.
 	version string
 	home    string
-	// config, rollout, status, cwd, policy and sandbox are its configuration, and what it says of its threads.
-	config                                any
+	// config and layers are its configuration; rollout, status, cwd, policy and sandbox what it says of its threads.
+	config, layers                        any
 	rollout, status, cwd, policy, sandbox string
 	// on has functions that answer methods. If one returns nil, the fake answers.
 	on map[string]handler
@@ -146,10 +146,10 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 		return map[string]any{"account": nil, "requiresOpenaiAuth": false}, nil
 	case "config/read":
 		if r.config != nil {
-			return map[string]any{"config": r.config}, nil
+			return map[string]any{"config": r.config, "layers": r.layers}, nil
 		}
 		return map[string]any{"config": map[string]any{"model": "m"}}, nil
-	case "thread/start", "thread/resume":
+	case "thread/start", "thread/resume", "thread/fork":
 		return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[],"status":{"type":%q}},"model":"m","modelProvider":"mock",
 			"cwd":%q,"approvalPolicy":%s,"approvalsReviewer":"user","sandbox":%s,"reasoningEffort":null}`,
 			threadID, cmp.Or(r.rollout, "/rollout.jsonl"), cmp.Or(r.status, "idle"), cmp.Or(r.cwd, "/work"), cmp.Or(r.policy, `"on-request"`), cmp.Or(r.sandbox, `{"type":"readOnly"}`))), nil

@@ -22,17 +22,16 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if cfg.Continues {
 		return e.resumeCut(ctx, rolloutPath, cfg, host)
 	}
-	return e.reopen(ctx, apptypes.CallThreadResume, rolloutPath, cfg, host, nil)
+	return e.reopen(ctx, apptypes.CallThreadResume, rolloutPath, cfg, host)
 }
 
 // Fork implements [engine.Resumer].
 func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	return e.reopen(ctx, apptypes.CallThreadFork, rolloutPath, cfg, host, nil)
+	return e.reopen(ctx, apptypes.CallThreadFork, rolloutPath, cfg, host)
 }
 
-// reopen resumes or forks the thread of a rollout. Unless had is nil, the thread gets no wider
-// rules than these.
-func (e *Engine) reopen(ctx context.Context, method, rolloutPath string, cfg protocol.Config, host engine.Host, had *rules) (engine.Conversation, error) {
+// reopen resumes or forks the thread of a rollout.
+func (e *Engine) reopen(ctx context.Context, method, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	id, err := idOf(rolloutPath)
 	if err != nil {
 		return nil, err
@@ -53,8 +52,8 @@ func (e *Engine) reopen(ctx context.Context, method, rolloutPath string, cfg pro
 		return nil, err
 	}
 	p.ThreadID, p.asked = id, cfg
-	if had != nil {
-		p.narrow(had)
+	if cut, err := readCut(rolloutPath); err == nil && cut.now != nil {
+		p.keep(cut.now, cfg.Keep)
 	}
 	conv, err := e.begin(ctx, c, method, p, host)
 	if err != nil && strings.Contains(err.Error(), "no rollout found") {
@@ -93,10 +92,11 @@ func (e *Engine) FindRollout(ctx context.Context, id string) (string, error) {
 	return s.Path, nil
 }
 
-// summary is a conversation's rollout and working folder.
+// summary is what Codex says of a conversation.
 type summary struct {
-	Path string `json:"path"`
-	Cwd  string `json:"cwd"`
+	Path     string `json:"path"`
+	Cwd      string `json:"cwd"`
+	Provider string `json:"modelProvider"`
 }
 
 func (c *child) summary(ctx context.Context, id string) (summary, error) {

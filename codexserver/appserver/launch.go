@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
@@ -105,17 +107,19 @@ func tomlOf(v jsontext.Value) string {
 // The defaults do not apply to a resumed thread, which keeps its own settings.
 func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id string) (threadParams, error) {
 	isNew, folder := id == "", cfg.Cwd
-	if !isNew && folder == "" {
-		s, err := c.summary(ctx, id)
-		if err != nil {
+	var s summary
+	if !isNew {
+		var err error
+		if s, err = c.summary(ctx, id); err != nil {
 			c.log.Debug("codex: the working folder of a thread is unknown", "thread", id, "error", err) // thread/resume reports the error
 		}
-		folder = s.Cwd
+		folder = cmp.Or(folder, s.Cwd)
 	}
-	file, err := c.config(ctx, folder)
+	layers, err := c.configuration(ctx, folder)
 	if err != nil {
 		return threadParams{}, err
 	}
+	file := layers.keys
 	var call map[string]stdjson.RawMessage // the call's shell_environment_policy
 	if cfg.FromCall {
 		if cfg.Overrides, call, err = splitCall(cfg.Overrides, file); err != nil {
@@ -127,11 +131,9 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 			cfg.Profile = e.defaults.profile
 		}
 	}
-	home := c.home
-	if home == "" {
-		if home, err = e.home(); err != nil {
-			return threadParams{}, err
-		}
+	home, err := e.homeOf(c)
+	if err != nil {
+		return threadParams{}, err
 	}
 	p, err := startParams(cfg, c.version, home, e.defaults.keys)
 	if err != nil {
@@ -140,24 +142,27 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if p.ApprovalPolicy == "" && isNew {
 		p.ApprovalPolicy = policyWord(c.policy, c.version)
 	}
-	if e.options.Dial != nil && isNew { // the app-server was not started with the overrides
-		merged := maps.Clone(e.defaults.passed)
-		maps.Copy(merged, p.Config)
-		if len(merged) > 0 {
-			p.Config = merged
-		}
+	if isNew {
+		e.dialled(&p)
 	}
-	if err := p.choose(&cfg, file, home); err != nil {
+	if err := p.choose(&cfg, file); err != nil {
 		return p, err
 	}
-	if err := p.unlinked(folder, file, home); err != nil {
+	if p.base, err = e.configured(c, &layers, folder, home, cfg.Worktree); err != nil {
 		return p, err
 	}
-	if cfg.Bounded && !isNew {
-		p.bound(file, c)
+	if p.now, err = p.grants(&layers, folder, cfg.Worktree); err != nil {
+		return p, err
 	}
+	if !isNew {
+		p.restore(&s, &layers)
+	}
+	if err := openRoots(&p.now.sandbox, &cfg, home); err != nil {
+		return p, err
+	}
+	p.strip()
 	if e.options.AskUser {
-		p.ApprovalsReviewer = "user"
+		p.ApprovalsReviewer = byUser
 	}
 	if err := e.setServers(c, file, folder, &p); err != nil {
 		return p, err
@@ -174,11 +179,48 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	return p, p.keepToReading(file)
 }
 
+// dialled adds the overrides that an app-server was not started with, because it was dialled.
+func (e *Engine) dialled(p *threadParams) {
+	if e.options.Dial == nil {
+		return
+	}
+	merged := maps.Clone(e.defaults.passed)
+	maps.Copy(merged, p.Config)
+	if len(merged) > 0 {
+		p.Config = merged
+	}
+}
+
+// configured returns what the configuration gives a conversation in a folder whose call chooses
+// nothing. A sandbox that cannot be judged counts as the narrowest.
+func (e *Engine) configured(c *child, file *configuration, folder, home string, tree *protocol.Worktree) (granted, error) {
+	p, err := startParams(protocol.Config{Profile: e.defaults.profile, Worktree: tree}, c.version, home, e.defaults.keys)
+	if err != nil {
+		return granted{}, err
+	}
+	e.dialled(&p)
+	g, err := p.grants(file, folder, tree)
+	if err != nil {
+		p.Sandbox = apptypes.SandboxModeReadOnly
+		g, err = p.grants(file, folder, tree)
+	}
+	g.policy = p.policyIn(c, file, folder)
+	return g, err
+}
+
 func (e *Engine) home() (string, error) {
 	if e.options.CodexHome != "" {
 		return filepath.Abs(e.options.CodexHome)
 	}
 	return config.Home(os.Getenv)
+}
+
+// homeOf returns the folder of a running Codex.
+func (e *Engine) homeOf(c *child) (string, error) {
+	if c.home != "" {
+		return c.home, nil
+	}
+	return e.home()
 }
 
 // open starts an app-server, or connects to one.

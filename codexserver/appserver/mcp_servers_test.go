@@ -53,7 +53,7 @@ func TestServersOfAConversation(t *testing.T) {
 				reads := 0
 				f.on["config/read"] = func(_ *run, req *jsonrpc.Request) (any, error) {
 					reads++
-					if want := map[int]string{1: `{}`, 2: `{"cwd":"/project"}`}[reads]; string(req.Params) != want {
+					if want := map[int]string{1: `{"includeLayers":true}`, 2: `{"cwd":"/project","includeLayers":true}`}[reads]; string(req.Params) != want {
 						t.Errorf("read with %s, want %s", req.Params, want)
 					}
 					return json.RawMessage(fmt.Sprintf(`{"config":{"model":"m","mcp_servers":{

@@ -39,7 +39,7 @@ func TestNextCodex(t *testing.T) {
 			answered(r)
 		}},
 		{name: "unknown members", says: "done",
-			reply: `{"thread":{"id":"` + threadID + `","path":"/r.jsonl","turns":[{"id":"t","items":[],"status":"completed"` + more + `}]` + more + `},"model":"m","cwd":"/work","approvalPolicy":{"granular":{}},"sandbox":{"type":"readOnly"` + more + `}` + more + `}`,
+			reply: `{"thread":{"id":"` + threadID + `","path":"/r.jsonl","turns":[{"id":"t","items":[],"status":"completed"` + more + `}]` + more + `},"model":"m","cwd":"/work","approvalPolicy":{"granular":{"mcp_elicitations":true,"rules":true,"sandbox_approval":true` + more + `}},"sandbox":{"type":"readOnly"` + more + `}` + more + `}`,
 			turn: func(_ *testing.T, r *run) {
 				r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":{"type":"agentMessage","id":"m","text":"done","phase":"thought"`+more+`}`+more+`}`, threadID, turnID)
 				r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"completed","items":[]`+more+`}`+more+`}`, threadID, turnID)

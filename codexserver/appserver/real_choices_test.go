@@ -70,11 +70,11 @@ func TestRealChoices(t *testing.T) {
 	}
 }
 
-// TestRealResumeWithinTheConfiguration resumes a thread that had full access without
-// questions, for a caller who may not choose that.
+// TestRealResumeWithinTheConfiguration resumes a thread that had full access without questions. It
+// keeps that only if the server says so.
 func TestRealResumeWithinTheConfiguration(t *testing.T) {
-	for bounded, want := range map[bool]int{false: 2, true: 1} {
-		t.Run(fmt.Sprint(bounded), func(t *testing.T) {
+	for keeps, want := range map[bool]int{true: 2, false: 1} {
+		t.Run(fmt.Sprint(keeps), func(t *testing.T) {
 			r := newReal(t, "")
 			made := filepath.Join(t.TempDir(), "made")
 			turn := func(c engine.Conversation) {
@@ -89,7 +89,7 @@ func TestRealResumeWithinTheConfiguration(t *testing.T) {
 			conv := r.start(t, &recorder{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxDangerFullAccess})
 			turn(conv)
 			r.restart(t)
-			turn(r.resume(t, conv, &recorder{}, protocol.Config{Bounded: bounded}))
+			turn(r.resume(t, conv, &recorder{}, protocol.Config{Keep: func(a protocol.Access) bool { return keeps && a.Mode == protocol.SandboxDangerFullAccess }}))
 			if written, _ := os.ReadFile(made); len(written) != want {
 				t.Errorf("written %d times, want %d", len(written), want)
 			}

@@ -4,7 +4,6 @@ package appserver_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"

@@ -83,9 +83,11 @@ type rolloutLine struct {
 		Policy   jsontext.Value `json:"approval_policy"`
 		Reviewer string         `json:"approvals_reviewer"`
 		Sandbox  struct {
-			Type    string         `json:"type"`
-			Roots   []string       `json:"writable_roots"`
-			Network jsontext.Value `json:"network_access"`
+			Type     string         `json:"type"`
+			Roots    []string       `json:"writable_roots"`
+			Network  jsontext.Value `json:"network_access"`
+			NoTmp    bool           `json:"exclude_slash_tmp"`
+			NoTmpdir bool           `json:"exclude_tmpdir_env_var"`
 		} `json:"sandbox_policy"`
 	} `json:"payload"`
 }

@@ -110,7 +110,9 @@ func (p *threadParams) keepToReading(file map[string]stdjson.RawMessage) error {
 	for name := range servers {
 		keys[serverKey(name, "enabled")] = false
 	}
-	p.Sandbox, p.ApprovalPolicy, p.readOnly = string(protocol.SandboxReadOnly), string(protocol.ApprovalNever), true
+	p.Sandbox, p.ApprovalPolicy, p.readOnly = apptypes.SandboxModeReadOnly, string(protocol.ApprovalNever), true
+	p.now.sandbox, p.now.policy = *sandboxOf(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}), p.ApprovalPolicy
+	p.base = p.now
 	return p.set(keys)
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -38,6 +39,26 @@ func policyOf(raw json.RawMessage) string {
 	return word
 }
 
+// word returns the approval policy, "" for finer rules.
+func (r *rules) word() protocol.ApprovalPolicy {
+	if slices.Contains(policyWords, r.policy) {
+		return protocol.ApprovalPolicy(r.policy)
+	}
+	return ""
+}
+
+// policyParam returns a policy as a turn takes it, nil for the thread's own.
+func policyParam(policy string) json.RawMessage {
+	if policy == "" {
+		return nil
+	}
+	if strings.HasPrefix(policy, "{") {
+		return json.RawMessage(policy)
+	}
+	raw, _ := json.Marshal(policy) // cannot fail
+	return raw
+}
+
 // with returns the rules with what a turn changes.
 func (r rules) with(p *apptypes.TurnParams) rules {
 	if p.SandboxPolicy != nil {
@@ -46,8 +67,8 @@ func (r rules) with(p *apptypes.TurnParams) rules {
 	if p.Cwd != "" {
 		r.cwd = p.Cwd
 	}
-	if p.ApprovalPolicy != "" {
-		r.policy = p.ApprovalPolicy
+	if p.ApprovalPolicy != nil {
+		r.policy = policyOf(p.ApprovalPolicy)
 	}
 	return r
 }

@@ -21,12 +21,20 @@ var (
 	_ engine.Workspace    = (*Engine)(nil)
 	_ engine.Reviewer     = (*conversation)(nil)
 	_ engine.Continuable  = (*conversation)(nil)
+	_ engine.Extended     = (*conversation)(nil)
 )
 
 // config returns Codex's configuration for a folder, or the user's own if cwd is "".
 func (c *child) config(ctx context.Context, cwd string) (map[string]stdjson.RawMessage, error) {
 	var r apptypes.ConfigReply
 	return r.Config, c.control(ctx, apptypes.CallConfigRead, apptypes.ConfigParams{Cwd: cwd}, &r)
+}
+
+// configuration returns Codex's configuration for a folder, with its layers.
+func (c *child) configuration(ctx context.Context, cwd string) (configuration, error) {
+	var r apptypes.ConfigReply
+	err := c.control(ctx, apptypes.CallConfigRead, apptypes.ConfigParams{Cwd: cwd, IncludeLayers: true}, &r)
+	return layered(&r), err
 }
 
 // control calls a method that is answered soon, in an app-server that is started if none runs.

@@ -86,7 +86,7 @@ func TestStalledTurnStart(t *testing.T) {
 
 				begin, cut := make(chan struct{}), make(chan string, 1)
 				f.mu.Lock()
-				f.on["thread/start"] = reply(map[string]any{"thread": map[string]any{"id": stalled}})
+				f.on["thread/start"] = reply(map[string]any{"thread": map[string]any{"id": stalled}, "sandbox": map[string]any{"type": "readOnly"}})
 				f.on["turn/start"] = func(*run, *jsonrpc.Request) (any, error) {
 					<-begin
 					return map[string]any{"turn": map[string]any{"id": late}}, nil

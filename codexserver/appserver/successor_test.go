@@ -46,7 +46,7 @@ func newPair(t *testing.T, h engine.Host, to ...string) *pair {
 	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "SHELL=/bin/bash", "KEY_b=of-b", "KEY_c=of-c", "KEY_d=of-d"}
 
 	p.fake = newFake(t)
-	p.policy, p.sandbox, p.fake.cwd = `"never"`, `{"type":"dangerFullAccess"}`, p.cwd
+	p.policy, p.config, p.fake.cwd = `"never"`, map[string]any{"sandbox_mode": "danger-full-access"}, p.cwd
 	p.rollout = filepath.Join(t.TempDir(), "rollout-"+threadID+".jsonl")
 	p.write(`{"type":"session_meta","payload":{"id":%q,"timestamp":"2026-01-01T00:00:00Z","cwd":%q,"originator":"codex_mcp","cli_version":"0.169.0","model_provider":"mock"}}`, threadID, p.cwd)
 	used := 0

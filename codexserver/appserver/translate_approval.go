@@ -297,6 +297,15 @@ func (e *elicitation) toolCall() (is, session bool) {
 	return meta.Kind != "", slices.Contains(words, "session")
 }
 
+// server returns the name of the server for people, with the environment that it belongs to if that
+// is another one than this machine.
+func (e *elicitation) server() string {
+	if env := environment(e.EnvironmentID); env != "" {
+		return e.ServerName + " of the environment " + env
+	}
+	return e.ServerName
+}
+
 // maxToolParams bounds the arguments of a tool in _meta, in bytes.
 const maxToolParams = 64 << 10
 
@@ -314,7 +323,7 @@ func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 	if err := json.Unmarshal(e.Meta, &meta); err != nil {
 		return nil, fmt.Errorf("_meta: %w", err)
 	}
-	server := elicit.ShowName(e.ServerName)
+	server := elicit.ShowName(e.server())
 	lines := []string{fmt.Sprintf("Allow Codex what the MCP server %s asks?", server)}
 	q := &elicit.Question{Once: !session, NotDone: "the tool was not called", Meta: map[string]any{"codex_approval_kind": meta.Kind}}
 	if meta.Tool != "" {
@@ -364,7 +373,7 @@ func (e *elicitation) foreign() (*elicit.Foreign, error) {
 	if err != nil {
 		return nil, err
 	}
-	return elicit.ServerQuestion(e.ServerName, raw)
+	return elicit.ServerQuestion(e.server(), raw)
 }
 
 // answered reads the client's answer to a forwarded elicitation. An invalid answer

@@ -80,7 +80,7 @@ func keepTo(w *protocol.Worktree, config map[string]stdjson.RawMessage) error {
 		return err
 	}
 	delete(config, workspaceTable) // in case it was not flattened
-	config[rootsKey] = roots
+	config[workspaceTable+".writable_roots"] = roots
 	config[workspaceTable+".exclude_slash_tmp"] = stdjson.RawMessage("true")
 	config[workspaceTable+".exclude_tmpdir_env_var"] = stdjson.RawMessage("true")
 	return nil

@@ -36,14 +36,16 @@ var _ = map[bool]struct{}{false: {}, apptypes.SandboxModeReadOnly == string(prot
 type threadParams struct {
 	apptypes.ThreadParams
 
-	workspace bool // fail unless Codex reports the sandbox workspaceWrite
-	readOnly  bool // fail unless Codex reports that the thread is read-only
-	bounded   bool // fail if Codex reports that the thread may do more
+	readOnly bool    // fail unless Codex reports that the thread is read-only
+	chosen   bool    // the call of a resumed thread chooses the sandbox or the policy
+	now      granted // what each turn gets
+	base     granted // without the call
 
 	asked protocol.Config // what the caller asked for
-
-	had *rules // fail if Codex reports wider ones; nil means no limit
 }
+
+// byUser is the reviewer of approvals that asks.
+const byUser = "user"
 
 // set adds keys to the configuration of the thread. That of another one may share the map.
 func (p *threadParams) set(keys map[string]any) error {

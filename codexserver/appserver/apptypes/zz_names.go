@@ -119,6 +119,7 @@ const (
 // The values of CodexErrorInfo; newer versions have others.
 const (
 	CodexErrorInfoBadRequest                  = "badRequest"
+	CodexErrorInfoBioPolicy                   = "bioPolicy"
 	CodexErrorInfoContextWindowExceeded       = "contextWindowExceeded"
 	CodexErrorInfoCyberPolicy                 = "cyberPolicy"
 	CodexErrorInfoFlexUnavailable             = "flexUnavailable"
@@ -383,6 +384,7 @@ func KnownNote(method string) bool {
 		"thread/realtime/transcript/delta",
 		"thread/realtime/transcript/done",
 		"thread/reverted",
+		"thread/search/partial",
 		"thread/section/changed",
 		"thread/settings/updated",
 		"thread/started",
@@ -408,7 +410,6 @@ func KnownAsk(method string) bool {
 	case "account/chatgptAuthTokens/refresh",
 		"applyPatchApproval",
 		"attestation/generate",
-		"currentTime/read",
 		"execCommandApproval",
 		"item/commandExecution/requestApproval",
 		"item/fileChange/requestApproval",

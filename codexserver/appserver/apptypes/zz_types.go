@@ -79,14 +79,22 @@ type CommandDecision struct {
 	Decision json.RawMessage `json:"decision"`
 }
 
+// ConfigLayer is made of ConfigLayer.
+type ConfigLayer struct {
+	Config         json.RawMessage `json:"config"`
+	DisabledReason string          `json:"disabledReason,omitzero"`
+}
+
 // ConfigParams is made of ConfigReadParams.
 type ConfigParams struct {
-	Cwd string `json:"cwd,omitzero"`
+	Cwd           string `json:"cwd,omitzero"`
+	IncludeLayers bool   `json:"includeLayers,omitzero"`
 }
 
 // ConfigReply is made of ConfigReadResponse.
 type ConfigReply struct {
 	Config map[string]json.RawMessage `json:"config"`
+	Layers []ConfigLayer              `json:"layers,omitzero"`
 }
 
 // ConfigWrite is made of ConfigValueWriteParams.
@@ -102,6 +110,7 @@ type Elicitation struct {
 	Challenge       json.RawMessage `json:"challenge,omitzero"`   // not used
 	Description     json.RawMessage `json:"description,omitzero"` // not used
 	ElicitationID   string          `json:"elicitationId,omitzero"`
+	EnvironmentID   json.RawMessage `json:"environmentId,omitzero"`
 	Message         string          `json:"message,omitzero"`
 	Mode            string          `json:"mode"`
 	RequestedSchema json.RawMessage `json:"requestedSchema,omitzero"`
@@ -532,7 +541,7 @@ type TurnError struct {
 
 // TurnParams is made of TurnStartParams.
 type TurnParams struct {
-	ApprovalPolicy      string          `json:"approvalPolicy,omitzero"`
+	ApprovalPolicy      json.RawMessage `json:"approvalPolicy,omitzero"`
 	ClientUserMessageID string          `json:"clientUserMessageId,omitzero"`
 	Cwd                 string          `json:"cwd,omitzero"`
 	Effort              string          `json:"effort,omitzero"`

@@ -1,0 +1,237 @@
+package appserver
+
+import (
+	"cmp"
+	stdjson "encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
+)
+
+// granted is what a configuration gives a conversation.
+type granted struct {
+	rules
+	named    []string // without links: what the configuration names as writable, also where the sandbox is read-only
+	search   search
+	provider string // the name of the model provider
+	address  string // of the provider, "" for its own default
+	endpoint string // all that the configuration says of the provider, to compare it
+}
+
+// search is how the model searches the web.
+type search struct {
+	reach      int    // more is wider
+	filter     string // what limits the results, to compare it
+	standalone bool
+}
+
+// The values of search.reach.
+const (
+	searchOff = iota
+	searchCached
+	searchIndexed
+	searchLive
+	searchUnknown
+)
+
+var searchWords = map[string]int{"disabled": searchOff, "cached": searchCached, "indexed": searchIndexed, "live": searchLive}
+
+// grants returns what the parameters and Codex's configuration give a conversation in a folder. The
+// policy is "" where only Codex knows it.
+func (p *threadParams) grants(file *configuration, cwd string, tree *protocol.Worktree) (g granted, err error) {
+	g.cwd, g.policy = cwd, p.ApprovalPolicy
+	if g.sandbox, err = p.limits(file, cwd, tree); err != nil {
+		return g, err
+	}
+	g.search = p.searches(file.keys, g.sandbox.Type)
+	g.provider = cmp.Or(value[string](p.setting(file.keys, "model_provider")), builtIn)
+	g.address, g.endpoint = p.provides(file.keys, g.provider)
+	opened := g.sandbox
+	if opened.Type != apptypes.SandboxPolicyWorkspaceWrite {
+		as, err := p.workspace(file, cwd)
+		if err != nil {
+			return g, err
+		}
+		opened = *sandboxOf(as)
+	}
+	g.named = writable(&opened, cwd)[1:] // without the working folder
+	if tree != nil {
+		g.named = append(g.named, real(tree.Path))
+	}
+	return g, nil
+}
+
+// policyIn returns the approval policy that Codex's configuration gives a conversation.
+func (p *threadParams) policyIn(c *child, file *configuration, cwd string) string {
+	if policy := cmp.Or(p.ApprovalPolicy, c.policy); policy != "" {
+		return policyWord(policy, c.version)
+	}
+	if raw := p.setting(file.keys, "approval_policy"); isSet(raw) {
+		return policyWord(policyOf(raw), c.version)
+	}
+	if slices.Contains(trusts(file.keys, cwd), "untrusted") {
+		return string(protocol.ApprovalUntrusted)
+	}
+	return string(protocol.ApprovalOnRequest)
+}
+
+// searches returns how the model searches the web in a sandbox.
+func (p *threadParams) searches(file map[string]stdjson.RawMessage, sandbox string) search {
+	on := func(feature string) bool { return value[bool](p.setting(file, "features", feature)) }
+	s := search{standalone: on("standalone_web_search"), filter: p.below(file, "tools", "web_search")}
+	raw := p.setting(file, "web_search")
+	reach, known := searchWords[value[string](raw)]
+	switch {
+	case known:
+		s.reach = reach
+	case isSet(raw):
+		s.reach = searchUnknown
+	case on("web_search_cached"):
+		s.reach = searchCached
+	case on("web_search_request"), sandbox == apptypes.SandboxPolicyDangerFullAccess:
+		s.reach = searchLive
+	default:
+		s.reach = searchCached
+	}
+	return s
+}
+
+// wider reports whether the search reaches more than that of base.
+func (s search) wider(base search) bool {
+	filtered := strings.Contains(base.filter, "{") || strings.Contains(base.filter, ".") // a table
+	return s.reach > base.reach || s.reach > searchOff && filtered && s.filter != base.filter || s.standalone && !base.standalone
+}
+
+// provides returns the address of a model provider, and all that the configuration says of it.
+func (p *threadParams) provides(file map[string]stdjson.RawMessage, id string) (address, all string) {
+	const providers = "model_providers"
+	own := table(table(file[providers])[id])
+	address = value[string](own["base_url"])
+	if raw, ok := p.Config[providers+"."+id+".base_url"]; ok {
+		address = value[string](raw)
+	}
+	all = p.below(file, providers, id)
+	for _, key := range []string{"openai_base_url", "chatgpt_base_url"} {
+		raw := p.setting(file, key)
+		all += fmt.Sprintf("\n%s", raw)
+		if id == builtIn {
+			address = cmp.Or(value[string](raw), address)
+		}
+	}
+	return address, all
+}
+
+// below returns what the configuration and the keys of the thread say of a table of a table, to
+// compare it.
+func (p *threadParams) below(file map[string]stdjson.RawMessage, top, name string) string {
+	var all strings.Builder
+	all.Write(table(file[top])[name])
+	for _, key := range slices.Sorted(maps.Keys(p.Config)) {
+		if key == top || key == top+"."+name || strings.HasPrefix(key, top+"."+name+".") {
+			fmt.Fprintf(&all, "\n%s = %s", key, p.Config[key])
+		}
+	}
+	return all.String()
+}
+
+// rank orders sandboxes: a higher one allows more.
+func rank(sandbox string) int {
+	if i := slices.Index(sandboxTypes, sandbox); i >= 0 {
+		return i
+	}
+	return len(sandboxTypes)
+}
+
+// modeOf returns the mode of a sandbox.
+func modeOf(sandbox string) protocol.SandboxMode {
+	return protocol.SandboxMode(sandboxModes[min(rank(sandbox), len(sandboxModes)-1)])
+}
+
+// beyond returns what a conversation may do beyond base, the configuration.
+func (g *granted) beyond(base *granted) protocol.Access {
+	a := protocol.Access{Folder: real(g.cwd)}
+	write := g.sandbox.Type == apptypes.SandboxPolicyWorkspaceWrite
+	if write || rank(g.sandbox.Type) > rank(base.sandbox.Type) {
+		a.Mode = modeOf(g.sandbox.Type)
+	}
+	asked := base.policy == string(protocol.ApprovalUntrusted) // for each command
+	if !write && rank(g.sandbox.Type) > 0 && (a.Mode != "" || asked && g.policy != base.policy) {
+		a.Policy = protocol.ApprovalPolicy(g.policy)
+	}
+	a.Network = network(&g.sandbox) && !network(&base.sandbox)
+	a.WebSearch = g.search.wider(base.search)
+	if g.provider != base.provider || g.endpoint != base.endpoint {
+		a.Provider = g.provider
+		if g.address != "" {
+			a.Provider += " at " + g.address
+		}
+	}
+	if write {
+		known := append([]string{a.Folder}, base.named...)
+		for _, folder := range writable(&g.sandbox, g.cwd) {
+			if !slices.ContainsFunc(known, func(other string) bool { return paths.Below(folder, other) }) {
+				a.Roots = append(a.Roots, folder)
+			}
+		}
+		slices.Sort(a.Roots)
+		a.Roots = slices.Compact(a.Roots)
+	}
+	return a
+}
+
+// within takes from the rules what goes beyond those of base.
+func (r *rules) within(base *rules) {
+	s, b := &r.sandbox, &base.sandbox
+	switch write := apptypes.SandboxPolicyWorkspaceWrite; {
+	case rank(s.Type) > rank(b.Type):
+		*s = *b
+	case s.Type == write && b.Type == write:
+		s.WritableRoots = slices.DeleteFunc(slices.Clone(s.WritableRoots), func(root string) bool { return !slices.Contains(b.WritableRoots, root) })
+		s.ExcludeSlashTmp = s.ExcludeSlashTmp || b.ExcludeSlashTmp
+		s.ExcludeTmpdirEnvVar = s.ExcludeTmpdirEnvVar || b.ExcludeTmpdirEnvVar
+		fallthrough
+	default:
+		if network(s) && !network(b) {
+			s.NetworkAccess = stdjson.RawMessage("false")
+		}
+	}
+	if is, was := slices.Index(policyWords, r.policy), slices.Index(policyWords, base.policy); r.policy != base.policy && (is < 0 || was < 0 || is > was) {
+		r.policy = base.policy
+	}
+}
+
+// restore gives a resumed thread what the configuration does. What its call does not choose, Codex
+// would take from the thread's last turn, and its model provider cannot be another one than before.
+func (p *threadParams) restore(was *summary, file *configuration) {
+	p.chosen = p.chooses() || p.ApprovalPolicy != ""
+	if !p.chooses() {
+		p.now.sandbox = p.base.sandbox
+	}
+	if p.ApprovalPolicy == "" {
+		p.now.policy = p.base.policy
+	}
+	p.ApprovalsReviewer = cmp.Or(value[string](p.setting(file.keys, "approvals_reviewer")), byUser)
+	if was.Provider != "" {
+		p.now.provider = was.Provider
+		p.now.address, p.now.endpoint = p.provides(file.keys, was.Provider)
+	}
+}
+
+// keep gives a resumed thread what its last turn had, as far as the configuration allows or, if keep
+// returns true, whole.
+func (p *threadParams) keep(had *rules, keep func(protocol.Access) bool) {
+	if p.chosen {
+		return
+	}
+	before := p.now
+	before.rules = *had
+	if a := before.beyond(&p.base); !a.IsZero() && (keep == nil || !keep(a)) {
+		before.within(&p.base.rules)
+	}
+	p.now = before
+}

@@ -1,0 +1,342 @@
+package appserver_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// sentLimits are the sandbox and the approval policy of a turn, as the bridge sent them.
+type sentLimits struct {
+	Sandbox json.RawMessage `json:"sandboxPolicy"`
+	Policy  json.RawMessage `json:"approvalPolicy"`
+}
+
+// limitsOf runs a turn and returns what it was started with. It fails unless all threads were begun
+// read-only.
+func limitsOf(t *testing.T, f *fake, begin func(*appserver.Engine) (engine.Conversation, error)) (limits string, access protocol.Access, err error) {
+	t.Helper()
+	f.turn = answered
+	threads, turns := f.keep("thread/start", "thread/resume", "thread/fork"), f.keep("turn/start")
+	conv, err := begin(f.engine(appserver.Options{}))
+	if err != nil {
+		return "", access, err
+	}
+	if err := conv.Turn(t.Context(), text("go")); err != nil {
+		t.Fatal(err)
+	}
+	for _, sent := range *threads {
+		if !strings.Contains(sent, `"sandbox":"read-only"`) || strings.Contains(sent, "sandbox_") || strings.Contains(sent, "default_permissions") {
+			t.Errorf("a thread was begun with %s", sent)
+		}
+	}
+	var sent sentLimits
+	if err := json.Unmarshal([]byte((*turns)[0]), &sent); err != nil {
+		t.Fatal(err)
+	}
+	return string(sent.Sandbox) + " " + string(sent.Policy), conv.(engine.Extended).Access(), nil
+}
+
+const (
+	reads  = `{"networkAccess":false,"type":"readOnly"}`
+	writes = `{"networkAccess":false,"type":"workspaceWrite"}`
+	all    = `{"type":"dangerFullAccess"}`
+)
+
+// TestSandboxOfTurns starts conversations under configurations of Codex. Each thread is begun
+// read-only, and its turns get the sandbox that Codex would have chosen.
+func TestSandboxOfTurns(t *testing.T) {
+	cwd := t.TempDir()
+	git, elsewhere := filepath.Join(cwd, "git"), filepath.Join(cwd, "elsewhere")
+	deep, tree, faked := filepath.Join(git, "a", "b"), filepath.Join(cwd, "tree"), filepath.Join(cwd, "faked")
+	for _, dir := range []string{deep, elsewhere, faked} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"init", "-q", git},
+		{"-C", git, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"},
+		{"-C", git, "worktree", "add", "-q", tree},
+	} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v %s", args, err, out)
+		}
+	}
+	pointer, err := os.ReadFile(filepath.Join(tree, ".git"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(faked, ".git"), string(pointer))
+	trusted := func(folder, level string) map[string]any {
+		return map[string]any{"projects": map[string]any{folder: map[string]any{"trust_level": level}}}
+	}
+	type keys = map[string]any
+	for _, tt := range []struct {
+		name   string
+		config keys
+		layers []keys // the strongest first; nil is config alone
+		cfg    protocol.Config
+		want   string
+		fails  string
+	}{
+		{name: "nothing", config: keys{}, want: reads},
+		{name: "configured", config: keys{"sandbox_mode": "workspace-write"}, want: writes},
+		{name: "full access configured", config: keys{"sandbox_mode": "danger-full-access"}, want: all},
+		{name: "a table alone", config: keys{"sandbox_workspace_write": keys{"network_access": true}}, want: reads},
+		{name: "a table", config: keys{"sandbox_mode": "workspace-write", "sandbox_workspace_write": keys{"network_access": true, "writable_roots": []string{"/a"}, "exclude_slash_tmp": true, "exclude_tmpdir_env_var": true}},
+			want: `{"excludeSlashTmp":true,"excludeTmpdirEnvVar":true,"networkAccess":true,"type":"workspaceWrite","writableRoots":["/a"]}`},
+		{name: "a table of another type", config: keys{"sandbox_mode": "workspace-write", "sandbox_workspace_write": keys{"network_access": 1}}, fails: "sandbox_workspace_write.network_access"},
+		{name: "an unknown mode", config: keys{"sandbox_mode": "all"}, fails: `sandbox_mode: "all" is none of read-only`},
+		{name: "the argument", config: keys{"sandbox_mode": "danger-full-access", "default_permissions": ":danger-full-access"}, cfg: protocol.Config{Sandbox: protocol.SandboxWorkspaceWrite}, want: writes},
+		{name: "the call's key", config: keys{"sandbox_mode": "read-only"}, cfg: protocol.Config{Overrides: raw("sandbox_mode", `"workspace-write"`, "sandbox_workspace_write.writable_roots", `["r", "/a"]`)},
+			want: `{"networkAccess":false,"type":"workspaceWrite","writableRoots":["` + cwd + `/r","/a"]}`},
+		{name: "a null", config: keys{"sandbox_mode": "workspace-write"}, cfg: protocol.Config{Overrides: raw("sandbox_mode", `null`)}, want: writes},
+
+		{name: "a profile of permissions", config: keys{"default_permissions": ":workspace", "sandbox_workspace_write": keys{"network_access": true}}, want: writes},
+		{name: "read-only by one", config: keys{"default_permissions": ":read-only", "sandbox_mode": "danger-full-access"}, want: reads},
+		{name: "full access by one", config: keys{"default_permissions": ":danger-full-access"}, want: all},
+		{name: "one that cannot be given", config: keys{"default_permissions": "mine"}, fails: `default_permissions: the profile of permissions "mine" cannot be given`},
+		{name: "the argument in its place", config: keys{"default_permissions": "mine"}, cfg: protocol.Config{Sandbox: protocol.SandboxReadOnly}, want: reads},
+		{name: "a stronger mode", config: keys{"default_permissions": ":workspace", "sandbox_mode": "read-only"}, layers: []keys{{"sandbox_mode": "read-only"}, {"default_permissions": ":workspace"}}, want: reads},
+		{name: "a stronger profile", config: keys{"default_permissions": ":workspace", "sandbox_mode": "read-only"}, layers: []keys{{"model": "m"}, {"default_permissions": ":workspace"}, {"sandbox_mode": "read-only"}}, want: writes},
+
+		{name: "trusted", config: trusted(cwd, "trusted"), want: writes},
+		{name: "not trusted", config: trusted(cwd, "untrusted"), want: writes},
+		{name: "trusted and configured", config: keys{"sandbox_mode": "read-only", "projects": trusted(cwd, "trusted")["projects"]}, want: reads},
+		{name: "another is trusted", config: trusted(elsewhere, "trusted"), want: reads},
+		{name: "the folder above is trusted", config: trusted(cwd, "trusted"), cfg: protocol.Config{Cwd: elsewhere}, want: reads},
+		{name: "the repository is trusted", config: trusted(git, "trusted"), cfg: protocol.Config{Cwd: deep}, want: writes},
+		{name: "in a worktree", config: trusted(git, "trusted"), cfg: protocol.Config{Cwd: tree}, want: writes},
+		{name: "in what says that it is one", config: trusted(git, "trusted"), cfg: protocol.Config{Cwd: faked}, want: reads},
+
+		{name: "a worktree of the call", config: keys{"sandbox_workspace_write": keys{"writable_roots": []string{"/a"}}}, cfg: protocol.Config{Sandbox: protocol.SandboxWorkspaceWrite, Worktree: &protocol.Worktree{Path: "/tree"}},
+			want: `{"excludeSlashTmp":true,"excludeTmpdirEnvVar":true,"networkAccess":false,"type":"workspaceWrite","writableRoots":["/tree"]}`},
+		{name: "a review", config: keys{"sandbox_mode": "danger-full-access"}, cfg: protocol.Config{ReadOnly: true}, want: reads},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.config = tt.config
+				if tt.cfg.ReadOnly {
+					f.policy = `"never"`
+				}
+				var layers []map[string]any
+				for _, l := range tt.layers {
+					layers = append(layers, map[string]any{"config": l, "name": map[string]any{"type": "user"}, "version": "1"})
+				}
+				if layers != nil { // one that does not count
+					f.layers = append([]map[string]any{{"config": keys{"sandbox_mode": "danger-full-access"}, "disabledReason": "not trusted"}}, layers...)
+				}
+				tt.cfg.Cwd = cmp.Or(tt.cfg.Cwd, cwd)
+				got, _, err := limitsOf(t, f, func(e *appserver.Engine) (engine.Conversation, error) {
+					return e.Start(t.Context(), tt.cfg, &recorder{})
+				})
+				if tt.fails != "" {
+					if err == nil || !strings.Contains(err.Error(), tt.fails) {
+						t.Errorf("%v, want %s", err, tt.fails)
+					}
+					return
+				}
+				want := tt.want + ` "` + strings.Trim(cmp.Or(f.policy, "on-request"), `"`) + `"`
+				if err != nil || got != want {
+					t.Errorf("%v, the turn got %s, want %s", err, got, want)
+				}
+			})
+		})
+	}
+}
+
+// TestStartedWider refuses a thread that Codex has not started read-only.
+func TestStartedWider(t *testing.T) {
+	f := newFake(t)
+	f.sandbox = writes
+	if _, err := f.engine(appserver.Options{}).Start(t.Context(), protocol.Config{Cwd: t.TempDir()}, &recorder{}); err == nil || !strings.Contains(err.Error(), "was to start the thread read-only") {
+		t.Error(err)
+	}
+}
+
+// TestAccess compares what a call asks for with the configuration.
+func TestAccess(t *testing.T) {
+	base := t.TempDir()
+	cwd, tmp := filepath.Join(base, "cwd"), filepath.Join(base, "tmp")
+	for _, dir := range []string{cwd, tmp} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TMPDIR", tmp)
+	link := filepath.Join(base, "link")
+	if err := os.Symlink(cwd, link); err != nil {
+		t.Fatal(err)
+	}
+	type keys = map[string]any
+	type access = protocol.Access
+	const ws, full = protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess
+	provider := keys{"mine": keys{"base_url": "http://mine"}, "other": keys{"base_url": "http://other"}}
+	granular := `{"granular":{"mcp_elicitations":true,"rules":true,"sandbox_approval":true}}`
+	for _, tt := range []struct {
+		name    string
+		config  keys
+		options appserver.Options
+		policy  string // what Codex reports
+		cfg     protocol.Config
+		want    access
+	}{
+		{name: "nothing", config: keys{}},
+		{name: "what is configured", config: keys{"sandbox_mode": "danger-full-access", "approval_policy": "never"}, policy: `"never"`, cfg: protocol.Config{Sandbox: full, ApprovalPolicy: protocol.ApprovalNever}},
+		{name: "less", config: keys{"sandbox_mode": "danger-full-access", "approval_policy": "never"}, cfg: protocol.Config{Sandbox: protocol.SandboxReadOnly}},
+		{name: "a folder is chosen", config: keys{}, cfg: protocol.Config{Sandbox: ws, Cwd: link}, want: access{Mode: ws}},
+		{name: "a folder is chosen, as configured", config: keys{"sandbox_mode": "workspace-write"}, want: access{Mode: ws}},
+		{name: "full access", config: keys{"sandbox_mode": "workspace-write"}, cfg: protocol.Config{Sandbox: full}, want: access{Mode: full, Policy: "on-request", Network: true, WebSearch: true}},
+		{name: "full access by a key", config: keys{}, policy: `"never"`, cfg: protocol.Config{Overrides: raw("sandbox_mode", `"danger-full-access"`, "approval_policy", `"never"`)}, want: access{Mode: full, Policy: "never", Network: true, WebSearch: true}},
+		{name: "full access by a profile of permissions", config: keys{}, cfg: protocol.Config{Overrides: raw("default_permissions", `":danger-full-access"`)}, want: access{Mode: full, Policy: "on-request", Network: true, WebSearch: true}},
+		{name: "full access by a profile", config: keys{}, cfg: protocol.Config{Profile: "wide"}, want: access{Mode: full, Policy: "on-request", Network: true, WebSearch: true, Provider: "mine"}},
+		{name: "a profile of the server", config: keys{}, options: appserver.Options{Overrides: map[string]any{"profile": "wide"}}},
+		{name: "a profile without effect", config: keys{"sandbox_mode": "danger-full-access", "model_provider": "mine"}, cfg: protocol.Config{Profile: "wide"}},
+		{name: "a configuration that cannot be judged", config: keys{"default_permissions": "mine"}, cfg: protocol.Config{Sandbox: ws}, want: access{Mode: ws}},
+
+		{name: "a looser policy in full access", config: keys{"sandbox_mode": "danger-full-access", "approval_policy": "untrusted"}, cfg: protocol.Config{ApprovalPolicy: protocol.ApprovalOnRequest}, want: access{Policy: "on-request"}},
+		{name: "as loose", config: keys{"sandbox_mode": "danger-full-access", "approval_policy": "on-request"}, policy: `"never"`, cfg: protocol.Config{ApprovalPolicy: protocol.ApprovalNever}},
+		{name: "finer rules in full access", config: keys{"sandbox_mode": "danger-full-access", "approval_policy": "untrusted"}, policy: granular, cfg: protocol.Config{Overrides: raw("approval_policy", granular)}, want: access{Policy: protocol.ApprovalPolicy(granular)}},
+		{name: "a looser policy in the sandbox", config: keys{"approval_policy": "untrusted"}, policy: `"never"`, cfg: protocol.Config{ApprovalPolicy: protocol.ApprovalNever}},
+		{name: "in full access without trust", config: keys{"sandbox_mode": "danger-full-access", "projects": keys{cwd: keys{"trust_level": "untrusted"}}}, cfg: protocol.Config{ApprovalPolicy: protocol.ApprovalOnRequest}, want: access{Policy: "on-request"}},
+
+		{name: "network", config: keys{"sandbox_mode": "workspace-write"}, cfg: protocol.Config{Overrides: raw("sandbox_workspace_write.network_access", `true`)}, want: access{Mode: ws, Network: true}},
+		{name: "network without a sandbox for it", config: keys{}, cfg: protocol.Config{Overrides: raw("sandbox_workspace_write.network_access", `true`)}},
+		{name: "network as configured", config: keys{"sandbox_workspace_write": keys{"network_access": true}, "sandbox_mode": "workspace-write"}, cfg: protocol.Config{Sandbox: ws}, want: access{Mode: ws}},
+		{name: "network of a sandbox that is not configured", config: keys{"sandbox_workspace_write": keys{"network_access": true}}, cfg: protocol.Config{Sandbox: ws}, want: access{Mode: ws, Network: true}},
+
+		{name: "a root", config: keys{}, cfg: protocol.Config{Sandbox: ws, Overrides: raw("sandbox_workspace_write", `{"writable_roots":["/opt/x","in","/opt/x"]}`)}, want: access{Mode: ws, Roots: []string{"/opt/x"}}},
+		{name: "a configured root", config: keys{"sandbox_workspace_write": keys{"writable_roots": []string{"/opt"}}}, cfg: protocol.Config{Sandbox: ws, Overrides: raw("sandbox_workspace_write", `{"writable_roots":["/opt/x"]}`)}, want: access{Mode: ws}},
+		{name: "/tmp", config: keys{"sandbox_workspace_write": keys{"exclude_slash_tmp": true, "exclude_tmpdir_env_var": true}}, cfg: protocol.Config{Sandbox: ws, Overrides: raw("sandbox_workspace_write.exclude_slash_tmp", `false`)}, want: access{Mode: ws, Roots: []string{"/tmp"}}},
+		{name: "$TMPDIR", config: keys{"sandbox_workspace_write": keys{"exclude_slash_tmp": true, "exclude_tmpdir_env_var": true}}, cfg: protocol.Config{Sandbox: ws, Overrides: raw("sandbox_workspace_write", `{"exclude_tmpdir_env_var":false}`)}, want: access{Mode: ws, Roots: []string{tmp}}},
+		{name: "folders for temporary files as configured", config: keys{}, cfg: protocol.Config{Sandbox: ws, Overrides: raw("sandbox_workspace_write", `{"exclude_slash_tmp":false}`)}, want: access{Mode: ws}},
+
+		{name: "web search", config: keys{}, cfg: protocol.Config{WebSearch: new(true)}, want: access{WebSearch: true}},
+		{name: "web search as configured", config: keys{"web_search": "live"}, cfg: protocol.Config{WebSearch: new(true)}},
+		{name: "no web search", config: keys{"web_search": "live"}, cfg: protocol.Config{WebSearch: new(false)}},
+		{name: "web search by a feature", config: keys{}, cfg: protocol.Config{Overrides: raw("features.web_search_request", `true`)}, want: access{WebSearch: true}},
+		{name: "cached by a feature", config: keys{"features": keys{"web_search_request": true}}, cfg: protocol.Config{Overrides: raw("features", `{"web_search_cached":true}`)}},
+		{name: "web search by an unknown word", config: keys{"web_search": "live"}, cfg: protocol.Config{Overrides: raw("web_search", `"far"`)}, want: access{WebSearch: true}},
+		{name: "another web search", config: keys{}, cfg: protocol.Config{Overrides: raw("features.standalone_web_search", `true`)}, want: access{WebSearch: true}},
+		{name: "a tool that is on already", config: keys{}, cfg: protocol.Config{Overrides: raw("tools.web_search", `true`)}},
+		{name: "other domains", config: keys{"tools": keys{"web_search": keys{"allowed_domains": []string{"a.org"}}}}, cfg: protocol.Config{Overrides: raw("tools.web_search.allowed_domains", `["b.org"]`)}, want: access{WebSearch: true}},
+
+		{name: "a provider", config: keys{"model_providers": provider, "model_provider": "mine"}, cfg: protocol.Config{Overrides: raw("model_provider", `"other"`)}, want: access{Provider: "other at http://other"}},
+		{name: "the provider", config: keys{"model_providers": provider, "model_provider": "mine"}, cfg: protocol.Config{Overrides: raw("model_provider", `"mine"`)}},
+		{name: "another address", config: keys{"model_providers": provider, "model_provider": "mine"}, cfg: protocol.Config{Overrides: raw("model_providers.mine.base_url", `"http://x"`)}, want: access{Provider: "mine at http://x"}},
+		{name: "an address of Codex's own provider", config: keys{}, cfg: protocol.Config{Overrides: raw("openai_base_url", `"http://x"`)}, want: access{Provider: "openai at http://x"}},
+		{name: "what is said of another provider", config: keys{"model_providers": provider, "model_provider": "mine"}, cfg: protocol.Config{Overrides: raw("model_providers.other.base_url", `"http://x"`)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			home := t.TempDir()
+			writeFile(t, filepath.Join(home, "wide.config.toml"), "sandbox_mode = \"danger-full-access\"\nmodel_provider = \"mine\"\n")
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.home, f.config, f.policy = home, tt.config, cmp.Or(tt.policy, `"on-request"`)
+				tt.cfg.Cwd = cmp.Or(tt.cfg.Cwd, cwd)
+				f.cwd = tt.cfg.Cwd
+				conv, err := f.engine(tt.options).Start(t.Context(), tt.cfg, &recorder{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				tt.want.Folder = cwd
+				if diff := gocmp.Diff(tt.want, conv.(engine.Extended).Access()); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestResumeWithinTheConfiguration resumes threads by the last turn in their file. What that had beyond
+// the configuration is kept only if the server says so.
+func TestResumeWithinTheConfiguration(t *testing.T) {
+	type keys = map[string]any
+	wide := keys{"sandbox_mode": "danger-full-access", "approval_policy": "never"}
+	write := keys{"sandbox_mode": "workspace-write", "sandbox_workspace_write": keys{"writable_roots": []string{"/a"}, "exclude_slash_tmp": true}}
+	for _, tt := range []struct {
+		name      string
+		config    keys
+		had       string // a line of the rollout
+		keep      bool
+		want      string
+		continues string // "" is want
+	}{
+		{name: "nothing configured", config: keys{}, had: turnContext("danger-full-access", "", "never"), want: reads + ` "on-request"`},
+		{name: "kept", config: keys{}, had: turnContext("danger-full-access", "", "never"), keep: true, want: all + ` "never"`},
+		{name: "configured", config: wide, had: turnContext("danger-full-access", "", "never"), want: all + ` "never"`},
+		{name: "less", config: wide, had: turnContext("read-only", "", "untrusted"), want: reads + ` "untrusted"`},
+		{name: "the folder may be written as configured", config: write, had: turnContext("workspace-write", `,"writable_roots":["/a","/b"],"network_access":true`, "on-request"),
+			want: `{"excludeSlashTmp":true,"networkAccess":false,"type":"workspaceWrite","writableRoots":["/a"]} "on-request"`},
+		{name: "kept with its roots", config: write, had: turnContext("workspace-write", `,"writable_roots":["/b"],"network_access":true,"exclude_tmpdir_env_var":true`, "never"), keep: true,
+			want: `{"excludeTmpdirEnvVar":true,"networkAccess":true,"type":"workspaceWrite","writableRoots":["/b"]} "never"`},
+		{name: "the folder may not be written", config: keys{}, had: turnContext("workspace-write", "", "on-request"), want: reads + ` "on-request"`},
+		{name: "within full access", config: wide, had: turnContext("workspace-write", `,"network_access":true`, "never"), want: `{"networkAccess":true,"type":"workspaceWrite"} "never"`},
+		{name: "a stricter policy is configured", config: keys{"approval_policy": "untrusted"}, had: turnContext("danger-full-access", "", "never"), want: reads + ` "untrusted"`},
+		{name: "no turn", config: write, had: `{"type":"event_msg","payload":{"type":"x"}}`, want: `{"excludeSlashTmp":true,"networkAccess":false,"type":"workspaceWrite","writableRoots":["/a"]} "on-request"`, continues: "-"},
+	} {
+		for _, method := range []string{"resume", "fork", "continue"} {
+			if method == "continue" && tt.continues == "-" {
+				continue
+			}
+			t.Run(tt.name+"/"+method, func(t *testing.T) {
+				path := writeRollout(t, tt.had)
+				synctest.Test(t, func(t *testing.T) {
+					f := newFake(t)
+					f.config, f.rollout, f.policy = tt.config, path, `"never"`
+					if method != "fork" {
+						f.sandbox = all // as a thread that Codex has in memory
+					}
+					var asked []protocol.Access
+					cfg := protocol.Config{Cwd: t.TempDir(), Continues: method == "continue", Keep: func(a protocol.Access) bool { asked = append(asked, a); return tt.keep }}
+					got, access, err := limitsOf(t, f, func(e *appserver.Engine) (engine.Conversation, error) {
+						if method == "fork" {
+							return e.Fork(t.Context(), path, cfg, &recorder{})
+						}
+						return e.Resume(t.Context(), path, cfg, &recorder{})
+					})
+					if err != nil || got != tt.want {
+						t.Errorf("%v, the turn got %s, want %s", err, got, tt.want)
+					}
+					if tt.keep && (len(asked) != 1 || access.IsZero() || asked[0].Mode != access.Mode || asked[0].Network != access.Network) {
+						t.Errorf("asked %+v, has %+v", asked, access)
+					}
+					if !tt.keep && (access.Mode != "" && !strings.Contains(tt.want, "workspaceWrite") || access.Policy != "" || access.Network || access.Roots != nil) {
+						t.Errorf("it has %+v", access)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestResumedProvider resumes a thread of another model provider, which Codex does not change.
+func TestResumedProvider(t *testing.T) {
+	for was, want := range map[string]string{"openai": "", "other": "other at http://other", "gone": "gone"} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			f.config = map[string]any{"model_providers": map[string]any{"other": map[string]any{"base_url": "http://other"}}}
+			f.on["getConversationSummary"] = reply(fmt.Sprintf(`{"summary":{"path":"/r.jsonl","cwd":"/project","modelProvider":%q}}`, was))
+			conv, err := f.engine(appserver.Options{}).Resume(t.Context(), "/rollout-"+threadID+".jsonl", protocol.Config{}, &recorder{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := conv.(engine.Extended).Access().Provider; got != want {
+				t.Errorf("%s: %q, want %q", was, got, want)
+			}
+		})
+	}
+}
