@@ -176,32 +176,6 @@ func configuredKeys(file map[string]stdjson.RawMessage) (names []string) {
 	return names
 }
 
-// withheld returns what a command of command/exec must have instead of this process's
-// environment, in the form of its parameter env: without keys, and with the environment of a
-// client of another origin.
-func withheld(from *engine.Origin, file map[string]stdjson.RawMessage) map[string]*string {
-	patterns := append(proc.Secrets(), configuredKeys(file)...)
-	unset := map[string]*string{}
-	for _, entry := range os.Environ() {
-		if name, _, _ := strings.Cut(entry, "="); proc.MatchName(patterns, name) {
-			unset[name] = nil
-		}
-	}
-	if from == nil {
-		return unset
-	}
-	for _, entry := range os.Environ() {
-		name, _, _ := strings.Cut(entry, "=")
-		unset[name] = nil
-	}
-	for _, entry := range from.Environ {
-		if name, value, _ := strings.Cut(entry, "="); name != "" && !proc.MatchName(patterns, name) {
-			unset[name] = &value
-		}
-	}
-	return unset
-}
-
 // keyVariables returns the environment variables from which a table of providers or MCP
 // servers takes keys.
 func keyVariables(path []string, raw stdjson.RawMessage) (names []string) {

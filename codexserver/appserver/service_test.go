@@ -84,21 +84,6 @@ func TestServices(t *testing.T) {
 		{"Logout", "account/logout", `{}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) { return nil, e.Logout(ctx) },
 			``, `null`, nil},
-		{"SavedConfig", "config/read",
-			`{"config":{"model":"m","model_provider":"mock","approval_policy":"on-request","sandbox_mode":"read-only","sandbox_workspace_write":{"network_access":true},
-				"model_verbosity":null,"tools":{"web_search":{"mode":"x"},"view_image":true},"model_reasoning_effort":"high"},"origins":{}}`,
-			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.SavedConfig(ctx) },
-			`{}`,
-			`{"approvalPolicy":"on-request","sandboxMode":"read-only","sandboxSettings":{"writableRoots":[],"networkAccess":true,"excludeTmpdirEnvVar":false,"excludeSlashTmp":false},
-				"model":"m","modelReasoningEffort":"high","tools":{"viewImage":true},"profiles":{}}`, nil},
-		{"ExecOneOff", "command/exec", `{"exitCode":3,"stdout":"out\n","stderr":"err\n"}`,
-			func(ctx context.Context, e *appserver.Engine) (any, error) {
-				return e.ExecOneOff(ctx, protocol.ExecOneOffCommandParams{
-					Command: []string{"ls"}, Cwd: "/w", SandboxPolicy: &protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
-				})
-			},
-			`{"command":["ls"],"cwd":"/w","sandboxPolicy":{"type":"readOnly","networkAccess":false}}`,
-			`{"exitCode":3,"stdout":"out\n","stderr":"err\n"}`, nil},
 		{"SearchFiles", "fuzzyFileSearch",
 			`{"files":[{"root":"/w","path":"dir","match_type":"directory","file_name":"dir","score":9,"indices":[0]},{"root":"/w","path":"a.go","match_type":"file","file_name":"a.go","score":5,"indices":[0]}]}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) {
@@ -112,9 +97,6 @@ func TestServices(t *testing.T) {
 		{"RateLimits of none", "account/rateLimits/read", `{"rateLimits":{"primary":null,"secondary":null}}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.RateLimits(ctx) },
 			``, `null`, nil},
-		{"GitDiffToRemote", "gitDiffToRemote", `{"sha":"abc","diff":"d"}`,
-			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.GitDiffToRemote(ctx, "/w") },
-			`{"cwd":"/w"}`, `{"sha":"abc","diff":"d"}`, nil},
 		{"FindRollout", "getConversationSummary", `{"summary":{"conversationId":"` + threadID + `","path":"/r.jsonl"}}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.FindRollout(ctx, threadID) },
 			`{"conversationId":"` + threadID + `"}`, `"/r.jsonl"`, nil},
@@ -157,29 +139,6 @@ func loose(t *testing.T, text string) any {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return v
-}
-
-func TestSetDefaultModel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		var sent []string
-		f.on["config/value/write"] = func(_ *run, req *jsonrpc.Request) (any, error) {
-			sent = append(sent, string(req.Params))
-			return json.RawMessage(`{"status":"ok"}`), nil
-		}
-		model := "m"
-		if err := f.engine(appserver.Options{}).SetDefaultModel(t.Context(), protocol.SetDefaultModelParams{Model: &model}); err != nil {
-			t.Fatal(err)
-		}
-		want := []any{
-			map[string]any{"keyPath": "model", "value": "m", "mergeStrategy": "replace"},
-			map[string]any{"keyPath": "model_reasoning_effort", "value": nil, "mergeStrategy": "replace"},
-		}
-		got := []any{loose(t, sent[0]), loose(t, sent[1])}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("sent (-want +got):\n%s", diff)
-		}
-	})
 }
 
 func TestResume(t *testing.T) {
@@ -243,7 +202,6 @@ func TestUnknownConversations(t *testing.T) {
 				_, err := e.Resume(t.Context(), "/etc/passwd", protocol.Config{}, &recorder{})
 				return err
 			},
-			"command": func() error { _, err := e.ExecOneOff(t.Context(), protocol.ExecOneOffCommandParams{}); return err },
 		} {
 			if err := call(); !errors.As(err, &refused) {
 				t.Errorf("%s: %v", name, err)

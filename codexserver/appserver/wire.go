@@ -19,7 +19,6 @@ import (
 const (
 	callAuthStatus = "getAuthStatus"
 	callSummary    = "getConversationSummary"
-	callDiff       = "gitDiffToRemote"
 	callRead       = "thread/read" // the schema lists it; only older versions need it
 	callRollback   = "thread/rollback"
 )

@@ -56,8 +56,7 @@
 //	Resumer       codex-reply to a conversation of an earlier process, also with fork
 //	Library       codex-list
 //	Accounts      getAuthStatus, logoutChatGpt
-//	Configurator  getUserSavedConfig, setDefaultModel
-//	Workspace     execOneOffCommand, fuzzyFileSearch, gitDiffToRemote
+//	Workspace     fuzzyFileSearch
 //	ModelLister   codex-models
 //
 // A conversation that is a [Steerer] takes messages while a turn runs. A conversation that

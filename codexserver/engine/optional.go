@@ -136,24 +136,10 @@ type Accounts interface {
 	Logout(ctx context.Context) error
 }
 
-// Configurator is an engine whose configuration file clients may see and change.
-type Configurator interface {
-	// SavedConfig reads the file again on each call.
-	SavedConfig(ctx context.Context) (*protocol.UserSavedConfig, error)
-	// SetDefaultModel writes to the file and keeps its comments and order.
-	SetDefaultModel(ctx context.Context, p protocol.SetDefaultModelParams) error
-}
-
 // Workspace is an engine that works in folders outside of conversations.
 type Workspace interface {
-	// ExecOneOff runs a command under the given or configured sandbox policy. A
-	// command that cannot be run as asked is a [*RefusedError].
-	ExecOneOff(ctx context.Context, p protocol.ExecOneOffCommandParams) (*protocol.ExecOneOffCommandResult, error)
 	// SearchFiles finds files by name. When ctx ends, it returns what it has found.
 	SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error)
-	// GitDiffToRemote returns the difference of a working tree to the closest commit that a
-	// remote has. A folder without one is a [*RefusedError].
-	GitDiffToRemote(ctx context.Context, cwd string) (*protocol.GitDiffToRemoteResult, error)
 }
 
 // ModelLister is an engine that knows which models can be chosen.

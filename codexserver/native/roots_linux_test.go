@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -8,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -24,17 +24,35 @@ func TestRootsOfAnEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e, _ := inHome(t, native.Options{Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}}, map[string]string{
-		"config.toml": "[sandbox_workspace_write]\nwritable_roots = ['" + outside + "/named']\n",
-	})
-	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
-	run := func(cwd, script string, roots ...string) (*protocol.ExecOneOffCommandResult, error) {
-		policy.WritableRoots = roots
-		return e.ExecOneOff(t.Context(), protocol.ExecOneOffCommandParams{Command: []string{"sh", "-c", script}, Cwd: cwd, SandboxPolicy: &policy})
+	b := setup(t, "[sandbox_workspace_write]\nwritable_roots = ['"+outside+"/named']", native.Limits{})
+	e, err := native.New(&native.Options{CodexHome: b.home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.engine = e
+	t.Cleanup(func() { _ = e.Close() })
+	run := func(cwd, script string, roots ...string) (output string) {
+		t.Helper()
+		table, err := json.Marshal(map[string]any{"writable_roots": append([]string{}, roots...), "exclude_slash_tmp": true, "exclude_tmpdir_env_var": true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.provider.Add(providertest.Call(providertest.Shell("c1", "sh", "-c", script)), providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
+			output = r.LastToolOutput()
+			return providertest.Say("ok")
+		}})
+		b.cwd = cwd
+		c := b.start(t, &host{}, protocol.Config{
+			ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxWorkspaceWrite, Overrides: rawConfig("sandbox_workspace_write", string(table)),
+		})
+		turn(t, c, say("go"))
+		closed(t, c)
+		return output
 	}
 	late := filepath.Join(work, "late")
-	if r, err := run(work, "ln -s "+outside+" link && ln -s "+outside+" late", late); err != nil || r.ExitCode != 0 {
-		t.Fatal(r, err)
+	out := run(work, "ln -s "+outside+" link && ln -s "+outside+" late", late)
+	if _, err := os.Readlink(late); err != nil {
+		t.Fatal(out)
 	}
 	for _, tt := range []struct {
 		name, cwd string
@@ -47,18 +65,19 @@ func TestRootsOfAnEngine(t *testing.T) {
 		{"the file system", "/", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := run(tt.cwd, "echo x > "+outside+"/new || echo x > "+home+"/.profile", tt.roots...)
-			if err != nil || r.ExitCode == 0 {
-				t.Errorf("the command ran with more than its workspace: %+v, %v", r, err)
+			out := run(tt.cwd, "echo x > "+outside+"/new || echo x > "+home+"/.profile", tt.roots...)
+			for _, path := range []string{outside + "/new", home + "/.profile"} {
+				if _, err := os.Stat(path); err == nil {
+					t.Errorf("the command wrote %s: %s", path, out)
+				}
 			}
 		})
 	}
 	if err := errors.Join(os.Rename(work, work+"-before"), os.Symlink(outside, work)); err != nil {
 		t.Fatal(err)
 	}
-	var refused *engine.RefusedError
-	if r, err := run(work, "true"); !errors.As(err, &refused) || !strings.Contains(err.Error(), work+" was replaced") {
-		t.Errorf("a replaced workspace: %+v, %v", r, err)
+	if out := run(work, "echo ran"); !strings.Contains(out, work+" was replaced") {
+		t.Errorf("a replaced workspace: %s", out)
 	}
 }
 

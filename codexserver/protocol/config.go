@@ -40,8 +40,7 @@ func SandboxModes() []SandboxMode {
 	return []SandboxMode{SandboxReadOnly, SandboxWorkspaceWrite, SandboxDangerFullAccess}
 }
 
-// SandboxPolicy is a sandbox mode with its settings, as sendUserTurn,
-// execOneOffCommand and rollouts carry it. The settings belong to
+// SandboxPolicy is a sandbox mode with its settings, as rollouts carry it. The settings belong to
 // [SandboxWorkspaceWrite] and are left out of the other modes.
 type SandboxPolicy struct {
 	// Mode is required.

@@ -7,9 +7,7 @@ const (
 	CallAccountLogout                  = "account/logout"
 	CallAccountRateLimitsRead          = "account/rateLimits/read"
 	CallAccountRead                    = "account/read"
-	CallCommandExec                    = "command/exec"
 	CallConfigRead                     = "config/read"
-	CallConfigValueWrite               = "config/value/write"
 	CallFuzzyFileSearch                = "fuzzyFileSearch"
 	CallInitialize                     = "initialize"
 	CallModelList                      = "model/list"
@@ -188,12 +186,6 @@ const (
 	MCPToolCallStatusCompleted  = "completed"
 	MCPToolCallStatusFailed     = "failed"
 	MCPToolCallStatusInProgress = "inProgress"
-)
-
-// The values of MergeStrategy; newer versions have others.
-const (
-	MergeStrategyReplace = "replace"
-	MergeStrategyUpsert  = "upsert"
 )
 
 // The values of MessagePhase; newer versions have others.

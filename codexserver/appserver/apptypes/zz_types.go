@@ -97,13 +97,6 @@ type ConfigReply struct {
 	Layers []ConfigLayer              `json:"layers,omitzero"`
 }
 
-// ConfigWrite is made of ConfigValueWriteParams.
-type ConfigWrite struct {
-	KeyPath       string          `json:"keyPath"`
-	MergeStrategy string          `json:"mergeStrategy"`
-	Value         json.RawMessage `json:"value"`
-}
-
 // Elicitation is made of McpServerElicitationRequestParams:form, McpServerElicitationRequestParams:openai/form, McpServerElicitationRequestParams:openai/userVerification, McpServerElicitationRequestParams:openaiForm, McpServerElicitationRequestParams:url.
 type Elicitation struct {
 	Meta            json.RawMessage `json:"_meta,omitzero"`
@@ -129,22 +122,6 @@ type ElicitationReply struct {
 	Meta    json.RawMessage `json:"_meta,omitzero"`
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content,omitzero"`
-}
-
-// ExecParams is made of CommandExecParams.
-type ExecParams struct {
-	Command       []string           `json:"command"`
-	Cwd           string             `json:"cwd,omitzero"`
-	Env           map[string]*string `json:"env,omitzero"`
-	SandboxPolicy *SandboxPolicy     `json:"sandboxPolicy,omitzero"`
-	TimeoutMs     *int64             `json:"timeoutMs,omitzero"`
-}
-
-// ExecReply is made of CommandExecResponse.
-type ExecReply struct {
-	ExitCode int64  `json:"exitCode"`
-	Stderr   string `json:"stderr"`
-	Stdout   string `json:"stdout"`
 }
 
 // FileApproval is made of FileChangeRequestApprovalParams.

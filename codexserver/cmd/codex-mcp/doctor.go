@@ -188,14 +188,13 @@ func abilities(e engine.Engine) (can, cannot []string) {
 	_, resume := e.(engine.Resumer)
 	_, list := e.(engine.Library)
 	_, account := e.(engine.Accounts)
-	_, configure := e.(engine.Configurator)
 	_, work := e.(engine.Workspace)
 	for _, a := range []struct {
 		name string
 		has  bool
 	}{
 		{"run and continue conversations", true}, {"resume", resume}, {"list", list}, {"account", account},
-		{"show and change the configuration", configure}, {"one-off commands", work}, {"file search", work}, {"diff to remote", work},
+		{"file search", work},
 	} {
 		if a.has {
 			can = append(can, a.name)

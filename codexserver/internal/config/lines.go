@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -9,19 +8,15 @@ import (
 
 // line is a header or a key with its value in a TOML document.
 type line struct {
-	header     bool
-	table      []string // of the header above
-	array      bool     // the table is in an array
-	path       []string // of the header or of the key, from the top
-	start, end int
-	value      int // where the value starts
+	header bool
+	path   []string // of the header or of the key, from the top
+	start  int
 }
 
 // linesOf parses a document.
 func linesOf(doc []byte) ([]line, error) {
 	var lines []line
 	var table []string
-	array := false
 	var p unstable.Parser
 	p.Reset(doc)
 	for p.NextExpression() {
@@ -34,13 +29,10 @@ func linesOf(doc []byte) ([]line, error) {
 		}
 		switch e.Kind {
 		case unstable.Table, unstable.ArrayTable:
-			table, array = names, e.Kind == unstable.ArrayTable
-			lines = append(lines, line{header: true, table: table, array: array, path: names, start: end, end: end})
+			table = names
+			lines = append(lines, line{header: true, path: names, start: end})
 		case unstable.KeyValue:
-			value := end + bytes.IndexByte(doc[end:], '=') + 1
-			l := line{table: table, array: array, path: slices.Concat(table, names), start: int(e.Raw.Offset), end: int(e.Raw.Offset + e.Raw.Length)}
-			l.value = value + blanks(doc[value:])
-			lines = append(lines, l)
+			lines = append(lines, line{path: slices.Concat(table, names), start: int(e.Raw.Offset)})
 		}
 	}
 	return lines, p.Error()

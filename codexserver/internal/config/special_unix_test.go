@@ -21,11 +21,5 @@ func TestNamedPipe(t *testing.T) {
 	if _, err := config.Load(config.Layers{Home: home}); err == nil || !strings.Contains(err.Error(), name+" is a named pipe") {
 		t.Errorf("load: %v", err)
 	}
-	if _, err := config.Saved(home); err == nil {
-		t.Error("the pipe was read")
-	}
-	if err := config.SetDefaultModel(home, new("m"), nil); err == nil {
-		t.Error("the pipe was changed")
-	}
 	config.UnknownToCodex(home, nil)
 }

@@ -229,3 +229,10 @@ func (s MCPServer) Allows(tool string) bool {
 	}
 	return mode == "" || mode == "auto" || mode == "approve"
 }
+
+func word[S ~string](key string, value S, allowed []string) error {
+	if slices.Contains(allowed, string(value)) {
+		return nil
+	}
+	return fmt.Errorf("%s: %q is not one of %s", key, string(value), text.Or(allowed))
+}

@@ -149,17 +149,6 @@ func TestProfileFiles(t *testing.T) {
 	}
 }
 
-func TestSavedOfToday(t *testing.T) {
-	saved, err := config.Saved(home(t, map[string]string{"config.toml": granular +
-		"model_reasoning_effort = \"max\"\n[tools.web_search]\ncontext_size = \"low\"\n[profiles.p]\n" + granular}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if saved.ApprovalPolicy != protocol.ApprovalOnRequest || saved.ModelReasoningEffort != "max" || saved.Tools.WebSearch != nil || *saved.Profiles["p"].ApprovalPolicy != protocol.ApprovalOnRequest {
-		t.Errorf("%+v", saved)
-	}
-}
-
 func TestKeysWithoutEffect(t *testing.T) {
 	dir := home(t, map[string]string{"config.toml": `hooks = {}
 personality = "pragmatic"

@@ -188,7 +188,6 @@ func FuzzSession(f *testing.F) {
 		`{"jsonrpc":"2.0","id":3,"method":"newConversation","params":{"approvalPolicy":"never","sandbox":"read-only"}}`,
 		`{"jsonrpc":"2.0","id":5,"method":"addConversationListener","params":{"conversationId":"past"}}`,
 		`{"jsonrpc":"2.0","id":6,"method":"sendUserMessage","params":{"conversationId":"past","items":[{"type":"text","data":{"text":"x"}}]}}`,
-		`{"jsonrpc":"2.0","id":8,"method":"execOneOffCommand","params":{"command":["ls"],"timeoutMs":5}}`,
 		`{"jsonrpc":"2.0","id":9,"method":"fuzzyFileSearch","params":{"query":"q","roots":["/"],"cancellationToken":"t"}}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
 		`{"jsonrpc":"2.0","id":0,"result":{"action":"accept"}}`,

@@ -5,7 +5,7 @@
 //
 //	conversation.go  newConversation, listeners
 //	message.go       sendUserMessage, interruptConversation
-//	account.go       the sign-in
-//	workspace.go     the configuration, execOneOffCommand, fuzzyFileSearch, gitDiffToRemote
+//	account.go       getAuthStatus, logoutChatGpt
+//	workspace.go     getUserAgent, fuzzyFileSearch
 //	question.go      execCommandApproval, applyPatchApproval
 package methods

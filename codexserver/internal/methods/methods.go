@@ -27,9 +27,8 @@ type Server struct {
 
 // session is one client that uses the methods.
 type session struct {
-	client   *mcp.LegacySession
-	server   *Server
-	settings lane
+	client *mcp.LegacySession
+	server *Server
 }
 
 // Register adds the methods of a client to m, as its default: each group only if the engine has its
@@ -54,13 +53,11 @@ func (s *Server) methods(client *mcp.LegacySession) *jsonrpc.Mux {
 }
 
 // Inline returns the methods to handle on the read loop: those whose order matters, and those
-// that must be answered at any time. They return at once. Some only join a lane and continue in
-// another goroutine, see handleInOrder.
+// that must be answered at any time. They return at once.
 func Inline() []string {
 	return []string{
 		"addConversationListener", "removeConversationListener",
 		"sendUserMessage", "interruptConversation",
-		"setDefaultModel",
 	}
 }
 

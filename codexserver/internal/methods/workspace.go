@@ -2,8 +2,6 @@ package methods
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -16,47 +14,7 @@ func (ss *session) addWorkspaceMethods(m *jsonrpc.Mux, e engine.Engine) {
 	jsonrpc.Handle(m, "getUserAgent", func(context.Context, empty) (*protocol.GetUserAgentResult, error) {
 		return &protocol.GetUserAgentResult{UserAgent: ss.client.UserAgent()}, nil
 	})
-	if c, ok := e.(engine.Configurator); ok {
-		jsonrpc.Handle(m, "getUserSavedConfig", func(ctx context.Context, _ empty) (*protocol.GetUserSavedConfigResult, error) {
-			saved, err := c.SavedConfig(ctx)
-			if err != nil {
-				return nil, failed("failed to load config.toml", err)
-			}
-			return &protocol.GetUserSavedConfigResult{Config: *saved}, nil
-		})
-		handleInOrder(ss, m, &ss.settings, "setDefaultModel", func(ctx context.Context, p protocol.SetDefaultModelParams) (empty, error) {
-			if p.ReasoningEffort != nil {
-				if err := oneOf("/reasoningEffort", *p.ReasoningEffort, protocol.ReasoningEfforts()); err != nil {
-					return empty{}, err
-				}
-			}
-			if err := c.SetDefaultModel(ctx, p); err != nil {
-				return empty{}, failed("failed to persist model selection", err)
-			}
-			return empty{}, nil
-		}, nil)
-	}
 	if w, ok := e.(engine.Workspace); ok {
-		handleLong(ss, m, "gitDiffToRemote", func(ctx context.Context, p protocol.GitDiffToRemoteParams) (*protocol.GitDiffToRemoteResult, error) {
-			if err := required("/cwd", p.Cwd); err != nil {
-				return nil, err
-			}
-			diff, err := w.GitDiffToRemote(ctx, p.Cwd)
-			if err != nil {
-				return nil, refused("failed to compute git diff to remote for cwd %q: %v", p.Cwd, err)
-			}
-			return diff, nil
-		})
-		handleLong(ss, m, "execOneOffCommand", func(ctx context.Context, p protocol.ExecOneOffCommandParams) (*protocol.ExecOneOffCommandResult, error) {
-			if err := checkOneOff(&p); err != nil {
-				return nil, err
-			}
-			result, err := w.ExecOneOff(ctx, p)
-			if err != nil {
-				return nil, failed("exec failed", err)
-			}
-			return result, nil
-		})
 		searches := &searches{}
 		handleLong(ss, m, "fuzzyFileSearch", func(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 			if p.Roots == nil {
@@ -71,30 +29,6 @@ func (ss *session) addWorkspaceMethods(m *jsonrpc.Mux, e engine.Engine) {
 			return found, nil
 		})
 	}
-}
-
-func checkOneOff(p *protocol.ExecOneOffCommandParams) error {
-	if len(p.Command) == 0 {
-		return refused("command must not be empty")
-	}
-	for i, word := range p.Command {
-		if strings.Contains(word, "\x00") {
-			return mcp.Invalid(fmt.Sprintf("/command/%d", i), "has a NUL byte")
-		}
-	}
-	if strings.Contains(p.Cwd, "\x00") {
-		return mcp.Invalid("/cwd", "has a NUL byte")
-	}
-	if p.TimeoutMs != nil && *p.TimeoutMs < 0 {
-		return mcp.Invalid("/timeoutMs", "want 0 or more")
-	}
-	if s := p.SandboxPolicy; s != nil {
-		if err := required("/sandboxPolicy/mode", string(s.Mode)); err != nil {
-			return err
-		}
-		return oneOf("/sandboxPolicy/mode", s.Mode, protocol.SandboxModes())
-	}
-	return nil
 }
 
 // searches are the running searches by cancellation token. A new search cancels the running

@@ -102,9 +102,6 @@ func TestUsersConfiguration(t *testing.T) {
 			if repo.Read(t.Context(), r.dir, scratch) == nil {
 				t.Error("there is no repository")
 			}
-			if _, _, err := repo.DiffToRemote(t.Context(), r.dir, scratch); err != nil {
-				t.Error(err)
-			}
 			for target, revision := range map[protocol.ReviewTarget]string{protocol.ReviewUncommitted: "", protocol.ReviewBase: "main", protocol.ReviewCommit: "HEAD"} {
 				if _, err := repo.ChangesOf(t.Context(), r.dir, scratch, target, revision); err != nil {
 					t.Errorf("%s: %v", target, err)

@@ -10,7 +10,7 @@
 // because the user's own configuration may name programs, and may include files that
 // commands can write.
 //
-// [Read], [DiffToRemote] and [ChangesOf] describe a repository. A [Survey] compares a folder
+// [Read] and [ChangesOf] describe a repository. A [Survey] compares a folder
 // with itself at a later moment.
 //
 // # A look without git

@@ -152,12 +152,12 @@ func TestHostileRepository(t *testing.T) {
 			}
 
 			info := repo.Read(t.Context(), r.dir, repo.Scratch{Dir: t.TempDir()})
-			sha, got, err := repo.DiffToRemote(t.Context(), r.dir, repo.Scratch{Dir: t.TempDir()})
+			got, err := uncommitted(t, r.dir, repo.Scratch{Dir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if info == nil || info.CommitHash != sha || info.Branch != "main" || info.RepositoryURL == "" {
-				t.Errorf("%+v, commit %s", info, sha)
+			if info == nil || info.CommitHash == "" || info.Branch != "main" || info.RepositoryURL == "" {
+				t.Errorf("%+v", info)
 			}
 			const want = "diff --git a/a.txt b/a.txt\nindex 5626abf..f719efd 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n" +
 				"diff --git a/b.txt b/b.txt\nnew file mode 100644\nindex 0000000..3e75765\n--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+new\n"
@@ -168,6 +168,38 @@ func TestHostileRepository(t *testing.T) {
 				t.Error("a program of the repository was run")
 			}
 		})
+	}
+}
+
+// TestUncommittedRunsNothing checks that no program of the repository runs.
+func TestUncommittedRunsNothing(t *testing.T) {
+	r := newRepo(t)
+	r.write("a.txt", "one\n")
+	r.commit("first")
+	r.push()
+	trap := filepath.Join(t.TempDir(), "ran")
+	script := "touch '" + trap + "'; cat"
+	r.configure(all(script, "filter.evil.clean", "filter.evil.smudge", "filter.evil=x.process", "filter.EviL.clean", "core.fsmonitor", "diff.external", "diff.evil.command", "diff.evil.textconv", "core.pager")...)
+	r.configure(setting{"filter.evil.required", "true"})
+	r.write(".git/hooks/post-index-change", "#!/bin/sh\n"+script)
+	if err := os.Chmod(filepath.Join(r.dir, ".git/hooks/post-index-change"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.write(".gitattributes", "*.txt filter=evil diff=evil\nb* filter=evil=x\nc* filter=EviL\n")
+	for _, name := range []string{"a.txt", "b", "c", "d.txt"} {
+		r.write(name, "two\n")
+	}
+	got, err := uncommitted(t, r.dir, repo.Scratch{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.txt", "b", "c", "d.txt"} {
+		if !strings.Contains(got, "+++ b/"+name+"\n") {
+			t.Errorf("the diff lacks %s:\n%s", name, got)
+		}
+	}
+	if _, err := os.Stat(trap); err == nil {
+		t.Error("a program of the repository was run")
 	}
 }
 
@@ -203,7 +235,7 @@ func TestSpecialGitFiles(t *testing.T) {
 				if info := repo.Read(t.Context(), r.dir, repo.Scratch{Dir: t.TempDir()}); info == nil && name != "HEAD" && name != "commondir" {
 					t.Error("there is no repository")
 				}
-				if _, _, err := repo.DiffToRemote(t.Context(), r.dir, repo.Scratch{Dir: t.TempDir()}); err != nil && strings.Contains(err.Error(), "deadline") {
+				if _, err := uncommitted(t, r.dir, repo.Scratch{Dir: t.TempDir()}); err != nil && strings.Contains(err.Error(), "deadline") {
 					t.Error(err)
 				}
 				s, err := repo.Take(t.Context(), r.dir, repo.Scratch{Dir: t.TempDir()})
@@ -255,7 +287,7 @@ func TestRead(t *testing.T) {
 func TestDiffOfOtherForms(t *testing.T) {
 	r := newRepo(t)
 	r.write("a.txt", "one\n")
-	want := r.commit("first")
+	r.commit("first")
 	r.push()
 	copies := r.copies(t, 2)
 	t.Run("sha256", func(t *testing.T) {
@@ -268,12 +300,12 @@ func TestDiffOfOtherForms(t *testing.T) {
 		r.git("init", "-q", "-b", "main", "--template=", "--object-format=sha256")
 		r.git("init", "-q", "--bare", "--template=", "--object-format=sha256", "../o.git")
 		r.write("a.txt", "one\n")
-		want := r.commit("first")
+		r.commit("first")
 		r.push()
 		r.write("a.txt", "two\n")
-		sha, diff, err := repo.DiffToRemote(t.Context(), r.dir, repo.Scratch{Dir: t.TempDir()})
-		if err != nil || sha != want || !strings.Contains(diff, "-one\n+two\n") {
-			t.Errorf("%s, %q, %v", sha, diff, err)
+		diff, err := uncommitted(t, r.dir, repo.Scratch{Dir: t.TempDir()})
+		if err != nil || !strings.Contains(diff, "-one\n+two\n") {
+			t.Errorf("%q, %v", diff, err)
 		}
 	})
 	t.Run("a name that needs quotes", func(t *testing.T) {
@@ -284,9 +316,9 @@ func TestDiffOfOtherForms(t *testing.T) {
 		}
 		r.dir = odd
 		r.write("a.txt", "two\n")
-		sha, diff, err := repo.DiffToRemote(t.Context(), r.dir, repo.Scratch{Dir: t.TempDir()})
-		if err != nil || sha != want || !strings.Contains(diff, "-one\n+two\n") {
-			t.Errorf("%s, %q, %v", sha, diff, err)
+		diff, err := uncommitted(t, r.dir, repo.Scratch{Dir: t.TempDir()})
+		if err != nil || !strings.Contains(diff, "-one\n+two\n") {
+			t.Errorf("%q, %v", diff, err)
 		}
 	})
 	t.Run("a worktree", func(t *testing.T) {
@@ -296,9 +328,9 @@ func TestDiffOfOtherForms(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("two\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		sha, diff, err := repo.DiffToRemote(t.Context(), dir, repo.Scratch{Dir: t.TempDir()})
-		if err != nil || sha != want || !strings.Contains(diff, "-one\n+two\n") {
-			t.Errorf("%s, %q, %v", sha, diff, err)
+		diff, err := uncommitted(t, dir, repo.Scratch{Dir: t.TempDir()})
+		if err != nil || !strings.Contains(diff, "-one\n+two\n") {
+			t.Errorf("%q, %v", diff, err)
 		}
 	})
 }
@@ -312,7 +344,7 @@ func TestSpecialUserConfig(t *testing.T) {
 	r.push()
 	r.write("a.txt", "two\n")
 	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/zero")
-	if _, diff, err := repo.DiffToRemote(t.Context(), r.dir, repo.Scratch{Dir: t.TempDir()}); err != nil || !strings.Contains(diff, "+two") {
+	if diff, err := uncommitted(t, r.dir, repo.Scratch{Dir: t.TempDir()}); err != nil || !strings.Contains(diff, "+two") {
 		t.Errorf("%q, %v", diff, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -14,6 +15,9 @@ import (
 // maxReview is the size of the longest diff in bytes, for tracked and for untracked files
 // each.
 const maxReview = 16 << 20
+
+// diffTimeout is how long [ChangesOf] may take.
+const diffTimeout = 30 * time.Second
 
 // Changes are the changes to review.
 type Changes struct {
