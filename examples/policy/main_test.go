@@ -52,7 +52,7 @@ func TestServer(t *testing.T) {
 	ours, theirs := jsonrpc.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		o := &codexserver.Options{Rules: approval.Rules{Decide: p.decide}}
+		o := &codexserver.Options{Folder: p.folder, Rules: approval.Rules{Decide: p.decide}}
 		served <- codexserver.New(engine, o).Serve(context.Background(), theirs)
 	}()
 

@@ -41,10 +41,7 @@ func cutWork(t *testing.T, prompt, arguments string) (k *killer, f folders, id s
 	}})
 	t.Cleanup(model.Close)
 	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
-	settings := "[approvals]\nallow = [{command = [\"sleep\"], outside = true}]\n"
-	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	configureCut(t, f, "allow")
 	k = &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
 	t.Cleanup(func() { k.sweep() })
 	s := k.start()
@@ -81,6 +78,15 @@ func cutWork(t *testing.T, prompt, arguments string) (k *killer, f folders, id s
 	}
 	s.kill()
 	return k, f, id
+}
+
+// configureCut writes the settings of a server, with a value of calls.full_access.
+func configureCut(t *testing.T, f folders, access string) {
+	t.Helper()
+	settings := "[approvals]\nallow = [{command = [\"sleep\"], outside = true}]\n[calls]\nfull_access = \"" + access + "\"\n"
+	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // ended polls a task to its end.
@@ -231,7 +237,7 @@ func TestEndToEndNotContinued(t *testing.T) {
 	}
 }
 
-// TestEndToEndContinuedNarrower kills a server whose call has chosen looser policies than the
+// TestEndToEndContinuedNarrower kills a server that allowed its call looser policies than the
 // configuration, and edits the conversation's file so that it allows everything. The turn
 // continues under the configuration's policies: its command is asked about.
 func TestEndToEndContinuedNarrower(t *testing.T) {
@@ -249,6 +255,7 @@ func TestEndToEndContinuedNarrower(t *testing.T) {
 	if err := os.WriteFile(paths[0], []byte(loose), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	configureCut(t, f, "ask")
 	s := k.start()
 	defer s.kill()
 	for {
