@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -98,15 +96,12 @@ func answering(result string, err error) *recorder {
 func questions() []question {
 	list := []question{}
 	for word, want := range map[elicit.Decision]string{
-		elicit.Approved: "accept", elicit.ApprovedForSession: "acceptForSession",
+		elicit.Approved: "accept", elicit.ApprovedForSession: "accept", elicit.ApprovedAlways: "decline", // which was not offered
 		elicit.Denied: "decline", elicit.Abort: "cancel", "": "decline", "maybe": "decline",
 	} {
 		answer := fmt.Sprintf(`{"decision":%q}`, want)
 		list = append(list,
 			question{"patch " + string(word), decide(word), withItems, askPatch, patchParams, answer},
-		)
-		answer = strings.Replace(answer, "ForSession", "", 1) // the bridge remembers commands itself
-		list = append(list,
 			question{"command " + string(word), decide(word), withItems, askCommand, execParams, answer},
 			question{"sub-agent " + string(word), decide(word), withAgent, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), answer},
 			question{"sub-agent by a tool " + string(word), decide(word), withOldAgent, askCommand, strings.Replace(execParams, ofTurn, ofAgent, 1), answer},
@@ -115,7 +110,7 @@ func questions() []question {
 	yes := decide(elicit.Approved)
 	for word, want := range map[elicit.Decision][2]string{
 		elicit.Approved:           {`{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `{"action":"accept","content":{}}`},
-		elicit.ApprovedForSession: {`{"permissions":{"network":{"enabled":true}},"scope":"session"}`, `{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
+		elicit.ApprovedForSession: {`{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `{"action":"accept","content":{}}`},
 		elicit.Denied:             {`{"permissions":{},"scope":"turn"}`, `{"action":"decline","content":null}`},
 		elicit.Abort:              {`{"permissions":{},"scope":"turn"}`, `{"action":"cancel","content":null}`},
 	} {
@@ -144,7 +139,7 @@ func questions() []question {
 		{"a patch that changes a file twice", yes, func(r *run) {
 			r.item(threadID, turnID, strings.Replace(patchItem, `[`, `[{"path":"/repo/a","kind":{"type":"add"},"diff":"y\n"},`, 1))
 		}, askPatch, patchParams, denied},
-		{"a host for the session", decide(elicit.ApprovedForSession), nil, askCommand, `{` + ofTurn + `,"itemId":"c9","cwd":"/work","networkApprovalContext":{"host":"h","protocol":"https"}}`, `{"decision":"acceptForSession"}`},
+		{"a host for the session", decide(elicit.ApprovedForSession), nil, askCommand, `{` + ofTurn + `,"itemId":"c9","cwd":"/work","networkApprovalContext":{"host":"h","protocol":"https"}}`, `{"decision":"accept"}`},
 		{"no command", yes, nil, askCommand, `{` + ofTurn + `,"itemId":"c9"}`, denied},
 		{"patch nobody announced", yes, nil, askPatch, patchParams, denied},
 		{"no params", yes, withItems, askCommand, `{}`, denied},
@@ -190,13 +185,11 @@ func TestQuestions(t *testing.T) {
 func TestToolQuestionShowsItsArguments(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	const head = "Allow Codex to call the tool \"t\" of the MCP server \"s\"?\n\"s\": \"Run it?\""
-	for _, tt := range []struct{ params, message, session string }{
-		{`{}`, head, `{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
-		{`{"id":9007199254740993,"s":"a"}`, head + "\nIts arguments: `{\"id\":9007199254740993,\"s\":\"a\"}`",
-			`{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
-		{"{\"s\":\"a\u202eb\"}", head + "\nIts arguments: `{\"s\":\"a\\u{202e}b\"}` (contains hidden characters)",
-			`{"_meta":{"persist":"session"},"action":"accept","content":{}}`},
-		{`{"s":"` + long + `"}`, "characters hidden) …", `{"action":"accept","content":{}}`}, // for once
+	for _, tt := range []struct{ params, message string }{
+		{`{}`, head},
+		{`{"id":9007199254740993,"s":"a"}`, head + "\nIts arguments: `{\"id\":9007199254740993,\"s\":\"a\"}`"},
+		{"{\"s\":\"a\u202eb\"}", head + "\nIts arguments: `{\"s\":\"a\\u{202e}b\"}` (contains hidden characters)"},
+		{`{"s":"` + long + `"}`, "characters hidden) …"},
 	} {
 		var asked struct {
 			Message string `json:"message"`
@@ -226,8 +219,8 @@ func TestToolQuestionShowsItsArguments(t *testing.T) {
 		if diff := cmp.Diff(tt.params, string(asked.Meta.Params)); diff != "" {
 			t.Errorf("_meta (-want +got):\n%s", diff)
 		}
-		if got != tt.session {
-			t.Errorf("approved for the session: %s, want %s", got, tt.session)
+		if want := `{"action":"accept","content":{}}`; got != want { // once
+			t.Errorf("approved for the session: %s, want %s", got, want)
 		}
 	}
 }
@@ -244,167 +237,87 @@ func TestQuestionShown(t *testing.T) {
 	want := protocol.ExecApprovalRequest{
 		CallID: "c1", Command: []string{"/bin/sh", "-c", "rm x"}, Cwd: "/work",
 		Reason: "asked by the sub-agent /root/worker", FromEngine: true, LeavesSandbox: true,
-		Judged: []string{"sh", "-c", "rm x"},
+		Judged: []string{"sh", "-c", "rm x"}, Once: true,
 	}
-	got, _ := h.wait(t, "exec_approval_request").(protocol.ExecApprovalRequest)
-	if !strings.Contains(got.Content, "/root/worker") {
-		t.Errorf("what the sub-agent asks could count as what the conversation asks: %q", got.Content)
-	}
-	got.Content = ""
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(protocol.EventMsg(want), h.wait(t, "exec_approval_request")); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
 }
 
-// TestApprovedForSession approves commands for the session. Codex asks three times, the third
-// time after a program of the workspace was replaced.
-func TestApprovedForSession(t *testing.T) {
-	const once, session, changed = 3, 1, 2 // how often a person is asked
-	dir := t.TempDir()
-	script := filepath.Join(dir, "run.sh")
-	for _, tt := range []struct {
-		command, further string
-		want             protocol.ExecApprovalRequest
-		asked            int
-	}{
-		{"/bin/bash -lc ./run.sh", "", protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", "./run.sh"}, Judged: []string{"bash", "-lc", "./run.sh"}, Replaceable: true, Program: script}, changed},
-		{"/bin/bash -lc 'env ls'", "", protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", "env ls"}, Judged: []string{"bash", "-lc", "env ls"}}, session},
-		{"/bin/bash -lc 'ls && env ls'", "", protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", "ls && env ls"}, Judged: []string{"bash", "-lc", "ls && env ls"}, Once: true}, once},
-		{"/bin/bash -lc 'env ./r*'", "", protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", "env ./r*"}, Judged: []string{"bash", "-lc", "env ./r*"}, Once: true, Replaceable: true}, once},
-		{"/tmp/bash -lc 'rm x'", "", protocol.ExecApprovalRequest{Command: []string{"/tmp/bash", "-lc", "rm x"}, Judged: []string{"/tmp/bash", "-lc", "rm x"}, Replaceable: true}, session},
-		{"/bin/bash --norc run.sh", "", protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "--norc", "run.sh"}, Judged: []string{"bash", "--norc", "run.sh"}, Replaceable: true}, changed},
-		{"/usr/bin/env ./run.sh -x", "", protocol.ExecApprovalRequest{Command: []string{"/usr/bin/env", "./run.sh", "-x"}, Judged: []string{"/usr/bin/env", "./run.sh", "-x"}, Replaceable: true}, changed},
-		{"/usr/bin/env ls", "", protocol.ExecApprovalRequest{Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}}, session},
-		{"/usr/bin/env ls", `,"kind":"humanCommand","proposedExecpolicyAmendment":["ls"],"reason":"ask them"`, protocol.ExecApprovalRequest{
-			Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}, Once: true, Human: true, Replaceable: true, Reason: "ask them",
-		}, once},
-		{"/usr/bin/env ls", `,"kind":"writeStdin"`, protocol.ExecApprovalRequest{
-			Command: []string{"/usr/bin/env", "ls"}, Judged: []string{"/usr/bin/env", "ls"}, Once: true, Reason: "input for a command that is running", FromEngine: true,
-		}, once},
-	} {
-		if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		h := decide(elicit.ApprovedForSession)
-		if err := turn(t, h, func(r *run) {
-			ask := func() string {
-				return r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir)
-			}
-			ask()
-			ask()
-			if err := os.WriteFile(script, []byte("#!/bin/sh\n./other\n"), 0o700); err != nil {
-				t.Error(err)
-			}
-			if answer := ask(); answer != `{"decision":"accept"}` {
-				t.Errorf("%s: answered %s", tt.command, answer)
-			}
-		}); err != nil {
-			t.Fatal(err)
-		}
-		tt.want.CallID, tt.want.Cwd, tt.want.LeavesSandbox = "c9", dir, true
-		asked := 0
-		for _, e := range h.all() {
-			if got, ok := e.(protocol.ExecApprovalRequest); ok {
-				asked++
-				if (got.Content == "") != got.Once || got.Placed {
-					t.Errorf("%s: content %q, placed %v", tt.command, got.Content, got.Placed)
-				}
-				got.Content = ""
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("request (-want +got):\n%s", diff)
-				}
-			}
-		}
-		if asked != tt.asked {
-			t.Errorf("%s: asked %d times, want %d", tt.command, asked, tt.asked)
-		}
+// TestApprovedOnce approves all kinds of questions for the session, and accepts what Codex proposes
+// to remember. Each question offers one approval only, and Codex is told of one, so it asks again.
+func TestApprovedOnce(t *testing.T) {
+	exec := protocol.ExecApprovalRequest{CallID: "c9", Command: []string{"/bin/bash", "-lc", "wc made"}, Judged: []string{"bash", "-lc", "wc made"}, Cwd: "/work", LeavesSandbox: true, Once: true}
+	with := func(change func(*protocol.ExecApprovalRequest)) protocol.ExecApprovalRequest {
+		r := exec
+		change(&r)
+		return r
 	}
-}
-
-// TestLasting offers the rules that Codex proposes, and no others, and passes on the one that a
-// person accepts. Codex keeps it.
-func TestLasting(t *testing.T) {
 	const (
-		prefix = `,"proposedExecpolicyAmendment":["wc","made"]`
-		hosts  = `,"networkApprovalContext":{"host":"h.example","protocol":"https"}`
-		allows = `{"decision":{"applyNetworkPolicyAmendment":{"network_policy_amendment":{"action":"allow","host":"h.example"}}}}`
+		command = `"itemId":"c9","command":"/bin/bash -lc 'wc made'","cwd":"/work"`
+		host    = `"itemId":"c9","cwd":"/work","networkApprovalContext":{"host":"h.example","protocol":"https"}`
 	)
-	dir := t.TempDir()
-	for _, tt := range []struct {
-		name, command, further string
-		lasting, want          string
+	for name, tt := range map[string]struct {
+		method, params string
+		want           protocol.EventMsg // nil for a question in Codex's own words
 	}{
-		{"the beginning of a command", "/bin/bash -lc 'wc made origin'", prefix, "", denied},
-		{"the same among the decisions", "/bin/bash -lc 'wc made'", prefix + `,"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc","made"]}},"cancel"]`, "", denied},
-		{"part of a script", "/bin/bash -lc 'go vet && wc made'", prefix, "", denied},
-		{"not among the decisions", "/bin/bash -lc 'wc made'", prefix + `,"availableDecisions":["accept","cancel"]`, "", denied},
-		{"another one among the decisions", "/bin/bash -lc 'wc made'", prefix + `,"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc"]}}]`, "", denied},
-		{"nothing proposed", "/bin/bash -lc 'wc made'", "", "", denied},
-		{"an empty proposal", "/bin/bash -lc 'wc made'", `,"proposedExecpolicyAmendment":[]`, "", denied},
-		{"null", "/bin/bash -lc 'wc made'", `,"proposedExecpolicyAmendment":null,"availableDecisions":null`, "", denied},
-		{"for another command", "/bin/bash -lc 'wc other'", prefix, "", denied},
-		{"an interpreter", "/bin/bash -lc 'python3 build.py'", `,"proposedExecpolicyAmendment":["python3","build.py"]`, "", denied},
-		{"a program that runs what a file says", "/bin/bash -lc 'make test'", `,"proposedExecpolicyAmendment":["make"]`, "", denied},
-		{"a program that starts its arguments", "/bin/bash -lc 'env wc made'", `,"proposedExecpolicyAmendment":["env","wc","made"]`, "", denied},
-		{"a program with options that start others", "/bin/bash -lc 'git push'", `,"proposedExecpolicyAmendment":["git","push"]`, "", denied},
-		{"a program that writes", "/bin/bash -lc 'touch made'", `,"proposedExecpolicyAmendment":["touch","made"]`, "", denied},
-		{"a program that removes", "/bin/bash -lc 'rm made'", `,"proposedExecpolicyAmendment":["rm","made"]`, "", denied},
-		{"a program that fetches", "/bin/bash -lc 'curl https://h.example'", `,"proposedExecpolicyAmendment":["curl","https://h.example"]`, "", denied},
-		{"a program that only reads with some words", "/bin/bash -lc 'rg --files'", `,"proposedExecpolicyAmendment":["rg","--files"]`, "", denied},
-		{"for a shell", "/bin/bash -lc 'wc made'", `,"proposedExecpolicyAmendment":["bash","-lc"]`, "", denied},
-		{"a script that is not plain", "/bin/bash -lc 'wc made $X'", prefix, "", denied},
-		{"input for a command", "/bin/bash -lc 'wc made'", prefix + `,"kind":"writeStdin"`, "", denied},
-		{"a hidden character", "/bin/bash -lc 'wc made'", `,"proposedExecpolicyAmendment":["wc","made\u200b"]`, "", denied},
-		{"a host", "", hosts + `,"proposedNetworkPolicyAmendments":[{"action":"deny","host":"h.example"},{"action":"allow","host":"h.example"}]`,
-			"network access to `h.example`, for every command; Codex keeps this rule itself", allows},
-		{"another host", "", hosts + `,"proposedNetworkPolicyAmendments":[{"action":"allow","host":"other.example"}]`, "", denied},
-		{"a host, only to deny", "", hosts + `,"proposedNetworkPolicyAmendments":[{"action":"deny","host":"h.example"}]`, "", denied},
+		"a command":   {askCommand, command, exec},
+		"with a rule": {askCommand, command + `,"proposedExecpolicyAmendment":["wc","made"],"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc","made"]}},"cancel"]`, exec},
+		"another shell": {askCommand, strings.Replace(command, "/bin/bash", "/tmp/bash", 1), with(func(r *protocol.ExecApprovalRequest) {
+			r.Command = []string{"/tmp/bash", "-lc", "wc made"}
+			r.Judged = r.Command
+		})},
+		"input": {askCommand, command + `,"kind":"writeStdin"`, with(func(r *protocol.ExecApprovalRequest) {
+			r.Reason, r.FromEngine = "input for a command that is running", true
+		})},
+		"only a person": {askCommand, command + `,"kind":"humanCommand","reason":"ask them"`, with(func(r *protocol.ExecApprovalRequest) { r.Reason, r.Human = "ask them", true })},
+		"another environment": {askCommand, command + `,"environmentId":"far"`, with(func(r *protocol.ExecApprovalRequest) {
+			r.Reason, r.FromEngine, r.Human = `in the environment "far", not on this machine`, true, true
+		})},
+		"a host": {askCommand, host, with(func(r *protocol.ExecApprovalRequest) {
+			r.Command = []string{"network-access", "https", "h.example"}
+			r.Judged, r.LeavesSandbox, r.Reason, r.FromEngine = r.Command, false, "network access to h.example by https", true
+		})},
+		"a host, with a rule": {askCommand, host + `,"proposedNetworkPolicyAmendments":[{"action":"allow","host":"h.example"}]`, with(func(r *protocol.ExecApprovalRequest) {
+			r.Command = []string{"network-access", "https", "h.example"}
+			r.Judged, r.LeavesSandbox, r.Reason, r.FromEngine = r.Command, false, "network access to h.example by https", true
+		})},
+		"a patch":             {askPatch, `"itemId":"p1"`, protocol.PatchApprovalRequest{CallID: "p1", Cwd: "/work", Once: true, Changes: map[string]protocol.FileChange{"/repo/a": {Add: &protocol.FileContent{Content: "x\n"}}}}},
+		"further permissions": {askMore, `"itemId":"x","cwd":"/work","permissions":{"network":{"enabled":true}}`, nil},
+		"the call of a tool":  {askElicit, `"serverName":"s","mode":"form","_meta":{"codex_approval_kind":"mcp_tool_call","persist":["session","always"]},"message":"Run it?","requestedSchema":{"type":"object","properties":{}}`, nil},
+		"a tool of elsewhere": {askElicit, `"environmentId":"far","serverName":"s","mode":"form","_meta":{"codex_approval_kind":"mcp_tool_call"},"message":"Run it?","requestedSchema":{"type":"object","properties":{}}`, nil},
 	} {
-		var got, lasting string
-		h := &recorder{exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-			lasting = q.Lasting
-			return elicit.Outcome{Decision: elicit.ApprovedAlways}
-		}}
-		if err := turn(t, h, func(r *run) {
-			got = r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir)
-		}); err != nil || got != tt.want || lasting != tt.lasting {
-			t.Errorf("%s: %v, offered %q, answered %s", tt.name, err, lasting, got)
-		}
-	}
-}
-
-// TestSafe checks what on_unsupported = approve-safe-only may approve, although Codex may run
-// it outside the sandbox.
-func TestSafe(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "ls"), []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		path, command, further string
-		want                   bool
-	}{
-		{"/usr/bin:/bin", "/bin/bash -lc ls", "", true},
-		{"/usr/bin:/bin", "/bin/bash -lc 'cd sub && ls -l | head'", "", true},
-		{"/usr/bin:/bin", "/bin/bash -lc ls", `,"kind":"writeStdin"`, false},
-		{"/usr/bin:/bin", "/bin/bash -lc ls", `,"networkApprovalContext":{"host":"h","protocol":"https"}`, false},
-		{"/usr/bin:/bin", "/bin/bash -lc 'git status'", "", false}, // starts what the repository names
-		{"/usr/bin:/bin", "/bin/bash -lc './ls'", "", false},
-		{"/usr/bin:/bin", "/bin/bash -lc 'ls *'", "", false},
-		{"/usr/bin:/bin", "/bin/bash -lc 'touch x'", "", false},
-		{dir + ":/usr/bin:/bin", "/bin/bash -lc ls", "", false},
-		{".:/usr/bin:/bin", "/bin/bash -lc ls", "", false},
-	} {
-		t.Setenv("PATH", tt.path)
-		h := decide(elicit.Denied)
-		if err := turn(t, h, func(r *run) {
-			r.ask(askCommand, "{"+ofTurn+`,"itemId":"c9","command":%q,"cwd":%q`+tt.further+`}`, tt.command, dir)
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if got, _ := h.wait(t, "exec_approval_request").(protocol.ExecApprovalRequest); got.Safe != tt.want {
-			t.Errorf("%s with PATH=%s%s: safe %t", tt.command, tt.path, tt.further, got.Safe)
-		}
+		t.Run(name, func(t *testing.T) {
+			h := decide(elicit.ApprovedForSession)
+			asked := 0
+			h.approve = func(_ context.Context, q *elicit.Question) elicit.Outcome {
+				if asked++; !q.Once || name == "a tool of elsewhere" && !strings.Contains(q.Message, "far") {
+					t.Errorf("asked %+v", q)
+				}
+				return elicit.Outcome{Decision: elicit.ApprovedForSession}
+			}
+			if err := turn(t, h, func(r *run) {
+				r.item(threadID, turnID, patchItem)
+				for range 2 {
+					if answer := r.ask(tt.method, "{"+ofTurn+",%s}", tt.params); !strings.Contains(answer, "accept") && !strings.Contains(answer, `"scope":"turn"`) || strings.Contains(answer, "mendment") || strings.Contains(answer, "ession") {
+						t.Errorf("answered %s", answer)
+					}
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range h.all() {
+				if e.EventType() == "exec_approval_request" || e.EventType() == "apply_patch_approval_request" {
+					asked++
+					if diff := cmp.Diff(tt.want, e); diff != "" {
+						t.Errorf("request (-want +got):\n%s", diff)
+					}
+				}
+			}
+			if asked != 2 {
+				t.Errorf("asked %d times", asked)
+			}
+		})
 	}
 }
 

@@ -1,7 +1,6 @@
 package appserver
 
 import (
-	stdjson "encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -9,9 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // TestTail writes more than is kept, and asks for the reason of the end.
@@ -115,60 +111,5 @@ func TestThreads(t *testing.T) {
 	check("forgotten", map[string]*thread{"two": two, "a": a})
 	if len(l.loaded) != 2 || len(l.agents) != 0 {
 		t.Errorf("%d threads and %d agents are kept", len(l.loaded), len(l.agents))
-	}
-}
-
-// TestLasting checks which rules of Codex are offered: those about the host of the question, which a person can read.
-func TestLasting(t *testing.T) {
-	rule := func(action, host string) []apptypes.HostRule {
-		return []apptypes.HostRule{{Action: action, Host: host}}
-	}
-	const accepts = `{"applyNetworkPolicyAmendment":{"network_policy_amendment":{"host":"a.example","action":"allow"}}}`
-	long := strings.Repeat("a", maxRule)
-	for name, tt := range map[string]struct {
-		change func(p *apptypes.CommandApproval, q *protocol.ExecApprovalRequest)
-		want   bool
-	}{
-		"the host": {func(*apptypes.CommandApproval, *protocol.ExecApprovalRequest) {}, true},
-		"as long as possible": {func(p *apptypes.CommandApproval, _ *protocol.ExecApprovalRequest) {
-			p.NetworkApprovalContext.Host, p.ProposedNetworkPolicyAmendments = long, rule(apptypes.NetworkPolicyRuleActionAllow, long)
-		}, true},
-		"longer": {func(p *apptypes.CommandApproval, _ *protocol.ExecApprovalRequest) {
-			p.NetworkApprovalContext.Host, p.ProposedNetworkPolicyAmendments = long+"a", rule(apptypes.NetworkPolicyRuleActionAllow, long+"a")
-		}, false},
-		"another host": {func(p *apptypes.CommandApproval, _ *protocol.ExecApprovalRequest) {
-			p.ProposedNetworkPolicyAmendments = rule(apptypes.NetworkPolicyRuleActionAllow, "b.example")
-		}, false},
-		"a denial": {func(p *apptypes.CommandApproval, _ *protocol.ExecApprovalRequest) {
-			p.ProposedNetworkPolicyAmendments = rule("deny", "a.example")
-		}, false},
-		"more than is known": {func(p *apptypes.CommandApproval, _ *protocol.ExecApprovalRequest) {
-			p.ProposedNetworkPolicyAmendments[0].Unknown = []byte(`{"port":1}`)
-		}, false},
-		"no host":               {func(p *apptypes.CommandApproval, _ *protocol.ExecApprovalRequest) { p.NetworkApprovalContext = nil }, false},
-		"a replaceable program": {func(_ *apptypes.CommandApproval, q *protocol.ExecApprovalRequest) { q.Replaceable = true }, false},
-		"input": {func(p *apptypes.CommandApproval, _ *protocol.ExecApprovalRequest) {
-			p.Kind = apptypes.CommandExecutionApprovalKindWriteStdin
-		}, false},
-		"among the decisions": {func(p *apptypes.CommandApproval, _ *protocol.ExecApprovalRequest) {
-			p.AvailableDecisions = []stdjson.RawMessage{[]byte(`"accept"`), []byte(accepts)}
-		}, true},
-		"not among the decisions": {func(p *apptypes.CommandApproval, _ *protocol.ExecApprovalRequest) {
-			p.AvailableDecisions = []stdjson.RawMessage{[]byte(`"accept"`)}
-		}, false},
-		"no decisions": {func(p *apptypes.CommandApproval, _ *protocol.ExecApprovalRequest) {
-			p.AvailableDecisions = []stdjson.RawMessage{}
-		}, false},
-		"what a person cannot read": {func(p *apptypes.CommandApproval, _ *protocol.ExecApprovalRequest) {
-			p.NetworkApprovalContext.Host, p.ProposedNetworkPolicyAmendments = "a`b", rule(apptypes.NetworkPolicyRuleActionAllow, "a`b")
-		}, false},
-	} {
-		p := &apptypes.CommandApproval{NetworkApprovalContext: &apptypes.Network{Host: "a.example"}, ProposedNetworkPolicyAmendments: rule(apptypes.NetworkPolicyRuleActionAllow, "a.example")}
-		q := &protocol.ExecApprovalRequest{}
-		tt.change(p, q)
-		words, accept, err := lasting(p, q)
-		if (err == nil) != tt.want || (words != "") != tt.want || (accept != nil) != tt.want {
-			t.Errorf("%s: %q, %s, %v", name, words, accept, err)
-		}
 	}
 }

@@ -18,14 +18,13 @@ import (
 // conversation is a thread with its host. It outlives the app-server: a new app-server
 // resumes the thread.
 type conversation struct {
-	engine  *Engine
-	id      string
-	host    engine.Host
-	params  threadParams // to resume the thread with
-	environ []string     // of the client
-	path    string       // of the rollout
-	access  protocol.Access
-	rules   rules // that each turn gets
+	engine *Engine
+	id     string
+	host   engine.Host
+	params threadParams // to resume the thread with
+	path   string       // of the rollout
+	access protocol.Access
+	rules  rules // that each turn gets
 
 	mu     sync.Mutex
 	by     served
@@ -87,14 +86,14 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 			return nil, err
 		}
 	}
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, environ: engine.EnvironOf(ctx), path: r.Thread.Path, access: p.now.beyond(&p.base), by: served{model: r.Model, provider: r.ModelProvider}, rules: p.now.rules}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, access: p.now.beyond(&p.base), by: served{model: r.Model, provider: r.ModelProvider}, rules: p.now.rules}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
 		ApprovalPolicy: p.now.word(), Cwd: r.Cwd,
 		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
 		InitialMessages: past(r.Thread.Turns),
 	})
-	c.load(ctx, &r, conv.environ, host)
+	c.load(ctx, &r, host)
 	return conv, nil
 }
 
@@ -305,7 +304,7 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	if err := ch.patient(ctx, startLimit, apptypes.CallThreadResume, p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
-	return ch.load(ctx, &r, c.environ, c.host), nil
+	return ch.load(ctx, &r, c.host), nil
 }
 
 // claim waits until the thread has no turn, no matter who began it, and returns an error if

@@ -40,8 +40,5 @@ func LastWords(written string, after time.Duration) string {
 	return t.last(time.Now().Add(after))
 }
 
-// NoRule is the message of the log for a question that offers no rule of Codex.
-const NoRule = noRule
-
 // EndLimit makes what Codex's provider said about its limit be over.
 func (e *Engine) EndLimit(c engine.Conversation) { c.(*conversation).by.until = time.Time{} }

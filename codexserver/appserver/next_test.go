@@ -95,7 +95,7 @@ func TestNextCodex(t *testing.T) {
 }
 
 // TestNextApprovals asks for approvals with members and words that this package does not know.
-// What a person cannot judge is refused; the rest is shown, and lasts for no second time.
+// What a person cannot judge is refused; the rest is shown, each time.
 func TestNextApprovals(t *testing.T) {
 	patch := func(from, to string) func(*run) {
 		return func(r *run) { r.item(threadID, turnID, strings.Replace(patchItem, from, to, 1)) }
@@ -106,26 +106,25 @@ func TestNextApprovals(t *testing.T) {
 		before               func(*run)
 		want                 string
 		shown                string // "" if nobody is asked
-		again                bool   // whether a person is asked a second time, after an approval for the session
 	}{
-		{"a new member of a command", askCommand, strings.Replace(execParams, `{`, `{"asRoot":true,`, 1), withItems, accepted, "asRoot = true", true},
-		{"a new member that is null", askCommand, strings.Replace(execParams, `{`, `{"asRoot":null,`, 1), withItems, accepted, "rm x", false},
-		{"another environment", askCommand, strings.Replace(execParams, `{`, `{"environmentId":"devbox-1",`, 1), withItems, accepted, `the environment "devbox-1"`, true},
-		{"another environment for permissions", askMore, strings.Replace(moreParams, `{`, `{"environmentId":"devbox-1",`, 1), nil, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `the environment "devbox-1"`, true},
-		{"this environment", askCommand, strings.Replace(execParams, `{`, `{"environmentId":"local","approvalId":null,`, 1), withItems, accepted, "rm x", false},
-		{"a new member of a host", askCommand, `{` + ofTurn + `,"itemId":"c9","networkApprovalContext":{"host":"h","protocol":"quic","ports":[1]}}`, nil, accepted, "ports = [1]", true},
-		{"permissions under another name", askCommand, strings.Replace(execParams, `{`, `{"morePermissions":{"fileSystem":{"write":["/"]}},`, 1), withItems, accepted, `morePermissions = {"fileSystem"`, true},
-		{"a new kind of command", askCommand, strings.Replace(execParams, `{`, `{"kind":"hologram",`, 1), withItems, denied, "", false},
-		{"a new member of a patch", askPatch, strings.Replace(patchParams, `{`, `{"asRoot":true,`, 1), withItems, accepted, "asRoot = true", true},
-		{"a new member of a change", askPatch, patchParams, patch(`"diff"`, `"mode":"0777","diff"`), accepted, `mode = "0777"`, true},
-		{"a new kind of change", askPatch, patchParams, patch(`"add"`, `"symlink"`), denied, "", false},
-		{"a change under another name", askPatch, patchParams, patch(`"diff"`, `"content"`), denied, "", false},
-		{"a change of another type", askPatch, patchParams, patch(`"x\n"`, `["x"]`), denied, "", false},
-		{"a new member of permissions", askMore, strings.Replace(moreParams, `{`, `{"until":"tomorrow",`, 1), nil, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `until = "tomorrow"`, true},
-		{"a new member of a tool call", askElicit, strings.Replace(toolParams, `{`, `{"asRoot":true,`, 1), nil, `{"action":"accept","content":{}}`, "asRoot = true", true},
-		{"a new mode of a form", askElicit, strings.Replace(formParams, `"form"`, `"hologram"`, 1), nil, `{"action":"decline","content":null}`, "", false},
-		{"a secret under another name", askInput, strings.Replace(inputParams, `"header"`, `"secret":true,"header"`, 1), nil, `{"answers":{}}`, "", false},
-		{"a new member of the model's questions", askInput, strings.Replace(inputParams, `{`, `{"urgent":true,`, 1), nil, `{"answers":{"q1":{"answers":["A"]}}}`, "Which one?", true},
+		{"a new member of a command", askCommand, strings.Replace(execParams, `{`, `{"asRoot":true,`, 1), withItems, accepted, "asRoot = true"},
+		{"a new member that is null", askCommand, strings.Replace(execParams, `{`, `{"asRoot":null,`, 1), withItems, accepted, "rm x"},
+		{"another environment", askCommand, strings.Replace(execParams, `{`, `{"environmentId":"devbox-1",`, 1), withItems, accepted, `the environment "devbox-1"`},
+		{"another environment for permissions", askMore, strings.Replace(moreParams, `{`, `{"environmentId":"devbox-1",`, 1), nil, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `the environment "devbox-1"`},
+		{"this environment", askCommand, strings.Replace(execParams, `{`, `{"environmentId":"local","approvalId":null,`, 1), withItems, accepted, "rm x"},
+		{"a new member of a host", askCommand, `{` + ofTurn + `,"itemId":"c9","networkApprovalContext":{"host":"h","protocol":"quic","ports":[1]}}`, nil, accepted, "ports = [1]"},
+		{"permissions under another name", askCommand, strings.Replace(execParams, `{`, `{"morePermissions":{"fileSystem":{"write":["/"]}},`, 1), withItems, accepted, `morePermissions = {"fileSystem"`},
+		{"a new kind of command", askCommand, strings.Replace(execParams, `{`, `{"kind":"hologram",`, 1), withItems, denied, ""},
+		{"a new member of a patch", askPatch, strings.Replace(patchParams, `{`, `{"asRoot":true,`, 1), withItems, accepted, "asRoot = true"},
+		{"a new member of a change", askPatch, patchParams, patch(`"diff"`, `"mode":"0777","diff"`), accepted, `mode = "0777"`},
+		{"a new kind of change", askPatch, patchParams, patch(`"add"`, `"symlink"`), denied, ""},
+		{"a change under another name", askPatch, patchParams, patch(`"diff"`, `"content"`), denied, ""},
+		{"a change of another type", askPatch, patchParams, patch(`"x\n"`, `["x"]`), denied, ""},
+		{"a new member of permissions", askMore, strings.Replace(moreParams, `{`, `{"until":"tomorrow",`, 1), nil, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`, `until = "tomorrow"`},
+		{"a new member of a tool call", askElicit, strings.Replace(toolParams, `{`, `{"asRoot":true,`, 1), nil, `{"action":"accept","content":{}}`, "asRoot = true"},
+		{"a new mode of a form", askElicit, strings.Replace(formParams, `"form"`, `"hologram"`, 1), nil, `{"action":"decline","content":null}`, ""},
+		{"a secret under another name", askInput, strings.Replace(inputParams, `"header"`, `"secret":true,"header"`, 1), nil, `{"answers":{}}`, ""},
+		{"a new member of the model's questions", askInput, strings.Replace(inputParams, `{`, `{"urgent":true,`, 1), nil, `{"answers":{"q1":{"answers":["A"]}}}`, "Which one?"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var answers []string
@@ -136,7 +135,7 @@ func TestNextApprovals(t *testing.T) {
 			}
 			h := &recorder{
 				exec: func(_ context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-					if strings.Contains(q.Reason, "does not know") && (q.Safe || !q.Replaceable || !q.Once || q.Lasting != "") {
+					if strings.Contains(q.Reason, "does not know") && (!q.Human || !q.Once) {
 						t.Errorf("a rule may decide about %+v", q)
 					}
 					out := show(strings.Join(append(q.Command, q.Reason), " "))
@@ -173,7 +172,7 @@ func TestNextApprovals(t *testing.T) {
 					t.Errorf("answer %s, want %s", got, tt.want)
 				}
 			}
-			times := map[bool]int{false: 1, true: 2}[tt.again]
+			times := 2
 			if tt.shown == "" {
 				times = 0
 			}

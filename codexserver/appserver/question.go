@@ -10,7 +10,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -158,10 +157,8 @@ func (r *turn) stop() {
 	})
 }
 
-// noRule is logged for a question that offers no rule of Codex.
-const noRule = "codex: no rule is offered"
-
-// command decides about a command. The decision is a word, or a rule that a person accepted.
+// command decides about a command. An approval counts once: Codex would let the same words run again
+// outside its sandbox, whatever they name by then, and does not say where it runs a command.
 func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecision, error) {
 	var none apptypes.CommandDecision
 	switch p.Kind {
@@ -179,53 +176,18 @@ func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecisio
 	if strings.Contains(strings.Join(q.Command, "")+q.Cwd, "\x00") {
 		return none, errors.New("its command or folder has a NUL byte")
 	}
-	t := a.turn.thread
-	q.Judged = bareShell(q.Command)
-	hosts := p.NetworkApprovalContext != nil && q.Command[0] == networkAccess // names no program
-	q.LeavesSandbox = !hosts && t.leavesSandbox()
-	q.NoSandbox = !hosts && !q.LeavesSandbox
-	unclear := q.Human || unknown(commandUnknown(p)...) != "" || environment(p.EnvironmentID) != "" // then only a person decides, and only this once
-	q.Once = unclear
-	var then string
-	if !hosts {
-		place := t.place(q.Cwd)
-		q.Program, q.Replaceable = place.Replaceable(q.Judged)
-		sum, lasts := place.Everything(q.Command)
-		if q.Once = !lasts || unclear || p.NetworkApprovalContext != nil || p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin; !q.Once {
-			if then = t.approvalOf(a.agent, &q, sum); a.turn.elsewhere == nil && t.isApproved(then) {
-				return appclient.Decide(a.answer(elicit.Outcome{Decision: elicit.Approved})), nil
-			}
-			q.Content = then // which has who asks
-		}
+	q.Once, q.Judged = true, bareShell(q.Command)
+	q.Human = p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand || unknown(commandUnknown(p)...) != "" || environment(p.EnvironmentID) != ""
+	if hosts := p.NetworkApprovalContext != nil && q.Command[0] == networkAccess; !hosts { // which names no program
+		q.LeavesSandbox = a.turn.thread.leavesSandbox()
+		q.NoSandbox = !q.LeavesSandbox
 	}
-	q.Replaceable = q.Replaceable || unclear
-	q.Safe = p.NetworkApprovalContext == nil && p.Kind != apptypes.CommandExecutionApprovalKindWriteStdin && !q.Replaceable && policy.KnownSafeStrict(q.Judged)
-	words, rule, err := lasting(p, &q)
-	if err != nil {
-		t.child.log.Debug(noRule, "call", p.ItemID, "reason", err)
-	}
-	q.Lasting = words
 	out := a.turn.host.ApproveExec(a.ctx, q)
-	if out.Decision == elicit.ApprovedForSession && !hosts {
-		// Codex would not ask again even if a file has changed.
-		out.Decision = elicit.Approved
-		if !q.Once && a.ctx.Err() == nil {
-			t.approve(then)
-		}
-	}
 	if out.Confined { // Codex decides where it runs, and does not say
 		out = elicit.Outcome{Decision: elicit.Denied, Feedback: "it may run only in the sandbox, which cannot be ensured"}
 	}
 	a.decided(out)
 	a.explain("`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)
-	if words != "" && out.Decision == elicit.ApprovedAlways {
-		out.Decision = elicit.Approved
-		d := a.answer(out)
-		if d == accept { // and not withdrawn
-			return apptypes.CommandDecision{Decision: rule}, nil
-		}
-		return appclient.Decide(d), nil
-	}
 	return appclient.Decide(a.answer(out)), nil
 }
 
@@ -259,7 +221,7 @@ func (a *question) answer(out elicit.Outcome) string {
 		d = cancelTurn // after a refusal Codex could ask the model again before the interrupt arrives
 	case a.ctx.Err() != nil && d != cancelTurn:
 		d = decline
-	case d == accept || d == acceptForSession:
+	case d == accept:
 		a.turn.release(a.about.itemID, true)
 	}
 	return d
@@ -324,7 +286,7 @@ func (a *question) elicit(p *elicitation) (apptypes.ElicitationReply, error) {
 	var q *elicit.Question
 	var f *elicit.Foreign
 	var err error
-	tool, _ := p.toolCall()
+	tool := p.toolCall()
 	if tool {
 		q, err = p.toolQuestion()
 	} else {

@@ -61,7 +61,7 @@ func TestRealMCPTool(t *testing.T) {
 		aborts   bool
 	}{
 		{elicit.Approved, 2, true, false},
-		{elicit.ApprovedForSession, 1, true, false},
+		{elicit.ApprovedForSession, 2, true, false},
 		{elicit.Denied, 2, false, false},
 		{elicit.Abort, 1, false, true},
 	} {

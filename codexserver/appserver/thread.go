@@ -4,16 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -25,7 +21,6 @@ type thread struct {
 
 	mu      sync.Mutex
 	rules   rules
-	environ []string // of the client
 	running *turn
 	left    *turn       // interrupted, but not yet ended in the app-server
 	before  string      // the id of the previous turn, whose late notifications are ignored
@@ -33,18 +28,17 @@ type thread struct {
 	other   *turn       // which another program began; nil without one
 	heard   *turn       // the last such turn that has ended
 
-	outdated bool            // another engine has gone on with the conversation
-	approved map[string]bool // commands approved for the session: see approvalOf
+	outdated bool // another engine has gone on with the conversation
 
 	asking map[string]*elicit.Slots // by who asks: see queue
 }
 
-// set records the rules that Codex reports for the thread, and whose it is. It returns whether the
+// set records the rules that Codex reports for the thread, and its host. It returns whether the
 // thread has no turn.
-func (t *thread) set(r *threadReply, environ []string, host engine.Host) (free bool) {
+func (t *thread) set(r *threadReply, host engine.Host) (free bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rules, t.environ, t.host = r.rules(), environ, host
+	t.rules, t.host = r.rules(), host
 	return t.running == nil && t.left == nil && t.other == nil
 }
 
@@ -66,45 +60,12 @@ func (t *thread) ruling() rules {
 // folder returns the thread's working folder.
 func (t *thread) folder() string { return t.ruling().cwd }
 
-// place describes where a command of the thread runs in dir, and which folders count as
-// writable: those of every conversation. That holds even in a read-only sandbox, because an
-// earlier turn or a patch may have written there.
-func (t *thread) place(dir string) policy.Place {
-	folders := append([]string{dir}, t.child.programs.Folders()...)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: append(folders, t.rules.sandbox.WritableRoots...)}
-	return policy.Place{Dir: dir, Env: t.environ, Roots: sandbox.AskedRoots(p, t.rules.cwd, t.environ)}
-}
-
 // leavesSandbox reports whether a command may run outside the sandbox if approved. Codex
 // does not say which of its questions are about that. Under the policy untrusted, it first
 // tries in the sandbox, and if the command fails, runs it again outside without a further
 // question.
 func (t *thread) leavesSandbox() bool {
 	return t.ruling().sandbox.Type != apptypes.SandboxPolicyDangerFullAccess
-}
-
-// approvalOf returns the key of an approval for the session: who asks, the command, its
-// folder, the sandbox, and the sum of what its words name.
-func (t *thread) approvalOf(agent string, q *protocol.ExecApprovalRequest, sum string) string {
-	now := t.ruling().sandbox
-	return fmt.Sprintf("%q %q %q %q %q %s", agent, q.Command, q.Cwd, now.Type, now.WritableRoots, sum)
-}
-
-func (t *thread) isApproved(key string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.approved[key]
-}
-
-func (t *thread) approve(key string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.approved == nil {
-		t.approved = map[string]bool{}
-	}
-	t.approved[key] = true
 }
 
 // claim waits until no turn of the thread runs, no matter who began it.

@@ -114,12 +114,12 @@ func (c *child) root(threadID string) (*thread, string) {
 	return c.threads.root(threadID)
 }
 
-// load registers a thread that this child has loaded, and whose commands have the
-// environment environ. The host hears of turns that another program begins.
-func (c *child) load(ctx context.Context, r *threadReply, environ []string, host engine.Host) *thread {
+// load registers a thread that this child has loaded. The host hears of turns that another program
+// begins.
+func (c *child) load(ctx context.Context, r *threadReply, host engine.Host) *thread {
 	c.mu.Lock()
 	t := c.threads.load(r.Thread.ID, c)
-	free := t.set(r, environ, host)
+	free := t.set(r, host)
 	c.mu.Unlock()
 	if c.shared && free && r.Thread.Status.Type == apptypes.ThreadStatusActive {
 		o := t.hear("")

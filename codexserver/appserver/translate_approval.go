@@ -2,7 +2,6 @@ package appserver
 
 import (
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -17,13 +16,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decisionOf returns the answer to the app-server. Every unknown decision declines.
+// decisionOf returns the answer to the app-server. Every unknown decision declines. An approval
+// counts once, also one for the session.
 func decisionOf(out elicit.Outcome) string {
 	switch out.Decision {
-	case elicit.Approved:
+	case elicit.Approved, elicit.ApprovedForSession:
 		return accept
-	case elicit.ApprovedForSession:
-		return acceptForSession
 	case elicit.Abort:
 		return cancelTurn
 	}
@@ -33,14 +31,12 @@ func decisionOf(out elicit.Outcome) string {
 // The decisions about commands. Those about patches are the same words: a map with two equal keys
 // does not compile.
 const (
-	accept           = apptypes.CommandExecutionApprovalDecisionAccept
-	acceptForSession = apptypes.CommandExecutionApprovalDecisionAcceptForSession
-	decline          = apptypes.CommandExecutionApprovalDecisionDecline
-	cancelTurn       = apptypes.CommandExecutionApprovalDecisionCancel
+	accept     = apptypes.CommandExecutionApprovalDecisionAccept
+	decline    = apptypes.CommandExecutionApprovalDecisionDecline
+	cancelTurn = apptypes.CommandExecutionApprovalDecisionCancel
 )
 
 var _ = map[bool]struct{}{false: {}, accept == apptypes.FileChangeApprovalDecisionAccept &&
-	acceptForSession == apptypes.FileChangeApprovalDecisionAcceptForSession &&
 	decline == apptypes.FileChangeApprovalDecisionDecline && cancelTurn == apptypes.FileChangeApprovalDecisionCancel: {}}
 
 // networkAccess takes the place of a program in a question about a host.
@@ -49,7 +45,7 @@ const networkAccess = "network-access"
 // execApproval returns the question about a command. Agent is the path of the sub-agent
 // that asks; "" for the conversation itself.
 func execApproval(p *apptypes.CommandApproval, o *apptypes.Item, agent string) protocol.ExecApprovalRequest {
-	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: p.Cwd, Reason: p.Reason, Human: p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand}
+	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: p.Cwd, Reason: p.Reason}
 	line := p.Command
 	if o != nil {
 		if line == "" {
@@ -103,54 +99,6 @@ func environment(raw stdjson.RawMessage) string {
 	return fmt.Sprintf("%q", id)
 }
 
-// maxRule bounds what a rule is shown to be about, in bytes.
-const maxRule = 300
-
-// lasting returns what a rule that Codex proposes with a question allows, in words, and the
-// decision that accepts the rule. The error says why the rule is not offered: the question must
-// show what it is about, a command of q or its host. A rule about commands allows any further
-// words, in every folder and outside Codex's sandbox, so its program must only read.
-func lasting(p *apptypes.CommandApproval, q *protocol.ExecApprovalRequest) (words string, rule stdjson.RawMessage, err error) {
-	var about []string
-	var accepted any
-	switch {
-	case p.NetworkApprovalContext == nil && len(p.ProposedExecpolicyAmendment) == 0:
-		return "", nil, errors.New("it proposes none")
-	case p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin:
-		return "", nil, errors.New("it is about input for a command")
-	case q.Replaceable:
-		return "", nil, errors.New("a program that the command names may change, or the command is more than plain commands")
-	case p.NetworkApprovalContext != nil:
-		allow := apptypes.HostRule{Action: apptypes.NetworkPolicyRuleActionAllow, Host: p.NetworkApprovalContext.Host}
-		if !slices.ContainsFunc(p.ProposedNetworkPolicyAmendments, func(r apptypes.HostRule) bool {
-			return r.Action == allow.Action && r.Host == allow.Host && len(r.Unknown) == 0
-		}) {
-			return "", nil, errors.New("it proposes none for the host")
-		}
-		about, words = []string{allow.Host}, "network access to `%s`, for every command; Codex keeps this rule itself"
-		accepted = map[string]any{"applyNetworkPolicyAmendment": map[string]any{"network_policy_amendment": allow}}
-	default:
-		return "", nil, errors.New("it allows every program that PATH has under that name, outside the sandbox of Codex")
-	}
-	shown := elicit.ShowCommand(about)
-	if rule, err = json.Marshal(accepted, json.Deterministic(true)); err != nil {
-		return "", nil, err
-	}
-	if p.AvailableDecisions != nil && !slices.ContainsFunc(p.AvailableDecisions, func(d stdjson.RawMessage) bool { return sameJSON(d, rule) }) {
-		return "", nil, errors.New("it is not among the decisions")
-	}
-	if len(shown) > maxRule || strings.Contains(shown, "`") {
-		return "", nil, errors.New("a person could not read it")
-	}
-	return fmt.Sprintf(words, shown), rule, nil
-}
-
-// sameJSON reports whether two values are equal.
-func sameJSON(a, b stdjson.RawMessage) bool {
-	x, y := jsontext.Value(a).Clone(), jsontext.Value(b).Clone()
-	return x.Canonicalize() == nil && y.Canonicalize() == nil && string(x) == string(y)
-}
-
 // bareShell removes the system's folder from the name of a shell. Codex, and not the
 // model, wraps commands in that shell, so rules see it without the folder.
 func bareShell(argv []string) []string {
@@ -167,7 +115,7 @@ func bareShell(argv []string) []string {
 
 // patchApproval returns the question about a patch.
 func patchApproval(p *apptypes.FileApproval, o *apptypes.Item, agent string) protocol.PatchApprovalRequest {
-	r := protocol.PatchApprovalRequest{CallID: p.ItemID, Changes: fileChanges(o.Changes), GrantRoot: p.GrantRoot}
+	r := protocol.PatchApprovalRequest{CallID: p.ItemID, Changes: fileChanges(o.Changes), GrantRoot: p.GrantRoot, Once: true}
 	var about []string
 	if agent != "" {
 		about = append(about, "asked by the sub-agent "+agent)
@@ -177,7 +125,7 @@ func patchApproval(p *apptypes.FileApproval, o *apptypes.Item, agent string) pro
 		all = append(all, u.Unknown, u.Kind.Unknown)
 	}
 	if more := unknown(all...); more != "" {
-		r.Notes, r.Once = append(r.Notes, more), true
+		r.Notes = append(r.Notes, more)
 	}
 	r.Reason = reason(about, p.Reason)
 	return r
@@ -252,6 +200,7 @@ func permissionsQuestion(p *apptypes.Permissions, agent string) *elicit.Question
 		Reason:  p.Reason,
 		Notes:   []string{"This is not a command: it grants these permissions to the commands that follow."},
 	}).Question()
+	q.Once = true
 	if e := environment(p.EnvironmentID); e != "" {
 		q.Brief = nil // made from the message
 		q.Message += "\n" + elicit.ShowText("in the environment "+e+", not on this machine")
@@ -268,10 +217,8 @@ func permissionsQuestion(p *apptypes.Permissions, agent string) *elicit.Question
 
 func permissionsAnswer(p *apptypes.Permissions, out elicit.Outcome) apptypes.PermissionsReply {
 	switch out.Decision {
-	case elicit.Approved:
+	case elicit.Approved, elicit.ApprovedForSession:
 		return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: apptypes.PermissionGrantScopeTurn}
-	case elicit.ApprovedForSession:
-		return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: apptypes.PermissionGrantScopeSession}
 	}
 	return appclient.NoPermissions()
 }
@@ -280,21 +227,12 @@ func permissionsAnswer(p *apptypes.Permissions, out elicit.Outcome) apptypes.Per
 // servers, or of Codex about a call of one of their tools.
 type elicitation apptypes.Elicitation
 
-// toolCall reports whether the elicitation asks to approve the call of an MCP tool, and
-// whether the approval may last for the session.
-func (e *elicitation) toolCall() (is, session bool) {
+// toolCall reports whether the elicitation asks to approve the call of an MCP tool.
+func (e *elicitation) toolCall() bool {
 	var meta struct {
-		Kind    string             `json:"codex_approval_kind"`
-		Persist stdjson.RawMessage `json:"persist"` // a word or a list of words
+		Kind string `json:"codex_approval_kind"`
 	}
-	if len(e.Meta) == 0 || json.Unmarshal(e.Meta, &meta) != nil {
-		return false, false
-	}
-	var words []string
-	if json.Unmarshal(meta.Persist, &words) != nil {
-		words = []string{strings.Trim(string(meta.Persist), `"`)}
-	}
-	return meta.Kind != "", slices.Contains(words, "session")
+	return len(e.Meta) > 0 && json.Unmarshal(e.Meta, &meta) == nil && meta.Kind != ""
 }
 
 // server returns the name of the server for people, with the environment that it belongs to if that
@@ -314,7 +252,6 @@ const maxToolParams = 64 << 10
 // message shows the call's arguments: Codex sends them only in _meta, which most clients do not
 // show. Of _meta the client gets the members that it needs.
 func (e *elicitation) toolQuestion() (*elicit.Question, error) {
-	_, session := e.toolCall()
 	var meta struct {
 		Kind   stdjson.RawMessage `json:"codex_approval_kind"`
 		Tool   string             `json:"tool_name"`
@@ -325,7 +262,7 @@ func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 	}
 	server := elicit.ShowName(e.server())
 	lines := []string{fmt.Sprintf("Allow Codex what the MCP server %s asks?", server)}
-	q := &elicit.Question{Once: !session, NotDone: "the tool was not called", Meta: map[string]any{"codex_approval_kind": meta.Kind}}
+	q := &elicit.Question{Once: true, NotDone: "the tool was not called", Meta: map[string]any{"codex_approval_kind": meta.Kind}}
 	if meta.Tool != "" {
 		lines[0] = fmt.Sprintf("Allow Codex to call the tool %s of the MCP server %s?", elicit.ShowName(meta.Tool), server)
 		q.Meta["tool_name"] = elicit.OneLine(meta.Tool, maxToolName)
@@ -334,15 +271,14 @@ func (e *elicitation) toolQuestion() (*elicit.Question, error) {
 		lines = append(lines, elicit.ShowLines(server, e.Message)...)
 	}
 	if params := meta.Params; len(params) > 0 && string(params) != "{}" && string(params) != "null" {
-		shown, whole := elicit.ShowCode(string(params))
+		shown, _ := elicit.ShowCode(string(params))
 		lines = append(lines, "Its arguments: "+shown)
-		q.Once = q.Once || !whole
 	}
 	if n := len(meta.Params); n > 0 && n <= maxToolParams {
 		q.Meta["tool_params"] = meta.Params
 	}
 	if more := unknown(e.Unknown); more != "" {
-		lines, q.Once = append(lines, elicit.ShowText(more)), true
+		lines = append(lines, elicit.ShowText(more))
 	}
 	q.Message = strings.Join(lines, "\n")
 	return q, nil
@@ -353,10 +289,8 @@ const maxToolName = 200
 
 func toolAnswer(out elicit.Outcome) apptypes.ElicitationReply {
 	switch out.Decision {
-	case elicit.Approved:
+	case elicit.Approved, elicit.ApprovedForSession:
 		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`)}
-	case elicit.ApprovedForSession:
-		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`), Meta: stdjson.RawMessage(`{"persist":"session"}`)}
 	case elicit.Abort:
 		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
 	}

@@ -209,12 +209,6 @@ const (
 	NetworkApprovalProtocolSocks5UDP = "socks5Udp"
 )
 
-// The values of NetworkPolicyRuleAction; newer versions have others.
-const (
-	NetworkPolicyRuleActionAllow = "allow"
-	NetworkPolicyRuleActionDeny  = "deny"
-)
-
 // The values of PatchApplyStatus; newer versions have others.
 const (
 	PatchApplyStatusCompleted  = "completed"

@@ -53,22 +53,22 @@ type CommandAction struct {
 
 // CommandApproval is made of CommandExecutionRequestApprovalParams.
 type CommandApproval struct {
-	AdditionalPermissions           json.RawMessage   `json:"additionalPermissions,omitzero"`
-	ApprovalID                      json.RawMessage   `json:"approvalId,omitzero"` // not used
-	AvailableDecisions              []json.RawMessage `json:"availableDecisions,omitzero"`
-	Command                         string            `json:"command,omitzero"`
-	CommandActions                  json.RawMessage   `json:"commandActions,omitzero"` // not used
-	Cwd                             string            `json:"cwd,omitzero"`
-	EnvironmentID                   json.RawMessage   `json:"environmentId,omitzero"`
-	ItemID                          string            `json:"itemId"`
-	Kind                            string            `json:"kind,omitzero"`
-	NetworkApprovalContext          *Network          `json:"networkApprovalContext,omitzero"`
-	ProposedExecpolicyAmendment     []string          `json:"proposedExecpolicyAmendment,omitzero"`
-	ProposedNetworkPolicyAmendments []HostRule        `json:"proposedNetworkPolicyAmendments,omitzero"`
-	Reason                          string            `json:"reason,omitzero"`
-	StartedAtMs                     json.RawMessage   `json:"startedAtMs"` // not used
-	ThreadID                        string            `json:"threadId"`
-	TurnID                          string            `json:"turnId"`
+	AdditionalPermissions           json.RawMessage `json:"additionalPermissions,omitzero"`
+	ApprovalID                      json.RawMessage `json:"approvalId,omitzero"`         // not used
+	AvailableDecisions              json.RawMessage `json:"availableDecisions,omitzero"` // not used
+	Command                         string          `json:"command,omitzero"`
+	CommandActions                  json.RawMessage `json:"commandActions,omitzero"` // not used
+	Cwd                             string          `json:"cwd,omitzero"`
+	EnvironmentID                   json.RawMessage `json:"environmentId,omitzero"`
+	ItemID                          string          `json:"itemId"`
+	Kind                            string          `json:"kind,omitzero"`
+	NetworkApprovalContext          *Network        `json:"networkApprovalContext,omitzero"`
+	ProposedExecpolicyAmendment     json.RawMessage `json:"proposedExecpolicyAmendment,omitzero"`     // not used
+	ProposedNetworkPolicyAmendments json.RawMessage `json:"proposedNetworkPolicyAmendments,omitzero"` // not used
+	Reason                          string          `json:"reason,omitzero"`
+	StartedAtMs                     json.RawMessage `json:"startedAtMs"` // not used
+	ThreadID                        string          `json:"threadId"`
+	TurnID                          string          `json:"turnId"`
 
 	// Unknown are the members that the schema does not have, as an object.
 	Unknown jsontext.Value `json:",embed"`
@@ -166,15 +166,6 @@ type FileUpdate struct {
 	Diff string   `json:"diff"`
 	Kind FileKind `json:"kind"`
 	Path string   `json:"path"`
-
-	// Unknown are the members that the schema does not have, as an object.
-	Unknown jsontext.Value `json:",embed"`
-}
-
-// HostRule is made of NetworkPolicyAmendment.
-type HostRule struct {
-	Action string `json:"action"`
-	Host   string `json:"host"`
 
 	// Unknown are the members that the schema does not have, as an object.
 	Unknown jsontext.Value `json:",embed"`
