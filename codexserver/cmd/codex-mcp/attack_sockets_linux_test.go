@@ -52,7 +52,7 @@ func (a socketAttack) try(v *victim) string {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	v.serve(confined+fmt.Sprintf("\n[sandbox_workspace_write]\nwritable_roots = %s\n", text), "")
+	v.serve(confined+fmt.Sprintf("\n[sandbox_workspace_write]\nwritable_roots = %s\n", text), "calls.full_access = \"allow\" # the attack is what comes after a person's approval\n")
 	client := func() *process {
 		p := launch(v.t, v.folders, exec.Command("env", "XDG_RUNTIME_DIR="+runtime, "CLIENTS_KEY=hunter2", built(v.t), "--shared", "-engine", "native"))
 		p.hello(`{}`)

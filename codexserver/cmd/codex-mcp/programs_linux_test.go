@@ -55,7 +55,7 @@ func TestEndToEndPlantedPrograms(t *testing.T) {
 			}})
 			t.Cleanup(model.Close)
 			t.Setenv("PATH", at("venv/bin")+":"+os.Getenv("PATH"))
-			args := []string{"-c", "approval_policy=never", "-c", "sandbox_mode=workspace-write", "-c", `mcp_servers.planted.command="tool"`}
+			args := []string{"-c", "approval_policy=never", "-c", "sandbox_mode=workspace-write", "-c", "calls.full_access=allow", "-c", `mcp_servers.planted.command="tool"`}
 			for _, arg := range tt.args {
 				args = append(args, strings.ReplaceAll(arg, "%q", fmt.Sprintf("%q", at("venv"))))
 			}
