@@ -76,14 +76,6 @@ func readError(err error, o *Options, q *Question) Outcome {
 }
 
 func readUnsupported(opt *Options, q *Question) Outcome {
-	if opt.OnUnsupported == PolicySafeOnly && q.Safe {
-		return Outcome{
-			Decision: Approved,
-			Reason:   ReasonUnsupported,
-			Detail:   "approved without asking by on_unsupported = " + string(PolicySafeOnly) + ": the client has no elicitation",
-			Level:    slog.LevelWarn,
-		}
-	}
 	return q.failed(opt, opt.OnUnsupported, Outcome{
 		Reason: ReasonUnsupported,
 		Detail: "not asked for approval: the client has no elicitation",

@@ -47,8 +47,6 @@ var failures = []struct {
 		"this MCP client cannot show approval requests", "This MCP client cannot show approval requests, so what needs an approval was not done. Set approval-policy to never."},
 	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "abort"}, abort, "unsupported", warn,
 		"this MCP client cannot show approval requests", "This MCP client cannot show approval requests, so what needs an approval was not done." + hint},
-	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "approve-safe-only"}, denied, "unsupported", warn,
-		"this MCP client cannot show approval requests", "This MCP client cannot show approval requests, so what needs an approval was not done." + hint},
 	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "approve"}, denied, "unsupported", warn,
 		"this MCP client cannot show approval requests", "This MCP client cannot show approval requests, so what needs an approval was not done." + hint},
 
@@ -57,7 +55,7 @@ var failures = []struct {
 		"no answer within 1.5 s", "No answer within 1.5 s, so %."},
 	{16, context.DeadlineExceeded, &elicit.Options{OnTimeout: "fail-call", Timeout: 2 * time.Second}, abort, "timeout", warn,
 		"no answer within 2 s", "No answer within 2 s, so %." + hint},
-	{16, context.DeadlineExceeded, &elicit.Options{OnTimeout: "approve-safe-only"}, denied, "timeout", warn, "no answer within 600 s", "No answer within 600 s, so %."},
+	{16, context.DeadlineExceeded, &elicit.Options{OnTimeout: "approve"}, denied, "timeout", warn, "no answer within 600 s", "No answer within 600 s, so %."},
 
 	{17, context.Canceled, nil, abort, "interrupted", info, "the turn was interrupted", ""},
 	{18, jsonrpc.ErrClosed, nil, abort, "peer_gone", info, "the client is gone", ""},
@@ -94,21 +92,6 @@ func fill(text, clause string) string {
 		}
 	}
 	return text
-}
-
-func TestApproveSafeOnly(t *testing.T) {
-	q := &elicit.Question{Message: "?", Safe: true}
-	out := q.ReadError(elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "approve-safe-only"})
-	if out.Decision != approved || out.Level != warn || out.ForModel() != "" || out.ForCaller() != "" {
-		t.Errorf("a safe question: %+v", out)
-	}
-	for _, o := range []*elicit.Options{nil, {OnUnsupported: "deny"}, {OnError: "approve-safe-only"}} {
-		for _, err := range []error{elicit.ErrUnsupported, context.DeadlineExceeded, &jsonrpc.Error{}} {
-			if out := q.ReadError(err, o); out.Decision != denied {
-				t.Errorf("%v with %+v: %s", err, o, out.Decision)
-			}
-		}
-	}
 }
 
 // The message of the client's error is escaped in the log.

@@ -91,8 +91,8 @@ func TestLinkApprovesNothing(t *testing.T) {
 		`{}`:                                         "denied not_understood",
 		`null`:                                       "denied not_understood",
 	} {
-		q := &elicit.Question{Link: &elicit.Link{}, Safe: true, Always: &elicit.Always{Words: "all"}}
-		for _, o := range []*elicit.Options{nil, {OnUnsupported: elicit.PolicySafeOnly, OnCancel: elicit.PolicyAbort}} {
+		q := &elicit.Question{Link: &elicit.Link{}, Always: &elicit.Always{Words: "all"}}
+		for _, o := range []*elicit.Options{nil, {OnUnsupported: elicit.PolicyAbort, OnCancel: elicit.PolicyAbort}} {
 			out := q.Read(json.RawMessage(answer), o)
 			if got := string(out.Decision) + " " + string(out.Reason); got != want {
 				t.Errorf("%s: %s, want %s", answer, got, want)

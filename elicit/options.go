@@ -20,8 +20,6 @@ const (
 	PolicyAbort Policy = "abort"
 	// PolicyFailCall is PolicyAbort, and the caller reads the Hint.
 	PolicyFailCall Policy = "fail-call"
-	// PolicySafeOnly answers Approved if Question.Safe is set, otherwise Denied.
-	PolicySafeOnly Policy = "approve-safe-only"
 )
 
 // A Form is what a question shows besides its message.
@@ -46,7 +44,7 @@ const (
 // are the names of the keys in the configuration of codex-mcp.
 type Options struct {
 	// OnUnsupported applies when the client cannot be asked: PolicyDeny (the default),
-	// PolicyAbort, PolicyFailCall or PolicySafeOnly.
+	// PolicyAbort or PolicyFailCall.
 	OnUnsupported Policy `json:"on_unsupported"`
 	// OnError applies when the client answers with an error: PolicyDeny (the default),
 	// PolicyAbort or PolicyFailCall.
@@ -92,10 +90,9 @@ const (
 
 // The values that each field accepts, the default first.
 var (
-	unsupportedWords = []string{string(PolicyDeny), string(PolicyAbort), string(PolicyFailCall), string(PolicySafeOnly)}
-	failureWords     = []string{string(PolicyDeny), string(PolicyAbort), string(PolicyFailCall)}
-	cancelWords      = []string{string(PolicyAbort), string(PolicyDeny)}
-	schemaWords      = []string{string(FormEmpty), string(FormDecision), string(FormAuto), string(FormDecisionBoth)}
+	failureWords = []string{string(PolicyDeny), string(PolicyAbort), string(PolicyFailCall)}
+	cancelWords  = []string{string(PolicyAbort), string(PolicyDeny)}
+	schemaWords  = []string{string(FormEmpty), string(FormDecision), string(FormAuto), string(FormDecisionBoth)}
 )
 
 // Validate returns an error that begins with the name of the first field with a value that
@@ -120,7 +117,7 @@ type wordField struct {
 
 func (o *Options) words() []wordField {
 	return []wordField{
-		{"on_unsupported", (*string)(&o.OnUnsupported), unsupportedWords},
+		{"on_unsupported", (*string)(&o.OnUnsupported), failureWords},
 		{"on_error", (*string)(&o.OnError), failureWords},
 		{"on_timeout", (*string)(&o.OnTimeout), failureWords},
 		{"on_cancel", (*string)(&o.OnCancel), cancelWords},

@@ -58,10 +58,6 @@ type Question struct {
 	// the client opens it: Read returns ReasonOpened then.
 	Link *Link
 
-	// Safe means that the caller knows the action to be harmless. It matters only if
-	// Options.OnUnsupported is PolicySafeOnly.
-	Safe bool
-
 	// NotDone is the clause for what a refusal means, used in the sentences of an Outcome.
 	// Empty means "the command was not run".
 	NotDone string

@@ -21,9 +21,6 @@ type ExecApprovalRequest struct {
 	// FromEngine is true when Reason is the engine's and not the model's. It is
 	// not part of the event.
 	FromEngine bool `json:"-"`
-	// Safe is true when the command is known to be harmless. It is not part of
-	// the event.
-	Safe bool `json:"-"`
 	// LeavesSandbox is true when an approved command would run outside the
 	// sandbox of a sandboxed conversation. It is not part of the event.
 	LeavesSandbox bool `json:"-"`

@@ -102,22 +102,17 @@ func TestOfferSaysWhereItRuns(t *testing.T) {
 	}
 }
 
-// TestUndecidedIsNotUnsupported checks that the policy for clients that cannot be asked does not
-// approve what a place left open, or answered with a word that is no decision.
+// TestUndecidedIsNotUnsupported checks that the policy for clients that cannot be asked does not apply
+// to what a place left open, or answered with a word that is no decision.
 func TestUndecidedIsNotUnsupported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &board.Options{Questions: elicit.Options{OnUnsupported: elicit.PolicySafeOnly, Timeout: time.Minute}}
-		safe := func() *approval.Request {
-			r := request()
-			r.Question.Safe = true
-			return r
-		}
+		o := &board.Options{Questions: elicit.Options{OnUnsupported: elicit.PolicyAbort, Timeout: time.Minute}}
 		b := board.New(o, nil)
-		if d := b.Decide(t.Context(), safe()); d.Decision != elicit.Approved || d.Reason != elicit.ReasonUnsupported {
+		if d := b.Decide(t.Context(), request()); d.Decision != elicit.Abort || d.Reason != elicit.ReasonUnsupported {
 			t.Errorf("nobody can be asked: %s, %s", d.Decision, d.Reason)
 		}
 		leave := b.Attach(returning(elicit.Outcome{Decision: "yes"}))
-		if d := b.Decide(t.Context(), safe()); d.Decision != elicit.Denied {
+		if d := b.Decide(t.Context(), request()); d.Decision != elicit.Denied {
 			t.Errorf("an unknown decision: %s, %s", d.Decision, d.Reason)
 		}
 		leave()
@@ -126,7 +121,7 @@ func TestUndecidedIsNotUnsupported(t *testing.T) {
 			<-hung
 			return elicit.Outcome{}, nil
 		}})()
-		if d := b.Decide(t.Context(), safe()); d.Decision != elicit.Denied || d.Reason != elicit.ReasonTimeout {
+		if d := b.Decide(t.Context(), request()); d.Decision != elicit.Denied || d.Reason != elicit.ReasonTimeout {
 			t.Errorf("a place that does not return: %s, %s", d.Decision, d.Reason)
 		}
 		close(hung)

@@ -30,7 +30,6 @@ func TestDeskAndPolicies(t *testing.T) {
 		{"nobody chose at the desk", elicit.Options{OnCancel: "deny"}, servertest.Never, servertest.Say(servertest.Cancel), "denied by desk"},
 		{"nobody chose in the client", elicit.Options{OnCancel: "deny"}, servertest.Say(servertest.Cancel), servertest.After(time.Second, servertest.Accept), "denied by client"},
 		{"for ever, answered after a day", elicit.Options{Timeout: -1}, nil, servertest.After(24*time.Hour, servertest.Accept), "approved by desk"},
-		{"safe, but not known to be", elicit.Options{OnUnsupported: "approve-safe-only"}, nil, servertest.Say(servertest.Decline), "denied by desk"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -354,15 +354,14 @@ func TestRequests(t *testing.T) {
 		event protocol.EventMsg
 		want  *elicit.ExecQuestion // or a patch
 		once  bool
-		safe  bool
 	}{
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why"}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Reason: "why"}, false, false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why", FromEngine: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Notes: []string{"why"}}, false, false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", LeavesSandbox: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Unsandboxed: true}, false, false},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", NoSandbox: true, Safe: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", NoSandbox: true}, false, true},
-		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Program: "/usr/bin/make", Once: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Program: "/usr/bin/make"}, true, false},
-		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved}, nil, false, false},
-		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved, Once: true}, nil, true, false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why"}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Reason: "why"}, false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Reason: "why", FromEngine: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Notes: []string{"why"}}, false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", LeavesSandbox: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Unsandboxed: true}, false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", NoSandbox: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", NoSandbox: true}, false},
+		{protocol.ExecApprovalRequest{Command: sh, Cwd: "/w", Program: "/usr/bin/make", Once: true}, &elicit.ExecQuestion{Command: sh, Script: "make", Cwd: "/w", Program: "/usr/bin/make"}, true},
+		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved}, nil, false},
+		{protocol.PatchApprovalRequest{Cwd: "/w", Changes: moved, Once: true}, nil, true},
 	} {
 		var got *elicit.Question
 		rules := approval.Rules{Decide: func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
@@ -382,8 +381,8 @@ func TestRequests(t *testing.T) {
 		if err != nil || got == nil {
 			t.Fatalf("%+v: %v", tt.event, err)
 		}
-		if got.Once != tt.once || got.Safe != tt.safe {
-			t.Errorf("%+v: once %t, safe %t", tt.event, got.Once, got.Safe)
+		if got.Once != tt.once {
+			t.Errorf("%+v: once %t", tt.event, got.Once)
 		}
 		if tt.want == nil {
 			continue

@@ -57,7 +57,7 @@ func TestPersonIsAskedEachTime(t *testing.T) {
 		{"go", servertest.ForSession, elicit.ApprovedForSession},
 		{"ssh", servertest.ForSession, elicit.Approved},
 		{"ssh", `{"action":"accept","content":{"decision":"approved_always"}}`, elicit.Denied},
-		{"go", "", elicit.Approved}, // by approve-safe-only
+		{"go", "", elicit.Denied},
 		{"ssh", "", elicit.Denied},
 		{"human", servertest.ForSession, elicit.Denied}, // at once
 		{"human later", servertest.ForSession, elicit.Approved},
@@ -68,11 +68,11 @@ func TestPersonIsAskedEachTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			human := strings.HasPrefix(tt.command, "human")
 			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-				out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Cwd: "/work", Command: []string{tt.command, "x"}, Human: human, Safe: true, Lasting: "commands that begin with ssh"})
+				out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Cwd: "/work", Command: []string{tt.command, "x"}, Human: human, Lasting: "commands that begin with ssh"})
 				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 				return nil
 			})
-			o := &codexserver.Options{Rules: approval.Rules{Ask: [][]string{{"ssh"}}}, Approvals: elicit.Options{Schema: elicit.FormDecision, OnUnsupported: elicit.PolicySafeOnly}}
+			o := &codexserver.Options{Rules: approval.Rules{Ask: [][]string{{"ssh"}}}, Approvals: elicit.Options{Schema: elicit.FormDecision}}
 			var says servertest.Answer
 			if tt.answer != "" {
 				says = servertest.Say(tt.answer)
