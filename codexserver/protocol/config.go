@@ -109,10 +109,6 @@ type Config struct {
 	// shell_environment_policy, but not widen it. A writable root among them does not count
 	// as one of the user's, who alone can make the home and system folders writable.
 	FromCall bool
-	// Bounded is true when callers may not choose the sandbox or the approval policy. A
-	// resumed conversation then does not keep those of its last turn if they allow more
-	// than the configuration does.
-	Bounded bool
 	// Keep reports whether a resumed conversation may keep what its last turn had beyond the
 	// configuration. Nil keeps nothing. If it returns false, the conversation has no more than
 	// the configuration and the other fields give.

@@ -74,7 +74,7 @@ func (c *call) caller() *thread.Caller {
 	if o.Home != "" {
 		worktrees = filepath.Join(o.Home, "codex-mcp-worktrees")
 	}
-	return &thread.Caller{Client: c.Host, FullAccess: o.FullAccess, Worktrees: worktrees, Folders: func(ctx context.Context) []string {
+	return &thread.Caller{Client: c.Host, FullAccess: o.FullAccess, Locked: c.table.confined, Worktrees: worktrees, Folders: func(ctx context.Context) []string {
 		var all []string
 		if c.Folders != nil {
 			all = c.Folders(ctx)

