@@ -14,7 +14,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
@@ -230,9 +229,9 @@ func (o *Options) record() io.Writer {
 	case kept == nil:
 		return o.Record
 	case o.Record == nil:
-		return audit.Linked(kept)
+		return kept
 	default:
-		return io.MultiWriter(audit.Linked(kept), o.Record)
+		return io.MultiWriter(kept, o.Record)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -65,12 +64,8 @@ func TestStoreOfDecisions(t *testing.T) {
 		t.Fatalf("%v, %v", paths, err)
 	}
 	text, err := os.ReadFile(paths[0])
-	line := strings.TrimSuffix(record.String(), "}\n")
-	if err != nil || !strings.HasPrefix(string(text), line+`,"chain":{"n":1,`) || strings.Count(record.String(), "\n") != 1 {
+	if err != nil || string(text) != record.String() || strings.Count(record.String(), "\n") != 1 {
 		t.Errorf("%v; the store has\n%s\nthe record has\n%s", err, text, record.String())
-	}
-	if r, err := audit.Verify(paths, nil); err != nil || len(r.Faults) > 0 || r.Lines != 1 {
-		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// TestRecordOfRecordings plays recordings of the real app-server with a record: every effect has one beginning and one end
-// there, those that were asked about name their decision, and there is no other effect.
+// TestRecordOfRecordings plays recordings of the real app-server with a record: every call has one beginning and one end
+// there, those that were asked about name their decision, and there is no other call.
 func TestRecordOfRecordings(t *testing.T) {
 	files, err := filepath.Glob("testdata/traffic/*.ndjson")
 	if err != nil || len(files) < 15 {
@@ -29,17 +29,13 @@ func TestRecordOfRecordings(t *testing.T) {
 			answer := recorded(steps)
 			h := decide(answer)
 			synctest.Test(t, func(t *testing.T) { _ = play(t, steps, h) }) // its golden file has the error
-			path := filepath.Join(t.TempDir(), "log")
-			l, err := audit.Open(path, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b := board.New(&board.Options{Record: board.NewRecord(l)}, nil)
+			var record strings.Builder
+			b := board.New(&board.Options{Record: board.NewRecord(&record)}, nil)
 			defer b.Attach(board.NewPlace(approval.ByDesk, func(context.Context, *approval.Request) (elicit.Outcome, error) {
 				return elicit.Outcome{Decision: answer}, nil
 			}))()
 			thread := approval.Thread{ID: "t"}
-			effects, approved := map[string]int{}, map[string]bool{}
+			calls, approved := map[string]int{}, map[string]bool{}
 			for _, m := range h.events {
 				switch e := m.(type) {
 				case protocol.ExecApprovalRequest:
@@ -49,49 +45,48 @@ func TestRecordOfRecordings(t *testing.T) {
 					d := b.Decide(t.Context(), &approval.Request{Thread: thread, Event: m, Question: &elicit.Question{}})
 					approved[e.CallID] = d.Decision.Approves()
 				case protocol.ExecCommandBegin:
-					effects[e.CallID]++
+					calls[e.CallID]++
 				case protocol.PatchApplyBegin:
-					effects[e.CallID]++
+					calls[e.CallID]++
 				case protocol.MCPToolCallBegin:
-					effects[e.CallID]++
+					calls[e.CallID]++
 				}
-				line, files := turnlog.EffectOf(m)
-				b.Note(thread, "turn", line, files)
+				b.Note(thread, "turn", turnlog.LineOf(m))
 			}
-			b.EndTurn(thread)
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if r, err := audit.Verify([]string{path}, nil); err != nil || len(r.Faults) > 0 || len(r.Unfinished) > 0 {
-				t.Errorf("%+v, %v", r, err)
-			}
-			begun, ends := map[string]audit.Line{}, map[string]int{}
-			if err := audit.Read([]string{path}, func(l audit.Line) error {
-				switch l.Effect {
+			b.EndTurn(thread, "turn")
+			running := map[string]string{} // the decisions of calls that have begun
+			for text := range strings.Lines(record.String()) {
+				l, err := audit.Parse([]byte(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				decision, begun := running[l.Call]
+				switch l.Event {
 				case audit.Begins:
-					begun[l.ID] = l
-					effects[l.Call]--
+					if begun || approved[l.Call] != (l.DecisionID != "") {
+						t.Errorf("%s: begun before: %t, approved: %t, the decision %q", l.Call, begun, approved[l.Call], l.DecisionID)
+					}
+					running[l.Call] = l.DecisionID
+					calls[l.Call]--
 					total++
 				case audit.Ends:
-					ends[l.Of]++
+					if !begun || l.DecisionID != decision {
+						t.Errorf("%s: begun: %t, its decision %q, of the end %q", l.Call, begun, decision, l.DecisionID)
+					}
+					delete(running, l.Call)
 				}
-				return nil
-			}); err != nil {
-				t.Fatal(err)
 			}
-			for call, n := range effects {
+			for call, n := range calls {
 				if n != 0 {
-					t.Errorf("%s: %d effects more than records", call, n)
+					t.Errorf("%s: %d calls more than records", call, n)
 				}
 			}
-			for id, l := range begun {
-				if ends[id] != 1 || approved[l.Call] != (l.DecidedBy != "") {
-					t.Errorf("%s: %d ends, approved: %t, decided by %q", l.Call, ends[id], approved[l.Call], l.DecidedBy)
-				}
+			if len(running) > 0 {
+				t.Errorf("calls without an end: %v", running)
 			}
 		})
 	}
 	if total < 10 {
-		t.Errorf("the recordings have %d effects", total)
+		t.Errorf("the recordings have %d calls", total)
 	}
 }

@@ -67,28 +67,6 @@ type ExecApprovalRequest struct {
 	// Unasked is what a rule that lets the command run outside the sandbox depends on. The
 	// zero value means that none does. It is not part of the event.
 	Unasked Unasked `json:"-"`
-	// Basis is what the engine's policy asked by, nil if the engine does not tell. It is not part of
-	// the event.
-	Basis *Basis `json:"-"`
-}
-
-// Basis is what an engine's policy knew when it decided about a command.
-type Basis struct {
-	// Policy and Sandbox are those of the turn.
-	Policy  ApprovalPolicy `json:"policy"`
-	Sandbox SandboxMode    `json:"sandbox"`
-	// Available is true if commands can be confined.
-	Available bool `json:"available,omitzero"`
-	// Strict is true if only few commands count as harmless.
-	Strict bool `json:"strict,omitzero"`
-	// Reads is true for code of the engine that only reads.
-	Reads bool `json:"reads,omitzero"`
-	// Escalated is true if the model asks to run the command without the sandbox.
-	Escalated bool `json:"escalated,omitzero"`
-	// Ran is where the command runs: "outside", "sandbox" or "read-only"; "" before.
-	Ran string `json:"ran,omitzero"`
-	// Again is true if the sandbox has stopped the same call before.
-	Again bool `json:"again,omitzero"`
 }
 
 // Unasked says what a run of a command outside the sandbox depends on if no person is asked

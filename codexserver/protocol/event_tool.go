@@ -81,9 +81,6 @@ type ExecCommandBegin struct {
 	Cwd string `json:"cwd"`
 	// ParsedCmd are the parts of a shell script. Any other command has one part.
 	ParsedCmd []ParsedCommand `json:"parsed_cmd"`
-	// Basis is what the engine's policy decided by, nil if the engine does not tell. It is not part
-	// of the event.
-	Basis *Basis `json:"-"`
 }
 
 // ExecCommandOutputDelta is a piece of a running command's output.

@@ -229,8 +229,6 @@ type Refused struct {
 	Reason string
 	// CallID is the model's id of the call, "" if the engine does not tell.
 	CallID string
-	// Basis is what the policy refused a command by, nil if the engine does not tell.
-	Basis *Basis
 }
 
 // StreamError says that the model's stream broke and that the request is sent again.

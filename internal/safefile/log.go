@@ -56,7 +56,7 @@ func (l *Log) open() (err error) {
 // [ErrReplaced] if another process changed the name meanwhile.
 func appendIn(root *os.Root, name string) (*os.File, error) {
 	path := filepath.Join(root.Name(), name)
-	flag := os.O_RDWR | os.O_APPEND | openFlags // it is read to continue what others wrote
+	flag := os.O_RDWR | os.O_APPEND | openFlags // it is read to end a line that others left
 	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -98,53 +98,57 @@ func (f *File) alone() error {
 // Name returns the path with which the log was opened.
 func (l *Log) Name() string { return l.path }
 
-// Write implements [io.Writer]. After an error nothing of the line is in the file.
-func (l *Log) Write(line []byte) (int, error) {
-	if err := l.Append(func(Written) ([]byte, error) { return line, nil }); err != nil {
-		return 0, err
-	}
-	return len(line), nil
-}
+// Write implements [io.Writer] for whole lines. After an error nothing of them is in the file.
+func (l *Log) Write(lines []byte) (int, error) { return l.write(lines, false) }
 
-// Written is what a log has while lines are appended to it.
-type Written struct {
-	// File is the file, for reading and for locks of its bytes.
-	File *os.File
-	// Size is the size of the file.
-	Size int64
-	// Locked is false if another process holds the lock of the file. Then others may append
-	// lines at the same time.
-	Locked bool
-}
+// WriteSync is [Log.Write], and returns when the lines are on the disk.
+func (l *Log) WriteSync(lines []byte) (int, error) { return l.write(lines, true) }
 
-// Append appends the lines that next returns for what the file has. It calls next again if the file was
-// renamed because of them. After an error of the system nothing of them is in the file.
-func (l *Log) Append(next func(Written) (lines []byte, err error)) error {
+func (l *Log) write(lines []byte, sync bool) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for {
-		size, locked, err := l.lock()
-		if err != nil {
+	size, locked, err := l.lock()
+	if err != nil {
+		return 0, err
+	}
+	name := filepath.Base(l.path)
+	if locked && l.max > 0 && size > 0 && size+int64(len(lines)) > l.max && l.dir.Rename(name, name+".1") == nil {
+		_ = Unlock(l.f)
+		if size, locked, err = l.lock(); err != nil {
+			return 0, err
+		}
+	}
+	if err = l.append(lines, size, sync); err != nil && locked {
+		err = errors.Join(err, l.f.Truncate(size))
+	}
+	if locked {
+		_ = Unlock(l.f)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(lines), nil
+}
+
+// append appends lines to the file, which has this size. What a killed process left without an end gets one.
+func (l *Log) append(lines []byte, size int64, sync bool) error {
+	if size > 0 {
+		var last [1]byte
+		if _, err := l.f.ReadAt(last[:], size-1); err != nil {
 			return err
 		}
-		lines, err := next(Written{File: l.f, Size: size, Locked: locked})
-		name := filepath.Base(l.path)
-		switch {
-		case err != nil || len(lines) == 0:
-		case locked && l.max > 0 && size > 0 && size+int64(len(lines)) > l.max && l.dir.Rename(name, name+".1") == nil:
-			_ = Unlock(l.f)
-			continue
-		default:
-			var n int
-			if n, err = l.f.Write(lines); err != nil && n > 0 && locked {
-				err = errors.Join(err, l.f.Truncate(size))
-			}
+		if last[0] != '\n' {
+			lines = append([]byte{'\n'}, lines...)
 		}
-		if locked {
-			_ = Unlock(l.f)
-		}
-		return err
 	}
+	_, err := l.f.Write(lines)
+	if err == nil && sync {
+		err = l.f.Sync()
+	}
+	if err == nil && sync && size == 0 { // perhaps a new file
+		err = SyncFolder(l.dir)
+	}
+	return err
 }
 
 // lock locks the file against other processes, and opens it again if the name leads to another one

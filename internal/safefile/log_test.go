@@ -83,3 +83,24 @@ func TestLogSize(t *testing.T) {
 		}
 	}
 }
+
+// TestLogTorn appends to a log whose last line was cut, as when the system stops while it is written.
+func TestLogTorn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte("one\ntw"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := safefile.OpenLog(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, write := range []func([]byte) (int, error){l.Write, l.WriteSync} {
+		if n, err := write([]byte("three\n")); n != 6 || err != nil {
+			t.Error(n, err)
+		}
+	}
+	if got, err := os.ReadFile(path); string(got) != "one\ntw\nthree\nthree\n" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}

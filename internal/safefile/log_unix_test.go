@@ -119,6 +119,9 @@ func openLog(t *testing.T, place string) *safefile.Log {
 	return l
 }
 
+// lineOf returns a line of so many bytes.
+func lineOf(size int) []byte { return append(make([]byte, size-1), '\n') }
+
 // TestLogFolder replaces the folder of a log by a link to another one: the log stays where it was.
 func TestLogFolder(t *testing.T) {
 	dir := t.TempDir()
@@ -131,7 +134,7 @@ func TestLogFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 { // the second and third begin a new file
-		if _, err := l.Write(make([]byte, 4000)); err != nil {
+		if _, err := l.Write(lineOf(4000)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -157,7 +160,7 @@ func TestLogHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 300 { // five minutes, if each waited
-		if _, err := l.Write(make([]byte, 100)); err != nil {
+		if _, err := l.Write(lineOf(100)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -167,7 +170,7 @@ func TestLogHeld(t *testing.T) {
 	if err := safefile.Unlock(f); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Write(make([]byte, 100)); err != nil {
+	if _, err := l.Write(lineOf(100)); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(place + ".1"); err != nil || info.Size() != 30_000 {

@@ -15,9 +15,6 @@ func LockAt(f syscall.Conn, at int64) error { return lockAt(f, unix.F_WRLCK, at)
 // ShareAt is LockAt together with others that share the byte. Reading is enough.
 func ShareAt(f syscall.Conn, at int64) error { return lockAt(f, unix.F_RDLCK, at) }
 
-// UnlockAt ends the lock of one byte of a file.
-func UnlockAt(f syscall.Conn, at int64) error { return setRange(f, unix.F_UNLCK, at, 1) }
-
 // UnlockRange ends all locks of bytes of a file. Closing the file does so too, but only when a
 // process that is about to be started has left its copy of the descriptor.
 func UnlockRange(f syscall.Conn) error { return setRange(f, unix.F_UNLCK, 0, 0) }

@@ -234,7 +234,6 @@ var attacks = slices.Concat([]attack{
 	onPage("a link to the page that was used, in the same browser and in another, has expired, or is guessed", "codexserver/page TestLinkOpensOnce"),
 	onPage("requests of other sites, names that lead to this machine (DNS rebinding), and headers of a proxy", "codexserver/page TestForged"),
 	onPage("another user, a folder that is a link, or a sandbox where codex-mcp page asks for a link", "codexserver/cmd/codex-mcp/internal/shared TestLinkIsRefused"),
-	onPage("a device to be notified at an address of the machine or its network", "codexserver/page TestPushAttacks"),
 }, socketRows(), linkRows())
 
 // onPage is an attack on the page that a test of another package plays.

@@ -41,7 +41,9 @@ type diagnosis struct {
 	UnknownKeys []string `json:"unknownKeys,omitempty"`
 	// Rules is what is wrong with the rules that people accepted, none of which then counts.
 	Rules string `json:"rules,omitempty"`
-	// Automatic is what clients answered by themselves, by the newest part of the log of approvals.
+	// Log is the path of the log of approvals, "" if there is none.
+	Log string `json:"approvalsLog"`
+	// Automatic is what clients answered by themselves, by the newest part of that log.
 	Automatic []string `json:"automatic,omitempty"`
 	// TrustedCalls reports whether a call may set every key.
 	TrustedCalls bool `json:"trustedCalls"`
@@ -55,6 +57,7 @@ type diagnosis struct {
 	Native  *native.Report    `json:"native,omitempty"`
 	Sandbox map[string]string `json:"sandbox"` // by tier: "" or why not
 	tier    setting.Tier      // the one that is configured; "" means the first
+	read    bool              // codex-mcp.toml could be read
 	// Quota is what the account of the engine has left.
 	Quota *quota `json:"quota,omitempty"`
 
@@ -107,6 +110,7 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 		d.Configuration, d.Problem = err.Error(), err.Error()
 		return d
 	}
+	d.read, d.Log = true, c.logFile()
 	d.TrustedCalls, d.tier = c.settings.TrustedCalls, c.settings.Sandbox.Tier
 	if bridge, err := c.bridge(o.codex); err == nil {
 		d.Codex = c.look(ctx, bridge, o.codex)
@@ -116,7 +120,7 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 	if _, err := rulefile.New(c.home, nil).List(); err != nil {
 		d.Rules = err.Error() + "; none of these rules counts"
 	}
-	d.Automatic = automatic(c.settings.Approvals.Log)
+	d.Automatic = automatic(c.logFile())
 	if d.Native, err = native.Check(ctx, c.nativeOptions()); err != nil {
 		d.Configuration = err.Error()
 	}
@@ -248,7 +252,9 @@ func (d *diagnosis) print(w io.Writer, width int, verbose bool) {
 		s.row("commands", "%s", d.commands())
 	}
 	s.rows("warning", d.warnings())
-	s.rows("approvals", d.Automatic)
+	if d.read {
+		s.rows("approvals", d.approvals())
+	}
 	if d.Quota != nil && d.Quota.Unknown == "" {
 		s.row("quota", "%s", d.Quota)
 	}
@@ -257,6 +263,15 @@ func (d *diagnosis) print(w io.Writer, width int, verbose bool) {
 	} else {
 		s.row("more", "codex-mcp doctor --verbose shows each check")
 	}
+}
+
+// approvals says where approvals are recorded, and what clients answered by themselves.
+func (d *diagnosis) approvals() []string {
+	where := "are recorded in " + d.Log
+	if d.Log == "" {
+		where = "are not recorded (approvals.log)"
+	}
+	return append([]string{where}, d.Automatic...)
 }
 
 // runs says what a task runs with.

@@ -52,7 +52,7 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	for _, ignored := range settings.Ignored {
 		log.Warn(ignored)
 	}
-	guarded, err := logPaths(settings.Approvals.Log, o.trace)
+	guarded, err := logPaths(settings.Approvals.NamedLog(), o.trace)
 	if err != nil {
 		return nil, err
 	}

@@ -32,31 +32,53 @@ func logPaths(paths ...string) (all []string, err error) {
 	return all, nil
 }
 
-// sink returns what the gateway passed, or else what open returns for the file at path; nil without one.
-// Closing it closes what it opened.
-func (c *configuration) sink(o *options, engine string, passed io.WriteCloser, path string, open openLog) (w io.Writer, end func() error, err error) {
+// logFile returns the path of the log of approvals, "" if there is none.
+func (c *configuration) logFile() string {
+	if c.settings.Approvals.Log != nil {
+		return *c.settings.Approvals.Log
+	}
+	return filepath.Join(c.home, "codex-mcp", "approvals.log") // where no command ever writes
+}
+
+// openRecord returns the log of approvals, or what the gateway passed; nil for none. The default log is made by its
+// first line, so that a home that cannot be written keeps no server from starting: it approves nothing then.
+func (c *configuration) openRecord(o *options, engine string) (w io.Writer, end func() error, err error) {
+	path := c.logFile()
 	switch {
-	case passed != nil:
-		return passed, passed.Close, nil
+	case c.record != nil:
+		return c.record, c.record.Close, nil
 	case path == "":
 		return nil, func() error { return nil }, nil
 	}
-	if err := c.checkPlace(o, engine, path); err != nil {
+	l := audit.New(path, c.settings.Keep.Log)
+	if c.settings.Approvals.Log != nil {
+		if err := c.checkPlace(o, engine, path); err != nil {
+			return nil, nil, err
+		}
+		if err := l.Open(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return l, l.Close, nil
+}
+
+// openTrace returns the file of --trace, or what the gateway passed; nil for none.
+func (c *configuration) openTrace(o *options, engine string) (w io.Writer, end func() error, err error) {
+	switch {
+	case c.trace != nil:
+		return c.trace, c.trace.Close, nil
+	case o.trace == "":
+		return nil, func() error { return nil }, nil
+	}
+	if err := c.checkPlace(o, engine, o.trace); err != nil {
 		return nil, nil, err
 	}
-	l, err := open(path, c.settings.Keep.Log)
+	l, err := safefile.OpenLog(o.trace, c.settings.Keep.Log)
 	if err != nil {
 		return nil, nil, err
 	}
 	return l, l.Close, nil
 }
-
-// openLog opens a log that has at most so many bytes.
-type openLog func(path string, most int64) (io.WriteCloser, error)
-
-func openRecord(path string, most int64) (io.WriteCloser, error) { return audit.Open(path, most) }
-
-func openTrace(path string, most int64) (io.WriteCloser, error) { return safefile.OpenLog(path, most) }
 
 // checkPlace returns an error if commands could change the log at path, or a link on the way to it, by
 // what is known at the start. Folders that calls name later are the engines' matter.

@@ -58,16 +58,15 @@ func TestLogPlaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			writeConfig(t, in("home/codex"), strings.ReplaceAll(tt.config, "TOP", top))
-			o := &options{}
+			o := &options{trace: "log"}
 			if tt.folder != "" {
 				o.folder = in(tt.folder)
 			}
-			path := "log"
 			if tt.path != "" {
-				path = in(tt.path)
+				o.trace = in(tt.path)
 			}
 			c := &configuration{home: in("home/codex"), settings: &config.Settings{}}
-			w, end, err := c.sink(o, tt.engine, nil, path, openTrace)
+			w, end, err := c.openTrace(o, tt.engine)
 			if tt.want == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -75,7 +74,7 @@ func TestLogPlaces(t *testing.T) {
 				if _, err := w.Write([]byte("line\n")); err != nil {
 					t.Error(err)
 				}
-				if err := errors.Join(end(), os.Remove(path)); err != nil {
+				if err := errors.Join(end(), os.Remove(o.trace)); err != nil {
 					t.Error(err)
 				}
 				return
@@ -83,7 +82,7 @@ func TestLogPlaces(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), words+in(tt.want)+",") {
 				t.Errorf("%v", err)
 			}
-			if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Lstat(o.trace); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("it was made: %v", err)
 			}
 		})

@@ -198,12 +198,12 @@ func (c *configuration) serve(ctx context.Context, o *options, e *choice, t json
 
 // withServer calls f with a server, and then closes the server's files and page.
 func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Server) error) error {
-	record, closeRecord, err := c.sink(o, e.name, c.record, c.settings.Approvals.Log, openRecord)
+	record, closeRecord, err := c.openRecord(o, e.name)
 	if err != nil {
 		return fmt.Errorf("approvals.log: %w", err)
 	}
 	defer closeRecord()
-	traced, closeTrace, err := c.sink(o, e.name, c.trace, o.trace, openTrace)
+	traced, closeTrace, err := c.openTrace(o, e.name)
 	if err != nil {
 		return fmt.Errorf("--trace: %w", err)
 	}

@@ -85,7 +85,7 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 // workers.
 func (c *configuration) withoutServer() {
 	a := &c.settings.Approvals
-	a.Log, a.PagePort, a.PageOrigin = "", 0, ""
+	a.Log, a.PagePort, a.PageOrigin = new(""), 0, ""
 }
 
 // serveLink serves the requests of the user and of the approver until the link or ctx ends.

@@ -1,126 +1,171 @@
 package audit
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Effect is the kind of a line that is not a decision.
-type Effect string
+// Event is what a line is about.
+type Event string
 
-// The kinds.
+// The events.
 const (
-	Begins  Effect = "begins"
-	Ends    Effect = "ends"
-	Refused Effect = "refused"
-	Changed Effect = "changed"
+	Decided Event = "decided"
+	Begins  Event = "begins"
+	Ends    Event = "ends"
 )
 
-// Line is one line of the record. Its members are in the order of the file.
-type Line struct {
-	// Effect is "" for a decision.
-	Effect    Effect    `json:"effect,omitzero"`
-	Time      time.Time `json:"time"`
-	Thread    string    `json:"threadId"`
-	Principal string    `json:"principal,omitzero"`
+// Kind is the kind of what is asked about or runs.
+type Kind string
 
-	// Of a decision.
-	Question  jsontext.Value `json:"question,omitzero"`
-	Decision  string         `json:"decision,omitzero"`
-	By        string         `json:"by,omitzero"`
-	Approver  string         `json:"approver,omitzero"`
-	Rule      int            `json:"rule,omitzero"`
-	RuleWords string         `json:"ruleWords,omitzero"`
-	Reason    string         `json:"reason,omitzero"`
-	Feedback  string         `json:"feedback,omitzero"`
-	Detail    string         `json:"detail,omitzero"`
-	Automatic string         `json:"automatic,omitzero"`
+// The kinds. KindOther is any other question, such as one of an MCP server.
+const (
+	KindCommand Kind = "command"
+	KindPatch   Kind = "patch"
+	KindTool    Kind = "tool"
+	KindAccess  Kind = "access"
+	KindOther   Kind = "other"
+)
+
+// Line is one line of the record. Its members are in the order of the file: [Log] reads the first.
+type Line struct {
+	Event Event     `json:"event"`
+	Time  time.Time `json:"time"`
+	// DecisionID is the id of the decision, also of what it allowed; "" if nobody was asked.
+	DecisionID string `json:"decisionId,omitzero"`
+	Thread     string `json:"threadId"`
+	Turn       string `json:"turnId,omitzero"`
+	Call       string `json:"callId,omitzero"`
+	// Principal is the user whose thread it is, "" if the server has one user.
+	Principal string `json:"principal,omitzero"`
+
+	Subject
+	Verdict
+	Outcome
+}
+
+// Subject is what is asked about or runs.
+type Subject struct {
+	Kind    Kind     `json:"kind,omitzero"`
+	Command []string `json:"command,omitzero"`
+	Cwd     string   `json:"cwd,omitzero"`
+	// Changes are those of a patch, sorted by path. MoreChanges is how many are left out.
+	Changes     []Change `json:"changes,omitzero"`
+	MoreChanges int      `json:"moreChanges,omitzero"`
+	// Tool is the server and the name of a tool.
+	Tool string `json:"tool,omitzero"`
+	// Access is what a conversation may do, for Client, the name of a client.
+	Access *protocol.Access `json:"access,omitzero"`
+	Client string           `json:"client,omitzero"`
+	// Question is a question of [KindOther], as JSON, or the beginning of that text.
+	Question jsontext.Value `json:"question,omitzero"`
+	// Reach is what no sandbox confines, as the question says it.
+	Reach string `json:"reach,omitzero"`
+}
+
+// Verdict is how something was decided.
+type Verdict struct {
+	Decision string `json:"decision,omitzero"`
+	// By is who decided, and Approver the name of an approver.
+	By       string `json:"by,omitzero"`
+	Approver string `json:"approver,omitzero"`
+	// Rule is the number of the rule that was kept with the decision, and RuleWords what it says.
+	Rule      int    `json:"rule,omitzero"`
+	RuleWords string `json:"ruleWords,omitzero"`
+	Reason    string `json:"reason,omitzero"`
+	Detail    string `json:"detail,omitzero"`
+	Feedback  string `json:"feedback,omitzero"`
+	// Automatic is what clients answered by themselves.
+	Automatic string `json:"automatic,omitzero"`
 	// Waited is how long the question was open, in milliseconds.
 	Waited int64 `json:"waitedMs,omitzero"`
-	// Covers is what the approval depends on.
-	Covers *Covers `json:"covers,omitempty"`
-
-	// ID identifies a decision or a beginning.
-	ID string `json:"id,omitzero"`
-	// Missed is how many lines of this server could not be written before this one.
-	Missed int `json:"missed,omitzero"`
-
-	// Of a beginning and a refusal. DecidedBy is the id of the decision; "" means that nobody was asked.
-	Turn      string          `json:"turnId,omitzero"`
-	Call      string          `json:"callId,omitzero"`
-	Kind      string          `json:"kind,omitzero"` // command, patch or tool
-	DecidedBy string          `json:"decidedBy,omitzero"`
-	Command   []string        `json:"command,omitzero"`
-	Cwd       string          `json:"cwd,omitzero"`
-	Tool      string          `json:"tool,omitzero"`
-	Sum       string          `json:"sum,omitzero"` // of a command or arguments that are not shown
-	Basis     *protocol.Basis `json:"basis,omitzero"`
-
-	// Of an end. Of is the id of the beginning.
-	Of       string `json:"of,omitzero"`
-	Exit     *int   `json:"exit,omitzero"`
-	Took     int64  `json:"tookMs,omitzero"`
-	Words    string `json:"words,omitzero"`
-	Files    []File `json:"files,omitzero"`
-	MoreFile int    `json:"moreFiles,omitzero"` // that are not listed
-	// Diff is of a patch that nobody was asked about, or of a turn.
-	Diff string `json:"diff,omitzero"`
-
-	Chain *Link  `json:"chain,omitzero"`
-	Hash  string `json:"hash,omitzero"`
 }
 
-// Covers is what an approval depends on, as the rules see it.
-type Covers struct {
-	// Content is the sum of what a command names, and Unasked that of all that it starts and reads.
-	Content string `json:"content,omitzero"`
-	Unasked string `json:"unasked,omitzero"`
-	Setup   string `json:"setup,omitzero"`
-	// Program is the program that starts.
-	Program string `json:"program,omitzero"`
-
-	Judged      []string `json:"judged,omitzero"`
-	Confinable  bool     `json:"confinable,omitzero"`
-	Replaceable bool     `json:"replaceable,omitzero"`
-	Placed      bool     `json:"placed,omitzero"`
-	Human       bool     `json:"human,omitzero"`
-	// Confined is true if the approval is only for the sandbox.
-	Confined bool `json:"confined,omitzero"`
-	// Kept is true if a rule approved that a person accepted before.
-	Kept bool `json:"kept,omitzero"`
-	// Basis is what the policy knew that asked.
-	Basis *protocol.Basis `json:"basis,omitzero"`
+// Outcome is how something ended.
+type Outcome struct {
+	// Exit is the exit status of a command. Of the rest it is 0 or, if it failed, 1. Nil means that
+	// the end was not reported.
+	Exit  *int   `json:"exit,omitzero"`
+	Took  int64  `json:"tookMs,omitzero"`
+	Words string `json:"words,omitzero"`
 }
 
-// File is a file that an effect has changed.
-type File struct {
+// Change is the change of one file.
+type Change struct {
 	Path string `json:"path"`
-	// Kind is how it was changed.
-	Kind string `json:"kind,omitzero"`
-	// Sum is the SHA-256 of its content, or the reason why there is none.
-	Sum string `json:"sha256"`
+	// Kind is add, delete or update.
+	Kind   string `json:"kind"`
+	MoveTo string `json:"moveTo,omitzero"`
+	Diff   string `json:"diff,omitzero"`
 }
 
-// Approves reports whether the line is a decision that approves.
-func (l *Line) Approves() bool {
-	switch l.Decision {
-	case "approved", "approved_for_session", "approved_always":
-		return true
+// The bounds of a line that no person has approved, in bytes: a model can make any number of them.
+const (
+	maxCommand  = 64 << 10
+	maxQuestion = 64 << 10
+	maxChanges  = 64 << 10 // of paths and diffs
+)
+
+// Bound shortens what a model may have made long. The text says so.
+func (s *Subject) Bound() {
+	room := maxCommand
+	for i, word := range s.Command {
+		if room -= len(word); room < 0 {
+			s.Command = append(slices.Clone(s.Command[:i]), text.Brief(word, max(0, room+len(word))), "[the rest is left out]")
+			break
+		}
 	}
-	return false
+	if len(s.Question) > maxQuestion {
+		s.Question, _ = jsontext.AppendQuote(nil, text.Brief(string(s.Question), maxQuestion)) // a cut is of whole characters
+	}
+	room = maxChanges
+	for i := range s.Changes {
+		c := s.Changes[i]
+		if room -= len(c.Path) + len(c.MoveTo); room < 0 {
+			s.Changes, s.MoreChanges = s.Changes[:i], len(s.Changes)-i
+			return
+		}
+		s.Changes[i].Diff = text.Brief(c.Diff, room)
+		room -= len(s.Changes[i].Diff)
+	}
 }
 
-// Append appends the line as JSON, without its end.
-func (l *Line) Append(b []byte) ([]byte, error) {
-	text, err := json.Marshal(l, jsontext.AllowInvalidUTF8(true))
+// ChangesOf returns the changes of a patch. With diffs it has their content.
+func ChangesOf(patch map[string]protocol.FileChange, diffs bool) (all []Change) {
+	for _, path := range slices.Sorted(maps.Keys(patch)) {
+		f := patch[path]
+		c := Change{Path: path, Kind: "update"}
+		switch {
+		case f.Add != nil:
+			c.Kind = "add"
+		case f.Delete != nil:
+			c.Kind = "delete"
+		case f.Update != nil && f.Update.MovePath != nil && *f.Update.MovePath != path:
+			c.MoveTo = *f.Update.MovePath
+		}
+		if diffs {
+			c.Diff = f.Diff()
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// Append appends the line as JSON, without its end. Strict refuses text that is not UTF-8, which
+// would not be in the record as it is.
+func (l *Line) Append(b []byte, strict bool) ([]byte, error) {
+	text, err := json.Marshal(l, jsontext.AllowInvalidUTF8(!strict))
 	return append(b, text...), err
 }
 
-// Parse reads a line. Strict refuses members that no line has.
-func Parse(text []byte, strict bool) (l Line, err error) {
-	err = json.Unmarshal(text, &l, json.RejectUnknownMembers(strict), jsontext.AllowInvalidUTF8(true))
+// Parse reads a line. It refuses members that no line has.
+func Parse(text []byte) (l Line, err error) {
+	err = json.Unmarshal(text, &l, json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true))
 	return l, err
 }

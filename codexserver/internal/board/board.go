@@ -53,7 +53,7 @@ type Board struct {
 	options *Options
 	invite  func(words, where string)
 	offers  map[*approval.Request]rulefile.Rule // what open questions offer; the mutex guards it
-	effects effects
+	calls   calls
 }
 
 // New returns a board. If the desk is an [approval.Inviter] and another place cannot show a

@@ -2,10 +2,12 @@ package board
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -19,14 +21,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Record appends every question with its decision, and every effect, to a writer, one JSON object a
+// Record appends every question with its decision, and what ran, to a writer, one JSON object a
 // line. It is safe for concurrent use. A nil Record does nothing.
 type Record struct {
 	mu     sync.Mutex
 	w      io.Writer
 	server string // the beginning of all ids
 	last   int    // the number of the last id
-	missed int    // lines that could not be written
 }
 
 // NewRecord returns a record that writes to w, or nil if w is nil.
@@ -37,25 +38,23 @@ func NewRecord(w io.Writer) *Record {
 	return &Record{w: w, server: rand.Text()[:12]}
 }
 
-// write appends a line, which gets an id if it needs one. It returns the id.
-func (r *Record) write(l audit.Line) (id string, err error) {
+// write appends a line. A decision gets an id, which it returns. Strict refuses text that is not UTF-8.
+func (r *Record) write(l audit.Line, strict bool) (id string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if l.Effect == "" || l.Effect == audit.Begins {
+	if l.Event == audit.Decided {
 		r.last++
-		l.ID = fmt.Sprintf("%s-%d", r.server, r.last)
+		l.DecisionID = fmt.Sprintf("%s-%d", r.server, r.last)
 	}
-	l.Time, l.Missed = time.Now().UTC(), r.missed
-	line, err := l.Append(nil)
+	l.Time = time.Now().UTC()
+	line, err := l.Append(nil, strict)
 	if err == nil {
 		_, err = r.w.Write(append(line, '\n'))
 	}
 	if err != nil {
-		r.missed++
 		return "", err
 	}
-	r.missed = 0
-	return l.ID, nil
+	return l.DecisionID, nil
 }
 
 // evidence is what is known of how a decision was made.
@@ -69,22 +68,130 @@ func (r *Record) add(a *approval.Request, d approval.Decision, approver string, 
 	if r == nil {
 		return "", nil
 	}
-	question, err := protocol.AppendEvent(nil, a.Event)
-	if err != nil { // as for text that is not UTF-8
-		r.mu.Lock()
-		r.missed++
-		r.mu.Unlock()
-		return "", err
-	}
 	if d.By != approval.ByApprover {
 		approver = ""
 	}
-	return r.write(audit.Line{
-		Thread: a.Thread.ID, Principal: a.Thread.Principal, Question: question,
-		Decision: string(d.Decision), By: string(d.By), Approver: approver, Rule: d.Rule, RuleWords: d.RuleWords,
-		Reason: string(d.Reason), Feedback: d.Feedback, Detail: d.Detail, Automatic: e.automatic,
-		Waited: e.waited.Milliseconds(), Covers: covers(a, d),
+	subject, err := subjectOf(a)
+	if err != nil {
+		return "", err
+	}
+	l := audit.Line{
+		Event: audit.Decided, Thread: a.Thread.ID, Turn: turnOf(a), Call: a.Call(), Principal: a.Thread.Principal, Subject: subject,
+		Verdict: audit.Verdict{
+			Decision: string(d.Decision), By: string(d.By), Approver: approver, Rule: d.Rule, RuleWords: d.RuleWords,
+			Reason: string(d.Reason), Detail: d.Detail, Feedback: d.Feedback, Automatic: e.automatic, Waited: e.waited.Milliseconds(),
+		},
+	}
+	approves := d.Decision.Approves()
+	if !approves {
+		l.Bound()
+	}
+	return r.write(l, approves)
+}
+
+// turnOf returns the id of the turn that asks.
+func turnOf(a *approval.Request) string {
+	turn := ""
+	switch m := a.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		turn = m.TurnID
+	case protocol.PatchApprovalRequest:
+		turn = m.TurnID
+	}
+	return cmp.Or(turn, a.Turn)
+}
+
+// subjectOf returns what a question is about. The error says that JSON cannot have it.
+func subjectOf(a *approval.Request) (s audit.Subject, err error) {
+	s = audit.Subject{Reach: a.Question.Reach}
+	switch m := a.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		s.Kind, s.Command, s.Cwd = audit.KindCommand, m.Command, m.Cwd
+	case protocol.PatchApprovalRequest:
+		s.Kind, s.Cwd, s.Changes = audit.KindPatch, m.Cwd, audit.ChangesOf(m.Changes, true)
+	case protocol.AccessRequest:
+		s.Kind, s.Access, s.Client = audit.KindAccess, &m.Access, m.Client
+	default:
+		s.Kind = audit.KindOther
+		s.Question, err = protocol.AppendEvent(nil, m)
+	}
+	return s, err
+}
+
+// calls are the calls of one thread that were approved or run. The mutex of the board guards them.
+type calls struct {
+	approved map[string]string // the ids of decisions that no call has used, by call
+	running  map[string]string // the ids of the decisions of running calls, "" if nobody was asked
+}
+
+// keep keeps the decision about a call until the call begins.
+func (b *Board) keep(r *approval.Request, d *approval.Decision, id string) {
+	call := r.Call()
+	if call == "" || id == "" {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !d.Decision.Approves() {
+		delete(b.calls.approved, call)
+		return
+	}
+	if b.calls.approved == nil {
+		b.calls.approved = map[string]string{}
+	}
+	b.calls.approved[call] = id
+}
+
+// Note records the beginning or the end of a call, or a refusal: the line that [turnlog.LineOf] returns for
+// an event of a turn. It must be called before others receive the event: an engine that reports a beginning
+// before the call runs then has it recorded before.
+func (b *Board) Note(thread approval.Thread, turn string, line audit.Line) {
+	if b.options.Record == nil || line.Event == "" {
+		return
+	}
+	line.Thread, line.Principal, line.Turn = thread.ID, thread.Principal, turn
+	b.mu.Lock()
+	switch line.Event {
+	case audit.Begins:
+		line.DecisionID = b.calls.approved[line.Call]
+		delete(b.calls.approved, line.Call)
+		if b.calls.running == nil {
+			b.calls.running = map[string]string{}
+		}
+		b.calls.running[line.Call] = line.DecisionID
+	case audit.Ends:
+		line.DecisionID = b.calls.running[line.Call]
+		delete(b.calls.running, line.Call)
+	}
+	b.mu.Unlock()
+	b.write(line)
+}
+
+// EndTurn forgets the approvals that no call of the turn has used, and records the calls whose ends were not
+// reported.
+func (b *Board) EndTurn(thread approval.Thread, turn string) {
+	b.mu.Lock()
+	left := b.calls.running
+	b.calls = calls{}
+	b.mu.Unlock()
+	for _, call := range slices.Sorted(maps.Keys(left)) {
+		b.write(audit.Line{
+			Event: audit.Ends, DecisionID: left[call], Thread: thread.ID, Principal: thread.Principal, Turn: turn, Call: call,
+			Outcome: audit.Outcome{Words: "the turn ended before the end was reported"},
+		})
+	}
+}
+
+// write records a line that is not a question's.
+func (b *Board) write(line audit.Line) {
+	line.Bound()
+	err := guard(b.log, "Record", func() error {
+		_, err := b.options.Record.write(line, false)
+		return err
 	})
+	if err != nil {
+		b.log.Warn("not recorded", "event", string(line.Event), "thread", line.Thread, "call", line.Call, "error", err)
+	}
 }
 
 // Automatic returns what clients answered by themselves, from the lines of a [Record]: the newest
@@ -125,25 +232,20 @@ func withoutDigits(text string) string {
 // the principal of the caller, who does not trust that process. Only the approver may be named as
 // such. The error says what is no such line.
 func Stamp(line []byte, now time.Time, principal, approver string) ([]byte, error) {
-	r, err := audit.Parse(line, true)
-	if err != nil {
-		return nil, fmt.Errorf("not a line of the record: %w", err)
-	}
-	decided := r.Question.Kind() == '{' && r.Decision != "" && r.By != "" && r.Effect == ""
-	effect := r.Question == nil && r.Decision == "" && r.By == "" && slices.Contains([]audit.Effect{audit.Begins, audit.Ends, audit.Refused, audit.Changed}, r.Effect)
+	r, err := audit.Parse(line)
 	switch {
-	case !decided && !effect:
-		return nil, errors.New("not a line of the record: no question, or no decision")
+	case err != nil:
+		return nil, fmt.Errorf("not a line of the record: %w", err)
+	case !slices.Contains([]audit.Event{audit.Decided, audit.Begins, audit.Ends}, r.Event):
+		return nil, errors.New("not a line of the record: no event")
+	case (r.Event == audit.Decided) != (r.Decision != "" && r.By != ""):
+		return nil, errors.New("not a line of the record: no decision, or one of another event")
 	case r.Approver != "" && r.Approver != approver:
 		return nil, fmt.Errorf("%q is no approver of %s", r.Approver, principal)
 	}
-	// The gateway makes the chain. The ids of one user must not be those of another.
-	r.Chain, r.Hash = nil, ""
-	for _, id := range []*string{&r.ID, &r.DecidedBy, &r.Of} {
-		if *id != "" {
-			*id = principal + "/" + *id
-		}
+	if r.DecisionID != "" { // those of one user must not be those of another
+		r.DecisionID = principal + "/" + r.DecisionID
 	}
 	r.Time, r.Principal = now.UTC(), principal
-	return r.Append(nil)
+	return r.Append(nil, false)
 }

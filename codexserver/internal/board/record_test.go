@@ -1,15 +1,19 @@
 package board_test
 
 import (
-	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
@@ -27,8 +31,8 @@ func TestRecordFails(t *testing.T) {
 	}{
 		{"no writer", board.NewRecord(nil), request().Event, ""},
 		{"a writer that fails", board.NewRecord(brokenWriter{}), request().Event, "error=broken"},
-		{"an event with a member that is no JSON", board.NewRecord(&strings.Builder{}), protocol.SessionConfigured{InitialMessages: []json.RawMessage{[]byte(`{`)}}, "not recorded"},
 		{"an event that is no JSON", board.NewRecord(&strings.Builder{}), protocol.RawEvent{Type: "x", Raw: []byte(`{`)}, "not recorded"},
+		{"a command that JSON cannot have", board.NewRecord(&strings.Builder{}), protocol.ExecApprovalRequest{Command: []string{"echo", "\xff"}}, "not recorded"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var log servertest.Journal
@@ -74,26 +78,79 @@ func TestDenialIsNotRecorded(t *testing.T) {
 	}
 }
 
+// TestRecord records each kind of question, with each kind of decision.
+func TestRecord(t *testing.T) {
+	accessed := protocol.AccessRequest{Access: protocol.Access{Folder: "/work", Mode: protocol.SandboxDangerFullAccess, Policy: protocol.ApprovalNever}, Client: "Cursor"}
+	to := "/work/to"
+	patch := protocol.PatchApprovalRequest{CallID: "c", TurnID: "turn", Cwd: "/work", Changes: map[string]protocol.FileChange{
+		"/work/new": {Add: &protocol.FileContent{Content: "x\n"}}, "/work/old": {Delete: &protocol.FileContent{Content: "y\n"}},
+		"/work/from": {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-a\n+b\n", MovePath: &to}},
+	}}
+	const long = 100 << 10
+	for _, tt := range []struct {
+		name, answer string
+		event        protocol.EventMsg
+		want         string // after the time and the id
+	}{
+		{"a command", servertest.Accept, protocol.ExecApprovalRequest{CallID: "c", TurnID: "turn", Command: []string{"git", "push"}, Cwd: "/work"},
+			`"threadId":"t","turnId":"turn","callId":"c","principal":"ann","kind":"command","command":["git","push"],"cwd":"/work","decision":"approved","by":"client","detail":"approved by the client"}`},
+		{"declined", `{"action":"decline","content":{"feedback":"no\n"}}`, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git"}, Cwd: "/work"},
+			`"threadId":"t","turnId":"1","callId":"c","principal":"ann","kind":"command","command":["git"],"cwd":"/work","decision":"denied","by":"client","reason":"declined","detail":"declined by the client","feedback":"no"}`},
+		{"a patch", servertest.Accept, patch,
+			`"threadId":"t","turnId":"turn","callId":"c","principal":"ann","kind":"patch","cwd":"/work","changes":[{"path":"/work/from","kind":"update","moveTo":"/work/to","diff":"@@ -1 +1 @@\n-a\n+b\n"},` +
+				`{"path":"/work/new","kind":"add","diff":"+x"},{"path":"/work/old","kind":"delete","diff":"-y"}],"decision":"approved","by":"client","detail":"approved by the client"}`},
+		{"access", servertest.Cancel, accessed,
+			`"threadId":"t","turnId":"1","principal":"ann","kind":"access","access":{"folder":"/work","mode":"danger-full-access","policy":"never"},"client":"Cursor","decision":"abort","by":"client","reason":"cancelled","detail":"cancelled by the client"}`},
+		{"a question of others", servertest.Accept, protocol.RawEvent{Type: "approval_request", Raw: []byte(`{"type":"approval_request","message":"Run it?","_meta":{"path":"/etc"}}`)},
+			`"threadId":"t","turnId":"1","principal":"ann","kind":"other","question":{"type":"approval_request","message":"Run it?","_meta":{"path":"/etc"}},"decision":"approved","by":"client","detail":"approved by the client"}`},
+	} {
+		var record servertest.Journal
+		b := board.New(&board.Options{Record: board.NewRecord(&record)}, nil)
+		leave := b.Attach(newClient(servertest.Say(tt.answer), nil))
+		r := request()
+		r.Event, r.Turn, r.Thread = tt.event, "1", approval.Thread{ID: "t", Principal: "ann"}
+		b.Decide(t.Context(), r)
+		leave()
+		head := regexp.MustCompile(`^{"event":"decided","time":"2[^"]+Z","decisionId":"[A-Z0-9]{12}-1",`)
+		got := head.ReplaceAllString(regexp.MustCompile(`,"waitedMs":\d+`).ReplaceAllString(record.String(), ""), "")
+		if diff := cmp.Diff(tt.want+"\n", got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	for answer, whole := range map[string]bool{servertest.Accept: true, servertest.Decline: false} {
+		var record servertest.Journal
+		b := board.New(&board.Options{Record: board.NewRecord(&record)}, nil)
+		leave := b.Attach(newClient(servertest.Say(answer), nil))
+		r := request()
+		r.Event = protocol.ExecApprovalRequest{Command: []string{strings.Repeat("x", long)}}
+		b.Decide(t.Context(), r)
+		leave()
+		if got := len(record.String()); (got > long) != whole || got < 64<<10 {
+			t.Errorf("%s: the line has %d bytes", answer, got)
+		}
+	}
+}
+
 // TestStamp takes lines that another process wrote: its time and its principal do not count, and it
 // names no other approver.
 func TestStamp(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
-	const made = `{"time":"2020-01-01T00:00:00Z","threadId":"t","principal":"eve","question":{"type":"x"},"decision":"approved","by":"approver","approver":"bob","rule":7,"feedback":"é"}`
-	const stamped = `{"time":"2026-01-02T02:04:05Z","threadId":"t","principal":"ann","question":{"type":"x"},"decision":"approved","by":"approver","approver":"bob","rule":7,"feedback":"é"}`
+	const made = `{"event":"decided","time":"2020-01-01T00:00:00Z","decisionId":"x-1","threadId":"t","principal":"eve","kind":"command","decision":"approved","by":"approver","approver":"bob","rule":7,"feedback":"é"}`
+	const stamped = `{"event":"decided","time":"2026-01-02T02:04:05Z","decisionId":"ann/x-1","threadId":"t","principal":"ann","kind":"command","decision":"approved","by":"approver","approver":"bob","rule":7,"feedback":"é"}`
 	for _, tt := range []struct{ from, to, want string }{
 		{"", "", stamped},
 		{`,"approver":"bob"`, ``, strings.Replace(stamped, `,"approver":"bob"`, "", 1)},
 		{`"bob"`, `"eve"`, `! "eve" is no approver of ann`},
-		{`"approver","approver"`, `"","approver"`, "! no question, or no decision"},
-		{`"approved"`, `""`, "! no question, or no decision"},
-		{`{"type":"x"}`, `"x"`, "! no question, or no decision"},
+		{`"approver","approver"`, `"","approver"`, "! no decision"},
+		{`"approved"`, `""`, "! no decision"},
+		{`"decided"`, `"begins"`, "! one of another event"},
+		{`"decided"`, `"other"`, "! no event"},
+		{`{"event":"decided",`, `{`, "! no event"},
 		{`"rule":7`, `"rules":7`, "! not a line of the record"},
 		{`"rule":7`, `"rule":7,"rule":8`, "! not a line of the record"},
 		{`"t",`, `"t"`, "! not a line of the record"},
-		{`"rule":7`, `"rule":7,"id":"x-1","chain":{"n":1,"writer":"w","open":0,"prev":""},"hash":"h"`, strings.Replace(stamped, `"feedback":"é"`, `"feedback":"é","id":"ann/x-1"`, 1)},
-		{made, `{"effect":"ends","time":"2020-01-01T00:00:00Z","threadId":"t","principal":"eve","of":"x-1","exit":0}`, `{"effect":"ends","time":"2026-01-02T02:04:05Z","threadId":"t","principal":"ann","of":"ann/x-1","exit":0}`},
-		{made, `{"effect":"other","time":"2020-01-01T00:00:00Z","threadId":"t"}`, "! no question, or no decision"},
-		{`{"time"`, `{"effect":"begins","time"`, "! no question, or no decision"},
+		{`"decisionId":"x-1",`, ``, strings.Replace(stamped, `"decisionId":"ann/x-1",`, "", 1)},
+		{made, `{"event":"ends","time":"2020-01-01T00:00:00Z","decisionId":"x-1","threadId":"t","principal":"eve","exit":0}`, `{"event":"ends","time":"2026-01-02T02:04:05Z","decisionId":"ann/x-1","threadId":"t","principal":"ann","exit":0}`},
 		{"\u00e9", "\xff", strings.Replace(stamped, "\u00e9", "\ufffd", 1)},
 	} {
 		line, err := board.Stamp([]byte(strings.Replace(made, tt.from, tt.to, 1)), now, "ann", "bob")
@@ -103,6 +160,141 @@ func TestStamp(t *testing.T) {
 		}
 		if part, fails := strings.CutPrefix(tt.want, "! "); fails && (line != nil || !strings.Contains(got, part)) || !fails && got != tt.want {
 			t.Errorf("%s: %s\nwant %s", tt.to, got, tt.want)
+		}
+	}
+}
+
+// shown returns the lines of a record in short, without their times. Ids are numbers.
+func shown(t *testing.T, record string) string {
+	t.Helper()
+	var b strings.Builder
+	for text := range strings.Lines(record) {
+		l, err := audit.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s%s", l.Event, l.DecisionID[strings.LastIndexByte(l.DecisionID, '-')+1:])
+		if l.Exit != nil {
+			fmt.Fprintf(&b, " exit %d", *l.Exit)
+		}
+		fmt.Fprintf(&b, " %s %s", l.Call, l.Kind)
+		for _, c := range l.Changes {
+			b.WriteString(" " + c.Kind + c.Path + c.Diff)
+		}
+		fmt.Fprintf(&b, " %s%s %s%s", l.Command, l.Tool, l.Decision, l.Words)
+		if l.By == string(approval.ByEngine) {
+			b.WriteString(": " + l.Detail)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// TestCalls records the beginnings and ends of calls. Each names the decision that allowed it, and a decision
+// allows one call.
+func TestCalls(t *testing.T) {
+	thread := approval.Thread{ID: "t"}
+	begins, ends := protocol.ExecCommandBegin{CallID: "c", Command: []string{"ls"}}, protocol.ExecCommandEnd{CallID: "c", ExitCode: 3}
+	patch := map[string]protocol.FileChange{"/b": {Delete: &protocol.FileContent{Content: "secret"}}, "/a": {Add: &protocol.FileContent{Content: "secret"}}}
+	call := protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: []byte(`{"secret":1}`)}
+	failed := "it\nfailed"
+	for _, tt := range []struct {
+		name   string
+		asked  []string // the answers to questions about the call c
+		events []protocol.EventMsg
+		want   string
+	}{
+		{"asked", []string{servertest.Accept}, []protocol.EventMsg{begins, ends}, "decided1 c command [git init] approved\nbegins1 c command [ls] \nends1 exit 3 c  [] \n"},
+		{"not asked", nil, []protocol.EventMsg{begins, ends}, "begins c command [ls] \nends exit 3 c  [] \n"},
+		{"an approval is for one call", []string{servertest.Accept}, []protocol.EventMsg{begins, ends, begins, ends},
+			"decided1 c command [git init] approved\nbegins1 c command [ls] \nends1 exit 3 c  [] \nbegins c command [ls] \nends exit 3 c  [] \n"},
+		{"begun twice", []string{servertest.Accept}, []protocol.EventMsg{begins, begins, ends},
+			"decided1 c command [git init] approved\nbegins1 c command [ls] \nbegins c command [ls] \nends exit 3 c  [] \n"},
+		{"denied after an approval", []string{servertest.Accept, servertest.Decline}, []protocol.EventMsg{begins, ends},
+			"decided1 c command [git init] approved\ndecided2 c command [git init] denied\nbegins c command [ls] \nends exit 3 c  [] \n"},
+		{"no end", nil, []protocol.EventMsg{begins, protocol.ExecCommandBegin{CallID: "b"}},
+			"begins c command [ls] \nbegins b command [] \nends b  [] the turn ended before the end was reported\nends c  [] the turn ended before the end was reported\n"},
+		{"a patch", nil, []protocol.EventMsg{protocol.PatchApplyBegin{CallID: "c", Changes: patch}, protocol.PatchApplyEnd{CallID: "c", Success: true}},
+			"begins c patch add/a delete/b [] \nends exit 0 c  [] \n"},
+		{"a patch that fails", nil, []protocol.EventMsg{protocol.PatchApplyBegin{CallID: "c"}, protocol.PatchApplyEnd{CallID: "c", Stderr: "no\nway"}},
+			"begins c patch [] \nends exit 1 c  [] no way\n"},
+		{"a tool", nil, []protocol.EventMsg{protocol.MCPToolCallBegin{CallID: "c", Invocation: call}, protocol.MCPToolCallEnd{CallID: "c", Result: protocol.MCPToolCallResult{Err: &failed}}},
+			"begins c tool []s/t \nends exit 1 c  [] it failed\n"},
+		{"refused", nil, []protocol.EventMsg{
+			protocol.BackgroundEvent{Message: "hello"},
+			protocol.BackgroundEvent{Refused: &protocol.Refused{CallID: "c", Command: []string{"rm"}, Reason: "never"}},
+			protocol.BackgroundEvent{Refused: &protocol.Refused{Changes: patch, Reason: "never"}},
+			protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "x", Reason: "never"}},
+		}, "decided1 c command [rm] denied: never\ndecided2  patch add/a delete/b [] denied: never\ndecided3  tool []x denied: never\n"},
+		{"nothing", nil, []protocol.EventMsg{protocol.TaskStarted{}, protocol.AgentMessage{Message: "hello"}, protocol.TaskComplete{}}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var record strings.Builder
+			b := board.New(&board.Options{Record: board.NewRecord(&record)}, nil)
+			for _, answer := range tt.asked {
+				leave := b.Attach(newClient(servertest.Say(answer), nil))
+				r := request()
+				r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}}
+				b.Decide(t.Context(), r)
+				leave()
+			}
+			for _, m := range tt.events {
+				b.Note(thread, "turn", turnlog.LineOf(m))
+			}
+			b.EndTurn(thread, "turn")
+			b.EndTurn(thread, "turn")
+			if diff := cmp.Diff(tt.want, shown(t, record.String())); diff != "" {
+				t.Error(diff)
+			}
+			if strings.Contains(record.String(), "secret") {
+				t.Error("the record has the arguments of a tool, or the content of a file that nobody was asked about")
+			}
+		})
+	}
+}
+
+// unsteady is a writer that fails at some writes.
+type unsteady struct {
+	strings.Builder
+	fails map[int]bool
+	n     int
+}
+
+func (u *unsteady) Write(b []byte) (int, error) {
+	if u.n++; u.fails[u.n] {
+		return 0, errors.New("no room")
+	}
+	return u.Builder.Write(b)
+}
+
+// TestRecordFaults fails each write once. An approval that was not written counts for nothing, and the rest goes on.
+func TestRecordFaults(t *testing.T) {
+	for _, tt := range []struct {
+		fails   int
+		decided elicit.Decision
+		want    string
+	}{
+		{0, elicit.Approved, "decided1 c command [git] approved\nbegins1 c command [] \nends1 exit 0 c  [] \n"},
+		{1, elicit.Denied, "begins c command [] \nends exit 0 c  [] \n"},
+		{2, elicit.Approved, "decided1 c command [git] approved\nends1 exit 0 c  [] \n"},
+		{3, elicit.Approved, "decided1 c command [git] approved\nbegins1 c command [] \n"},
+	} {
+		u := &unsteady{fails: map[int]bool{tt.fails: true}}
+		var log servertest.Journal
+		b := board.New(&board.Options{Record: board.NewRecord(u), Logger: log.Logger()}, nil)
+		leave := b.Attach(newClient(servertest.Say(servertest.Accept), nil))
+		r := request()
+		r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git"}}
+		d := b.Decide(t.Context(), r)
+		leave()
+		for _, m := range []protocol.EventMsg{protocol.ExecCommandBegin{CallID: "c"}, protocol.ExecCommandEnd{CallID: "c"}} {
+			b.Note(approval.Thread{ID: "t"}, "turn", turnlog.LineOf(m))
+		}
+		if diff := cmp.Diff(tt.want, shown(t, u.String())); diff != "" || d.Decision != tt.decided {
+			t.Errorf("write %d fails: %s\n%s", tt.fails, d.Decision, diff)
+		}
+		if noted := strings.Contains(log.String(), "not recorded"); noted != (tt.fails > 0) {
+			t.Errorf("write %d fails: logged %s", tt.fails, &log)
 		}
 	}
 }

@@ -85,7 +85,7 @@ tasks = 7
 		return s
 	}
 	a, b := of(server), of(own)
-	a.HTTP, a.Approvals.Log, a.Approvals.PagePort, a.Approvals.PageOrigin = b.HTTP, "", 0, ""
+	a.HTTP, a.Approvals.Log, a.Approvals.PagePort, a.Approvals.PageOrigin = b.HTTP, nil, 0, ""
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("the settings (-server +principal):\n%s", diff)
 	}

@@ -83,13 +83,22 @@ type Approvals struct {
 	Allow []Rule     `json:"allow"`
 	Ask   [][]string `json:"ask"`
 	Deny  [][]string `json:"deny"`
-	// Log is a file to which every question and decision is appended. Default: none.
-	Log string `json:"log"`
+	// Log is a file to which every question, its decision and what ran is appended. Nil is the
+	// default of the program, and "" is none.
+	Log *string `json:"log"`
 	// Page is the older way to write that Where is both. PagePort is the port of the page; 0 is a
 	// free one. PageOrigin is the origin of a proxy or a forwarded port in front of it. Default: none.
 	Page       bool   `json:"page"`
 	PagePort   int    `json:"page_port"`
 	PageOrigin string `json:"page_origin"`
+}
+
+// NamedLog returns the file that Log names, "" if it names none.
+func (a *Approvals) NamedLog() string {
+	if a.Log == nil {
+		return ""
+	}
+	return *a.Log
 }
 
 // newSettings returns the settings of an empty file.

@@ -17,7 +17,7 @@ type Keep struct {
 }
 
 // The defaults of the table keep.
-var defaultKeep = Keep{setting.Keep{Worktrees: 30 * 24 * time.Hour, MaxWorktrees: 128}, 64 << 20}
+var defaultKeep = Keep{setting.Keep{Worktrees: 30 * 24 * time.Hour, MaxWorktrees: 128}, 16 << 20}
 
 // minLog is the least size of a log that is renamed: some lines fit.
 const minLog = 4096

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
@@ -128,12 +127,11 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	j.meter.stop = cancel
-	turn, id, begun := 0, "", false
+	turn, begun := 0, false
 	continued := !j.kept.Began.IsZero() // in another process
 	a.Begin = func(ctx context.Context) {
 		begun = true
 		turn, _ = j.thread.Log().Count()
-		id = j.thread.TurnID()
 		used := j.kept.Used
 		if !continued {
 			used = j.thread.Usage()
@@ -199,9 +197,6 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		j.end.status = Completed
 	}
 	j.end.did = j.report.Report()
-	if begun {
-		j.thread.RecordChanges(id, changedFiles(&j.end.did.Changes), j.report.Diff())
-	}
 	if j.end.did.Output = output; j.end.status == Incomplete {
 		j.end.did.Status = turnlog.Incomplete
 	}
@@ -354,19 +349,4 @@ func notBegun(ctx context.Context, tool, thread string, err error) *mcptypes.Cal
 		return failure(thread, "Turn aborted: "+clientGone)
 	}
 	return failure(thread, tool+": "+err.Error())
-}
-
-// changedFiles returns changes for the record, with absolute paths.
-func changedFiles(all *report.Changes) (files []audit.File) {
-	for _, c := range all.List {
-		if c.Origin == report.ByOther {
-			continue
-		}
-		path := filepath.FromSlash(c.Path)
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(all.Dir, path)
-		}
-		files = append(files, audit.File{Path: path, Kind: string(c.Kind)})
-	}
-	return files
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,15 +13,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/google/go-cmp/cmp"
 )
 
 // bench returns a call with threads and jobs of its own. The engine repeats the prompt. The
@@ -275,20 +270,5 @@ func pass(d time.Duration) { <-time.After(d) }
 func TestAbortWithoutReason(t *testing.T) {
 	if got := abortCause(&engine.AbortError{}); got != "interrupted" {
 		t.Errorf("the cause is %q", got)
-	}
-}
-
-// TestChangedFiles checks that the record of a turn does not have what others have changed meanwhile.
-func TestChangedFiles(t *testing.T) {
-	change := func(path string, by report.Origin) report.Change {
-		return report.Change{Change: repo.Change{Path: path, Kind: repo.Update}, Origin: by}
-	}
-	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "e")
-	got := changedFiles(&report.Changes{Dir: dir, List: []report.Change{
-		change("a", report.ByPatch), change("b/c", report.ByCommand), change("d", report.ByOther), change(filepath.ToSlash(other), report.ByPatch),
-	}})
-	want := []audit.File{{Path: filepath.Join(dir, "a"), Kind: "update"}, {Path: filepath.Join(dir, "b", "c"), Kind: "update"}, {Path: other, Kind: "update"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error("(-want +got)\n" + diff)
 	}
 }

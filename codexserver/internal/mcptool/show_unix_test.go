@@ -16,7 +16,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -29,7 +28,6 @@ type shop struct {
 	t         *testing.T
 	server    *codexserver.Server
 	home, dir string
-	record    string // the path of the record
 }
 
 func newShop(t *testing.T, turns ...providertest.Turn) *shop {
@@ -49,12 +47,7 @@ func newShop(t *testing.T, turns ...providertest.Turn) *shop {
 			t.Error(err)
 		}
 	})
-	record, err := os.Create(filepath.Join(t.TempDir(), "record"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { record.Close() })
-	return &shop{t: t, server: codexserver.New(e, &codexserver.Options{Home: w.home, Record: record}), home: w.home, dir: w.repo, record: record.Name()}
+	return &shop{t: t, server: codexserver.New(e, &codexserver.Options{Home: w.home}), home: w.home, dir: w.repo}
 }
 
 // asker calls a method of a server, with the members of its params as JSON.
@@ -442,36 +435,5 @@ func TestShowOfAWorktree(t *testing.T) {
 	}
 	if _, err := os.Stat(ran); err == nil {
 		t.Error("something of the repository ran")
-	}
-}
-
-// TestRecordOfChanges has a turn in a folder of a repository change files there and above. The record names both, with
-// the sums of their content.
-func TestRecordOfChanges(t *testing.T) {
-	s := newShop(t, providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > made; echo new > ../above")), providertest.Say("made them"))
-	top, err := filepath.EvalSymlinks(s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sub := filepath.Join(top, "sub")
-	if err := os.Mkdir(sub, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	ask, end := s.legacy()
-	ask.tool(t, "codex", map[string]any{"prompt": "make", "cwd": sub})
-	end()
-	const sum = "7aa7a5359173d05b63cfd682e3c38487f3cb4f7f1d60659fe59fab1505977d4c" // of "new\n"
-	var got []audit.File
-	if err := audit.Read([]string{s.record}, func(l audit.Line) error {
-		if l.Effect == audit.Changed {
-			got = append(got, l.Files...)
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	want := []audit.File{{Path: filepath.Join(top, "above"), Kind: "add", Sum: sum}, {Path: filepath.Join(sub, "made"), Kind: "add", Sum: sum}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error("(-want +got)\n" + diff)
 	}
 }

@@ -84,9 +84,11 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.now.event, Event: m, Question: q, Patience: h.now.Patience, Deny: h.now.denied}
 	switch m := m.(type) {
 	case protocol.ExecApprovalRequest:
-		r.Asked = m.Asked
+		m.TurnID = cmp.Or(m.TurnID, h.now.id)
+		r.Asked, r.Event = m.Asked, m
 	case protocol.PatchApprovalRequest:
-		r.Asked = m.Asked
+		m.TurnID = cmp.Or(m.TurnID, h.now.id)
+		r.Asked, r.Event = m.Asked, m
 	}
 	observers, turn := h.observers, h.now.Turn
 	h.mu.Unlock()

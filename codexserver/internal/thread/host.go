@@ -73,7 +73,10 @@ func (h *host) begin(ctx context.Context, a Attendance, started chan struct{}) (
 
 // end counts the interrupt that ended the turn, if one did.
 func (h *host) end(interrupted bool) {
-	h.board.EndTurn(h.asThread(h.info().SessionID))
+	h.mu.Lock()
+	thread, turn := h.asThread(h.configured.SessionID), h.now.id
+	h.mu.Unlock()
+	h.board.EndTurn(thread, turn)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now.ctx = nil
@@ -122,11 +125,11 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 	if !h.traits.Streams && !ends(m) {
 		h.ready(m)
 	}
-	if line, files := turnlog.EffectOf(m); line.Effect != "" {
+	if line := turnlog.LineOf(m); line.Event != "" {
 		h.mu.Lock()
 		thread, turn := h.asThread(h.configured.SessionID), h.now.id
 		h.mu.Unlock()
-		h.board.Note(thread, turn, line, files) // without the lock, because it may write a file
+		h.board.Note(thread, turn, line) // without the lock, because it may write a file
 	}
 	h.deliver(submission, m, false)
 	if _, counts := m.(protocol.TokenCount); counts {

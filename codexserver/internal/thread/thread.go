@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -51,18 +50,6 @@ var (
 
 // ID returns the thread's id.
 func (t *Thread) ID() string { return t.conversation.ID() }
-
-// TurnID returns the id of the running turn in its events and in the record; between turns that of the last one.
-func (t *Thread) TurnID() string {
-	t.host.mu.Lock()
-	defer t.host.mu.Unlock()
-	return t.host.now.id
-}
-
-// RecordChanges records what a turn has changed. A turn without an effect has changed nothing.
-func (t *Thread) RecordChanges(turn string, files []audit.File, diff string) {
-	t.host.board.Changed(t.host.asThread(t.ID()), turn, files, turnlog.CutDiff(diff))
-}
 
 // Info returns the engine's description of the thread when it began, with its current folder.
 func (t *Thread) Info() protocol.SessionConfigured { return t.host.info() }

@@ -245,37 +245,51 @@ func (l *Log) addCall(t *Turn, id string, e protocol.EventMsg) (named protocol.E
 	return named, doing
 }
 
-// EffectOf returns the line of the record for an event that reports the beginning or the end of an effect, or a refusal,
-// and the files that the effect changes. The line is without thread and turn; its Effect is "" for other events.
-func EffectOf(e protocol.EventMsg) (line audit.Line, files []string) {
-	exit := 0
+// LineOf returns the line of the record for an event that reports the beginning or the end of a call, or a
+// refusal. It is without thread and turn; its Event is "" for other events. Arguments and outputs, which may
+// contain secrets, are not in it.
+func LineOf(e protocol.EventMsg) (line audit.Line) {
 	switch m := e.(type) {
 	case protocol.ExecCommandBegin:
-		line = audit.Line{Effect: audit.Begins, Call: m.CallID, Kind: "command", Cwd: m.Cwd, Basis: m.Basis}
-		recordCommand(&line, m.Command)
+		line = audit.Line{Event: audit.Begins, Call: m.CallID, Subject: audit.Subject{Kind: audit.KindCommand, Command: m.Command, Cwd: m.Cwd}}
 	case protocol.PatchApplyBegin:
-		line = audit.Line{Effect: audit.Begins, Call: m.CallID, Kind: "patch", Diff: patchDiff(m.Changes)}
-		files = patchFiles(m.Changes)
-	case protocol.MCPToolCallBegin: // without its arguments, which may contain secrets
-		line = audit.Line{Effect: audit.Begins, Call: m.CallID, Kind: "tool", Tool: m.Invocation.Server + "/" + m.Invocation.Tool, Sum: sum(m.Invocation.Arguments)}
+		line = audit.Line{Event: audit.Begins, Call: m.CallID, Subject: audit.Subject{Kind: audit.KindPatch, Changes: audit.ChangesOf(m.Changes, false)}}
+	case protocol.MCPToolCallBegin:
+		line = audit.Line{Event: audit.Begins, Call: m.CallID, Subject: audit.Subject{Kind: audit.KindTool, Tool: m.Invocation.Server + "/" + m.Invocation.Tool}}
 	case protocol.ExecCommandEnd:
-		line = audit.Line{Effect: audit.Ends, Call: m.CallID, Exit: &m.ExitCode, Took: time.Duration(m.Duration).Milliseconds()}
+		line = ended(m.CallID, m.ExitCode, m.Duration, "")
 	case protocol.PatchApplyEnd:
-		if !m.Success {
-			exit = 1
+		if m.Success {
+			return ended(m.CallID, 0, 0, "")
 		}
-		line = audit.Line{Effect: audit.Ends, Call: m.CallID, Exit: &exit, Words: elicit.OneLine(m.Stderr, maxDoing)}
+		line = ended(m.CallID, 1, 0, m.Stderr)
 	case protocol.MCPToolCallEnd:
-		line = audit.Line{Effect: audit.Ends, Call: m.CallID, Exit: &exit, Took: time.Duration(m.Duration).Milliseconds()}
-		if m.Result.Err != nil {
-			exit, line.Words = 1, elicit.OneLine(*m.Result.Err, maxDoing)
+		if m.Result.Err == nil {
+			return ended(m.CallID, 0, m.Duration, "")
 		}
+		line = ended(m.CallID, 1, m.Duration, *m.Result.Err)
 	case protocol.BackgroundEvent:
-		if m.Refused != nil {
-			line = refusedLine(m.Refused)
+		if r := m.Refused; r != nil {
+			line = audit.Line{
+				Event: audit.Decided, Call: r.CallID, Subject: audit.Subject{Kind: audit.KindTool, Tool: r.Tool, Cwd: r.Cwd},
+				Verdict: audit.Verdict{Decision: string(elicit.Denied), By: string(approval.ByEngine), Detail: r.Reason},
+			}
+			switch {
+			case len(r.Command) > 0:
+				line.Kind, line.Command = audit.KindCommand, r.Command
+			case len(r.Changes) > 0:
+				line.Kind, line.Changes = audit.KindPatch, audit.ChangesOf(r.Changes, false)
+			}
 		}
 	}
-	return line, files
+	return line
+}
+
+func ended(call string, exit int, took protocol.Duration, words string) audit.Line {
+	return audit.Line{
+		Event: audit.Ends, Call: call,
+		Outcome: audit.Outcome{Exit: &exit, Took: time.Duration(took).Milliseconds(), Words: elicit.OneLine(words, maxDoing)},
+	}
 }
 
 // refusal describes what the engine refused by itself.

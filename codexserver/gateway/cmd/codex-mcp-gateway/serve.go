@@ -18,7 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -120,16 +119,13 @@ func (o *options) openFiles(c *configuration) (*files, error) {
 	for _, file := range []struct {
 		key, path string
 		to        **safefile.Log
-	}{{"approvals.log", c.settings.Approvals.Log, &f.record}, {"--trace", o.trace, &f.trace}} {
+	}{{"approvals.log", c.settings.Approvals.NamedLog(), &f.record}, {"--trace", o.trace, &f.trace}} {
 		if file.path == "" {
 			continue
 		}
 		err := c.checkPlace(file.path)
 		if err == nil {
 			*file.to, err = safefile.OpenLog(file.path, 0) // a file that is renamed would no longer be hidden from users
-		}
-		if err == nil && file.to == &f.record {
-			err = audit.On(f.record).Recover()
 		}
 		if err != nil {
 			*file.to = nil

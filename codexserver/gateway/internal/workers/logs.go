@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"time"
@@ -24,9 +23,7 @@ func (p *Pool) served(name string, kept store.Store) (all []func(net.Conn) error
 	approver := p.http.Load().Principals[name].Approver
 	if p.o.Record != nil {
 		all = append(all, func(conn net.Conn) error {
-			record := audit.On(p.o.Record)
-			err := workerlink.ServeLog(conn, func(line []byte) ([]byte, error) { return board.Stamp(line, time.Now(), name, approver) }, &effects{to: record, open: map[string]bool{}})
-			return errors.Join(err, record.Close()) // the worker has ended, and with it all that it ran
+			return workerlink.ServeLog(conn, func(line []byte) ([]byte, error) { return board.Stamp(line, time.Now(), name, approver) }, audit.On(p.o.Record))
 		})
 	}
 	if p.o.Trace != nil {
@@ -38,51 +35,6 @@ func (p *Pool) served(name string, kept store.Store) (all []func(net.Conn) error
 		all = append(all, func(conn net.Conn) error { return workerlink.ServeStore(context.Background(), conn, kept) })
 	}
 	return all
-}
-
-// The bounds of the effects of a worker, which the gateway ends if the worker does not.
-const (
-	maxEffects  = 4096 // that have begun and not ended
-	maxEffectID = 512  // bytes of the ids of one
-)
-
-// effects passes on lines of a worker. It refuses effects that cannot be: such lines would count among
-// those of all users, and the record of all would contradict itself.
-type effects struct {
-	to   io.Writer
-	open map[string]bool // by the id of the beginning
-}
-
-var effectMark = []byte(`{"effect":`)
-
-// Write implements [io.Writer] for a line that [board.Stamp] has returned. One goroutine at a time may write.
-func (e *effects) Write(line []byte) (int, error) {
-	if !bytes.HasPrefix(line, effectMark) {
-		return e.to.Write(line)
-	}
-	l, err := audit.Parse(line, true)
-	switch {
-	case err != nil:
-		return 0, err
-	case l.Effect == audit.Ends && !e.open[l.Of]:
-		return 0, fmt.Errorf("no effect %.100q has begun, or it has ended", l.Of)
-	case l.Effect != audit.Begins:
-	case e.open[l.ID]:
-		return 0, fmt.Errorf("the effect %.100q has begun already", l.ID)
-	case len(l.ID)+len(l.Thread) > maxEffectID:
-		return 0, fmt.Errorf("the ids of an effect have more than %d bytes", maxEffectID)
-	case len(e.open) == maxEffects:
-		return 0, fmt.Errorf("%d effects have begun and not ended", maxEffects)
-	}
-	n, err := e.to.Write(line)
-	switch {
-	case err != nil:
-	case l.Effect == audit.Begins:
-		e.open[l.ID] = true
-	case l.Effect == audit.Ends:
-		delete(e.open, l.Of)
-	}
-	return n, err
 }
 
 // stampTrace returns a line of a worker's trace with the time and the user:

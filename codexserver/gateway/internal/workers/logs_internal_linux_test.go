@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
@@ -52,7 +51,7 @@ func logsOf(t *testing.T) (connect func(user string) (record, trace *workerlink.
 }
 
 func decided(principal, more string) string {
-	return fmt.Sprintf(`{"time":"2020-01-01T00:00:00Z","threadId":"t",%s"question":{"type":"exec_approval_request","command":["ls"]},"decision":"denied","by":"client"%s}`, principal, more)
+	return fmt.Sprintf(`{"event":"decided","time":"2020-01-01T00:00:00Z","threadId":"t",%s"kind":"command","command":["ls"],"decision":"denied","by":"client"%s}`, principal, more)
 }
 
 // TestHostileLogs checks what a taken-over worker can do with what it inherits: it appends lines of its
@@ -97,17 +96,17 @@ func TestHostileLogs(t *testing.T) {
 	}{
 		"as another user":               {"record", decided(`"principal":"bob",`, ""), `"principal":"ann"`},
 		"as two users":                  {"record", decided(`"principal":"ann","principal":"bob",`, ""), ""},
-		"at another time":               {"record", decided("", ""), `{"time":"20`},
+		"at another time":               {"record", decided("", ""), `{"event":"decided","time":"20`},
 		"a line in a line":              {"record", decided("", "") + "\n" + decided(`"principal":"bob",`, ""), ""},
-		"a line in white space":         {"record", strings.Replace(decided("", ""), `{"type"`, "{\n\r\n\"type\"", 1), `"question":{"type":"exec`},
+		"a line in white space":         {"record", strings.Replace(decided("", ""), `["ls"]`, "[\n\r\n\"ls\"]", 1), `"command":["ls"]`},
 		"a line in a text":              {"record", decided("", `,"detail":"a\n{\"principal\":\"bob\"}"`), `"detail":"a\n{`},
 		"by its approver":               {"record", decided("", boss), boss},
 		"by another user":               {"record", decided("", `,"approver":"bob"`), ""},
 		"another member":                {"record", decided("", `,"Principal":"bob"`), ""},
-		"a chain of its own":            {"record", decided("", `,"chain":{"n":1,"writer":"w","open":0,"prev":""},"hash":"x"`), `"by":"client","chain":{"n":`},
-		"an effect":                     {"record", `{"effect":"refused","time":"2020-01-01T00:00:00Z","threadId":"t","principal":"bob","kind":"tool"}`, `"principal":"ann","kind":"tool"`},
-		"no decision":                   {"record", `{"question":{}}`, ""},
-		"no question":                   {"record", strings.Replace(decided("", ""), `{"type":"exec_approval_request","command":["ls"]}`, "1", 1), ""},
+		"a decision of another user":    {"record", decided("", `,"decisionId":"bob/x-1"`), `"decisionId":"ann/bob/x-1"`},
+		"a beginning":                   {"record", `{"event":"begins","time":"2020-01-01T00:00:00Z","threadId":"t","principal":"bob","kind":"tool"}`, `"principal":"ann","kind":"tool"`},
+		"no decision":                   {"record", `{"event":"decided"}`, ""},
+		"no event":                      {"record", strings.Replace(decided("", ""), `"event":"decided",`, "", 1), ""},
 		"nonsense":                      {"record", "bob approved", ""},
 		"a message":                     {"trace", `2020-01-01T00:00:00.000Z > {"a": "b\nc"}`, ` ann > {"a":"b\nc"}`},
 		"a message of another user":     {"trace", `2020-01-01T00:00:00.000Z bob < {}`, ""},
@@ -162,42 +161,5 @@ func TestHostileLogs(t *testing.T) {
 	}
 	if got := read("record"); !strings.HasPrefix(got, before["record"]) || strings.Count(got, `"principal":"bob"`) != 2 {
 		t.Errorf("the lines of bob: %s", got)
-	}
-}
-
-// TestHostileEffects has a worker report effects that cannot be. The record of all users stays consistent, and
-// the gateway keeps a bounded number of them.
-func TestHostileEffects(t *testing.T) {
-	connect, _, dir := logsOf(t)
-	anns, _, _ := connect("ann")
-	bobs, _, _ := connect("bob")
-	begins := func(id, thread string) string {
-		return fmt.Sprintf(`{"effect":"begins","time":"2020-01-01T00:00:00Z","threadId":%q,"id":%q,"callId":"c","kind":"command","command":["ls"]}`, thread, id)
-	}
-	ends := func(of string) string {
-		return fmt.Sprintf(`{"effect":"ends","time":"2020-01-01T00:00:00Z","threadId":"t","of":%q}`, of)
-	}
-	check := func(name string, to *workerlink.Log, line string, want bool) {
-		t.Helper()
-		if _, err := to.Write([]byte(line + "\n")); (err == nil) != want {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	check("a beginning of another user", bobs, begins("e1", "t"), true)
-	check("an end without a beginning", anns, ends("e1"), false)
-	check("a beginning", anns, begins("e1", "t"), true)
-	check("the same one", anns, begins("e1", "t"), false)
-	check("its end", anns, ends("e1"), true)
-	check("its end again", anns, ends("e1"), false)
-	check("a long thread", anns, begins("e2", strings.Repeat("t", maxEffectID)), false)
-	for i := range maxEffects {
-		check("many", anns, begins(fmt.Sprint("m", i), "t"), true)
-	}
-	check("too many", anns, begins("more", "t"), false)
-	check("an end makes room", anns, ends("m0"), true)
-	check("one more", anns, begins("more", "t"), true)
-	r, err := audit.Verify([]string{filepath.Join(dir, "record")}, nil)
-	if err != nil || len(r.Faults) > 0 || len(r.Unfinished) != 1+maxEffects {
-		t.Errorf("%v, %v, %d have not ended", err, r.Faults, len(r.Unfinished))
 	}
 }

@@ -114,7 +114,7 @@ func (t *Turn) fetch(ctx context.Context, call Call) (Result, error) {
 	argv := words("fetch", a.String())
 	parsed := protocol.ParsedCommand{Type: "unknown", Cmd: elicit.ShowCommand(argv)}
 	if page := t.pages.get(a); page != nil && offset > 0 {
-		return t.carryOut(ctx, call, argv, parsed, nil, func() (string, error) { return pageText(page, offset) })
+		return t.carryOut(ctx, call, argv, parsed, func() (string, error) { return pageText(page, offset) })
 	}
 	if err := t.box.options.Web.Refuses(a); err != nil {
 		return Result{Output: webFault(err).Error()}, nil
@@ -136,7 +136,7 @@ func (t *Turn) fetch(ctx context.Context, call Call) (Result, error) {
 	default:
 		return Result{Output: t.refuse(protocol.Refused{Command: argv, Reason: verdict.Reason, CallID: call.ID})}, nil
 	}
-	return t.carryOut(ctx, call, argv, parsed, nil, func() (string, error) {
+	return t.carryOut(ctx, call, argv, parsed, func() (string, error) {
 		page, err := t.box.options.Web.Get(ctx, a)
 		if err != nil {
 			return "", webFault(err)

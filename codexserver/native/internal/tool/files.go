@@ -185,13 +185,12 @@ func (t *Turn) mayLook() bool {
 // argv is what the user sees of the call.
 func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protocol.ParsedCommand, f func() (string, error)) (Result, error) {
 	verdict, look := t.judgeLook()
-	known := &protocol.Basis{Policy: t.ApprovalPolicy, Sandbox: t.SandboxPolicy.Mode, Available: look != nil, Reads: true}
 	if look == nil {
 		if verdict.Action != policy.Ask {
-			return Result{Output: t.refuse(protocol.Refused{Command: argv, Reason: verdict.Reason, CallID: call.ID, Basis: known})}, nil
+			return Result{Output: t.refuse(protocol.Refused{Command: argv, Reason: verdict.Reason, CallID: call.ID})}, nil
 		}
 		out := t.Host.ApproveExec(ctx, protocol.ExecApprovalRequest{
-			CallID: call.ID, Command: argv, Cwd: t.Cwd, Reason: verdict.Reason, FromEngine: true, Once: true, Basis: known,
+			CallID: call.ID, Command: argv, Cwd: t.Cwd, Reason: verdict.Reason, FromEngine: true, Once: true,
 			LeavesSandbox: t.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
 			NoSandbox:     t.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess,
 		})
@@ -203,7 +202,7 @@ func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protoc
 		}
 		look = func(f func() error) error { return f() }
 	}
-	return t.carryOut(ctx, call, argv, parsed, known, func() (text string, err error) {
+	return t.carryOut(ctx, call, argv, parsed, func() (text string, err error) {
 		err = look(func() (err error) {
 			text, err = f()
 			return err
@@ -212,12 +211,12 @@ func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protoc
 	})
 }
 
-// carryOut runs a call that may run, between its events. Known is for the record; nil if no policy decided. An error of f is the answer to the model.
-func (t *Turn) carryOut(ctx context.Context, call Call, argv []string, parsed protocol.ParsedCommand, known *protocol.Basis, f func() (string, error)) (Result, error) {
+// carryOut runs a call that may run, between its events. An error of f is the answer to the model.
+func (t *Turn) carryOut(ctx context.Context, call Call, argv []string, parsed protocol.ParsedCommand, f func() (string, error)) (Result, error) {
 	if err := t.acting(Act{}); err != nil {
 		return Result{}, err
 	}
-	t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd, ParsedCmd: []protocol.ParsedCommand{parsed}, Basis: known})
+	t.Host.Emit(protocol.ExecCommandBegin{CallID: call.ID, Command: argv, Cwd: t.Cwd, ParsedCmd: []protocol.ParsedCommand{parsed}})
 	exit := 0
 	text, err := f()
 	if err != nil {

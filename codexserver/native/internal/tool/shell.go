@@ -147,8 +147,6 @@ type run struct {
 	// call.
 	dir, named string
 	shellArguments
-	// known is for the record: what the policy knew, and where the command runs.
-	known protocol.Basis
 }
 
 // run reads a call of either shell tool.
@@ -168,9 +166,6 @@ func (t *Turn) run(call Call) (run, error) {
 		return run{}, &argumentError{"workdir", "has a NUL byte"}
 	}
 	r := run{turn: t, id: call.ID, dir: dir, named: dir, shellArguments: args}
-	r.known = protocol.Basis{
-		Policy: t.ApprovalPolicy, Sandbox: t.SandboxPolicy.Mode, Available: t.box.options.Sandbox != nil, Strict: t.box.options.Strict, Escalated: args.escalated(),
-	}
 	// The user sees and approves the real folder, not a link to it.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		r.dir = real
@@ -201,7 +196,6 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 
 // again asks to run a command outside of the sandbox that has stopped it.
 func (r run) again(ctx context.Context) (output string, err error) {
-	r.known.Again = true
 	after := policy.AfterDenial(r.turn.ApprovalPolicy)
 	switch verdict, _ := r.judge(); {
 	case verdict.Then != policy.Refuse:
@@ -237,7 +231,7 @@ func (r run) person() bool { return policy.Asks(r.turn.box.options.Ask, r.Comman
 // judge has the policy decide about the command, and prepares its sandbox. It refuses every
 // command, even an approved one, if a writable folder was replaced: the question would
 // name another folder.
-func (r *run) judge() (policy.Verdict, Confinement) {
+func (r run) judge() (policy.Verdict, Confinement) {
 	t := r.turn
 	if _, err := t.roots(); err != nil {
 		return notRun(err), nil
@@ -267,7 +261,6 @@ func (r *run) judge() (policy.Verdict, Confinement) {
 		if err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
 			return notRun(err), nil
 		}
-		r.known.Available = err == nil
 		return verdict, confinement
 	default:
 		return verdict, nil
@@ -279,7 +272,7 @@ func (r *run) judge() (policy.Verdict, Confinement) {
 	if !errors.Is(err, sandbox.ErrUnavailable) { // unexpected, so the command must not run
 		return notRun(err), nil
 	}
-	in.SandboxAvailable, r.known.Available = false, false
+	in.SandboxAvailable = false
 	return policy.Decide(in), nil
 }
 
@@ -310,7 +303,7 @@ func (r run) decide(ctx context.Context) (output string, err error) {
 		}
 		return r.askAndRun(ctx, reason, confinement)
 	case action == policy.Refuse:
-		return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: verdict.Reason, CallID: r.id, Basis: &r.known}), nil
+		return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: verdict.Reason, CallID: r.id}), nil
 	default:
 		return r.act(ctx, action, confinement)
 	}
@@ -389,7 +382,6 @@ func (r run) request(reason string, confinable bool) protocol.ExecApprovalReques
 		NoSandbox:     r.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess,
 		Confinable:    confinable,
 		Placed:        true,
-		Basis:         &r.known,
 	}
 	req.Program, req.Replaceable = r.turn.place(r.dir).Replaceable(r.Command)
 	req.Person = r.person()
@@ -412,7 +404,6 @@ func isAt(folder *os.File, path string) bool {
 
 // free runs the command without a sandbox.
 func (r run) free(ctx context.Context) (output string, err error) {
-	r.known.Ran = "outside"
 	_, output, err = r.exec(ctx, nil)
 	return output, err
 }
@@ -420,7 +411,6 @@ func (r run) free(ctx context.Context) (output string, err error) {
 // readOnly runs a command that is known to be safe. If the sandbox stops it, that is its
 // result.
 func (r run) readOnly(ctx context.Context, c Confinement) (output string, err error) {
-	r.known.Ran = "read-only"
 	res, output, err := r.exec(ctx, c)
 	if err != nil || res == nil || !c.Denied(*res) {
 		return output, err
@@ -431,12 +421,10 @@ func (r run) readOnly(ctx context.Context, c Confinement) (output string, err er
 // confined runs the command in the sandbox. If the sandbox stops it and after is
 // [policy.Ask], confined asks the user to run the command again without the sandbox.
 func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) (output string, err error) {
-	r.known.Ran = "sandbox"
 	res, output, err := r.exec(ctx, c)
 	if err != nil || res == nil || !c.Denied(*res) {
 		return output, err
 	}
-	r.known.Ran, r.known.Again = "", true
 	if after.Action != policy.Ask {
 		words := after.Reason
 		if r.turn.ApprovalPolicy == protocol.ApprovalOnRequest {
@@ -480,7 +468,7 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 	if err := t.acting(Act{Call: r.id, Command: r.Command, Cwd: r.dir}); err != nil {
 		return nil, "", err
 	}
-	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command), Basis: &r.known})
+	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
 	spec.Exact = c == nil // an approval is for this folder
 	if r.background() {
 		return t.jobs.run(ctx, r, c, spec)
