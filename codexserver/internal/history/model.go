@@ -225,11 +225,10 @@ func (m *Model) Answered(call, place, client string, say Say) {
 	}
 }
 
-// Decided reports a line of the record. With is the call of the question that was answered, and reason is why the
-// decision is what it is.
-func (m *Model) Decided(call, decision, by, with, reason string) {
+// Decided reports a decision of the record. Reason is why it is what it is.
+func (m *Model) Decided(call, decision, by, reason string) {
 	defer m.lock()()
-	m.note("the record has %s by %s with %q about %s", decision, by, with, call)
+	m.note("the record has %s by %s about %s", decision, by, call)
 	c := m.calls[call]
 	switch {
 	case c == nil:
@@ -256,10 +255,10 @@ func (m *Model) Decided(call, decision, by, with, reason string) {
 	if i := slices.IndexFunc(c.answers, func(a modelAnswer) bool { return !a.unsure && a.denies() && a.at.Before(time.Now()) }); i >= 0 {
 		m.add(AfterDenial, call, "%s had answered %s", c.answers[i].client, c.answers[i].say)
 	}
-	m.justify(call, c, by, with)
+	m.justify(call, c, by)
 }
 
-// Begins reports that the record has the beginning of a command's effect, with the command and whether it names a
+// Begins reports that the record has the beginning of a call, with its command and whether it names a
 // decision.
 func (m *Model) Begins(call, command string, decided bool) {
 	defer m.lock()()
@@ -274,11 +273,11 @@ func (m *Model) Begins(call, command string, decided bool) {
 		m.add(Exchanged, call, "the record has %q, and %q was asked", command, c.command)
 	}
 	if decided != approves(c.decision) {
-		m.add(Unjustified, call, "the decision is %q, and the effect names one: %t", c.decision, decided)
+		m.add(Unjustified, call, "the decision is %q, and the call names one: %t", c.decision, decided)
 	}
 }
 
-// Ends reports that the record has the end of an effect.
+// Ends reports that the record has the end of a call.
 func (m *Model) Ends(call string) {
 	defer m.lock()()
 	m.note("the record has the end of %s", call)
@@ -326,18 +325,11 @@ func (m *Model) left(turn string) bool {
 }
 
 // justify looks for who gave an approval.
-func (m *Model) justify(call string, c *modelCall, by, with string) {
-	other := m.calls[with]
+func (m *Model) justify(call string, c *modelCall, by string) {
 	switch {
-	case with != "" && other == nil:
-		m.add(Unjustified, call, "by the answer to %s, which was not asked", with)
 	case by == "rule" && m.Allowed != nil && m.Allowed(c.command):
 	case by == "rule":
 		m.uses = append(m.uses, use{call, m.lasting(c.command), time.Now()})
-	case with != "":
-		if other.decision != string(ForSession) || other.turn != c.turn || other.command != c.command {
-			m.add(Unjustified, call, "the answer to %s is %q about %q", with, other.decision, other.command)
-		}
 	default:
 		if !slices.ContainsFunc(c.answers, func(a modelAnswer) bool {
 			return a.place == by && (string(a.say) == c.decision || a.say.approves() && c.decision == string(Yes))

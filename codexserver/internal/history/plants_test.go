@@ -129,12 +129,17 @@ func plants() map[string]struct {
 			r.CallID += "0"
 			return host.ApproveExec(ctx, r)
 		})}, history.Exchanged},
-		"a rule that nobody made":          {faulty{rules: &everything}, history.Unjustified},
-		"a rule that denies is left out":   {faulty{rules: &nothing}, history.AfterDenial},
-		"the record loses a line":          {faulty{record: func(line []byte) [][]byte { return nil }}, history.Undecided},
-		"the record loses what begins":     {faulty{record: drop(`"effect":"begins"`)}, history.Unrecorded},
-		"the record loses how it ended":    {faulty{record: drop(`"effect":"ends"`)}, history.Endless},
-		"the record names no decision":     {faulty{record: swap(`"decidedBy"`, `"other"`)}, history.Unjustified},
+		"a rule that nobody made":        {faulty{rules: &everything}, history.Unjustified},
+		"a rule that denies is left out": {faulty{rules: &nothing}, history.AfterDenial},
+		"the record loses a line":        {faulty{record: func(line []byte) [][]byte { return nil }}, history.Undecided},
+		"the record loses what begins":   {faulty{record: drop(`"event":"begins"`)}, history.Unrecorded},
+		"the record loses how it ended":  {faulty{record: drop(`"event":"ends"`)}, history.Endless},
+		"the record names no decision": {faulty{record: func(line []byte) [][]byte {
+			if !bytes.Contains(line, []byte(`"event":"begins"`)) {
+				return [][]byte{line}
+			}
+			return swap(`"decisionId"`, `"other"`)(line)
+		}}, history.Unjustified},
 		"the record has what does not run": {faulty{perform: func(*world, *session, string, act, bool) {}}, history.Invented},
 		"the record has a line twice":      {faulty{record: func(line []byte) [][]byte { return [][]byte{line, line} }}, history.Redecided},
 		"the record says the opposite":     {faulty{record: swap(`"decision":"denied"`, `"decision":"approved"`)}, history.Unjustified},

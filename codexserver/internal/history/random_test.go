@@ -59,7 +59,7 @@ func play(t *testing.T, seed uint64, steps int, f faulty) (faults []history.Faul
 		home = t.TempDir()
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{model: newModel(), seed: seed, dir: dir, faults: f, begun: map[string]string{}}
+		w := &world{model: newModel(), seed: seed, dir: dir, faults: f}
 		faults = w.play(home, steps)
 		trace = w.model.Trace()
 	})

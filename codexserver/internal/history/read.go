@@ -155,16 +155,15 @@ func (h *History) ReadRecord(path string) error {
 	}
 	for line := range bytes.Lines(text) {
 		var d struct {
-			Thread   string `json:"threadId"`
-			Question struct {
-				Call string `json:"call_id"`
-			} `json:"question"`
+			Thread               string `json:"threadId"`
+			Call                 string `json:"callId"`
+			Event                string
 			Decision, By, Reason string
 		}
 		if err := json.Unmarshal(line, &d); err != nil {
 			return fmt.Errorf("%s: %.200q: %w", path, line, err)
 		}
-		if c := h.Calls[ID{d.Thread, d.Question.Call}]; c != nil {
+		if c := h.Calls[ID{d.Thread, d.Call}]; c != nil && d.Event == "decided" {
 			approves := slices.Contains([]string{"approved", "approved_for_session", "approved_always"}, d.Decision)
 			c.Decisions = append(c.Decisions, Decision{Approves: approves, Withdrawn: d.Reason == "interrupted", By: d.By})
 		}

@@ -95,12 +95,12 @@ func TestReadRecord(t *testing.T) {
 		{Approves: true, By: "approved"}, {Approves: true, By: "approved_for_session"}, {Approves: true, By: "approved_always"}, {By: "denied"}, {By: "abort"},
 	}
 	for _, d := range want {
-		record = append(record, fmt.Sprintf(`{"threadId":"t","question":{"call_id":"c"},"decision":%q,"by":%[1]q,"reason":"user"}`, d.By))
+		record = append(record, fmt.Sprintf(`{"event":"decided","threadId":"t","callId":"c","decision":%q,"by":%[1]q,"reason":"user"}`, d.By))
 	}
 	record = append(record,
-		`{"threadId":"t","question":{"call_id":"c"},"decision":"denied","by":"client","reason":"interrupted"}`,
-		`{"threadId":"u","question":{"call_id":"c"},"decision":"denied","by":"client"}`,
-		`{"effect":"begins","threadId":"t","callId":"c"}`,
+		`{"event":"decided","threadId":"t","callId":"c","decision":"denied","by":"client","reason":"interrupted"}`,
+		`{"event":"decided","threadId":"u","callId":"c","decision":"denied","by":"client"}`,
+		`{"event":"begins","threadId":"t","callId":"c"}`,
 	)
 	want = append(want, history.Decision{Withdrawn: true, By: "client"})
 	if err := h.ReadRecord(lines(t, record...)); err != nil {

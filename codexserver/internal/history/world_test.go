@@ -98,7 +98,6 @@ type world struct {
 
 	mu      sync.Mutex
 	threads []string
-	begun   map[string]string // the calls of beginnings in the record, by their ids
 }
 
 // session is a conversation of the engine.
@@ -256,31 +255,20 @@ func (w *world) Write(line []byte) (int, error) {
 
 func (w *world) read(line []byte) error {
 	var d struct {
-		Question struct {
-			Call string `json:"call_id"`
-		} `json:"question"`
-		Decision, By, With, Reason        string
-		Effect, ID, Of, CallID, DecidedBy string
-		Command                           []string
+		Event, CallID, DecisionID, Decision, By, Reason string
+		Command                                         []string
 	}
 	if err := json.Unmarshal(line, &d); err != nil {
 		return err
 	}
-	switch d.Effect {
+	switch d.Event {
 	case "begins":
-		w.mu.Lock()
-		w.begun[d.ID] = d.CallID
-		w.mu.Unlock()
-		w.model.Begins(d.CallID, strings.Join(d.Command, " "), d.DecidedBy != "")
-		return nil
+		w.model.Begins(d.CallID, strings.Join(d.Command, " "), d.DecisionID != "")
 	case "ends":
-		w.mu.Lock()
-		call := w.begun[d.Of]
-		w.mu.Unlock()
-		w.model.Ends(call)
-		return nil
+		w.model.Ends(d.CallID)
+	default:
+		w.model.Decided(d.CallID, d.Decision, d.By, d.Reason)
 	}
-	w.model.Decided(d.Question.Call, d.Decision, d.By, d.With, d.Reason)
 	return nil
 }
 

@@ -48,7 +48,7 @@ func TestEndToEndUsersApprover(t *testing.T) {
 		}
 	}
 	record, err := os.ReadFile(filepath.Join(filepath.Dir(u.f.home), "approvals"))
-	if err != nil || strings.Count(string(record), `"principal":"bob","question":`) != 2 || strings.Count(string(record), `"by":"approver","approver":"ann"`) != 2 {
+	if err != nil || strings.Count(string(record), `"principal":"bob","kind":"command","command":`) != 2 || strings.Count(string(record), `"by":"approver","approver":"ann"`) != 2 {
 		t.Errorf("the record: %s, %v", record, err)
 	}
 	for _, tt := range []struct {
