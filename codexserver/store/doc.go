@@ -18,7 +18,6 @@
 //	name                                    is
 //	sessions/**, archived_sessions/**       a log: a conversation, with the records of its turns
 //	codex-mcp/tasks/task-*.json             a record: a task, also one of a turn in the background
-//	codex-mcp/idempotency/*.json            a record: the conversations that idempotency keys of a principal began
 //	codex-mcp/rules.json                    a record: the rules that people accepted
 //	codex-mcp/decisions/*.jsonl             a log: each question with its decision; Open does not get it
 //	codex-mcp/store                         a record: which home wrote last

@@ -26,7 +26,7 @@ const (
 )
 
 // roots are the files and folders of a home that are in a store.
-var roots = []string{"sessions", "archived_sessions", "codex-mcp/tasks", "codex-mcp/idempotency", "codex-mcp/rules.json", "codex-mcp/day.json"}
+var roots = []string{"sessions", "archived_sessions", "codex-mcp/tasks", "codex-mcp/rules.json", "codex-mcp/day.json"}
 
 // kind is what the name of a file means.
 type kind int
@@ -44,8 +44,6 @@ func kindOf(name string) kind {
 	case (top == "sessions" || top == "archived_sessions") && strings.HasPrefix(base, "rollout-") && strings.HasSuffix(base, ".jsonl"):
 		return isLog
 	case path.Dir(name) == "codex-mcp/tasks" && strings.HasPrefix(base, "task-") && strings.HasSuffix(base, ".json"), name == "codex-mcp/rules.json", name == "codex-mcp/day.json":
-		return isRecord
-	case path.Dir(name) == "codex-mcp/idempotency" && strings.HasSuffix(base, ".json"):
 		return isRecord
 	}
 	return local

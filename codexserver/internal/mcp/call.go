@@ -52,10 +52,6 @@ func (a *attachment) abandoned() bool { return a.outlet == nil && !a.adrift }
 
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
-	key, err := idempotencyKey(p.tool, q.meta.Extra)
-	if err != nil {
-		return nil, err
-	}
 	c := s.unstarted(p.tool, q.client)
 	c.digest, c.deadline, c.taskable = p.digest, newDeadline(), s.mayBeTask(q, c.tool)
 	leave, err := c.enter(c.taskable)
@@ -66,7 +62,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	c.attached.outlet = c.newOutlet(q, "starting")
 	tc := c.of(q.rpc.ID, c.audience(q.ctx, q.unasked))
 	s.survive(tc, c.tool, func() bool { return c.questions.modes.any() }, nil)
-	tc.Key, tc.Folder = key, func(context.Context) string { return s.client.folder() }
+	tc.Folder = func(context.Context) string { return s.client.folder() }
 	tc.Late = c.deadline.of(c.mayTake(q))
 	arguments := stdjson.RawMessage(p.arguments)
 	stay := context.AfterFunc(s.client.present, c.orphan)

@@ -33,13 +33,6 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	if err := r.Bind(&p); err != nil {
 		return nil, err
 	}
-	key := ""
-	if p.Meta != nil {
-		var err error
-		if key, err = idempotencyKey(p.Name, p.Meta.Extra); err != nil {
-			return nil, err
-		}
-	}
 	if !mcptool.Short(p.Name) {
 		leave, err := ss.Enter()
 		if err != nil {
@@ -69,7 +62,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		}
 		home.survive(c, p.Name, ss.canAsk, background)
 	}
-	c.Key, c.Folder, c.Begun, c.Late = key, ss.folder, job.Store, deadline.of(most)
+	c.Folder, c.Begun, c.Late = ss.folder, job.Store, deadline.of(most)
 	c.Folders = ss.Folders
 	result := ss.client.server.Tools.Call(ctx, c, p.Name, p.Arguments)
 	if j := job.Load(); j != nil && j.InBackground() {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -169,20 +168,6 @@ func members(path string, raw jsontext.Value) (map[string]jsontext.Value, error)
 		m[key] = v.Clone()
 	}
 	return m, nil
-}
-
-// idempotencyKey returns the idempotency key of a call of a tool with these members of _meta, or "".
-// It is ignored for tools other than codex.
-func idempotencyKey(tool string, meta map[string]stdjson.RawMessage) (string, error) {
-	raw, ok := meta[mcptool.MetaKey]
-	if !ok || tool != "codex" {
-		return "", nil
-	}
-	key, err := jsontext.AppendUnquote(nil, raw)
-	if err != nil || !mcptool.IsKey(string(key)) {
-		return "", Invalid("/_meta/"+escape(mcptool.MetaKey), "want a string of 1 to 128 visible ASCII characters")
-	}
-	return string(key), nil
 }
 
 // Invalid returns the error for params with a missing or wrong member.

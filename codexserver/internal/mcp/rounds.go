@@ -113,7 +113,7 @@ func (s *ModernSession) retry(q *request, p *params) (any, error) {
 		defer s.open.leave()
 		return c.serve(q)
 	}
-	s.client.Later(q.rpc, func() (any, error) { return c.serve(q) }, nil, s.open.leave)
+	s.client.later(q.rpc, func() (any, error) { return c.serve(q) }, s.open.leave)
 	return nil, nil
 }
 

@@ -149,9 +149,9 @@ func (c *Client) Log() *slog.Logger { return c.server.Logger }
 // Go calls f in another goroutine, whose end [Client.Close] waits for.
 func (c *Client) Go(f func()) { c.running.Go(f) }
 
-// Later answers a request in another goroutine with what answer returns. Then, unless nil, is
-// called after a successful answer, and leave at the end.
-func (c *Client) Later(r *jsonrpc.Request, answer func() (any, error), then func(any), leave func()) {
+// later answers a request in another goroutine with what answer returns, and calls leave at the
+// end.
+func (c *Client) later(r *jsonrpc.Request, answer func() (any, error), leave func()) {
 	reply := r.Responder()
 	c.running.Go(func() {
 		defer leave()
@@ -159,11 +159,8 @@ func (c *Client) Later(r *jsonrpc.Request, answer func() (any, error), then func
 		if err != nil {
 			result = nil
 		}
-		switch sent := reply.Reply(result, err); {
-		case sent != nil:
+		if sent := reply.Reply(result, err); sent != nil {
 			c.Log().Debug(r.Method, "error", sent)
-		case err == nil && then != nil:
-			then(result)
 		}
 	})
 }

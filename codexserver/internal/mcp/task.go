@@ -37,9 +37,6 @@ func (c *call) becomeTask(m modes) *modern.CreateTaskResult {
 	c.mu.Lock()
 	job, now, shown := c.job, c.now(everyMode), c.now(m)
 	c.mu.Unlock()
-	if job != nil && c.call.Joined() {
-		return c.sameTask(job, m)
-	}
 	if job == nil || job.InBackground() { // which is answered soon
 		return nil
 	}
@@ -71,21 +68,6 @@ func (c *call) remain() {
 	defer c.mu.Unlock()
 	c.taskable = false
 	c.change() // wakes the request, which has a deadline now
-}
-
-// sameTask is becomeTask for a call that has joined the turn of another one. It returns the answer
-// of that one, or nil if it has not become a task: the file of a second task would continue the
-// turn a second time.
-func (c *call) sameTask(job *mcptool.Job, m modes) *modern.CreateTaskResult {
-	t := c.session.client.server.Tasks.of(job)
-	if t == nil {
-		c.remain()
-		return nil
-	}
-	c.cancel(nil) // it only waits for the turn
-	t.call.mu.Lock()
-	defer t.call.mu.Unlock()
-	return t.created(t.call.now(m))
 }
 
 // created returns the answer that makes a call this task, as it is now. The caller holds the call's

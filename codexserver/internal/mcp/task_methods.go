@@ -103,13 +103,13 @@ func (s *ModernSession) serveTask(q *request, id string, f func(*task, taskfile.
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	s.client.Later(q.rpc, func() (any, error) {
+	s.client.later(q.rpc, func() (any, error) {
 		t, file, owner, err := s.find(id)
 		if err != nil {
 			return nil, err
 		}
 		return f(t, file, owner)
-	}, nil, s.open.leave)
+	}, s.open.leave)
 	return nil, nil
 }
 

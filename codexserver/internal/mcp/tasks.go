@@ -3,13 +3,10 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -130,22 +127,6 @@ func (ts *Tasks) live(id string) *task {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.byID[id]
-}
-
-// of returns the task of a turn, or nil.
-func (ts *Tasks) of(job *mcptool.Job) *task {
-	ts.mu.Lock()
-	all := slices.Collect(maps.Values(ts.byID))
-	ts.mu.Unlock()
-	for _, t := range all {
-		t.call.mu.Lock()
-		same := t.call.job == job
-		t.call.mu.Unlock()
-		if same {
-			return t
-		}
-	}
-	return nil
 }
 
 // finish writes the result of a task.

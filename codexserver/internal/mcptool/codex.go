@@ -108,7 +108,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 		return failure("", "codex: "+err.Error())
 	}
 	job := c.newJob(c.attendance(a.Background))
-	job.kept.Budget, job.kept.First = a.Budget, c.held.key != nil
+	job.kept.Budget = a.Budget
 	job.attendance.Submission = c.ID
 	job.log.Remark(t.worktrees.unfinished(cwd, "")...)
 	var tree *repo.Worktree
@@ -129,9 +129,6 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 	conversation, err := c.Threads.Start(ctx, cfg, job.attendance)
 	if err == nil && tree != nil {
 		err = bind(ctx, c, tree, conversation)
-	}
-	if err == nil {
-		err = c.keep(ctx, conversation)
 	}
 	if err != nil {
 		return notBegun(ctx, "codex", "", errors.Join(err, drop(ctx, tree)))

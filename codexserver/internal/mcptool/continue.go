@@ -33,7 +33,6 @@ type keepsake struct {
 	Used   *protocol.TokenUsage `json:"used,omitzero"`  // what the thread had used
 	Budget *budget              `json:",embed"`
 	Schema jsontext.Value       `json:"schema,omitzero"` // of the answer
-	First  bool                 `json:"first,omitzero"`  // it began its thread, in a call with an idempotency key
 }
 
 // Continues reports whether turns of processes that have ended are continued.
@@ -99,7 +98,7 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 	if err != nil {
 		return nil, err
 	}
-	own.held.leave = leave
+	own.leave = leave
 	j := own.newJob(c.Audience.Turn)
 	if j.kept = turn; turn.Schema != nil {
 		j.form.schema, err = outputschema.Compile([]byte(turn.Schema))
@@ -124,8 +123,8 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 // once, and codex-wait has the result.
 func (c *Continued) Run(ctx context.Context, background bool) *mcptypes.CallToolResult {
 	r := c.call.run(ctx, c.job, c.thread, protocol.TurnInput{OutputSchema: []byte(c.job.kept.Schema)}, background)
-	if c.call.held.leave != nil {
-		c.call.held.leave()
+	if c.call.leave != nil {
+		c.call.leave()
 	}
 	return r
 }

@@ -75,7 +75,7 @@ func (js *Jobs) ended(j *Job) {
 			return other == j // its tool panicked
 		}
 		all++
-		if other.delivery.background || !other.delivery.returned || other.kept.First {
+		if other.delivery.background || !other.delivery.returned {
 			return all > maxEnded
 		}
 		answered++

@@ -106,12 +106,11 @@ func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.Tu
 		ticket.Leave()
 		return failure(t.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
-	c.held.key.begin()
 	if c.table.Continues() && j.review == nil && j.kept.Key == "" && (c.Survival.Durable || background || c.Late != nil) {
 		j.kept.Key = rand.Text()
 	}
 	in.Key = j.kept.Key
-	j.leave, c.held.leave = c.held.leave, nil
+	j.leave, c.leave = c.leave, nil
 	if background && c.Survival.Kept != nil {
 		c.Survival.Kept(j)
 	}
@@ -203,18 +202,6 @@ func (js *Jobs) of(id string) *Job {
 		last = j
 	}
 	return last
-}
-
-// first returns the turn with which a call with an idempotency key began a thread, or nil.
-func (js *Jobs) first(id string) *Job {
-	js.mu.Lock()
-	defer js.mu.Unlock()
-	for _, j := range js.list {
-		if j.kept.First && thread.CanonicalID(j.ThreadID()) == id {
-			return j
-		}
-	}
-	return nil
 }
 
 // unread returns the jobs of the client that no call waits for and whose result no caller has, one for each

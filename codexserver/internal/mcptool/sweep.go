@@ -15,10 +15,9 @@ import (
 const sweepEvery = time.Hour
 
 // sweeper removes what is not needed any more from the home: private git folders of processes
-// that were killed, idempotency keys, and worktrees that were not used for long and have no work to lose.
+// that were killed, and worktrees that were not used for long and have no work to lose.
 type sweeper struct {
 	scratch   repo.Scratch
-	keys      *keys
 	worktrees *worktrees    // or nil
 	age       time.Duration // of unused worktrees; 0 keeps them
 	log       *slog.Logger  // or nil
@@ -40,7 +39,7 @@ func (s *sweeper) begin(js *Jobs) {
 }
 
 func (s *sweeper) sweep(ctx context.Context) error {
-	err := errors.Join(s.scratch.Sweep(ctx), s.keys.sweep())
+	err := s.scratch.Sweep(ctx)
 	if s.worktrees != nil && s.age > 0 && s.worktrees.any() {
 		err = errors.Join(err, s.worktrees.open().SweepUnused(ctx, s.age))
 	}

@@ -46,8 +46,6 @@ type Call struct {
 	Survival Survival
 	// Host is the name that the client has in its clientInfo, or "", for those who keep the call.
 	Host string
-	// Key is the call's idempotency key, see [IsKey], or "". Only codex takes one.
-	Key string
 	// Folder returns the folder to work in if the call does not name one. "" is the
 	// server's own. It may ask the client.
 	Folder func(context.Context) string
@@ -55,8 +53,7 @@ type Call struct {
 	// may ask the client. Nil means that there are none.
 	Folders func(context.Context) []string
 
-	read   []*Job // the jobs whose results the call returns
-	joined bool   // see [Call.Joined]
+	read []*Job // the jobs whose results the call returns
 }
 
 // Survival is how turns outlive their server.
@@ -74,13 +71,7 @@ type Survival struct {
 type call struct {
 	*Call
 	table *Table
-	held  held
-}
-
-// held is what a call holds until its turn begins.
-type held struct {
 	leave func() // reports to [turns] that the turn does not begin, or nil
-	key   *keyed // nil without an idempotency key
 }
 
 // Options are the options of the tools. Nil is the zero value.
@@ -122,7 +113,6 @@ type Table struct {
 	// confined is true when calls may not choose the sandbox or the approval policy.
 	confined bool
 	turns    turns
-	keys     *keys
 	sweeper  sweeper
 	// skill is the skill that teaches these tools.
 	skill func() (*skill.Skill, error)
@@ -149,7 +139,7 @@ func New(e engine.Engine, o *Options) *Table {
 	if o == nil {
 		o = &Options{}
 	}
-	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1), keys: newKeys(o.Home, o.Store)}
+	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1)}
 	if o.Turns > 0 {
 		t.turns = make(turns, o.Turns)
 	}
@@ -160,7 +150,7 @@ func New(e engine.Engine, o *Options) *Table {
 		t.worktrees = &worktrees{store: storeIn(o.Home, o.Report.Scratch.Programs), most: max(o.Keep.MaxWorktrees, 0)}
 		t.tools = append(t.tools, newTool("codex-worktree", worktreeTool, with(t.callWorktree)), newTool("codex-review", reviewTool, with(t.callReview)))
 	}
-	t.sweeper = sweeper{scratch: o.Report.Scratch, keys: t.keys, worktrees: t.worktrees, age: max(o.Keep.Worktrees, 0), log: o.Report.Logger}
+	t.sweeper = sweeper{scratch: o.Report.Scratch, worktrees: t.worktrees, age: max(o.Keep.Worktrees, 0), log: o.Report.Logger}
 	if library, ok := e.(engine.Library); ok {
 		t.tools = append(t.tools, newTool("codex-list", listTool, with(list{library}.call)))
 	}
@@ -269,16 +259,6 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 		return failure("", t.Unknown(name))
 	}
 	own := &call{Call: c, table: t}
-	if name == "codex" && c.Key != "" {
-		began, err := own.hold(ctx, arguments)
-		switch {
-		case err != nil:
-			return failure("", "codex: "+err.Error())
-		case began != "":
-			return own.again(ctx, began)
-		}
-		defer own.held.key.leave()
-	}
 	if IsTurn(name) {
 		err := t.checkRoom()
 		if err == nil {
@@ -295,10 +275,10 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 		if err != nil {
 			return failure("", name+": "+err.Error())
 		}
-		own.held.leave = leave
+		own.leave = leave
 		defer func() {
-			if own.held.leave != nil {
-				own.held.leave()
+			if own.leave != nil {
+				own.leave()
 			}
 		}()
 	}
