@@ -26,7 +26,7 @@
 // One connection serves both eras of MCP: requests after a handshake, up to 2025-11-25,
 // and requests that are complete by themselves, from 2026-07-28 on. A client has
 //
-//   - the tools codex, codex-reply, codex-review, codex-wait, codex-show, codex-worktree,
+//   - the tools codex, codex-reply, codex-review, codex-wait, codex-show,
 //     codex-list, codex-interrupt and codex-models;
 //   - events as codex/event, with the id of the call that they belong to;
 //   - progress for calls with a progress token;

@@ -59,7 +59,7 @@ type Options struct {
 	// Home is a folder for data that outlives the process: tasks, the key that seals the
 	// state of calls, and git worktrees. They are in subfolders whose names begin with
 	// codex-mcp, which are made on first use. Without Home, calls do not become tasks and
-	// conversations have no worktrees.
+	// make no worktrees.
 	Home string
 	// Store keeps tasks, decisions and the rules that people accepted elsewhere, too, so that
 	// they outlive the machine. It is that of Home, and the engine must have the same. While
@@ -68,8 +68,6 @@ type Options struct {
 	Store *store.Mirror
 	// Calls say what calls of the tools may do, and what they return.
 	Calls CallOptions
-	// Keep says how much is kept in Home.
-	Keep KeepOptions
 	// Changes say how the changes of a turn are found.
 	Changes ChangeOptions
 	// Tasks says how calls of clients with tasks (MCP extension
@@ -106,8 +104,6 @@ type (
 	CallOptions = setting.Calls
 	// ChangeOptions say how the changes of a turn are found.
 	ChangeOptions = setting.Changes
-	// KeepOptions say how much is kept in [Options].Home.
-	KeepOptions = setting.Keep
 	// TaskOptions say how calls become tasks.
 	TaskOptions = setting.Tasks
 )
@@ -171,7 +167,7 @@ func New(e engine.Engine, o *Options) *Server {
 		room = safefile.NewReserve(o.Home, turnRoom)
 	}
 	table := mcptool.New(e, &mcptool.Options{
-		Calls: o.Calls, Keep: o.Keep, Report: watch, Home: o.Home, Room: room, Store: o.Store,
+		Calls: o.Calls, Report: watch, Home: o.Home, Room: room, Store: o.Store,
 		Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
 	})
 	folder := o.Folder

@@ -43,9 +43,9 @@ var searchWords = map[string]int{"disabled": searchOff, "cached": searchCached, 
 
 // grants returns what the parameters and Codex's configuration give a conversation in a folder. The
 // policy is "" where only Codex knows it.
-func (p *threadParams) grants(file *configuration, cwd string, tree *protocol.Worktree) (g granted, err error) {
+func (p *threadParams) grants(file *configuration, cwd string) (g granted, err error) {
 	g.cwd, g.policy = cwd, p.ApprovalPolicy
-	if g.sandbox, err = p.limits(file, cwd, tree); err != nil {
+	if g.sandbox, err = p.limits(file, cwd); err != nil {
 		return g, err
 	}
 	g.search = p.searches(file.keys, g.sandbox.Type)
@@ -60,9 +60,6 @@ func (p *threadParams) grants(file *configuration, cwd string, tree *protocol.Wo
 		opened = *sandboxOf(as)
 	}
 	g.named = writable(&opened, cwd)[1:] // without the working folder
-	if tree != nil {
-		g.named = append(g.named, real(tree.Path))
-	}
 	return g, nil
 }
 

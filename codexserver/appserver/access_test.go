@@ -120,9 +120,6 @@ func TestSandboxOfTurns(t *testing.T) {
 		{name: "the repository is trusted", config: trusted(git, "trusted"), cfg: protocol.Config{Cwd: deep}, want: writes},
 		{name: "in a worktree", config: trusted(git, "trusted"), cfg: protocol.Config{Cwd: tree}, want: writes},
 		{name: "in what says that it is one", config: trusted(git, "trusted"), cfg: protocol.Config{Cwd: faked}, want: reads},
-
-		{name: "a worktree of the call", config: keys{"sandbox_workspace_write": keys{"writable_roots": []string{"/a"}}}, cfg: protocol.Config{Sandbox: protocol.SandboxWorkspaceWrite, Worktree: &protocol.Worktree{Path: "/tree"}},
-			want: `{"excludeSlashTmp":true,"excludeTmpdirEnvVar":true,"networkAccess":false,"type":"workspaceWrite","writableRoots":["/tree"]}`},
 		{name: "a review", config: keys{"sandbox_mode": "danger-full-access"}, cfg: protocol.Config{ReadOnly: true}, want: reads},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

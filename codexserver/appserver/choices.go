@@ -87,9 +87,6 @@ func openRoots(s *apptypes.SandboxPolicy, cfg *protocol.Config, home string) err
 	if len(cfg.WritableRoots) == 0 {
 		return nil
 	}
-	if cfg.Worktree != nil {
-		return configErrorf("argument /writable-roots: a conversation with a worktree writes only in the worktree; leave out one of the two")
-	}
 	if s.Type != apptypes.SandboxPolicyWorkspaceWrite {
 		return configErrorf("argument /writable-roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, modeOf(s.Type))
 	}

@@ -98,7 +98,6 @@ func TestThreadChoices(t *testing.T) {
 		{"in this server's folder", nil, protocol.Config{Sandbox: ws, Cwd: sockets}, "", "argument /cwd: " + sockets + " is or lies in"},
 		{"none", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{filepath.Join(base, "none")}}, "", "argument /writable-roots/0: "},
 		{"another mode", map[string]any{"sandbox_mode": "read-only"}, protocol.Config{WritableRoots: []string{a}}, "", "argument /writable-roots: it needs the sandbox workspace-write, and the sandbox is read-only"},
-		{"a worktree", nil, protocol.Config{Sandbox: ws, Worktree: &protocol.Worktree{Path: work}, WritableRoots: []string{a}}, "", "argument /writable-roots: a conversation with a worktree"},
 		{"no mode", nil, protocol.Config{WritableRoots: []string{named}}, "", "argument /writable-roots: it needs the sandbox workspace-write, and the sandbox is read-only"},
 		{"around a configured one", map[string]any{"sandbox_workspace_write": map[string]any{"exclude_slash_tmp": true, "exclude_tmpdir_env_var": true, "writable_roots": []string{deep}}},
 			protocol.Config{Sandbox: ws, WritableRoots: []string{a}}, "", "argument /writable-roots/0: " + a + " has " + deep + " in it"},

@@ -148,10 +148,10 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if err := p.choose(&cfg, file); err != nil {
 		return p, err
 	}
-	if p.base, err = e.configured(c, &layers, folder, home, cfg.Worktree); err != nil {
+	if p.base, err = e.configured(c, &layers, folder, home); err != nil {
 		return p, err
 	}
-	if p.now, err = p.grants(&layers, folder, cfg.Worktree); err != nil {
+	if p.now, err = p.grants(&layers, folder); err != nil {
 		return p, err
 	}
 	if !isNew {
@@ -193,16 +193,16 @@ func (e *Engine) dialled(p *threadParams) {
 
 // configured returns what the configuration gives a conversation in a folder whose call chooses
 // nothing. A sandbox that cannot be judged counts as the narrowest.
-func (e *Engine) configured(c *child, file *configuration, folder, home string, tree *protocol.Worktree) (granted, error) {
-	p, err := startParams(protocol.Config{Profile: e.defaults.profile, Worktree: tree}, c.version, home, e.defaults.keys)
+func (e *Engine) configured(c *child, file *configuration, folder, home string) (granted, error) {
+	p, err := startParams(protocol.Config{Profile: e.defaults.profile}, c.version, home, e.defaults.keys)
 	if err != nil {
 		return granted{}, err
 	}
 	e.dialled(&p)
-	g, err := p.grants(file, folder, tree)
+	g, err := p.grants(file, folder)
 	if err != nil {
 		p.Sandbox = apptypes.SandboxModeReadOnly
-		g, err = p.grants(file, folder, tree)
+		g, err = p.grants(file, folder)
 	}
 	g.policy = p.policyIn(c, file, folder)
 	return g, err

@@ -82,7 +82,7 @@ func (p *threadParams) mode(file *configuration, cwd string) (mode string, plain
 func isSet(raw stdjson.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // limits returns the sandbox that the parameters and Codex's configuration give.
-func (p *threadParams) limits(file *configuration, cwd string, tree *protocol.Worktree) (apptypes.SandboxPolicy, error) {
+func (p *threadParams) limits(file *configuration, cwd string) (apptypes.SandboxPolicy, error) {
 	mode, plain, err := p.mode(file, cwd)
 	if err != nil {
 		return apptypes.SandboxPolicy{}, err
@@ -92,9 +92,6 @@ func (p *threadParams) limits(file *configuration, cwd string, tree *protocol.Wo
 		if s, err = p.workspace(file, cwd); err != nil {
 			return apptypes.SandboxPolicy{}, err
 		}
-	}
-	if tree != nil {
-		s.WritableRoots, s.ExcludeSlashTmp, s.ExcludeTmpdirEnvVar = []string{tree.Path}, true, true
 	}
 	return *sandboxOf(s), nil
 }

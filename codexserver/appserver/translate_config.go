@@ -64,26 +64,7 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 		}
 		config["compact_prompt"] = stdjson.RawMessage(raw)
 	}
-	if cfg.Worktree != nil {
-		if err := keepTo(cfg.Worktree, config); err != nil {
-			return p, configErrorf("worktree: %w", err)
-		}
-	}
 	return p, p.take(config, v)
-}
-
-// keepTo makes only a worktree writable in the mode workspace-write, as far as Codex has
-// settings for that.
-func keepTo(w *protocol.Worktree, config map[string]stdjson.RawMessage) error {
-	roots, err := json.Marshal([]string{w.Path})
-	if err != nil {
-		return err
-	}
-	delete(config, workspaceTable) // in case it was not flattened
-	config[workspaceTable+".writable_roots"] = roots
-	config[workspaceTable+".exclude_slash_tmp"] = stdjson.RawMessage("true")
-	config[workspaceTable+".exclude_tmpdir_env_var"] = stdjson.RawMessage("true")
-	return nil
 }
 
 // removed are keys that today's Codex ignores.

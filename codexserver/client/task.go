@@ -31,7 +31,8 @@ type Task struct {
 	Approvals protocol.ApprovalPolicy
 	// Sandbox says what commands may do.
 	Sandbox protocol.SandboxMode
-	// Worktree makes the conversation work in its own git worktree.
+	// Worktree makes the conversation work in a new git worktree. The result names its folder and
+	// its branch in [Result].Notes, and as worktree in the structured content of [Result].Raw.
 	Worktree bool
 	// Schema is the JSON schema of the answer, see [Result].Output.
 	Schema json.RawMessage

@@ -196,36 +196,6 @@ func (c *Client) Show(ctx context.Context, v View) (text string, cut int64, err 
 	}
 }
 
-// Worktree is what to do with the git worktree of a conversation, see [Task].Worktree.
-type Worktree struct {
-	// Thread is the conversation.
-	Thread string
-	// Action is status, apply, branch or discard.
-	Action string
-	// Name and Message are those of the branch and its commit. Token confirms a discard.
-	Name, Message, Token string
-}
-
-// Worktree shows the changes in the worktree of a conversation, brings them back, or removes
-// them, and returns what was done. A person is asked about apply and branch.
-func (c *Client) Worktree(ctx context.Context, w Worktree) (string, error) {
-	ctx, leave, err := c.enter(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer leave()
-	arguments := map[string]any{"threadId": w.Thread, "action": w.Action}
-	set(arguments, "name", w.Name)
-	set(arguments, "message", w.Message)
-	set(arguments, "token", w.Token)
-	var done structured
-	err = c.once(ctx, "codex-worktree", arguments, &done)
-	if unknown, sent := lost(err); unknown && sent && ctx.Err() == nil {
-		err = &LostError{Thread: w.Thread, Err: err}
-	}
-	return done.Content, err
-}
-
 // Model is a model of [Client.Models].
 type Model struct {
 	// Model is the name, for [Task].Model.

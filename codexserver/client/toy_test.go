@@ -128,9 +128,6 @@ func TestMethods(t *testing.T) {
 			text, cut, err := c.Show(ctx, client.View{Thread: "t", What: "output", Command: 3})
 			return []any{text, cut}, err
 		}, `codex-show {"command":3,"threadId":"t","what":"output"}`, result(`{"content":"c","cut":7}`), []any{"c", int64(7)}},
-		{"Worktree", func(c *client.Client) (any, error) {
-			return c.Worktree(ctx, client.Worktree{Thread: "t", Action: "branch", Name: "n", Message: "m", Token: "k"})
-		}, `codex-worktree {"action":"branch","message":"m","name":"n","threadId":"t","token":"k"}`, result(`{"threadId":"t","content":"c"}`), "c"},
 		{"Interrupt", func(c *client.Client) (any, error) { return nil, c.Interrupt(ctx, "t") }, `codex-interrupt {"threadId":"t"}`, result(`{}`), nil},
 		{"Models", func(c *client.Client) (any, error) { return c.Models(ctx) }, `codex-models {}`, result(`{"models":[{"model":"m","default":true}]}`),
 			[]client.Model{{Model: "m", Default: true}}},

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
@@ -90,7 +90,8 @@ func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 		Tier:      sandbox.Tier(e.options.Sandbox.Tier),
 		Helper:    e.options.Sandbox.Helper,
 		Find:      func(name string) (string, error) { return e.programs.Find(name, "", e.getenv("PATH")) },
-		Protected: slices.Concat([]string{e.options.CodexHome}, cfg.ReadOnly, linked),
+		Protected: append([]string{e.options.CodexHome}, linked...),
+		Trees:     repo.Worktrees(e.options.CodexHome),
 		Sealed:    []string{filepath.Join(e.options.CodexHome, "codex-mcp")},
 		Private:   private,
 		Named:     cfg.NamedRoots,

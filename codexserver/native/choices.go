@@ -16,9 +16,6 @@ func (e *Engine) addRoots(cfg *config.Config, call *protocol.Config) error {
 	if len(call.WritableRoots) == 0 {
 		return nil
 	}
-	if call.Worktree != nil {
-		return errors.New("argument /writable-roots: a conversation with a worktree writes only in the worktree; leave out one of the two")
-	}
 	if cfg.SandboxMode != protocol.SandboxWorkspaceWrite {
 		return fmt.Errorf("argument /writable-roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, cfg.SandboxMode)
 	}

@@ -122,7 +122,6 @@ func TestWritableRootsRefused(t *testing.T) {
 	}
 	for _, cfg := range []protocol.Config{
 		{Sandbox: protocol.SandboxReadOnly}, {Sandbox: protocol.SandboxDangerFullAccess}, {},
-		{Sandbox: protocol.SandboxWorkspaceWrite, Worktree: &protocol.Worktree{Path: b.cwd}},
 	} {
 		cfg.Cwd, cfg.WritableRoots = b.cwd, []string{t.TempDir()}
 		if _, err := b.engine.Start(t.Context(), cfg, &host{}); err == nil || !strings.Contains(err.Error(), "argument /writable-roots: ") {

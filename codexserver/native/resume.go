@@ -160,14 +160,7 @@ func (c *conversation) restorePolicies(last *protocol.TurnContext, call *protoco
 	}
 	if call.Sandbox == "" && len(call.WritableRoots) == 0 && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) &&
 		(!bounded || width(last.SandboxPolicy.Mode) < width(c.now.SandboxPolicy.Mode)) {
-		if call.Worktree == nil || last.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
-			c.now.SandboxPolicy = last.SandboxPolicy
-			return
-		}
-		network := last.SandboxPolicy.NetworkAccess
-		c.cfg.SandboxMode = protocol.SandboxWorkspaceWrite
-		c.now.SandboxPolicy = c.cfg.Sandbox() // the worktree's
-		c.now.SandboxPolicy.NetworkAccess = network
+		c.now.SandboxPolicy = last.SandboxPolicy
 	}
 }
 

@@ -9,38 +9,39 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestWorktree checks that a conversation can write only in its worktree, whatever roots the
-// configuration and the call name, also after a restart. Patches there need no question,
-// although the worktree is in the configuration's folder.
+// TestWorktree checks that a conversation in a worktree can write there, although the worktree is in
+// the configuration's folder, and not to what is around it, also after a restart. Patches there need
+// no question.
 func TestWorktree(t *testing.T) {
 	t.Parallel()
 	script := func(name string) string {
-		return strings.ReplaceAll(`for f in own ../top ../.git/x BASE/x HOME/x TREES/x ROOT/x "$TMPDIR/x" /tmp/codex-mcp-worktree-test; do
+		return strings.ReplaceAll(`for f in own ../top ../.git/x BASE/x HOME/x TREES/x TREES/other/x; do
 	(echo x > "$f") 2>/dev/null && echo "$f" >> own; done; mv own NAME`, "NAME", name)
 	}
 	patch := func(id, file string) providertest.ToolCall {
 		return providertest.Tool(id, "apply_patch", map[string]any{"input": "*** Begin Patch\n*** Add File: " + file + "\n+x\n*** End Patch\n"})
 	}
 	top := t.TempDir()
-	base, root := filepath.Join(top, "base"), filepath.Join(top, "root")
+	base := filepath.Join(top, "base")
 	shell := func(id, name, home string) providertest.ToolCall {
-		words := strings.NewReplacer("BASE", base, "ROOT", root, "HOME", home, "TREES", filepath.Join(home, "trees")).Replace(script(name))
+		words := strings.NewReplacer("BASE", base, "HOME", home, "TREES", repo.Worktrees(home)).Replace(script(name))
 		return providertest.Shell(id, "sh", "-c", words)
 	}
-	b := setup(t, "include_apply_patch_tool = true\n---\n[sandbox_workspace_write]\nwritable_roots = ['"+root+"']\n", native.Limits{})
+	b := setup(t, "include_apply_patch_tool = true\n---\n[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n", native.Limits{})
 	b.provider.Close()
-	tree := filepath.Join(b.home, "trees", "repo")
+	tree := filepath.Join(repo.Worktrees(b.home), "0123abcd")
 	cwd := filepath.Join(tree, "sub")
 	b.provider = providertest.New(
 		providertest.Call(shell("c1", "first", b.home), patch("c2", "patched"), patch("c3", "../../../asked")), providertest.Say("ok"),
 		providertest.Call(shell("c4", "second", b.home), patch("c5", "again")), providertest.Say("ok"))
 	t.Cleanup(b.provider.Close)
-	for _, dir := range []string{base, root, cwd, filepath.Join(tree, ".git")} {
+	for _, dir := range []string{base, cwd, filepath.Join(tree, ".git"), filepath.Join(repo.Worktrees(b.home), "other")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -56,16 +57,12 @@ func TestWorktree(t *testing.T) {
 	b.reopen(t)
 	cfg := protocol.Config{
 		Cwd: cwd, ApprovalPolicy: protocol.ApprovalOnRequest, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: true,
-		Overrides: rawConfig("sandbox_workspace_write.writable_roots", fmt.Sprintf("[%q]", base)),
-		Worktree:  &protocol.Worktree{Path: tree, ReadOnly: []string{filepath.Join(tree, ".git"), base}},
 	}
 	check := func(h *host, name, patched string, asked int) {
 		t.Helper()
 		written, err := os.ReadFile(filepath.Join(cwd, name))
-		// The tier thread does not keep .git read-only below a writable folder.
-		got := strings.ReplaceAll(string(written), "../.git/x\n", "")
-		if err != nil || got != "x\nown\n../top\n" {
-			t.Errorf("written %q, %v; %q", got, err, h.take())
+		if err != nil || string(written) != "x\nown\n" {
+			t.Errorf("written %q, %v; %q", written, err, h.take())
 		}
 		if _, err := os.Stat(filepath.Join(cwd, patched)); err != nil {
 			t.Error(err)
@@ -99,7 +96,7 @@ func TestWorktree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err = b.engine.Resume(t.Context(), path, protocol.Config{Cwd: cwd, Worktree: cfg.Worktree, Keep: keepAll}, h)
+	c, err = b.engine.Resume(t.Context(), path, protocol.Config{Cwd: cwd, Keep: keepAll}, h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,8 +132,7 @@ type Config struct {
 	// cannot switch them on if the configuration has web_search = "disabled".
 	WebSearch *bool
 	// WritableRoots are absolute paths of folders that are writable in addition to those of
-	// the configuration. They need the mode [SandboxWorkspaceWrite], and a conversation
-	// without a worktree.
+	// the configuration. They need the mode [SandboxWorkspaceWrite].
 	WritableRoots []string
 	// IncludePlanTool offers the plan tool to the model.
 	IncludePlanTool *bool
@@ -143,18 +142,4 @@ type Config struct {
 	// The conversation has [SandboxReadOnly] and [ApprovalNever], and nothing can widen
 	// them.
 	ReadOnly bool
-	// Worktree is the conversation's own git worktree; nil without one. In the mode
-	// [SandboxWorkspaceWrite] nothing else is writable, whatever other fields say.
-	Worktree *Worktree
-}
-
-// Worktree is the only folder in which a conversation's commands can write. The temporary
-// folders and other writable roots are read-only.
-type Worktree struct {
-	// Path is the absolute path of the worktree's top folder. The working folder is this
-	// folder or lies in it.
-	Path string
-	// ReadOnly are paths that stay read-only in any case, such as the repository's git
-	// folder.
-	ReadOnly []string
 }

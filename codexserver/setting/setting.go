@@ -127,17 +127,6 @@ func (c Changes) Resolved(streams bool) Changes {
 	return c
 }
 
-// Keep says how much is kept in the folder for data that outlives the process. The zero value
-// keeps everything.
-type Keep struct {
-	// Worktrees is how long a git worktree is kept that was not used and has no work to lose.
-	// Default: forever.
-	Worktrees time.Duration `json:"worktrees"`
-	// MaxWorktrees is how many worktrees there may be. A call for one more is refused. Default:
-	// no limit.
-	MaxWorktrees int `json:"max_worktrees"`
-}
-
 // Tasks say how calls become tasks. The zero value is the default.
 type Tasks struct {
 	// Never keeps calls synchronous.

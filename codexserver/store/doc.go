@@ -22,7 +22,7 @@
 //	codex-mcp/decisions/*.jsonl             a log: each question with its decision; Open does not get it
 //	codex-mcp/store                         a record: which home wrote last
 //
-// These stay on the machine: worktrees and their records, because their content is a
+// These stay on the machine: worktrees, because their content is a
 // repository's; the working folders; locks and sockets, which mean processes of the machine;
 // the configuration, keys and the sign-in, which the next machine has of its own; copies of
 // git's index and texts of codex-show, which are made again.

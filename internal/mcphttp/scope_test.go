@@ -109,7 +109,7 @@ func (m message) check(t *testing.T, s *site, union bool) {
 
 // calls lists the tools with the scope that a call needs.
 var calls = map[string]mcphttp.Scope{
-	"codex": run, "codex-reply": run, "codex-review": run, "codex-worktree": run, "codex-interrupt": run,
+	"codex": run, "codex-reply": run, "codex-review": run, "codex-interrupt": run,
 	"codex-list": read, "codex-models": read, "codex-show": read, "codex-wait": read,
 	"no-such-tool": run, "CODEX-LIST": run,
 }

@@ -32,7 +32,7 @@ var cells = []cell{
 		name: "connect",
 		play: func(ctx context.Context, t *testing.T, m *meeting) {
 			tools, err := m.list(ctx)
-			if want := []string{"codex", "codex-interrupt", "codex-list", "codex-models", "codex-reply", "codex-review", "codex-show", "codex-wait", "codex-worktree"}; err != nil || !slices.Equal(slices.Sorted(slices.Values(tools)), want) {
+			if want := []string{"codex", "codex-interrupt", "codex-list", "codex-models", "codex-reply", "codex-review", "codex-show", "codex-wait"}; err != nil || !slices.Equal(slices.Sorted(slices.Values(tools)), want) {
 				t.Errorf("tools %q, want %q: %v", tools, want, err)
 			}
 		},

@@ -379,7 +379,7 @@ var goldenTimes = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), `<TIME>`},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d`), `<TIME>`},
 	{regexp.MustCompile(`process \d+ on [^ ,"]+`), `process <PID> on <HOST>`},
-	{regexp.MustCompile(`(worktrees?[-/])[0-9a-f]{16}\b`), `$1<WORKTREE>`},
+	{regexp.MustCompile(`(worktrees/|codex/)[0-9a-f]{8}\b`), `$1<WORKTREE>`},
 	{regexp.MustCompile(`"ttlMs":864\d{5}\b`), `"ttlMs":"<A DAY AND MORE>"`},
 	{regexp.MustCompile(`run\d+/work/`), ``}, // Codex takes a .git in /tmp, which its sandbox leaves, for the repository
 	{regexp.MustCompile(`"id":1\d{6}\b`), `"id":"<POLL>"`},

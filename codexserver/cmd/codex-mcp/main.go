@@ -238,7 +238,6 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 		Store:     c.store,
 		Calls:     calls,
 		Changes:   c.settings.Changes.Changes,
-		Keep:      c.settings.Keep.Keep,
 		Tasks:     c.settings.Tasks.Tasks,
 		Version:   version(),
 		Logger:    c.log,

@@ -32,8 +32,6 @@ const (
 	oldExpired = oldFirst + ".EXPIREDEXPIREDEXPIREDEXPIRED"
 	// oldExpiry is when the task that has ended may be removed.
 	oldExpiry = "2026-11-22T15:19:54.19446334Z"
-
-	oldWorktree = "6c1faf035bf09eb5"
 )
 
 // oldServer is the program on the state that an older one left.
@@ -141,7 +139,7 @@ func (s *oldServer) wants(got string, want ...string) {
 }
 
 // TestEndToEndOldState starts the program where an older one was killed. It reads the older
-// one's tasks, conversations, worktree, rules and key, continues what can be continued, and
+// one's tasks, conversations, rules and key, continues what can be continued, and
 // removes what has expired.
 func TestEndToEndOldState(t *testing.T) {
 	s := oldState(t)
@@ -170,43 +168,17 @@ func TestEndToEndOldState(t *testing.T) {
 	s.wants(s.tool("codex", `"prompt":"run git status","approval-policy":"untrusted"`), `"exitCode":0`)
 	s.wants(s.tool("codex", `"prompt":"run git push","approval-policy":"untrusted"`), `"refused":[{`)
 
-	s.wants(s.tool("codex-worktree", fmt.Sprintf(`"threadId":%q,"action":"status"`, oldSecond)), "second.txt")
-	apply := fmt.Sprintf(`"name":"codex-worktree","arguments":{"threadId":%q,"action":"apply"}`, oldSecond)
-	var asked struct {
-		Result struct {
-			RequestState  string                     `json:"requestState"`
-			InputRequests map[string]json.RawMessage `json:"inputRequests"`
-		} `json:"result"`
-	}
-	if err := json.Unmarshal([]byte(s.call(oldAsking, "tools/call", apply)), &asked); err != nil || len(asked.Result.InputRequests) != 1 {
-		t.Fatalf("%v, asked %v", err, asked.Result)
-	}
-	for key := range asked.Result.InputRequests {
-		s.call(oldAsking, "tools/call", fmt.Sprintf(`%s,"requestState":%q,"inputResponses":{%q:{"action":"accept"}}`, apply, asked.Result.RequestState, key))
-	}
-	if got, err := os.ReadFile(filepath.Join(s.f.cwd, "second.txt")); err != nil || string(got) != "second\n" {
-		t.Errorf("applied %q: %v", got, err)
-	}
-	s.tool("codex-worktree", fmt.Sprintf(`"threadId":%q,"action":"discard"`, oldSecond))
-
 	s.wants(s.call(oldPolling, "tools/call", `"name":"codex","arguments":{"prompt":"a new task"}`), `"resultType":"task"`) // which lets the server sweep
 	_ = s.stdin.Close()
 	s.wait()
-	for _, path := range []string{
-		filepath.Join(s.f.home, "codex-mcp-worktrees", oldWorktree), filepath.Join(s.f.home, "codex-mcp-worktree-records", oldWorktree),
-		filepath.Join(s.f.cwd, ".git", "worktrees"), s.task(oldExpired),
-	} {
-		if _, err := os.Stat(path); err == nil {
-			t.Errorf("%s is still there", path)
-		}
+	if _, err := os.Stat(s.task(oldExpired)); err == nil {
+		t.Error("the task that expired is still there")
 	}
 }
 
 // TestEndToEndNewerState starts the program on files as a newer one may write them. It says which
 // file it cannot read, and leaves the file as it is.
 func TestEndToEndNewerState(t *testing.T) {
-	record := filepath.Join("codex-mcp-worktree-records", oldWorktree, "record.json")
-	status := fmt.Sprintf(`"name":"codex-worktree","arguments":{"threadId":%q,"action":"status"}`, oldSecond)
 	for name, tt := range map[string]struct {
 		file, old, new string // in CODEX_HOME, and what is replaced in it
 		client         string // what it can do
@@ -217,9 +189,7 @@ func TestEndToEndNewerState(t *testing.T) {
 			filepath.Join("codex-mcp", "tasks", "task-"+oldEnded+".json"), `{"id"`, `{"version":2,"id"`,
 			oldPolling, "tasks/get", fmt.Sprintf(`"taskId":%q`, oldEnded), []string{"reading the file of task", oldEnded, `unknown object member name`, `version`},
 		},
-		"worktree of another version": {record, `"version":1`, `"version":2`, oldAsking, "tools/call", status, []string{record, "is not valid: version"}},
-		"worktree with a new member":  {record, `"version":1`, `"version":1,"more":true`, oldAsking, "tools/call", status, []string{record, "unknown object member name", "more"}},
-		"key":                         {filepath.Join("codex-mcp", "key"), "", "longer", oldAsking, "tools/call", `"name":"codex","arguments":{"prompt":"run touch x","approval-policy":"untrusted"}`, []string{"the key for states is kept in memory", filepath.Join("codex-mcp", "key")}},
+		"key": {filepath.Join("codex-mcp", "key"), "", "longer", oldAsking, "tools/call", `"name":"codex","arguments":{"prompt":"run touch x","approval-policy":"untrusted"}`, []string{"the key for states is kept in memory", filepath.Join("codex-mcp", "key")}},
 		"conversation with lines of another kind": { // whose format is Codex's
 			filepath.Join("sessions", "2026", "11", "21", "rollout-2026-11-21T15-19-54-"+oldFirst+".jsonl"), `{"timestamp"`, `{"timestamp":"2026-11-21T15:19:54.161Z","type":"more","payload":{"type":"more"}}` + "\n" + `{"timestamp"`,
 			oldAsking, "tools/call", fmt.Sprintf(`"name":"codex-reply","arguments":{"threadId":%q,"prompt":"go on"}`, oldFirst), []string{"went on"},

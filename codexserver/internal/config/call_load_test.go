@@ -147,7 +147,6 @@ func TestNarrowEnvironment(t *testing.T) {
 func TestNamedRoots(t *testing.T) {
 	dir := home(t, map[string]string{"config.toml": "[sandbox_workspace_write]\nwritable_roots = [\"/file\"]\n[profiles.p.sandbox_workspace_write]\nwritable_roots = [\"/profile\"]"})
 	call := raw("sandbox_workspace_write", `{"writable_roots":["/call"]}`)
-	tree := &protocol.Worktree{Path: "/tree"}
 	for _, tt := range []struct {
 		name  string
 		flags map[string]any
@@ -160,15 +159,10 @@ func TestNamedRoots(t *testing.T) {
 		{"flag", map[string]any{"sandbox_workspace_write.writable_roots": []any{"/flag"}}, protocol.Config{FromCall: true, Overrides: call}, []string{"/flag"}, []string{"/call"}},
 		{"call", nil, protocol.Config{FromCall: true, Overrides: call}, []string{"/file"}, []string{"/call"}},
 		{"user's configuration", nil, protocol.Config{Overrides: call}, []string{"/call"}, []string{"/call"}},
-		{"worktree", nil, protocol.Config{Overrides: call, Worktree: tree, Cwd: "/tree/sub"}, []string{"/tree", "/tree/sub"}, []string{"/tree"}},
-		{"worktree of another folder", nil, protocol.Config{Overrides: call, Worktree: tree, Cwd: "/tree/../sub"}, []string{"/tree"}, []string{"/tree"}},
 	} {
 		c, err := config.Load(config.Layers{Home: dir, Overrides: tt.flags, Call: tt.call})
 		if err != nil {
 			t.Fatal(err)
-		}
-		if s := c.SandboxWorkspaceWrite; s.ExcludeSlashTmp != (tt.call.Worktree != nil) || s.ExcludeTmpdirEnvVar != s.ExcludeSlashTmp {
-			t.Errorf("%s: temporary folders are excluded: %t, %t", tt.name, s.ExcludeSlashTmp, s.ExcludeTmpdirEnvVar)
 		}
 		if diff := cmp.Diff([][]string{tt.want, tt.roots}, [][]string{c.NamedRoots, c.SandboxWorkspaceWrite.WritableRoots}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/text"
 )
 
@@ -80,8 +79,6 @@ type Config struct {
 	NamedRoots []string `json:"-"`
 	// Offline is true when no page of the web may be read, whatever the settings allow.
 	Offline bool `json:"-"`
-	// ReadOnly are paths that stay read-only below a writable folder.
-	ReadOnly []string `json:"-"`
 
 	// Home is the folder of config.toml.
 	Home string `json:"-"`
@@ -331,9 +328,6 @@ func Load(l Layers) (*Config, error) {
 	if !l.Call.FromCall {
 		c.NamedRoots = c.SandboxWorkspaceWrite.WritableRoots
 	}
-	if w := l.Call.Worktree; w != nil {
-		c.keepTo(w)
-	}
 	if w := l.Call.WebSearch; w != nil {
 		return c, c.SearchWeb(*w)
 	}
@@ -352,16 +346,6 @@ func (c *Config) SearchWeb(on bool) error {
 	}
 	c.Tools.WebSearch = on
 	return nil
-}
-
-// keepTo makes everything read-only except a worktree.
-func (c *Config) keepTo(w *protocol.Worktree) {
-	c.SandboxWorkspaceWrite.WritableRoots = []string{w.Path}
-	c.SandboxWorkspaceWrite.ExcludeSlashTmp, c.SandboxWorkspaceWrite.ExcludeTmpdirEnvVar = true, true
-	c.NamedRoots, c.ReadOnly = []string{w.Path}, w.ReadOnly
-	if paths.Below(c.Cwd, w.Path) {
-		c.NamedRoots = append(c.NamedRoots, c.Cwd)
-	}
 }
 
 // userConfig is the part of the user's own configuration that calls are compared with.

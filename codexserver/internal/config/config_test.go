@@ -289,8 +289,6 @@ func TestInvalidSettings(t *testing.T) {
 		{"command", "", "limits.command=999us", "-c limits.command: want at least 1ms"},
 		{"log", "", "keep.log=4095", "-c keep.log: want 0 or at least 4096"},
 		{"log below 0", "", "keep.log=-1", "-c keep.log: want 0 or at least 4096"},
-		{"worktrees", "", "keep.worktrees=59m", "-c keep.worktrees: want 0 or at least 1h"},
-		{"number of worktrees", "", "keep.max_worktrees=-1", "-c keep.max_worktrees: want 0 or more"},
 		{"after", "", "changes.after=0", "-c changes.after: want more than 0"},
 		{"notifier", "", `notify.command=["", "x"]`, "-c notify.command: want a program"},
 		{"notifier with a NUL", "", `notify.command=["x", "a\u0000"]`, "-c notify.command: a word has a NUL"},
@@ -470,20 +468,19 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 		file string
 		want result
 	}{
-		{"model_tools = \"files\"\napprovals = { max_pending = 1, page_port = 65535 }\nchanges = { files = 1 }\nkeep = { log = 4096, worktrees = \"1h\", max_worktrees = 0 }\n" +
+		{"model_tools = \"files\"\napprovals = { max_pending = 1, page_port = 65535 }\nchanges = { files = 1 }\nkeep = { log = 4096 }\n" +
 			"limits = { model_requests = 0, tokens = 0, response_bytes = 1, tool_calls = 1, tasks = 1, result = 4096, command = \"1ms\", wall_time = \"0s\", idle = \"1s\" }\n" +
 			"tasks = { mode = \"never\", resume = false, grace = \"0s\" }\nsandbox = { tier = \"namespaces\" }\ndrain = { timeout = \"3s\" }\nnotify = { command = [\"x\", \"\"] }\n" +
 			"[http]\nworker_idle = \"1m\"\nmetrics = \":9\"\noauth = { issuer = \"\", audience = \"\" }\n[http.principals.ann]\ntokens = []\n",
 			result{
 				Limits: setting.Limits{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: 1, ToolCalls: 1, Command: time.Millisecond, Idle: time.Second},
 				Tasks:  setting.Tasks{Never: true, NoResume: true, Limit: 1, Grace: -1},
-				Keep:   config.Keep{Keep: setting.Keep{Worktrees: time.Hour}, Log: 4096}, Pending: 1, Port: 65535, Size: 4096,
+				Keep:   config.Keep{Log: 4096}, Pending: 1, Port: 65535, Size: 4096,
 				Tier: setting.TierNamespaces, Tools: setting.ToolsFiles, Drain: 3 * time.Second, Gateway: []string{"http.metrics", "http.principals"},
 			}},
-		{"keep = { log = 0, worktrees = \"0s\" }\nchanges = { before = \"1ns\" }\nnotify = { command = [] }\n[http]\noauth = {}\nmetrics = \"\"\n", result{
+		{"keep = { log = 0 }\nchanges = { before = \"1ns\" }\nnotify = { command = [] }\n[http]\noauth = {}\nmetrics = \"\"\n", result{
 			Limits:  setting.Limits{ModelRequests: 1000, Tokens: -1, WallTime: -1, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute, Idle: time.Hour},
 			Tasks:   setting.Tasks{Grace: time.Second, Limit: 64},
-			Keep:    config.Keep{Keep: setting.Keep{MaxWorktrees: 128}},
 			Pending: 32, Size: setting.DefaultResult, Tools: setting.ToolsAuto, Drain: 30 * time.Second,
 		}},
 	} {

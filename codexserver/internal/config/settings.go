@@ -469,14 +469,14 @@ func (s *Settings) check() error {
 }
 
 // Choosable are the tools that are not always offered. It is read only.
-var Choosable = []string{"codex-interrupt", "codex-list", "codex-models", "codex-review", "codex-show", "codex-wait", "codex-worktree"}
+var Choosable = []string{"codex-interrupt", "codex-list", "codex-models", "codex-review", "codex-show", "codex-wait"}
 
 // always are the tools that are always offered.
 var always = []string{"codex", "codex-reply"}
 
 // Lockable are the arguments of the tool codex that can be locked: all but the
 // prompt. It is read only.
-var Lockable = []string{"approval-policy", "base-instructions", "budget", "compact-prompt", "config", "cwd", "developer-instructions", "effort", "images", "include-plan-tool", "model", "output-schema", "profile", "sandbox", "uncommitted", "web-search", "worktree", "writable-roots"}
+var Lockable = []string{"approval-policy", "base-instructions", "budget", "compact-prompt", "config", "cwd", "developer-instructions", "effort", "images", "include-plan-tool", "model", "output-schema", "profile", "sandbox", "web-search", "worktree", "writable-roots"}
 
 func (s *Settings) checkLimits() error {
 	for _, limit := range []struct {

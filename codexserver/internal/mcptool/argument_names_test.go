@@ -32,7 +32,7 @@ func TestUnknownArguments(t *testing.T) {
 			"image":                  "did you mean images?",
 			"web_search":             "did you mean web-search?",
 			"writable_roots":         "did you mean writable-roots?",
-			"timeout":                "the arguments are approval-policy, background, base-instructions, budget, compact-prompt, config, cwd, developer-instructions, effort, images, include-plan-tool, model, output-schema, profile, prompt, sandbox, uncommitted, web-search, worktree, writable-roots (keys of config.toml go into config)",
+			"timeout":                "the arguments are approval-policy, background, base-instructions, budget, compact-prompt, config, cwd, developer-instructions, effort, images, include-plan-tool, model, output-schema, profile, prompt, sandbox, web-search, worktree, writable-roots (keys of config.toml go into config)",
 			"a/b":                    "unknown argument /a~1b: the arguments are",
 			"":                       "unknown argument /: the arguments are",
 			strings.Repeat("é", 1e5): "/" + strings.Repeat("é", 50) + ": the arguments are",

@@ -11,7 +11,7 @@ import (
 func TestArgumentsAreRead(t *testing.T) {
 	for definition, arguments := range map[string]any{
 		codexTool: codexArguments{}, replyTool: replyArguments{}, waitTool: waitArguments{}, decideTool: waitArguments{}, showTool: showArguments{},
-		worktreeTool: worktreeArguments{}, reviewTool: reviewArguments{}, listTool: listArguments{}, interruptTool: names{}, modelsTool: struct{}{},
+		reviewTool: reviewArguments{}, listTool: listArguments{}, interruptTool: names{}, modelsTool: struct{}{},
 	} {
 		in, err := inputOf(definition)()
 		if err != nil {

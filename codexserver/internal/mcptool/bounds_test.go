@@ -156,7 +156,6 @@ func TestFoldersOfConfig(t *testing.T) {
 		{"an object", map[string]any{"sandbox_workspace_write.writable_roots": map[string]any{"0": other}}, nil, table + "/writable_roots: want an array of folders", "", nil},
 		{"/tmp", map[string]any{"sandbox_workspace_write": map[string]any{"exclude_slash_tmp": false}}, nil, table + "/exclude_slash_tmp: leave it out or set it to true", "", nil},
 		{"$TMPDIR", map[string]any{"sandbox_workspace_write.exclude_tmpdir_env_var": "no"}, nil, table + "/exclude_tmpdir_env_var: leave it out or set it to true", "", nil},
-		{"a worktree", roots(second), map[string]any{"worktree": true}, table + "/writable_roots: a conversation with a worktree writes only there", "", nil},
 		{"the file of instructions", map[string]any{"model_instructions_file": other + "/a"}, nil, `argument /config: a call may not set "model_instructions_file"; no setting allows it on a server that limits the folders of calls`, "", nil},
 		{"a program", map[string]any{"mcp_servers.x.command": "sh"}, nil, "", `{}`, nil},
 	} {

@@ -2,7 +2,6 @@ package mcptool
 
 import (
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -16,7 +15,7 @@ import (
 //
 // Where folders are bounded, trusted calls are restricted too: a key that is not known
 // to the server may name any folder, or a program that writes to any.
-func (t *Table) restrict(cfg *protocol.Config, worktree bool) (warnings []string, err error) {
+func (t *Table) restrict(cfg *protocol.Config) (warnings []string, err error) {
 	bounded := t.options.bounds() != nil
 	if t.options.TrustedCalls && !bounded {
 		return nil, nil
@@ -26,7 +25,7 @@ func (t *Table) restrict(cfg *protocol.Config, worktree bool) (warnings []string
 	if err != nil {
 		return nil, fmt.Errorf("argument /config: %w", err)
 	}
-	return warnings, t.options.bounds().config(cfg, worktree)
+	return warnings, t.options.bounds().config(cfg)
 }
 
 const workspaceTable = "sandbox_workspace_write"
@@ -37,7 +36,7 @@ const workspaceTable = "sandbox_workspace_write"
 // It moves the folders to where those of the argument writable-roots are, because an engine
 // checks these: none may be a git folder or the home, and no command can put another folder
 // in the place of one.
-func (b bounds) config(cfg *protocol.Config, worktree bool) error {
+func (b bounds) config(cfg *protocol.Config) error {
 	raw, ok := cfg.Overrides[workspaceTable]
 	if !ok {
 		return nil
@@ -62,9 +61,6 @@ func (b bounds) config(cfg *protocol.Config, worktree bool) error {
 	}
 	if len(cfg.WritableRoots)+len(roots) > maxRoots {
 		return fmt.Errorf("argument /%s/writable_roots: with those of /writable-roots they are more than %d folders", path, maxRoots)
-	}
-	if len(roots) > 0 && worktree {
-		return errors.New("argument /" + path + "/writable_roots: a conversation with a worktree writes only there; leave it out")
 	}
 	roots, err := b.all(path+"/writable_roots", absolute(cfg.Cwd, roots))
 	if err != nil {

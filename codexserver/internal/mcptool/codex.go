@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -38,8 +38,7 @@ type codexArguments struct {
 	DeveloperInstructions *string `json:"developer-instructions"`
 	CompactPrompt         *string `json:"compact-prompt"`
 
-	Worktree    bool `json:"worktree"`
-	Uncommitted bool `json:"uncommitted"`
+	Worktree bool `json:"worktree"`
 
 	turnArguments
 	WebSearch     *bool    `json:"web-search"`
@@ -52,13 +51,7 @@ func (a *codexArguments) check() error {
 	if err := a.checkTurn(); err != nil {
 		return err
 	}
-	if err := a.checkRoots(); err != nil {
-		return err
-	}
-	if a.Uncommitted && !a.Worktree {
-		return errors.New("argument /uncommitted: it takes changes into a worktree, and /worktree is not true")
-	}
-	return nil
+	return a.checkRoots()
 }
 
 // lockArguments removes arguments from the schema of a tool.
@@ -103,35 +96,27 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 		Overrides: a.Config, BaseInstructions: a.BaseInstructions, IncludePlanTool: a.IncludePlanTool,
 		DeveloperInstructions: a.DeveloperInstructions, CompactPrompt: a.CompactPrompt,
 	}
-	warnings, err := t.restrict(&cfg, a.Worktree)
+	warnings, err := t.restrict(&cfg)
 	if err != nil {
 		return failure("", "codex: "+err.Error())
 	}
 	job := c.newJob(c.attendance(a.Background))
 	job.kept.Budget = a.Budget
 	job.attendance.Submission = c.ID
-	job.log.Remark(t.worktrees.unfinished(cwd, "")...)
 	var tree *repo.Worktree
 	if a.Worktree {
-		var words string
-		if err := config.CheckFolder(cwd); err != nil {
-			return failure("", "codex: "+err.Error())
+		if tree, err = t.addWorktree(ctx, cwd); err != nil {
+			return notBegun(ctx, "codex", "", err)
 		}
-		if err := t.options.bounds().repository(cwd); err != nil {
-			return failure("", "codex: argument /cwd: "+err.Error())
-		}
-		if tree, words, err = t.worktrees.create(ctx, cwd, a.Uncommitted); err != nil {
-			return failure("", "codex: argument /worktree: "+err.Error())
-		}
-		job.log.Remark(words)
-		place(&cfg, tree)
+		cfg.Cwd, job.kept.Worktree = tree.Cwd, &report.Worktree{Path: tree.Path, Branch: tree.Branch}
+		job.log.Remark(inWorktree(tree))
 	}
 	conversation, err := c.Threads.Start(ctx, cfg, job.attendance)
-	if err == nil && tree != nil {
-		err = bind(ctx, c, tree, conversation)
-	}
 	if err != nil {
-		return notBegun(ctx, "codex", "", errors.Join(err, drop(ctx, tree)))
+		if tree != nil {
+			err = errors.Join(err, tree.Remove(ctx))
+		}
+		return notBegun(ctx, "codex", "", err)
 	}
 	for _, w := range warnings {
 		job.log.Remark(w)

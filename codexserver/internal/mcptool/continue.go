@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
@@ -33,6 +34,8 @@ type keepsake struct {
 	Used   *protocol.TokenUsage `json:"used,omitzero"`  // what the thread had used
 	Budget *budget              `json:",embed"`
 	Schema jsontext.Value       `json:"schema,omitzero"` // of the answer
+
+	Worktree *report.Worktree `json:"worktree,omitzero"` // that the call made for its thread
 }
 
 // Continues reports whether turns of processes that have ended are continued.
@@ -106,11 +109,7 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 	j.report.Continue(cut.Did)
 	var th *thread.Thread
 	if err == nil {
-		th, err = t.reviveAs(ctx, own, cut.Thread, j, func() protocol.Config {
-			cfg := t.revived(cut.Thread)()
-			cfg.Continues = true
-			return cfg
-		})
+		th, err = t.reviveAs(ctx, own, cut.Thread, j, func() protocol.Config { return protocol.Config{Continues: true} })
 	}
 	if err != nil {
 		leave()

@@ -29,7 +29,6 @@ var purposes = map[string]string{
 	"codex-reply":     "say more in a conversation (threadId): an answer, a correction, the next step.",
 	"codex-wait":      "wait for conversations that run in the background, and read their results.",
 	"codex-show":      "read the whole diff, transcript, or output of a command of a conversation, where a result is truncated or not enough.",
-	"codex-worktree":  "look at, apply, commit or discard what a conversation with worktree: true has changed. Until then nothing of it is in your folder.",
 	"codex-review":    "have changes of a git repository looked at for faults, read-only.",
 	"codex-interrupt": "stop what a conversation does now.",
 	"codex-list":      "find past conversations.",

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
@@ -71,7 +71,7 @@ func (c *call) caller() *thread.Caller {
 	o := c.table.options
 	worktrees := ""
 	if o.Home != "" {
-		worktrees = filepath.Join(o.Home, "codex-mcp-worktrees")
+		worktrees = repo.Worktrees(o.Home)
 	}
 	return &thread.Caller{Client: c.Host, FullAccess: o.FullAccess, Locked: c.table.confined, Worktrees: worktrees, Folders: func(ctx context.Context) []string {
 		var all []string
@@ -197,6 +197,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		j.end.status = Completed
 	}
 	j.end.did = j.report.Report()
+	j.end.did.Changes.Worktree = j.kept.Worktree
 	if j.end.did.Output = output; j.end.status == Incomplete {
 		j.end.did.Status = turnlog.Incomplete
 	}
@@ -290,6 +291,10 @@ func (j *Job) interim(status Status, text string) *mcptypes.CallToolResult {
 	r := result(j.ThreadID(), text)
 	last := len(r.StructuredContent) - 1
 	r.StructuredContent = append(quote(append(r.StructuredContent[:last:last], `,"status":`...), string(status)), '}')
+	if w := j.kept.Worktree; w != nil {
+		r.StructuredContent = append(r.StructuredContent[:len(r.StructuredContent)-1], `,"worktree":{"path":`...)
+		r.StructuredContent = append(quote(append(quote(r.StructuredContent, w.Path), `,"branch":`...), w.Branch), `}}`...)
+	}
 	if j.form.hint {
 		forModel(r, hint(j.ThreadID(), nil, false))
 	}

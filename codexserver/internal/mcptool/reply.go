@@ -130,7 +130,6 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}
-	job.log.Remark(t.worktrees.unfinished(th.Info().Cwd, id)...)
 	in, err := a.turnInput(th.Info().Cwd, t.options.bounds())
 	if err == nil && in.Shortens() && !th.Shortens() {
 		err = errors.New("arguments /compact and /rollback: this engine keeps its own history")

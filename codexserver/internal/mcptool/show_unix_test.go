@@ -421,12 +421,13 @@ func TestShowOfAWorktree(t *testing.T) {
 	s := newShop(t, providertest.Call(providertest.Shell("1", "sh", "-c", "echo theirs > shared; echo x > filtered")), providertest.Say("done"))
 	ran := filepath.Join(t.TempDir(), "ran")
 	configure(t, s.dir, "touch '"+ran+"'; cat", "core.fsmonitor", "filter.evil.clean", "diff.external", "diff.evil.textconv", "diff.evil.command")
-	if err := os.WriteFile(filepath.Join(s.dir, ".gitattributes"), []byte("shared diff=evil\nfiltered filter=evil\n"), 0o600); err != nil {
+	info := filepath.Join(s.dir, ".git", "info")
+	if err := errors.Join(os.MkdirAll(info, 0o700), os.WriteFile(filepath.Join(info, "attributes"), []byte("shared diff=evil\nfiltered filter=evil\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	ask, _ := s.legacy()
 	var r struct{ ThreadID string }
-	if err := json.Unmarshal(ask.tool(t, "codex", map[string]any{"prompt": "p", "cwd": s.dir, "worktree": true, "uncommitted": true}).raw, &r); err != nil {
+	if err := json.Unmarshal(ask.tool(t, "codex", map[string]any{"prompt": "p", "cwd": s.dir, "worktree": true}).raw, &r); err != nil {
 		t.Fatal(err)
 	}
 	diff, _ := ask.show(t, map[string]any{"threadId": r.ThreadID, "what": "diff"})

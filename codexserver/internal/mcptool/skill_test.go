@@ -23,8 +23,8 @@ func TestSkillIsTrue(t *testing.T) {
 	}{
 		{nil, nil, 10},
 		{nil, []string{"cwd", "budget"}, 8},
-		{[]string{"codex-wait"}, nil, 6},
-		{[]string{}, nil, 5},
+		{[]string{"codex-wait"}, nil, 7},
+		{[]string{}, nil, 6},
 	} {
 		o := &codexserver.Options{Home: t.TempDir()}
 		o.Calls.Tools, o.Calls.LockedArguments = tt.chosen, tt.locked

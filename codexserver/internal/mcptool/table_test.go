@@ -85,9 +85,9 @@ func TestChosenTools(t *testing.T) {
 	}{
 		{nil, append([]string{"codex", "codex-reply"}, config.Choosable...), nil},
 		{config.Choosable, append([]string{"codex", "codex-reply"}, config.Choosable...), nil},
-		{[]string{}, []string{"codex", "codex-reply"}, []string{"background", "worktree", "uncommitted"}},
-		{[]string{"codex", "codex-wait", "codex-wait", "nosuch"}, []string{"codex", "codex-reply", "codex-wait"}, []string{"worktree", "uncommitted"}},
-		{[]string{"codex-worktree", "codex-list"}, []string{"codex", "codex-reply", "codex-list", "codex-worktree"}, []string{"background"}},
+		{[]string{}, []string{"codex", "codex-reply"}, []string{"background"}},
+		{[]string{"codex", "codex-wait", "codex-wait", "nosuch"}, []string{"codex", "codex-reply", "codex-wait"}, nil},
+		{[]string{"codex-review", "codex-list"}, []string{"codex", "codex-reply", "codex-list", "codex-review"}, []string{"background"}},
 	} {
 		t.Run(fmt.Sprint(tt.chosen), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

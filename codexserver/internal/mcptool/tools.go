@@ -81,8 +81,7 @@ type Options struct {
 	Report report.Options
 	// Store is asked before a turn begins. Nil is not.
 	Store *store.Mirror
-	// Home is the folder of the threads' git worktrees. Without it there are no worktrees
-	// and no reviews.
+	// Home is Codex's home. Without it there are no git worktrees and no reviews.
 	Home string
 	// Room is checked before a turn begins: enough for what a turn writes before its first
 	// action. It is given up when a turn fails because the disk is full, to record how it ended.
@@ -90,8 +89,6 @@ type Options struct {
 	// Continues makes turns of tasks and in the background such that another process can
 	// continue them, if the engine can.
 	Continues bool
-	// Keep says how many worktrees are kept, and for how long.
-	Keep setting.Keep
 }
 
 // maxResult returns the size of the longest answer in bytes.
@@ -102,11 +99,10 @@ func (o *Options) bounds() bounds { return o.Folders }
 
 // Table has the tools of a server. It is safe for concurrent use.
 type Table struct {
-	options   *Options
-	engine    engine.Engine
-	rollouts  chan struct{} // has an element while a rollout is read
-	tools     []tool
-	worktrees *worktrees // nil without a folder for them
+	options  *Options
+	engine   engine.Engine
+	rollouts chan struct{} // has an element while a rollout is read
+	tools    []tool
 	// locked are the arguments that a call of a tool may not choose, by tool: those of the
 	// options, and those that need a tool that is not offered.
 	locked map[string][]string
@@ -147,10 +143,9 @@ func New(e engine.Engine, o *Options) *Table {
 	codex.output, reply.output, reply.alike = report.Schema, report.ShortSchema, slices.Concat(turnNames, shortenNames)
 	t.tools = []tool{codex, reply, newTool("codex-wait", waitTool, with(callWait)), newTool("codex-show", showTool, with(t.callShow))}
 	if o.Home != "" {
-		t.worktrees = &worktrees{store: storeIn(o.Home, o.Report.Scratch.Programs), most: max(o.Keep.MaxWorktrees, 0)}
-		t.tools = append(t.tools, newTool("codex-worktree", worktreeTool, with(t.callWorktree)), newTool("codex-review", reviewTool, with(t.callReview)))
+		t.tools = append(t.tools, newTool("codex-review", reviewTool, with(t.callReview)))
 	}
-	t.sweeper = sweeper{scratch: o.Report.Scratch, worktrees: t.worktrees, age: max(o.Keep.Worktrees, 0), log: o.Report.Logger}
+	t.sweeper = sweeper{scratch: o.Report.Scratch, log: o.Report.Logger}
 	if library, ok := e.(engine.Library); ok {
 		t.tools = append(t.tools, newTool("codex-list", listTool, with(list{library}.call)))
 	}
@@ -170,9 +165,6 @@ func New(e engine.Engine, o *Options) *Table {
 		for name, locked := range t.locked {
 			t.locked[name] = append(locked, "background")
 		}
-	}
-	if o.Home != "" && !t.Has("codex-worktree") {
-		t.locked["codex"] = append(t.locked["codex"], "worktree", "uncommitted")
 	}
 	t.skill = sync.OnceValues(func() (*skill.Skill, error) { return skill.New(t.lacks) })
 	return t

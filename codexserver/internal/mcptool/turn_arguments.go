@@ -74,8 +74,6 @@ func (a *codexArguments) checkRoots() error {
 		return fmt.Errorf("argument /writable-roots: %d are more than %d", len(a.WritableRoots), maxRoots)
 	case slices.Contains(a.WritableRoots, ""):
 		return fmt.Errorf("argument /writable-roots/%d is empty", slices.Index(a.WritableRoots, ""))
-	case a.Worktree:
-		return errors.New("argument /writable-roots: a conversation with a worktree writes only in the worktree; leave out one of the two")
 	case a.Sandbox != "" && a.Sandbox != protocol.SandboxWorkspaceWrite:
 		return fmt.Errorf("argument /writable-roots: it needs the sandbox %s, and /sandbox is %s", protocol.SandboxWorkspaceWrite, a.Sandbox)
 	}

@@ -160,7 +160,6 @@ func TestTurnArgumentsRefused(t *testing.T) {
 		`"writable-roots":"/x"`:                                      "/writable-roots: got string, want array",
 		`"writable-roots":[""]`:                                      "/writable-roots/0 is empty",
 		`"writable-roots":["/x"],"sandbox":"read-only"`:              "/writable-roots: it needs the sandbox workspace-write, and /sandbox is read-only",
-		`"writable-roots":["/x"],"worktree":true`:                    "/writable-roots: a conversation with a worktree writes only in the worktree; leave out one of the two",
 		`"writable-roots":["` + strings.Repeat(`/x","`, 40) + `/x"]`: "/writable-roots: 41 are more than 32",
 	} {
 		got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+arguments+`}}`)

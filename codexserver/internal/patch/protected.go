@@ -55,11 +55,8 @@ func (p *Plan) protected(writable []string) iter.Seq[string] {
 	}
 }
 
-// AreProtected reports whether a patch that writes files at paths, absolute and
-// free of symbolic links, would be [Plan.Protected].
-func AreProtected(paths, writable []string) bool { return written(paths).Protected(writable) }
-
-// ProtectedOf returns those of the paths for which AreProtected is true.
+// ProtectedOf returns those of the paths, absolute and free of symbolic links, that make a patch that
+// writes them [Plan.Protected].
 func ProtectedOf(paths, writable []string) []string {
 	return slices.Collect(written(paths).protected(writable))
 }

@@ -88,7 +88,7 @@ func TestProtectedNames(t *testing.T) {
 		paths = append(paths, "bare/"+name, "bare/"+strings.ToUpper(name)+"/x")
 	}
 	for _, path := range paths {
-		if !patch.AreProtected([]string{filepath.Join(work, path)}, []string{work}) {
+		if len(patch.ProtectedOf([]string{filepath.Join(work, path)}, []string{work})) == 0 {
 			t.Errorf("%s is not protected", path)
 		}
 	}
@@ -97,11 +97,11 @@ func TestProtectedNames(t *testing.T) {
 		".git/wt/a.go":  {work + "/.git/wt"},
 		"b/.GIT/x/a.go": {work + "/b/.GIT/x", work},
 	} {
-		if !patch.AreProtected([]string{filepath.Join(work, path)}, roots) {
+		if len(patch.ProtectedOf([]string{filepath.Join(work, path)}, roots)) == 0 {
 			t.Errorf("%s is not protected below %q", path, roots)
 		}
 	}
-	if patch.AreProtected([]string{filepath.Join(work, "bare/main.go")}, []string{work}) {
+	if len(patch.ProtectedOf([]string{filepath.Join(work, "bare/main.go")}, []string{work})) > 0 {
 		t.Error("bare/main.go is protected")
 	}
 }

@@ -55,19 +55,11 @@ type Lines struct{ Added, Removed int }
 // isLink reports whether the change is that of a submodule's commit.
 func (c Change) isLink() bool { return c.old.mode == modeModule || c.new.mode == modeModule }
 
-// Modes of files in git.
-const (
-	modeNone   = "000000"
-	modeFile   = "100644"
-	modeExec   = "100755"
-	modeModule = "160000"
-)
+// modeModule is the mode of a submodule in git.
+const modeModule = "160000"
 
 // entry is a file of a tree.
 type entry struct{ mode, id string }
-
-func (e entry) exists() bool { return e.mode != modeNone && e.mode != "" }
-func (e entry) isFile() bool { return e.mode == modeFile || e.mode == modeExec }
 
 // diffTrees compares two trees, file by file, with or without renames and the numbers of lines.
 func (p *private) diffTrees(ctx context.Context, from, to string, find, count bool) ([]Change, error) {

@@ -107,16 +107,7 @@ func TestUsersConfiguration(t *testing.T) {
 					t.Errorf("%s: %v", target, err)
 				}
 			}
-			store := repo.StoreIn(home)
-			store.Programs = programs
-			w, _, err := store.Create(t.Context(), repo.CreateOptions{Cwd: r.dir, Uncommitted: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(w.Path(), "a.txt"), []byte("four\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := w.Status(t.Context()); err != nil {
+			if _, err := scratch.AddWorktree(t.Context(), r.dir, filepath.Join(home, "trees")); err != nil {
 				t.Error(err)
 			}
 			if exists(trap) {

@@ -30,6 +30,20 @@ func Root(dir string) string {
 	}
 }
 
+// CommonDir returns the git folder of the repository that contains dir, an absolute path: the one that
+// its working trees share. It returns "" outside a repository.
+func CommonDir(dir string) string {
+	root := Root(dir)
+	if root == "" {
+		return ""
+	}
+	_, common, err := folders(root)
+	if err != nil {
+		return ""
+	}
+	return common
+}
+
 // isRepository reports whether git takes the folders for those of a repository: there are
 // objects and refs, and HEAD has the form of a ref or of a hash.
 func isRepository(gitDir, commonDir string) bool {

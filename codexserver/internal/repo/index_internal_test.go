@@ -217,7 +217,7 @@ func TestSee(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return names(out)
+				return slices.Compact(slices.Sorted(strings.FieldsFuncSeq(out, func(r rune) bool { return r == 0 })))
 			}
 			slices.Sort(others)
 			if d := cmp.Diff(list(), others, cmpopts.EquateEmpty()); d != "" {

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -65,6 +67,18 @@ func (s Scratch) locate(root string, more ...string) (source, error) {
 	}
 	r.config, err = readConfig(filepath.Join(r.commonDir, "config"))
 	return r, err
+}
+
+// realFolder returns the path of a folder without symbolic links.
+func realFolder(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Lstat(real); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", path)
+	}
+	return real, nil
 }
 
 // private is a private git folder, on which git runs instead of the repository's own. It has
@@ -292,6 +306,9 @@ func (p *private) asked(ctx context.Context, pattern string) (map[string]string,
 	return found, nil
 }
 
+// isPlain reports whether a text has no control characters.
+func isPlain(text string) bool { return !strings.ContainsFunc(text, unicode.IsControl) }
+
 // isList reports whether a path leads to a regular file, so that git cannot block on it.
 func isList(path string) bool {
 	info, err := os.Stat(path)
@@ -309,17 +326,6 @@ func defaultExcludes() string {
 		dir = filepath.Join(home, ".config")
 	}
 	return filepath.Join(dir, "git", "ignore")
-}
-
-// filters returns the filter that .gitattributes names for each file, if any.
-func (p *private) filters(ctx context.Context, c call, files []string) (map[string]string, error) {
-	found := map[string]string{}
-	err := p.attributes(ctx, c, files, []string{"filter"}, func(file, _, value string) {
-		if value != "unspecified" && value != "unset" {
-			found[file] = value
-		}
-	})
-	return found, err
 }
 
 // attributes calls f for each file and attribute.

@@ -42,9 +42,10 @@ type program struct {
 
 // call is a call of git.
 type call struct {
-	// gitDir and tree are the repository's folders. Git does not search for others. It runs
-	// in dir.
+	// gitDir and tree are the repository's folders. Git does not search for others, unless it
+	// finds them. It runs in dir.
 	dir, gitDir, tree string
+	finds             bool     // git finds the repository whose top is dir, and reads its configuration
 	index             string   // instead of the git folder's
 	writes            []string // the folders in which git writes
 	env               []string // added to the environment
@@ -60,7 +61,8 @@ var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM
 // run runs git and returns what it prints. Git runs no hook and no monitor, does not
 // prompt and does not use the network. It runs in a sandbox, because the user's
 // configuration may name programs, and may include files that commands can write. Without
-// a sandbox on this system, git does not read that configuration.
+// a sandbox on this system, git does not read that configuration, and does not run where it
+// would read the repository's.
 //
 // The error is a [*sandbox.ProgramError] if a command could have written git.
 func (p program) run(ctx context.Context, c call, args ...string) (string, error) {
@@ -69,12 +71,16 @@ func (p program) run(ctx context.Context, c call, args ...string) (string, error
 	cmd := exec.CommandContext(ctx, p.path, args...)
 	cmd.Dir = c.dir
 	cmd.Env = append(slices.Clone(p.env),
-		"GIT_DIR="+c.gitDir, "GIT_WORK_TREE="+c.tree,
 		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
 		"GIT_LITERAL_PATHSPECS=1", "GIT_EDITOR=false", "GIT_PAGER=cat", "LC_ALL=C")
+	if c.finds {
+		cmd.Env = append(cmd.Env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(c.dir))
+	} else {
+		cmd.Env = append(cmd.Env, "GIT_DIR="+c.gitDir, "GIT_WORK_TREE="+c.tree)
+	}
 	start := cmd.Start
 	switch confined, err := p.confine(c.writes...); {
-	case errors.Is(err, sandbox.ErrUnavailable):
+	case errors.Is(err, sandbox.ErrUnavailable) && !c.finds:
 		cmd.Env = append(cmd.Env, withoutUser...)
 	case err != nil:
 		return "", fmt.Errorf("git %s: %w", name, err)

@@ -31,6 +31,14 @@ var settings = []struct {
 
 var truths = []string{"true", "false", "yes", "no", "on", "off", "1", "0"}
 
+func isTrue(value string) bool {
+	return slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(value))
+}
+
+func isFalse(value string) bool {
+	return slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(value))
+}
+
 // readConfig reads a configuration file of a repository as data. A missing file is empty.
 func readConfig(file string) ([]byte, error) {
 	data, err := safefile.Read(file, maxSmallFile)

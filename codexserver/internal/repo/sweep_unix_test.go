@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -51,8 +50,9 @@ func TestScratchSweep(t *testing.T) {
 // TestScratchSwept looks at a repository while others sweep all the time. A folder that they take
 // before it is locked is made again.
 func TestScratchSwept(t *testing.T) {
-	b := newBench(t)
-	b.commit(map[string]string{"a": "one\n"})
+	r := newRepo(t)
+	r.write("a", "one\n")
+	r.commit("x")
 	scratch := repo.Scratch{Dir: t.TempDir()}
 	done := make(chan struct{})
 	var sweeping sync.WaitGroup
@@ -71,37 +71,12 @@ func TestScratchSwept(t *testing.T) {
 		})
 	}
 	for range 50 {
-		s, err := repo.Take(t.Context(), b.dir, scratch)
+		s, err := repo.Take(t.Context(), r.dir, scratch)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Remove(); err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-// TestSweepUnused checks that only worktrees are removed that were not used for long and have
-// nothing to lose.
-func TestSweepUnused(t *testing.T) {
-	b := newBench(t)
-	b.commit(map[string]string{"a": "one\n"})
-	made := map[string]*repo.Worktree{}
-	for _, id := range []string{"unused", "changed", "new", "used"} {
-		w := b.create(repo.CreateOptions{Cwd: b.dir, ThreadID: id})
-		made[id] = w
-		if id != "new" {
-			old := time.Now().Add(-48 * time.Hour)
-			b.must(os.Chtimes(filepath.Join(b.store.Records, w.ID(), "record.json"), old, old))
-		}
-	}
-	lay(t, made["changed"].Path(), map[string]string{"a": "work\n"})
-	made["used"].Used()
-	b.must(b.store.SweepUnused(t.Context(), 24*time.Hour))
-	for id, w := range made {
-		_, err := os.Stat(w.Path())
-		if gone := errors.Is(err, fs.ErrNotExist); gone != (id == "unused") {
-			t.Errorf("%s: %v", id, err)
 		}
 	}
 }

@@ -2,138 +2,197 @@ package repo
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/internal/safefile"
+	"time"
 )
 
-// Worktree is the worktree of one thread. Several processes may use it at the same time. A
-// value is not safe for concurrent use.
+// Worktrees returns the folder with the worktrees that [Scratch.AddWorktree] makes, in Codex's
+// home. It is not the folder worktrees there, from which Codex's own application removes old ones.
+func Worktrees(home string) string { return filepath.Join(home, "codex-mcp-worktrees") }
+
+// Worktree is a git worktree on a new branch.
 type Worktree struct {
-	store   Store
-	record  record
-	private *private // since the current call has begun
+	// Path is its top folder, and Branch the name of its branch.
+	Path, Branch string
+	// Cwd is the folder in it that corresponds to the one that it was made for: Path, if the commit
+	// has no such folder.
+	Cwd string
+
+	source source // the repository
 }
 
-// ID returns the id of the worktree.
-func (w *Worktree) ID() string { return w.record.ID }
+// worktreeTimeout is how long making a worktree may take.
+const worktreeTimeout = 10 * time.Minute
 
-// ThreadID returns the id of the thread that works in it, or "" before [Worktree.Bind].
-func (w *Worktree) ThreadID() string { return w.record.ThreadID }
-
-// Path returns the top folder of the worktree.
-func (w *Worktree) Path() string { return w.record.Path }
-
-// Root returns the top folder of the caller's tree.
-func (w *Worktree) Root() string { return w.record.Root }
-
-// Base returns the commit that the worktree was made from.
-func (w *Worktree) Base() string { return w.record.Base }
-
-// Cwd returns the folder of the worktree that corresponds to the caller's folder, or the
-// top folder if the worktree does not have it.
-func (w *Worktree) Cwd() string {
-	root, err := os.OpenRoot(w.record.Path)
+// AddWorktree makes a worktree of the repository that contains dir, an absolute path, on a new
+// branch at HEAD. It has a folder of its own below the folder trees, which is created if it is
+// missing.
+//
+// Git works on the repository itself, with its configuration. It runs in a sandbox, in which it
+// writes only to the new folder and the repository's git folder, or not at all. Hooks, monitors and
+// filters are off, so a large file that is stored elsewhere stays a pointer. Submodules stay empty.
+func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree, error) {
+	ctx, cancel := context.WithTimeout(ctx, worktreeTimeout)
+	defer cancel()
+	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return w.record.Path
+		return nil, err
 	}
-	defer root.Close()
-	if f, err := look(root, filepath.ToSlash(w.record.Folder)); err != nil || f == nil || !f.IsDir() {
-		return w.record.Path
+	root := Root(dir)
+	if root == "" {
+		return nil, fmt.Errorf("%s is not in the working tree of a git repository", dir)
 	}
-	return filepath.Join(w.record.Path, w.record.Folder)
-}
-
-// Writable returns the folders that the thread's commands may write to.
-func (w *Worktree) Writable() []string { return []string{w.record.Path} }
-
-// ReadOnly returns the paths that stay read-only under every policy: the caller's tree,
-// the repository's git folders including the worktree's own, the worktree's .git, and the
-// records.
-func (w *Worktree) ReadOnly() []string {
-	all := []string{filepath.Join(w.record.Path, ".git"), w.record.admin(), w.record.CommonDir, w.record.Root, w.store.Records}
-	if w.record.GitDir != w.record.CommonDir {
-		all = append(all, w.record.GitDir)
-	}
-	return all
-}
-
-// begin locks the worktree, checks that its folders were not moved or replaced, and makes a
-// folder for the files of the call. It bounds the time of the call.
-func (w *Worktree) begin(ctx context.Context) (_ context.Context, scratch string, end func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	unlock, err := w.store.lock(ctx, w.record.ID)
+	r, err := s.open(ctx, root)
 	if err != nil {
-		cancel()
-		return ctx, "", nil, err
+		return nil, err
 	}
-	release := func() { unlock(); cancel() }
-	if err = w.check(ctx); err == nil {
-		var remove func()
-		if scratch, remove, err = w.scratch(); err == nil {
-			return ctx, scratch, func() { remove(); release() }, nil
+	if err := r.checkOwn(); err != nil {
+		return nil, err
+	}
+	if commit, _, ok := readHead(r.gitDir, r.commonDir); ok && commit == "" {
+		return nil, fmt.Errorf("the repository %s has no commit yet", root)
+	}
+	if err := os.MkdirAll(trees, 0o700); err != nil {
+		return nil, err
+	}
+	if trees, err = realFolder(trees); err != nil {
+		return nil, err
+	}
+	var id [4]byte
+	_, _ = rand.Read(id[:]) // never fails
+	name := hex.EncodeToString(id[:])
+	w := &Worktree{Path: filepath.Join(trees, name), Branch: "codex/" + name, source: r}
+	if err := os.Mkdir(w.Path, 0o700); err != nil {
+		return nil, err
+	}
+	r.program.programs.Given(w.Path)
+	writes := []string{r.commonDir, w.Path}
+	if err := r.git(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", "-b", w.Branch, w.Path, "HEAD"); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(w.Path))
+	}
+	// The files come in a second step, because only now git says which filters the worktree has: the
+	// configuration may depend on its folder and its branch.
+	err = r.git(ctx, w.Path, writes, "reset", "--hard", "--quiet", "--no-recurse-submodules")
+	if err == nil {
+		w.Cwd, err = w.inside(root, dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Remove(ctx))
+	}
+	return w, nil
+}
+
+// checkOwn refuses a git folder that belongs to another working tree, in whose repository the
+// worktree would be.
+func (s source) checkOwn() error {
+	if s.gitDir != s.commonDir {
+		back, err := pointer(filepath.Join(s.gitDir, "gitdir"), "")
+		if err != nil || filepath.Dir(s.gitDir) != filepath.Join(s.commonDir, "worktrees") || !isSame(filepath.Dir(back), s.root) {
+			return fmt.Errorf("%s is not the git folder of the working tree %s", s.gitDir, s.root)
 		}
+		return nil
 	}
-	release()
-	return ctx, "", nil, err
-}
-
-// check reads the record again and compares it with the folders on disk.
-func (w *Worktree) check(ctx context.Context) error {
-	fresh, err := w.store.load(w.record.ID)
-	if err != nil {
-		return err
+	if isTrue(s.settings["core.bare"]) {
+		return fmt.Errorf("the repository %s is bare", s.root)
 	}
-	w.record = fresh.record
-	if w.record.Phase != phaseUse {
-		return refuse("the worktree was discarded")
+	tree := s.settings["core.worktree"] // a submodule has it
+	if tree != "" && !filepath.IsAbs(tree) {
+		tree = filepath.Join(s.gitDir, tree)
 	}
-	if real, err := filepath.EvalSymlinks(w.record.Path); err != nil || real != w.record.Path {
-		return refuse("%s was moved or replaced", w.record.Path)
+	if s.gitDir != filepath.Join(s.root, ".git") && !isSame(tree, s.root) {
+		return fmt.Errorf("the .git of %s leads to %s, which does not name it", s.root, s.gitDir)
 	}
-	found, err := w.store.openCallers(ctx, w.record.Root, w.folder(), w.record.Path)
-	if err != nil {
-		return err
-	}
-	if found.root != w.record.Root || found.gitDir != w.record.GitDir || found.commonDir != w.record.CommonDir {
-		return refuse("the git folder of %s was moved or replaced", w.record.Root)
-	}
-	w.use(found.source)
 	return nil
 }
 
-// use runs git on the private git folder of the worktree. It does not read the user's
-// configuration, because isolate has copied the needed settings.
-func (w *Worktree) use(r source) {
-	r.root = w.record.Path
-	w.private = r.private(w.folder())
-	w.private.env = append([]string{"GIT_INDEX_FILE=" + filepath.Join(w.folder(), "no-index")}, withoutUser...)
-	// One flush for all new objects, not one for each; git before 2.36 has none.
-	w.private.options = []string{"-c", "core.protectHFS=true", "-c", "core.fsyncMethod=batch"}
-}
-
-// folder has the record and the private git folder, and index has the worktree's content when
-// it was last read.
-func (w *Worktree) folder() string { return w.store.recordFolder(w.record.ID) }
-func (w *Worktree) index() string  { return filepath.Join(w.folder(), "index") }
-
-// scratch makes a folder for the files of one call.
-func (w *Worktree) scratch() (dir string, remove func(), err error) {
-	dir, err = os.MkdirTemp(w.folder(), "tmp-*")
-	return dir, func() { _ = os.RemoveAll(dir) }, err
-}
-
-// pointer returns the content of the file .git of the worktree.
-func (r *record) pointer() string { return "gitdir: " + filepath.ToSlash(r.admin()) + "\n" }
-
-// notes returns sentences about changes that others made to the worktree.
-func (w *Worktree) notes() []string {
-	data, err := safefile.Read(filepath.Join(w.record.Path, ".git"), 64<<10)
-	info, _ := os.Lstat(filepath.Join(w.record.Path, ".git"))
-	if err == nil && info != nil && info.Mode().IsRegular() && strings.TrimSpace(string(data)) == strings.TrimSpace(w.record.pointer()) {
-		return nil
+// isSame reports whether two paths lead to one folder.
+func isSame(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
 	}
-	return []string{"the worktree's .git was replaced: do not run git in the worktree"}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
 }
+
+// Remove removes the worktree and its branch, with all that is in them.
+func (w *Worktree) Remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), worktreeTimeout)
+	defer cancel()
+	root, writes := w.source.root, []string{w.source.commonDir}
+	return errors.Join(
+		os.RemoveAll(w.Path), // which git may not do
+		w.source.git(ctx, root, writes, "worktree", "remove", "--force", w.Path),
+		w.source.git(ctx, root, writes, "branch", "--quiet", "-D", w.Branch))
+}
+
+// inside returns the folder of the worktree that corresponds to dir in the tree at root.
+func (w *Worktree) inside(root, dir string) (string, error) {
+	rel, err := filepath.Rel(root, dir)
+	if err != nil {
+		return "", err
+	}
+	top, err := os.OpenRoot(w.Path)
+	if err != nil {
+		return "", err
+	}
+	defer top.Close()
+	if info, err := look(top, filepath.ToSlash(rel)); err != nil || info == nil || !info.IsDir() {
+		return w.Path, nil
+	}
+	return filepath.Join(w.Path, rel), nil
+}
+
+// git runs git in dir, the top folder of a working tree, with hooks and filters off.
+func (s source) git(ctx context.Context, dir string, writes []string, args ...string) error {
+	p := s.program
+	p.env = slices.DeleteFunc(slices.Clone(p.env), func(entry string) bool { // no keys, whatever may run
+		name, _, _ := strings.Cut(entry, "=")
+		return !slices.Contains(worktreeVariables, name)
+	})
+	c := call{dir: dir, finds: true, writes: writes}
+	// Git lists more than the filters, because it fails if none is set.
+	keys, err := p.run(ctx, c, "config", "--list", "--name-only", "-z")
+	if err != nil {
+		return err
+	}
+	set := slices.Clone(worktreeSettings)
+	for key := range strings.SplitSeq(keys, "\x00") {
+		end := strings.LastIndex(key, ".")
+		switch {
+		case end < 0:
+		case strings.HasPrefix(key, "filter."):
+			for _, name := range []string{"clean", "smudge", "process"} {
+				set = append(set, key[:end]+"."+name, "")
+			}
+			set = append(set, key[:end]+".required", "false")
+		case strings.HasPrefix(key, "hook."):
+			set = append(set, key[:end]+".enabled", "false")
+		}
+	}
+	// As variables, because an option cannot set a key with a "=".
+	for i := 0; i < len(set); i += 2 {
+		c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, set[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, set[i+1]))
+	}
+	c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(set)/2))
+	_, err = p.run(ctx, c, args...)
+	return err
+}
+
+// worktreeVariables are the variables that git gets for a worktree, and worktreeSettings keys with
+// their values: hooks in the configuration, which git has since 2.54, and what could make git read
+// another file or work in a submodule.
+var (
+	worktreeVariables = append([]string{"PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"}, userSettings...)
+	worktreeSettings  = []string{
+		"hook.post-checkout.enabled", "false", "hook.post-index-change.enabled", "false", "hook.reference-transaction.enabled", "false",
+		"core.attributesFile", os.DevNull, "submodule.recurse", "false", "maintenance.auto", "false", "gc.auto", "0",
+	}
+)

@@ -13,7 +13,8 @@ import (
 
 // maxName and maxReason are how many bytes are shown of a name and of the reason of a reroute, and
 // maxRerouted how many reroutes, which are never cut. All but the first one have maxReroutes bytes of JSON.
-const maxName, maxReason, maxRerouted, maxReroutes = 100, 200, 3, 1000
+// maxTree is for the path of a worktree.
+const maxName, maxReason, maxRerouted, maxReroutes, maxTree = 100, 200, 3, 1000, 2000
 
 // MinLimit is the least size of a report, in bytes of JSON.
 const MinLimit = 4096
@@ -47,6 +48,7 @@ type wire struct {
 	Stopped     string         `json:"stopped,omitzero"`
 	Model       string         `json:"model,omitzero"`
 	Rerouted    []wireReroute  `json:"rerouted,omitempty"`
+	Worktree    *Worktree      `json:"worktree,omitzero"`
 	DurationMS  int64          `json:"durationMs"`
 	Usage       *wireUsage     `json:"usage,omitzero"`
 	Quota       *wireQuota     `json:"quota,omitzero"`
@@ -150,6 +152,9 @@ func (r *Report) JSON(limit int) []byte {
 			break
 		}
 		w.Rerouted = append(w.Rerouted, one)
+	}
+	if r.Changes.Worktree != nil {
+		w.Worktree = &Worktree{turnlog.Show(r.Changes.Worktree.Path, maxTree), turnlog.Show(r.Changes.Worktree.Branch, maxName)}
 	}
 	content := textPart(r.Content, limit)
 	output := outputPart(r.Output)

@@ -56,12 +56,21 @@ type Report struct {
 	dropped turnlog.Dropped
 }
 
+// Worktree is a git worktree on a branch of its own.
+type Worktree struct {
+	// Path is its top folder, and Branch the name of the branch.
+	Path   string `json:"path"`
+	Branch string `json:"branch"`
+}
+
 // Changes are what a turn has changed.
 type Changes struct {
 	// List is sorted by path.
 	List []Change
 	// Dir is the folder to which paths in the list are relative.
 	Dir string
+	// Worktree is the git worktree that was made for the thread before the turn, or nil.
+	Worktree *Worktree
 	// From is "" before the turn begins.
 	From Source
 	// Unknown names where changes were not looked for.

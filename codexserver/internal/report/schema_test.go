@@ -66,7 +66,7 @@ func TestSchemaIsShort(t *testing.T) {
 	if err := short.Compact(); err != nil {
 		t.Fatal(err)
 	}
-	if len(short) > 1800 {
+	if len(short) > 1850 {
 		t.Errorf("%d bytes", len(short))
 	}
 }

@@ -34,6 +34,9 @@ type Options struct {
 	Find func(program string) (path string, err error)
 	// Protected are folders that stay read-only below a writable one.
 	Protected []string
+	// Trees is a folder in a protected one. What is in it may become writable, as working folders
+	// elsewhere. "" is none.
+	Trees string
 	// Sealed are folders of this server. They and what is in them never become writable, whatever
 	// names them, and stay read-only below a writable folder.
 	Sealed []string

@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -58,7 +59,8 @@ func Repository(commits ...Commit) (fs.FS, error) {
 			}
 		}
 		for name, text := range c.Files {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			path := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 				return nil, err
 			}
 		}

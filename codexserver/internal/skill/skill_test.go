@@ -70,13 +70,13 @@ func TestSections(t *testing.T) {
 	}
 	all := title()
 	for name, gone := range map[string][]string{
-		"budget":         {"Limit a task"},
-		"cwd":            {"Choose the folder"},
-		"codex-worktree": {"Keep a task apart"},
-		"background":     {"Wait"},
-		"codex-review":   {"Have changes reviewed"},
-		"codex-show":     {"Read what was left out"},
-		"unknown":        nil,
+		"budget":       {"Limit a task"},
+		"cwd":          {"Choose the folder"},
+		"worktree":     {"Keep a task apart"},
+		"background":   {"Wait"},
+		"codex-review": {"Have changes reviewed"},
+		"codex-show":   {"Read what was left out"},
+		"unknown":      nil,
 	} {
 		want := slices.DeleteFunc(slices.Clone(all), func(t string) bool { return slices.Contains(gone, t) })
 		if diff := cmp.Diff(want, title(name)); diff != "" {

@@ -147,7 +147,8 @@ func TestCanonicalID(t *testing.T) {
 // TestStopBeforeTheTurn interrupts a turn that waits for its place, and a thread without a turn.
 func TestStopBeforeTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTable(&memory{}).Share("")
+		m := &memory{}
+		s := newTable(m).Share("")
 		th := start(t, s)
 		if th.Stop(errFault) != nil {
 			t.Error("a turn is stopped, but there is none")
@@ -170,9 +171,8 @@ func TestStopBeforeTheTurn(t *testing.T) {
 		// An interrupt waits for the end of the turn, but not for ever.
 		release := make(chan struct{})
 		acted := make(chan error)
-		go func() {
-			acted <- th.Act(t.Context(), thread.Attendance{}, func(context.Context, engine.Host) error { <-release; return nil })
-		}()
+		m.act = func(context.Context, engine.Host) error { <-release; return nil }
+		go func() { acted <- say(t, th, "act") }()
 		synctest.Wait()
 		late, cancel := context.WithTimeoutCause(t.Context(), time.Second, errFault)
 		defer cancel()
@@ -209,15 +209,14 @@ func TestBacklog(t *testing.T) {
 		emit, first int // how many messages, and the number of the first that is kept
 		kept        int
 	}{{false, 10, 1, 10}, {true, 10, 0, 0}, {false, 4096, 1, 4096}, {false, 4097, 2049, 2049}} {
-		s := newTable(&memory{}).Share("")
-		th := start(t, s)
-		err := th.Act(t.Context(), thread.Attendance{Awaited: tt.awaited}, func(_ context.Context, h engine.Host) error {
+		s := newTable(&memory{act: func(_ context.Context, h engine.Host) error {
 			for i := range tt.emit {
 				h.Emit(protocol.AgentMessage{Message: fmt.Sprint(i + 1)})
 			}
 			return nil
-		})
-		if err != nil {
+		}}).Share("")
+		th := start(t, s)
+		if err := th.Turn(t.Context(), th.Queue(), thread.Attendance{Awaited: tt.awaited}, protocol.TurnInput{}); err != nil {
 			t.Fatal(err)
 		}
 		var got [2][]string
@@ -368,8 +367,7 @@ func TestRequests(t *testing.T) {
 			got = r.Question
 			return elicit.Outcome{Decision: elicit.Denied}, true
 		}}
-		s := thread.NewTable(engine.TurnFunc(nil), &board.Options{Rules: rules}).Share("")
-		err := start(t, s).Act(t.Context(), thread.Attendance{}, func(ctx context.Context, h engine.Host) error {
+		m := &memory{act: func(ctx context.Context, h engine.Host) error {
 			switch e := tt.event.(type) {
 			case protocol.ExecApprovalRequest:
 				h.ApproveExec(ctx, e)
@@ -377,8 +375,8 @@ func TestRequests(t *testing.T) {
 				h.ApprovePatch(ctx, e)
 			}
 			return nil
-		})
-		if err != nil || got == nil {
+		}}
+		if err := say(t, start(t, thread.NewTable(m, &board.Options{Rules: rules}).Share("")), "ask"); err != nil || got == nil {
 			t.Fatalf("%+v: %v", tt.event, err)
 		}
 		if got.Once != tt.once {

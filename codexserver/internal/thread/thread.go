@@ -42,7 +42,7 @@ var (
 	ErrInterrupted = errors.New("interrupted by the client")
 	// errClosed is the error of a turn of a closed thread.
 	errClosed = errors.New("the conversation was closed")
-	// ErrBusy is the error of [Thread.QueueAlone] and [Thread.Act] while a turn runs.
+	// ErrBusy is the error of [Thread.QueueAlone] while a turn runs.
 	ErrBusy = errors.New("a turn of this conversation runs: wait for its end, or stop it with codex-interrupt")
 	// ErrStopped is the cause of an interrupt that came from the desk.
 	ErrStopped = errors.New("stopped by the user")
@@ -176,17 +176,6 @@ func (t *Thread) WritableRoots() []string {
 
 // denyInReview is the reason for the model.
 const denyInReview = "this is a review, which changes nothing and asks for nothing"
-
-// Act runs f instead of a turn. No turn runs meanwhile, an interrupt ends the context of f,
-// and questions go to the place of a. Act returns the error of f, [ErrBusy] if a turn runs
-// or is queued, or an [*engine.AbortError] if f did not run for another reason.
-func (t *Thread) Act(ctx context.Context, a Attendance, f func(context.Context, engine.Host) error) error {
-	ticket, err := t.QueueAlone()
-	if err != nil {
-		return err
-	}
-	return t.run(ctx, ticket, a, func(ctx context.Context) error { return f(ctx, t.host) })
-}
 
 // run runs f as the thread's turn.
 func (t *Thread) run(ctx context.Context, ticket *Ticket, a Attendance, f func(context.Context) error) error {

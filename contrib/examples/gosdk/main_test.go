@@ -26,7 +26,7 @@ func TestOfficialClient(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	const tools = "MCP 2026-07-28\ntool codex\ntool codex-reply\ntool codex-wait\ntool codex-show\ntool codex-worktree\ntool codex-review\ntool codex-list\ntool codex-interrupt\ntool codex-models\n"
+	const tools = "MCP 2026-07-28\ntool codex\ntool codex-reply\ntool codex-wait\ntool codex-show\ntool codex-review\ntool codex-list\ntool codex-interrupt\ntool codex-models\n"
 	gitInit := providertest.Call(providertest.Shell("call-1", "git", "init", "-q"))
 	for _, tt := range []struct {
 		answer string

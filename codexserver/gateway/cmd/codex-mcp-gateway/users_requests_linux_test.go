@@ -114,7 +114,6 @@ unlocked_arguments = ["sandbox", "writable-roots", "config"]
 		{"show", "codex-show", `"threadId":"` + thread + `"`, `"isError":true`},
 		{"wait", "codex-wait", `"threadIds":["` + thread + `"]`, thread},
 		{"interrupt", "codex-interrupt", `"threadId":"` + thread + `"`, "no conversation"},
-		{"worktree of a thread", "codex-worktree", `"threadId":"` + thread + `","action":"status"`, "has no worktree"},
 		{"review in a thread", "codex-review", `"target":"uncommitted","threadId":"` + thread + `"`, "no conversation"},
 		{"config", "codex", `"prompt":"config","config":{"sandbox_workspace_write.writable_roots":["` + other + `"],"sandbox_mode":"workspace-write"}`, ""},
 		{"view_image", "codex", `"prompt":"view ` + other + `/a.png"`, "done"},

@@ -53,7 +53,7 @@ func (c *Call) End(err error) {
 // text that a client made up.
 func knownTool(name string) string {
 	switch name {
-	case "codex", "codex-reply", "codex-wait", "codex-show", "codex-worktree", "codex-review", "codex-list", "codex-interrupt", "codex-models":
+	case "codex", "codex-reply", "codex-wait", "codex-show", "codex-review", "codex-list", "codex-interrupt", "codex-models":
 		return name
 	}
 	return ""
