@@ -138,7 +138,6 @@ func TestReadme(t *testing.T) {
 			n.wants(t, line, greeting+"\n", `"serverInfo"`)
 		},
 		"codex-mcp --version":         func(t *testing.T, line string) { n.wants(t, line, "", "codex-mcp ") },
-		"codex-mcp tasks":             func(t *testing.T, line string) { n.run(t, line, "") },
 		"codex-mcp rules":             func(t *testing.T, line string) { n.run(t, line, "") },
 		"codex-mcp http --show-token": func(t *testing.T, line string) { n.wants(t, line, "", "Bearer ") },
 		"codex-mcp http": func(t *testing.T, line string) {

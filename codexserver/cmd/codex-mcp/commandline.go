@@ -89,7 +89,6 @@ MCP clients start it; see the first example.`,
   ` + o.name + ` http                                     serve many clients over HTTP
   ` + o.name + ` ask "why do the tests fail?"             run a task from this terminal
   ` + o.name + ` ask --demo                               see it work, without a key
-  ` + o.name + ` tasks                                    list the tasks of clients
   ` + o.name + ` doctor                                   check whether tasks can run`,
 		Args: o.noWords,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -122,7 +121,7 @@ func (o *options) addCommands(root *cobra.Command, settings, server *pflag.FlagS
 	old, older := o.serverCommand("mcp", settings, server), o.serverCommand("serve", settings, server)
 	old.Hidden, older.Hidden = true, true
 	old.AddCommand(older)
-	root.AddCommand(o.serverCommand(serverWord, settings, server), old, o.httpCommand(settings), o.askCommand(), o.tasksCommand(), o.sharedCommand(), o.pageCommand(), o.rulesCommand(), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
+	root.AddCommand(o.serverCommand(serverWord, settings, server), old, o.httpCommand(settings), o.askCommand(), o.sharedCommand(), o.pageCommand(), o.rulesCommand(), o.doctorCommand(settings), o.completionCommand(), flagsTopic())
 }
 
 func (o *options) serverCommand(word string, settings, server *pflag.FlagSet) *cobra.Command {
@@ -207,7 +206,7 @@ is 1 when no task can run.`,
 }
 
 // notCodex answers users who started this program as codex but want Codex.
-const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, tasks, shared, page, rules and doctor; start Codex itself by its own path"
+const notCodex = "this codex is codex-mcp, with the commands mcp-server, http, ask, shared, page, rules and doctor; start Codex itself by its own path"
 
 // noWords refuses arguments after a command that takes none.
 func (o *options) noWords(cmd *cobra.Command, args []string) error {
@@ -264,7 +263,6 @@ func elsewhere(word string) string {
 		"init":       setUp,
 		"setup":      setUp,
 		"config":     "the configuration is $CODEX_HOME/config.toml and codex-mcp.toml next to it; PROGRAM doctor checks them",
-		"list":       "write PROGRAM tasks for the tasks of clients",
 		"models":     "the tool codex-models lists them; PROGRAM doctor shows the one that is configured",
 		"sandbox":    "--sandbox MODE says what commands may touch",
 	}[word]

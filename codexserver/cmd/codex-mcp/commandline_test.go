@@ -182,7 +182,7 @@ func TestHelp(t *testing.T) {
 	for line, want := range map[string]string{
 		"--help": "mcp-server", "-h": "completion", "-help": "--engine",
 		"mcp-server --help": "--finish", "--help mcp-server": "--finish", "mcp -h": "--finish", "mcp serve -h": "--finish",
-		"ask --help": "--resume", "help ask": "--resume", "doctor -h": "--json", "completion -h": "bash|zsh|fish", "tasks -h": "--follow",
+		"ask --help": "--resume", "help ask": "--resume", "doctor -h": "--json", "completion -h": "bash|zsh|fish",
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), "codex-mcp", strings.Fields(line), &stdout, &stderr)

@@ -35,16 +35,15 @@ type options struct {
 	approver  string   // who decides for a user who may not decide; "" means none
 	finish    bool
 	connect   string // the URL of a server over HTTP; "" means to be the server
-	json      bool   // for doctor, ask, tasks and rules
+	json      bool   // for doctor, ask and rules
 	verbose   bool   // for doctor
 	quiet     bool   // for doctor: the command line has no --log
 
 	announcing announcing
 
-	ask   askOptions
-	demo  demoOptions
-	tasks tasksOptions
-	http  httpOptions
+	ask  askOptions
+	demo demoOptions
+	http httpOptions
 
 	warnings []string // about flags of codex without effect
 	refusals []string // about flags of codex that end the start

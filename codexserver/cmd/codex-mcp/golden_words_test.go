@@ -116,9 +116,6 @@ sandbox
 fix the tests
 mcp list
 mcp add x
-tasks follow
-tasks nosuch
-tasks 1 2
 rules nosuch
 rules add
 rules remove

@@ -21,7 +21,6 @@ var fewNeed = []string{"disable", "enable", "finish", "log", "log-format", "prof
 func without(command string) string {
 	return map[string]string{
 		"doctor":       "approvals",
-		"tasks":        "approvals codex config engine version",
 		"page":         "approvals codex config engine version",
 		"shared":       "approvals codex config engine version",
 		"shared stop":  "approvals codex config engine version",

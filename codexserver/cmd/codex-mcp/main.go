@@ -3,7 +3,6 @@
 //	codex-mcp [mcp-server] [flags]
 //	codex-mcp http [flags]
 //	codex-mcp ask [flags] task
-//	codex-mcp tasks [flags] [ID]
 //	codex-mcp shared [stop]
 //	codex-mcp page [flags] [ID]
 //	codex-mcp rules [flags]
@@ -33,8 +32,6 @@
 //
 // --demo, also with ask, plays a demo in a temporary folder: a script takes the place of the
 // model, and the user's configuration is not read.
-//
-// codex-mcp tasks lists the background tasks of clients, and shows or follows one.
 //
 // codex-mcp rules lists the rules that were accepted with the answer to a question. Check
 // explains whether a command would be asked about, remove removes a rule, and try plays other rules

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/page"
 )
@@ -121,7 +122,7 @@ func (c *configuration) otherTasks() func() []page.Task {
 	host, _ := os.Hostname()
 	began := time.Now()
 	return func() []page.Task {
-		entries, _ := store.List() // codex-mcp tasks reports what cannot be read
+		entries, _ := store.List() // what cannot be read is left out
 		var tasks []page.Task
 		for _, e := range entries {
 			t := e.Task
@@ -136,4 +137,41 @@ func (c *configuration) otherTasks() func() []page.Task {
 		}
 		return tasks
 	}
+}
+
+// The states of a task whose server is gone.
+const (
+	lost = "lost" // no other server continues it
+	cut  = "cut"  // the next one does
+)
+
+func state(t taskfile.Task, owner taskfile.Owner) string {
+	switch {
+	case owner != taskfile.Gone:
+		return string(t.Status)
+	case t.Resume != nil:
+		return cut
+	}
+	return lost
+}
+
+func message(t taskfile.Task, owner taskfile.Owner) string {
+	switch state(t, owner) {
+	case lost:
+		return "the server ended while this task ran; codex-reply continues its thread"
+	case cut:
+		return "the server ended while this task ran; the next server continues it, unless tasks.resume is false"
+	}
+	return t.Message
+}
+
+func server(t taskfile.Task, owner taskfile.Owner) string {
+	words := fmt.Sprintf("process %d", t.Server.PID)
+	if host, _ := os.Hostname(); t.Server.Host != host {
+		words += " on " + terminal.Row(t.Server.Host)
+	}
+	if owner == taskfile.Gone {
+		words += ", which has ended"
+	}
+	return words
 }

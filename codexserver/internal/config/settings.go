@@ -326,18 +326,6 @@ func (s *sources) read(file string) (err error) {
 	return nil
 }
 
-// ReadSettings reads a file as [LoadSettings] reads codex-mcp.toml. The file must exist.
-func ReadSettings(file string) (*Settings, error) {
-	if _, err := os.Stat(file); err != nil { // one that is missing would be empty
-		return nil, err
-	}
-	var from sources
-	if err := from.read(file); err != nil {
-		return nil, err
-	}
-	return from.settings()
-}
-
 // locate adds the place of the key to an error that begins with it.
 func (s *sources) locate(err error) error { return locate(err, nil, s.flags, s.file) }
 
