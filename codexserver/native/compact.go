@@ -250,7 +250,7 @@ func userTexts(history []protocol.ResponseItem) []string {
 
 // ownMessage reports whether the engine wrote a message of the role user.
 func ownMessage(text string) bool {
-	return strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>") || strings.HasPrefix(text, correctionHead) || strings.HasPrefix(text, resumeHead)
+	return strings.HasPrefix(text, "<user_instructions>") || strings.HasPrefix(text, "<environment_context>") || strings.HasPrefix(text, correctionHead)
 }
 
 // valid makes a valid history of items that may lack their beginning or end. It answers a

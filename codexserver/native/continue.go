@@ -153,19 +153,15 @@ func (t *turn) proceed(ctx context.Context, old *rollout.Rollout, was *rollout.T
 		}
 		resp.Items = slices.Insert(resp.Items, 0, item)
 	}
-	switch {
-	case resp.Items != nil:
+	if resp.Items != nil {
 		for _, item := range resp.Items {
 			if text := messageText(item); text != "" {
 				t.conv.host.Emit(protocol.AgentMessage{Message: text})
 			}
 		}
-		t.recallFirstPart(tail[:len(tail)-len(resp.Items)])
-		if !t.resume(resp) && !t.requestCorrection() && t.inbox.done() {
+		if t.take(resp); !t.requestCorrection() && t.inbox.done() {
 			return nil
 		}
-	case isResume(tail[len(tail)-1]):
-		t.recallFirstPart(tail)
 	}
 	return t.loop(ctx)
 }
@@ -179,21 +175,6 @@ func (t *turn) dropPart(rest int) {
 		return byModel(item) && !answers
 	})
 	t.conv.history.items = append(t.conv.history.items[:whole:whole], end...)
-}
-
-// recallFirstPart takes the first part of an answer that was cut off from the history, if
-// the items end with the message that asked the model to continue.
-func (t *turn) recallFirstPart(items []protocol.ResponseItem) {
-	if n := len(items); n > 1 && isResume(items[n-1]) {
-		t.answer.resumed = true
-		t.answer.text = messageText(items[n-2])
-	}
-}
-
-// isResume reports whether an item asks the model to continue an answer.
-func isResume(item protocol.ResponseItem) bool {
-	m, ok := item.(protocol.MessageItem)
-	return ok && m.Role == "user" && strings.HasPrefix(contentText(m), resumeHead)
 }
 
 // unanswered returns the calls without an answer, in their order. Ids may repeat.

@@ -83,9 +83,6 @@ func (t *turn) respond(ctx context.Context) (resp *model.Response, err error) {
 	if err = t.makeRoom(ctx); err == nil {
 		resp, err = t.ask(ctx)
 	}
-	if t.answer.resumed { // it has a text, which is not worth a summary
-		return resp, err
-	}
 	if errors.Is(err, model.ErrContextWindow) {
 		t.conv.learnWindow(ctx)
 		if !t.compacted && slices.ContainsFunc(t.conv.history.items, byModel) {

@@ -186,23 +186,20 @@ func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
 func (t *turn) loop(ctx context.Context) error {
 	for {
 		resp, err := t.respond(ctx)
-		if err != nil && t.answer.resumed && ctx.Err() == nil {
-			t.answer.failed = err
-			return nil
-		}
 		if err != nil {
 			return err
 		}
 		called, err := t.obey(ctx, resp)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case !called && t.resume(resp):
+		}
+		if called {
 			continue
-		case !called && !t.requestCorrection() && t.inbox.done():
+		}
+		if t.take(resp); !t.requestCorrection() && t.inbox.done() {
 			return nil
 		}
-		t.answer = final{}
+		t.answer = final{} // another response follows
 	}
 }
 
