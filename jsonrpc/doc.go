@@ -82,8 +82,7 @@
 //
 // It sends no batches, and accepts them only after [Peer.AcceptBatches]. It does not listen,
 // dial, reconnect or retry. It knows no protocol's methods, validates no schemas, and does
-// not spread one connection over several streams, as Streamable HTTP does. WebSocket is in
-// the package wsrpc.
+// not spread one connection over several streams, as Streamable HTTP does.
 //
 // # Where to go next
 //

@@ -327,7 +327,7 @@ func TestResumedProvider(t *testing.T) {
 			f := newFake(t)
 			f.config = map[string]any{"model_providers": map[string]any{"other": map[string]any{"base_url": "http://other"}}}
 			f.on["getConversationSummary"] = reply(fmt.Sprintf(`{"summary":{"path":"/r.jsonl","cwd":"/project","modelProvider":%q}}`, was))
-			conv, err := f.engine(appserver.Options{}).Resume(t.Context(), "/rollout-"+threadID+".jsonl", protocol.Config{}, &recorder{})
+			conv, err := f.engine(appserver.Options{}).Resume(t.Context(), writeRollout(t), protocol.Config{}, &recorder{})
 			if err != nil {
 				t.Fatal(err)
 			}

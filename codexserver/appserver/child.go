@@ -34,11 +34,10 @@ type child struct {
 	log      *slog.Logger
 	app      *appclient.Client
 	programs *sandbox.Programs
-	process  *process // nil if it was dialled
+	process  *process // nil in tests
 	version  version
 	home     string // its CODEX_HOME
 	policy   string // the default approval policy of conversations
-	shared   bool   // by other programs
 
 	run sync.WaitGroup
 
@@ -50,9 +49,9 @@ type child struct {
 
 // connect returns the child of a running app-server after the handshake. It owns the
 // transport from then on, and closes it when it fails.
-func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *sandbox.Programs, o *Options, shared bool) (*child, error) {
+func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *sandbox.Programs, o *Options) (*child, error) {
 	c := &child{
-		log: o.logger(), programs: programs, shared: shared, end: ending{gone: make(chan struct{}), stderr: stderr},
+		log: o.logger(), programs: programs, end: ending{gone: make(chan struct{}), stderr: stderr},
 		threads: threads{loaded: map[string]*thread{}, agents: map[string]subAgent{}},
 	}
 	c.app = appclient.New(&endWatcher{Transport: t, ended: c.lost}, c.clientOptions(o))
@@ -216,12 +215,6 @@ func (c *child) clientOptions(o *Options) *appclient.Options {
 			Elicit: answer(c, apptypes.AskMCPServerElicitationRequest,
 				func(p *apptypes.Elicitation) about { return about{threadID: p.ThreadID, turnID: p.TurnID} }, (*question).elicitation),
 		},
-		Other: func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-			if c.shared {
-				c.leaves(ctx) // such as a tool that another program has declared
-			}
-			return nil, jsonrpc.CodeMethodNotFound
-		},
 		Note:   c.notification,
 		Logger: c.log,
 	}
@@ -250,15 +243,6 @@ func (c *child) notification(method string, n *apptypes.Note) {
 		t.notification(method, n)
 	} else {
 		t.agentNotification(method, n)
-	}
-}
-
-// leaves blocks a request that is not for this program until another program has answered
-// it, because any answer would decide.
-func (c *child) leaves(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-c.end.gone:
 	}
 }
 

@@ -3,13 +3,11 @@ package appserver
 import (
 	stdjson "encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -38,21 +36,6 @@ func (p *threadParams) choose(cfg *protocol.Config, file map[string]stdjson.RawM
 }
 
 const workspaceTable = "sandbox_workspace_write"
-
-// obeys returns an error unless the thread has the sandbox and the approval policy that were
-// asked for, or narrower ones. A thread that another program has open keeps its own.
-func (r *threadReply) obeys(p *threadParams) error {
-	now := r.rules()
-	asked := now
-	asked.sandbox = p.now.sandbox
-	if p.ApprovalPolicy != "" {
-		asked.policy = p.ApprovalPolicy
-	}
-	if why := now.wider(asked); why != "" {
-		return &engine.RefusedError{Err: fmt.Errorf("another program has this conversation open with other settings than those asked for: %s", why)}
-	}
-	return nil
-}
 
 // setting returns the value that a key will have in the conversation. The path is a key of
 // the top level, or a table and a key in it.

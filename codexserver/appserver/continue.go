@@ -50,8 +50,6 @@ func (e *Engine) canContinue(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case c.shared || e.options.Dial != nil:
-		return errors.New("the app-server is not this server's own, and does not end with a server: the turn may still run there")
 	case c.version.Less(continuesTurns):
 		return fmt.Errorf("codex %s does not record which turn a message began; %s does", c.version, continuesTurns)
 	}

@@ -134,15 +134,18 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// TestCanContinue says that turns of app-servers that others run are not continued, nor those of
-// a Codex that does not record what began a turn.
+// TestCanContinue says that turns of a Codex that does not record what began a turn are not
+// continued.
 func TestCanContinue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		if err := f.engine(appserver.Options{}).Traits().CanContinue(t.Context()); err == nil || !strings.Contains(err.Error(), "not this server's own") {
-			t.Errorf("%v", err)
-		}
-	})
+	for version, want := range map[string]string{newestVersion: "", "0.169.0": "", "0.168.0": "codex 0.168.0 does not record which turn a message began"} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			f.version = version
+			if err := f.engine(appserver.Options{}).Traits().CanContinue(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", version, err)
+			}
+		})
+	}
 	e, err := appserver.New(&appserver.Options{Path: "/nonexistent"})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package appserver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,11 +80,6 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if err := e.reaches(p.now.cwd, &p.now.sandbox); err != nil {
 		return nil, err
 	}
-	if c.shared {
-		if err := r.obeys(&p); err != nil {
-			return nil, err
-		}
-	}
 	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, access: p.now.beyond(&p.base), by: served{model: r.Model, provider: r.ModelProvider}, rules: p.now.rules}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
@@ -93,7 +87,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
 		InitialMessages: past(r.Thread.Turns),
 	})
-	c.load(ctx, &r, host)
+	c.load(&r)
 	return conv, nil
 }
 
@@ -197,21 +191,7 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 		return c.failed(ctx, err)
 	}
 	events, err := s.await(ctx)
-	for again := 0; again < maxAgain && s.messages.again != nil && s.unheard() && ctx.Err() == nil; again++ {
-		s.finish(nil)
-		s.thread.free()
-		if s, err = s.messages.again(ctx); err != nil {
-			return c.failed(ctx, err)
-		}
-		c.running.Store(&promise{begun: now.begun, turn: s})
-		events, err = s.await(ctx)
-	}
 	defer s.thread.free()
-	if err != nil && amend == nil {
-		if last := s.overtaken(ctx, mark); last != nil {
-			events, err = last, nil
-		}
-	}
 	var limit *limitError
 	if err != nil && ctx.Err() == nil {
 		if limit = c.limited(s, mark, err); limit != nil {
@@ -236,10 +216,6 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 	c.mu.Unlock()
 	return err
 }
-
-// maxAgain is how often a prompt is sent again that went to a turn of another program, which
-// ended without having read it.
-const maxAgain = 3
 
 // failed emits the events of a turn that could not be started, and returns its error. Another engine
 // may go on after a *limitError, which it returns as it is.
@@ -304,29 +280,13 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	if err := ch.patient(ctx, startLimit, apptypes.CallThreadResume, p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
-	return ch.load(ctx, &r, c.host), nil
-}
-
-// claim waits until the thread has no turn, no matter who began it, and returns an error if
-// another program has given it wider rules than the conversation has.
-func (c *conversation) claim(ctx context.Context, t *thread) error {
-	if err := t.claim(ctx); err != nil {
-		return err
-	}
-	err := t.alone(ctx, c.host)
-	if err == nil {
-		err = c.unloosened(t)
-	}
-	if err != nil {
-		t.free()
-	}
-	return err
+	return ch.load(&r), nil
 }
 
 // startIn starts a turn of a loaded thread, and waits for the answer or the end of
 // ctx.
 func (c *conversation) startIn(ctx context.Context, t *thread, p apptypes.TurnParams, in protocol.TurnInput) (*turn, error) {
-	if err := c.claim(ctx, t); err != nil {
+	if err := t.claim(ctx); err != nil {
 		return nil, err
 	}
 	p.Effort = string(c.holds(in))
@@ -341,17 +301,9 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p apptypes.TurnPa
 		t.free()
 		return nil, err
 	}
-	r.mu.Lock()
-	r.rules = c.rules
-	r.messages.again = func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }
 	if !t.child.version.Less(continuesTurns) {
 		p.ClientUserMessageID = in.Key
 	}
-	if t.child.shared {
-		r.messages.client = cmp.Or(in.Key, uuid.NewString())
-		p.ClientUserMessageID = r.messages.client
-	}
-	r.mu.Unlock()
 	return r.request(ctx, apptypes.CallTurnStart, p)
 }
 

@@ -23,8 +23,6 @@
 //		fmt.Println(report.Problem) // what is wrong, and what to do
 //	}
 //
-// With [Options].Dial the engine uses a running app-server, over any transport.
-//
 // # Translation
 //
 // The app-server has threads, turns and items; clients of the Codex MCP server know

@@ -2,8 +2,6 @@ package appserver_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -18,7 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 var moments = flag.Int("moments", 1, "end the server at this `number` of moments, in each way; the step soak has more")
@@ -109,16 +106,11 @@ func TestKilledKeeper(t *testing.T) {
 	}
 }
 
-// TestNewWithoutMain makes no engine in a program whose main does not call Main, unless the
-// engine starts nothing.
+// TestNewWithoutMain makes no engine in a program whose main does not call Main.
 func TestNewWithoutMain(t *testing.T) {
 	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, asCodex+"=without Main") }, func(t *testing.T) {
 		if _, err := appserver.New(nil); err == nil || !strings.Contains(err.Error(), "appserver.Main") {
 			t.Errorf("error %v", err)
-		}
-		dial := func(context.Context) (jsonrpc.Transport, error) { return nil, errors.ErrUnsupported }
-		if _, err := appserver.New(&appserver.Options{Dial: dial}); err != nil {
-			t.Error(err)
 		}
 	})
 }

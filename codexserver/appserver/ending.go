@@ -57,9 +57,6 @@ func (c *child) obituary() error {
 		return fmt.Errorf("%w and was ended", err)
 	}
 	text := "codex app-server has ended"
-	if c.shared {
-		text = "the connection to " + sharedServer + " has ended: it may have been stopped, updated or killed"
-	}
 	var exit interface { // a proc.ExitError, or an exec.ExitError of a transport
 		error
 		ExitCode() int

@@ -18,7 +18,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // Options say which Codex to drive and how. Nil is valid; the zero value of each field is
@@ -27,7 +26,7 @@ type Options struct {
 	// Path is the codex program. Default: $CODEX_BIN, else codex in the PATH.
 	Path string
 	// Overrides are keys that win over config.toml, as nested tables. The engine starts
-	// the app-server with them as -c. With Dial it sends them with each new conversation.
+	// the app-server with them as -c.
 	Overrides map[string]any
 	// CodexHome is Codex's folder. Default: $CODEX_HOME, else ~/.codex.
 	CodexHome string
@@ -47,18 +46,11 @@ type Options struct {
 	Self string
 	// Version is the version of this program, which Codex records. Default: "dev".
 	Version string
-	// Dial connects to a running app-server; the engine then starts none. Path has no
-	// effect, and CodexHome only if the app-server does not report its own.
-	Dial func(context.Context) (jsonrpc.Transport, error)
-	// Shared says that other programs use the app-server that Dial connects to, such as Codex's
-	// daemon. Conversations are then also theirs: docs/reference/bridge.md of the module says what that
-	// means.
-	Shared bool
 	// Failover names who goes on with a turn when Codex's provider refuses, and Next returns the
 	// engine for that, which reads the same rollouts. Next is called at most once, unless it fails.
 	// The engine should start no program in the folders that reach returns, [engine.Traits].Reach
 	// of this engine alone.
-	// An app-server that other programs share keeps its conversations. Default: the turn fails.
+	// Default: the turn fails.
 	Failover setting.Failover
 	Next     func(reach func() []string) (engine.Resumer, error)
 	// Logger logs Codex's warnings, requests that were declined without a question, and,
@@ -90,6 +82,7 @@ type Engine struct {
 	programs *sandbox.Programs
 
 	processes proc.Pool
+	open      func(context.Context) (*child, error) // starts the app-server
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -124,9 +117,10 @@ func New(o *Options) (*Engine, error) {
 	if e.args, e.defaults, err = commandLine(e.options.Overrides); err != nil {
 		return nil, fmt.Errorf("appserver: %w", err)
 	}
-	if err := proc.Ready(); err != nil && e.options.Dial == nil {
+	if err := proc.Ready(); err != nil {
 		return nil, fmt.Errorf("appserver: %w", err)
 	}
+	e.open = e.openInstalled
 	e.self = policy.NewSelf(e.options.Self)
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e, nil
@@ -230,10 +224,8 @@ func (e *Engine) Traits() engine.Traits {
 
 // Start implements [engine.Engine].
 func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	if e.options.Dial == nil { // a running app-server may have other folders
-		if err := config.CheckFolder(cfg.Cwd); err != nil {
-			return nil, &engine.ConfigError{Err: err}
-		}
+	if err := config.CheckFolder(cfg.Cwd); err != nil {
+		return nil, &engine.ConfigError{Err: err}
 	}
 	e.given(&cfg)
 	c, err := e.child(ctx)

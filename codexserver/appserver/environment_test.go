@@ -167,8 +167,6 @@ func TestKeysAreWithheldOnTheBridge(t *testing.T) {
 		{"configured", appserver.Options{}, protocol.Config{}, append([]string{"MINE*"}, credentials...), nil, ""},
 		{"the user's own", appserver.Options{}, protocol.Config{Overrides: raw("shell_environment_policy", `{"exclude":["NEW"]}`, "model_providers.c", `{"env_key":"C_CRED"}`)},
 			append([]string{"NEW", "C_CRED"}, credentials...), map[string]any{"model_providers.c.env_key": "C_CRED"}, ""},
-		{"at the start", appserver.Options{Overrides: map[string]any{"shell_environment_policy": map[string]any{"exclude": []any{"START"}}}}, protocol.Config{},
-			append([]string{"START"}, credentials...), nil, ""},
 		{"a call", appserver.Options{}, protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy", `{"exclude":["CALL"],"inherit":"none"}`)},
 			append([]string{"MINE*", "CALL"}, credentials...), map[string]any{"shell_environment_policy.inherit": "none"}, ""},
 		{"a call that widens", appserver.Options{}, protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy.inherit", `"all"`)}, nil, nil,

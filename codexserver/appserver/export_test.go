@@ -1,12 +1,29 @@
 package appserver
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 )
+
+// Dial makes the engine connect to an app-server of the test in place of starting one.
+func (e *Engine) Dial(dial func(context.Context) (jsonrpc.Transport, error)) {
+	e.open = func(ctx context.Context) (*child, error) {
+		t, err := dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c, err := connect(ctx, t, &tail{log: e.options.logger()}, e.programs, &e.options)
+		if err == nil {
+			c.policy = e.defaults.policy
+		}
+		return c, err
+	}
+}
 
 // TrustTemporary makes the engine take programs from folders for temporary files, where
 // tests have theirs.

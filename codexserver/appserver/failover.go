@@ -64,7 +64,7 @@ func (e *limitError) Unwrap() error { return e.TurnError }
 // share, else nil.
 func (c *conversation) limited(s *turn, mark rolloutMark, err error) *limitError {
 	failed, ok := errors.AsType[*engine.TurnError](err)
-	if !ok || c.engine.options.Next == nil || c.path == "" || s.thread.child.shared || !s.refused() {
+	if !ok || c.engine.options.Next == nil || c.path == "" || !s.refused() {
 		return nil
 	}
 	return &limitError{TurnError: failed, turn: s, mark: mark}
@@ -346,6 +346,22 @@ func (e *Engine) unload(id string) error {
 	}
 	ch.kill(errUnloaded)
 	return nil
+}
+
+// now returns the app-server that runs, or nil.
+func (e *Engine) now() *child {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := e.launch
+	if l == nil || l.over() {
+		return nil
+	}
+	select {
+	case <-l.done:
+		return l.child
+	default:
+		return nil
+	}
 }
 
 // next returns the engine that goes on.

@@ -344,14 +344,3 @@ func TestFailoverReview(t *testing.T) {
 		})
 	}
 }
-
-// TestFailoverShared leaves the conversations of a shared app-server there.
-func TestFailoverShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		next := &nextEngine{}
-		_, conv := refusingFake(t, next, &listener{}, `"usageLimitExceeded"`, appserver.Options{Shared: true}, nil)
-		if err := conv.Turn(t.Context(), text("go")); err == nil || len(next.configs) != 0 {
-			t.Errorf("%v, %d", err, len(next.configs))
-		}
-	})
-}

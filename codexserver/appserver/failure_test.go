@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -122,7 +123,13 @@ func TestConfigurationThatCodexRefuses(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(t)
 			f.on["config/read"] = refusal(tt.says)
-			r := f.engine(appserver.Options{}).Check(t.Context())
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := f.engine(appserver.Options{Path: self})
+			e.TrustTemporary()
+			r := e.Check(t.Context())
 			want := "codex cannot use its configuration: " + strings.ReplaceAll(tt.says, "\n", " ")
 			if r.Usable() != tt.usable || !tt.usable && r.Problem != want {
 				t.Errorf("%s: %+v", tt.says, r)

@@ -95,14 +95,14 @@ func newFake(t *testing.T) *fake {
 	return &fake{t: t, version: newestVersion, home: t.TempDir(), on: map[string]handler{}}
 }
 
-// engine returns an engine that dials the fake.
+// engine returns an engine whose app-server is the fake.
 func (f *fake) engine(o appserver.Options) *appserver.Engine {
 	f.t.Helper()
-	o.Dial = f.dial
 	e, err := appserver.New(&o)
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	e.Dial(f.dial)
 	f.t.Cleanup(func() { e.Close() })
 	return e
 }

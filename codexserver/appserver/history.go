@@ -36,7 +36,7 @@ func (e *Engine) reopen(ctx context.Context, method, rolloutPath string, cfg pro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(rolloutPath); err != nil && e.options.Dial == nil {
+	if _, err := os.Stat(rolloutPath); err != nil {
 		return nil, fmt.Errorf("rollout %s: %w", rolloutPath, engine.ErrNotFound)
 	}
 	if err := e.unload(id); err != nil {
@@ -183,25 +183,16 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 		list.Items = append(list.Items, protocol.ConversationSummary{
 			ConversationID: t.ID, Path: t.Path, Preview: t.Preview, Title: t.Name, Cwd: t.Cwd,
 			Timestamp: new(time.Unix(t.CreatedAt, 0).UTC().Format(time.RFC3339)),
-			Origin:    t.Originator, Holder: c.holder(&t),
+			Origin:    t.Originator, Holder: holder(&t),
 		})
 	}
 	return list, nil
 }
 
 // holder returns who has the thread open, as far as Codex says; "" if it does not.
-func (c *child) holder(t *apptypes.Thread) string {
-	switch {
-	case t.Status.Type != apptypes.ThreadStatusIdle && t.Status.Type != apptypes.ThreadStatusActive:
+func holder(t *apptypes.Thread) string {
+	if t.Status.Type != apptypes.ThreadStatusIdle && t.Status.Type != apptypes.ThreadStatusActive {
 		return ""
-	case !c.shared:
-		return "this server"
-	case t.Status.Type == apptypes.ThreadStatusActive:
-		return sharedServer + ", where a turn runs"
 	}
-	return sharedServer
+	return "this server"
 }
-
-// sharedServer is an app-server of other programs: the daemon of Codex, or another one that the
-// person named.
-const sharedServer = "the shared app-server of Codex"

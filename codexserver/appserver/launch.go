@@ -31,7 +31,6 @@ type defaults struct {
 	profile string
 	policy  string
 	keys    map[string]stdjson.RawMessage // all overrides, flat; they win over a profile
-	passed  map[string]stdjson.RawMessage // those that the app-server takes
 	// disabled are the names of MCP servers. Codex does not start with a key of an unknown
 	// server, so the key is sent with each conversation.
 	disabled []string
@@ -67,7 +66,7 @@ func commandLine(overrides map[string]any) ([]string, defaults, error) {
 		return nil, d, err
 	}
 	d.disabled = takeDisabled(passed)
-	d.policy, d.passed = rest.ApprovalPolicy, passed
+	d.policy = rest.ApprovalPolicy
 	args := []string{"app-server"}
 	for _, key := range slices.Sorted(maps.Keys(passed)) {
 		args = append(args, "-c", key+"="+tomlOf(jsontext.Value(passed[key])))
@@ -142,9 +141,6 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if p.ApprovalPolicy == "" && isNew {
 		p.ApprovalPolicy = policyWord(c.policy, c.version)
 	}
-	if isNew {
-		e.dialled(&p)
-	}
 	if err := p.choose(&cfg, file); err != nil {
 		return p, err
 	}
@@ -179,18 +175,6 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	return p, p.keepToReading(file)
 }
 
-// dialled adds the overrides that an app-server was not started with, because it was dialled.
-func (e *Engine) dialled(p *threadParams) {
-	if e.options.Dial == nil {
-		return
-	}
-	merged := maps.Clone(e.defaults.passed)
-	maps.Copy(merged, p.Config)
-	if len(merged) > 0 {
-		p.Config = merged
-	}
-}
-
 // configured returns what the configuration gives a conversation in a folder whose call chooses
 // nothing. A sandbox that cannot be judged counts as the narrowest.
 func (e *Engine) configured(c *child, file *configuration, folder, home string) (granted, error) {
@@ -198,7 +182,6 @@ func (e *Engine) configured(c *child, file *configuration, folder, home string) 
 	if err != nil {
 		return granted{}, err
 	}
-	e.dialled(&p)
 	g, err := p.grants(file, folder)
 	if err != nil {
 		p.Sandbox = apptypes.SandboxModeReadOnly
@@ -223,11 +206,8 @@ func (e *Engine) homeOf(c *child) (string, error) {
 	return e.home()
 }
 
-// open starts an app-server, or connects to one.
-func (e *Engine) open(ctx context.Context) (*child, error) {
-	if e.options.Dial != nil {
-		return e.dial(ctx)
-	}
+// openInstalled starts the app-server of the installed Codex.
+func (e *Engine) openInstalled(ctx context.Context) (*child, error) {
 	paths, err := find(e.programs, e.options.Path)
 	if err != nil {
 		return nil, err
@@ -239,26 +219,6 @@ func (e *Engine) open(ctx context.Context) (*child, error) {
 		}
 	}
 	return nil, &NotFoundError{Path: paths[0], Err: own(paths[0])}
-}
-
-// dial connects to a running app-server. It may take the connection and never answer, as one
-// that was suspended does.
-func (e *Engine) dial(ctx context.Context) (*child, error) {
-	late := &timeoutError{"the connection", handshakeLimit}
-	timed, stop := context.WithTimeoutCause(ctx, handshakeLimit, late)
-	defer stop()
-	t, err := e.options.Dial(timed)
-	if err != nil {
-		if context.Cause(timed) == error(late) {
-			err = late
-		}
-		return nil, fmt.Errorf("codex app-server cannot be reached: %w", err)
-	}
-	c, err := connect(ctx, t, &tail{log: e.options.logger()}, e.programs, &e.options, e.options.Shared)
-	if err == nil {
-		c.policy = e.defaults.policy
-	}
-	return c, err
 }
 
 // openProgram starts the program at path as an app-server. The error is errOwn if the
@@ -288,7 +248,7 @@ func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child,
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}
-	c, err := connect(ctx, p, stderr, e.programs, &e.options, false)
+	c, err := connect(ctx, p, stderr, e.programs, &e.options)
 	if err != nil {
 		return nil, err
 	}

@@ -1,22 +1,19 @@
 package appserver
 
 import (
-	"context"
+	stdjson "encoding/json"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
 )
 
 // messages are the user's messages to a turn: its own prompt, and those that came while it ran. The
 // turn's lock guards them.
 type messages struct {
-	client   string                               // the id of the turn's own prompt, "" without one
-	again    func(context.Context) (*turn, error) // sends the prompt again; nil without one
-	prompted bool                                 // the turn's own input has been read
-	opening  bool                                 // a message of the user has been read
-	guest    bool                                 // another program's prompt began the turn, and the own one went to it
-	letters  []*letter                            // those that came while the turn ran
+	prompted bool      // the turn's own input has been read
+	letters  []*letter // those that came while the turn ran
 }
 
 // letter is a message to a running turn. When the turn is interrupted, the app-server
@@ -42,14 +39,11 @@ func (l *letter) event() protocol.UserMessage {
 	return m
 }
 
-// read records that the model has read a message of the user with the id of a client and a text.
-// The first one is the turn's own input; the others came while it ran, from here or from another
-// program. It returns whether to report the message; none is after the end.
-func (m *messages) read(client, text string, ended bool) bool {
-	if !m.opening {
-		m.opening, m.guest = true, m.client != "" && client != m.client
-	}
-	if !m.prompted && (client == m.client || m.client == "") {
+// read records that the model has read a message of the user with a text. The first one is the turn's
+// own input; the others came while it ran. It returns whether to report the message; none is after the
+// end.
+func (m *messages) read(text string, ended bool) bool {
+	if !m.prompted {
 		m.prompted = true
 		return false
 	}
@@ -62,7 +56,7 @@ func (m *messages) read(client, text string, ended bool) bool {
 			return true
 		}
 	}
-	return m.client != ""
+	return false
 }
 
 // missed returns the events about messages that the model did not read before the turn's end.
@@ -91,4 +85,13 @@ func (m *messages) unread(left []apptypes.Input) []apptypes.Input {
 		}
 	}
 	return left
+}
+
+// clientOf returns the id that a client gave its message.
+func clientOf(raw stdjson.RawMessage) string {
+	var it apptypes.UserMessage
+	if json.Unmarshal(raw, &it) != nil {
+		return ""
+	}
+	return it.ClientID
 }

@@ -41,7 +41,6 @@ func answer[P, R any](c *child, method string, of func(*P) about, decide func(*q
 		answer, err := decide(a, p)
 		switch {
 		case errors.Is(err, errQueue): // an event for each would be as many
-			a.pass()
 			c.refuse(method, err)
 		case err != nil:
 			a.refuse(method, err)
@@ -57,11 +56,7 @@ func (c *child) ask(ctx context.Context, what about) (*question, error) {
 	t, agent := c.root(what.threadID)
 	var r *turn
 	if t != nil {
-		r = t.asked(what.turnID, agent)
-	}
-	if r == nil && c.shared && (t != nil || c.others()) {
-		c.leaves(ctx)
-		return nil, errElsewhere
+		r = t.now()
 	}
 	if r == nil || ctx.Err() != nil { // or withdrawn already
 		return nil, errNobody
@@ -227,11 +222,9 @@ func (a *question) answer(out elicit.Outcome) string {
 	return d
 }
 
-// refuse declines a request that cannot be shown, and reports that to the caller. It leaves that
-// of another program's turn to that program.
+// refuse declines a request that cannot be shown, and reports that to the caller.
 func (a *question) refuse(method string, why error) {
-	a.pass()
-	if a.turn.elsewhere == nil && a.ctx.Err() == nil { // and not withdrawn
+	if a.ctx.Err() == nil { // and not withdrawn
 		a.turn.report(protocol.BackgroundEvent{
 			Message: "refused " + method + " of Codex: " + why.Error(),
 			Refused: &protocol.Refused{Tool: method, Cwd: a.turn.thread.folder(), Reason: why.Error()},
@@ -240,18 +233,9 @@ func (a *question) refuse(method string, why error) {
 	a.turn.thread.child.refuse(method, why)
 }
 
-// pass waits until the request has been answered elsewhere, if it is of another program's turn.
-func (a *question) pass() {
-	if a.turn.elsewhere != nil {
-		<-a.ctx.Done()
-	}
-}
-
 // refuse logs that a request is declined without a question.
 func (c *child) refuse(method string, why error) {
-	if !errors.Is(why, errElsewhere) { // that is decided already
-		c.log.Warn("codex: approval declined without asking", "method", method, "why", why)
-	}
+	c.log.Warn("codex: approval declined without asking", "method", method, "why", why)
 }
 
 // permissions decides about permissions beyond the sandbox.

@@ -197,12 +197,11 @@ func playWith(t *testing.T, steps []step, h *recorder, conv *engine.Conversation
 	r := &replay{t: t, wire: theirs, ids: map[string]json.RawMessage{}}
 	done := make(chan struct{})
 	go func() { defer close(done); r.run(steps) }()
-	e, err := appserver.New(&appserver.Options{
-		Dial: func(context.Context) (jsonrpc.Transport, error) { return ours, nil },
-	})
+	e, err := appserver.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.Dial(func(context.Context) (jsonrpc.Transport, error) { return ours, nil })
 	if *conv, err = e.Start(t.Context(), protocol.Config{}, h); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ const versionLimit = 10 * time.Second
 
 // Report describes the installed Codex before it is used.
 type Report struct {
-	// Path is the program; "" if none was found or an app-server was dialled.
+	// Path is the program; "" if none was found.
 	Path string `json:"path,omitzero"`
 	// Version is a version such as "0.169.0". Needed is the oldest that works.
 	Version string `json:"version,omitzero"`
@@ -30,8 +30,6 @@ type Report struct {
 	Provider       string `json:"provider,omitzero"`
 	ApprovalPolicy string `json:"approvalPolicy,omitzero"`
 	Sandbox        string `json:"sandbox,omitzero"`
-	// Shared is true if other programs use the same app-server, such as Codex's daemon.
-	Shared bool `json:"shared,omitzero"`
 	// Err is why this Codex cannot be used: a [*NotFoundError], a [*TooOldError],
 	// [ErrNotSignedIn], or an error of the app-server. It is nil if Codex is usable.
 	Err error `json:"-"`
@@ -54,20 +52,18 @@ func (e *Engine) Check(ctx context.Context) *Report {
 }
 
 func (e *Engine) check(ctx context.Context, r *Report) error {
-	if e.options.Dial == nil {
-		var err error
-		if r.Path, err = findFirst(e.programs, e.options.Path); err != nil {
-			return err
-		}
+	var err error
+	if r.Path, err = findFirst(e.programs, e.options.Path); err != nil {
+		return err
 	}
 	c, err := e.child(ctx)
 	if err != nil {
-		if v, e := e.programVersion(ctx, r.Path); r.Path != "" && e == nil {
+		if v, e := e.programVersion(ctx, r.Path); e == nil {
 			r.Version = v.String()
 		}
 		return err
 	}
-	r.Version, r.Home, r.Shared = c.version.String(), c.home, c.shared
+	r.Version, r.Home = c.version.String(), c.home
 	if c.process != nil {
 		r.Path = c.process.path
 	}

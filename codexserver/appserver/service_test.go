@@ -21,39 +21,31 @@ import (
 // TestList checks what the bridge lists besides what [protocol.ConversationSummary] has on the
 // wire, and its error for a bad cursor.
 func TestList(t *testing.T) {
-	for _, test := range []struct {
-		shared bool
-		want   []string
-	}{
-		{false, []string{"a A name /w: this server", "b  /x: this server", "c  /y: "}},
-		{true, []string{"a A name /w: the shared app-server of Codex", "b  /x: the shared app-server of Codex, where a turn runs", "c  /y: "}},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake(t)
-			f.on["thread/list"] = func(_ *run, req *jsonrpc.Request) (any, error) {
-				if strings.Contains(string(req.Params), "bogus") {
-					return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "invalid cursor: bogus")
-				}
-				return json.RawMessage(`{"data":[{"id":"a","name":"A name","cwd":"/w","preview":"hi","status":{"type":"idle"}},
-					{"id":"b","name":null,"cwd":"/x","status":{"type":"active"}},{"id":"c","cwd":"/y","status":{"type":"notLoaded"}}],"nextCursor":null}`), nil
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.on["thread/list"] = func(_ *run, req *jsonrpc.Request) (any, error) {
+			if strings.Contains(string(req.Params), "bogus") {
+				return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "invalid cursor: bogus")
 			}
-			e := f.engine(appserver.Options{Shared: test.shared})
-			r, err := e.List(t.Context(), protocol.ListConversationsParams{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, c := range r.Items {
-				got = append(got, c.ConversationID+" "+c.Title+" "+c.Cwd+": "+c.Holder)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
-			if _, err := e.List(t.Context(), protocol.ListConversationsParams{Cursor: "bogus"}); !errors.Is(err, engine.ErrCursor) {
-				t.Errorf("a bad cursor: %v", err)
-			}
-		})
-	}
+			return json.RawMessage(`{"data":[{"id":"a","name":"A name","cwd":"/w","preview":"hi","status":{"type":"idle"}},
+				{"id":"b","name":null,"cwd":"/x","status":{"type":"active"}},{"id":"c","cwd":"/y","status":{"type":"notLoaded"}}],"nextCursor":null}`), nil
+		}
+		e := f.engine(appserver.Options{})
+		r, err := e.List(t.Context(), protocol.ListConversationsParams{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range r.Items {
+			got = append(got, c.ConversationID+" "+c.Title+" "+c.Cwd+": "+c.Holder)
+		}
+		if diff := cmp.Diff([]string{"a A name /w: this server", "b  /x: this server", "c  /y: "}, got); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := e.List(t.Context(), protocol.ListConversationsParams{Cursor: "bogus"}); !errors.Is(err, engine.ErrCursor) {
+			t.Errorf("a bad cursor: %v", err)
+		}
+	})
 }
 
 // TestServices compares each method of the optional interfaces with what the real

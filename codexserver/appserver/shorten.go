@@ -62,7 +62,7 @@ func (c *conversation) shorten(ctx context.Context, in protocol.TurnInput) error
 // startCompaction starts the turn in which Codex summarises the conversation.
 func (c *conversation) startCompaction(ctx context.Context) (*turn, error) {
 	return c.inThread(ctx, func(t *thread) (*turn, error) {
-		if err := c.claim(ctx, t); err != nil {
+		if err := t.claim(ctx); err != nil {
 			return nil, err
 		}
 		turn, err := t.begin(ctx, c.host)
@@ -77,7 +77,7 @@ func (c *conversation) startCompaction(ctx context.Context) (*turn, error) {
 // takeBack makes Codex forget the last n turns with a message of the user.
 func (c *conversation) takeBack(ctx context.Context, n int) error {
 	_, err := c.inThread(ctx, func(t *thread) (*turn, error) {
-		if err := c.claim(ctx, t); err != nil {
+		if err := t.claim(ctx); err != nil {
 			return nil, err
 		}
 		defer t.free()

@@ -12,20 +12,18 @@ import (
 // start is how a turn begins in the app-server: by an answer and a notification, in any order. The
 // turn's lock guards it.
 type start struct {
-	call   *jsonrpc.Call // which starts the turn; nil before it is sent, or if another program sent it
+	call   *jsonrpc.Call // which starts the turn; nil before it is sent
 	id     string        // of the turn
 	known  chan struct{} // closed when id is set
 	active chan struct{} // closed when the app-server takes messages to the turn
 }
 
-// name sets the id, once. It returns false if it is set already.
-func (s *start) name(id string) bool {
-	if s.id != "" || id == "" {
-		return false
+// name sets the id, once.
+func (s *start) name(id string) {
+	if s.id == "" && id != "" {
+		s.id = id
+		close(s.known)
 	}
-	s.id = id
-	close(s.known)
-	return true
 }
 
 // activate records that the app-server takes messages to the turn.
@@ -49,11 +47,8 @@ func (s *start) answer() (id string, err error) {
 // comes first.
 func (r *turn) named(id string) {
 	r.mu.Lock()
-	fresh := r.start.name(id)
-	r.mu.Unlock()
-	if fresh && r.thread.child.shared {
-		r.thread.join(r, id)
-	}
+	defer r.mu.Unlock()
+	r.start.name(id)
 }
 
 // name returns the turn's id, "" before it is known.
@@ -163,26 +158,4 @@ func (r *turn) begun() bool {
 			}
 		}
 	}
-}
-
-// owns reports whether the turn has an id. The answer to the start of a turn comes before
-// its notifications, and may not have been read yet.
-func (r *turn) owns(id string) bool {
-	if r == nil {
-		return false
-	}
-	r.mu.Lock()
-	name, call := r.start.id, r.start.call
-	r.mu.Unlock()
-	if name == "" && call != nil {
-		select {
-		case <-call.Done():
-			if id, err := r.start.answer(); err == nil {
-				r.named(id)
-			}
-			name = r.name()
-		default:
-		}
-	}
-	return name != "" && name == id
 }

@@ -32,9 +32,6 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 	if other != nil {
 		return other.Steer(ctx, items)
 	}
-	if t, o := c.others(); o != nil {
-		return c.steerElsewhere(ctx, t, o, input)
-	}
 	now := c.running.Load()
 	if now == nil {
 		return engine.ErrNoTurn
@@ -121,7 +118,7 @@ func (r *turn) read(raw json.RawMessage) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.messages.read(clientOf(raw), m.Message, r.ended) {
+	if r.messages.read(m.Message, r.ended) {
 		r.host.Emit(m)
 	}
 }

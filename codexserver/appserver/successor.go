@@ -48,6 +48,3 @@ func (h *successor) EmitAs(submission string, m protocol.EventMsg) {
 
 // Alive implements [engine.Watcher].
 func (h *successor) Alive() { engine.Alive(h.Host) }
-
-// Overhear implements [engine.Watcher].
-func (h *successor) Overhear(turn string, m protocol.EventMsg) { engine.Overhear(h.Host, turn, m) }

@@ -1,7 +1,6 @@
 package appserver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -22,24 +21,19 @@ type thread struct {
 	mu      sync.Mutex
 	rules   rules
 	running *turn
-	left    *turn       // interrupted, but not yet ended in the app-server
-	before  string      // the id of the previous turn, whose late notifications are ignored
-	host    engine.Host // of the conversation, for turns that another program began
-	other   *turn       // which another program began; nil without one
-	heard   *turn       // the last such turn that has ended
+	left    *turn  // interrupted, but not yet ended in the app-server
+	before  string // the id of the previous turn, whose late notifications are ignored
 
 	outdated bool // another engine has gone on with the conversation
 
 	asking map[string]*elicit.Slots // by who asks: see queue
 }
 
-// set records the rules that Codex reports for the thread, and its host. It returns whether the
-// thread has no turn.
-func (t *thread) set(r *threadReply, host engine.Host) (free bool) {
+// set records the rules that Codex reports for the thread.
+func (t *thread) set(r *threadReply) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rules, t.host = r.rules(), host
-	return t.running == nil && t.left == nil && t.other == nil
+	t.rules = r.rules()
 }
 
 // change records the rules that a turn changes, and returns them all.
@@ -68,7 +62,7 @@ func (t *thread) leavesSandbox() bool {
 	return t.ruling().sandbox.Type != apptypes.SandboxPolicyDangerFullAccess
 }
 
-// claim waits until no turn of the thread runs, no matter who began it.
+// claim waits until no turn of the thread runs.
 func (t *thread) claim(ctx context.Context) error {
 	select {
 	case t.turns <- struct{}{}:
@@ -153,7 +147,7 @@ func (t *thread) now() *turn {
 // notification handles one notification of the thread.
 func (t *thread) notification(method string, n *apptypes.Note) {
 	t.mu.Lock()
-	r, left, before, other := t.running, t.left, t.before, t.other
+	r, left, before := t.running, t.left, t.before
 	t.mu.Unlock()
 	switch method { // these do not name a turn
 	case apptypes.NoteAccountRateLimitsUpdated:
@@ -166,17 +160,12 @@ func (t *thread) notification(method string, n *apptypes.Note) {
 			t.ruled(rulesOf(n.ThreadSettings))
 		}
 		return
-	case apptypes.NoteThreadStatusChanged:
-		if other != nil && (n.Status == nil || n.Status.Type != apptypes.ThreadStatusActive) {
-			t.heardOut(other, "", nil) // which ended before its id was known
-		}
-		return
 	}
 	id := n.TurnID
 	if n.Turn != nil {
 		id = n.Turn.ID
 	}
-	if id == "" || id == before || t.child.shared && t.overhears(method, id, n) {
+	if id == "" || id == before {
 		return
 	}
 	if left != nil {
@@ -204,9 +193,7 @@ func (t *thread) notification(method string, n *apptypes.Note) {
 // turns, so that an interrupt reaches them, and reports commands and patches, which
 // questions refer to. It ignores messages, which are not part of the conversation.
 func (t *thread) agentNotification(method string, n *apptypes.Note) {
-	t.mu.Lock()
-	r := cmp.Or(t.other, t.running)
-	t.mu.Unlock()
+	r := t.now()
 	if r == nil {
 		return
 	}

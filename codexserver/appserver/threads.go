@@ -9,7 +9,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 )
 
 // threads are those that an app-server has in memory, by their ids. The child's lock guards them.
@@ -114,21 +113,12 @@ func (c *child) root(threadID string) (*thread, string) {
 	return c.threads.root(threadID)
 }
 
-// load registers a thread that this child has loaded. The host hears of turns that another program
-// begins.
-func (c *child) load(ctx context.Context, r *threadReply, host engine.Host) *thread {
+// load registers a thread that this child has loaded.
+func (c *child) load(r *threadReply) *thread {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	t := c.threads.load(r.Thread.ID, c)
-	free := t.set(r, host)
-	c.mu.Unlock()
-	if c.shared && free && r.Thread.Status.Type == apptypes.ThreadStatusActive {
-		o := t.hear("")
-		// The turn may have ended before the thread was registered, and then nothing more is heard of it.
-		var now apptypes.ThreadRead
-		if err := c.call(ctx, controlLimit, apptypes.CallThreadRead, apptypes.ThreadRef{ThreadID: t.id}, &now); err == nil && now.Thread.Status.Type != apptypes.ThreadStatusActive {
-			t.heardOut(o, "", nil)
-		}
-	}
+	t.set(r)
 	return t
 }
 

@@ -34,15 +34,13 @@ type turn struct {
 	ctx    context.Context // ends when the turn does
 	cancel context.CancelCauseFunc
 
-	elsewhere *elsewhere    // not nil if another program began the turn
 	completed chan struct{} // closed when the turn has ended in the app-server
 
 	mu       sync.Mutex // also keeps the events in order
 	start    start
 	messages messages
-	rules    rules          // that the turn began with
 	result   *apptypes.Turn // of turn/completed
-	aborted  error          // why an answer or another program aborted the turn; no further question is asked
+	aborted  error          // why an answer aborted the turn; no further question is asked
 	ended    bool           // no further event is emitted
 	counted  chan struct{}  // closed when the tokens of the model's last response have been counted
 	tr       *translator
@@ -246,29 +244,6 @@ func (r *turn) outcome(interrupted error) ([]protocol.EventMsg, error) {
 	return r.tr.fail(r.thread.child.obituary().Error() + "; the conversation can continue in a new process")
 }
 
-// overtaken returns the last events of a turn that completed, but whose end the app-server did
-// not send: Codex's daemon waits for its turns before it stops, and then ends at once.
-func (r *turn) overtaken(ctx context.Context, mark rolloutMark) []protocol.EventMsg {
-	c := r.thread.child
-	r.mu.Lock()
-	id, over := r.start.id, r.result != nil || r.aborted != nil
-	r.mu.Unlock()
-	if !c.shared || !c.isGone() || id == "" || over || ctx.Err() != nil || mark.path == "" {
-		return nil
-	}
-	end := mark.completed(ctx, id)
-	if end == nil {
-		return nil
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	last := []protocol.EventMsg{protocol.TaskComplete{LastAgentMessage: end.answer}}
-	if said := r.tr.answer(); end.answer != nil && (said == nil || *said != *end.answer) {
-		last = append([]protocol.EventMsg{protocol.AgentMessage{Message: *end.answer}}, last...)
-	}
-	return last
-}
-
 // refuse emits what Codex has rejected in the turn and not reported.
 func (r *turn) refuse(ctx context.Context, mark rolloutMark) {
 	has := func(id string) bool {
@@ -289,7 +264,7 @@ func (r *turn) interrupt() (cleared <-chan struct{}) {
 	done := make(chan struct{})
 	c.run.Go(func() {
 		defer close(done)
-		if !r.begun() || r.isGuest() {
+		if !r.begun() {
 			return
 		}
 		ctx, stop := context.WithTimeout(context.Background(), interruptLimit)
@@ -304,13 +279,6 @@ func (r *turn) interrupt() (cleared <-chan struct{}) {
 		}
 	})
 	return done
-}
-
-// isGuest reports whether the turn is another program's, which goes on without the own call.
-func (r *turn) isGuest() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.messages.guest
 }
 
 // cut interrupts the turn and its sub-agents' turns.

@@ -8,7 +8,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Joint], [Steerer], [Continuable], [Keeper], [Writer], [Extended] and [Reviewer] on the [Conversation]; an engine finds
+// [Steerer], [Continuable], [Keeper], [Writer], [Extended] and [Reviewer] on the [Conversation]; an engine finds
 // [Watcher] on the [Host]. A client does not have methods whose interface the engine lacks.
 
 // ErrNotFound means that a conversation or a rollout does not exist.
@@ -80,9 +80,6 @@ type Watcher interface {
 	// Alive reports that the model works, although there is no event: for example, it sends
 	// the arguments of a call. It does not block.
 	Alive()
-	// Overhear reports an event of a turn that another program runs in the conversation. It
-	// does not block. The id of the turn may be "" if it is not known.
-	Overhear(turn string, m protocol.EventMsg)
 }
 
 // Alive reports to a host that is a [Watcher] that the model works.
@@ -90,21 +87,6 @@ func Alive(h Host) {
 	if w, ok := h.(Watcher); ok {
 		w.Alive()
 	}
-}
-
-// Overhear reports an event of a turn of another program to a host that is a [Watcher].
-func Overhear(h Host, turn string, m protocol.EventMsg) {
-	if w, ok := h.(Watcher); ok {
-		w.Overhear(turn, m)
-	}
-}
-
-// Joint is a conversation in which other programs may run turns. Turn waits for the end of
-// theirs, and Steer also reaches them.
-type Joint interface {
-	// Elsewhere returns a channel that is closed at the end of the turn that another program
-	// runs, or nil if none runs.
-	Elsewhere() <-chan struct{}
 }
 
 // Resumer is an engine whose conversations outlive it in rollouts.

@@ -97,6 +97,3 @@ func (h *lastMessage) Emit(m protocol.EventMsg) {
 
 // Alive implements [Watcher].
 func (h *lastMessage) Alive() { Alive(h.Host) }
-
-// Overhear implements [Watcher].
-func (h *lastMessage) Overhear(turn string, m protocol.EventMsg) { Overhear(h.Host, turn, m) }

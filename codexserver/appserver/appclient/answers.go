@@ -83,20 +83,7 @@ func (c *Client) serve(ctx context.Context, r *jsonrpc.Request) (any, error) {
 	}
 	ctx, done := c.handling(ctx, r.ID)
 	defer done()
-	if c.options.Other != nil && !isQuestion(r.Method) {
-		return c.options.Other(ctx, r)
-	}
 	return c.answers.ServeRPC(ctx, r)
-}
-
-// isQuestion reports whether [Answers] has the method.
-func isQuestion(method string) bool {
-	switch method {
-	case apptypes.AskItemCommandExecutionRequestApproval, apptypes.AskItemFileChangeRequestApproval,
-		apptypes.AskItemPermissionsRequestApproval, apptypes.AskItemToolRequestUserInput, apptypes.AskMCPServerElicitationRequest:
-		return true
-	}
-	return false
 }
 
 // OnlyCommand reports whether a question asks for nothing but to run its command in its folder on

@@ -24,9 +24,6 @@ type Options struct {
 
 	// Answers answer the questions of the app-server. Default: each is declined.
 	Answers Answers
-	// Other answers requests of methods that Answers does not have. Default: they are refused with
-	// [jsonrpc.CodeMethodNotFound].
-	Other func(context.Context, *jsonrpc.Request) (any, error)
 
 	// Note gets the notifications of the app-server, one at a time and in order, whatever their
 	// thread; [Client.Turn] also passes on those of its turn. It must not wait. Default: nothing.

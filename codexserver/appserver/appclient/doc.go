@@ -15,8 +15,7 @@
 //	}
 //	_, err = c.Turn(ctx, &apptypes.TurnParams{ThreadID: thread.Thread.ID, Input: appclient.Text("Run the tests.")}, show)
 //
-// [New] connects over any transport, such as a WebSocket of package wsrpc; then [Client.Initialize]
-// comes first. [Client.Call] calls the methods that have none here.
+// [New] connects over any transport; then [Client.Initialize] comes first. [Client.Call] calls the methods that have none here.
 //
 // # Approvals
 //
@@ -24,7 +23,7 @@
 // its own. Whatever is not a clear answer declines: no function, an error, and a context that has ended.
 // The context of a question ends when the app-server no longer needs the answer: another client has
 // answered, or the turn has ended. Look at the member Unknown of a question: what is in it, this
-// package cannot show. Requests of other methods are refused, unless [Options].Other answers them.
+// package cannot show. Requests of other methods are refused.
 //
 // # Versions
 //

@@ -18,7 +18,6 @@ const (
 	CallThreadFork                     = "thread/fork"
 	CallThreadInjectItems              = "thread/inject_items"
 	CallThreadList                     = "thread/list"
-	CallThreadRead                     = "thread/read"
 	CallThreadResume                   = "thread/resume"
 	CallThreadRevert                   = "thread/revert"
 	CallThreadStart                    = "thread/start"
@@ -52,7 +51,6 @@ const (
 	NoteItemStarted                     = "item/started"
 	NoteServerRequestResolved           = "serverRequest/resolved"
 	NoteThreadSettingsUpdated           = "thread/settings/updated"
-	NoteThreadStatusChanged             = "thread/status/changed"
 	NoteThreadTokenUsageUpdated         = "thread/tokenUsage/updated"
 	NoteTurnCompleted                   = "turn/completed"
 	NoteTurnDiffUpdated                 = "turn/diff/updated"
@@ -283,7 +281,6 @@ func UsesNote(method string) bool {
 		"item/started",
 		"serverRequest/resolved",
 		"thread/settings/updated",
-		"thread/status/changed",
 		"thread/tokenUsage/updated",
 		"turn/completed",
 		"turn/diff/updated",

@@ -270,7 +270,7 @@ type Network struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// Note is made of AccountRateLimitsUpdatedNotification, AgentMessageDeltaNotification, CommandExecutionOutputDeltaNotification, ConfigWarningNotification, DeprecationNoticeNotification, ErrorNotification, ItemCompletedNotification, ItemStartedNotification, ReasoningSummaryPartAddedNotification, ReasoningSummaryTextDeltaNotification, ReasoningTextDeltaNotification, ServerRequestResolvedNotification, ThreadSettingsUpdatedNotification, ThreadStatusChangedNotification, ThreadTokenUsageUpdatedNotification, TurnCompletedNotification, TurnDiffUpdatedNotification, TurnPlanUpdatedNotification, TurnStartedNotification, WarningNotification.
+// Note is made of AccountRateLimitsUpdatedNotification, AgentMessageDeltaNotification, CommandExecutionOutputDeltaNotification, ConfigWarningNotification, DeprecationNoticeNotification, ErrorNotification, ItemCompletedNotification, ItemStartedNotification, ReasoningSummaryPartAddedNotification, ReasoningSummaryTextDeltaNotification, ReasoningTextDeltaNotification, ServerRequestResolvedNotification, ThreadSettingsUpdatedNotification, ThreadTokenUsageUpdatedNotification, TurnCompletedNotification, TurnDiffUpdatedNotification, TurnPlanUpdatedNotification, TurnStartedNotification, WarningNotification.
 type Note struct {
 	Delta          string          `json:"delta,omitzero"`
 	Details        string          `json:"details,omitzero"`
@@ -283,7 +283,6 @@ type Note struct {
 	Plan           []PlanStep      `json:"plan,omitzero"`
 	RateLimits     *RateLimits     `json:"rateLimits,omitzero"`
 	RequestID      json.RawMessage `json:"requestId,omitzero"`
-	Status         *ThreadStatus   `json:"status,omitzero"`
 	Summary        string          `json:"summary,omitzero"`
 	ThreadID       string          `json:"threadId,omitzero"`
 	ThreadSettings *ThreadSettings `json:"threadSettings,omitzero"`
@@ -422,12 +421,7 @@ type ThreadParams struct {
 	ThreadID              string                     `json:"threadId,omitzero"`
 }
 
-// ThreadRead is made of ThreadReadResponse.
-type ThreadRead struct {
-	Thread Thread `json:"thread"`
-}
-
-// ThreadRef is made of ThreadArchiveParams, ThreadBackgroundTerminalsCleanParams, ThreadCompactStartParams, ThreadDeleteParams, ThreadReadParams.
+// ThreadRef is made of ThreadArchiveParams, ThreadBackgroundTerminalsCleanParams, ThreadCompactStartParams, ThreadDeleteParams.
 type ThreadRef struct {
 	ThreadID string `json:"threadId"`
 }

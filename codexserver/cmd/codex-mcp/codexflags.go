@@ -24,7 +24,7 @@ var codexFlags = []codexFlag{
 	{name: "oss", refused: true, advice: "write -c model_provider=oss and the model's name after --model; without it the task would go to the configured provider"},
 	{name: "local-provider", value: true, refused: true, advice: "write -c model_provider=NAME with a provider of config.toml; oss is Ollama on this machine"},
 	{name: "image", short: "i", value: true, refused: true, advice: "name the image in the prompt: the tool codex takes text"},
-	{name: "remote", value: true, refused: true, advice: "write --codex ws://ADDRESS for a running app-server"},
+	{name: "remote", value: true, refused: true, advice: "the server starts an app-server of its own"},
 
 	{name: "search", advice: "write -c tools.web_search=true"},
 	{name: "add-dir", value: true, advice: `write -c 'sandbox_workspace_write.writable_roots=["DIR"]'`},

@@ -61,7 +61,7 @@ func TestFlagsOfCodex(t *testing.T) {
 		{flags: []string{"--local-provider", "ollama"}, refusal: "write -c model_provider=NAME"},
 		{flags: []string{"-i", "picture.png"}, refusal: "--image is not a flag of this program"},
 		{flags: []string{"--image=picture.png"}, refusal: "--image is not a flag of this program"},
-		{flags: []string{"--remote", "ws://x"}, refusal: "write --codex ws://ADDRESS"},
+		{flags: []string{"--remote", "ws://x"}, refusal: "starts an app-server of its own"},
 		{flags: []string{"fix the tests"}, refusal: "to run a task, write codex-mcp ask"},
 		{flags: []string{"--search"}, warning: "--search has no effect here: write -c tools.web_search=true"},
 		{flags: []string{"--add-dir", dir}, warning: "sandbox_workspace_write.writable_roots"},

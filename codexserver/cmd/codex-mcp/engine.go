@@ -80,11 +80,7 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 	}
 	report := c.look(ctx, bridge, o.codex)
 	if report.Err == nil {
-		reason := "found Codex " + report.Version
-		if report.Shared {
-			reason = "found an app-server of Codex " + report.Version // the daemon, or another one
-		}
-		return &choice{bridge, bridge, "codex", reason}, nil
+		return &choice{bridge, bridge, "codex", "found Codex " + report.Version}, nil
 	}
 	if err := bridge.Close(); err != nil {
 		c.log.Warn("closing Codex", "error", err)
@@ -95,10 +91,8 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 // look starts Codex and asks it who is signed in. It returns at once when there is no
 // program to start.
 func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at string) *appserver.Report {
-	if !isAddress(at) {
-		if _, err := appserver.Find(at); err != nil {
-			return &appserver.Report{Err: err, Problem: err.Error()}
-		}
+	if _, err := appserver.Find(at); err != nil {
+		return &appserver.Report{Err: err, Problem: err.Error()}
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -143,8 +137,7 @@ func (c *configuration) nativeOptions() *native.Options {
 	return options
 }
 
-// bridge returns an engine for the Codex at a path, or for the app-server at an address.
-// With "" it looks for Codex in the PATH.
+// bridge returns an engine for the Codex at a path. With "" it looks for Codex in the PATH.
 func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 	o := &appserver.Options{
 		Path:      at,
@@ -162,9 +155,6 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 			return native.New(o)
 		},
 	}
-	if isAddress(at) {
-		o.Path, o.Dial, o.Shared = "", c.dialer(at), true
-	}
 	return appserver.New(o)
 }
 
@@ -175,10 +165,6 @@ func self() string {
 		return ""
 	}
 	return path
-}
-
-func isAddress(at string) bool {
-	return strings.HasPrefix(at, "ws://") || strings.HasPrefix(at, "wss://") || strings.HasPrefix(at, socketScheme)
 }
 
 // engines are the values of --engine.

@@ -58,7 +58,7 @@ func (o *options) commonFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.strict, "strict-config", false, "fail if config.toml has an unknown key (native engine)")
 	o.engine = "auto"
 	fs.Func("engine", "the `ENGINE` that runs the tasks: auto, codex or native; default: auto", oneOf(engines, func(s string) error { o.engine = s; return nil }))
-	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex, or the ws:// or unix:// address of an app-server, unix:// alone for the daemon of Codex; default: $CODEX_BIN, else codex in the PATH")
+	fs.StringVar(&o.codex, "codex", "", "the `PROGRAM` codex; default: $CODEX_BIN, else codex in the PATH")
 	o.log = level()
 	fs.Func("log", "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error; default: warn", o.logLevel)
 	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))

@@ -221,7 +221,7 @@ func serverVariables() []string {
 // makeAbsolute makes the paths of the command line independent of the working folder.
 func (o *options) makeAbsolute() error {
 	paths := []*string{&o.trace}
-	if !isAddress(o.codex) && strings.ContainsRune(o.codex, filepath.Separator) {
+	if strings.ContainsRune(o.codex, filepath.Separator) {
 		paths = append(paths, &o.codex)
 	}
 	for _, path := range paths {

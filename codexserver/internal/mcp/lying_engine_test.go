@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,11 +13,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/memdir"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 func TestMain(m *testing.M) {
@@ -53,8 +55,8 @@ func (a *asking) ran() string {
 // askingEngines are the engines by name.
 var askingEngines = map[string]func(t *testing.T) *asking{
 	"native":   askingModel,
-	"bridge":   func(t *testing.T) *asking { return askingCodex(t, "command") },
-	"a person": func(t *testing.T) *asking { return askingCodex(t, "humanCommand") },
+	"codex":    func(*testing.T) *asking { return askingAsCodex(false) },
+	"a person": func(*testing.T) *asking { return askingAsCodex(true) },
 }
 
 // askingModel returns the native engine with a model that adds two files.
@@ -115,76 +117,29 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip implements [http.RoundTripper].
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// askingCodex returns the bridge to an app-server that asks about two commands of a kind, and runs
-// those that are accepted.
-func askingCodex(t *testing.T, kind string) *asking {
-	const thread = "0199a2b3-0000-7000-8000-000000000001"
-	const ids = `"threadId":"` + thread + `","turnId":"u"`
+// askingAsCodex returns an engine that asks about two commands as the bridge does, of a person only if
+// human, and runs those that are approved.
+func askingAsCodex(human bool) *asking {
 	a := &asking{folder: "/work"}
-	var running sync.WaitGroup
-	dial := func(context.Context) (jsonrpc.Transport, error) {
-		ours, theirs := jsonrpc.Pipe()
-		ctx, stop := context.WithCancel(context.Background())
-		var peer *jsonrpc.Peer
-		notify := func(method, params string) { _ = peer.Notify(ctx, method, json.RawMessage(params)) }
-		finish := func(status string) {
-			notify("turn/completed", `{"threadId":"`+thread+`","turn":{"id":"u","status":"`+status+`","items":[],"error":null}}`)
+	e := &servertest.Engine{}
+	e.Turn = func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		if a.ready != nil {
+			a.ready(e.Started()[0].ID)
 		}
-		play := func() {
-			if a.ready != nil {
-				a.ready(thread)
+		for _, name := range []string{"one", "two"} {
+			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
+				CallID: name, Command: []string{"/bin/bash", "-lc", "touch " + name}, Judged: []string{"bash", "-lc", "touch " + name},
+				Cwd: a.folder, LeavesSandbox: true, Once: true, Human: human,
+			})
+			switch {
+			case out.Decision == elicit.Abort:
+				return &engine.AbortError{Cause: errors.New("the client chose to abort the turn")}
+			case out.Decision.Approves():
+				a.did(name)
 			}
-			for _, name := range []string{"one", "two"} {
-				command := `"command":"/bin/bash -lc 'touch ` + name + `'","cwd":"/work"`
-				if kind == "command" {
-					notify("item/started", `{`+ids+`,"item":{"type":"commandExecution","id":"`+name+`",`+command+`,"status":"inProgress","commandActions":[]}}`)
-				}
-				var said struct {
-					Decision string `json:"decision"`
-				}
-				err := peer.Call(ctx, "item/commandExecution/requestApproval", json.RawMessage(`{"kind":"`+kind+`",`+ids+`,"itemId":"`+name+`",`+command+`}`), &said)
-				switch {
-				case err != nil || said.Decision == "cancel":
-					finish("interrupted")
-					return
-				case said.Decision == "accept":
-					a.did(name)
-				}
-			}
-			finish("completed")
 		}
-		peer = jsonrpc.NewPeer(theirs, jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
-			switch r.Method {
-			case "initialize":
-				return json.RawMessage(`{"userAgent":"codex_mcp/0.169.0 (Test; x86_64) unknown (codex_mcp; dev)","codexHome":"/nowhere"}`), nil
-			case "config/read":
-				return json.RawMessage(`{"config":{"model":"m"}}`), nil
-			case "thread/start":
-				return json.RawMessage(`{"thread":{"id":"` + thread + `","path":"/rollout.jsonl","turns":[],"status":{"type":"idle"}},"model":"m","modelProvider":"p","cwd":"/work","approvalPolicy":"on-request","approvalsReviewer":"user","sandbox":{"type":"readOnly"},"reasoningEffort":null}`), nil
-			case "turn/start":
-				notify("turn/started", `{"threadId":"`+thread+`","turn":{"id":"u","status":"inProgress","items":[]}}`)
-				running.Go(play)
-				return json.RawMessage(`{"turn":{"id":"u","status":"inProgress","items":[]}}`), nil
-			case "account/read":
-				return json.RawMessage(`{"account":null,"requiresOpenaiAuth":false}`), nil
-			case "turn/steer":
-				return json.RawMessage(`{"turnId":"u"}`), nil
-			}
-			return struct{}{}, nil
-		}), &jsonrpc.Options{OmitVersion: true})
-		running.Go(func() { defer stop(); _ = peer.Run(ctx) })
-		return ours, nil
-	}
-	e, err := appserver.New(&appserver.Options{Dial: dial})
-	if err != nil {
-		t.Fatal(err)
+		return nil
 	}
 	a.engine = e
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-		running.Wait()
-	})
 	return a
 }

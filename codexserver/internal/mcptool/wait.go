@@ -69,9 +69,6 @@ func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallTool
 	}
 	for {
 		timer := time.NewTimer(a.wait())
-		if len(jobs) == 0 {
-			c.awaitElsewhere(ctx, a, timer.C)
-		}
 		await(ctx, jobs, c.Audience.Caller == nil, timer.C)
 		timer.Stop()
 		// The call stays open while the client has a question of it, so that the answer
@@ -116,40 +113,11 @@ func (c *call) jobs(a *waitArguments) []*Job {
 	}
 	var jobs []*Job
 	for _, id := range a.ThreadIDs {
-		if j := c.Jobs.of(id); j != nil && !c.isElsewhere(id, j) {
+		if j := c.Jobs.of(id); j != nil {
 			jobs = append(jobs, j)
 		}
 	}
 	return jobs
-}
-
-// isElsewhere reports whether another program runs a turn in a thread, whose last turn here has
-// ended with a result that the caller has.
-func (c *call) isElsewhere(id string, j *Job) bool {
-	th := c.Threads.Find(id)
-	if th == nil || th.Elsewhere() == nil {
-		return false
-	}
-	return j.read()
-}
-
-// awaitElsewhere waits for the end of the first turn that another program runs in one of the
-// threads, or the time.
-func (c *call) awaitElsewhere(ctx context.Context, a *waitArguments, timeout <-chan time.Time) {
-	for _, id := range a.ThreadIDs {
-		th := c.Threads.Find(id)
-		if th == nil {
-			continue
-		}
-		if ended := th.Elsewhere(); ended != nil {
-			select {
-			case <-ended:
-			case <-timeout:
-			case <-ctx.Done():
-			}
-			return
-		}
-	}
 }
 
 // await returns when the first of the jobs has ended, the time is over, or ctx ends. With
@@ -220,10 +188,7 @@ func (c *call) rows(ctx context.Context, a *waitArguments, jobs []*Job) *mcptype
 
 // rest returns the row of a thread without a job.
 func (c *call) rest(ctx context.Context, id string) row {
-	switch {
-	case c.Threads.Find(id) != nil && c.Threads.Find(id).Elsewhere() != nil:
-		return row{ThreadID: id, Status: Running, Content: "Another program runs a turn of this conversation. codex-show has what it does; codex-reply waits for its end, or steers it."}
-	case c.open(id) != nil:
+	if c.open(id) != nil {
 		return row{ThreadID: id, Status: idle, Content: "No turn runs. codex-reply continues the conversation."}
 	}
 	if held := c.holder(ctx, id); held != nil {

@@ -151,21 +151,6 @@ func (h *host) spends(s *spending) {
 	h.now.spends = s
 }
 
-// Overhear implements [engine.Watcher]. The observers of a turn here do not get the event,
-// because it is not of that turn.
-func (h *host) Overhear(turn string, m protocol.EventMsg) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, begins := m.(protocol.TaskStarted); begins {
-		h.kept.Elsewhere()
-	}
-	h.kept.Add(nil, "", m)
-	e := Event{Event: protocol.Event{ID: turn, Msg: m}, Thread: h.asThread(h.configured.SessionID)}
-	for _, o := range []Observer{&h.listeners, h.desk} {
-		o.Event(e)
-	}
-}
-
 // Alive implements [engine.Watcher].
 func (h *host) Alive() {
 	h.mu.Lock()

@@ -20,10 +20,7 @@ func (t *Thread) Steer(ctx context.Context, items []protocol.InputItem) error {
 	now := t.turn
 	t.mu.Unlock()
 	if now == nil {
-		if t.Elsewhere() == nil {
-			return engine.ErrNoTurn
-		}
-		return steerer.Steer(ctx, items)
+		return engine.ErrNoTurn
 	}
 	select {
 	case <-now.started:

@@ -224,15 +224,6 @@ func (t *Thread) Busy() bool {
 	return t.turn != nil
 }
 
-// Elsewhere returns a channel that is closed at the end of the turn that another program runs in
-// the conversation, or nil if none runs.
-func (t *Thread) Elsewhere() <-chan struct{} {
-	if j, ok := t.conversation.(engine.Joint); ok {
-		return j.Elsewhere()
-	}
-	return nil
-}
-
 // Stop interrupts the running turn, or the first queued one, without waiting. It returns a
 // channel that is closed when that turn has ended, or nil if there is no turn.
 func (t *Thread) Stop(cause error) (ended <-chan struct{}) {

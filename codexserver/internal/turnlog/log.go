@@ -75,12 +75,6 @@ func (l *Log) Begin(words string) {
 	})
 }
 
-// Elsewhere writes that another program begins a turn.
-func (l *Log) Elsewhere() {
-	now := time.Now().UTC().Format(time.RFC3339)
-	l.note("=== a turn of another program, "+now, "")
-}
-
 // End writes the end of the turn. Err is why it failed or was aborted, or nil.
 func (l *Log) End(err error) {
 	l.write(func() {
