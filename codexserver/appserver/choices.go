@@ -71,7 +71,7 @@ func openRoots(s *apptypes.SandboxPolicy, cfg *protocol.Config, home string) err
 		return nil
 	}
 	if s.Type != apptypes.SandboxPolicyWorkspaceWrite {
-		return configErrorf("argument /writable-roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, modeOf(s.Type))
+		return configErrorf("argument /config/sandbox_workspace_write/writable_roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, modeOf(s.Type))
 	}
 	options := sandbox.Options{Protected: []string{home}, Sealed: []string{sealed}, Private: []string{home}}
 	if own, err := os.UserHomeDir(); err == nil {
@@ -80,16 +80,16 @@ func openRoots(s *apptypes.SandboxPolicy, cfg *protocol.Config, home string) err
 	chosen, err := sandbox.New(options).Resolve(cfg.Cwd, cfg.WritableRoots)
 	var root *sandbox.RootError
 	if errors.As(err, &root) {
-		return configErrorf("argument /writable-roots/%d: %w", root.Index, err)
+		return configErrorf("argument /config/sandbox_workspace_write/writable_roots/%d: %w", root.Index, err)
 	}
 	if err != nil {
-		return configErrorf("argument /writable-roots: %w", err)
+		return configErrorf("argument /config/sandbox_workspace_write/writable_roots: %w", err)
 	}
 	around := writable(s, cfg.Cwd)
 	for i, path := range chosen {
 		for _, other := range around {
 			if paths.Below(other, path) && other != path {
-				return configErrorf("argument /writable-roots/%d: %s has %s in it, which is writable too and which a command could then replace", i, path, other)
+				return configErrorf("argument /config/sandbox_workspace_write/writable_roots/%d: %s has %s in it, which is writable too and which a command could then replace", i, path, other)
 			}
 		}
 	}

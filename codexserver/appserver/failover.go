@@ -170,7 +170,7 @@ func (c *conversation) openWith(ctx context.Context, next engine.Resumer, host *
 		return nil, err
 	}
 	other, err := next.Resume(ctx, c.path, cfg, host)
-	if wrong, ok := errors.AsType[*engine.ConfigError](err); ok && strings.Contains(wrong.Error(), "/writable-roots/") {
+	if wrong, ok := errors.AsType[*engine.ConfigError](err); ok && strings.Contains(wrong.Error(), "/writable_roots/") {
 		doubts = append(doubts, fmt.Sprintf("commands can then not write in %s: %v", elicit.OneLine(strings.Join(cfg.WritableRoots, ", "), 500), wrong.Err))
 		cfg.WritableRoots = nil
 		other, err = next.Resume(ctx, c.path, cfg, host)

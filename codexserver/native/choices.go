@@ -17,15 +17,15 @@ func (e *Engine) addRoots(cfg *config.Config, call *protocol.Config) error {
 		return nil
 	}
 	if cfg.SandboxMode != protocol.SandboxWorkspaceWrite {
-		return fmt.Errorf("argument /writable-roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, cfg.SandboxMode)
+		return fmt.Errorf("argument /config/sandbox_workspace_write/writable_roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, cfg.SandboxMode)
 	}
 	paths, err := e.newSandbox(cfg).Resolve(cfg.Cwd, call.WritableRoots)
 	var root *sandbox.RootError
 	if errors.As(err, &root) {
-		return fmt.Errorf("argument /writable-roots/%d: %w", root.Index, err)
+		return fmt.Errorf("argument /config/sandbox_workspace_write/writable_roots/%d: %w", root.Index, err)
 	}
 	if err != nil {
-		return fmt.Errorf("argument /writable-roots: %w", err)
+		return fmt.Errorf("argument /config/sandbox_workspace_write/writable_roots: %w", err)
 	}
 	roots := slices.Clone(cfg.SandboxWorkspaceWrite.WritableRoots)
 	for _, path := range paths {

@@ -115,7 +115,7 @@ func TestWritableRootsRefused(t *testing.T) {
 				Cwd: b.cwd, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: !trusted, WritableRoots: []string{b.cwd, folder},
 			}, &host{})
 			var faulty *engine.ConfigError
-			if !errors.As(err, &faulty) || !strings.Contains(err.Error(), "argument /writable-roots/1: "+folder+": ") || !strings.Contains(err.Error(), want) {
+			if !errors.As(err, &faulty) || !strings.Contains(err.Error(), "argument /config/sandbox_workspace_write/writable_roots/1: "+folder+": ") || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", folder, err, want)
 			}
 		}
@@ -124,7 +124,7 @@ func TestWritableRootsRefused(t *testing.T) {
 		{Sandbox: protocol.SandboxReadOnly}, {Sandbox: protocol.SandboxDangerFullAccess}, {},
 	} {
 		cfg.Cwd, cfg.WritableRoots = b.cwd, []string{t.TempDir()}
-		if _, err := b.engine.Start(t.Context(), cfg, &host{}); err == nil || !strings.Contains(err.Error(), "argument /writable-roots: ") {
+		if _, err := b.engine.Start(t.Context(), cfg, &host{}); err == nil || !strings.Contains(err.Error(), "argument /config/sandbox_workspace_write/writable_roots: ") {
 			t.Errorf("%+v: %v", cfg, err)
 		}
 	}

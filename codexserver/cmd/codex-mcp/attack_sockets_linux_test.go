@@ -25,7 +25,7 @@ type socketAttack struct {
 
 var socketAttacks = []socketAttack{
 	{kind: "the working folder", call: map[string]any{"cwd": "~/codex-mcp/run"}},
-	{kind: "a writable folder of the call", call: map[string]any{"writable-roots": []any{"~/codex-mcp/run"}}},
+	{kind: "a writable folder of the call", call: map[string]any{"config": map[string]any{"sandbox_workspace_write.writable_roots": []any{"~/codex-mcp/run"}}}},
 	{kind: "a writable folder of config.toml", root: "~/codex-mcp/run"},
 	{kind: "in a writable folder of config.toml", root: "~"},
 	{kind: "`$XDG_RUNTIME_DIR`", call: map[string]any{"cwd": "$"}},
@@ -87,8 +87,12 @@ func (a socketAttack) try(v *victim) string {
 		switch value := value.(type) {
 		case string:
 			arguments[key] = place.Replace(value)
-		case []any:
-			arguments[key] = []any{place.Replace(value[0].(string))}
+		case map[string]any:
+			config := map[string]any{}
+			for name, roots := range value {
+				config[name] = []any{place.Replace(roots.([]any)[0].(string))}
+			}
+			arguments[key] = config
 		}
 	}
 	thread := v.thread(v.call("codex", arguments))

@@ -14,7 +14,7 @@ import (
 // client.
 func startConnected(t *testing.T, f folders, args ...string) *process {
 	t.Helper()
-	unlocked := `http.unlocked_arguments=["approval-policy","config","profile","sandbox","writable-roots"]`
+	unlocked := `http.unlocked_arguments=["approval-policy","config","profile","sandbox"]`
 	s := serveIn(t, f, append(args, "-c", unlocked)...)
 	p := start(t, f, "--connect", s.url+mcpPath)
 	p.server = s.process

@@ -34,7 +34,7 @@ func (o *options) httpCommand(settings *pflag.FlagSet) *cobra.Command {
 Work in progress may then continue for drain.timeout. A request needs the token in
 $CODEX_HOME/codex-mcp/http-token, which the first start makes. --show-token prints it
 with the configuration of clients. Calls cannot choose approval-policy, config,
-profile, sandbox or writable-roots, unless http.unlocked_arguments allows it.
+profile or sandbox, unless http.unlocked_arguments allows it.
 
 By default only this machine can connect. For other machines set http.hosts, and
 --tls-cert with --tls-key, or --behind-proxy. For several users start

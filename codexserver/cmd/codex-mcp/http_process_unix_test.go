@@ -208,7 +208,7 @@ func TestEndToEndLockedArguments(t *testing.T) {
 	s := startHTTP(t, newFolders(t), model)
 	for name, value := range map[string]string{
 		"approval-policy": `"never"`, "config": `{"sandbox_mode":"danger-full-access"}`, "profile": `"loose"`,
-		"sandbox": `"danger-full-access"`, "writable-roots": `["/"]`, "web-search": `true`,
+		"sandbox": `"danger-full-access"`, "web-search": `true`,
 	} {
 		status, body, err := s.tool("codex", `{"prompt":"p","`+name+`":`+value+`}`)
 		if status != 200 || err != nil || !strings.Contains(body, "argument /"+name+" is locked") {

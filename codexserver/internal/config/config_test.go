@@ -259,7 +259,6 @@ func TestInvalidSettings(t *testing.T) {
 		{"locked", "locked_arguments = [\"confg\"]", "", atFile + `:1: locked_arguments: "confg" is not one of`},
 		{"tools", "\n[tools]\nweb_search = true", "", atFile + ":2: tools: want a list of names of tools"},
 		{"unlocked", "[http]\nunlocked_arguments = [\"cwd\"]", "", atFile + `:2: http.unlocked_arguments: "cwd" is not one of`},
-		{"unlocked alone", "[http]\nunlocked_arguments = [\"writable-roots\"]", "", atFile + `:2: http.unlocked_arguments: writable-roots needs sandbox or config`},
 		{"port", "", "approvals.page_port=65536", "-c approvals.page_port: 65536 is not a port"},
 		{"where", "", "approvals.where=here", `-c approvals.where: "here" is not host, page or both`},
 		{"where of a client", "", "approvals.clients={x=\"here\"}", `-c approvals.clients.x: "here" is not host, page or both`},

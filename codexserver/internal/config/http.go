@@ -27,7 +27,7 @@ type HTTP struct {
 // LockedOverHTTP are the arguments of the tool codex that a call over HTTP may not choose,
 // unless the configuration unlocks them. They could loosen the sandbox or reduce approvals.
 // While config is locked, web-search is locked too. Callers must not change it.
-var LockedOverHTTP = []string{"approval-policy", "config", "profile", "sandbox", "writable-roots"}
+var LockedOverHTTP = []string{"approval-policy", "config", "profile", "sandbox"}
 
 // Locked returns the arguments that calls may not choose: those in everywhere, and those of
 // [LockedOverHTTP] that are unlocked neither for all users nor in more, for one user.
@@ -88,9 +88,6 @@ func CheckUnlocked(key string, unlocked []string) error {
 		if !slices.Contains(LockedOverHTTP, name) {
 			return fmt.Errorf("%s: %q is not one of %s", key, name, text.Or(LockedOverHTTP))
 		}
-	}
-	if slices.Contains(unlocked, "writable-roots") && !slices.Contains(unlocked, "config") && !slices.Contains(unlocked, "sandbox") {
-		return fmt.Errorf("%s: writable-roots needs sandbox or config too", key)
 	}
 	return nil
 }

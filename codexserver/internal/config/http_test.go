@@ -16,10 +16,10 @@ func TestLockedOverHTTP(t *testing.T) {
 		unlocked, everywhere, more []string
 		want                       string
 	}{
-		{nil, nil, nil, "[approval-policy config profile sandbox writable-roots]"},
-		{[]string{"config"}, nil, nil, "[approval-policy profile sandbox writable-roots]"},
-		{nil, nil, []string{"sandbox"}, "[approval-policy config profile writable-roots]"},
-		{[]string{"config"}, []string{"config", "model"}, []string{"profile"}, "[config model approval-policy sandbox writable-roots]"},
+		{nil, nil, nil, "[approval-policy config profile sandbox]"},
+		{[]string{"config"}, nil, nil, "[approval-policy profile sandbox]"},
+		{nil, nil, []string{"sandbox"}, "[approval-policy config profile]"},
+		{[]string{"config"}, []string{"config", "model"}, []string{"profile"}, "[config model approval-policy sandbox]"},
 	} {
 		h := &config.HTTP{UnlockedArguments: tt.unlocked}
 		if got := fmt.Sprint(h.Locked(tt.everywhere, tt.more)); got != tt.want {
@@ -33,9 +33,6 @@ func TestLockedOverHTTP(t *testing.T) {
 		{nil, true},
 		{config.LockedOverHTTP, true},
 		{[]string{"cwd"}, false},
-		{[]string{"profile", "writable-roots"}, false},
-		{[]string{"writable-roots", "config"}, true},
-		{[]string{"writable-roots", "sandbox"}, true},
 	} {
 		if err := config.CheckUnlocked("key", tt.unlocked); (err == nil) != tt.ok {
 			t.Errorf("%q: %v", tt.unlocked, err)

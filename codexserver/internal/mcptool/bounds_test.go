@@ -71,9 +71,6 @@ func TestFolders(t *testing.T) {
 		{"another's image", "codex", map[string]any{"images": []string{"a.png", other + "/a.png"}}, "argument /images/1: " + other + "/a.png" + outside, ""},
 		{"an image above", "codex", map[string]any{"images": []string{"../own-other/a.png"}}, "argument /images/0: ", ""},
 		{"a link to an image", "codex", map[string]any{"images": []string{"out.png"}}, "argument /images/0: " + own + "/out.png" + outside, ""},
-		{"a writable folder", "codex", map[string]any{"sandbox": "workspace-write", "writable-roots": []string{second}}, "", own},
-		{"another's writable folder", "codex", map[string]any{"sandbox": "workspace-write", "writable-roots": []string{second, other}}, "argument /writable-roots/1: " + other + outside, ""},
-		{"a link to a writable folder", "codex", map[string]any{"sandbox": "workspace-write", "writable-roots": []string{"out"}}, "argument /writable-roots/0: ", ""},
 		{"a worktree of another's repository", "codex", map[string]any{"cwd": other + "/inner", "worktree": true}, "argument /cwd: its git repository: " + other + outside, ""},
 		{"a review of another's repository", "codex-review", map[string]any{"cwd": other + "/inner", "target": "uncommitted"}, "argument /cwd: its git repository: " + other + outside, ""},
 		{"a review elsewhere", "codex-review", map[string]any{"cwd": other, "target": "uncommitted"}, "argument /cwd: " + other + outside, ""},
@@ -100,8 +97,8 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestFoldersOfConfig makes folders writable by the argument config. On a server with
-// Options.Folders they are checked like those of writable-roots.
+// TestFoldersOfConfig makes folders writable by the argument config on a server with
+// Options.Folders.
 func TestFoldersOfConfig(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -140,7 +137,6 @@ func TestFoldersOfConfig(t *testing.T) {
 		{"a folder", roots(second), nil, "", `{"sandbox_workspace_write":{"writable_roots":[]}}`, []string{second}},
 		{"a dotted key", map[string]any{"sandbox_workspace_write.writable_roots": []string{second}}, nil, "", `{"sandbox_workspace_write":{"writable_roots":[]}}`, []string{second}},
 		{"a link in", roots("in"), nil, "", `{"sandbox_workspace_write":{"writable_roots":[]}}`, []string{second}},
-		{"after those of the argument", roots(second), map[string]any{"writable-roots": []string{"sub"}}, "", `{"sandbox_workspace_write":{"writable_roots":[]}}`, []string{own + "/sub", second}},
 		{"no folder", roots(), nil, "", `{"sandbox_workspace_write":{"writable_roots":[]}}`, nil},
 		{"network", map[string]any{"sandbox_workspace_write.network_access": true}, nil, "", `{"sandbox_workspace_write":{"network_access":true}}`, nil},
 		{"less of the temporary folders", map[string]any{"sandbox_workspace_write": map[string]any{"exclude_slash_tmp": true}}, nil, "", `{"sandbox_workspace_write":{"exclude_slash_tmp":true}}`, nil},
@@ -151,7 +147,7 @@ func TestFoldersOfConfig(t *testing.T) {
 		{"a link out", roots("out"), nil, table + "/writable_roots/0: " + own + "/out" + outside, "", nil},
 		{"above", roots("../other"), nil, table + "/writable_roots/0: " + other + outside, "", nil},
 		{"an empty name", roots(""), nil, table + "/writable_roots: want an array of folders", "", nil},
-		{"too many", roots(many...), nil, table + "/writable_roots: with those of /writable-roots they are more than 32", "", nil},
+		{"too many", roots(many...), nil, table + "/writable_roots: 33 are more than 32", "", nil},
 		{"a text", map[string]any{"sandbox_workspace_write.writable_roots": other}, nil, table + "/writable_roots: want an array of folders", "", nil},
 		{"an object", map[string]any{"sandbox_workspace_write.writable_roots": map[string]any{"0": other}}, nil, table + "/writable_roots: want an array of folders", "", nil},
 		{"/tmp", map[string]any{"sandbox_workspace_write": map[string]any{"exclude_slash_tmp": false}}, nil, table + "/exclude_slash_tmp: leave it out or set it to true", "", nil},
@@ -171,8 +167,8 @@ func TestFoldersOfConfig(t *testing.T) {
 }
 
 // TestWritableRootsOfConfig checks that folders that a call makes writable by the argument
-// config reach the engine as those of writable-roots do, which the engine checks. A call
-// that the configuration trusts may set the key itself.
+// config reach the engine as a field of their own, which the engine checks. A call that the
+// configuration trusts may set the key itself.
 func TestWritableRootsOfConfig(t *testing.T) {
 	dir := t.TempDir()
 	more := filepath.Join(dir, "more")
@@ -197,7 +193,7 @@ func TestWritableRootsOfConfig(t *testing.T) {
 		{"relative", false, dotted("sandbox_workspace_write.writable_roots", []string{"more", "../x"}), "", moved, []string{more, filepath.Join(filepath.Dir(dir), "x")}},
 		{"null", false, dotted("sandbox_workspace_write.writable_roots", nil), "", `{}`, nil},
 		{"none", false, dotted("sandbox_workspace_write.writable_roots", []string{}), "", moved, nil},
-		{"too many", false, dotted("sandbox_workspace_write.writable_roots", slices.Repeat([]string{"/x"}, 33)), "they are more than 32 folders", "", nil},
+		{"too many", false, dotted("sandbox_workspace_write.writable_roots", slices.Repeat([]string{"/x"}, 33)), "33 are more than 32 folders", "", nil},
 		{"not a list", false, dotted("sandbox_workspace_write.writable_roots", "/proc"), "/writable_roots: want an array of folders", "", nil},
 		{"an element", false, dotted("sandbox_workspace_write.writable_roots.0", "/proc"), "/writable_roots: want an array of folders", "", nil},
 		{"a profile", false, dotted("profiles.p.sandbox_workspace_write.writable_roots", []string{"/proc"}), "a call may not set", "", nil},

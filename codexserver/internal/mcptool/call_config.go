@@ -33,8 +33,7 @@ const workspaceTable = "sandbox_workspace_write"
 // config checks the folders that a call makes writable by its configuration, which
 // [config.CallKeys] returned.
 //
-// It moves the folders to where those of the argument writable-roots are, because an engine
-// checks these: none may be a git folder or the home, and no command can put another folder
+// It moves the folders to Config.WritableRoots, because an engine checks these: none may be a git folder or the home, and no command can put another folder
 // in the place of one.
 func (b bounds) config(cfg *protocol.Config) error {
 	raw, ok := cfg.Overrides[workspaceTable]
@@ -59,14 +58,14 @@ func (b bounds) config(cfg *protocol.Config) error {
 	if err := json.Unmarshal(raw, &roots); err != nil || slices.Contains(roots, "") {
 		return fmt.Errorf("argument /%s/writable_roots: want an array of folders", path)
 	}
-	if len(cfg.WritableRoots)+len(roots) > maxRoots {
-		return fmt.Errorf("argument /%s/writable_roots: with those of /writable-roots they are more than %d folders", path, maxRoots)
+	if len(roots) > maxRoots {
+		return fmt.Errorf("argument /%s/writable_roots: %d are more than %d folders", path, len(roots), maxRoots)
 	}
 	roots, err := b.all(path+"/writable_roots", absolute(cfg.Cwd, roots))
 	if err != nil {
 		return err
 	}
-	cfg.WritableRoots = append(cfg.WritableRoots, roots...)
+	cfg.WritableRoots = roots
 	table["writable_roots"] = stdjson.RawMessage("[]") // no folder of the configuration in addition, as the call says
 	cfg.Overrides[workspaceTable], err = json.Marshal(table, json.Deterministic(true))
 	return err

@@ -41,18 +41,12 @@ type codexArguments struct {
 	Worktree bool `json:"worktree"`
 
 	turnArguments
-	WebSearch     *bool    `json:"web-search"`
-	WritableRoots []string `json:"writable-roots"`
+	WebSearch *bool `json:"web-search"`
 
 	Background bool `json:"background"`
 }
 
-func (a *codexArguments) check() error {
-	if err := a.checkTurn(); err != nil {
-		return err
-	}
-	return a.checkRoots()
-}
+func (a *codexArguments) check() error { return a.checkTurn() }
 
 // lockArguments removes arguments from the schema of a tool.
 func lockArguments(t *mcptypes.Tool, names []string) error {
@@ -85,13 +79,9 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 	if err != nil {
 		return failure("", "codex: "+err.Error())
 	}
-	roots, err := t.options.bounds().all("writable-roots", absolute(cwd, a.WritableRoots))
-	if err != nil {
-		return failure("", "codex: "+err.Error())
-	}
 	in.Effort = "" // it belongs to the conversation, see cfg
 	cfg := protocol.Config{
-		Effort: a.Effort, WebSearch: a.WebSearch, WritableRoots: roots,
+		Effort: a.Effort, WebSearch: a.WebSearch,
 		Model: a.Model, Profile: a.Profile, Cwd: cwd, ApprovalPolicy: a.ApprovalPolicy, Sandbox: a.Sandbox,
 		Overrides: a.Config, BaseInstructions: a.BaseInstructions, IncludePlanTool: a.IncludePlanTool,
 		DeveloperInstructions: a.DeveloperInstructions, CompactPrompt: a.CompactPrompt,

@@ -14,18 +14,14 @@ var sameInConfig = map[string][]string{
 	"profile":         {"profile"},
 	"sandbox":         {"sandbox_mode", "sandbox_workspace_write", "sandbox_permissions", "permissions", "default_permissions"},
 	"web-search":      {"web_search", "tools.web_search", "tools.web_search_request", "features.web_search_request"},
-	"writable-roots":  {"sandbox_workspace_write.writable_roots"},
 }
 
 // allLocked returns the locked arguments and those that would choose the same:
-// config can search the web, and writable-roots widens the sandbox.
+// config can search the web.
 func allLocked(names []string) []string {
 	all := slices.Clone(names)
 	if slices.Contains(names, "config") {
 		all = append(all, "web-search")
-	}
-	if slices.Contains(names, "sandbox") {
-		all = append(all, "writable-roots")
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

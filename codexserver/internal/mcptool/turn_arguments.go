@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
@@ -64,21 +63,6 @@ func (a *turnArguments) input(prompt, cwd string, b bounds) (protocol.TurnInput,
 
 // maxRoots is how many folders a call may make writable.
 const maxRoots = 32
-
-func (a *codexArguments) checkRoots() error {
-	if len(a.WritableRoots) == 0 {
-		return nil
-	}
-	switch {
-	case len(a.WritableRoots) > maxRoots:
-		return fmt.Errorf("argument /writable-roots: %d are more than %d", len(a.WritableRoots), maxRoots)
-	case slices.Contains(a.WritableRoots, ""):
-		return fmt.Errorf("argument /writable-roots/%d is empty", slices.Index(a.WritableRoots, ""))
-	case a.Sandbox != "" && a.Sandbox != protocol.SandboxWorkspaceWrite:
-		return fmt.Errorf("argument /writable-roots: it needs the sandbox %s, and /sandbox is %s", protocol.SandboxWorkspaceWrite, a.Sandbox)
-	}
-	return nil
-}
 
 // absolute makes paths absolute. They are relative to cwd.
 func absolute(cwd string, paths []string) []string {

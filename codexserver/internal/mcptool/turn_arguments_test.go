@@ -55,12 +55,12 @@ func TestTurnArguments(t *testing.T) {
 	e := says(`{"a":1}`)
 	c := servertest.Dial(t, codexserver.New(e, nil), nil)
 	got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p","cwd":%q,"effort":"high","output-schema":{"type":"object"},
-		"images":["a.png",%q],"web-search":true,"writable-roots":["more","/x/../y"],"sandbox":"workspace-write"}}`, dir, pngURL()))
+		"images":["a.png",%q],"web-search":true,"sandbox":"workspace-write"}}`, dir, pngURL()))
 	if !strings.Contains(got, `"output":{"a":1}`) || strings.Contains(got, "isError") {
 		t.Errorf("got %s", got)
 	}
-	want := protocol.Config{Effort: "high", WebSearch: new(true), WritableRoots: []string{filepath.Join(dir, "more"), filepath.Clean("/y")}}
-	if lastConfig(e).Effort != want.Effort || lastConfig(e).WebSearch == nil || !*lastConfig(e).WebSearch || fmt.Sprint(lastConfig(e).WritableRoots) != fmt.Sprint(want.WritableRoots) {
+	want := protocol.Config{Effort: "high", WebSearch: new(true)}
+	if lastConfig(e).Effort != want.Effort || lastConfig(e).WebSearch == nil || !*lastConfig(e).WebSearch {
 		t.Errorf("the conversation got %+v", lastConfig(e))
 	}
 	if lastTurn(e).Effort != "" || string(lastTurn(e).OutputSchema) != `{"type":"object"}` || len(lastTurn(e).Items) != 3 || lastTurn(e).Items[1].ImageURL != pngURL() || lastTurn(e).Items[2].ImageURL != pngURL() {
@@ -156,11 +156,7 @@ func TestTurnArgumentsRefused(t *testing.T) {
 		}
 	}
 	for arguments, want := range map[string]string{
-		`"web-search":"live"`:                                        "/web-search: got string, want boolean",
-		`"writable-roots":"/x"`:                                      "/writable-roots: got string, want array",
-		`"writable-roots":[""]`:                                      "/writable-roots/0 is empty",
-		`"writable-roots":["/x"],"sandbox":"read-only"`:              "/writable-roots: it needs the sandbox workspace-write, and /sandbox is read-only",
-		`"writable-roots":["` + strings.Repeat(`/x","`, 40) + `/x"]`: "/writable-roots: 41 are more than 32",
+		`"web-search":"live"`: "/web-search: got string, want boolean",
 	} {
 		got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+arguments+`}}`)
 		if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
@@ -186,12 +182,12 @@ func TestTurnArgumentsRefused(t *testing.T) {
 // TestTurnArgumentsLocked checks that locked arguments are not offered and are refused, and
 // that locks imply those that they should.
 func TestTurnArgumentsLocked(t *testing.T) {
-	all := map[string]string{"effort": `"low"`, "images": `[]`, "output-schema": `{}`, "web-search": `true`, "writable-roots": `["/x"]`}
+	all := map[string]string{"effort": `"low"`, "images": `[]`, "output-schema": `{}`, "web-search": `true`}
 	for _, tt := range []struct {
 		locks, taken []string
 	}{
-		{[]string{"effort", "images", "output-schema", "web-search", "writable-roots"}, nil},
-		{[]string{"config"}, []string{"effort", "images", "output-schema", "writable-roots"}},
+		{[]string{"effort", "images", "output-schema", "web-search"}, nil},
+		{[]string{"config"}, []string{"effort", "images", "output-schema"}},
 		{[]string{"config", "sandbox"}, []string{"effort", "images", "output-schema"}},
 		{[]string{"sandbox"}, []string{"effort", "images", "output-schema", "web-search"}},
 	} {
@@ -210,7 +206,7 @@ func TestTurnArgumentsLocked(t *testing.T) {
 		for name, v := range all {
 			taken := strings.Contains(fmt.Sprint(tt.taken), name)
 			for i, call := range []string{`{"name":"codex","arguments":{"prompt":"p",`, fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q,`, id)} {
-				if i == 1 && (name == "web-search" || name == "writable-roots") {
+				if i == 1 && name == "web-search" {
 					continue
 				}
 				if _, ok := list.Tools[i].InputSchema.Properties[name]; ok != taken {

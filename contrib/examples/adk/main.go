@@ -57,7 +57,7 @@ func run(ctx context.Context, e engine.Engine, name string, provider *genai.Clie
 	// The agent's model writes the calls: it can say what to do, but not what needs no question.
 	server := codexserver.New(e, &codexserver.Options{
 		Calls: codexserver.CallOptions{
-			Tools: []string{}, LockedArguments: []string{"approval-policy", "config", "cwd", "model", "profile", "sandbox", "writable-roots"},
+			Tools: []string{}, LockedArguments: []string{"approval-policy", "config", "cwd", "model", "profile", "sandbox"},
 		},
 	})
 	client := mcp.NewClient(&mcp.Implementation{Name: "adk-example", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: person(in, out)})

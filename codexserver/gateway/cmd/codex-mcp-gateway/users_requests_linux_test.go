@@ -39,7 +39,7 @@ func TestEndToEndUsersRequests(t *testing.T) {
 	t.Cleanup(model.Close)
 	defer close(held)
 	u := startUsers(t, model, `[http]
-unlocked_arguments = ["sandbox", "writable-roots", "config"]
+unlocked_arguments = ["sandbox", "config"]
 `, "-c", "approval_policy=never", "-c", "sandbox_mode=workspace-write")
 	ann, bob := u.as("ann"), u.as("bob")
 	own, other := u.work["ann"], u.work["bob"]
@@ -101,8 +101,8 @@ unlocked_arguments = ["sandbox", "writable-roots", "config"]
 		{"image", "codex", `"prompt":"p","images":["` + other + `/a.png"]`, "/images/0: "},
 		{"image by a link", "codex", `"prompt":"p","images":["a.png"]`, "/images/0: "},
 		{"image above", "codex", `"prompt":"p","images":["../bob/a.png"]`, "/images/0: "},
-		{"writable root", "codex", `"prompt":"p","sandbox":"workspace-write","writable-roots":["` + other + `"]`, "/writable-roots/0: "},
-		{"writable root by a link", "codex", `"prompt":"p","sandbox":"workspace-write","writable-roots":["link"]`, "/writable-roots/0: "},
+		{"writable root", "codex", `"prompt":"p","sandbox":"workspace-write","config":{"sandbox_workspace_write.writable_roots":["` + other + `"]}`, "/writable_roots/0: "},
+		{"writable root by a link", "codex", `"prompt":"p","sandbox":"workspace-write","config":{"sandbox_workspace_write.writable_roots":["link"]}`, "/writable_roots/0: "},
 		{"worktree", "codex", `"prompt":"p","worktree":true,"cwd":"` + other + `"`, "/cwd: "},
 		{"worktree by a link", "codex", `"prompt":"p","worktree":true,"cwd":"` + own + `/linked"`, `"isError":true`},
 		{"worktree by a .git file", "codex", `"prompt":"p","worktree":true,"cwd":"` + own + `/pointing"`, `"isError":true`},

@@ -171,13 +171,13 @@ func TestLocked(t *testing.T) {
 		principal        string
 		want             string
 	}{
-		{nil, nil, "", "[approval-policy config profile sandbox writable-roots]"},
-		{[]string{"cwd", "config"}, nil, "", "[cwd config approval-policy profile sandbox writable-roots]"},
-		{nil, []string{"sandbox"}, "", "[approval-policy config profile writable-roots]"},
-		{[]string{"sandbox"}, []string{"sandbox"}, "", "[sandbox approval-policy config profile writable-roots]"},
-		{nil, []string{"sandbox"}, "ann", "[approval-policy profile writable-roots]"},
-		{nil, []string{"sandbox"}, "bob", "[approval-policy config profile writable-roots]"},
-		{[]string{"config"}, nil, "ann", "[config approval-policy profile sandbox writable-roots]"},
+		{nil, nil, "", "[approval-policy config profile sandbox]"},
+		{[]string{"cwd", "config"}, nil, "", "[cwd config approval-policy profile sandbox]"},
+		{nil, []string{"sandbox"}, "", "[approval-policy config profile]"},
+		{[]string{"sandbox"}, []string{"sandbox"}, "", "[sandbox approval-policy config profile]"},
+		{nil, []string{"sandbox"}, "ann", "[approval-policy profile]"},
+		{nil, []string{"sandbox"}, "bob", "[approval-policy config profile]"},
+		{[]string{"config"}, nil, "ann", "[config approval-policy profile sandbox]"},
 	} {
 		h := settings.HTTP{
 			HTTP:       config.HTTP{UnlockedArguments: tt.unlocked},

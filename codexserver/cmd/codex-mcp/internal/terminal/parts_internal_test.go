@@ -62,7 +62,7 @@ func TestFormFields(t *testing.T) {
 		"": " | ", "{}": " | ", "[]": " | ", `{"decision":{"enum":["approved"]}}`: " | ",
 		`{"decision":{"enum":["approved_for_session","approved_always"],"enumNames":["Session","go test, always"]}}`:                "for this session | go test, always",
 		`{"decision":{"oneOf":[{"const":"approved_for_session","title":"Session"},{"const":"approved_always","title":"go test"}]}}`: "for this session | go test",
-		`{"decision":{"enum":["approved_for_session"],"enumNames":["Session, in the sandbox"]}}`:                                                "for this session, in the sandbox | ",
+		`{"decision":{"enum":["approved_for_session"],"enumNames":["Session, in the sandbox"]}}`:                                    "for this session, in the sandbox | ",
 	} {
 		var p questionParams
 		p.Schema.Properties = []byte(text)
