@@ -34,7 +34,8 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// userMessages are the texts of the user's messages in a chat request.
+// userMessages are the texts of the user's messages in a chat request. Neighbours are one message there:
+// the rules of files, the environment and what the user wrote are apart here.
 func userMessages(t testing.TB, r providertest.Request) []string {
 	t.Helper()
 	var body struct {
@@ -50,7 +51,10 @@ func userMessages(t testing.TB, r providertest.Request) []string {
 	for _, m := range body.Messages {
 		var text string
 		if m.Role == "user" && json.Unmarshal(m.Content, &text) == nil {
-			out = append(out, text)
+			for _, end := range []string{"</user_instructions>", "</environment_context>"} {
+				text = strings.ReplaceAll(text, end+"\n\n", end+"\x00")
+			}
+			out = append(out, strings.Split(text, "\x00")...)
 		}
 	}
 	return out

@@ -240,7 +240,7 @@ func TestAllRefuse(t *testing.T) {
 	f.host.take()
 	turn(t, f.conv, say("again"))
 	diff(t, "reroutes", []string{"c/m2 > a/m0"}, f.rerouted())
-	if text := string(f.scripts[0].Requests()[1].Body); !strings.Contains(text, `"go"`) || !strings.Contains(text, `"again"`) {
+	if text := string(f.scripts[0].Requests()[1].Body); !strings.Contains(text, `\n\ngo\n\nagain"`) {
 		t.Errorf("the history has not both messages: %s", text)
 	}
 }

@@ -33,10 +33,13 @@ func TestNewMessageStaysWhole(t *testing.T) {
 				t.Errorf("the new message is summarised: %s", note)
 			}
 			got := userMessages(t, all[len(all)-1])
-			diff(t, "last message", long, got[len(got)-1])
-			inOrder(t, got[len(got)-2], "first wish", "NOTE")
-			if strings.Contains(got[len(got)-2], "second wish") {
-				t.Errorf("the new message is quoted: %s", got[len(got)-2])
+			before, whole := strings.CutSuffix(got[len(got)-1], "\n\n"+long)
+			if !whole {
+				t.Errorf("the last message does not end in the new one: %s", got[len(got)-1])
+			}
+			inOrder(t, before, "first wish", "NOTE")
+			if strings.Contains(before, "second wish") {
+				t.Errorf("the new message is quoted: %s", before)
 			}
 		})
 	}
@@ -54,7 +57,7 @@ func TestSummaryFitsSmallWindow(t *testing.T) {
 		turn(t, c, say(text))
 	}
 	got := userMessages(t, b.provider.Requests()[4])
-	bridge := got[len(got)-2]
+	bridge := strings.TrimSuffix(got[len(got)-1], "\n\nfourth")
 	inOrder(t, bridge, "third", "A long note")
 	if most := 4096 * 4 / 2; len(bridge) > most {
 		t.Errorf("what replaces the history has %d bytes, want at most %d", len(bridge), most)

@@ -11,9 +11,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// roles returns the messages of the last request, each as its role and the first of the
-// marks in it.
-func roles(t testing.TB, b *bench, marks ...string) []string {
+// roles returns the messages of the last request, each as its role and the marks in it. Only those of a
+// developer count in the system message, which has other words.
+func roles(t testing.TB, b *bench, developer string, marks ...string) []string {
 	t.Helper()
 	var req struct {
 		Input, Messages []struct {
@@ -26,14 +26,17 @@ func roles(t testing.TB, b *bench, marks ...string) []string {
 	}
 	var out []string
 	for _, m := range append(req.Input, req.Messages...) {
-		if m.Role == "system" {
-			continue
+		said, count := m.Role, strings.Fields(developer)
+		if m.Role != "system" {
+			count = append(count, marks...)
 		}
-		for _, mark := range marks {
+		for _, mark := range count {
 			if strings.Contains(string(m.Content), mark) {
-				out = append(out, m.Role+" "+mark)
-				break
+				said += " " + mark
 			}
+		}
+		if said != "system" {
+			out = append(out, said)
 		}
 	}
 	return out
@@ -48,17 +51,23 @@ func TestDeveloperInstructions(t *testing.T) {
 			for _, tt := range []struct {
 				name string
 				cfg  protocol.Config
-				want []string
+				want string
 			}{
-				{"of config.toml", protocol.Config{}, []string{"developer CONFIGURED", "user " + environment, "user hi"}},
-				{"of the call", protocol.Config{DeveloperInstructions: new("EXPERT")}, []string{"developer EXPERT", "user " + environment, "user hi"}},
-				{"of the call's config", protocol.Config{Overrides: map[string]json.RawMessage{"developer_instructions": json.RawMessage(`"KEY"`)}},
-					[]string{"developer KEY", "user " + environment, "user hi"}},
-				{"none for this call", protocol.Config{DeveloperInstructions: new("")}, []string{"user " + environment, "user hi"}},
+				{"of config.toml", protocol.Config{}, "CONFIGURED"},
+				{"of the call", protocol.Config{DeveloperInstructions: new("EXPERT")}, "EXPERT"},
+				{"of the call's config", protocol.Config{Overrides: map[string]json.RawMessage{"developer_instructions": json.RawMessage(`"KEY"`)}}, "KEY"},
+				{"none for this call", protocol.Config{DeveloperInstructions: new("")}, ""},
 			} {
 				b.provider.Add(providertest.Say("ok"))
 				turn(t, b.start(t, &host{}, tt.cfg), say("hi"))
-				diff(t, tt.name, tt.want, roles(t, b, "CONFIGURED", "EXPERT", "KEY", environment, "hi"))
+				want, role := []string{"user " + environment, "user hi"}, "developer "
+				if wire == "chat" { // any template takes it
+					want, role = []string{"user " + environment + " hi"}, "system "
+				}
+				if tt.want != "" {
+					want = append([]string{role + tt.want}, want...)
+				}
+				diff(t, tt.name, want, roles(t, b, "CONFIGURED EXPERT KEY", environment, "hi"))
 			}
 		})
 	}
@@ -71,13 +80,13 @@ func TestPromptsAreKept(t *testing.T) {
 		providertest.Turn{Usage: filling, Text: []string{"one"}}, providertest.Say("NOTE"), providertest.Say("two"))
 	h := &host{}
 	c := b.start(t, h, protocol.Config{DeveloperInstructions: new("EXPERT"), CompactPrompt: new("SUM IT UP")})
-	marks := []string{"EXPERT", "SUM IT UP", environment, "first", "second", "third", "fourth"}
+	marks := []string{"SUM IT UP", environment, "first", "second", "third", "fourth"}
 	for _, text := range []string{"first", "second"} {
 		turn(t, c, say(text))
 	}
 	all := b.provider.Requests()
 	inOrder(t, string(all[1].Body), "EXPERT", "first", "one", "SUM IT UP")
-	diff(t, "after the compaction", []string{"developer EXPERT", "user " + environment, "user first", "user second"}, roles(t, b, marks...))
+	diff(t, "after the compaction", []string{"system EXPERT", "user " + environment + " first second"}, roles(t, b, "EXPERT", marks...))
 
 	path := configured(t, h).RolloutPath
 	closed(t, c)
@@ -112,8 +121,8 @@ func TestResumeWithOtherDeveloperInstructions(t *testing.T) {
 			r := b.resume(t, configured(t, h).RolloutPath, cfg, &host{})
 			defer r.Close()
 			turn(t, r, say("second"))
-			diff(t, "messages", []string{"developer EXPERT", "user " + environment, "user first", "developer OTHER", "user second"},
-				roles(t, b, "EXPERT", "OTHER", environment, "first", "second"))
+			diff(t, "messages", []string{"system EXPERT OTHER", "user " + environment + " first", "assistant", "user second"},
+				roles(t, b, "EXPERT OTHER", environment, "first", "second"))
 		})
 	}
 }

@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -88,12 +89,18 @@ func (r Request) LastToolOutput() string {
 	return last
 }
 
-// LastUserText returns the text of the user's newest message, "" without one.
+// LastUserText returns the text of the user's newest message, "" without one. It leaves out what the
+// engine puts in front of it on the Chat wire: the rules of files and the environment.
 func (r Request) LastUserText() string {
 	last := ""
 	for _, m := range r.messages() {
 		if m.Role == "user" {
 			last = text(m.Content)
+		}
+	}
+	for _, end := range []string{"</user_instructions>\n\n", "</environment_context>\n\n"} {
+		if i := strings.LastIndex(last, end); i >= 0 {
+			last = last[i+len(end):]
 		}
 	}
 	return last

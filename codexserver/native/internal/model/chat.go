@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"strings"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -12,112 +12,108 @@ import (
 )
 
 // chatWire is the Chat Completions API.
-type chatWire struct {
-	strict   bool // do not request the usage
-	bare     bool // do not send reasoning back
-	unsigned bool // do not send the signs of calls back
-}
+type chatWire struct{ form }
 
 func (chatWire) path() string                  { return "/chat/completions" }
 func (chatWire) headers(http.Header, *Request) {}
 
 type chatChunk struct {
 	Choices []struct {
-		Delta        chatDelta  `json:"delta"`
-		FinishReason *string    `json:"finish_reason"`
-		Usage        *chatUsage `json:"usage"` // Kimi
+		Delta        chatDelta      `json:"delta"`
+		Message      jsontext.Value `json:"message"` // of a whole answer, as a delta
+		FinishReason jsontext.Value `json:"finish_reason"`
+		Usage        jsontext.Value `json:"usage"` // Kimi
+		Error        jsontext.Value `json:"error"` // OpenRouter
 	} `json:"choices"`
-	Usage *chatUsage     `json:"usage"`
+	Usage jsontext.Value `json:"usage"`
 	Error jsontext.Value `json:"error"`
 	XGroq struct {
-		Usage *chatUsage `json:"usage"`
+		Usage jsontext.Value `json:"usage"`
 	} `json:"x_groq"`
 }
 
 type chatDelta struct {
 	Content          jsontext.Value  `json:"content"` // a string; Mistral also writes a list of parts
+	Refusal          jsontext.Value  `json:"refusal"`
 	Reasoning        jsontext.Value  `json:"reasoning"`
 	ReasoningContent jsontext.Value  `json:"reasoning_content"`
 	ReasoningDetails jsontext.Value  `json:"reasoning_details"`
 	ToolCalls        []chatCallDelta `json:"tool_calls"`
 }
 
+func (d *chatDelta) empty() bool {
+	return !has(d.Content) && !has(d.Refusal) && len(d.ToolCalls) == 0 && !has(d.Reasoning) && !has(d.ReasoningContent) && !has(d.ReasoningDetails)
+}
+
 type chatCallDelta struct {
-	Index    *int    `json:"index"`
-	ID       *string `json:"id"`
+	Index    *count         `json:"index"`
+	ID       jsontext.Value `json:"id"`
 	Function struct {
-		Name             *string        `json:"name"`
+		Name             jsontext.Value `json:"name"`
 		Arguments        jsontext.Value `json:"arguments"`         // a string; some servers write the object
 		ThoughtSignature jsontext.Value `json:"thought_signature"` // Gemini behind Portkey's gateway
 	} `json:"function"`
 	ExtraContent jsontext.Value `json:"extra_content"` // Gemini
 }
 
-type chatUsage struct {
-	PromptTokens        int64 `json:"prompt_tokens"`
-	CompletionTokens    int64 `json:"completion_tokens"`
-	TotalTokens         int64 `json:"total_tokens"`
-	CachedTokens        int64 `json:"cached_tokens"` // Kimi
-	PromptTokensDetails struct {
-		CachedTokens int64 `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
-	CompletionTokensDetails struct {
-		ReasoningTokens int64 `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
-}
-
-func (u *chatUsage) usage() *protocol.TokenUsage {
-	if u == nil {
-		return nil
-	}
-	return &protocol.TokenUsage{
-		InputTokens:           u.PromptTokens,
-		CachedInputTokens:     max(u.PromptTokensDetails.CachedTokens, u.CachedTokens),
-		OutputTokens:          u.CompletionTokens,
-		ReasoningOutputTokens: u.CompletionTokensDetails.ReasoningTokens,
-		TotalTokens:           u.TotalTokens,
-	}
-}
-
 func (chatWire) read(s *stream) (*Response, error) {
 	var answer chatAnswer
+	var chunk chatChunk
 	for {
-		data, err := s.next()
+		e, done, err := s.object()
 		switch {
-		case err != nil && answer.finished && !isLimit(err):
-			return answer.response() // some servers end without [DONE]
-		case err != nil:
-			return nil, cut(err, "stream closed before the answer was finished")
-		case string(data) == "[DONE]":
+		case done, err != nil && answer.finished && !isLimit(err): // some servers end without [DONE]
 			return answer.response()
+		case err != nil:
+			return nil, s.closed(err, "stream closed before the answer was finished")
 		}
-		var chunk chatChunk
-		if err := json.Unmarshal(data, &chunk, lenient); err != nil {
-			return nil, &StreamError{Reason: fmt.Sprintf("event cannot be read: %v", err)}
-		}
-		if len(chunk.Error) > 0 && string(chunk.Error) != "null" {
-			return nil, s.failure(chunk.Error)
-		}
-		if u := cmp.Or(chunk.Usage, chunk.XGroq.Usage); u != nil {
-			answer.usage = u.usage()
-		}
-		if len(chunk.Choices) == 0 {
-			continue
-		}
-		choice := chunk.Choices[0]
-		if choice.Usage != nil {
-			answer.usage = choice.Usage.usage()
-		}
-		if err := answer.add(choice.Delta, s); err != nil {
-			return nil, err
-		}
-		if choice.FinishReason != nil && *choice.FinishReason != "" {
-			answer.finished = true
-			if answer.cut, err = cutOf(*choice.FinishReason); err != nil {
+		chunk = chatChunk{Choices: chunk.Choices[:0]} // whose memory is used again
+		if !take(e.data, &chunk) {
+			if err := s.unread(e); err != nil {
 				return nil, err
 			}
+			continue
+		}
+		if err := answer.chunk(e, &chunk, s); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// chunk adds an event.
+func (a *chatAnswer) chunk(e sseEvent, chunk *chatChunk, s *stream) error {
+	for _, raw := range []jsontext.Value{chunk.XGroq.Usage, chunk.Usage} {
+		if u := usageOf(raw); u != nil {
+			a.usage = u
+		}
+	}
+	if len(chunk.Choices) == 0 || has(chunk.Error) || has(chunk.Choices[0].Error) {
+		return s.trouble(e)
+	}
+	choice := &chunk.Choices[0]
+	word := wordOf(choice.FinishReason)
+	whole := e.body && has(choice.Message)
+	if e.open && !a.finished && word == "" && !whole {
+		return nil // a part of it may be missing
+	}
+	if u := usageOf(choice.Usage); u != nil {
+		a.usage = u
+	}
+	delta := &choice.Delta
+	if has(choice.Message) && a.empty() && delta.empty() {
+		take(choice.Message, delta)
+	}
+	if err := a.add(delta, s); err != nil {
+		return err
+	}
+	if word != "" || whole {
+		why, err := cutOf(word, s.hide)
+		if err != nil {
+			return err
+		}
+		a.finished, a.cut = true, cmp.Or(a.cut, why)
+	}
+	return nil
 }
 
 // The member of a message that has the reasoning goes back with it. The type of a
@@ -140,52 +136,69 @@ type signs struct {
 
 // chatAnswer collects the pieces of an answer.
 type chatAnswer struct {
-	text, reasoning strings.Builder
+	text, reasoning pieces
 	member          string // of the first piece of reasoning
-	calls           []*chatCallPieces
+	calls           chatCalls
 	usage           *protocol.TokenUsage
 	finished        bool
 	cut             Cut
 }
 
-type chatCallPieces struct {
-	index     *int
-	id, name  string
-	arguments strings.Builder
-	signs     signs
-}
+func (a *chatAnswer) empty() bool { return a.text.Len()+a.reasoning.Len()+len(a.calls) == 0 }
 
-func (a *chatAnswer) add(d chatDelta, s *stream) error {
-	piece, member := reasoningText(d.ReasoningContent), byReasoningContent
-	if piece == "" { // some servers send several, with the same text
-		piece, member = reasoningText(d.Reasoning), byReasoning
+func (a *chatAnswer) add(d *chatDelta, s *stream) error {
+	content := d.Content
+	if !has(content) {
+		content = d.Refusal
 	}
-	content, thinking := contentOf(d.Content)
-	piece = cmp.Or(piece, reasoningText(d.ReasoningDetails), thinking)
-	if piece != "" {
-		if a.reasoning.Len() == 0 {
-			a.member = member
-		}
-		a.reasoning.WriteString(piece)
+	var thinking string
+	if content.Kind() == '[' || content.Kind() == '{' {
+		var text string
+		text, thinking = contentOf(content, 0)
+		content, _ = jsontext.AppendQuote(nil, text)
+	}
+	if piece := a.think(d, thinking); piece != "" {
 		s.emit(Event{Type: RawReasoningDelta, Text: piece})
 	}
-	if content != "" {
-		a.text.WriteString(content)
-		s.emit(Event{Type: TextDelta, Text: content})
+	if content.Kind() == '"' {
+		if piece := a.text.add(content); piece != "" {
+			s.emit(Event{Type: TextDelta, Text: piece})
+		}
 	}
-	for _, c := range d.ToolCalls {
-		call := a.call(c)
+	for i := range d.ToolCalls {
+		piece := &d.ToolCalls[i]
+		call := a.calls.of(piece)
 		if len(a.calls) > s.maxCalls {
 			return &LimitError{What: fmt.Sprintf("it has more than %d tool calls", s.maxCalls)}
 		}
-		if c.Function.Name != nil && *c.Function.Name != call.name { // some servers repeat it
-			call.name += *c.Function.Name
-		}
-		call.arguments.WriteString(textOf(c.Function.Arguments))
-		keep(&call.signs.ExtraContent, c.ExtraContent)
-		keep(&call.signs.ThoughtSignature, c.Function.ThoughtSignature)
+		call.add(piece.Function.Arguments)
+		keep(&call.signs.ExtraContent, piece.ExtraContent)
+		keep(&call.signs.ThoughtSignature, piece.Function.ThoughtSignature)
 	}
 	return nil
+}
+
+// think adds a piece of reasoning and returns it. Some servers send several members with the same text.
+func (a *chatAnswer) think(d *chatDelta, thinking string) (piece string) {
+	for _, from := range []struct {
+		raw    jsontext.Value
+		member string
+	}{{d.ReasoningContent, byReasoningContent}, {d.Reasoning, byReasoning}, {d.ReasoningDetails, byReasoning}} {
+		if !has(from.raw) {
+			continue
+		}
+		if raw := from.raw; raw.Kind() == '"' {
+			piece = a.reasoning.add(raw)
+		} else if piece = reasoningOf(raw); piece != "" {
+			a.reasoning.WriteString(piece)
+		}
+		if piece != "" || len(a.reasoning.half) > 0 {
+			a.member = cmp.Or(a.member, from.member)
+			return piece
+		}
+	}
+	a.reasoning.WriteString(thinking)
+	return thinking
 }
 
 // keep keeps a value unless it is null.
@@ -195,60 +208,39 @@ func keep(in *jsontext.Value, v jsontext.Value) {
 	}
 }
 
-// call finds the call that a piece belongs to. Pieces of one call have the same index.
-// Servers without an index, or with index 0 for every call, begin a call with a new id.
-func (a *chatAnswer) call(d chatCallDelta) *chatCallPieces {
-	id := ""
-	if d.ID != nil {
-		id = *d.ID
-	}
-	for i := len(a.calls) - 1; i >= 0; i-- {
-		c := a.calls[i]
-		sameIndex := d.Index == nil || c.index == nil || *d.Index == *c.index
-		if sameIndex && (id == "" || c.id == "" || id == c.id) {
-			if c.id == "" {
-				c.id = id
-			}
-			return c
-		}
-		if d.Index == nil && id == "" {
-			break
-		}
-	}
-	c := &chatCallPieces{index: d.Index, id: id}
-	a.calls = append(a.calls, c)
-	return c
-}
-
 func (a *chatAnswer) response() (*Response, error) {
 	r := &Response{Usage: a.usage, Cut: a.cut}
+	a.reasoning.end()
+	a.text.end()
 	if a.reasoning.Len() > 0 {
 		r.Items = append(r.Items, protocol.ReasoningItem{
 			Summary: []protocol.ReasoningText{},
-			Content: []protocol.ReasoningText{{Type: a.member, Text: a.reasoning.String()}},
+			Content: []protocol.ReasoningText{{Type: cmp.Or(a.member, byReasoning), Text: a.reasoning.String()}},
 		})
 	}
 	if a.text.Len() > 0 {
 		r.Items = append(r.Items, assistantMessage(a.text.String()))
 	}
-	if item, ok, err := a.signs(); err != nil {
-		return nil, err
-	} else if ok {
-		r.Items = append(r.Items, item)
+	calls := len(r.Items)
+	for _, c := range a.calls {
+		c.arguments.end()
+		item := protocol.FunctionCallItem{Name: c.name, Arguments: c.arguments.String(), CallID: c.id}
+		r.Items, c.once = addOnce(r.Items, item)
 	}
-	for i, c := range a.calls {
-		if c.id == "" {
-			c.id = newCallID(i)
-		}
-		r.Items = append(r.Items, protocol.FunctionCallItem{Name: c.name, Arguments: c.arguments.String(), CallID: c.id})
+	item, ok, err := a.signs()
+	if ok {
+		r.Items = slices.Insert(r.Items, calls, protocol.ResponseItem(item))
 	}
-	return r, nil
+	return r, err
 }
 
 // signs returns the item with the signs of the calls; ok is false if they have none.
 func (a *chatAnswer) signs() (item protocol.ReasoningItem, ok bool, err error) {
 	item.Summary = []protocol.ReasoningText{}
 	for _, c := range a.calls {
+		if !c.once {
+			continue
+		}
 		text, err := json.Marshal(c.signs, lenient)
 		if err != nil {
 			return item, false, err
@@ -261,76 +253,4 @@ func (a *chatAnswer) signs() (item protocol.ReasoningItem, ok bool, err error) {
 
 func assistantMessage(text string) protocol.MessageItem {
 	return protocol.MessageItem{Role: "assistant", Content: []protocol.ContentItem{{Type: "output_text", Text: text}}}
-}
-
-// textOf decodes a string, and returns anything else as JSON text.
-func textOf(raw jsontext.Value) string {
-	if len(raw) == 0 || string(raw) == "null" {
-		return ""
-	}
-	if raw.Kind() == '"' {
-		var s string
-		if json.Unmarshal(raw, &s, lenient) == nil {
-			return s
-		}
-	}
-	return string(raw)
-}
-
-// contentOf decodes a piece of a message: a string, or a list with texts and thinking.
-func contentOf(raw jsontext.Value) (text, thinking string) {
-	var parts []struct {
-		Type     string         `json:"type"`
-		Text     jsontext.Value `json:"text"`
-		Thinking jsontext.Value `json:"thinking"`
-	}
-	if raw.Kind() != '[' || json.Unmarshal(raw, &parts, lenient) != nil {
-		if raw.Kind() == '"' {
-			text = textOf(raw)
-		}
-		return text, ""
-	}
-	for _, part := range parts {
-		if part.Type == "thinking" {
-			thinking += reasoningText(part.Thinking)
-		} else {
-			text += textOf(part.Text)
-		}
-	}
-	return text, thinking
-}
-
-// reasoningText decodes a piece of reasoning: a string, an object with text or content, or a
-// list of these.
-func reasoningText(raw jsontext.Value) string {
-	var parts []jsontext.Value
-	if raw.Kind() == '[' && json.Unmarshal(raw, &parts, lenient) == nil {
-		var text strings.Builder
-		for _, part := range parts {
-			if part.Kind() != '[' {
-				text.WriteString(reasoningText(part))
-			}
-		}
-		return text.String()
-	}
-	if raw.Kind() != '{' {
-		if raw.Kind() == '"' {
-			return textOf(raw)
-		}
-		return ""
-	}
-	var o struct {
-		Text    jsontext.Value `json:"text"`
-		Content jsontext.Value `json:"content"`
-	}
-	if json.Unmarshal(raw, &o, lenient) != nil {
-		return ""
-	}
-	if o.Text.Kind() == '"' {
-		return textOf(o.Text)
-	}
-	if o.Content.Kind() == '"' {
-		return textOf(o.Content)
-	}
-	return ""
 }

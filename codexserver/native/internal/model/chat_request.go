@@ -3,7 +3,6 @@ package model
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -13,21 +12,22 @@ import (
 // The bodies of requests are written without a JSON encoder: they have the whole history,
 // and each pass over it takes as long as the request itself.
 
-// body writes the request. It requests the usage, which providers do not send by default.
+// body writes the request. It requests the usage, which providers do not send by default. It has one
+// system message, and no two messages of the same role in a row: the templates of many models take no
+// others.
 func (w chatWire) body(req *Request) ([]byte, error) {
-	m := &chatMessages{b: make([]byte, 0, sizeOf(req))}
+	m := &chatMessages{b: make([]byte, 0, sizeOf(req)), form: w.form}
 	m.b = appendString(append(m.b, `{"model":`...), req.Model)
 	m.b = append(m.b, `,"messages":[`...)
-	if req.Instructions != "" {
+	if text := systemText(req); text != "" {
 		m.begin("system")
-		m.b = appendString(m.b, req.Instructions)
-		m.end()
+		m.parts = append(m.parts, protocol.ContentItem{Text: text})
 	}
-	if !w.bare {
+	if !w.has(reasoning) {
 		m.member = reasoningMember(req.Items)
 	}
 	for _, item := range req.Items {
-		if w.unsigned && isSigns(item) {
+		if w.has(signsOfCalls) && isSigns(item) {
 			continue
 		}
 		if err := m.add(item); err != nil {
@@ -36,15 +36,17 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 	}
 	m.end()
 	b := append(m.b, `],"stream":true`...)
-	if !w.strict {
+	if !w.has(usageOption) {
 		b = append(b, `,"stream_options":{"include_usage":true}`...)
 	}
 	var tools []chatTool
-	for _, t := range req.Tools {
+	for _, t := range w.offered(req.Tools) {
 		if t.Type == "" || t.Type == "function" {
-			tools = append(tools, chatTool{Type: "function", Function: chatToolFunction{
-				Name: t.Name, Description: t.Description, Parameters: rawSchema(t.Parameters),
-			}})
+			tool := chatToolFunction{Name: t.Name, Description: t.Description, Parameters: w.schema(t)}
+			if !w.has(strictMember) {
+				tool.Strict = new(false)
+			}
+			tools = append(tools, chatTool{Type: "function", Function: tool})
 		}
 	}
 	if len(tools) > 0 {
@@ -54,7 +56,7 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 		}
 		b = body.Bytes()
 	}
-	if req.Effort != "" {
+	if req.Effort != "" && !w.has(effort) {
 		b = appendString(append(b, `,"reasoning_effort":`...), string(req.Effort))
 	}
 	if req.OutputSchema != nil {
@@ -62,6 +64,36 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 		b = append(append(append(b, `,"strict":true,"schema":`...), req.OutputSchema...), "}}"...)
 	}
 	return append(b, '}'), nil
+}
+
+// systemText returns the text of the system message: the instructions, and the messages with which a
+// caller adds to them.
+func systemText(req *Request) string {
+	text := req.Instructions
+	for _, item := range req.Items {
+		if m, ok := item.(protocol.MessageItem); ok && isSystem(m.Role) {
+			text = join(text, textsOf(m.Content))
+		}
+	}
+	return text
+}
+
+func isSystem(role string) bool { return role == "developer" || role == "system" }
+
+// join returns two texts with an empty line between them.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n\n" + b
+}
+
+func textsOf(parts []protocol.ContentItem) string {
+	text := ""
+	for _, p := range parts {
+		text += p.Text
+	}
+	return text
 }
 
 type chatTool struct {
@@ -72,16 +104,18 @@ type chatTool struct {
 type chatToolFunction struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
-	Strict      bool           `json:"strict"`
+	Strict      *bool          `json:"strict,omitzero"`
 	Parameters  jsontext.Value `json:"parameters"`
 }
 
 // chatMessages writes messages one after another.
 type chatMessages struct {
+	form  form
 	b     []byte
-	any   bool   // a message was written
-	role  string // of the open message, or ""
-	calls int    // in the open message
+	last  string                 // the role of the message that was written last
+	role  string                 // of the open message, or ""
+	parts []protocol.ContentItem // of the open message
+	calls int                    // in the open message, whose content is written then
 
 	member    string // of a message with calls that has its reasoning, or ""
 	reasoning string // of the response whose message comes next or is open
@@ -111,24 +145,38 @@ func isSigns(item protocol.ResponseItem) bool {
 
 func hasSigns(items []protocol.ResponseItem) bool { return slices.ContainsFunc(items, isSigns) }
 
-// refusesSigns reports whether a provider refuses the members of signs. Gemini says that one is
-// missing when it lacks it.
-func refusesSigns(body string) bool {
-	return strings.Contains(body, "extra_content") || strings.Contains(body, "thought_signature") && !strings.Contains(body, "missing")
-}
+// betweenToolAndUser is the message of the assistant for providers that want one.
+const betweenToolAndUser = "I have read the result."
 
-// begin writes the beginning of a message, up to its content.
+// begin begins a message, or goes on with the open one.
 func (m *chatMessages) begin(role string) {
-	m.end()
 	m.signs = nil
+	if role == m.role && m.calls == 0 && role != "tool" {
+		return
+	}
+	m.end()
 	if role != "assistant" {
 		m.reasoning = ""
 	}
-	if m.any {
+	if role == "user" && m.last == "tool" && m.form.has(userAfterTool) {
+		m.role, m.parts = "assistant", []protocol.ContentItem{{Text: betweenToolAndUser}}
+		m.end()
+	}
+	m.role, m.calls = role, 0
+}
+
+// head writes the open message up to its content, null for none where calls follow.
+func (m *chatMessages) head(calls bool) {
+	if m.last != "" {
 		m.b = append(m.b, ',')
 	}
-	m.any, m.role, m.calls = true, role, 0
-	m.b = append(appendString(append(m.b, `{"role":`...), role), `,"content":`...)
+	m.last = m.role
+	m.b = append(appendString(append(m.b, `{"role":`...), m.role), `,"content":`...)
+	if calls && len(m.parts) == 0 && !m.form.has(nullContent) {
+		m.b = append(m.b, "null"...)
+		return
+	}
+	m.content()
 }
 
 // end ends the open message, if any.
@@ -136,7 +184,9 @@ func (m *chatMessages) end() {
 	if m.role == "" {
 		return
 	}
-	if m.calls > 0 {
+	if m.calls == 0 {
+		m.head(false)
+	} else {
 		m.b = append(m.b, ']')
 		if m.member != "" {
 			// DeepSeek and Kimi refuse a call without the member, even if it is empty.
@@ -144,7 +194,7 @@ func (m *chatMessages) end() {
 		}
 	}
 	m.b = append(m.b, '}')
-	m.role, m.reasoning = "", ""
+	m.role, m.reasoning, m.parts, m.calls = "", "", m.parts[:0], 0
 }
 
 // add writes an item in the form of this wire. It drops items that the wire does not have.
@@ -158,16 +208,18 @@ func (m *chatMessages) add(item protocol.ResponseItem) error {
 			}
 			return nil
 		}
-		m.end() // it begins a response
+		if m.role != "assistant" || m.calls > 0 {
+			m.end() // it begins a response
+		}
 		for _, part := range item.Content {
 			m.reasoning += part.Text
 		}
 	case protocol.MessageItem:
-		m.begin(item.Role)
-		m.content(item.Content)
-		if item.Role != "assistant" {
-			m.end()
+		if isSystem(item.Role) { // it is in the first message
+			return nil
 		}
+		m.begin(item.Role)
+		m.addParts(item.Content)
 	case protocol.FunctionCallItem:
 		m.call(item.CallID, item.Name, item.Arguments)
 	case protocol.FunctionCallOutputItem:
@@ -195,9 +247,10 @@ func (m *chatMessages) call(id, name, arguments string) {
 	if m.role != "assistant" {
 		own := m.signs
 		m.begin("assistant")
-		m.b, m.signs = append(m.b, "null"...), own
+		m.signs = own
 	}
 	if m.calls == 0 {
+		m.head(true)
 		m.b = append(m.b, `,"tool_calls":[`...)
 	} else {
 		m.b = append(m.b, ',')
@@ -223,32 +276,36 @@ func (m *chatMessages) call(id, name, arguments string) {
 
 func (m *chatMessages) output(callID, text string) {
 	m.begin("tool")
-	m.b = appendString(m.b, text)
-	m.b = appendString(append(m.b, `,"tool_call_id":`...), callID)
-	m.end()
+	m.parts = append(m.parts, protocol.ContentItem{Text: text})
+	m.head(false)
+	m.b = append(appendString(append(m.b, `,"tool_call_id":`...), callID), '}')
+	m.role, m.parts = "", m.parts[:0]
+}
+
+// addParts adds parts to the open message. Texts become one.
+func (m *chatMessages) addParts(parts []protocol.ContentItem) {
+	if last := len(m.parts) - 1; last >= 0 && !isImage(m.parts[last]) && !slices.ContainsFunc(parts, isImage) {
+		m.parts[last].Text = join(m.parts[last].Text, textsOf(parts))
+		return
+	}
+	if !slices.ContainsFunc(parts, isImage) && len(parts) > 1 {
+		parts = []protocol.ContentItem{{Text: textsOf(parts)}}
+	}
+	m.parts = append(m.parts, parts...)
 }
 
 // content writes one string if there are only texts.
-func (m *chatMessages) content(parts []protocol.ContentItem) {
-	if len(parts) == 1 && parts[0].Type != "input_image" {
-		m.b = appendString(m.b, parts[0].Text)
-		return
-	}
-	all, images := "", false
-	for _, p := range parts {
-		images = images || p.Type == "input_image"
-		all += p.Text
-	}
-	if !images {
-		m.b = appendString(m.b, all)
+func (m *chatMessages) content() {
+	if !slices.ContainsFunc(m.parts, isImage) {
+		m.b = appendString(m.b, textsOf(m.parts))
 		return
 	}
 	m.b = append(m.b, '[')
-	for i, p := range parts {
+	for i, p := range m.parts {
 		if i > 0 {
 			m.b = append(m.b, ',')
 		}
-		if p.Type == "input_image" {
+		if isImage(p) {
 			m.b = appendString(append(m.b, `{"type":"image_url","image_url":{"url":`...), p.ImageURL)
 			m.b = append(m.b, "}}"...)
 		} else {

@@ -4,24 +4,22 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxErrorBody is how many bytes are read of an answer that is not a stream.
@@ -48,11 +46,8 @@ type Client struct {
 	// should wait longer fails. Default: as long as the provider asks.
 	MaxWait time.Duration
 
-	strict   atomic.Bool            // the provider refuses members that the oldest Chat API did not have
-	bare     atomic.Bool            // the provider refuses messages with their reasoning
-	unsigned atomic.Bool            // the provider refuses calls with the signs of another one
-	blind    atomic.Pointer[string] // the model that takes no images
-	answered atomic.Bool            // the provider has answered a request
+	forms    sync.Map    // the [form] of requests that the provider takes, by the model
+	answered atomic.Bool // the provider has answered a request
 }
 
 // Ready returns why no request can be sent, such as a missing key, or nil. It sends nothing.
@@ -65,32 +60,37 @@ func (c *Client) Ready() error {
 // goroutine. It returns the whole response, an error of this package, or the context's
 // cause.
 func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
-	if blind := c.blind.Load(); blind != nil && *blind == req.Model && hasImages(req.Items) {
-		req = withoutImages(req)
+	known, _ := c.forms.Load(req.Model)
+	f, _ := known.(form)
+	for {
+		resp, err := c.stream(ctx, f, req, emit)
+		refused, other := errors.AsType[*formError](err)
+		if !other {
+			if err == nil && !reflect.DeepEqual(known, f) {
+				c.forms.Store(req.Model, f)
+			}
+			return resp, err
+		}
+		if refused.next.has(images) && !f.has(images) {
+			emit(Event{Type: ImagesLeftOut})
+		}
+		if left := refused.next.tools[len(f.tools):]; len(left) > 0 {
+			emit(Event{Type: ToolsLeftOut, Text: strings.Join(left, ", ")})
+		}
+		f = refused.next
 	}
-	resp, err := c.stream(ctx, req, emit)
-	if errors.Is(err, errImages) {
-		name := req.Model
-		c.blind.Store(&name)
-		emit(Event{Type: ImagesLeftOut})
-		return c.Stream(ctx, req, emit)
-	}
-	var refused *StatusError
-	if errors.As(err, &refused) &&
-		(strings.Contains(refused.Body, "stream_options") && c.strict.CompareAndSwap(false, true) ||
-			strings.Contains(refused.Body, "reasoning") && reasoningMember(req.Items) != "" && c.bare.CompareAndSwap(false, true) ||
-			refusesSigns(refused.Body) && hasSigns(req.Items) && c.unsigned.CompareAndSwap(false, true)) {
-		return c.stream(ctx, req, emit)
-	}
-	return resp, err
 }
 
-func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
+// stream sends a request in a form. The error is a [formError] if the provider may take another one.
+func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Event)) (*Response, error) {
+	if f.has(images) {
+		req = withoutImages(req)
+	}
 	p := c.Provider
 	idle := time.Duration(value(p.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
-	var wire wire = chatWire{strict: c.strict.Load(), bare: c.bare.Load(), unsigned: c.unsigned.Load()}
+	var wire wire = chatWire{f}
 	if p.WireAPI == config.WireResponses {
-		wire = responsesWire{}
+		wire = responsesWire{f}
 	}
 	body, err := wire.body(req)
 	if err != nil {
@@ -103,7 +103,18 @@ func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*R
 	watch := time.AfterFunc(idle, func() { cancel(&silenceError{now.silence(idle)}) })
 	defer watch.Stop()
 
-	resp, err := c.send(now.trace(attempt), watch, idle, wire, req, body, emit)
+	begun := false
+	refused := func(status int, h http.Header, said []byte) error {
+		err := c.refused(status, h, said)
+		if begun || errors.Is(err, ErrContextWindow) {
+			return err
+		}
+		if next, ok := f.other(cmp.Or(status, http.StatusBadRequest), string(said), req); ok {
+			return &formError{next}
+		}
+		return err
+	}
+	resp, err := c.send(now.trace(attempt), watch, idle, wire, req, body, refused, emit)
 	if err != nil {
 		return nil, c.ended(ctx, attempt, wire, err)
 	}
@@ -120,10 +131,14 @@ func (c *Client) stream(ctx context.Context, req *Request, emit func(Event)) (*R
 		}
 		return n, err
 	}), c.MaxBytes)
-	out, err := wire.read(&stream{next: events.next, emit: emit, hide: c.redact, header: resp.Header, maxCalls: c.MaxToolCalls})
+	out, err := wire.read(&stream{
+		next: events.next, emit: func(e Event) { begun = begun || e.Type != RateLimitsRead; emit(e) }, header: resp.Header, maxCalls: c.MaxToolCalls, hide: c.redact,
+		failure: func(said []byte) error { return refused(0, nil, said) },
+	})
 	if err != nil {
 		return nil, c.ended(ctx, attempt, wire, c.redactErr(err))
 	}
+	nameCalls(req.Items, out.Items)
 	return out, nil
 }
 
@@ -155,11 +170,11 @@ func (c *Client) ended(ctx, attempt context.Context, w wire, err error) error {
 
 // send posts the request until it is accepted, fails for good, or has no retries left. The
 // watch starts again with each attempt, and does not run between attempts, which emit learns of.
-func (c *Client) send(ctx context.Context, watch *time.Timer, idle time.Duration, wire wire, req *Request, body []byte, emit func(Event)) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, watch *time.Timer, idle time.Duration, wire wire, req *Request, body []byte, refused refusedFunc, emit func(Event)) (*http.Response, error) {
 	retries := int(value(c.Provider.RequestMaxRetries, 4))
 	for attempt := 0; ; attempt++ {
 		watch.Reset(idle)
-		resp, err := c.post(ctx, wire, req, body)
+		resp, err := c.post(ctx, wire, req, body, refused)
 		watch.Stop()
 		if err == nil {
 			return resp, nil
@@ -185,8 +200,11 @@ func (c *Client) TooLong(err error) bool {
 	return ok && c.MaxWait > 0 && after > c.MaxWait
 }
 
-// post sends the request once. An answer that is not a stream becomes an error.
-func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte) (*http.Response, error) {
+// refusedFunc returns the error for a refusal with a status, 0 inside a stream.
+type refusedFunc func(status int, h http.Header, said []byte) error
+
+// post sends the request once. An answer with another status than 2xx becomes an error.
+func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte, refused refusedFunc) (*http.Response, error) {
 	target, err := c.target(wire.path())
 	if err != nil {
 		return nil, err
@@ -206,15 +224,12 @@ func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte)
 		return nil, connectErr(target, err)
 	}
 	c.answered.Store(true)
-	if resp.StatusCode == http.StatusOK {
+	if resp.StatusCode/100 == 2 {
 		return resp, nil
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is enough
-	if refusesImages(resp.StatusCode, string(text)) && hasImages(req.Items) {
-		return nil, errImages
-	}
-	return nil, c.statusError(resp, text)
+	return nil, refused(resp.StatusCode, resp.Header, text)
 }
 
 // connectErr returns the error for a request without an answer, or with a redirect.
@@ -234,13 +249,14 @@ func (c *Client) target(path string) (*url.URL, error) {
 	if c.Provider.BaseURL == "" {
 		return nil, errors.New("the provider has no base_url")
 	}
-	u, err := url.Parse(strings.TrimRight(c.Provider.BaseURL, "/") + path)
+	u, err := url.Parse(c.Provider.BaseURL)
 	if err != nil {
 		if quoting, ok := errors.AsType[*url.Error](err); ok { // it may have a password
 			err = quoting.Err
 		}
 		return nil, fmt.Errorf("base_url: %w", err)
 	}
+	u = u.JoinPath(path)
 	q := u.Query()
 	for k, v := range c.Provider.QueryParams {
 		q.Set(k, v)
@@ -317,32 +333,6 @@ func (e *MissingKeyError) Error() string {
 	return text
 }
 
-// statusError converts an answer that is not a stream into an error.
-func (c *Client) statusError(resp *http.Response, body []byte) error {
-	var reply struct {
-		Error struct {
-			Type     string         `json:"type"`
-			Code     jsontext.Value `json:"code"`
-			Plan     string         `json:"plan_type"`
-			ResetsIn int64          `json:"resets_in_seconds"`
-		} `json:"error"`
-	}
-	_ = json.Unmarshal(body, &reply, lenient) // many providers have another format
-	code := strings.Trim(string(reply.Error.Code), `"`)
-	switch status := resp.StatusCode; {
-	case reply.Error.Type == "usage_limit_reached":
-		return &UsageLimitError{Plan: shorten(c.redact(reply.Error.Plan)), ResetsIn: time.Duration(reply.Error.ResetsIn) * time.Second}
-	case isOverflow(resp.StatusCode, string(body)):
-		return fmt.Errorf("%w: %s", ErrContextWindow, shorten(c.redact(wordsOf(body))))
-	case reply.Error.Type == "insufficient_quota" || code == "insufficient_quota",
-		status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
-		return &StatusError{Code: status, Body: c.redact(strings.ToValidUTF8(strings.TrimSpace(string(body)), "\uFFFD")), Hint: c.hint(status)}
-	default:
-		message := wordsOf(body)
-		return &RetryLimitError{Code: status, Message: shorten(c.redact(message)), After: cmp.Or(retryAfter(resp.Header), askedDelay(message))}
-	}
-}
-
 func (c *Client) hint(status int) string {
 	if status != http.StatusUnauthorized {
 		return ""
@@ -382,19 +372,6 @@ func (c *Client) redactErr(err error) error {
 	return err
 }
 
-// retryAfter returns how long the provider asks to wait, in seconds or until a date, or 0.
-func retryAfter(h http.Header) time.Duration {
-	value := h.Get("Retry-After")
-	if date, err := http.ParseTime(value); err == nil {
-		return max(time.Until(date), 0)
-	}
-	s, err := strconv.ParseFloat(value, 64)
-	if err != nil || !(s > 0) {
-		return 0
-	}
-	return time.Duration(min(s, 1e6) * float64(time.Second))
-}
-
 // Wait waits for d. If ctx ends first it returns the cause.
 func Wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
@@ -414,31 +391,10 @@ func value(p *int64, otherwise int64) int64 {
 	return *p
 }
 
-// lenient accepts JSON of providers that repeat members, or split a character between two
-// events.
-var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-
-// stream is an incoming response.
-type stream struct {
-	next     func() ([]byte, error) // the data of the next event, io.EOF at the end
-	emit     func(Event)
-	hide     func(string) string // removes secrets from the provider's words
-	header   http.Header
-	maxCalls int
-}
-
 // wire is one of the two APIs.
 type wire interface {
 	path() string
 	headers(http.Header, *Request)
 	body(*Request) ([]byte, error)
 	read(*stream) (*Response, error)
-}
-
-// rawSchema returns a tool's parameters, by default the schema of an empty object.
-func rawSchema(p stdjson.RawMessage) jsontext.Value {
-	if len(p) == 0 {
-		return jsontext.Value(`{"type":"object","properties":{}}`)
-	}
-	return jsontext.Value(p)
 }

@@ -26,6 +26,7 @@ type answers struct {
 	requests []*http.Request
 	bodies   []string
 	times    []time.Time
+	refuse   func(body string) *answer // nil answers
 }
 
 type answer struct {
@@ -43,6 +44,11 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	next := a.all[min(len(a.requests), len(a.all)-1)]
+	if a.refuse != nil {
+		if refused := a.refuse(string(body)); refused != nil {
+			next = *refused
+		}
+	}
 	a.requests, a.bodies, a.times = append(a.requests, r), append(a.bodies, string(body)), append(a.times, time.Now())
 	if next.err != nil {
 		return nil, next.err

@@ -1,6 +1,9 @@
 package model
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Cut is why a response ended early: one of these, or the provider's word.
 type Cut string
@@ -16,16 +19,36 @@ const (
 	CutEmpty Cut = "empty"
 )
 
-// cutOf translates why a response ended, in the words of any provider. A word that is not known
-// is that of a whole one. The error is that of a response that failed.
-func cutOf(reason string) (Cut, error) {
-	switch word := strings.ToLower(reason); word {
-	case "length", "max_tokens", "max_output_tokens", "model_length":
+// The words of providers for why a response ended, in lower case.
+var (
+	wholeWords = []string{
+		"", "stop", "tool_calls", "function_call", // OpenAI
+		"end_turn", "stop_sequence", "tool_use", // Anthropic, Bedrock
+		"eos", "eos_token", // Together, TGI, watsonx
+		"complete", "tool_call", // Cohere
+		"completed", // the status of the Responses API
+	}
+	lengthWords = []string{"length", "max_tokens", "max_output_tokens", "model_length", "token_limit", "model_context_window_exceeded"}
+	filterWords = []string{
+		"content_filter", "content_filtered", "refusal", "sensitive", "guardrail_intervened",
+		"safety", "image_safety", "prohibited_content", "blocklist", "spii", "recitation", // Gemini
+	}
+	errorWords = []string{"error", "insufficient_system_resource", "network_error"}
+)
+
+// cutOf translates why a response ended, in the words of any provider. A word that is not known is not
+// that of a whole one. The error is that of a response that failed. hide removes secrets.
+func cutOf(reason string, hide func(string) string) (Cut, error) {
+	word := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(reason)), "-", "_")
+	switch {
+	case slices.Contains(wholeWords, word):
+		return "", nil
+	case slices.Contains(lengthWords, word):
 		return CutLength, nil
-	case "content_filter", "safety", "sensitive", "refusal":
+	case slices.Contains(filterWords, word), strings.HasPrefix(word, "content_filter:"):
 		return CutFilter, nil
-	case "error", "insufficient_system_resource", "network_error":
+	case slices.Contains(errorWords, word):
 		return "", &StreamError{Reason: "the provider ended the answer: " + word}
 	}
-	return "", nil
+	return Cut(shorten(hide(reason))), nil
 }

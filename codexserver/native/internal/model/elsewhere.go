@@ -10,6 +10,9 @@ import (
 // busyCodes are the codes in a stream with which a provider says that it has no room now.
 var busyCodes = []string{"rate_limit_exceeded", "server_is_overloaded", "server_overloaded", "overloaded_error", "slow_down"}
 
+// busyStatus are the statuses with which it says that; 529 is none of the standard.
+var busyStatus = []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, 529}
+
 // QuotaError reports that an account has no credit, as a provider says inside a stream.
 type QuotaError struct {
 	// Message is the provider's message without its keys.
@@ -27,8 +30,7 @@ func Elsewhere(err error) (after time.Duration, ok bool) {
 		return max(limit.ResetsIn, 0), true
 	}
 	if busy, ok := errors.AsType[*RetryLimitError](err); ok {
-		const overloaded = 529 // no code of the standard
-		return busy.After, slices.Contains([]int{http.StatusTooManyRequests, http.StatusServiceUnavailable, overloaded}, busy.Code)
+		return busy.After, slices.Contains(busyStatus, busy.Code)
 	}
 	if refused, ok := errors.AsType[*StatusError](err); ok {
 		return 0, slices.Contains([]int{http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusTooManyRequests}, refused.Code)

@@ -1,39 +1,10 @@
 package model
 
 import (
-	"errors"
-	"net/http"
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
-
-// errImages means that the model takes no images.
-var errImages = errors.New("the model cannot take images")
-
-// noImages are parts of messages, in the form of [overflow], of providers whose model takes no
-// images. They count only if the request has one.
-var noImages = [][]string{
-	{"image input is not supported"},                  // llama.cpp
-	{"support image input"},                           // OpenRouter, Ollama
-	{"does not support images"},                       // LM Studio
-	{"is not a multimodal model"},                     // vLLM
-	{"unknown variant", "image"},                      // DeepSeek
-	{"untagged enum chatcompletionrequestcontent"},    // DeepSeek, of 2025
-	{"invalid type: sequence, expected a string"},     // DeepSeek, of 2025
-	{"image_url is only supported by certain models"}, // OpenAI
-	{"image input modality is not enabled"},           // Gemini
-}
-
-// refusesImages reports whether an answer with a status says that the model takes no images.
-func refusesImages(status int, answer string) bool {
-	switch status {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
-		http.StatusInternalServerError, http.StatusNotImplemented:
-		return says(answer, noImages)
-	}
-	return false
-}
 
 func isImage(c protocol.ContentItem) bool { return c.Type == "input_image" }
 

@@ -95,7 +95,7 @@ func (c *Client) models(ctx context.Context, target *url.URL) ([]ListEntry, erro
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is enough
-		return nil, c.statusError(resp, text)
+		return nil, c.refused(resp.StatusCode, resp.Header, text)
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxModelList+1))
 	if err != nil {

@@ -22,20 +22,46 @@ var overflow = [][]string{
 	{"exceed", "context window"},                          // llama-cpp-python
 	{"contextwindowexceeded"},                             // LiteLLM
 	{"input token", "exceed", "maximum number of tokens"}, // Gemini
+	{"reduce the length of the messages"},                 // Cerebras, Groq
+	{"expected maxlength", "actual"},                      // Bedrock
+	{"超长"},                                                // GLM
 }
+
+// The words of a message that is new: it measures what was sent, by its length or its tokens, and
+// finds it too long. It is about nothing else that has a limit.
+var (
+	sent    = []string{"input", "prompt", "context", "conversation", "history", "sequence", "message", "request", "total"}
+	beyond  = []string{"exceed", "longer than", "greater than", "larger than", "more than", "less than", "fewer than", "too long", "too large", "too many", "maximum", "at most", "limit", "range", "must be <", "should be ["}
+	lengths = []string{"length", "window", "limit", "too long", "too large", "too many tokens"}
+	others  = []string{
+		"max_tokens", "max_completion_tokens", "max_output_tokens", "output token", "completion token", "budget",
+		"per minute", "per hour", "per day", "rate limit", "rate_limit", "quota", "balance", "credit",
+		"array too long", "string too long", "string_above", "array_above", "cache_key", "tool", "function", "metadata", "stop sequence", "image", "audio", "video", " file", "timed out", "timeout",
+	}
+)
 
 // maxOverflow is how much of an answer is compared. What follows may quote the request.
 const maxOverflow = 2000
 
-// isOverflow reports whether an answer with a status, or an error in a stream with status
-// 0, says that the model cannot hold the request.
-func isOverflow(status int, answer string) bool {
+// isOverflow reports whether an answer with a status, or an error in a stream with status 0, says that
+// the model cannot hold the request. r is what was read of it.
+func isOverflow(status int, answer string, r *refusal) bool {
 	switch status {
-	case 0, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+	case http.StatusRequestEntityTooLarge:
+		return true
+	case 0, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
 	default:
 		return false
 	}
-	return says(answer, overflow)
+	return says(answer, overflow) || tooMuchSent(strings.Join(r.words, " ")+" "+strings.ReplaceAll(r.code+" "+r.kind, "_", " "))
+}
+
+func tooMuchSent(words string) bool {
+	words = strings.ToLower(words[:min(len(words), maxOverflow)])
+	any := func(of []string) bool {
+		return slices.ContainsFunc(of, func(word string) bool { return strings.Contains(words, word) })
+	}
+	return any(sent) && any(beyond) && !any(others) && (strings.Contains(words, "token") || any(sent[:6]) && any(lengths))
 }
 
 // says reports whether an answer has all the parts of one of the rows.

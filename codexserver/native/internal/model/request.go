@@ -45,6 +45,8 @@ type Tool struct {
 	Description string
 	// Parameters is the JSON schema of a function's arguments.
 	Parameters stdjson.RawMessage
+	// Foreign is true for a tool of an MCP server. It is left out when the provider refuses its schema.
+	Foreign bool
 	// WebSearch are the settings of "web_search". Nil are the provider's defaults.
 	WebSearch *WebSearch
 }
@@ -115,6 +117,8 @@ const (
 	// ImagesLeftOut says that the model refused images. This request and later ones have a
 	// remark in their place.
 	ImagesLeftOut
+	// ToolsLeftOut says which tools the provider refused, in Text. This request and later ones lack them.
+	ToolsLeftOut
 	// Waiting says, in Text, why the provider did not accept the request, which is sent again
 	// after Wait.
 	Waiting

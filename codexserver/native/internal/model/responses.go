@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -13,7 +15,7 @@ import (
 )
 
 // responsesWire is the Responses API.
-type responsesWire struct{}
+type responsesWire struct{ form }
 
 func (responsesWire) path() string { return "/responses" }
 
@@ -60,7 +62,7 @@ type responsesTool struct {
 	*WebSearch
 }
 
-func (responsesWire) body(req *Request) ([]byte, error) {
+func (w responsesWire) body(req *Request) ([]byte, error) {
 	b := appendString(append(make([]byte, 0, sizeOf(req)), `{"model":`...), req.Model)
 	b = appendString(append(b, `,"instructions":`...), req.Instructions)
 	b = append(b, `,"input":[`...)
@@ -84,8 +86,9 @@ func (responsesWire) body(req *Request) ([]byte, error) {
 			return nil, err
 		}
 	}
-	tail := responsesTail{ToolChoice: "auto", ParallelToolCalls: req.SeveralCalls, Reasoning: req.Reasoning, Stream: true, PromptCacheKey: req.ConversationID}
-	if req.Reasoning != nil {
+	tail := responsesTail{ToolChoice: "auto", ParallelToolCalls: req.SeveralCalls, Stream: true, PromptCacheKey: req.ConversationID}
+	if req.Reasoning != nil && !w.has(effort) {
+		tail.Reasoning = req.Reasoning
 		tail.Include = []string{"reasoning.encrypted_content"}
 	}
 	if req.Verbosity != "" {
@@ -97,8 +100,8 @@ func (responsesWire) body(req *Request) ([]byte, error) {
 		}
 		tail.Text.Format = &responsesFormat{Type: "json_schema", Name: schemaName, Strict: true, Schema: jsontext.Value(req.OutputSchema)}
 	}
-	for _, t := range req.Tools {
-		tail.Tools = append(tail.Tools, responsesToolOf(t))
+	for _, t := range w.offered(req.Tools) {
+		tail.Tools = append(tail.Tools, w.tool(t))
 	}
 	rest, err := json.Marshal(tail, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -107,164 +110,287 @@ func (responsesWire) body(req *Request) ([]byte, error) {
 	return append(append(b, "],"...), rest[1:]...), nil
 }
 
-func responsesToolOf(t Tool) responsesTool {
+func (w responsesWire) tool(t Tool) responsesTool {
 	if t.Type != "" && t.Type != "function" {
 		return responsesTool{Type: t.Type, WebSearch: t.WebSearch}
 	}
-	strict := false
-	return responsesTool{
-		Type: "function", Name: t.Name, Description: t.Description, Strict: &strict, Parameters: rawSchema(t.Parameters),
+	tool := responsesTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: w.schema(t)}
+	if !w.has(strictMember) {
+		tool.Strict = new(false)
 	}
+	return tool
 }
 
-// responsesEvent has the members of all the events that are read.
+// responsesEvent has the members of most of the events that are read.
 type responsesEvent struct {
 	Type     string         `json:"type"`
 	Delta    jsontext.Value `json:"delta"`
 	Item     jsontext.Value `json:"item"`
-	Response struct {
-		Usage             *responsesUsage `json:"usage"`
-		Error             jsontext.Value  `json:"error"`
-		IncompleteDetails struct {
-			Reason string `json:"reason"`
-		} `json:"incomplete_details"`
-	} `json:"response"`
-	Error   jsontext.Value `json:"error"`
-	Message jsontext.Value `json:"message"`
+	Response jsontext.Value `json:"response"`
 }
 
-type responsesUsage struct {
-	InputTokens        int64 `json:"input_tokens"`
-	InputTokensDetails struct {
-		CachedTokens int64 `json:"cached_tokens"`
-	} `json:"input_tokens_details"`
-	OutputTokens        int64 `json:"output_tokens"`
-	OutputTokensDetails struct {
-		ReasoningTokens int64 `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
-	TotalTokens int64 `json:"total_tokens"`
+// responsesPart has the members of the others.
+type responsesPart struct {
+	Text, Refusal       jsontext.Value
+	ItemID, OutputIndex jsontext.Value
+	CallID, Name        jsontext.Value
+	Arguments, Input    jsontext.Value
+	Output, Status      jsontext.Value // of a response that is no stream
 }
 
-func (u *responsesUsage) usage() *protocol.TokenUsage {
-	if u == nil {
-		return nil
-	}
-	return &protocol.TokenUsage{
-		InputTokens:           u.InputTokens,
-		CachedInputTokens:     u.InputTokensDetails.CachedTokens,
-		OutputTokens:          u.OutputTokens,
-		ReasoningOutputTokens: u.OutputTokensDetails.ReasoningTokens,
-		TotalTokens:           u.TotalTokens,
-	}
+func (e sseEvent) part() (p responsesPart) {
+	take(e.data, &p, json.MatchCaseInsensitiveNames(true))
+	return p
+}
+
+// responsesEnd is a whole response.
+type responsesEnd struct {
+	Usage      jsontext.Value   `json:"usage"`
+	Status     jsontext.Value   `json:"status"`
+	Output     []jsontext.Value `json:"output"`
+	Incomplete jsontext.Value   `json:"incomplete_details"`
 }
 
 func (responsesWire) read(s *stream) (*Response, error) {
 	s.emit(Event{Type: RateLimitsRead, RateLimits: rateLimits(s.header)})
-	out := &Response{}
-	calls := 0
-	var text strings.Builder // of a message that has not ended
+	a := &responsesAnswer{stream: s, out: &Response{}, seen: map[string]bool{}}
 	for {
-		data, err := s.next()
-		if err != nil {
-			return nil, cut(err, "stream closed before response.completed")
-		}
-		if string(data) == "[DONE]" { // from servers that mix the two wires
+		e, done, err := s.object()
+		switch {
+		case done: // from servers that mix the two wires
 			continue
+		case err != nil:
+			return nil, s.closed(err, "stream closed before response.completed")
 		}
-		var e responsesEvent
-		if err := json.Unmarshal(data, &e, lenient); err != nil {
-			return nil, &StreamError{Reason: fmt.Sprintf("event cannot be read: %v", err)}
-		}
-		switch e.Type {
-		case "response.output_text.delta":
-			piece := textOf(e.Delta)
-			text.WriteString(piece)
-			s.emit(Event{Type: TextDelta, Text: piece})
-		case "response.reasoning_summary_text.delta":
-			s.emit(Event{Type: ReasoningDelta, Text: textOf(e.Delta)})
-		case "response.reasoning_text.delta":
-			s.emit(Event{Type: RawReasoningDelta, Text: textOf(e.Delta)})
-		case "response.reasoning_summary_part.added":
-			s.emit(Event{Type: ReasoningSection})
-		case "response.output_item.added":
-			if item := headOf(e.Item); item.Type == "web_search_call" {
-				s.emit(Event{Type: WebSearchStarted, CallID: item.ID})
-			}
-		case "response.output_item.done":
-			item, err := responsesItem(e.Item, &calls)
-			if err != nil {
-				return nil, &StreamError{Reason: err.Error()}
-			}
-			if calls > s.maxCalls {
-				return nil, &LimitError{What: fmt.Sprintf("it has more than %d tool calls", s.maxCalls)}
-			}
-			if _, ok := item.(protocol.MessageItem); ok {
-				text.Reset()
-			}
-			out.Items = append(out.Items, item)
-			s.emit(Event{Type: ItemDone, Item: item})
-		case "response.completed", "response.incomplete", "response.done":
-			out.Usage = e.Response.Usage.usage()
-			reason := e.Response.IncompleteDetails.Reason
-			if out.Cut, err = cutOf(reason); err != nil {
+		var event responsesEvent
+		if !take(e.data, &event) {
+			if err := s.unread(e); err != nil {
 				return nil, err
 			}
-			if out.Cut == "" && e.Type == "response.incomplete" {
-				out.Cut = Cut(cmp.Or(shorten(s.hide(reason)), "without a reason"))
+			continue
+		}
+		if event.Type == "" {
+			event.Type = string(e.name)
+		}
+		if e.body {
+			if p := e.part(); has(p.Output) {
+				event.Type, event.Response = "response."+cmp.Or(textOf(p.Status), "completed"), e.data
 			}
-			if out.Cut != "" && text.Len() > 0 { // of a message whose end was not sent
-				item := assistantMessage(text.String())
-				out.Items = append(out.Items, item)
-				s.emit(Event{Type: ItemDone, Item: item})
-			}
-			return out, nil
-		case "response.failed":
-			return nil, s.failure(e.Response.Error)
-		case "error":
-			if e.Error.Kind() == '{' {
-				return nil, s.failure(e.Error)
-			}
-			return nil, s.failure(e.Message)
+		}
+		if whole, err := a.event(&event, e); whole || err != nil {
+			return a.out, err
 		}
 	}
 }
 
+// responsesAnswer collects the events of a response.
+type responsesAnswer struct {
+	*stream
+	out   *Response
+	calls int
+	text  pieces          // of a message that has not ended
+	open  []*openCall     // whose items have not ended
+	seen  map[string]bool // the types of items that have ended
+}
+
+// openCall is a call that comes in pieces.
+type openCall struct {
+	custom    bool
+	item, at  string // the id and the index of its item
+	id, name  string
+	first     string // the arguments that its beginning had
+	arguments pieces
+	whole     bool
+}
+
+// event adds an event. whole is true for the last one.
+func (a *responsesAnswer) event(event *responsesEvent, e sseEvent) (whole bool, err error) {
+	kind := event.Type
+	if e.open && kind != "response.completed" && kind != "response.incomplete" && kind != "response.done" && !e.body {
+		return false, a.trouble(e) // a part of it may be missing
+	}
+	switch kind {
+	case "response.output_text.delta", "response.refusal.delta":
+		if piece := a.text.add(event.Delta); piece != "" {
+			a.emit(Event{Type: TextDelta, Text: piece})
+		}
+	case "response.output_text.done", "response.refusal.done":
+		p := e.part()
+		text := cmp.Or(textOf(p.Text), textOf(p.Refusal))
+		if a.text.end(); !strings.HasSuffix(a.text.String(), text) { // it had no deltas
+			a.text.WriteString(text)
+			a.emit(Event{Type: TextDelta, Text: text})
+		}
+	case "response.reasoning_summary_text.delta":
+		a.emit(Event{Type: ReasoningDelta, Text: textOf(event.Delta)})
+	case "response.reasoning_text.delta":
+		a.emit(Event{Type: RawReasoningDelta, Text: textOf(event.Delta)})
+	case "response.reasoning_summary_part.added":
+		a.emit(Event{Type: ReasoningSection})
+	case "response.output_item.added":
+		switch item := headOf(event.Item); item.Type {
+		case "web_search_call":
+			a.emit(Event{Type: WebSearchStarted, CallID: item.ID})
+		case "function_call", "custom_tool_call":
+			c := a.call(item.ID, e.part())
+			c.custom, c.id, c.name, c.first = item.Type == "custom_tool_call", item.CallID, item.Name, item.Arguments
+		}
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		a.call("", e.part()).arguments.add(event.Delta)
+	case "response.function_call_arguments.done", "response.custom_tool_call_input.done":
+		p := e.part()
+		c := a.call("", p)
+		c.id, c.name = cmp.Or(c.id, textOf(p.CallID)), cmp.Or(c.name, textOf(p.Name))
+		c.arguments, c.whole = pieces{}, true
+		c.arguments.WriteString(cmp.Or(textOf(p.Arguments), textOf(p.Input)))
+	case "response.output_item.done":
+		return false, a.item(event.Item, e.part().OutputIndex)
+	case "response.completed", "response.incomplete", "response.done":
+		return true, a.end(kind, event.Response)
+	case "response.failed", "response.error", "error":
+		return false, a.failure(e.data)
+	default:
+		if !strings.HasPrefix(kind, "response.") {
+			return false, a.trouble(e)
+		}
+	}
+	if len(a.open)+a.calls > a.maxCalls {
+		return false, a.tooMany()
+	}
+	return false, nil
+}
+
+func (a *responsesAnswer) tooMany() error {
+	return &LimitError{What: fmt.Sprintf("it has more than %d tool calls", a.maxCalls)}
+}
+
+// call returns the call of an event, by the id or the index of its item.
+func (a *responsesAnswer) call(item string, p responsesPart) *openCall {
+	item, at := cmp.Or(item, textOf(p.ItemID)), textOf(p.OutputIndex)
+	for _, c := range a.open {
+		if item != "" && c.item == item || (item == "" || c.item == "") && c.at == at {
+			return c
+		}
+	}
+	c := &openCall{item: item, at: at}
+	a.open = append(a.open, c)
+	return c
+}
+
+// item adds an item that has ended.
+func (a *responsesAnswer) item(raw, index jsontext.Value) error {
+	head := headOf(raw)
+	a.open = slices.DeleteFunc(a.open, func(c *openCall) bool {
+		return head.CallID != "" && c.id == head.CallID || head.ID != "" && c.item == head.ID || has(index) && c.at == textOf(index)
+	})
+	item, err := responsesItem(raw, head)
+	if err != nil {
+		return &StreamError{Reason: err.Error()}
+	}
+	return a.add(item)
+}
+
+func (a *responsesAnswer) add(item protocol.ResponseItem) error {
+	items, added := addOnce(a.out.Items, item)
+	if !added {
+		return nil
+	}
+	if id, _ := callOf(item); id != nil {
+		if a.calls++; a.calls > a.maxCalls {
+			return a.tooMany()
+		}
+	}
+	if _, ok := item.(protocol.MessageItem); ok {
+		a.text = pieces{}
+	}
+	a.out.Items, a.seen[item.ItemType()] = items, true
+	a.emit(Event{Type: ItemDone, Item: item})
+	return nil
+}
+
+// end adds what only the end of the response has, or only its deltas.
+func (a *responsesAnswer) end(kind string, raw jsontext.Value) error {
+	var end responsesEnd
+	take(raw, &end)
+	a.out.Usage = usageOf(end.Usage)
+	reason := wordOf(end.Incomplete)
+	why, err := cutOf(reason, a.hide)
+	if err != nil {
+		return err
+	}
+	if status := textOf(end.Status); why == "" && (kind == "response.incomplete" || status == "incomplete") {
+		why = Cut(cmp.Or(shorten(a.hide(reason)), "without a reason"))
+	}
+	a.out.Cut = why
+	seen := maps.Clone(a.seen)
+	for _, raw := range end.Output {
+		head := headOf(raw)
+		known := slices.ContainsFunc(a.out.Items, func(item protocol.ResponseItem) bool {
+			id, _ := callOf(item)
+			return id != nil && (*id == head.CallID || head.CallID == "" && seen[head.Type])
+		})
+		if !known && (head.call() || !seen[head.Type]) {
+			if err := a.item(raw, nil); err != nil {
+				return err
+			}
+		}
+	}
+	if a.text.end(); a.text.Len() > 0 { // of a message whose end was not sent
+		if err := a.add(assistantMessage(a.text.String())); err != nil {
+			return err
+		}
+	}
+	for _, c := range a.open {
+		if err := a.addOpen(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addOpen adds a call whose item has not ended, if it is whole.
+func (a *responsesAnswer) addOpen(c *openCall) error {
+	c.arguments.end()
+	input := cmp.Or(c.arguments.String(), c.first)
+	switch {
+	case a.out.Cut != "" || c.name == "":
+		return nil
+	case c.custom && c.whole:
+		return a.add(protocol.CustomToolCallItem{CallID: c.id, Name: c.name, Input: input})
+	case !c.custom && (c.whole || jsontext.Value(input).IsValid()):
+		return a.add(protocol.FunctionCallItem{CallID: c.id, Name: c.name, Arguments: input})
+	}
+	return nil
+}
+
 type itemHead struct {
-	Type   string `json:"type"`
-	ID     string `json:"id"`
-	CallID string `json:"call_id"`
+	Type, ID, CallID, Name, Arguments string
 }
 
-func headOf(raw jsontext.Value) (h itemHead) {
-	_ = json.Unmarshal(raw, &h, lenient) // leaves the type empty if it is not an item
-	return h
+func (h itemHead) call() bool {
+	return strings.HasSuffix(h.Type, "_call") && h.Type != "web_search_call"
 }
 
-// responsesItem decodes a whole item, counts calls, and sets missing ids of calls.
-func responsesItem(raw jsontext.Value, calls *int) (protocol.ResponseItem, error) {
+// headOf returns the head of an item. Its type is empty if it is none.
+func headOf(raw jsontext.Value) itemHead {
+	var h struct{ Type, ID, CallID, Name, Arguments jsontext.Value }
+	take(raw, &h, json.MatchCaseInsensitiveNames(true))
+	return itemHead{Type: textOf(h.Type), ID: textOf(h.ID), CallID: textOf(h.CallID), Name: textOf(h.Name), Arguments: textOf(h.Arguments)}
+}
+
+// responsesItem decodes a whole item.
+func responsesItem(raw jsontext.Value, head itemHead) (protocol.ResponseItem, error) {
+	if head.Type == "message" { // whose content some servers write as a text, or as a refusal
+		text, _ := contentOf(raw, 0)
+		return assistantMessage(text), nil
+	}
 	item, err := protocol.ParseItem(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
 	if err != nil {
 		return nil, fmt.Errorf("item cannot be read: %w", err)
 	}
-	switch i := item.(type) {
-	case protocol.FunctionCallItem:
-		*calls++
-		if i.CallID == "" {
-			i.CallID = newCallID(*calls)
-		}
-		return i, nil
-	case protocol.CustomToolCallItem:
-		*calls++
-		if i.CallID == "" {
-			i.CallID = newCallID(*calls)
-		}
-		return i, nil
-	case protocol.LocalShellCallItem:
-		*calls++
-		if i.CallID == "" {
-			i.CallID = headOf(raw).ID
-		}
-		return i, nil
+	if shell, ok := item.(protocol.LocalShellCallItem); ok {
+		shell.CallID = cmp.Or(shell.CallID, head.ID)
+		return shell, nil
 	}
 	return item, nil
 }

@@ -12,51 +12,99 @@ import (
 // maxEvent is how many bytes of data an event may have.
 const maxEvent = 16 << 20
 
-// sse reads the data of server-sent events (HTML standard, section 9.2.6). It ignores the
-// other fields of an event, which only repeat parts of the data.
+// sse reads server-sent events (HTML standard, section 9.2.6). It ignores the fields of an event but
+// its name and its data.
 type sse struct {
 	r    *bufio.Reader
 	left int64 // bytes that may still be read
 	max  int64
+	any  bool // an event has come
+	name []byte
 	data []byte
+	rest []byte // lines that are no fields, such as those of a body that is no event stream
 	line []byte
 	cr   bool // the last line ended with CR: an LF now belongs to it
+}
+
+// sseEvent is an event. It is valid until the next one is read.
+type sseEvent struct {
+	name, data []byte
+	// open is true if the stream ended before the event's empty line, so that a part of it may be missing.
+	open bool
+	// body is true if the data is the body of a response that has no events.
+	body bool
 }
 
 func newSSE(r io.Reader, maxBytes int64) *sse {
 	return &sse{r: bufio.NewReaderSize(r, 4<<10), left: maxBytes, max: maxBytes}
 }
 
-// next returns the data of the next event. It is valid until the next call. After the last
-// whole event the error is io.EOF; an incomplete event is dropped.
-func (s *sse) next() ([]byte, error) {
-	s.data = s.data[:0]
-	seen := false
+// next returns the next event that has data. After the last one the error is io.EOF.
+func (s *sse) next() (sseEvent, error) {
+	s.data, s.name = s.data[:0], s.name[:0]
 	for {
 		line, err := s.readLine()
 		if err != nil {
-			return nil, err
+			return s.last(err)
 		}
 		if len(line) == 0 {
-			if seen {
-				return bytes.TrimSuffix(s.data, []byte("\n")), nil
+			if len(s.data) > 0 {
+				s.any = true
+				return sseEvent{name: s.name, data: s.data}, nil
 			}
-			continue
+			s.name = s.name[:0]
 		}
-		field, value, _ := bytes.Cut(line, []byte(":"))
-		if string(field) != "data" {
-			continue
-		}
-		seen = true
-		s.data = append(s.data, bytes.TrimPrefix(value, []byte(" "))...)
-		s.data = append(s.data, '\n')
-		if len(s.data) > maxEvent {
-			return nil, tooLong("one event", maxEvent)
+		if err := s.field(line); err != nil {
+			return sseEvent{}, err
 		}
 	}
 }
 
-// readLine returns a line without its end: LF, CR LF or CR.
+// field adds a line to the event.
+func (s *sse) field(line []byte) error {
+	field, value, _ := bytes.Cut(line, []byte(":"))
+	switch string(field) {
+	case "data":
+		if value = bytes.TrimSpace(value); len(s.data) > 0 && len(value) > 0 {
+			s.data = append(s.data, '\n')
+		}
+		s.data = append(s.data, value...)
+	case "event":
+		s.name = append(s.name[:0], bytes.TrimSpace(value)...)
+	case "", "id", "retry": // the end of the event, or a comment
+	default:
+		s.rest = append(append(s.rest, line...), '\n')
+	}
+	if len(s.data)+len(s.rest) > maxEvent {
+		return tooLong("one event", maxEvent)
+	}
+	return nil
+}
+
+// last returns what has come without an end when the stream ends with err.
+func (s *sse) last(err error) (sseEvent, error) {
+	line := s.line
+	s.line = nil
+	if !errors.Is(err, io.EOF) {
+		return sseEvent{}, err
+	}
+	if line = bytes.TrimPrefix(line, []byte("\ufeff")); len(line) > 0 {
+		if err := s.field(line); err != nil {
+			return sseEvent{}, err
+		}
+	}
+	if data := s.data; len(data) > 0 {
+		s.any, s.data = true, nil
+		return sseEvent{name: s.name, data: data, open: true}, nil
+	}
+	if rest := bytes.TrimSpace(s.rest); len(rest) > 0 {
+		s.rest = nil
+		return sseEvent{data: rest, open: true, body: !s.any}, nil
+	}
+	return sseEvent{}, err
+}
+
+// readLine returns a line without its end: LF, CR LF or CR. With an error, a line has begun in s.line.
 func (s *sse) readLine() ([]byte, error) {
 	s.line = s.line[:0]
 	for {

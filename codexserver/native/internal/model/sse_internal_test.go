@@ -14,11 +14,15 @@ import (
 func readAll(r io.Reader, maxBytes int64) (events []string, err error) {
 	s := newSSE(r, maxBytes)
 	for {
-		data, err := s.next()
+		e, err := s.next()
 		if err != nil {
 			return events, err
 		}
-		events = append(events, string(data))
+		said := string(e.data)
+		if e.open {
+			said += " (open)"
+		}
+		events = append(events, said)
 	}
 }
 
@@ -30,16 +34,18 @@ func TestSSE(t *testing.T) {
 		{"lines", "data: a\n\ndata: b\n\n", []string{"a", "b"}},
 		{"carriage returns", "data: a\r\n\r\ndata: b\r\rdata: c\n\r\n", []string{"a", "b", "c"}},
 		{"no blank", "data:a\n\n", []string{"a"}},
-		{"two blanks", "data:  a\n\n", []string{" a"}},
+		{"blanks", "data:  a \n\n", []string{"a"}},
 		{"lines of one event", "data: a\ndata: b\n\n", []string{"a\nb"}},
 		{"other fields", "event: x\nid: 1\nretry: 5\ndata: a\n\n", []string{"a"}},
 		{"comments", ": keep\n\n: alive\n\ndata: a\n\n", []string{"a"}},
 		{"event without data", "event: ping\n\ndata: a\n\n", []string{"a"}},
-		{"empty data", "data\n\ndata:\n\n", []string{"", ""}},
+		{"empty data", "data\n\ndata:\n\ndata: \n\n", nil},
 		{"byte order mark", "\ufeffdata: a\n\n", []string{"a"}},
-		{"cut off", "data: a\n\ndata: b\n", []string{"a"}},
+		{"no empty line at the end", "data: a\n\ndata: b\n", []string{"a", "b (open)"}},
+		{"no end of the line", "data: a\n\ndata: b", []string{"a", "b (open)"}},
 		{"nothing", "", nil},
-		{"other text", "<html>\n<body>\n\n", nil},
+		{"other text", "<html>\n<body>\n\n", []string{"<html>\n<body> (open)"}},
+		{"other text behind events", "data: a\n\nread error", []string{"a", "read error (open)"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(tt.in), iotest.OneByteReader(strings.NewReader(tt.in))} {
@@ -73,7 +79,7 @@ func TestSSEEvent(t *testing.T) {
 		t.Errorf("%d events, %v", len(got), err)
 	}
 	var over *LimitError
-	if _, err := readAll(strings.NewReader(lines+"data:\n\n"), 64<<20); !errors.As(err, &over) {
+	if _, err := readAll(strings.NewReader(lines+"data:x\n\n"), 64<<20); !errors.As(err, &over) {
 		t.Errorf("a longer one: %v", err)
 	}
 }
@@ -123,14 +129,15 @@ func FuzzStreams(f *testing.F) {
 	f.Add("[DONE]")
 	f.Fuzz(func(t *testing.T, event string) {
 		for _, w := range []wire{chatWire{}, responsesWire{}} {
+			c := &Client{Getenv: func(string) string { return "" }}
 			events := []string{event, event, `{"type":"response.completed"}`, "[DONE]"}
-			s := &stream{hide: func(text string) string { return text }, emit: func(Event) {}, maxCalls: 8, next: func() ([]byte, error) {
+			s := &stream{hide: c.redact, failure: func(said []byte) error { return c.refused(0, nil, said) }, emit: func(Event) {}, maxCalls: 8, next: func() (sseEvent, error) {
 				if len(events) == 0 {
-					return nil, io.EOF
+					return sseEvent{}, io.EOF
 				}
-				data := []byte(events[0])
+				e := sseEvent{data: []byte(events[0])}
 				events = events[1:]
-				return data, nil
+				return e, nil
 			}}
 			resp, err := w.read(s)
 			if err != nil {

@@ -1,0 +1,214 @@
+package model
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// callPieces is a call that comes in pieces.
+type callPieces struct {
+	index     *count
+	id, name  string
+	arguments pieces
+	object    extent // of the arguments
+	signs     signs
+	once      bool // it is no call that came before
+}
+
+// add adds a piece of the arguments. An empty object in front of others only held their place.
+func (c *callPieces) add(arguments jsontext.Value) {
+	if c.object.whole() && c.arguments.String() == "{}" && has(arguments) {
+		c.arguments, c.object = pieces{}, extent{}
+	}
+	c.object.add(c.arguments.add(arguments))
+}
+
+// extent follows JSON that comes in pieces as far as needed to know whether it is a whole object.
+type extent struct {
+	depth                int
+	begun, text, escaped bool
+}
+
+func (e *extent) add(piece string) {
+	for _, b := range []byte(piece) {
+		switch {
+		case e.escaped:
+			e.escaped = false
+		case e.text:
+			e.escaped, e.text = b == '\\', b != '"'
+		case b == '"':
+			e.text = true
+		case b == '{', b == '[':
+			e.depth++
+			e.begun = true
+		case b == '}', b == ']':
+			e.depth--
+		}
+	}
+}
+
+func (e *extent) whole() bool { return e.begun && e.depth == 0 }
+
+// chatCalls are the calls of an answer. Pieces of one call should have the same index, and the first one
+// its id and its name. But servers send index 0 or none for each call, no id, one id for several calls, a
+// new one with each piece, the name with each piece, and whole calls again.
+type chatCalls []*callPieces
+
+// of returns the call that a piece belongs to.
+func (all *chatCalls) of(d *chatCallDelta) *callPieces {
+	id, name := textOf(d.ID), textOf(d.Function.Name)
+	c := all.find(d.Index, id)
+	if c == nil || c.ends(d, id, name) {
+		next := &callPieces{index: d.Index, id: id}
+		if c != nil && name == "" { // it comes again
+			next.id, next.name = c.id, c.name
+		}
+		c = next
+		*all = append(*all, c)
+	}
+	if c.id == "" {
+		c.id = id
+	}
+	if name != c.name { // some servers repeat it
+		c.name += name
+	}
+	return c
+}
+
+// find returns the last of the calls that a piece fits best: by its id, else by its index.
+func (all chatCalls) find(index *count, id string) (found *callPieces) {
+	best := 1
+	for _, c := range all {
+		fit := 0
+		if index == nil || c.index == nil || *index == *c.index {
+			fit++
+		}
+		if id != "" && id == c.id {
+			fit += 2
+		}
+		if fit >= best {
+			best, found = fit, c
+		}
+	}
+	return found
+}
+
+// ends reports whether a piece that fits a call begins another one, because it has a second name or a
+// second object as arguments.
+func (c *callPieces) ends(d *chatCallDelta, id, name string) bool {
+	whole := c.object.whole()
+	if name == "" && (!whole || c.arguments.String() == "{}") {
+		return false
+	}
+	more := strings.TrimSpace(textOf(d.Function.Arguments))
+	begins := strings.HasPrefix(more, "{")
+	newID := id != "" && c.id != "" && id != c.id
+	switch {
+	case whole:
+		return begins || name != "" && (more != "" || newID || name != c.name)
+	case c.name == "":
+		return false
+	case newID:
+		return begins || !c.object.begun || name != c.name
+	case d.Index != nil && c.index != nil && *d.Index != *c.index:
+		return name != c.name || begins && c.object.begun
+	}
+	return name != c.name && (c.object.begun || id != "" && c.id == "")
+}
+
+// addOnce adds an item, unless it is a call that is there already: with its id, its name, and arguments that
+// are equal as JSON.
+func addOnce(items []protocol.ResponseItem, item protocol.ResponseItem) ([]protocol.ResponseItem, bool) {
+	id, said := callOf(item)
+	for _, there := range items {
+		if thereID, thereSaid := callOf(there); id != nil && *id != "" && thereID != nil && *thereID == *id && thereSaid == said {
+			return items, false
+		}
+	}
+	return append(items, item), true
+}
+
+// callOf returns the id of a call, nil for other items, and what it calls.
+func callOf(item protocol.ResponseItem) (id *string, said string) {
+	switch item := item.(type) {
+	case protocol.FunctionCallItem:
+		arguments := jsontext.Value(item.Arguments)
+		if arguments.IsValid() {
+			arguments = bytes.Clone(arguments)
+			_ = arguments.Canonicalize() // it is valid
+		}
+		return &item.CallID, item.Name + "\n" + string(arguments)
+	case protocol.CustomToolCallItem:
+		return &item.CallID, item.Name + "\n" + item.Input
+	case protocol.LocalShellCallItem:
+		return &item.CallID, strings.Join(item.Action.Command, "\x00")
+	}
+	return nil, ""
+}
+
+// nameCalls gives each call among the items an id that no other call has, also in the history: providers
+// refuse an id that comes twice, from then on in each request.
+func nameCalls(history, items []protocol.ResponseItem) {
+	used := map[string]bool{}
+	first := true
+	for i, item := range items {
+		id, _ := callOf(item)
+		if id == nil {
+			continue
+		}
+		if first {
+			first = false
+			for _, before := range history {
+				if id := idOf(before); id != "" {
+					used[id] = true
+				}
+			}
+		}
+		name := *id
+		if name == "" {
+			name = fmt.Sprintf("call_%s_%d", uuid.NewString()[:8], i)
+		}
+		for n := 2; used[name]; n++ {
+			name = fmt.Sprintf("%s_%d", (*id)[:min(len(*id), maxCallID)], n)
+		}
+		used[name] = true
+		items[i] = named(item, name)
+	}
+}
+
+// maxCallID is how much of an id that comes again stays: OpenAI takes 64 bytes.
+const maxCallID = 56
+
+// idOf returns the id of a call, "" for other items.
+func idOf(item protocol.ResponseItem) string {
+	switch item := item.(type) {
+	case protocol.FunctionCallItem:
+		return item.CallID
+	case protocol.CustomToolCallItem:
+		return item.CallID
+	case protocol.LocalShellCallItem:
+		return item.CallID
+	}
+	return ""
+}
+
+// named returns a call with another id.
+func named(item protocol.ResponseItem, id string) protocol.ResponseItem {
+	switch item := item.(type) {
+	case protocol.FunctionCallItem:
+		item.CallID = id
+		return item
+	case protocol.CustomToolCallItem:
+		item.CallID = id
+		return item
+	case protocol.LocalShellCallItem:
+		item.CallID = id
+		return item
+	}
+	return item
+}

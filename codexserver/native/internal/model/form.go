@@ -1,0 +1,234 @@
+package model
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// form says what a request lacks because the provider refuses it.
+type form struct {
+	without
+	tools []string // the names of those that the provider refuses
+}
+
+type without uint
+
+const (
+	usageOption   without = 1 << iota // stream_options
+	effort                            // reasoning_effort, and reasoning in the Responses API
+	reasoning                         // the reasoning of messages
+	signsOfCalls                      // what Gemini sent with calls
+	images                            // remarks take their place
+	nullContent                       // a text takes its place
+	userAfterTool                     // a message of the assistant comes between them
+	strictMember                      // of tools
+	wholeSchemas                      // only the plain members of schemas
+)
+
+func (w without) has(one without) bool { return w&one != 0 }
+
+// forms are what providers refuse, each with parts of what they say, in the form of [overflow], and
+// whether a request has it. The first row that fits counts.
+var forms = []struct {
+	without without
+	said    [][]string
+	but     string // what it does not say; "" is nothing
+	in      func(*Request) bool
+}{
+	{images, [][]string{
+		{"image input is not supported"},                  // llama.cpp
+		{"support image input"},                           // OpenRouter, Ollama
+		{"does not support images"},                       // LM Studio
+		{"is not a multimodal model"},                     // vLLM
+		{"unknown variant", "image"},                      // DeepSeek
+		{"untagged enum chatcompletionrequestcontent"},    // DeepSeek, of 2025
+		{"invalid type: sequence, expected a string"},     // DeepSeek, of 2025
+		{"image_url is only supported by certain models"}, // OpenAI
+		{"image input modality is not enabled"},           // Gemini
+	}, "", func(r *Request) bool { return hasImages(r.Items) }},
+	{usageOption, [][]string{{"stream_options"}, {"include_usage"}}, "", func(*Request) bool { return true }},
+	{effort, [][]string{{"effort"}, {"reasoning.summary"}}, "", func(r *Request) bool { return r.Effort != "" || r.Reasoning != nil }},
+	// Gemini wants them: it says that one is missing.
+	{signsOfCalls, [][]string{{"extra_content"}, {"thought_signature"}}, "missing", func(r *Request) bool { return hasSigns(r.Items) }},
+	{reasoning, [][]string{{"reasoning"}}, "", func(r *Request) bool { return reasoningMember(r.Items) != "" }},
+	{strictMember, [][]string{{"strict"}}, "", func(r *Request) bool { return len(r.Tools) > 0 }},
+	{wholeSchemas, aboutTools, "response_format", func(r *Request) bool { return len(r.Tools) > 0 }},
+	{userAfterTool, [][]string{{"role"}, {"alternat"}, {"template"}, {"jinja"}, {"order"}, {"after", "tool"}, {"follow", "tool"}}, "", func(r *Request) bool { return asksAfterTool(r.Items) }},
+	{nullContent, [][]string{{"content"}, {"null"}, {"none"}, {"template"}, {"jinja"}}, "", func(r *Request) bool { return slices.ContainsFunc(r.Items, isCall) }},
+}
+
+// aboutTools are parts of refusals of a tool.
+var aboutTools = [][]string{{"schema"}, {"parameters"}, {"function_declaration"}, {"tools["}, {"tools."}}
+
+// other returns the form in which a request is sent again that the provider refused in this one. ok is
+// false if there is none.
+func (f form) other(status int, answer string, req *Request) (next form, ok bool) {
+	switch status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
+		http.StatusInternalServerError, http.StatusNotImplemented:
+	default:
+		return f, false
+	}
+	for _, one := range forms {
+		if !f.has(one.without) && one.in(req) && says(answer, one.said) && (one.but == "" || !strings.Contains(answer, one.but)) {
+			f.without |= one.without
+			return f, true
+		}
+	}
+	if !f.has(wholeSchemas) || !says(answer, aboutTools) || strings.Contains(answer, "response_format") {
+		return f, false
+	}
+	refused := f.refusedTools(answer, req.Tools)
+	f.tools = append(slices.Clone(f.tools), refused...)
+	return f, len(refused) > 0
+}
+
+// toolIndex is how a refusal names a tool by its place among those of the request.
+var toolIndex = lazyregexp.Regexp{Text: `\b(?:tools|function_declarations)[.\[](\d+)`}
+
+// refusedTools returns the names of the tools that a refusal names, or of all if it names none. Only
+// those of MCP servers count.
+func (f form) refusedTools(answer string, tools []Tool) (named []string) {
+	places := toolIndex.Get().FindAllStringSubmatch(answer, -1)
+	words := strings.FieldsFunc(answer, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	var all []string
+	for i, t := range f.offered(tools) {
+		if !t.Foreign {
+			continue
+		}
+		all = append(all, t.Name)
+		// The innermost place counts: Gemini has all functions in one tool.
+		if slices.Contains(words, t.Name) || len(places) > 0 && places[len(places)-1][1] == strconv.Itoa(i) {
+			named = append(named, t.Name)
+		}
+	}
+	if named == nil {
+		return all
+	}
+	return named
+}
+
+// offered returns the tools that the provider does not refuse.
+func (f form) offered(tools []Tool) []Tool {
+	return slices.DeleteFunc(slices.Clone(tools), func(t Tool) bool { return t.Foreign && slices.Contains(f.tools, t.Name) })
+}
+
+// schema returns the schema of a tool's arguments, by default that of an empty object.
+func (f form) schema(t Tool) jsontext.Value {
+	switch {
+	case f.has(wholeSchemas):
+		return jsontext.Value(plainSchema(t.Parameters))
+	case len(t.Parameters) == 0:
+		return jsontext.Value(`{"type":"object","properties":{}}`)
+	}
+	return jsontext.Value(t.Parameters)
+}
+
+// formError asks for another attempt, in another form.
+type formError struct{ next form }
+
+func (*formError) Error() string { return "the provider refused the form of the request" }
+
+func isCall(item protocol.ResponseItem) bool {
+	switch item.(type) {
+	case protocol.FunctionCallItem, protocol.CustomToolCallItem, protocol.LocalShellCallItem:
+		return true
+	}
+	return false
+}
+
+// asksAfterTool reports whether a message of the user follows the output of a call.
+func asksAfterTool(items []protocol.ResponseItem) bool {
+	output := false
+	for _, item := range items {
+		switch item := item.(type) {
+		case protocol.FunctionCallOutputItem, protocol.CustomToolCallOutputItem:
+			output = true
+		case protocol.MessageItem:
+			if output && item.Role == "user" {
+				return true
+			}
+			output = false
+		default:
+			output = false
+		}
+	}
+	return false
+}
+
+// plainSchema returns a schema of an object with the members that each provider reads: it leaves out
+// the rest, and adds what some require.
+func plainSchema(schema json.RawMessage) json.RawMessage {
+	var s map[string]any
+	if json.Unmarshal(schema, &s) != nil || s["type"] != "object" {
+		s = map[string]any{}
+	}
+	delete(s, "enum")
+	plain := plainPart(s, 0)
+	plain["type"] = "object"
+	if _, ok := plain["properties"]; !ok {
+		plain["properties"] = map[string]any{}
+	}
+	text, err := json.Marshal(plain)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// plainPart returns a part of a schema with a type. Any text is better than a part that cannot be said.
+func plainPart(part any, depth int) map[string]any {
+	s, _ := part.(map[string]any)
+	kind, ok := s["type"].(string)
+	kinds, _ := s["type"].([]any) // such as ["string", "null"]
+	for _, one := range kinds {
+		if word, _ := one.(string); word != "null" && !ok {
+			kind, ok = word, word != ""
+		}
+	}
+	if !ok {
+		for _, name := range []string{"anyOf", "oneOf", "allOf"} { // the first that is no null
+			options, _ := s[name].([]any)
+			for _, option := range options {
+				if inside := plainPart(option, depth+1); inside["type"] != "null" && depth < maxNested {
+					return inside
+				}
+			}
+		}
+	}
+	plain := map[string]any{"type": "string"}
+	if text, ok := s["description"].(string); ok {
+		plain["description"] = text
+	}
+	switch properties, _ := s["properties"].(map[string]any); {
+	case depth > 2*maxNested:
+	case kind == "object" || len(properties) > 0:
+		all := map[string]any{}
+		for name, property := range properties {
+			all[name] = plainPart(property, depth+1)
+		}
+		plain["type"], plain["properties"] = "object", all
+		required, _ := s["required"].([]any)
+		if required = slices.DeleteFunc(required, func(name any) bool { word, _ := name.(string); return all[word] == nil }); len(required) > 0 {
+			plain["required"] = required
+		}
+	case kind == "array":
+		plain["type"], plain["items"] = "array", plainPart(s["items"], depth+1)
+	case kind == "integer", kind == "number", kind == "boolean", kind == "null":
+		plain["type"] = kind
+	default:
+		enum, _ := s["enum"].([]any)
+		if len(enum) > 0 && !slices.ContainsFunc(enum, func(one any) bool { _, text := one.(string); return !text }) {
+			plain["enum"] = enum
+		}
+	}
+	return plain
+}
