@@ -25,7 +25,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -179,7 +178,7 @@ func (s *mcpServers) add(name string, server config.MCPServer, client *mcpclient
 			continue
 		}
 		s.tools[known] = mcpTool{client: client, server: name, tool: t.Name}
-		s.offer = append(s.offer, model.Tool{Name: known, Description: t.Description, Parameters: t.Schema})
+		s.offer = append(s.offer, model.Tool{Name: known, Description: t.Description, Parameters: t.Schema, Foreign: true})
 	}
 	return left
 }
@@ -256,40 +255,15 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 		return tool.Result{}, context.Cause(ctx)
 	}
 	end := protocol.MCPToolCallEnd{CallID: call.ID, Invocation: invocation, Duration: protocol.Duration(time.Since(begin))}
-	var output string
+	var out tool.Result
 	if err != nil {
 		text := cutOutput(err.Error())
 		end.Result.Err = &text
-		output = fmt.Sprintf("tool call error: %s/%s: %s", target.server, target.tool, text)
+		out.Output = fmt.Sprintf("tool call error: %s/%s: %s", target.server, target.tool, text)
 	} else {
 		end.Result.Ok = result
-		output = contentOf(result)
+		out = resultOf(result)
 	}
 	t.conv.emit(end)
-	return tool.Result{Output: output}, nil
-}
-
-// maxToolOutput bounds a tool's result or error for the model, in bytes.
-const maxToolOutput = 256 << 10
-
-// contentOf returns a result's content blocks as JSON text.
-func contentOf(result stdjson.RawMessage) string {
-	var r struct {
-		Content jsontext.Value `json:"content"`
-	}
-	if err := json.Unmarshal(result, &r); err != nil || r.Content == nil {
-		r.Content = jsontext.Value(result)
-	}
-	if err := r.Content.Compact(); err != nil {
-		return fmt.Sprintf("tool call error: the result cannot be read: %v", err)
-	}
-	return cutOutput(string(r.Content))
-}
-
-// cutOutput bounds a text of a server.
-func cutOutput(text string) string {
-	if len(text) <= maxToolOutput {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxToolOutput], "") + fmt.Sprintf(" [cut: %d bytes in all]", len(text))
+	return out, nil
 }

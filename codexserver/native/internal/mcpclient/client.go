@@ -206,13 +206,13 @@ func (c *Client) list(ctx context.Context) error {
 	return nil
 }
 
-// readTool reads one tool of a list. It adds the members of the schema that providers
-// require.
+// readTool reads one tool of a list. It adds the members of the schema that providers require. A schema that
+// is none of an object says nothing about arguments.
 func readTool(raw jsontext.Value) (Tool, error) {
 	var t struct {
-		Name        string                    `json:"name"`
-		Description string                    `json:"description"`
-		InputSchema map[string]jsontext.Value `json:"inputSchema"`
+		Name        string         `json:"name"`
+		Description jsontext.Value `json:"description"`
+		InputSchema jsontext.Value `json:"inputSchema"`
 	}
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return Tool{}, err
@@ -220,16 +220,19 @@ func readTool(raw jsontext.Value) (Tool, error) {
 	if t.Name == "" {
 		return Tool{}, errors.New("name is empty")
 	}
-	if t.InputSchema == nil {
-		t.InputSchema = map[string]jsontext.Value{}
+	var description string
+	_ = json.Unmarshal(t.Description, &description) // another type is none
+	var members map[string]jsontext.Value
+	err := json.Unmarshal(t.InputSchema, &members)
+	if kind := string(members["type"]); err != nil || members == nil || kind != "" && kind != "null" && kind != `"object"` {
+		members = map[string]jsontext.Value{}
 	}
-	for name, value := range map[string]string{"type": `"object"`, "properties": `{}`} {
-		if v, ok := t.InputSchema[name]; !ok || v.Kind() == 'n' {
-			t.InputSchema[name] = jsontext.Value(value)
-		}
+	members["type"] = jsontext.Value(`"object"`)
+	if members["properties"].Kind() != '{' {
+		members["properties"] = jsontext.Value(`{}`)
 	}
-	schema, err := json.Marshal(t.InputSchema, json.Deterministic(true))
-	return Tool{Name: t.Name, Description: t.Description, Schema: schema}, err
+	schema, err := json.Marshal(members, json.Deterministic(true))
+	return Tool{Name: t.Name, Description: description, Schema: schema}, err
 }
 
 // Tools returns the server's tools.

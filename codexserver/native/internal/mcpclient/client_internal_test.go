@@ -73,11 +73,15 @@ func TestToolsOfAllPages(t *testing.T) {
 	c := open(t, serve(t, `{"tools":{}}`,
 		`{"name":"a","description":"does a","inputSchema":{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}},{"name":7}`,
 		`{"name":"b","inputSchema":{"properties":null}},{"name":""}`,
-		`{"name":"c"}`), config.MCPServer{})
+		`{"name":"c"}`,
+		`{"name":"d","description":7,"inputSchema":{"type":"string"}},{"name":"e","inputSchema":"x"},{"name":"f","inputSchema":{"type":null,"properties":[]}}`), config.MCPServer{})
 	want := []Tool{
 		{Name: "a", Description: "does a", Schema: []byte(`{"properties":{"x":{"type":"string"}},"required":["x"],"type":"object"}`)},
 		{Name: "b", Schema: []byte(`{"properties":{},"type":"object"}`)},
 		{Name: "c", Schema: []byte(`{"properties":{},"type":"object"}`)},
+		{Name: "d", Schema: []byte(`{"properties":{},"type":"object"}`)},
+		{Name: "e", Schema: []byte(`{"properties":{},"type":"object"}`)},
+		{Name: "f", Schema: []byte(`{"properties":{},"type":"object"}`)},
 	}
 	if d := cmp.Diff(want, c.Tools()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -1,0 +1,103 @@
+package native
+
+import (
+	"encoding/base64"
+	stdjson "encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// maxToolOutput bounds a tool's result or error for the model, in bytes.
+	maxToolOutput = 256 << 10
+	// maxPictures bounds the pictures of a result, in number.
+	maxPictures = 8
+)
+
+// resultOf returns what the model gets of a result of an MCP server: its content blocks as JSON text,
+// and its pictures as pictures. Remarks take the place of other data that is no text. Without content
+// it is the structured content.
+func resultOf(result stdjson.RawMessage) (out tool.Result) {
+	var r struct {
+		Content    jsontext.Value `json:"content"`
+		Structured jsontext.Value `json:"structuredContent"`
+	}
+	switch err := json.Unmarshal(result, &r); {
+	case err != nil, r.Content == nil && r.Structured == nil:
+		r.Content = jsontext.Value(result)
+	case r.Content == nil:
+		r.Content = jsontext.Value(`[]`)
+	}
+	var blocks []jsontext.Value
+	if json.Unmarshal(r.Content, &blocks) == nil { // null has no blocks
+		blank := true
+		for i, raw := range blocks {
+			var b block
+			if json.Unmarshal(raw, &b) != nil { // it stays as it is
+				blank = false
+				continue
+			}
+			blank = blank && b.Type == "text" && strings.TrimSpace(b.Text) == ""
+			if text, ok := b.plain(&out); ok {
+				blocks[i] = text
+			}
+		}
+		if text, err := json.Marshal(blocks, jsontext.AllowInvalidUTF8(true)); err == nil {
+			r.Content = text
+		}
+		if blank && len(r.Structured) > 0 && r.Structured.Kind() != 'n' {
+			r.Content = r.Structured
+		}
+	}
+	if err := r.Content.Compact(); err != nil {
+		return tool.Result{Output: fmt.Sprintf("tool call error: the result cannot be read: %v", err)}
+	}
+	out.Output = cutOutput(string(r.Content))
+	return out
+}
+
+// block is a content block of a result.
+type block struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Data     string `json:"data"`
+	MIMEType string `json:"mimeType"`
+	Resource struct {
+		URI      string  `json:"uri"`
+		MIMEType string  `json:"mimeType"`
+		Blob     *string `json:"blob"`
+	} `json:"resource"`
+}
+
+// plain returns a block of text in the place of one with data, and adds a picture to out. ok is false
+// for a block that stays as it is.
+func (b *block) plain(out *tool.Result) (text jsontext.Value, ok bool) {
+	data, kind, what := b.Data, b.MIMEType, b.Type
+	switch {
+	case b.Resource.Blob != nil:
+		data, kind, what = *b.Resource.Blob, b.Resource.MIMEType, "resource "+b.Resource.URI
+	case data == "":
+		return nil, false
+	}
+	size := base64.StdEncoding.DecodedLen(len(data))
+	remark := fmt.Sprintf("[%s, %s, about %d bytes: left out, because it is no text]", what, kind, size)
+	if _, err := base64.StdEncoding.DecodeString(data); err == nil && strings.HasPrefix(kind, "image/") && size <= maxImage && len(out.Items) < maxPictures {
+		remark = fmt.Sprintf("[%s, %s: it follows as a picture]", what, kind)
+		out.Items = append(out.Items, protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_image", ImageURL: "data:" + kind + ";base64," + data}}})
+	}
+	text, err := json.Marshal(map[string]string{"type": "text", "text": remark}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	return text, err == nil
+}
+
+// cutOutput bounds a text of a server.
+func cutOutput(text string) string {
+	if len(text) <= maxToolOutput {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxToolOutput], "") + fmt.Sprintf(" [cut: %d bytes in all]", len(text))
+}
