@@ -17,10 +17,9 @@ type Outcome struct {
 	// Confined limits an approval of a command to a run in the sandbox. No answer of a
 	// client sets it.
 	Confined bool
-	// Unasked is true if a rule that a person accepted earlier approved a command, so that the
-	// command runs only as far as it is what the rule was accepted for. No answer of a client
-	// sets it.
-	Unasked bool
+	// Ruled is true if a list of rules approved a command, so that nobody looks at it. Outside the
+	// sandbox it starts only what commands cannot write. No answer of a client sets it.
+	Ruled bool
 	// Took is how long the client took to answer, from the moment the question was sent; 0 if
 	// that is not known, or if it did not answer.
 	Took time.Duration

@@ -13,20 +13,17 @@ import (
 // In a shell script of plain commands, the rules judge each command. One denied command
 // denies the script; it is allowed if all its commands are. Allow covers only a script of
 // plain commands that is run by a shell without a path, with -c or -lc and no other
-// argument. Deny looks into everything that looks like a shell.
-//
-// Allow does not cover a command whose program lies where commands may write: see
-// Replaceable in [protocol.ExecApprovalRequest].
+// argument. Deny and Ask look into everything that looks like a shell, and behind programs such as
+// env that start others; options may stand between their words, and a program without a folder
+// covers that program in any folder. What may hide one of their commands counts as one.
 type Rules struct {
 	// Allow lists commands that run without a question.
 	Allow []Rule
 	// Deny lists commands that do not run; it wins over Allow and Ask.
 	Deny [][]string
 	// Ask lists commands that a person is asked about each time: it wins over Allow, over what
-	// Decide approves, and over what was approved before. It looks into everything that looks
-	// like a shell, and a program without a folder covers that program in any folder. The
-	// engine must be told too if it is to ask about what its policy would run: see
-	// native.Options.
+	// Decide approves, and over what was approved before. The engine must be told too if it is to
+	// ask about what its policy would run: see native.Options.
 	Ask [][]string
 	// Decide answers questions that the lists do not decide, about patches too. If it
 	// returns false, the client is asked. An outcome needs only a Decision, and may have
@@ -39,7 +36,8 @@ type Rules struct {
 type Rule struct {
 	// Command is the beginning of an argv. An empty rule covers nothing.
 	Command []string
-	// Outside also allows the commands outside the sandbox. Without it the rule answers only
+	// Outside also allows the commands outside the sandbox, where the native engine starts only
+	// programs that no command can write. Without it the rule answers only
 	// questions after which the command runs in the sandbox: see Confinable in
 	// [protocol.ExecApprovalRequest].
 	Outside bool

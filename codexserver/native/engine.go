@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/web"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -100,9 +98,7 @@ type Engine struct {
 
 	web       *web.Client      // nil unless models may read pages
 	folders   *sandbox.Folders // shared by all conversations
-	activity  *tool.Activity   // the same
 	programs  *sandbox.Programs
-	marks     *sandbox.Marks
 	processes proc.Pool
 	self      *policy.Self
 	locks     *rollout.Locks
@@ -129,7 +125,7 @@ func New(o *Options) (*Engine, error) {
 	default:
 		return nil, fmt.Errorf("native: tools: %q is not auto, files or codex", o.Tools)
 	}
-	e := &Engine{options: *o, folders: &sandbox.Folders{}, activity: &tool.Activity{}, self: policy.NewSelf(o.Self)}
+	e := &Engine{options: *o, folders: &sandbox.Folders{}, self: policy.NewSelf(o.Self)}
 	e.programs = &sandbox.Programs{More: func() []string {
 		if o.Reach == nil {
 			return e.folders.Paths()
@@ -150,7 +146,6 @@ func New(o *Options) (*Engine, error) {
 	limit := descriptors()
 	e.starts, e.requests = newSlots(limit/64, 2, 64), newSlots(limit/3, 16, 4096)
 	e.searches = make(slots, 8)
-	e.marks = &sandbox.Marks{File: filepath.Join(e.options.CodexHome, "codex-mcp", "commands.lock")}
 	e.locks = rollout.NewLocks(e.options.CodexHome, "codex-mcp "+e.options.Version)
 	layers := e.layers(protocol.Config{})
 	layers.Unknown = func(key string) { e.options.Logger.Warn("unknown key", "at", key) }

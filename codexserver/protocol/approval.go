@@ -31,9 +31,9 @@ type ExecApprovalRequest struct {
 	// demands it with Confined in an elicit.Outcome. Otherwise a rule allows the command only
 	// if it also allows it outside. It is not part of the event.
 	Confinable bool `json:"-"`
-	// Once is true when no approval of the command lasts for the session, because its
-	// words have another meaning than themselves, or because the engine cannot remember
-	// what they name. It is not part of the event.
+	// Once is true when no approval of the command lasts for the session. Where one does, the
+	// engine lets the same command run again only inside the sandbox, if LeavesSandbox is true.
+	// It is not part of the event.
 	Once bool `json:"-"`
 	// Person is true when a rule of the user wants a person to be asked each time. Then no
 	// other rule allows the command, and no approval of it lasts. It is not part of the event.
@@ -42,12 +42,8 @@ type ExecApprovalRequest struct {
 	// Person were true, and an approval that no person gave does not count. It is not part of the
 	// event.
 	Human bool `json:"-"`
-	// Replaceable is true when the same words may start another program the next time,
-	// because a program that they name lies where commands may write, or is not found.
-	// Then no rule allows the command. It is not part of the event.
-	Replaceable bool `json:"-"`
-	// Program is the path of that program, "" if it was not found. It is not part of the
-	// event.
+	// Program is the path of a program that the command would start, although commands may
+	// write it; "" if there is none. The question names it. It is not part of the event.
 	Program string `json:"-"`
 	// Judged is the command that rules judge, if the engine wraps the model's command in
 	// its own shell. Nil means Command. It is not part of the event.
@@ -56,30 +52,8 @@ type ExecApprovalRequest struct {
 	// approved_always: the words of elicit.Always. "" offers no such rule of the
 	// engine. It is not part of the event.
 	Lasting string `json:"-"`
-	// Placed is true when the engine has determined Replaceable and Content. Without it no
-	// rule is proposed for the command. It is not part of the event.
-	Placed bool `json:"-"`
 	// Asked is when a process that has ended asked the same, zero if none did.
 	Asked time.Time `json:"-"`
-	// Content is a sum of the command and of what it names, "" if no approval may last. It is
-	// not part of the event.
-	Content string `json:"-"`
-	// Unasked is what a rule that lets the command run outside the sandbox depends on. The
-	// zero value means that none does. It is not part of the event.
-	Unasked Unasked `json:"-"`
-}
-
-// Unasked says what a run of a command outside the sandbox depends on if no person is asked
-// about that run.
-type Unasked struct {
-	// Sum is of all that exactly this command starts and reads. "" means that it must not run
-	// without a question.
-	Sum string
-	// Setup is a sum of the settings that every command of this kind depends on, "" for
-	// commands of which no beginning may be allowed.
-	Setup string
-	// Why is the reason for an empty Sum.
-	Why string
 }
 
 // PatchApprovalRequest asks whether a patch may be applied.
@@ -112,9 +86,6 @@ type PatchApprovalRequest struct {
 	// Why has an entry for each path in Changes of which the engine says why it deserves
 	// attention: elicit.Change.Why. It is not part of the event.
 	Why map[string]string `json:"-"`
-	// Placed is true when the engine applies the patch itself, to exactly these paths. Without
-	// it no rule is proposed for the patch. It is not part of the event.
-	Placed bool `json:"-"`
 	// Asked is when a process that has ended asked the same, zero if none did.
 	Asked time.Time `json:"-"`
 }

@@ -46,7 +46,7 @@ func (p policy) decide(_ context.Context, r *approval.Request) (elicit.Outcome, 
 	case protocol.ExecApprovalRequest:
 		commands, plain := split(q.Command)
 		// Files in the folder say what git and tests start, so they run only in the sandbox.
-		runs := plain && q.Confinable && !q.Replaceable && p.inside(q.Cwd, ".")
+		runs := plain && q.Confinable && p.inside(q.Cwd, ".")
 		for _, c := range commands {
 			if why := p.forbids(q.Cwd, c); why != "" { // one forbidden command is enough
 				return deny(why)

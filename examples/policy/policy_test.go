@@ -60,10 +60,9 @@ func TestPlaces(t *testing.T) {
 		change func(*protocol.ExecApprovalRequest)
 		want   bool
 	}{
-		"in the folder":             {func(*protocol.ExecApprovalRequest) {}, true},
-		"without a sandbox":         {func(r *protocol.ExecApprovalRequest) { r.Confinable = false }, false},
-		"a program of the commands": {func(r *protocol.ExecApprovalRequest) { r.Replaceable = true }, false},
-		"in another folder":         {func(r *protocol.ExecApprovalRequest) { r.Cwd = "/" }, false},
+		"in the folder":     {func(*protocol.ExecApprovalRequest) {}, true},
+		"without a sandbox": {func(r *protocol.ExecApprovalRequest) { r.Confinable = false }, false},
+		"in another folder": {func(r *protocol.ExecApprovalRequest) { r.Cwd = "/" }, false},
 	} {
 		r := protocol.ExecApprovalRequest{Command: []string{"ls"}, Cwd: p.folder, Confinable: true}
 		tt.change(&r)

@@ -3,7 +3,6 @@ package board
 import (
 	"context"
 	"log/slog"
-	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
@@ -47,28 +46,24 @@ func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.
 		argv = q.Command
 	}
 	for _, words := range [][]string{q.Command, argv} {
-		mentioned, all := policy.Mentioned(words)
-		if slices.ContainsFunc(mentioned, func(c []string) bool { return policy.Begins(r.Deny, c) }) {
-			return elicit.Outcome{
-				Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "a rule of the user denies this command",
-				Detail: "denied by a rule", Level: slog.LevelInfo,
-			}, true
+		feedback, detail := "a rule of the user denies this command", "denied by a rule"
+		switch policy.Mentions(r.Deny, words) {
+		case policy.No:
+			continue
+		case policy.Unclear:
+			feedback = "a rule of the user denies what this command may hide: write its programs and their words plainly"
+			detail = "denied, because the command may hide what a rule denies"
 		}
-		if !all && len(r.Deny) > 0 {
-			return elicit.Outcome{
-				Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "the script is too long for the rules of the user to be applied",
-				Detail: "denied, because the script is too long for the rules", Level: slog.LevelInfo,
-			}, true
-		}
+		return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: feedback, Detail: detail, Level: slog.LevelInfo}, true
 	}
 	if person(r, q) {
 		return elicit.Outcome{}, false
 	}
 	commands, plain := policy.Commands(argv)
-	if q.Replaceable || !plain || len(commands) == 0 {
+	if !plain || len(commands) == 0 {
 		return elicit.Outcome{}, false
 	}
-	out = elicit.Outcome{Decision: elicit.Approved, Detail: "allowed by a rule", Level: slog.LevelInfo}
+	out = elicit.Outcome{Decision: elicit.Approved, Ruled: true, Detail: "allowed by a rule", Level: slog.LevelInfo}
 	for _, c := range commands {
 		inside, outside := allowed(r, c)
 		if !outside {

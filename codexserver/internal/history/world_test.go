@@ -205,7 +205,7 @@ func (s *session) ask(ctx context.Context, host engine.Host, turn string, a act)
 	}
 	w.model.Asks(a.Call, turn, command)
 	out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
-		CallID: a.Call, Command: a.Command, Cwd: w.dir, Placed: true, Confinable: true, LeavesSandbox: true, Content: "sum of " + command,
+		CallID: a.Call, Command: a.Command, Cwd: w.dir, Confinable: true, LeavesSandbox: true,
 	})
 	w.model.Told(a.Call, string(out.Decision))
 	if w.faults.remember != nil {

@@ -1,12 +1,9 @@
 package policy
 
 import (
-	"errors"
 	"path"
 	"slices"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // shells are the programs that run a script given after -c.
@@ -54,46 +51,6 @@ func plainCommands(text string) (commands [][]string, plain bool) {
 	return commands, true
 }
 
-// Mentioned returns the commands that argv may run, for rules that deny: argv itself and,
-// if its program looks like a shell, every command in every word that can be parsed as a
-// script, including scripts within scripts. It returns too many rather than too few. If
-// the shell computes a word of a command, Mentioned returns the words before it.
-//
-// All is false if commands may be missing: a word is too long or too deeply nested to be
-// parsed, or shells start each other too often.
-func Mentioned(argv []string) (commands [][]string, all bool) {
-	return mentioned(argv, 8)
-}
-
-func mentioned(argv []string, depth int) (found [][]string, all bool) {
-	if len(argv) == 0 {
-		return nil, true
-	}
-	found, all = [][]string{argv}, true
-	if !LooksLikeShell(argv[0]) {
-		return found, true
-	}
-	if depth == 0 {
-		return found, false
-	}
-	for _, text := range argv[1:] {
-		for stmt, err := range Statements(text) {
-			if err != nil {
-				all = all && !errors.Is(err, ErrScript)
-				continue // the shell runs what comes before the error
-			}
-			syntax.Walk(stmt, func(n syntax.Node) bool {
-				if call, ok := n.(*syntax.CallExpr); ok {
-					inner, complete := mentioned(StaticWords(call.Args), depth-1)
-					found, all = append(found, inner...), all && complete
-				}
-				return true
-			})
-		}
-	}
-	return found, all
-}
-
 // LooksLikeShell reports whether a program has the name of a shell, in any folder.
 func LooksLikeShell(program string) bool {
 	name := strings.ToLower(path.Base(strings.ReplaceAll(program, `\`, "/")))
@@ -107,4 +64,18 @@ func scriptOf(argv []string) (text string, ok bool) {
 		return "", false
 	}
 	return argv[2], true
+}
+
+// ShellScript returns the script of a command that only runs it in a shell, which is named
+// without a folder or in a folder of the system.
+func ShellScript(argv []string) (text string, ok bool) {
+	text, ok = scriptOf(argv)
+	return text, ok && isSystemShell(argv[0])
+}
+
+// isSystemShell reports whether a program is one of the shells, named without a folder or
+// in a folder of the system.
+func isSystemShell(program string) bool {
+	dir, name := path.Split(program)
+	return slices.Contains(shells, name) && slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, dir)
 }

@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // ListedOptions returns the long options that are known to be safe, by the words of the
 // command before them, each with or without a value as listed.
@@ -26,27 +23,4 @@ func ListedOptions() map[string][]string {
 		slices.Sort(options)
 	}
 	return listed
-}
-
-// ProposableCommand is a command of which a rule may allow the beginning.
-type ProposableCommand struct {
-	Words, Never []string
-	Clusters     bool
-}
-
-// ProposableCommands returns the table of programs.
-func ProposableCommands() (all []ProposableCommand) {
-	for name, p := range proposable {
-		for action, a := range p.actions {
-			c := ProposableCommand{Words: []string{name}, Never: strings.Fields(p.never), Clusters: p.clusters}
-			if action != "" {
-				c.Words = append(c.Words, action)
-			}
-			if a.named {
-				c.Words = append(c.Words, "build")
-			}
-			all = append(all, c)
-		}
-	}
-	return all
 }

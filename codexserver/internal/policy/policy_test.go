@@ -9,9 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/shellword"
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 )
 
 // row is one line of testdata/commands.ndjson: what Codex 0.42.0 did with a command under
@@ -95,44 +93,6 @@ func TestKnownSafeAsRecorded(t *testing.T) {
 	}
 }
 
-// TestMentioned looks for a denied command in scripts that hide it.
-func TestMentioned(t *testing.T) {
-	for _, argv := range [][]string{
-		{"git", "push"},
-		bash("git push"),
-		{"./bash", "--norc", "-c", "git push"},
-		{"zsh", "-xc", "if x; then (git push) & fi"},
-		{"sh", "git push"},
-		bash(`sh -c 'dash -c "git push"'`),
-		bash("echo $(git push)"),
-		bash("A=1 'git' pu\\sh $X"),
-		bash("git push\n("),
-	} {
-		got, all := policy.Mentioned(argv)
-		if !slices.ContainsFunc(got, isPush) || !all {
-			t.Errorf("%q: mentions %q, all %t", argv, got, all)
-		}
-	}
-	for _, argv := range [][]string{nil, {"echo", "git push"}, bash("echo git push"), bash("git $X push")} {
-		if got, all := policy.Mentioned(argv); slices.ContainsFunc(got, isPush) || !all {
-			t.Errorf("%q: mentions %q, all %t", argv, got, all)
-		}
-	}
-	nested := "git push"
-	for range 10 {
-		nested = shellword.Join([]string{"sh", "-c", nested})
-	}
-	deep := strings.Repeat("(", policy.MaxScript+1)
-	for name, argv := range map[string][]string{
-		"ten shells in each other": bash(nested), "a known command after them": bash(nested + "; ls"),
-		"a word that is too deep": {"sh", "-c", deep}, "a known word after it": {"sh", "-c", deep, "ls)", "ls"},
-	} {
-		if _, all := policy.Mentioned(argv); all {
-			t.Errorf("%s: all commands are known", name)
-		}
-	}
-}
-
 // TestKnownSafeEdges has commands that are nearly known to be safe, each beside one that is.
 func TestKnownSafeEdges(t *testing.T) {
 	for script, want := range map[string]bool{
@@ -156,38 +116,8 @@ func TestKnownSafeEdges(t *testing.T) {
 			t.Errorf("%.20q: %t", script, got)
 		}
 	}
-	if _, all := policy.Mentioned(bash("echo " + strings.Repeat("a ", policy.MaxScript))); all {
-		t.Error("a script that is too long: all commands are known")
-	}
 	if policy.KnownSafe(nil) || policy.KnownSafe([]string{}) {
 		t.Error("no command is known to be safe")
-	}
-}
-
-func isPush(c []string) bool { return len(c) >= 2 && c[0] == "git" && c[1] == "push" }
-
-// TestMentionedWords checks the words that rules that deny are compared with: as the shell passes
-// them, up to the first one that it computes.
-func TestMentionedWords(t *testing.T) {
-	for script, want := range map[string][]string{
-		`tool "a\$b" "a\xb" "a\\b" "a\"b" "a\` + "`" + `b" 'c\d' e\f`: {"tool", "a$b", `a\xb`, `a\b`, `a"b`, "a`b", `c\d`, "ef"},
-		"to\\\nol a":          {"tool", "a"},
-		"tool \"a\\\nb\" c":   {"tool", "ab", "c"},
-		`t''oo"l" a'b'"c"d`:   {"tool", "abcd"},
-		"tool a $X b":         {"tool", "a"},
-		"tool a $'x' b":       {"tool", "a"},
-		`tool a $"x" b`:       {"tool", "a"},
-		`tool a "x$X" b`:      {"tool", "a"},
-		"tool a $(x) b":       {"tool", "a"},
-		"tool a x$((1 + 1))b": {"tool", "a"},
-		"tool a <(x) b":       {"tool", "a"},
-		"tool a +(x) b":       {"tool", "a"},
-		`tool "a\\"`:          {"tool", `a\`},
-	} {
-		got, _ := policy.Mentioned(bash(script))
-		if len(got) < 3 || !slices.Equal(got[2], want) {
-			t.Errorf("%q mentions %q, want %q", script, got, want)
-		}
 	}
 }
 
@@ -199,104 +129,12 @@ func TestDeepScripts(t *testing.T) {
 			if _, plain := policy.Commands(argv); plain {
 				t.Errorf("%s: it has plain commands", opening)
 			}
-			if _, _, ok := policy.Literal(argv); ok {
-				t.Errorf("%s: its words are literal", opening)
-			}
-			// A short text is parsed up to its mistake.
-			if got, all := policy.Mentioned(argv); all && size > 1<<10 {
-				t.Errorf("%s: mentions %d commands, all %t", opening, len(got), all)
+			if got := policy.Mentions([][]string{{"x"}}, argv); got != policy.Unclear {
+				t.Errorf("%s: %d", opening, got)
 			}
 			if policy.KnownSafe(argv) {
 				t.Errorf("%s: it is known to be safe", opening)
 			}
-		}
-	}
-}
-
-func TestLiteral(t *testing.T) {
-	for _, tt := range []struct {
-		argv []string
-		want []string // nil when a word has another meaning
-	}{
-		{[]string{"go", "test", "./..."}, []string{"go", "test", "./..."}},
-		{[]string{"git", "commit", "-m", "a: b, c"}, []string{"git", "commit", "-m", "a: b, c"}},
-		{[]string{"sh", "x"}, []string{"sh", "x"}},
-		{[]string{"bash", "-xc", "make all"}, []string{"bash", "-xc", "make all"}},
-		{bash("go test ./..."), []string{"bash", "go", "test", "./..."}},
-		{bash(`git commit -m 'a b' "c d" e\ f`), []string{"bash", "git", "commit", "-m", "a b", "c d", "e f"}},
-		{[]string{"/bin/zsh", "-c", "make 'a'"}, []string{"/bin/zsh", "make", "a"}},
-		{[]string{"/usr/bin/zsh", "-c", "make 'a'"}, []string{"/usr/bin/zsh", "make", "a"}},
-		{[]string{"/usr/local/bin/zsh", "-lc", "make 'a'"}, []string{"/usr/local/bin/zsh", "make", "a"}},
-		{[]string{"AZaz09_./-:,=@%+ "}, []string{"AZaz09_./-:,=@%+ "}},
-
-		{[]string{"./zsh", "-c", "make 'a'"}, nil},
-		{[]string{"fish", "-c", "make 'a'"}, nil},
-		{bash("a && b"), nil},
-		{bash("a; b"), nil},
-		{bash("a\nb"), nil},
-		{bash("a | b"), nil},
-		{bash("a &"), nil},
-		{bash("! a"), nil},
-		{bash("(a)"), nil},
-		{bash("{ a; }"), nil},
-		{bash("a > b"), []string{"bash", "a", "b"}},
-		{bash("a c <b >>d 2>&1"), []string{"bash", "a", "c", "b", "d"}},
-		{bash("a &> b"), []string{"bash", "a", "b"}},
-		{bash("a >& b"), nil},
-		{bash("a > b*"), nil},
-		{bash("a > $b"), nil},
-		{bash("> b"), nil},
-		{bash("a > b; c"), nil},
-		{bash("(a) > b"), nil},
-		{bash("a > 'b$c'"), nil},
-		{bash("a > b | c"), nil},
-		{bash("a <(b)"), nil},
-		{bash("a > >(b)"), nil},
-		{bash("a <<<b"), nil},
-		{bash("A=1 b"), nil},
-		{bash("A=1"), nil},
-		{bash("f() { a; }"), nil},
-		{bash("coproc a"), nil},
-		{bash("time a"), nil},
-		{bash("let a"), nil},
-		{bash("((a))"), nil},
-		{bash("[[ a ]]"), nil},
-		{bash("a $b"), nil},
-		{bash("a ${b}"), nil},
-		{bash(`a "$b"`), nil},
-		{bash("a $(b)"), nil},
-		{bash("a `b`"), nil},
-		{bash("a <(b)"), nil},
-		{bash("a $((1))"), nil},
-		{bash("a $'b'"), nil},
-		{bash(`a $"b"`), nil},
-		{bash("a '$b'"), nil}, // a program may pass it to a shell
-		{bash("a *"), nil},
-		{bash("a '*'"), nil},
-		{bash("a [b]"), nil},
-		{bash("a +(b)"), nil},
-		{bash("a {b,c}"), nil},
-		{bash("a ~/b"), nil},
-		{bash("a b\u00a0c"), nil},
-		{bash("a 'b\tc'"), nil},
-		{bash("a # b"), nil},
-		{bash("a b\n# c"), nil},
-		{bash("a b\r\n"), nil},
-		{bash("a b\\\nc"), []string{"bash", "a", "bc"}},
-		{bash("a ||"), nil},
-		{[]string{"a", "b|c"}, nil},
-		{[]string{"a", "b\nc"}, nil},
-		{[]string{"a", "!b"}, nil},
-		{[]string{"a", "b;"}, nil},
-		{[]string{"a", "`b`"}, nil},
-		{[]string{"a", "\\b"}, nil},
-		{[]string{"a", "'b'"}, nil},
-		{nil, nil},
-		{[]string{""}, nil},
-	} {
-		got, programs, ok := policy.Literal(tt.argv)
-		if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want != nil) || programs > len(got) {
-			t.Errorf("%q: %t, %d programs (-want +got):\n%s", tt.argv, ok, programs, diff)
 		}
 	}
 }
@@ -309,10 +147,7 @@ func FuzzScripts(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, flag, text string) {
 		for _, argv := range [][]string{{"bash", flag, text}, {flag, text}, {text}} {
-			policy.Mentioned(argv)
-			if words, _, ok := policy.Literal(argv); ok && strings.ContainsAny(strings.Join(words, ""), "$`*?[]{}()~!&|;<>'\"\\#^\n") {
-				t.Errorf("%q has the literal words %q", argv, words)
-			}
+			policy.Mentions([][]string{{"rm"}, {"git", "push"}}, argv)
 			if policy.KnownSafeStrict(argv) && !policy.KnownSafe(argv) {
 				t.Errorf("%q is safe by the strict rules alone", argv)
 			}

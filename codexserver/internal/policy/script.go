@@ -126,46 +126,6 @@ func add(commands [][]Word, stmt *syntax.Stmt) ([][]Word, bool) {
 	return nil, false
 }
 
-// ParseOne parses a script that has only one command of plain and quoted words. The command
-// may redirect its streams to each other, or to files with plain names, which ParseOne
-// returns, too.
-func ParseOne(text string) (words, files []Word, ok bool) {
-	if strings.ContainsAny(text, "\x00\r") {
-		return nil, nil, false
-	}
-	file, err := ParseFile(text, syntax.KeepComments(true))
-	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
-		return nil, nil, false
-	}
-	stmt := file.Stmts[0]
-	redirects := stmt.Redirs
-	stmt.Redirs = nil
-	commands, ok := add(nil, stmt)
-	if !ok || len(commands) != 1 {
-		return nil, nil, false
-	}
-	for _, r := range redirects {
-		word, plain := Word{}, false
-		if r.Word != nil {
-			word, plain = readWord(r.Word)
-		}
-		if !plain || word.Open {
-			return nil, nil, false
-		}
-		switch r.Op {
-		case syntax.RdrIn, syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
-			files = append(files, word)
-		case syntax.DplIn, syntax.DplOut: // 2>&1, but >&file names a file
-			if strings.Trim(word.Text, "0123456789") != "" {
-				return nil, nil, false
-			}
-		default:
-			return nil, nil, false
-		}
-	}
-	return commands[0], files, true
-}
-
 // readCall reads the words of a command. It returns false if an assignment comes first.
 func readCall(cmd *syntax.CallExpr) ([]Word, bool) {
 	if len(cmd.Assigns) > 0 || len(cmd.Args) == 0 {

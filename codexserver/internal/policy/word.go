@@ -6,44 +6,55 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// StaticWords returns the words before the first one that the shell would compute.
-func StaticWords(args []*syntax.Word) []string {
-	var words []string
-	for _, arg := range args {
-		text, ok := staticWord(arg)
-		if !ok {
-			break
-		}
-		words = append(words, text)
-	}
-	return words
-}
-
-// staticWord joins the parts of a word as the shell does.
-func staticWord(w *syntax.Word) (text string, ok bool) {
+// speak joins the parts of a word as the shell does. The word is not known if the shell computes it.
+func speak(w *syntax.Word) spoken {
 	var b strings.Builder
 	for _, part := range w.Parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
+			if isPattern(part.Value) {
+				return spoken{}
+			}
 			b.WriteString(unescape(part.Value))
 		case *syntax.SglQuoted:
-			if part.Dollar {
-				return "", false
+			if part.Dollar && strings.Contains(part.Value, `\`) {
+				return spoken{}
 			}
 			b.WriteString(part.Value)
 		case *syntax.DblQuoted:
 			for _, inner := range part.Parts {
 				lit, ok := inner.(*syntax.Lit)
 				if !ok || part.Dollar {
-					return "", false
+					return spoken{}
 				}
 				b.WriteString(unescapeQuoted(lit.Value))
 			}
 		default:
-			return "", false
+			return spoken{}
 		}
 	}
-	return b.String(), true
+	return spoken{b.String(), true}
+}
+
+// isPattern reports whether the shell makes other words of an unquoted text: by the names of files, or
+// by braces.
+func isPattern(lit string) bool {
+	braces := 0
+	for i := 0; i < len(lit); i++ {
+		switch lit[i] {
+		case '\\':
+			i++
+		case '*', '?', '[':
+			return true
+		case '{':
+			braces++
+		case ',', '.':
+			if braces > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // unescape removes the backslashes of an unquoted text.

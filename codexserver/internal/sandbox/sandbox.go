@@ -123,9 +123,6 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 // Notes returns the notes of the confinement's [Roots].
 func (c *Confinement) Notes() []string { return c.roots.Notes }
 
-// Writable returns the folders in which a confined command may write, without links.
-func (c *Confinement) Writable() []string { return slices.Clone(c.roots.Paths) }
-
 // Environ returns the variables to add to the environment of a confined command.
 func (c *Confinement) Environ() []string {
 	if c.policy.NetworkAccess {

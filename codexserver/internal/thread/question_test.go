@@ -133,20 +133,18 @@ func TestQuestionOfAnotherKind(t *testing.T) {
 	}
 }
 
-// TestReplaceableProgramIsApprovedOnce asks about a program that lies where commands may
-// write. The question says where, no rule answers it, and an approval for the session holds
-// once.
-func TestReplaceableProgramIsApprovedOnce(t *testing.T) {
+// TestPlantedProgramIsApprovedOnce asks about a program that lies where commands may write. The question
+// says where, and an approval for the session holds once.
+func TestPlantedProgramIsApprovedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
-				CallID: "c", Command: []string{"tsc"}, Cwd: "/work", Once: true, Replaceable: true, Program: "/work/node_modules/.bin/tsc",
+				CallID: "c", Command: []string{"tsc"}, Cwd: "/work", Once: true, Program: "/work/node_modules/.bin/tsc",
 			})
 			host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 			return nil
 		})
-		options := &codexserver.Options{Rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"tsc"}, Outside: true}}}}
-		c := servertest.Connect(t, codexserver.New(e, options), servertest.Say(servertest.ForSession))
+		c := servertest.Connect(t, codexserver.New(e, nil), servertest.Say(servertest.ForSession))
 		got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"})
 		if err != nil {
 			t.Fatal(err)

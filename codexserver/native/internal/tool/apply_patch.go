@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -137,7 +136,7 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 	case policy.RunSandboxed:
 		return a.tryConfined(ctx)
 	case policy.Ask:
-		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes(), Why: a.why(), Placed: true})
+		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes(), Why: a.why()})
 		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
 			return refusal, err
 		}
@@ -235,21 +234,11 @@ func (a application) run(ctx context.Context, auto bool, apply func() error) (ou
 // apply is run, and also returns why the patch was not applied. Err ends the turn.
 func (a application) apply(ctx context.Context, auto bool, apply func() error) (output string, failure, err error) {
 	t := a.turn
-	unmark, err := t.mark(ctx, proc.DefaultTimeout, a.folders())
-	if err != nil && ctx.Err() == nil {
-		return a.output(fmt.Sprintf("nothing was changed: %v\n", err), 1), err, nil
-	} else if err != nil {
-		return "", nil, err
-	}
-	defer unmark()
 	if err := t.acting(Act{Call: a.id, Writes: a.plan.Writes()}); err != nil {
 		return "", nil, err
 	}
 	t.Host.Emit(protocol.PatchApplyBegin{CallID: a.id, AutoApproved: auto, Changes: a.changes})
-	end := t.box.options.Activity.Begin()
-	failure = apply()
-	end()
-	if failure != nil {
+	if failure = apply(); failure != nil {
 		text := fmt.Sprintf("nothing was changed: %v\n", failure)
 		t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stderr: text})
 		return a.output(text, 1), failure, nil
@@ -264,21 +253,6 @@ func (a application) apply(ctx context.Context, auto bool, apply func() error) (
 		a.applied()
 	}
 	return a.output(summary, 0), nil, nil
-}
-
-// folders returns the folders that the patch writes in, and what of the ways there exists.
-func (a application) folders() []string {
-	var all []string
-	for _, w := range a.plan.Writes() {
-		dir := filepath.Dir(w.Path)
-		for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-			if _, err := os.Stat(dir); err == nil {
-				break
-			}
-		}
-		all = append(all, dir)
-	}
-	return all
 }
 
 // output returns what the model is told.

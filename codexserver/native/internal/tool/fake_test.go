@@ -141,8 +141,6 @@ func (c fakeConfinement) Environ() []string { return []string{"CONFINED=1"} }
 
 func (c fakeConfinement) Notes() []string { return c.s.notes }
 
-func (c fakeConfinement) Writable() []string { return nil }
-
 func (c fakeConfinement) Do(f func() error) error {
 	c.s.host.add(nil, "confined")
 	if c.s.forbid != nil {
@@ -177,7 +175,9 @@ func TestMain(m *testing.M) {
 }
 
 func newBox(o tool.Options) *tool.Toolbox {
-	o.Processes = &processes
+	if o.Processes == nil {
+		o.Processes = &processes
+	}
 	return tool.New(o)
 }
 

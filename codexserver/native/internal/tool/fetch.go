@@ -125,7 +125,7 @@ func (t *Turn) fetch(ctx context.Context, call Call) (Result, error) {
 		// Only a person, or a program that embeds the engine, approves: a rule about a program
 		// of this name is about something else. The next address has to be read, too.
 		out := t.Host.ApproveExec(ctx, protocol.ExecApprovalRequest{
-			CallID: call.ID, Command: argv, Cwd: t.Cwd, Reason: fetchNote, FromEngine: true, Once: true, Replaceable: true,
+			CallID: call.ID, Command: argv, Cwd: t.Cwd, Reason: fetchNote, FromEngine: true, Once: true, Person: true,
 		})
 		if refusal, err := readOutcome("the page was not fetched", out); err != nil || refusal != "" {
 			return Result{Output: refusal}, err

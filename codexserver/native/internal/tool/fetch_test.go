@@ -149,7 +149,7 @@ func TestFetchQuestion(t *testing.T) {
 	q := questions[0]
 	want := protocol.ExecApprovalRequest{
 		CallID: "c1", Command: []string{"fetch", "http://other.example/a%20b?secret=sk-123%E2%80%8B&x=%27%60%E2%80%AE"}, Cwd: "/work",
-		Reason: tool.FetchNote, FromEngine: true, Once: true, Replaceable: true,
+		Reason: tool.FetchNote, FromEngine: true, Once: true, Person: true,
 	}
 	if diff := cmp.Diff(want, q); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

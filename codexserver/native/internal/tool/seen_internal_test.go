@@ -7,28 +7,6 @@ import (
 	"testing"
 )
 
-// TestActivity counts what several goroutines begin and end.
-func TestActivity(t *testing.T) {
-	var a Activity
-	last := a.Begin()
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			for range 100 {
-				a.Begin()()
-			}
-		})
-	}
-	all.Wait()
-	if begun, idle := a.state(); begun != 401 || idle {
-		t.Errorf("%d have begun, idle %t", begun, idle)
-	}
-	last()
-	if begun, idle := a.state(); begun != 401 || !idle {
-		t.Errorf("at the end %d have begun, idle %t", begun, idle)
-	}
-}
-
 // TestSeen remembers so many files, by their content, for several goroutines.
 func TestSeen(t *testing.T) {
 	b := &Toolbox{seen: map[string][sha256.Size]byte{}}

@@ -147,7 +147,12 @@ type run struct {
 	// call.
 	dir, named string
 	shellArguments
+	// ruled is how the command runs outside the sandbox if a rule lets it, nil if a person does.
+	ruled *ruled
 }
+
+// ruled is a command as a rule lets it run outside the sandbox.
+type ruled struct{ argv, env []string }
 
 // run reads a call of either shell tool.
 func (t *Turn) run(call Call) (run, error) {
@@ -334,6 +339,7 @@ func (r run) askAndRun(ctx context.Context, reason string, c Confinement) (outpu
 	case a.confined:
 		return r.confined(ctx, c, policy.Verdict{Action: policy.Ask, Reason: stoppedInside})
 	}
+	r.ruled = a.ruled
 	return r.free(ctx)
 }
 
@@ -345,6 +351,7 @@ const stoppedInside = "the sandbox stopped the command, which was allowed only i
 type answer struct {
 	refusal  string // for the model; "" if the command may run
 	confined bool   // it may run only in the sandbox
+	ruled    *ruled // how it runs outside if a rule lets it
 }
 
 // ask asks whether the command may run. Then is what an approval allows, where Ask means outside the
@@ -367,10 +374,34 @@ func (r run) ask(ctx context.Context, reason string, then policy.Action, confina
 		a.refusal = fmt.Sprintf("not run: the folder %s was replaced before the user answered", r.dir)
 	case out.Confined && !confinable:
 		a.refusal = "not run: it may run only in the sandbox, which is not possible"
+	case out.Ruled && !out.Confined:
+		if a.ruled, err = r.outside(); err != nil {
+			reason := fmt.Sprintf("not run: a rule lets it run outside the sandbox, but %v", err)
+			a.refusal, err = r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: reason, CallID: r.id}), nil
+		}
 	case out.Decision == elicit.ApprovedForSession && !req.Once && !out.Confined:
 		r.turn.box.approve(r.key())
 	}
 	return a, err
+}
+
+// outside returns how the command runs if a rule lets it run outside the sandbox.
+func (r run) outside() (*ruled, error) {
+	t := r.turn
+	roots, err := t.roots()
+	if err != nil {
+		return nil, err
+	}
+	o := &t.box.options
+	folders := roots.Paths
+	if o.Writable != nil {
+		folders = append(folders, o.Writable()...)
+	}
+	argv, env, err := o.Programs.Outside(r.Command, r.dir, o.Environ, folders...)
+	if err != nil {
+		return nil, err
+	}
+	return &ruled{argv, env}, nil
 }
 
 // request returns the question about the command.
@@ -381,13 +412,25 @@ func (r run) request(reason string, confinable bool) protocol.ExecApprovalReques
 		LeavesSandbox: r.turn.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
 		NoSandbox:     r.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess,
 		Confinable:    confinable,
-		Placed:        true,
 	}
-	req.Program, req.Replaceable = r.turn.place(r.dir).Replaceable(r.Command)
+	req.Program = r.program()
 	req.Person = r.person()
 	// Where the sandbox cannot hold the command, an approval that lasts would let it out again.
 	req.Once = req.Person || req.LeavesSandbox && !confinable
 	return req
+}
+
+// program returns the path of a program that the command would start, although commands may write it. The
+// folders do not depend on the sandbox mode: a command of another turn, or a patch, may have written there.
+func (r run) program() string {
+	t := r.turn
+	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
+	env := t.box.options.Environ
+	folders := sandbox.AskedRoots(p, t.Cwd, env)
+	if others := t.box.options.Writable; others != nil {
+		folders = append(folders, others()...)
+	}
+	return sandbox.Planted(r.Command, r.dir, env, folders)
 }
 
 // isAt reports whether an open folder is at a path without links.
@@ -439,6 +482,7 @@ func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) 
 		return a.refusal, err
 	}
 	emit(protocol.BackgroundEvent{Message: "retrying command without sandbox"})
+	r.ruled = a.ruled
 	return r.free(ctx)
 }
 
@@ -461,6 +505,9 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 	if c != nil {
 		spec.Confinement, spec.Leftovers = c, nil
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
+	}
+	if r.ruled != nil {
+		spec.Argv, spec.Env = r.ruled.argv, r.ruled.env
 	}
 	if r.background() {
 		spec.Leftovers = nil // everything ends with the turn
@@ -491,17 +538,10 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 // the background.
 func (r run) process(ctx context.Context, spec proc.Spec, job *job) (*proc.Result, string, error) {
 	t := r.turn
-	unmark, err := r.markFor(ctx, spec)
-	switch {
-	case err == nil:
-		defer unmark()
-	case ctx.Err() == nil:
-		err = &proc.StartError{Program: r.Command[0], Err: err}
-	}
-	var res proc.Result
-	if err == nil {
-		res, err = r.start(ctx, spec, job)
-	}
+	res, err := t.box.options.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
+		job.add(chunk)
+		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
+	})
 	var start *proc.StartError
 	if errors.As(err, &start) {
 		text := startText(start)
@@ -524,32 +564,6 @@ func (r run) process(ctx context.Context, spec proc.Spec, job *job) (*proc.Resul
 		return nil, "", err
 	}
 	return &res, proc.ModelOutput(res), nil
-}
-
-func (r run) start(ctx context.Context, spec proc.Spec, job *job) (proc.Result, error) {
-	o := r.turn.box.options
-	defer o.Activity.Begin()()
-	return o.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
-		job.add(chunk)
-		r.turn.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
-	})
-}
-
-// markFor marks the folders that a command in the sandbox may write. A command outside could
-// write everything, but a person approved it, or it needs no approval to leave the sandbox.
-func (r run) markFor(ctx context.Context, spec proc.Spec) (end func(), err error) {
-	c, ok := spec.Confinement.(Confinement)
-	if !ok {
-		return func() {}, nil
-	}
-	return r.turn.mark(ctx, cmp.Or(spec.Timeout, proc.DefaultTimeout), c.Writable())
-}
-
-// mark marks folders as writable until end is called.
-func (t *Turn) mark(ctx context.Context, most time.Duration, folders []string) (end func(), err error) {
-	return t.box.options.Marks.Write(ctx, most, func() {
-		t.Host.Emit(protocol.BackgroundEvent{Message: "waiting for a command outside the sandbox, which reads what this may change"})
-	}, folders...)
 }
 
 // withProfile returns the command to start: the command itself, or the user's shell, which

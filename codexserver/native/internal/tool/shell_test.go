@@ -212,12 +212,12 @@ func TestShellWithProfile(t *testing.T) {
 	}
 }
 
-// TestReplaceableProgram approves commands. No rule may allow those with
-// programs that the model can replace, and the question names the program.
-func TestReplaceableProgram(t *testing.T) {
+// TestPlantedProgram asks about commands whose programs lie where commands may write: the question names
+// the program.
+func TestPlantedProgram(t *testing.T) {
 	dir := t.TempDir()
 	system := t.TempDir()
-	for _, path := range []string{filepath.Join(dir, "run.sh"), filepath.Join(dir, "venv/bin/tool")} {
+	for _, path := range []string{filepath.Join(dir, "run.sh"), filepath.Join(dir, "venv/bin/tool"), filepath.Join(dir, "rel/here")} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -231,32 +231,28 @@ func TestReplaceableProgram(t *testing.T) {
 	}
 	for _, mode := range protocol.SandboxModes() {
 		for _, tt := range []struct {
-			argv        []string
-			program     string
-			replaceable bool
+			argv    []string
+			program string
 		}{
-			{[]string{"sh", "-c", "exit 0"}, "", true}, // there is no program exit
-			{[]string{"sh", "-c", "true"}, "", false},
-			{[]string{"/bin/sh", "-c", "true 2>&1"}, "", true},
-			{[]string{"/bin/sh", "-c", "(true)"}, "", true},
-			{[]string{"./run.sh"}, filepath.Join(dir, "run.sh"), true},
-			{[]string{"tool"}, filepath.Join(dir, "venv/bin/tool"), true},
-			{[]string{"sh", "-c", "true; ./run.sh"}, filepath.Join(dir, "run.sh"), true},
-			{[]string{"sh", "-c", "true && uname"}, "", false},
-			{[]string{"sh", "-c", "true; tool"}, filepath.Join(dir, "venv/bin/tool"), true},
-			{[]string{"sh", "./run.sh"}, "", true},
-			{[]string{"sh", "-c", "$NONE exit 0"}, "", true},
-			{[]string{filepath.Join(system, "linked")}, filepath.Join(system, "linked"), true},
+			{[]string{"sh", "-c", "true && uname"}, ""},
+			{[]string{"/bin/sh", "-c", "(./run.sh)"}, ""}, // more than plain commands
+			{[]string{"./run.sh"}, filepath.Join(dir, "run.sh")},
+			{[]string{"tool"}, filepath.Join(dir, "venv/bin/tool")},
+			{[]string{"sh", "-c", "true; ./run.sh"}, filepath.Join(dir, "run.sh")},
+			{[]string{"sh", "-c", "true; tool"}, filepath.Join(dir, "venv/bin/tool")},
+			{[]string{"sh", "-c", "true; here"}, filepath.Join(dir, "rel/here")}, // by a relative folder in PATH
+			{[]string{"sh", "./run.sh"}, ""},
+			{[]string{filepath.Join(system, "linked")}, filepath.Join(system, "linked")},
 		} {
 			h := &host{answer: elicit.Approved}
-			box := newBox(tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:/usr/bin:/bin", "TMPDIR=" + os.TempDir()}})
+			box := newBox(tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:rel:/usr/bin:/bin", "TMPDIR=" + os.TempDir()}})
 			turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
 			if _, err := turn.Call(t.Context(), shellCall(t, "", tt.argv...)); err != nil {
 				t.Fatal(err)
 			}
 			for _, m := range h.all {
-				if req, ok := m.(protocol.ExecApprovalRequest); ok && (req.Replaceable != tt.replaceable || req.Program != tt.program) {
-					t.Errorf("%s %q: asked about %q, replaceable %t", mode, tt.argv, req.Program, req.Replaceable)
+				if req, ok := m.(protocol.ExecApprovalRequest); ok && req.Program != tt.program {
+					t.Errorf("%s %q: asked about %q, want %q", mode, tt.argv, req.Program, tt.program)
 				}
 			}
 		}
@@ -271,7 +267,7 @@ func TestOtherConversations(t *testing.T) {
 	if _, err := turn.Call(t.Context(), shellCall(t, "", "uname")); err != nil {
 		t.Fatal(err)
 	}
-	if req, ok := h.all[0].(protocol.ExecApprovalRequest); !ok || !req.Replaceable || filepath.Base(req.Program) != "uname" {
+	if req, ok := h.all[0].(protocol.ExecApprovalRequest); !ok || filepath.Base(req.Program) != "uname" {
 		t.Errorf("asked %+v", h.all[0])
 	}
 }

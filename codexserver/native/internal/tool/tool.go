@@ -53,7 +53,7 @@ type Options struct {
 	Sandbox Sandbox
 	// Processes runs commands. Leftovers keeps the processes that commands without a sandbox
 	// leave running. See [proc.Spec].
-	Processes *proc.Pool
+	Processes Runner
 	Leftovers *proc.Leftovers
 	// Timeout ends a command for which the model requests no other. Default:
 	// [proc.DefaultTimeout].
@@ -78,11 +78,15 @@ type Options struct {
 	// Writable returns absolute folders that commands of other conversations may write, in
 	// addition to those of this one. Default: none.
 	Writable func() []string
-	// Activity is shared by all conversations of a server. Default: that of this one.
-	Activity *Activity
-	// Marks keep commands in the sandbox, and patches, of all servers apart from commands outside
-	// that nobody is asked about. Nil does not.
-	Marks *sandbox.Marks
+	// Programs knows the folders that commands can write, for commands that a rule lets run
+	// outside the sandbox. Default: it knows the folders for temporary files.
+	Programs *sandbox.Programs
+}
+
+// Runner runs commands: a [proc.Pool], or what stands for one.
+type Runner interface {
+	// Run runs a command until it ends. See [proc.Pool.Run].
+	Run(ctx context.Context, spec proc.Spec, onOutput func(protocol.OutputStream, []byte)) (proc.Result, error)
 }
 
 // Sandbox confines commands and patches to what a sandbox policy allows. [Confine] returns
@@ -107,8 +111,6 @@ type Confinement interface {
 	Environ() []string
 	// Notes are sentences about folders that the policy names and that are not writable.
 	Notes() []string
-	// Writable returns the folders in which a command may write.
-	Writable() []string
 	// Do runs f confined in this process. The error wraps [sandbox.ErrUnavailable] if f
 	// cannot be confined and did not run.
 	Do(f func() error) error
@@ -153,8 +155,8 @@ type Toolbox struct {
 
 // New makes a conversation's tools.
 func New(o Options) *Toolbox {
-	if o.Activity == nil {
-		o.Activity = &Activity{}
+	if o.Programs == nil {
+		o.Programs = &sandbox.Programs{}
 	}
 	return &Toolbox{options: o, session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
 }
@@ -234,6 +236,7 @@ type Turn struct {
 // Turn begins a turn. The caller must end it.
 func (b *Toolbox) Turn(c Context) *Turn {
 	_, _ = b.folder(c.Cwd) // records the first use; a patch reports the error
+	b.options.Programs.Given(c.Cwd)
 	return &Turn{Context: c, box: b, diff: &patch.Diff{}, jobs: &jobs{}, pages: &pages{}}
 }
 
@@ -365,18 +368,6 @@ func (t *Turn) roots() (sandbox.Roots, error) {
 		return s.Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
 	}
 	return sandbox.New(sandbox.Options{}).Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
-}
-
-// place returns the place of the turn's commands in dir. Its roots do not depend on the
-// sandbox mode: a command of another turn, or a patch, may have written to these folders.
-func (t *Turn) place(dir string) policy.Place {
-	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
-	env := t.box.options.Environ
-	roots := sandbox.AskedRoots(p, t.Cwd, env)
-	if others := t.box.options.Writable; others != nil {
-		roots = append(roots, others()...)
-	}
-	return policy.Place{Dir: dir, Env: env, Roots: roots}
 }
 
 // approved reports whether the user approved a command for the session.

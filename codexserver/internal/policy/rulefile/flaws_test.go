@@ -1,12 +1,10 @@
-//go:build unix
-
-package policy_test
+package rulefile_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // remembered are flaws in which the answer "always" to one command also covered another.
@@ -24,41 +22,35 @@ var remembered = []struct {
 	{"GHSA-392f-ggf5-fp3c", "wc x.py", []string{"\uff57c x.py", "wс x.py", "wc x\u2024py", "WC x.py"}}, // wide, Cyrillic, another point
 }
 
-// TestPublishedFlawsOfMemory accepts a lasting rule, if one is proposed at all, and checks that
-// it allows no other command.
+// TestPublishedFlawsOfMemory accepts the rule that a question offers, and checks that it allows no other
+// command, and nothing outside the sandbox.
 func TestPublishedFlawsOfMemory(t *testing.T) {
-	argv := func(text string) []string { // words separated by blanks before the first bar, then by bars
+	dir := t.TempDir()
+	ask := func(text string) *protocol.ExecApprovalRequest { // words separated by blanks before the first bar, then by bars
 		head, rest, ok := strings.Cut(text, "|")
 		words := strings.Split(head, " ")
 		if ok {
 			words = append(words, strings.Split(rest, "|")...)
 		}
-		return words
+		return &protocol.ExecApprovalRequest{Command: words, Cwd: dir, Confinable: true}
 	}
-	proposed := 0
 	for _, flaw := range remembered {
 		t.Run(flaw.id, func(t *testing.T) {
-			for _, confinable := range []bool{false, true} {
-				w := newWorkplace(t)
-				q := w.ask(argv(flaw.accepted), confinable)
-				p, ok := policy.Propose(q)
-				if !ok {
-					continue
-				}
-				proposed++
-				rules := []policy.Rule{p.Rule}
-				if _, ok := policy.Covers(rules, q); !ok {
-					t.Error("the rule does not allow what was accepted")
-				}
-				for _, other := range flaw.others {
-					if _, ok := policy.Covers(rules, w.ask(argv(other), confinable)); ok {
-						t.Errorf("%q also allows %q", flaw.accepted, other)
-					}
+			s := newStore(t.TempDir())
+			q := ask(flaw.accepted)
+			allow(t, s, q)
+			if _, ok, err := s.Allows(q, ""); !ok || err != nil {
+				t.Errorf("the rule does not allow what was accepted: %v", err)
+			}
+			q.Confinable = false
+			if _, ok, _ := s.Allows(q, ""); ok {
+				t.Error("it leaves the sandbox")
+			}
+			for _, other := range flaw.others {
+				if _, ok, _ := s.Allows(ask(other), ""); ok {
+					t.Errorf("%q also allows %q", flaw.accepted, other)
 				}
 			}
 		})
-	}
-	if proposed == 0 {
-		t.Error("no rule was proposed, so nothing was tried")
 	}
 }

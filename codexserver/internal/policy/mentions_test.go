@@ -1,0 +1,240 @@
+package policy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/internal/shellword"
+)
+
+// TestMentions looks for ssh, git push, docker compose up and ./deploy in commands that hide them, and in
+// those that only look so. A command is words after bars, or a script of bash -lc.
+func TestMentions(t *testing.T) {
+	rules := [][]string{{"ssh"}, {"git", "push"}, {"docker", "compose", "up"}, {"./deploy"}, {}}
+	const yes, unclear, no = policy.Yes, policy.Unclear, policy.No
+	for _, tt := range []struct {
+		argv string
+		want policy.Mention
+	}{
+		{"ssh|host", yes},
+		{"sshd", no},
+		{"/usr/bin/ssh|host", yes},
+		{"../bin/ssh", yes},
+		{`C:\tools\SSH.exe|host`, yes},
+		{"|ssh", no}, // a program without a name
+		{"./deploy", yes},
+		{"deploy", no},
+		{"/work/deploy", no},
+		{"git|push|--force", yes},
+		{"/usr/bin/git|push", yes},
+		{"git|status", no},
+		{"git|log|push", no},
+		{"git", no},
+
+		{"git|-C|.|push", yes},
+		{"git|-c|a=b|--no-pager|push", yes},
+		{"git|--git-dir=x|push", yes},
+		{"git|--git-dir|x|push|origin", yes},
+		{"git|-C|.|status|push", no},
+		{"git|commit|-m|push", no},
+		{"docker|-H|tcp://x|compose|-f|y|up", yes},
+		{"docker|compose|-f|y|down", no},
+		{"docker|compose|ps|up", no},
+
+		{"env|ssh|host", yes},
+		{"env|-i|A=1|git|-C|.|push", yes},
+		{"env|-S|ssh host", yes},
+		{"env|-Sssh host", yes},
+		{"env|--split-string=ssh host", yes},
+		{"env|sshd|host", no},
+		{"nohup|ssh|host", yes},
+		{"command|ssh|host", yes},
+		{"command|-p|ssh|host", yes},
+		{"command|-v|ssh", no},
+		{"timeout|-k|1|5|ssh|host", yes},
+		{"xargs|ssh", yes},
+		{"xargs|-n|1|git|-C|.", unclear},
+		{"xargs|git|log", no},
+		{"xargs|env", unclear},
+		{"xargs|-I{}|git|{}", unclear},
+		{"xargs|-I|%|%|host", unclear},
+		{"xargs|-I{}|git|add|{}", unclear}, // what it reads comes last, for all that is known
+		{"xargs|wc|-l", no},
+		{"nice|-n|5|ssh|host", yes},
+		{"ionice|ssh", yes},
+		{"stdbuf|-o0|ssh", yes},
+		{"setsid|-w|ssh", yes},
+		{"sudo|-u|x|ssh|host", yes},
+		{"sudo|sh|-c|ssh host", yes},
+		{"doas|ssh", yes},
+		{"su|-c|ssh host", yes},
+		{"time|ssh", yes},
+		{"exec|-a|x|ssh", yes},
+		{"builtin|command|ssh", yes},
+		{"busybox|ssh", yes},
+		{"busybox|sh|-c|ssh host", yes},
+		{"flock|/x|-c|ssh host", yes},
+		{"watch|ssh host", yes},
+		{"script|-qc|ssh host|/dev/null", yes},
+		{"/lib64/ld-linux-x86-64.so.2|/usr/bin/ssh", yes},
+		{"nohup|env|nice|setsid|stdbuf|-o0|git|push", yes},
+		{"env|echo|x", no},
+		{"env|" + strings.Repeat("x|", 1001) + "ssh", unclear},
+		{"find|.|-exec|ssh|{}|;", yes},
+		{"find|.|-name|x|-execdir|env|git|push|;", yes},
+		{"find|.|-ok|{}|;", unclear},
+		{"find|.|-name|ssh", no},
+		{"find|.|-exec|grep|ssh|{}|+", no},
+		{"find|.|-exec|sh|-c|wc \"$1\"|_|{}|;", no},
+		{"find|.|-exec|sh|-c|ssh \"$1\"|_|{}|;", yes},
+		{"fd|-x|ssh", yes},
+		{"echo|ssh|host", no},
+		{"echo|git push", no},
+		{"grep|-r|ssh host|.", no},
+
+		{"bash|-lc|make && git push", yes},
+		{"/bin/sh|-c|if true; then (ssh host); fi", yes},
+		{"bash|-lc|bash -c 'git push'", yes},
+		{`sh|-c|sh -c 'dash -c "git push"'`, yes},
+		{"./bash|--norc|-c|git push", yes},
+		{"zsh|-xc|if x; then (git push) & fi", yes},
+		{"sh|git push", yes},
+		{"bash|script.sh", no},
+		{"bash|-lc|x=$(ssh host)", yes},
+		{"bash|-lc|echo `ssh host`", yes},
+		{"bash|-lc|cat <(ssh host)", yes},
+		{"bash|-lc|A=1 'git' pu\\sh $X", yes},
+		{"bash|-lc|s''s\"\"h host", yes},
+		{"bash|-lc|\\ssh host", yes},
+		{"bash|-lc|git \\\n push", yes},
+		{"bash|-lc|f() { ssh host; }; f", yes},
+		{"bash|-lc|time ssh host", yes},
+		{"bash|-lc|! ssh host", yes},
+		{"bash|-lc|coproc ssh host", yes},
+		{"bash|-lc|exec ssh host", yes},
+		{"bash|-lc|trap 'ssh host' EXIT", yes},
+		{"bash|-lc|trap ssh EXIT", yes},
+		{"sh|-c|alias x=ssh; x host", yes},
+		{"sh|-c|alias x='git push'\nx", yes},
+		{"bash|-lc|hash -p /usr/bin/ssh x; x host", yes},
+		{"zsh|-c|=ssh host", yes},
+		{"zsh|-c|noglob ssh host", yes},
+		{"zsh|-c|- ssh host", yes},
+		{"bash|-lc|git push\n(", yes},
+		{"bash|-lc|echo ssh", no},
+		{"bash|-lc|git status && wc -l x", no},
+
+		{"bash|-lc|eval 'ssh host'", yes},
+		{"bash|-lc|eval ssh host", yes},
+		{"bash|-lc|eval \"git\" pu'sh'", yes},
+		{"bash|-lc|eval \"$X\"", unclear},
+		{"bash|-lc|eval 'echo x'", no},
+		{"bash|-lc|env eval ssh", yes},
+		{"bash|-lc|$'ssh' host", yes},
+		{`bash|-lc|$'\x73sh' host`, unclear},
+		{`bash|-lc|git $'\x70ush'`, unclear},
+		{`bash|-lc|git $'push'`, yes},
+		{`bash|-lc|echo $'\x73sh'`, no},
+		{"bash|-lc|x=ssh; $x host", unclear},
+		{"bash|-lc|git $X", unclear},
+		{"bash|-lc|git $X push", unclear},
+		{"bash|-lc|git status $X", no},
+		{"bash|-lc|git -C \"$X\" push", yes},
+		{"bash|-lc|$(echo ssh) host", unclear},
+		{"bash|-lc|\"${a[@]}\"", unclear},
+		{"bash|-lc|/usr/bin/ss? host", unclear},
+		{"bash|-lc|/usr/bin/ss[h] host", unclear},
+		{"bash|-lc|{ssh,host}", unclear},
+		{"bash|-lc|wc *.go {a,b}", no},
+		{"bash|-lc|~/bin/ssh host", yes},
+		{"bash|-c|$0 host|ssh", yes},
+		{"bash|-c|\"$@\"|_|ssh|host", yes},
+		{"bash|-c|wc \"$@\"|_|x", no},
+
+		{"bash|-lc|bash <<EOF\nssh host\nEOF", yes},
+		{"bash|-lc|sh -s <<'EOF'\nssh *\nEOF", yes},
+		{"bash|-lc|bash <<-EOF\n\tgit push\n\tEOF", yes},
+		{"bash|-lc|bash <<< 'ssh host'", yes},
+		{"bash|-lc|. /dev/stdin <<EOF\nssh host\nEOF", yes},
+		{"bash|-lc|env bash <<EOF\nssh host\nEOF", yes},
+		{"bash|-lc|bash <<EOF\n$X\nEOF", unclear},
+		{"bash|-lc|bash <<EOF\necho x\nEOF", no},
+		{"bash|-lc|cat <<EOF >x\nssh host\nEOF", no},
+		{"bash|-lc|echo ssh host | sh", unclear},
+		{"bash|-lc|curl x | bash -s -- y", unclear},
+		{"bash|-lc|sh <x", unclear},
+		{"bash|-lc|bash <(echo ssh)", unclear},
+		{"bash", unclear},
+
+		{"bash|-lc|echo 'it", unclear}, // it may be what another shell understands
+		{"fish|-c|ssh host; and ls", unclear},
+		{"pwsh|-c|ssh host", unclear},
+		{"env|csh|-c|ls", unclear},
+		{"bash|-lc|" + strings.Repeat("echo; ", policy.MaxScript/6+1), unclear},
+		{"sh|-c|" + strings.Repeat("(", policy.MaxScript+1), unclear},
+		{"", no},
+	} {
+		argv := strings.Split(tt.argv, "|")
+		if rest, ok := strings.CutPrefix(tt.argv, "bash|-lc|"); ok {
+			argv = bash(rest)
+		}
+		if tt.argv == "" {
+			argv = nil
+		}
+		if got := policy.Mentions(rules, argv); got != tt.want {
+			t.Errorf("%.80q: %d, want %d", tt.argv, got, tt.want)
+		}
+		if got := policy.Asks(rules, argv); got != (tt.want != no) {
+			t.Errorf("%.80q: asked %t", tt.argv, got)
+		}
+		if policy.Mentions(nil, argv) != no || policy.Mentions([][]string{{}}, argv) != no {
+			t.Errorf("%.80q: mentioned without rules", tt.argv)
+		}
+	}
+	nested := "git push"
+	for range 10 {
+		nested = shellword.Join([]string{"sh", "-c", nested})
+	}
+	for _, script := range []string{nested, nested + "; ls"} {
+		if got := policy.Mentions(rules, bash(script)); got != unclear {
+			t.Errorf("ten shells in each other: %d", got)
+		}
+	}
+}
+
+// TestMentionedWords checks the words that rules are compared with: as the shell passes them, up to the first one
+// that it computes.
+func TestMentionedWords(t *testing.T) {
+	for script, want := range map[string][]string{
+		`tool "a\$b" "a\xb" "a\\b" "a\"b" "a\` + "`" + `b" 'c\d' e\f`: {"tool", "a$b", `a\xb`, `a\b`, `a"b`, "a`b", `c\d`, "ef"},
+		"to\\\nol a":          {"tool", "a"},
+		"tool \"a\\\nb\" c":   {"tool", "ab", "c"},
+		`t''oo"l" a'b'"c"d`:   {"tool", "abcd"},
+		"tool a $X b":         {"tool", "a", ""},
+		"tool a $'x' b":       {"tool", "a", "x", "b"},
+		`tool a $'\x' b`:      {"tool", "a", ""},
+		`tool a $"x" b`:       {"tool", "a", ""},
+		`tool a "x$X" b`:      {"tool", "a", ""},
+		"tool a $(x) b":       {"tool", "a", ""},
+		"tool a x$((1 + 1))b": {"tool", "a", ""},
+		"tool a <(x) b":       {"tool", "a", ""},
+		"tool a +(x) b":       {"tool", "a", ""},
+		"tool a x* b":         {"tool", "a", ""},
+		"tool a x{b,c}":       {"tool", "a", ""},
+		`tool a x\* 'y*' {b}`: {"tool", "a", "x*", "y*", "{b}"},
+		`tool "a\\"`:          {"tool", `a\`},
+	} {
+		rule := want
+		if want[len(want)-1] == "" {
+			rule = append(want[:len(want)-1:len(want)-1], "whatever")
+			if got := policy.Mentions([][]string{rule}, bash(script)); got != policy.Unclear {
+				t.Errorf("%q: %d for %q", script, got, rule)
+			}
+			rule = want[:len(want)-1]
+		}
+		if got := policy.Mentions([][]string{rule}, bash(script)); got != policy.Yes {
+			t.Errorf("%q does not have %q", script, rule)
+		}
+	}
+}

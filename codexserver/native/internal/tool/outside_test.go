@@ -1,0 +1,194 @@
+package tool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// server is a server with a conversation of a hostile model and a person who answers anything. Two of them
+// have one home.
+type server struct {
+	t     *testing.T
+	r     *rand.Rand
+	board *board.Board
+	box   *tool.Toolbox
+	turn  *tool.Turn
+
+	dir      string
+	broken   bool                          // commands cannot be confined now
+	stops    bool                          // the sandbox stops what runs in it
+	approved *protocol.ExecApprovalRequest // what a person approved for a run outside in this call, and has not run
+	outside  int                           // runs outside
+	inside   int
+	trace    []string
+}
+
+func newServer(t *testing.T, r *rand.Rand, home, dir string) *server {
+	s := &server{t: t, r: r, dir: dir}
+	o := &board.Options{Kept: rulefile.New(home, nil)}
+	if r.IntN(2) == 0 {
+		o.Rules = approval.Rules{Allow: []approval.Rule{{Command: []string{"make"}}, {Command: []string{"./x"}}}, Ask: [][]string{{"git", "push"}}}
+	}
+	s.board = board.New(o, nil)
+	s.board.Attach(board.NewPlace(approval.ByClient, s.answer))
+	s.box = newBox(tool.Options{Environ: environ, Sandbox: brokenSandbox{s}, Processes: s, Ask: o.Rules.Ask})
+	return s
+}
+
+func (s *server) note(format string, args ...any) {
+	s.trace = append(s.trace, fmt.Sprintf(format, args...))
+}
+
+// answer answers a question: also with what it does not offer.
+func (s *server) answer(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
+	all := []elicit.Decision{elicit.Approved, elicit.ApprovedForSession, elicit.ApprovedForSession, elicit.ApprovedAlways, elicit.Denied}
+	out := elicit.Outcome{Decision: all[s.r.IntN(len(all))]}
+	if out.Decision == elicit.ApprovedAlways && r.Question.Always == nil && s.r.IntN(4) > 0 {
+		out.Decision = elicit.ApprovedForSession
+	}
+	s.note("a person answers %s", out.Decision)
+	return out, nil
+}
+
+// hostOf is the host of a server's turns.
+type hostOf struct {
+	host
+	*server
+}
+
+func (h *hostOf) ApproveExec(ctx context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
+	s := h.server
+	s.note("asked about %q in %s, outside %t, once %t", q.Command, q.Cwd, q.LeavesSandbox, q.Once)
+	r := &approval.Request{Thread: approval.Thread{ID: "t"}, Event: q, Question: &elicit.Question{Once: q.Once}}
+	r.Question.Always = s.board.Offer(r)
+	d := s.board.Decide(ctx, r)
+	if d.By != approval.ByRule && d.Decision.Approves() && !d.Confined && q.LeavesSandbox {
+		s.approved = &q
+	}
+	s.note("decided %s by %s, confined %t", d.Decision, d.By, d.Confined)
+	return d.Outcome
+}
+
+func (h *hostOf) ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome {
+	return elicit.Outcome{Decision: elicit.Approved}
+}
+
+// Run implements [tool.Runner]. It starts nothing, and checks that a run outside the sandbox has a question of
+// its own.
+func (s *server) Run(_ context.Context, spec proc.Spec, _ func(protocol.OutputStream, []byte)) (proc.Result, error) {
+	s.note("runs %q in %s, confined %t", spec.Argv, spec.Dir, spec.Confinement != nil)
+	if spec.Confinement != nil {
+		s.inside++
+		if s.stops {
+			return proc.Result{ExitCode: 66}, nil
+		}
+		return proc.Result{ExitCode: s.r.IntN(2)}, nil
+	}
+	if s.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess {
+		return proc.Result{}, nil
+	}
+	s.outside++
+	if q := s.approved; q == nil || !slices.Equal(q.Command, spec.Argv) || q.Cwd != spec.Dir {
+		s.t.Errorf("it left the sandbox without a question of its own:\n%s", strings.Join(s.trace, "\n"))
+	}
+	s.approved = nil
+	return proc.Result{ExitCode: s.r.IntN(2)}, nil
+}
+
+// brokenSandbox claims to confine commands, if it is not broken now.
+type brokenSandbox struct{ s *server }
+
+func (b brokenSandbox) Confine(p protocol.SandboxPolicy, _ string, _ []string) (tool.Confinement, error) {
+	if b.s.broken {
+		return nil, sandbox.ErrUnavailable
+	}
+	return fakeConfinement{&fakeSandbox{host: &host{}}, p}, nil
+}
+
+func (b brokenSandbox) Roots(p protocol.SandboxPolicy, cwd string, env []string) (sandbox.Roots, error) {
+	return sandbox.New(sandbox.Options{}).Roots(p, cwd, env)
+}
+
+func (b brokenSandbox) Protected([]string) []string { return nil }
+
+// step is one call of the model.
+func (s *server) step() {
+	modes, policies := protocol.SandboxModes(), protocol.ApprovalPolicies()
+	if s.turn == nil || s.r.IntN(6) == 0 {
+		p := protocol.SandboxPolicy{Mode: modes[s.r.IntN(len(modes))], ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
+		s.turn = s.box.Turn(tool.Context{Cwd: s.dir, ApprovalPolicy: policies[s.r.IntN(len(policies))], SandboxPolicy: p, Host: &hostOf{server: s}})
+		s.note("a turn with %s, %s", s.turn.ApprovalPolicy, p.Mode)
+	}
+	s.approved, s.broken, s.stops = nil, s.r.IntN(8) == 0, s.r.IntN(3) == 0
+	call := shellCall(s.t, "", "apply_patch", fmt.Sprintf("*** Begin Patch\n*** Add File: f%d\n+x\n*** End Patch", s.r.IntN(1<<30)))
+	if s.r.IntN(8) > 0 {
+		commands := [][]string{
+			{"make"}, {"./x"}, {"touch", "a"}, {"git", "push"}, {"ls"}, {"bash", "-lc", "make && ./x"}, {"bash", "-lc", "make && touch a"}, {"env", "git", "push"},
+		}
+		members := ""
+		if s.r.IntN(3) == 0 {
+			members += `,"workdir":"sub"`
+		}
+		if s.r.IntN(4) == 0 {
+			members += escalated
+		}
+		call = shellCall(s.t, members, commands[s.r.IntN(len(commands))]...)
+		call.Stopped = s.r.IntN(12) == 0
+	}
+	s.note("calls %s, stopped %t", call.Arguments, call.Stopped)
+	var abort *tool.AbortError
+	if _, err := s.turn.Call(s.t.Context(), call); err != nil && !errors.As(err, &abort) {
+		s.t.Fatal(err)
+	}
+}
+
+// TestNothingLeavesUnasked plays conversations of two servers with one home, in which a hostile model calls and
+// a person approves once, for the session and always, or denies. No command runs outside the sandbox without a
+// question of its own.
+func TestNothingLeavesUnasked(t *testing.T) {
+	conversations := 1000
+	if testing.Short() {
+		conversations = 100
+	}
+	inside, outside := 0, 0
+	home, dir := "", ""
+	for seed := range conversations {
+		if seed%25 == 0 {
+			home = t.TempDir()
+			dir = filepath.Join(home, "work")
+			if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		servers := []*server{newServer(t, r, home, dir), newServer(t, r, home, dir)}
+		for range 30 {
+			servers[r.IntN(2)].step()
+		}
+		for _, s := range servers {
+			inside, outside = inside+s.inside, outside+s.outside
+		}
+		if t.Failed() {
+			t.Fatalf("conversation %d", seed)
+		}
+	}
+	if inside < conversations || outside < conversations {
+		t.Errorf("%d commands ran in the sandbox, and %d outside: they show nothing", inside, outside)
+	}
+}
