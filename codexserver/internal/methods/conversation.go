@@ -56,6 +56,7 @@ func (ss *session) newConversation(ctx context.Context, p protocol.NewConversati
 	if err != nil {
 		return nil, startError("error creating conversation", err)
 	}
+	t.Stay() // no method resumes it
 	s := t.Info()
 	return &protocol.NewConversationResult{
 		ConversationID: t.ID(), Model: s.Model, ReasoningEffort: s.ReasoningEffort, RolloutPath: s.RolloutPath,

@@ -26,6 +26,7 @@ func (t *Thread) join(closes bool) *Ticket {
 	defer t.mu.Unlock()
 	ticket := &Ticket{thread: t, first: make(chan struct{}), left: make(chan struct{}), closes: closes}
 	t.queue = append(t.queue, ticket)
+	t.idle.Reset(idleLimit)
 	if len(t.queue) == 1 {
 		close(ticket.first)
 	}
@@ -70,6 +71,9 @@ func (t *Ticket) Leave() {
 	}
 	th.queue = slices.Delete(th.queue, i, i+1)
 	close(t.left)
+	if !th.closed {
+		th.idle.Reset(idleLimit)
+	}
 	if i == 0 && len(th.queue) > 0 {
 		close(th.queue[0].first)
 	}

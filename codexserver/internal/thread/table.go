@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -84,6 +85,12 @@ func (t *Table) open(s *Share, thread *Thread) error {
 	if t.threads[id] != nil {
 		return errors.Join(notHere(id), thread.release())
 	}
+	r, resumes := t.engine.(engine.Resumer)
+	thread.idle = time.AfterFunc(idleLimit, func() {
+		if resumes {
+			t.closeIdle(thread, r)
+		}
+	})
 	t.threads[id] = &entry{thread: thread, principal: s.principal, shares: map[*Share]bool{s: true}}
 	return nil
 }
@@ -204,6 +211,7 @@ func (s *Share) Hold(id string) *Thread {
 		return nil
 	}
 	h.shares[s] = true
+	h.thread.idle.Reset(idleLimit)
 	return h.thread
 }
 

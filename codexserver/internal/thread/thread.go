@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
@@ -22,6 +23,8 @@ type Thread struct {
 	queue  queue
 	turn   *turn // nil between turns
 	closed bool
+	stays  bool        // see Stay
+	idle   *time.Timer // closes the thread; each use sets it again
 
 	folder string // the real path of the working folder if its commands may write there, else ""
 	// What the thread may not have without an approval, and what records one; nil if there is nothing to
@@ -290,6 +293,7 @@ func (t *Thread) close(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	t.closed = true
+	t.idle.Stop()
 	t.mu.Unlock()
 	return t.release()
 }
