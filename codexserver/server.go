@@ -151,9 +151,6 @@ func New(e engine.Engine, o *Options) *Server {
 		approvals.Kept = rulefile.New(o.Home, &rulefile.Options{Mirror: o.Store, Writable: traits.Reach})
 	}
 	threads := thread.NewTable(e, approvals)
-	if o.Calls.TokensPerDay > 0 {
-		threads.LimitDay(o.Calls.TokensPerDay, o.Home, o.Store)
-	}
 	watch := report.Options{
 		Wait: traits.Streams, Announced: traits.Announces, Looks: make(chan struct{}, maxLooks), Logger: log,
 		Changes: o.Changes,

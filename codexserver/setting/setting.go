@@ -54,10 +54,6 @@ type Calls struct {
 	// Turns is how many turns may run or wait at a time. A call for one more gets an error
 	// result. Default: no limit.
 	Turns int `json:"-"`
-	// TokensPerDay is how many tokens all turns of the home may use on a day of UTC, as the
-	// provider counts them. A turn that uses up the day is stopped, and none begins after it.
-	// Default: no limit.
-	TokensPerDay int64 `json:"-"`
 	// Patience is how long a call of a tool may take. A call that takes longer ends with the
 	// thread's id and what was done so far; its turn continues in the background, and
 	// codex-wait has its result. Default: forever, but less than the limit of clients that

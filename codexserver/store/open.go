@@ -26,7 +26,7 @@ const (
 )
 
 // roots are the files and folders of a home that are in a store.
-var roots = []string{"sessions", "archived_sessions", "codex-mcp/tasks", "codex-mcp/rules.json", "codex-mcp/day.json"}
+var roots = []string{"sessions", "archived_sessions", "codex-mcp/tasks", "codex-mcp/rules.json"}
 
 // kind is what the name of a file means.
 type kind int
@@ -43,7 +43,7 @@ func kindOf(name string) kind {
 	case CheckName(name) != nil:
 	case (top == "sessions" || top == "archived_sessions") && strings.HasPrefix(base, "rollout-") && strings.HasSuffix(base, ".jsonl"):
 		return isLog
-	case path.Dir(name) == "codex-mcp/tasks" && strings.HasPrefix(base, "task-") && strings.HasSuffix(base, ".json"), name == "codex-mcp/rules.json", name == "codex-mcp/day.json":
+	case path.Dir(name) == "codex-mcp/tasks" && strings.HasPrefix(base, "task-") && strings.HasSuffix(base, ".json"), name == "codex-mcp/rules.json":
 		return isRecord
 	}
 	return local

@@ -23,13 +23,11 @@ type Settings struct {
 	Log       slog.Level `json:"log"`
 	LogFormat string     `json:"logFormat"`
 	// Folders are the folders that the user may use. Locked are the arguments that it
-	// may not set. Turns and Tasks limit what it runs at the same time, and TokensPerDay what its
-	// turns use, with 0 for no limit.
-	Folders      []string `json:"folders"`
-	Locked       []string `json:"locked"`
-	Turns        int      `json:"turns"`
-	Tasks        int      `json:"tasks"`
-	TokensPerDay int64    `json:"tokensPerDay"`
+	// may not set. Turns and Tasks limit what it runs at the same time, with 0 for no limit.
+	Folders []string `json:"folders"`
+	Locked  []string `json:"locked"`
+	Turns   int      `json:"turns"`
+	Tasks   int      `json:"tasks"`
 	// Metadata is the URL of the server's metadata as an OAuth resource, or "".
 	Metadata string `json:"metadata"`
 	// Measured means that the steps of turns are observed that only metrics and traces need.

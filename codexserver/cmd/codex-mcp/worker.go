@@ -67,7 +67,6 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 	}
 	c.withoutServer()
 	c.settings.LockedArguments, c.settings.Tasks.Limit = settings.Locked, settings.Tasks
-	c.settings.TokensPerDay = settings.TokensPerDay
 	c.warn(o, stderr)
 	observer := link.Observer()
 	c.observer = observer

@@ -281,8 +281,6 @@ func TestInvalidSettings(t *testing.T) {
 		{"bytes", "", "limits.response_bytes=0", "-c limits.response_bytes: want at least 1"},
 		{"requests", "", "limits.model_requests=-1", "-c limits.model_requests: want at least 0"},
 		{"tokens", "", "limits.tokens=-1", "-c limits.tokens: want at least 0"},
-		{"tokens a day", "", "limits.tokens_per_day=-1", "-c limits.tokens_per_day: want at least 0"},
-		{"tokens a day", "", "limits.tokens_per_day=1.5", "-c limits.tokens_per_day: "},
 		{"tasks", "", "limits.tasks=0", "-c limits.tasks: want at least 1"},
 		{"result", "", "limits.result=4095", "-c limits.result: want at least 4096"},
 		{"command", "", "limits.command=999us", "-c limits.command: want at least 1ms"},

@@ -65,10 +65,9 @@ type Settings struct {
 	Sandbox setting.Sandbox `json:"sandbox"`
 	Limits  struct {
 		setting.Limits
-		PerDay int64         `json:"tokens_per_day"` // for Calls.TokensPerDay
-		Tasks  int           `json:"tasks"`          // for Tasks.Limit
-		Stall  time.Duration `json:"stall"`          // for Calls.Stall
-		Result int           `json:"result"`         // for Calls.MaxResult
+		Tasks  int           `json:"tasks"`  // for Tasks.Limit
+		Stall  time.Duration `json:"stall"`  // for Calls.Stall
+		Result int           `json:"result"` // for Calls.MaxResult
 	} `json:"limits"`
 	// Ignored report key=value arguments that have no effect, and what to write instead.
 	Ignored []string `json:"-"`
@@ -143,7 +142,6 @@ func (s *Settings) complete() {
 	s.Changes.Off = !s.Changes.Track
 	s.FullAccess = s.Call.FullAccess
 	s.Hint, s.Patience, s.Stall, s.MaxResult = s.Results.Hint, time.Duration(s.Call.Patience), l.Stall, l.Result
-	s.TokensPerDay = l.PerDay
 	s.HTTP.Drain, s.HTTP.Gateway = s.Drain.Timeout, s.HTTP.ofGateway()
 }
 
@@ -473,7 +471,6 @@ func (s *Settings) checkLimits() error {
 	}{
 		{"model_requests", int64(s.Limits.ModelRequests), 0},
 		{"tokens", s.Limits.Tokens, 0},
-		{"tokens_per_day", s.Limits.PerDay, 0},
 		{"response_bytes", s.Limits.ResponseBytes, 1},
 		{"tool_calls", int64(s.Limits.ToolCalls), 1},
 		{"tasks", int64(s.Limits.Tasks), 1},

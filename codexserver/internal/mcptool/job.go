@@ -171,12 +171,9 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	hidden := "" // only in the structured content
 	var abort *engine.AbortError
 	var spent *spentError
-	var day *thread.DayError
 	switch {
 	case err != nil && errors.As(context.Cause(ctx), &spent):
 		j.end.status, text = Aborted, stopped(spent, cmp.Or(j.log.Said()))
-	case errors.As(err, &day):
-		j.end.status, text = Aborted, stopped(day, cmp.Or(j.log.Said()))
 	case errors.As(err, &abort):
 		j.end.status, text = Aborted, "Turn aborted: "+abortCause(abort)+j.soFar()
 	case err != nil:

@@ -256,9 +256,6 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 		if err == nil {
 			err = t.options.Store.Ready(ctx)
 		}
-		if err == nil {
-			err = c.Threads.Affords()
-		}
 		if err != nil {
 			return failure("", name+": "+err.Error())
 		}

@@ -16,7 +16,7 @@ type Attendance struct {
 	// Caller is who begins or resumes the thread by a call. Nil is one who may choose everything, and
 	// then a resumed thread has no more than the configuration gives.
 	Caller *Caller
-	// Turn is the log of the turn. Default: only the thread keeps what it does. [Table.LimitDay] counts by it.
+	// Turn is the log of the turn. Default: only the thread keeps what it does.
 	Turn *turnlog.Turn
 	// Observers observe the turn, before those of the thread.
 	Observers []Observer

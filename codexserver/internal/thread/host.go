@@ -26,7 +26,6 @@ type host struct {
 	traits engine.Traits
 	kept   *turnlog.Log
 	desk   deskObserver
-	daily  *daily // nil without a limit of the day
 
 	mu          sync.Mutex // also keeps events in the order of Emit
 	now         hostTurn
@@ -46,7 +45,6 @@ type hostTurn struct {
 	id      string
 	started chan struct{} // closed at the turn's task_started; nil from then on
 	denied  string        // why all questions of the turn are denied; "" asks
-	spends  *spending     // nil without a limit of the day
 }
 
 var (
@@ -132,23 +130,6 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 		h.board.Note(thread, turn, line) // without the lock, because it may write a file
 	}
 	h.deliver(submission, m, false)
-	if _, counts := m.(protocol.TokenCount); counts {
-		h.spending().count() // without the lock, because it writes a file
-	}
-}
-
-// spending returns what the running turn uses, nil without a limit of the day.
-func (h *host) spending() *spending {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.now.spends
-}
-
-// spends makes s what the running turn uses.
-func (h *host) spends(s *spending) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now.spends = s
 }
 
 // Alive implements [engine.Watcher].

@@ -23,7 +23,6 @@ type Table struct {
 	approvals *board.Options
 	log       *slog.Logger
 	logs      *turnlog.Store
-	daily     *daily        // nil without a limit of the day
 	server    func() string // a unique id, made for the first thread
 	reviving  sync.Mutex    // only one thread at a time is resumed from its rollout
 
@@ -66,7 +65,7 @@ func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 	kept := t.logs.New()
 	h := &host{
 		thread: approval.Thread{Server: t.server(), Principal: principal, Stop: func() { thread.Stop(ErrStopped) }, Silent: kept.Silent},
-		log:    t.log, kept: kept, desk: deskObserver{desk: t.approvals.Desk, log: t.log}, daily: t.daily, now: hostTurn{Attendance: a},
+		log:    t.log, kept: kept, desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attendance: a},
 	}
 	h.traits = engine.TraitsOf(t.engine)
 	h.list()

@@ -88,7 +88,7 @@ func (t *Thread) QueueAlone() (*Ticket, error) {
 // nil, an [*engine.TurnError] or an [*engine.AbortError]. A turn that never began counts
 // as aborted.
 func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput) error {
-	return t.run(ctx, ticket, a, t.within(a, false, t.observed(a, func(ctx context.Context) (err error) {
+	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
 		words := inWords(in)
 		t.host.kept.Begin(words)
 		defer func() { t.host.kept.End(err) }()
@@ -99,15 +99,14 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 		if err := t.admit(ctx); err != nil {
 			return err
 		}
-		in.MaxTokens = t.host.spending().most(in.MaxTokens)
 		return t.conversation.Turn(ctx, in)
-	})))
+	}))
 }
 
 // Continue runs the rest of a turn of a process that has ended, see [engine.Continuable]. It
 // returns what [Thread.Turn] does.
 func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput, note func(words string)) error {
-	return t.run(ctx, ticket, a, t.within(a, true, t.observed(a, func(ctx context.Context) (err error) {
+	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
 		t.host.kept.Begin("[the server ended during this turn, which continues here]")
 		defer func() { t.host.kept.End(err) }()
 		if a.Begin != nil {
@@ -121,7 +120,7 @@ func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attendance, in 
 			return &engine.TurnError{Message: "the server ended while this turn ran, and the engine cannot continue it"}
 		}
 		return c.Continue(ctx, in, note)
-	})))
+	}))
 }
 
 // inWords returns what a turn is asked for, for people.
@@ -149,7 +148,7 @@ func (t *Thread) Reviews() bool {
 // Every question of the turn is denied without asking. An engine that cannot review runs a
 // turn with the prompt instead; the thread must then be read-only.
 func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attendance, task func(context.Context) (protocol.Review, error)) error {
-	return t.run(ctx, ticket, a, t.within(a, false, t.observed(a, func(ctx context.Context) error {
+	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) error {
 		t.host.deny(denyInReview)
 		defer t.host.deny("")
 		if a.Begin != nil {
@@ -164,8 +163,8 @@ func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attendance, task 
 		if reviewer, ok := t.conversation.(engine.Reviewer); ok {
 			return reviewer.Review(ctx, r)
 		}
-		return t.conversation.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt), MaxTokens: t.host.spending().most(0)})
-	})))
+		return t.conversation.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt)})
+	}))
 }
 
 // WritableRoots returns folders besides the working folder where commands may write, as far

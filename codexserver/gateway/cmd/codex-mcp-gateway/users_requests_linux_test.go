@@ -204,22 +204,3 @@ func repository(t *testing.T, dir string) {
 		}
 	}
 }
-
-// TestEndToEndUsersDay has ann and bob use up the tokens of the day, each of their own limit. A turn uses 15 tokens, and has one response.
-func TestEndToEndUsersDay(t *testing.T) {
-	model := providertest.New(providertest.Turn{Repeat: true, Text: []string{"the answer"}})
-	t.Cleanup(model.Close)
-	u := startUsers(t, model, "[limits]\ntokens_per_day = 40\n[http.principals.ann.limits]\ntokens_per_day = 20\n")
-	for i, tt := range []struct{ name, want string }{
-		{"ann", "the answer"}, {"bob", "the answer"}, {"ann", "the answer"}, {"bob", "the answer"},
-		{"ann", "codex: limits.tokens_per_day: 30 of 20 tokens are used, and the day ends at "},
-		{"bob", "the answer"}, {"bob", "codex: limits.tokens_per_day: 45 of 40 tokens are used"},
-	} {
-		if status, body, err := u.as(tt.name).call("hello"); status != 200 || err != nil || !strings.Contains(body, tt.want) {
-			t.Errorf("call %d, of %s: %d %s %v, want %s", i, tt.name, status, body, err, tt.want)
-		}
-	}
-	if n := len(model.Requests()); n != 5 {
-		t.Errorf("the model got %d requests, want 5", n)
-	}
-}

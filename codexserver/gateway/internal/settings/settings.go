@@ -97,9 +97,6 @@ type PrincipalLimits struct {
 	Turns int `json:"turns"`
 	// Tasks is how many unfinished tasks the user may have. Default: limits.tasks.
 	Tasks int `json:"tasks"`
-	// TokensPerDay is how many tokens the user's turns may use on a day of UTC. Default:
-	// limits.tokens_per_day.
-	TokensPerDay int64 `json:"tokens_per_day"`
 	// Requests is how many HTTP requests the user may send in a second. Default: 100.
 	Requests int `json:"requests"`
 	// StoreBytes is how much NATS keeps of the user's conversations, tasks and decisions. Default:
@@ -158,7 +155,6 @@ func (t *httpTable) settings(shared *config.Settings) HTTP {
 		}
 		p.Limits.Turns = cmp.Or(p.Limits.Turns, defaultTurns)
 		p.Limits.Tasks = cmp.Or(p.Limits.Tasks, shared.Tasks.Limit)
-		p.Limits.TokensPerDay = cmp.Or(p.Limits.TokensPerDay, shared.TokensPerDay)
 		p.Limits.Requests = cmp.Or(p.Limits.Requests, defaultRequests)
 		h.Principals[name] = p
 	}
@@ -303,8 +299,8 @@ func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 		return err
 	}
 	l := p.Limits
-	if min(int64(l.Turns), int64(l.Tasks), int64(l.Requests), l.StoreBytes, l.TokensPerDay) < 0 {
-		return errors.New(".limits: turns, tasks, requests, store_bytes and tokens_per_day must not be negative")
+	if min(int64(l.Turns), int64(l.Tasks), int64(l.Requests), l.StoreBytes) < 0 {
+		return errors.New(".limits: turns, tasks, requests and store_bytes must not be negative")
 	}
 	return nil
 }

@@ -34,7 +34,6 @@ func load(t *testing.T, text string) (settings.HTTP, error) {
 func TestPrincipals(t *testing.T) {
 	got, err := load(t, `
 [limits]
-tokens_per_day = 9
 tasks = 5
 [http]
 url = "https://codex.example.com/mcp"
@@ -54,7 +53,6 @@ unlocked_arguments = ["sandbox"]
 turns = 1
 tasks = 2
 requests = 3
-tokens_per_day = 4
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -67,12 +65,12 @@ tokens_per_day = 4
 		Principals: map[string]settings.Principal{
 			"ann": {
 				Subject: "ann", Scopes: []string{"codex:run", "codex:approve", "codex:read"}, Folders: []string{"/srv/ann"},
-				Limits: settings.PrincipalLimits{Turns: 16, Tasks: 5, Requests: 100, TokensPerDay: 9},
+				Limits: settings.PrincipalLimits{Turns: 16, Tasks: 5, Requests: 100},
 			},
 			"ben": {
 				Tokens: []string{hashOfB}, Subject: "ben@example.com", Scopes: []string{"codex:run"}, Approver: "ann",
 				Folders: []string{"/srv/ben", "/srv/team"}, Home: "/home/ben/.codex", UnlockedArguments: []string{"sandbox"},
-				Limits: settings.PrincipalLimits{Turns: 1, Tasks: 2, Requests: 3, TokensPerDay: 4},
+				Limits: settings.PrincipalLimits{Turns: 1, Tasks: 2, Requests: 3},
 			},
 		},
 	}
@@ -99,8 +97,6 @@ func TestInvalidPrincipals(t *testing.T) {
 		{"no scope", ann + token + folders + `scopes = []`, "http.principals.ann.scopes: empty"},
 		{"an argument", ann + token + folders + `unlocked_arguments = ["cwd"]`, `http.principals.ann.unlocked_arguments: "cwd" is not one of`},
 		{"a limit", ann + token + folders + "[http.principals.ann.limits]\nturns = -1", "http.principals.ann.limits"},
-		{"a limit of a day", ann + token + folders + "[http.principals.ann.limits]\ntokens_per_day = -1", "http.principals.ann.limits"},
-		{"a part of a token", ann + token + folders + "[http.principals.ann.limits]\ntokens_per_day = 1.5", "http.principals.ann.limits.tokens_per_day"},
 		{"an unknown key", ann + token + folders + "token = \"x\"", "http.principals.ann.token: unknown key"},
 		{"an unknown approver", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ben\"", `http.principals.ann.approver: "ben" is not another principal`},
 		{"the user as approver", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ann\"", `http.principals.ann.approver: "ann" is not another principal`},

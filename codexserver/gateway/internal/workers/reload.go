@@ -60,7 +60,7 @@ func (p *Pool) Reload(principals map[string]settings.Principal) (apply func() (e
 // allows reports whether a worker may go on that should now have these settings, and should not see
 // these paths.
 func (b *begun) allows(now workerlink.Settings, hidden []string) bool {
-	now.Turns, now.Tasks, now.TokensPerDay = b.settings.Turns, b.settings.Tasks, b.settings.TokensPerDay
+	now.Turns, now.Tasks = b.settings.Turns, b.settings.Tasks
 	return reflect.DeepEqual(now, b.settings) && !slices.ContainsFunc(hidden, func(path string) bool {
 		return !slices.ContainsFunc(b.hidden, func(before string) bool { return paths.Below(path, before) })
 	})

@@ -65,7 +65,7 @@ func TestReload(t *testing.T) {
 	}{
 		"nothing": {func(string, map[string]settings.Principal) {}, nil, ""},
 		"tokens, scopes, labels and limits": {func(top string, all map[string]settings.Principal) {
-			all["ann"] = settings.Principal{Folders: all["ann"].Folders, Approver: "bob", Tokens: []string{"x"}, Scopes: []string{"codex:read"}, Labels: []string{"gpu"}, Limits: settings.PrincipalLimits{Turns: 3, Tasks: 4, Requests: 5, StoreBytes: 6, TokensPerDay: 7}}
+			all["ann"] = settings.Principal{Folders: all["ann"].Folders, Approver: "bob", Tokens: []string{"x"}, Scopes: []string{"codex:read"}, Labels: []string{"gpu"}, Limits: settings.PrincipalLimits{Turns: 3, Tasks: 4, Requests: 5, StoreBytes: 6}}
 		}, nil, ""},
 		"a user goes": {func(_ string, all map[string]settings.Principal) { delete(all, "bob") }, []string{"bob"}, ""},
 		"a user comes": {func(top string, all map[string]settings.Principal) {

@@ -122,7 +122,6 @@ func (p *Pool) settingsOf(name string, http *settings.HTTP, paths *userPaths) wo
 	s, user := p.o.Settings, http.Principals[name]
 	s.Version, s.Principal, s.Home, s.Folders = workerlink.Version, name, paths.homes[name], paths.folders[name]
 	s.Approver, s.Turns, s.Tasks = user.Approver, user.Limits.Turns, user.Limits.Tasks
-	s.TokensPerDay = user.Limits.TokensPerDay
 	s.Locked = http.Locked(s.Locked, name)
 	return s
 }
