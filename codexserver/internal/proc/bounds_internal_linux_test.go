@@ -293,19 +293,27 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestSealDescriptors checks that no command inherits what this process has open.
+// TestSealDescriptors checks that no command inherits what this process has open, also where the call
+// for all descriptors is missing or forbidden.
 func TestSealDescriptors(t *testing.T) {
-	fd, err := unix.Dup(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	if err := SealDescriptors(); err != nil {
-		t.Fatal(err)
-	}
-	for fd, want := range map[int]int{fd: unix.FD_CLOEXEC, 1: 0, 2: 0} {
-		if got, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || got != want {
-			t.Errorf("descriptor %d has the flags %d, %v", fd, got, err)
+	for name, seal := range map[string]func() error{"at once": SealDescriptors, "each": sealEach} {
+		fd, err := unix.Dup(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		high, err := unix.FcntlInt(1, unix.F_DUPFD, 900)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(high)
+		if err := seal(); err != nil {
+			t.Fatal(err)
+		}
+		for fd, want := range map[int]int{fd: unix.FD_CLOEXEC, high: unix.FD_CLOEXEC, 1: 0, 2: 0} {
+			if got, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || got != want {
+				t.Errorf("%s: descriptor %d has the flags %d, %v", name, fd, got, err)
+			}
 		}
 	}
 }

@@ -124,7 +124,25 @@ func makeThreads(n int) {
 // inherited, except standard input, output and error. A program calls it once, before it
 // opens any file.
 func SealDescriptors() error {
-	return unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	if unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return nil
+	}
+	// Before Linux 5.9 the call is missing, and containers forbid it.
+	return sealEach()
+}
+
+// sealEach does the same with each descriptor.
+func sealEach() error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return fmt.Errorf("the files that commands would inherit: %w", err)
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
 }
 
 type message struct {
