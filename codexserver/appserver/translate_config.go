@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -186,7 +187,7 @@ func readTOML(path string) (map[string]any, error) {
 		return nil, err
 	}
 	var table map[string]any
-	if err := toml.Unmarshal(b, &table); err != nil {
+	if err := toml.Unmarshal(bytes.TrimPrefix(b, []byte("\ufeff")), &table); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return table, nil

@@ -97,6 +97,18 @@ func raw(members ...string) map[string]json.RawMessage {
 	return out
 }
 
+// TestByteOrderMark reads files as editors of Windows write them.
+func TestByteOrderMark(t *testing.T) {
+	dir := home(t, map[string]string{"config.toml": "\ufeff" + file, "codex-mcp.toml": "\ufeff[approvals]\nmax_pending = 7\n"})
+	c, err := config.Load(config.Layers{Home: dir})
+	if err != nil || c.Model != "from file" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if s, _, err := config.LoadSettings(dir, nil); err != nil || s.Approvals.MaxPending != 7 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 func TestPrecedence(t *testing.T) {
 	dir := home(t, map[string]string{"config.toml": file})
 	type result struct {
@@ -168,6 +180,8 @@ func TestDefaults(t *testing.T) {
 func TestErrorsNameTheKey(t *testing.T) {
 	for _, tt := range []struct{ name, file, want string }{
 		{"syntax", "model = \"a\"\nx = [1,,\n", "config.toml:2:8: expected"},
+		{"syntax behind a byte-order mark", "\ufeffmodel = \"a\"\nx = [1,,\n", "config.toml:2:8: expected"},
+		{"a byte-order mark in the file", "model = \"a\"\n\ufeffx = 1\n", "config.toml:2:1:"},
 		{"duplicate", "model = \"a\"\nmodel = \"b\"\n", "config.toml:2:"},
 		{"string for a number", `model_context_window = "big"`, "model_context_window: want an integer, have a string"},
 		{"number for a string", `model = 7`, "model: want a string, have a number"},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -43,10 +44,10 @@ func readDocument(path string) (doc []byte, file layer, err error) {
 	return doc, file, err
 }
 
-// parseFile parses what the file at path has.
+// parseFile parses what the file at path has, perhaps behind the byte-order mark of an editor.
 func parseFile(path string, data []byte) (layer, error) {
 	var doc layer
-	if err := toml.Unmarshal(data, &doc); err != nil {
+	if err := toml.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &doc); err != nil {
 		var at *toml.DecodeError
 		if errors.As(err, &at) {
 			row, column := at.Position()

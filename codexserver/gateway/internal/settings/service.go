@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -184,7 +185,7 @@ func readTables(path string) (tables map[string]any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := toml.Unmarshal(text, &tables); err != nil {
+	if err := toml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &tables); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return tables, nil
