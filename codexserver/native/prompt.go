@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -36,6 +37,14 @@ var withFiles = sync.OnceValue(func() string {
 	return strings.Replace(before, "Change files with apply_patch.", "Change files with edit and write.", 1) + filesPrompt + "# Permission\n" + after
 })
 
+// forShell returns the built-in instructions for the shell that runs lines.
+func forShell(text string, shell []string) string {
+	if shell[0] == "bash" {
+		return text
+	}
+	return strings.ReplaceAll(text, `["bash", "-lc", "…"]`, fmt.Sprintf(`[%q, %q, "…"]`, shell[0], shell[1]))
+}
+
 // maxInstructions bounds model_instructions_file, in bytes.
 const maxInstructions = 1 << 20
 
@@ -46,7 +55,7 @@ func instructions(cfg *config.Config, files bool) (string, error) {
 		return *cfg.BaseInstructions, nil
 	}
 	if cfg.InstructionsFile == "" {
-		return builtIn(files), nil
+		return forShell(builtIn(files), tool.LineShell(environ(cfg))), nil
 	}
 	path := cfg.InstructionsFile
 	if !filepath.IsAbs(path) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,16 +31,20 @@ func (b *Toolbox) shellDefinition() model.Tool {
 		background = `"background":{"type":"boolean","description":"True for a server or a long build: it goes on while you work, job shows it, and it ends with your turn"},
 `
 	}
+	line := fmt.Sprintf(`[\"%s\",\"%s\",SCRIPT]`, b.line[0], b.line[1])
+	if b.line[0] != "bash" {
+		line += ", because there is no bash"
+	}
 	return model.Tool{
 		Name:        "shell",
 		Description: "Runs one program in the working folder and returns its output and exit code. It gets no input and no terminal.",
 		Parameters: fmt.Appendf(nil, `{"type":"object","properties":{
-"command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments; for shell syntax [\"bash\",\"-lc\",SCRIPT]"},
+"command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments; for shell syntax %s"},
 "workdir":{"type":"string","description":"Folder to run in, relative to the working folder"},
 "timeout_ms":{"type":"number","description":"Milliseconds after which it is stopped, %d by default, at most %d"},
 %s"with_escalated_permissions":{"type":"boolean","description":"True to ask the user to let it run outside the sandbox"},
 "justification":{"type":"string","description":"With with_escalated_permissions: one sentence for the user that says why"}
-},"required":["command"],"additionalProperties":false}`, b.options.timeout().Milliseconds(), b.options.maxTimeout().Milliseconds(), background),
+},"required":["command"],"additionalProperties":false}`, line, b.options.timeout().Milliseconds(), b.options.maxTimeout().Milliseconds(), background),
 	}
 }
 
@@ -52,7 +57,7 @@ func (o *Options) timeout() time.Duration { return cmp.Or(o.Timeout, proc.Defaul
 func (o *Options) maxTimeout() time.Duration { return max(o.timeout(), maxTimeout) }
 
 type shellArguments struct {
-	Command   command  `json:"command"`
+	Command   []string `json:"-"`
 	Workdir   string   `json:"workdir"`
 	TimeoutMS *float64 `json:"timeout_ms"`
 	// Timeout is the name that some models use for TimeoutMS, as Codex lets them.
@@ -62,24 +67,29 @@ type shellArguments struct {
 	Justification string   `json:"justification"`
 }
 
-// command is the program and its arguments.
-type command []string
+// command is the program and its arguments, or a line for the shell.
+type command struct {
+	words []string
+	line  string
+}
 
-// UnmarshalJSONFrom implements [json.UnmarshalerFrom]. Many models write a line for the shell
-// in place of a list. It becomes the list that runs this line, before anything is decided.
+// UnmarshalJSONFrom implements [json.UnmarshalerFrom]. Many models write a line in place of a list.
 func (c *command) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() != jsontext.KindString {
-		return json.UnmarshalDecode(d, (*[]string)(c))
+		return json.UnmarshalDecode(d, &c.words)
 	}
-	var line string
-	if err := json.UnmarshalDecode(d, &line); err != nil {
-		return err
+	return json.UnmarshalDecode(d, &c.line)
+}
+
+// LineShell returns the beginning of the list that runs a line: bash, or sh where there is none in the
+// PATH of commands.
+func LineShell(environ []string) []string {
+	if _, err := proc.LookPath("bash", "/", environ); err != nil {
+		if _, err := proc.LookPath("sh", "/", environ); err == nil {
+			return []string{"sh", "-c"}
+		}
 	}
-	*c = nil
-	if strings.TrimSpace(line) != "" {
-		*c = command{"bash", "-lc", line}
-	}
-	return nil
+	return []string{"bash", "-lc"}
 }
 
 // background reports whether the command may go on in the background. The model can look at
@@ -90,9 +100,14 @@ func (r run) background() bool {
 
 func (a shellArguments) escalated() bool { return a.Escalated != nil && *a.Escalated }
 
-// shellArgumentsOf reads the arguments of either shell tool.
-func shellArgumentsOf(call Call) (shellArguments, error) {
-	var a shellArguments
+// shellArgumentsOf reads the arguments of either shell tool. A line becomes the list that runs it, before
+// anything is decided.
+func (b *Toolbox) shellArgumentsOf(call Call) (shellArguments, error) {
+	var wire struct {
+		shellArguments
+		Command command `json:"command"`
+	}
+	a := &wire.shellArguments
 	if s := call.Shell; s != nil {
 		a.Command = s.Command
 		if s.TimeoutMS != nil {
@@ -102,26 +117,28 @@ func shellArgumentsOf(call Call) (shellArguments, error) {
 		if s.WorkingDirectory != nil {
 			a.Workdir = *s.WorkingDirectory
 		}
-	} else if err := decodeArguments(call.Arguments, &a); err != nil {
-		return a, err
+	} else if err := decodeArguments(call.Arguments, &wire); err != nil {
+		return *a, err
+	} else if a.Command = wire.Command.words; strings.TrimSpace(wire.Command.line) != "" {
+		a.Command = append(slices.Clone(b.line), wire.Command.line)
 	}
 	for i, word := range a.Command {
 		if strings.Contains(word, "\x00") {
-			return a, &argumentError{fmt.Sprintf("command.%d", i), "has a NUL byte"}
+			return *a, &argumentError{fmt.Sprintf("command.%d", i), "has a NUL byte"}
 		}
 	}
 	switch {
 	case len(a.Command) == 0:
-		return a, &argumentError{"command", "want at least one word"}
+		return *a, &argumentError{"command", "want at least one word"}
 	case strings.Contains(a.Workdir, "\x00"):
-		return a, &argumentError{"workdir", "has a NUL byte"}
+		return *a, &argumentError{"workdir", "has a NUL byte"}
 	case a.TimeoutMS != nil && !(*a.TimeoutMS > 0):
-		return a, &argumentError{"timeout_ms", "want more than 0"}
+		return *a, &argumentError{"timeout_ms", "want more than 0"}
 	case a.Timeout != nil && !(*a.Timeout > 0):
-		return a, &argumentError{"timeout", "want more than 0"}
+		return *a, &argumentError{"timeout", "want more than 0"}
 	}
 	a.TimeoutMS = cmp.Or(a.TimeoutMS, a.Timeout)
-	return a, nil
+	return *a, nil
 }
 
 // timeout returns how long the command may run. lowered is true if the model has asked for
@@ -156,7 +173,7 @@ type ruled struct{ argv, env []string }
 
 // run reads a call of either shell tool.
 func (t *Turn) run(call Call) (run, error) {
-	args, err := shellArgumentsOf(call)
+	args, err := t.box.shellArgumentsOf(call)
 	if err != nil {
 		return run{}, err
 	}

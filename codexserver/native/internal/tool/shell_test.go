@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -163,6 +165,41 @@ func TestLine(t *testing.T) {
 			if diff := cmp.Diff(want, try(tt.policy, tt.mode, tt.members, line)); diff != "" {
 				t.Errorf("%v %q (-list +line):\n%s", tt, line, diff)
 			}
+		}
+	}
+}
+
+// TestLineWithoutBash checks that a line runs in sh where there is no bash, and that the tool says so.
+func TestLineWithoutBash(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	for name, want := range map[string][]string{"bash": {"bash", "-lc", "ls"}, "sh": {"sh", "-c", "ls"}, "": {"bash", "-lc", "ls"}} {
+		programs := t.TempDir()
+		if name != "" {
+			if err := os.Symlink(sh, filepath.Join(programs, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h := &host{answer: elicit.Denied}
+		box := newBox(tool.Options{Environ: []string{"PATH=" + programs}})
+		turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: protocol.ApprovalUntrusted, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, Host: h})
+		if _, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":"ls"}`}); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range h.all {
+			if asked, ok := m.(protocol.ExecApprovalRequest); ok {
+				got = asked.Command
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("with %q (-want +got):\n%s", name, d)
+		}
+		offer := string(box.Offer(false)[0].Parameters)
+		if says := fmt.Sprintf(`[\"%s\",\"%s\",SCRIPT]`, want[0], want[1]); !strings.Contains(offer, says) || strings.Contains(offer, "no bash") != (name == "sh") {
+			t.Errorf("with %q the model is offered %s", name, offer)
 		}
 	}
 }

@@ -142,6 +142,7 @@ func (b *Toolbox) Roots(policy protocol.SandboxPolicy, cwd string) (sandbox.Root
 // Toolbox is the tools of one conversation. It is safe for concurrent use.
 type Toolbox struct {
 	options   Options
+	line      []string      // see [LineShell]
 	firstLook time.Duration // of a command in the background; 0 is firstLook
 
 	confines atomic.Bool // the last attempt to confine a command succeeded
@@ -158,7 +159,7 @@ func New(o Options) *Toolbox {
 	if o.Programs == nil {
 		o.Programs = &sandbox.Programs{}
 	}
-	return &Toolbox{options: o, session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
+	return &Toolbox{options: o, line: LineShell(o.Environ), session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
 }
 
 // Offer returns the definitions of the tools for the model, if it is another one than the options are
