@@ -28,7 +28,7 @@ type sentLimits struct {
 func limitsOf(t *testing.T, f *fake, begin func(*appserver.Engine) (engine.Conversation, error)) (limits string, access protocol.Access, err error) {
 	t.Helper()
 	f.turn = answered
-	threads, turns := f.keep("thread/start", "thread/resume", "thread/fork"), f.keep("turn/start")
+	threads, turns := f.keep("thread/start", "thread/resume"), f.keep("turn/start")
 	conv, err := begin(f.engine(appserver.Options{}))
 	if err != nil {
 		return "", access, err
@@ -285,7 +285,7 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 		{name: "a stricter policy is configured", config: keys{"approval_policy": "untrusted"}, had: turnContext("danger-full-access", "", "never"), want: reads + ` "untrusted"`},
 		{name: "no turn", config: write, had: `{"type":"event_msg","payload":{"type":"x"}}`, want: `{"excludeSlashTmp":true,"networkAccess":false,"type":"workspaceWrite","writableRoots":["/a"]} "on-request"`, continues: "-"},
 	} {
-		for _, method := range []string{"resume", "fork", "continue"} {
+		for _, method := range []string{"resume", "continue"} {
 			if method == "continue" && tt.continues == "-" {
 				continue
 			}
@@ -294,15 +294,10 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					f := newFake(t)
 					f.config, f.rollout, f.policy = tt.config, path, `"never"`
-					if method != "fork" {
-						f.sandbox = all // as a thread that Codex has in memory
-					}
+					f.sandbox = all // as a thread that Codex has in memory
 					var asked []protocol.Access
 					cfg := protocol.Config{Cwd: t.TempDir(), Continues: method == "continue", Keep: func(a protocol.Access) bool { asked = append(asked, a); return tt.keep }}
 					got, access, err := limitsOf(t, f, func(e *appserver.Engine) (engine.Conversation, error) {
-						if method == "fork" {
-							return e.Fork(t.Context(), path, cfg, &recorder{})
-						}
 						return e.Resume(t.Context(), path, cfg, &recorder{})
 					})
 					if err != nil || got != tt.want {

@@ -120,7 +120,7 @@ func (e *Engine) resumeCut(ctx context.Context, rolloutPath string, cfg protocol
 	}
 	deadline := time.Now().Add(writerLimit)
 	for {
-		conv, err := e.reopen(ctx, apptypes.CallThreadResume, rolloutPath, cfg, host)
+		conv, err := e.reopen(ctx, rolloutPath, cfg, host)
 		if err == nil || !strings.Contains(err.Error(), "active writer") || time.Now().After(deadline) {
 			return conv, err
 		}

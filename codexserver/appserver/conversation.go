@@ -129,12 +129,12 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	}
 	err := c.turn(ctx, in)
 	return c.goOn(ctx, err, func(other engine.Conversation, l *limitError) error {
-		in.Rollback, in.Key = 0, ""
+		in.Key = ""
 		if in.MaxTokens > 0 {
 			in.MaxTokens = max(in.MaxTokens-l.turn.used(), 1)
 		}
 		if !l.before {
-			in.Compact, in.Items = false, append(protocol.TextInput(handedOver), c.takeUnread()...)
+			in.Items = append(protocol.TextInput(handedOver), c.takeUnread()...)
 		}
 		return other.Turn(ctx, in)
 	})
@@ -142,9 +142,6 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 
 // turn runs one in Codex.
 func (c *conversation) turn(ctx context.Context, in protocol.TurnInput) error {
-	if in.Shortens() {
-		return c.shorten(ctx, in)
-	}
 	return c.run(ctx, func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }, nil)
 }
 

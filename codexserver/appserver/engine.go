@@ -219,7 +219,7 @@ func (e *Engine) start(l *launch) {
 // Traits implements [engine.Describer]. The events and questions of all threads come over one
 // connection, so no event may delay the next.
 func (e *Engine) Traits() engine.Traits {
-	return engine.Traits{Streams: true, Shortens: true, Reach: e.reach, CanContinue: e.canContinue}
+	return engine.Traits{Streams: true, Reach: e.reach, CanContinue: e.canContinue}
 }
 
 // Start implements [engine.Engine].

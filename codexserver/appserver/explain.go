@@ -16,7 +16,7 @@ import (
 const (
 	hintElsewhere = "install it where no command can write, or name another with --codex or CODEX_BIN"
 	hintInstall   = "install it with `npm i -g @openai/codex`, or name the program with --codex or CODEX_BIN"
-	hintRoom      = "the arguments of codex-reply make room: compact summarises the conversation, rollback takes back the last prompts"
+	hintRoom      = "begin a new conversation with codex"
 	hintLogin     = "not signed in to the model provider, or it refused the credentials: run `codex login`, or configure a model provider that needs none"
 )
 
@@ -62,7 +62,7 @@ var faults = []struct{ said, write string }{
 	{`approval_policy = "untrusted" is no longer supported`, `take approval_policy = "untrusted" out of config.toml and pass approval-policy "untrusted" with the call, or write "on-request"`},
 	{"legacy `profile", "pass the profile with the call, or move the table [profiles.NAME] to the file NAME.config.toml next to config.toml"},
 	{`wire_api = "chat"`, `write wire_api = "responses" for a provider that has it, or use the native engine (--engine native)`},
-	{"active writer", "another Codex has this conversation open: close it there first, or continue a copy with codex-reply and fork true"},
+	{"active writer", "another Codex has this conversation open: close it there first"},
 	{"CODEX_HOME points to", "make that folder, or unset CODEX_HOME"},
 }
 

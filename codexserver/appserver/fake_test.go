@@ -149,7 +149,7 @@ func (r *run) serve(_ context.Context, req *jsonrpc.Request) (any, error) {
 			return map[string]any{"config": r.config, "layers": r.layers}, nil
 		}
 		return map[string]any{"config": map[string]any{"model": "m"}}, nil
-	case "thread/start", "thread/resume", "thread/fork":
+	case "thread/start", "thread/resume":
 		return json.RawMessage(fmt.Sprintf(`{"thread":{"id":%q,"path":%q,"turns":[],"status":{"type":%q}},"model":"m","modelProvider":"mock",
 			"cwd":%q,"approvalPolicy":%s,"approvalsReviewer":"user","sandbox":%s,"reasoningEffort":null}`,
 			threadID, cmp.Or(r.rollout, "/rollout.jsonl"), cmp.Or(r.status, "idle"), cmp.Or(r.cwd, "/work"), cmp.Or(r.policy, `"on-request"`), cmp.Or(r.sandbox, `{"type":"readOnly"}`))), nil

@@ -22,16 +22,11 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if cfg.Continues {
 		return e.resumeCut(ctx, rolloutPath, cfg, host)
 	}
-	return e.reopen(ctx, apptypes.CallThreadResume, rolloutPath, cfg, host)
+	return e.reopen(ctx, rolloutPath, cfg, host)
 }
 
-// Fork implements [engine.Resumer].
-func (e *Engine) Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	return e.reopen(ctx, apptypes.CallThreadFork, rolloutPath, cfg, host)
-}
-
-// reopen resumes or forks the thread of a rollout.
-func (e *Engine) reopen(ctx context.Context, method, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+// reopen resumes the thread of a rollout.
+func (e *Engine) reopen(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	id, err := idOf(rolloutPath)
 	if err != nil {
 		return nil, err
@@ -55,7 +50,7 @@ func (e *Engine) reopen(ctx context.Context, method, rolloutPath string, cfg pro
 	if cut, err := readCut(rolloutPath); err == nil && cut.now != nil {
 		p.keep(cut.now, cfg.Keep)
 	}
-	conv, err := e.begin(ctx, c, method, p, host)
+	conv, err := e.begin(ctx, c, apptypes.CallThreadResume, p, host)
 	if err != nil && strings.Contains(err.Error(), "no rollout found") {
 		return nil, fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
 	}

@@ -137,14 +137,8 @@ func TestRealStartsNothing(t *testing.T) {
 				}
 				check("after a restart")
 				turn("after a resumed turn", again)
-				fork, err := r.engine.Fork(t.Context(), path, protocol.Config{Sandbox: tt.cfg.Sandbox}, h)
-				if err != nil {
-					t.Fatal(err)
-				}
-				check("after a fork")
-				turn("after a turn of it", fork)
 				r.Add(providertest.Say(`{"findings":[]}`))
-				if err := fork.(engine.Reviewer).Review(t.Context(), protocol.Review{Target: protocol.ReviewUncommitted, Prompt: "p"}); err != nil {
+				if err := again.(engine.Reviewer).Review(t.Context(), protocol.Review{Target: protocol.ReviewUncommitted, Prompt: "p"}); err != nil {
 					t.Error(err)
 				}
 				r.engine.Close() // what it has started has written by then

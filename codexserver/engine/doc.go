@@ -53,7 +53,7 @@
 // The other interfaces are optional. The server finds them by type assertion, and a client
 // has the methods and tools of those that the engine has:
 //
-//	Resumer       codex-reply to a conversation of an earlier process, also with fork
+//	Resumer       codex-reply to a conversation of an earlier process
 //	Library       codex-list
 //	Accounts      getAuthStatus, logoutChatGpt
 //	Workspace     fuzzyFileSearch

@@ -44,9 +44,6 @@ type Traits struct {
 	// [protocol.PatchApplyBegin] or [protocol.MCPToolCallBegin], and only when Emit has returned.
 	// The server reads the folder before the first of them, and not at all in a turn without.
 	Announces bool
-	// Shortens means that conversations can forget messages and summarise their history: Turn
-	// heeds Rollback and Compact of its input.
-	Shortens bool
 	// Reach returns the absolute paths of all folders that a command was able to write without
 	// a question at any time, and of the folders in which callers had it work. A folder counts
 	// before the first command runs that can write it. The server starts no program there
@@ -97,10 +94,6 @@ type Resumer interface {
 	Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host Host) (Conversation, error)
 	// FindRollout returns the rollout of a conversation, or [ErrNotFound].
 	FindRollout(ctx context.Context, conversationID string) (rolloutPath string, err error)
-	// Fork begins a conversation with the history of a rollout, which another program may
-	// have open. The rollout does not change. Events and errors are those of Resume; an engine
-	// that cannot copy conversations returns a [*RefusedError].
-	Fork(ctx context.Context, rolloutPath string, cfg protocol.Config, host Host) (Conversation, error)
 }
 
 // Library is an engine that keeps a list of its conversations.

@@ -328,22 +328,6 @@ func TestFailoverReopened(t *testing.T) {
 	}
 }
 
-// TestFailoverCompacts has a provider refuse while it summarises.
-func TestFailoverCompacts(t *testing.T) {
-	f := newSeveral(t, native.Failover{}, "responses", "chat")
-	first := providertest.Say("hello")
-	first.Reasoning = []string{"a thought"}
-	f.scripts[0].Add(first, limited(3600))
-	f.scripts[1].Add(providertest.Say("the summary"), providertest.Say("done"))
-	turn(t, f.conv, say("one"))
-	turn(t, f.conv, protocol.TurnInput{Items: protocol.TextInput("two"), Compact: true})
-	requests := f.scripts[1].Requests()
-	if len(requests) != 2 || strings.Contains(string(requests[0].Body), "a thought") || !strings.Contains(string(requests[1].Body), "the summary") {
-		t.Errorf("the next provider got %d requests", len(requests))
-	}
-	diff(t, "reroutes", []string{"a/m0 > b/m1"}, f.rerouted())
-}
-
 // TestFailoverInterrupted interrupts the turn while the next provider is asked: no other one is.
 func TestFailoverInterrupted(t *testing.T) {
 	f := newSeveral(t, native.Failover{}, "chat", "chat", "chat")

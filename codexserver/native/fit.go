@@ -75,7 +75,7 @@ func shorten(text string, most int) string {
 }
 
 // adviceRoom says what a caller can do about a conversation that is too long.
-const adviceRoom = "The arguments of codex-reply make room: compact summarises the conversation, rollback takes back the last prompts."
+const adviceRoom = "Begin a new one with codex."
 
 // respond requests a response. It summarises a history that has no room for what is new in
 // it, before the request if the size is known, else after the provider has refused it.
@@ -135,5 +135,5 @@ func (t *turn) refuse(err error) error {
 	if err := t.conv.cut(unread[0], len(unread)); err != nil {
 		return err
 	}
-	return errors.New("the message " + text + ". The conversation continues without it: send a shorter one. " + adviceRoom)
+	return errors.New("the message " + text + ". The conversation continues without it: send a shorter one.")
 }

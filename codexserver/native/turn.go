@@ -77,9 +77,6 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, box *
 		defer c.flush()
 		err = c.refresh()
 	}
-	if err == nil && in.Rollback > 0 {
-		err = c.takeBack(in.Rollback)
-	}
 	if err != nil {
 		return c.fail(err)
 	}
@@ -161,16 +158,8 @@ func (c *conversation) fail(err error) error {
 
 // run is the turn's loop. It leaves the model's last message in t.answer.
 func (t *turn) run(ctx context.Context, in protocol.TurnInput) error {
-	done, err := t.shorten(ctx, in)
-	if err != nil {
+	if err := t.begin(in); err != nil || len(in.Items) == 0 {
 		return err
-	}
-	if err := t.begin(in); err != nil {
-		return err
-	}
-	if len(in.Items) == 0 {
-		t.answer.text = done
-		return nil
 	}
 	t.inbox.open(t.conv.now.Cwd)
 	if !t.reviews() {

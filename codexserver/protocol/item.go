@@ -56,19 +56,10 @@ type TurnInput struct {
 	// server interrupts the turn when they are used. An engine that knows the usage of a
 	// response before it runs the response's calls does not run them then.
 	MaxTokens int64
-	// Rollback is how many messages of the user the conversation forgets before the turn,
-	// the last ones, with all that followed them. Files stay as they are.
-	Rollback int
-	// Compact replaces the history by a summary before the turn. Only the conversations
-	// of some engines can do either; see package engine. Without Items the turn ends then.
-	Compact bool
 	// Key names the turn for [engine.Continuable], a random text. "" is a turn that no other
 	// process continues.
 	Key string
 }
-
-// Shortens reports whether the history changes before the turn.
-func (in TurnInput) Shortens() bool { return in.Compact || in.Rollback > 0 }
 
 // TurnContext is the part of a conversation's configuration that holds for a turn, as its file
 // keeps it. Every field but Effort has a value.

@@ -42,17 +42,6 @@ func TestInputItems(t *testing.T) {
 	}
 }
 
-func TestShortens(t *testing.T) {
-	for _, tt := range []struct {
-		in   protocol.TurnInput
-		want bool
-	}{{protocol.TurnInput{}, false}, {protocol.TurnInput{Compact: true}, true}, {protocol.TurnInput{Rollback: 1}, true}, {protocol.TurnInput{Rollback: -1}, false}} {
-		if got := tt.in.Shortens(); got != tt.want {
-			t.Errorf("%+v: %t", tt.in, got)
-		}
-	}
-}
-
 // TestValues pins the values of the configuration that clients may send.
 func TestValues(t *testing.T) {
 	got := map[string]any{

@@ -34,8 +34,6 @@ const (
 type SessionMeta struct {
 	// ID is the conversation's id.
 	ID string `json:"id"`
-	// ForkedFrom is the id of the conversation that this one is a copy of, left out otherwise.
-	ForkedFrom string `json:"forked_from_id,omitzero"`
 	// Timestamp is when the conversation started, RFC 3339.
 	Timestamp string `json:"timestamp"`
 	// Cwd is the absolute working folder.

@@ -39,7 +39,6 @@ func promises() []promise {
 		{"SteeredLate", testSteeredLate, steers},                  // asks the model again for a message that came with its last answer
 		{"SteeredInterrupted", testSteeredInterrupted, steers},    // keeps a message that an interrupt overtook, and says so
 		{"SteeredBetween", testSteeredBetween, steers},            // refuses a message for a turn when none is running
-		{"Shortened", testShortened, shortens},                    // forgets prompts and summarises the conversation on request, and continues
 	}
 }
 

@@ -118,8 +118,6 @@ func replacing(name string) []string {
 	switch name {
 	case "threadId":
 		return []string{"conversationId", "sessionId"}
-	case "prompt":
-		return shortenNames
 	}
 	return nil
 }

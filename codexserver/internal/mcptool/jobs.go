@@ -98,10 +98,7 @@ func (js *Jobs) Stays() bool { return js.keeper.Load() != nil }
 // run runs a turn for a call, and waits for its end unless background is true.
 func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
 	j.thread, j.delivery.background = t, background
-	ticket, err := queued(t, in)
-	if err != nil {
-		return failure(t.ID(), "codex-reply: "+err.Error())
-	}
+	ticket := t.Queue()
 	if !c.Jobs.add(j) {
 		ticket.Leave()
 		return failure(t.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
@@ -131,15 +128,6 @@ func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.Tu
 		c.Jobs.ended(j)
 	})
 	return j.interim(Running, "The turn runs in the background. Call codex-wait with this threadId for its result.")
-}
-
-// queued returns the ticket of a turn. One that changes the history has to be the next turn,
-// so that it never changes what the caller has not seen.
-func queued(t *thread.Thread, in protocol.TurnInput) (*thread.Ticket, error) {
-	if in.Shortens() {
-		return t.QueueAlone()
-	}
-	return t.Queue(), nil
 }
 
 // add adds a job. It returns false if too many run in the background.

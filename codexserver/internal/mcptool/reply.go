@@ -8,7 +8,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -27,32 +26,16 @@ type names struct {
 }
 
 type replyArguments struct {
-	Prompt *string `json:"prompt"`
+	Prompt string `json:"prompt"`
 	names
 	turnArguments
 	Background   bool   `json:"background"`
 	WhileRunning policy `json:"while-running"`
-	Rollback     int    `json:"rollback"`
-	Compact      bool   `json:"compact"`
-	Fork         bool   `json:"fork"`
 }
-
-// shortenNames are the names of the arguments that make the history shorter.
-var shortenNames = []string{"compact", "rollback"}
 
 func (a *replyArguments) check() error {
 	if err := a.checkTurn(); err != nil {
 		return err
-	}
-	shortens := a.Compact || a.Rollback > 0
-	if a.Prompt == nil && !shortens {
-		return errors.New("argument /prompt is missing")
-	}
-	if shortens && (a.WhileRunning == steerTurn || a.WhileRunning == interruptTurn) {
-		return errors.New("argument /while-running: no turn may run when compact or rollback change the history; stop it with codex-interrupt, or wait for its end")
-	}
-	if a.Fork && a.WhileRunning != "" && a.WhileRunning != queueTurn {
-		return errors.New("argument /while-running: no turn runs in a copy; leave it out with fork")
 	}
 	if a.WhileRunning == steerTurn {
 		for name, given := range map[string]bool{"effort": a.Effort != "", "output-schema": a.schema != nil} {
@@ -96,21 +79,6 @@ func (a *names) thread() (string, error) {
 	return id, nil
 }
 
-// turnInput returns the input of the turn. Without a prompt and images, one that changes the
-// history does only that.
-func (a *replyArguments) turnInput(cwd string, b bounds) (protocol.TurnInput, error) {
-	prompt := ""
-	if a.Prompt != nil {
-		prompt = *a.Prompt
-	}
-	in, err := a.input(prompt, cwd, b)
-	in.Rollback, in.Compact = a.Rollback, a.Compact
-	if in.Shortens() && prompt == "" && len(a.Images) == 0 {
-		in.Items = nil
-	}
-	return in, err
-}
-
 func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcptypes.CallToolResult {
 	id, err := a.thread()
 	if err != nil {
@@ -118,28 +86,18 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	}
 	job := c.newJob(c.attendance(a.Background))
 	job.kept.Budget = a.Budget
-	open := t.revive
-	if a.Fork {
-		open = t.fork
-		job.log.Remark("This is a copy of the conversation " + id + ", which stays as it is. Continue the copy.")
-	}
-	th, err := open(ctx, c, id, job)
+	th, err := t.revive(ctx, c, id, job)
 	if err == nil {
 		id = th.ID()
 	}
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}
-	in, err := a.turnInput(th.Info().Cwd, t.options.bounds())
-	if err == nil && in.Shortens() && !th.Shortens() {
-		err = errors.New("arguments /compact and /rollback: this engine keeps its own history")
-	}
+	in, err := a.input(a.Prompt, th.Info().Cwd, t.options.bounds())
 	if err != nil {
 		return failure(id, "codex-reply: "+err.Error())
 	}
-	if len(in.Items) > 0 {
-		job.form.schema, job.kept.Schema = a.schema, jsontext.Value(a.OutputSchema)
-	}
+	job.form.schema, job.kept.Schema = a.schema, jsontext.Value(a.OutputSchema)
 	switch a.WhileRunning {
 	case steerTurn:
 		if a.Budget != nil {

@@ -31,15 +31,6 @@ func (t *Table) reviveAs(ctx context.Context, c *call, id string, job *Job, conf
 	return th, t.admit(ctx, c, id, th)
 }
 
-// fork returns a new thread with the history of the one with an id, under the same bounds.
-func (t *Table) fork(ctx context.Context, c *call, id string, job *Job) (*thread.Thread, error) {
-	th, err := c.Threads.Fork(ctx, id, job.attendance, plain)
-	if err != nil {
-		return nil, err
-	}
-	return th, t.admit(ctx, c, th.ID(), th)
-}
-
 // admit ends the thread and returns an error if the thread works neither in the bounds nor in a
 // worktree of a repository there.
 func (t *Table) admit(ctx context.Context, c *call, id string, th *thread.Thread) error {

@@ -140,7 +140,7 @@ func New(e engine.Engine, o *Options) *Table {
 		t.turns = make(turns, o.Turns)
 	}
 	codex, reply := newTool("codex", codexTool, with(t.callCodex)), newTool("codex-reply", replyTool, with(t.callReply))
-	codex.output, reply.output, reply.alike = report.Schema, report.ShortSchema, slices.Concat(turnNames, shortenNames)
+	codex.output, reply.output, reply.alike = report.Schema, report.ShortSchema, turnNames
 	t.tools = []tool{codex, reply, newTool("codex-wait", waitTool, with(callWait)), newTool("codex-show", showTool, with(t.callShow))}
 	if o.Home != "" {
 		t.tools = append(t.tools, newTool("codex-review", reviewTool, with(t.callReview)))

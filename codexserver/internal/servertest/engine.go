@@ -75,12 +75,7 @@ func (e *Engine) begin(ctx context.Context, cfg protocol.Config, host engine.Hos
 }
 
 // Traits implements [engine.Describer].
-func (*Engine) Traits() engine.Traits { return engine.Traits{Shortens: true} }
-
-// Fork implements [engine.Resumer].
-func (*Engine) Fork(context.Context, string, protocol.Config, engine.Host) (engine.Conversation, error) {
-	return nil, &engine.RefusedError{Err: errors.New("this engine cannot copy conversations")}
-}
+func (*Engine) Traits() engine.Traits { return engine.Traits{} }
 
 // placedHost says where the conversation works.
 type placedHost struct {

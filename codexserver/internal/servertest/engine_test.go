@@ -78,7 +78,6 @@ func TestEngine(t *testing.T) {
 	if _, ok := again.(engine.Steerer); ok {
 		t.Error("a turn takes messages")
 	}
-	refused("a copy", func() error { _, err := e.Fork(ctx, "x", protocol.Config{}, h); return err }())
 	e.Messages = make(chan string, 1)
 	again, err = e.Resume(ctx, "/rollouts/past", protocol.Config{}, &host{})
 	if s, ok := again.(engine.Steerer); err != nil || !ok || s.Steer(ctx, []protocol.InputItem{{Text: "x"}}) != nil || len(e.Messages) != 1 {

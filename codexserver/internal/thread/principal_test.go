@@ -38,9 +38,6 @@ func TestPrincipals(t *testing.T) {
 	if _, err := bob.Revive(t.Context(), id, thread.Attendance{}, none); err == nil || !strings.Contains(err.Error(), "no conversation") || m.resume != 0 {
 		t.Errorf("bob revives it: %v, resumed %d times", err, m.resume)
 	}
-	if _, err := bob.Fork(t.Context(), id, thread.Attendance{}, none); err == nil || !strings.Contains(err.Error(), "no conversation") || m.next != 1 {
-		t.Errorf("bob copies it: %v", err)
-	}
 	if err := bob.End(t.Context(), id); err != nil || m.ends() != "" {
 		t.Errorf("bob ends it: %v, closed %q", err, m.ends())
 	}
@@ -101,21 +98,14 @@ func TestFaultsOfTheEngine(t *testing.T) {
 	for name, f := range map[string]func() (*thread.Thread, error){
 		"start":  func() (*thread.Thread, error) { return s.Start(t.Context(), protocol.Config{}, thread.Attendance{}) },
 		"revive": func() (*thread.Thread, error) { return s.Revive(t.Context(), "7", thread.Attendance{}, plain) },
-		"copy":   func() (*thread.Thread, error) { return s.Fork(t.Context(), "7", thread.Attendance{}, plain) },
 	} {
 		if th, err := f(); th != nil || !errors.Is(err, errFault) {
 			t.Errorf("%s: %v, %v", name, th, err)
 		}
 	}
 	b.fault = nil
-	if _, err := s.Fork(t.Context(), "unknown", thread.Attendance{}, plain); err == nil || !strings.Contains(err.Error(), `no conversation "unknown"`) {
-		t.Errorf("a copy of an unknown thread: %v", err)
-	}
-	th, err := s.Fork(t.Context(), "7", thread.Attendance{}, plain)
-	if err != nil || th.ID() != "1" {
-		t.Errorf("a copy: %v", err)
-	}
-	if err := s.End(t.Context(), "1"); !errors.Is(err, errFault) {
+	th := start(t, s)
+	if err := s.End(t.Context(), th.ID()); !errors.Is(err, errFault) {
 		t.Errorf("the end of a thread: %v", err)
 	}
 	start(t, s)
@@ -126,9 +116,6 @@ func TestFaultsOfTheEngine(t *testing.T) {
 	s = thread.NewTable(engine.TurnFunc(nil), &board.Options{}).Share("")
 	if _, err := s.Revive(t.Context(), "7", thread.Attendance{}, plain); err == nil || !strings.Contains(err.Error(), "in this session") {
 		t.Errorf("an engine without rollouts revives: %v", err)
-	}
-	if _, err := s.Fork(t.Context(), "7", thread.Attendance{}, plain); err == nil || !strings.Contains(err.Error(), "cannot copy") {
-		t.Errorf("an engine without rollouts copies: %v", err)
 	}
 }
 
@@ -155,8 +142,8 @@ func TestStopBeforeTheTurn(t *testing.T) {
 		}
 		ticket := th.Queue()
 		ended := th.Stop(errFault)
-		if _, err := th.QueueAlone(); !errors.Is(err, thread.ErrBusy) || th.Busy() {
-			t.Errorf("while a turn is queued: %v, busy: %t", err, th.Busy())
+		if th.Busy() {
+			t.Error("a queued turn runs")
 		}
 		var abort *engine.AbortError
 		err := th.Turn(t.Context(), ticket, thread.Attendance{}, protocol.TurnInput{Items: protocol.TextInput("wait")})
@@ -312,7 +299,7 @@ func TestKindsOfTurns(t *testing.T) {
 				return th.Continue(t.Context(), q, a, protocol.TurnInput{}, func(words string) { notes = append(notes, words) })
 			}, rest, left},
 			{"a turn that fails", func(q *thread.Ticket) error {
-				return th.Turn(t.Context(), q, a, protocol.TurnInput{Items: protocol.TextInput("fail"), Compact: true, Rollback: 2})
+				return th.Turn(t.Context(), q, a, protocol.TurnInput{Items: protocol.TextInput("fail")})
 			}, "fail: approved, <nil>", errFault.Error()},
 		} {
 			before := begun
@@ -333,7 +320,7 @@ func TestKindsOfTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"user:\n  hello\n", "  [the server ended during this turn", "user:\n  [rollback 2] [compact] fail\n", "the turn did not complete:\n  a fault\n"} {
+		for _, want := range []string{"user:\n  hello\n", "  [the server ended during this turn", "user:\n  fail\n", "the turn did not complete:\n  a fault\n"} {
 			if !strings.Contains(page.Text, want) {
 				t.Errorf("%T: the transcript lacks %q:\n%s", e, want, page.Text)
 			}

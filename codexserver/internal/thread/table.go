@@ -119,30 +119,6 @@ func (s *Share) Start(ctx context.Context, cfg protocol.Config, a Attendance) (*
 	})
 }
 
-// Fork begins a thread with the history of another one, which may be open anywhere. Config
-// returns its configuration.
-func (s *Share) Fork(ctx context.Context, id string, a Attendance, config func() protocol.Config) (*Thread, error) {
-	f, ok := s.table.engine.(engine.Resumer)
-	if !ok {
-		return nil, errors.New("this engine cannot copy conversations")
-	}
-	if s.foreign(id) {
-		return nil, notHere(id)
-	}
-	path, err := f.FindRollout(ctx, id)
-	if errors.Is(err, engine.ErrNotFound) {
-		return nil, notHere(id)
-	}
-	if err != nil {
-		return nil, err
-	}
-	cfg := config()
-	cfg.Keep = s.keeps(ctx, a.Caller, id)
-	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
-		return f.Fork(ctx, path, cfg, h)
-	})
-}
-
 func (s *Share) begin(ctx context.Context, a Attendance, start func(*host) (engine.Conversation, error)) (*Thread, error) {
 	t := &Thread{}
 	t.host = s.table.newHost(t, s.principal, a)

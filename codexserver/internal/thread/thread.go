@@ -3,7 +3,6 @@ package thread
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -45,8 +44,6 @@ var (
 	ErrInterrupted = errors.New("interrupted by the client")
 	// errClosed is the error of a turn of a closed thread.
 	errClosed = errors.New("the conversation was closed")
-	// ErrBusy is the error of [Thread.QueueAlone] while a turn runs.
-	ErrBusy = errors.New("a turn of this conversation runs: wait for its end, or stop it with codex-interrupt")
 	// ErrStopped is the cause of an interrupt that came from the desk.
 	ErrStopped = errors.New("stopped by the user")
 )
@@ -71,25 +68,12 @@ func (t *Thread) Log() *turnlog.Log { return t.host.kept }
 // Queue takes a ticket for the next turn, without waiting.
 func (t *Thread) Queue() *Ticket { return t.join(false) }
 
-// QueueAlone is Queue for what may follow no turn that the caller does not know. It returns
-// [ErrBusy] if a turn runs or is queued.
-func (t *Thread) QueueAlone() (*Ticket, error) {
-	ticket := t.Queue()
-	select {
-	case <-ticket.first:
-		return ticket, nil
-	default:
-		ticket.Leave()
-		return nil, ErrBusy
-	}
-}
-
 // Turn waits until the ticket is the first, then runs one turn until it ends. It returns
 // nil, an [*engine.TurnError] or an [*engine.AbortError]. A turn that never began counts
 // as aborted.
 func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput) error {
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
-		words := inWords(in)
+		words := protocol.TextOf(in.Items)
 		t.host.kept.Begin(words)
 		defer func() { t.host.kept.End(err) }()
 		if a.Begin != nil {
@@ -122,21 +106,6 @@ func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attendance, in 
 		return c.Continue(ctx, in, note)
 	}))
 }
-
-// inWords returns what a turn is asked for, for people.
-func inWords(in protocol.TurnInput) string {
-	words := protocol.TextOf(in.Items)
-	if in.Compact {
-		words = "[compact] " + words
-	}
-	if in.Rollback > 0 {
-		words = fmt.Sprintf("[rollback %d] %s", in.Rollback, words)
-	}
-	return words
-}
-
-// Shortens reports whether the engine heeds Rollback and Compact of a turn's input.
-func (t *Thread) Shortens() bool { return t.host.traits.Shortens }
 
 // Reviews reports whether the engine can review in the thread under any policy.
 func (t *Thread) Reviews() bool {

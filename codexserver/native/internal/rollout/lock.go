@@ -70,7 +70,7 @@ type HeldError struct {
 
 // Error implements error.
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("%s (process %d on %s) is running a turn of this conversation; it can continue here when that turn has ended, and a copy of it now with codex-reply and fork true",
+	return fmt.Sprintf("%s (process %d on %s) is running a turn of this conversation; it can continue here when that turn has ended",
 		e.Program, e.PID, e.Host)
 }
 

@@ -1,17 +1,12 @@
 package rollout_test
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -113,54 +108,6 @@ func TestOldTurnsAreLeftOut(t *testing.T) {
 	r, err := rollout.Load(w.Path())
 	if err != nil || len(r.Turns) != 16 || r.Turns[0].First.Turn != "2" {
 		t.Errorf("%v, %v", r.Turns, err)
-	}
-}
-
-// TestFork copies a conversation to which another program writes.
-func TestFork(t *testing.T) {
-	w := create(t)
-	long := strings.Repeat("x", 1<<20)
-	for _, text := range []string{"one", long, "two"} {
-		if err := w.Item(userMessage(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f, err := os.OpenFile(w.Path(), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.WriteString("garbage\n" + `{"timestamp":"t","type":"session_meta","payload":{"id":"x"}}` + "\n" + `{"timestamp":"t","type":"resp`)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	other := meta
-	other.ID = strings.Replace(id, "0199", "0200", 1)
-	to := filepath.Join(t.TempDir(), "new", "copy.jsonl")
-	if err := rollout.Fork(w.Path(), to, other); err != nil {
-		t.Fatal(err)
-	}
-	r, err := rollout.Load(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]protocol.ResponseItem{userMessage("one"), userMessage(long), userMessage("two")}, r.Items); d != "" || r.Meta.ID != other.ID || r.Skipped != 0 {
-		t.Errorf("%s, %d skipped (-want +got):\n%.2000s", r.Meta.ID, r.Skipped, d)
-	}
-	if text, err := os.ReadFile(to); err != nil || strings.Count(string(text), "session_meta") != 1 {
-		t.Errorf("the copy has another first line: %v", err)
-	}
-	if err := rollout.Fork(w.Path(), to, other); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("to a file that exists: %v", err)
-	}
-	gone := filepath.Join(t.TempDir(), "gone")
-	if err := rollout.Fork(gone, gone+".jsonl", other); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("of a file that is gone: %v", err)
-	}
-	if err := rollout.Fork(filepath.Dir(to), gone+".jsonl", other); err == nil {
-		t.Error("a folder was copied")
-	}
-	if left, err := filepath.Glob(gone + "*"); err != nil || len(left) > 0 {
-		t.Errorf("left %q, %v", left, err)
 	}
 }
 
