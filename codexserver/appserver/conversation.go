@@ -2,7 +2,6 @@ package appserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -25,8 +24,9 @@ type conversation struct {
 	access protocol.Access
 	rules  rules // that each turn gets
 
+	model, provider string // at the start
+
 	mu     sync.Mutex
-	by     served
 	effort protocol.ReasoningEffort // the last change by a turn; "" without one
 	window *int64                   // the model's context window in tokens, as last reported
 
@@ -44,7 +44,6 @@ func checkID(id string) error {
 
 // begin starts, resumes or forks a thread.
 func (e *Engine) begin(ctx context.Context, c *child, method string, p threadParams, host engine.Host) (engine.Conversation, error) {
-	defer c.begins()()
 	home, err := e.homeOf(c)
 	if err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if err := e.reaches(p.now.cwd, &p.now.sandbox); err != nil {
 		return nil, err
 	}
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, access: p.now.beyond(&p.base), by: served{model: r.Model, provider: r.ModelProvider}, rules: p.now.rules}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, access: p.now.beyond(&p.base), model: r.Model, provider: r.ModelProvider, rules: p.now.rules}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
 		ApprovalPolicy: p.now.word(), Cwd: r.Cwd,
@@ -95,80 +94,29 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 func (c *conversation) ID() string { return c.id }
 
 // WritableRoots implements [engine.Writer].
-func (c *conversation) WritableRoots() []string {
-	c.mu.Lock()
-	other, _ := c.by.other.(engine.Writer)
-	c.mu.Unlock()
-	if other != nil {
-		return other.WritableRoots() // which waits for its turn
-	}
-	return slices.Clone(c.rules.sandbox.WritableRoots)
-}
+func (c *conversation) WritableRoots() []string { return slices.Clone(c.rules.sandbox.WritableRoots) }
 
 // Access implements [engine.Extended].
 func (c *conversation) Access() protocol.Access { return c.access }
 
 // Close implements [engine.Conversation]. The thread stays loaded, so that it can be
 // continued; it ends with the app-server.
-func (c *conversation) Close() error {
-	c.mu.Lock()
-	other := c.by.other
-	c.by.other = nil
-	c.mu.Unlock()
-	if other != nil {
-		return other.Close()
-	}
-	return nil
-}
+func (c *conversation) Close() error { return nil }
 
 // Turn implements [engine.Conversation].
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
-	if other := c.elsewhere(); other != nil {
-		c.holds(in)
-		return other.Turn(ctx, in)
-	}
-	err := c.turn(ctx, in)
-	return c.goOn(ctx, err, func(other engine.Conversation, l *limitError) error {
-		in.Key = ""
-		if in.MaxTokens > 0 {
-			in.MaxTokens = max(in.MaxTokens-l.turn.used(), 1)
-		}
-		if !l.before {
-			in.Items = append(protocol.TextInput(handedOver), c.takeUnread()...)
-		}
-		return other.Turn(ctx, in)
-	})
-}
-
-// turn runs one in Codex.
-func (c *conversation) turn(ctx context.Context, in protocol.TurnInput) error {
 	return c.run(ctx, func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }, nil)
-}
-
-// takeUnread returns the text of the messages that the next turn of Codex would send again.
-func (c *conversation) takeUnread() (items []protocol.InputItem) {
-	for _, input := range c.unread {
-		if input.Text != nil {
-			items = append(items, protocol.TextInput(*input.Text)...)
-		}
-	}
-	c.unread = slices.DeleteFunc(c.unread, func(input apptypes.Input) bool { return input.Text != nil })
-	return items
 }
 
 // run runs the turn that start starts. Start may do all of it and return nil. Amend, if not
 // nil, may change the last events of a turn that completed.
 func (c *conversation) run(ctx context.Context, start func(context.Context) (*turn, error), amend func(context.Context, *turn, []protocol.EventMsg)) error {
 	c.mu.Lock()
-	window, back := c.window, c.by.back
-	c.by.back = nil
+	window := c.window
 	c.mu.Unlock()
 	now := &promise{begun: make(chan struct{})}
 	c.running.Store(now)
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: window})
-	if back != nil {
-		c.host.Emit(*back)
-	}
 	mark := markRollout(c.path)
 	s, err := start(ctx)
 	if s != nil && err == nil {
@@ -189,12 +137,6 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 	}
 	events, err := s.await(ctx)
 	defer s.thread.free()
-	var limit *limitError
-	if err != nil && ctx.Err() == nil {
-		if limit = c.limited(s, mark, err); limit != nil {
-			events, err = nil, limit
-		}
-	}
 	s.refuse(ctx, mark)
 	if err == nil && amend != nil {
 		amend(ctx, s, events)
@@ -214,12 +156,8 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 	return err
 }
 
-// failed emits the events of a turn that could not be started, and returns its error. Another engine
-// may go on after a *limitError, which it returns as it is.
+// failed emits the events of a turn that could not be started, and returns its error.
 func (c *conversation) failed(ctx context.Context, err error) error {
-	if _, ok := errors.AsType[*limitError](err); ok && ctx.Err() == nil {
-		return err
-	}
 	tr := newTranslator()
 	events, err := tr.fail(err.Error())
 	if ctx.Err() != nil {

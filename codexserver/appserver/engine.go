@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 )
 
@@ -46,13 +44,6 @@ type Options struct {
 	Self string
 	// Version is the version of this program, which Codex records. Default: "dev".
 	Version string
-	// Failover names who goes on with a turn when Codex's provider refuses, and Next returns the
-	// engine for that, which reads the same rollouts. Next is called at most once, unless it fails.
-	// The engine should start no program in the folders that reach returns, [engine.Traits].Reach
-	// of this engine alone.
-	// Default: the turn fails.
-	Failover setting.Failover
-	Next     func(reach func() []string) (engine.Resumer, error)
 	// Logger logs Codex's warnings, requests that were declined without a question, and,
 	// at the level Debug, its standard error. Default: nothing is logged.
 	Logger *slog.Logger
@@ -91,7 +82,6 @@ type Engine struct {
 	mu     sync.Mutex
 	closed bool
 	launch *launch         // the current or last run of the app-server
-	other  engine.Resumer  // which goes on when Codex's provider refuses; nil before it does
 	deaths []time.Time     // when runs ended, within the last minute
 	left   map[string]bool // disabled MCP servers that were logged
 }
@@ -109,9 +99,6 @@ func New(o *Options) (*Engine, error) {
 	e := &Engine{programs: &sandbox.Programs{}}
 	if o != nil {
 		e.options = *o
-	}
-	if len(e.options.Failover.To) == 0 {
-		e.options.Next = nil
 	}
 	var err error
 	if e.args, e.defaults, err = commandLine(e.options.Overrides); err != nil {
@@ -134,11 +121,7 @@ func (e *Engine) Close() error {
 	e.mu.Unlock()
 	e.stop()
 	e.work.Wait()
-	err := e.processes.Close()
-	if other, ok := e.other.(io.Closer); ok { // no turn runs that could begin to use one
-		err = errors.Join(err, other.Close())
-	}
-	return err
+	return e.processes.Close()
 }
 
 // maxDeaths is how many runs may end within a minute before the engine gives up
@@ -202,9 +185,6 @@ func (e *Engine) start(l *launch) {
 	c := l.child
 	select {
 	case <-c.end.gone:
-		if errors.Is(c.end.err, errUnloaded) {
-			break
-		}
 		e.mu.Lock()
 		e.deaths = append(e.deaths, time.Now())
 		e.mu.Unlock()
@@ -219,7 +199,7 @@ func (e *Engine) start(l *launch) {
 // Traits implements [engine.Describer]. The events and questions of all threads come over one
 // connection, so no event may delay the next.
 func (e *Engine) Traits() engine.Traits {
-	return engine.Traits{Streams: true, Reach: e.reach, CanContinue: e.canContinue}
+	return engine.Traits{Streams: true, Reach: e.programs.Folders, CanContinue: e.canContinue}
 }
 
 // Start implements [engine.Engine].
@@ -236,6 +216,5 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	if err != nil {
 		return nil, err
 	}
-	p.asked = cfg
 	return e.begin(ctx, c, apptypes.CallThreadStart, p, host)
 }

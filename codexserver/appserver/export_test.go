@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -56,6 +55,3 @@ func LastWords(written string, after time.Duration) string {
 	_, _ = t.Write([]byte(written)) // never fails
 	return t.last(time.Now().Add(after))
 }
-
-// EndLimit makes what Codex's provider said about its limit be over.
-func (e *Engine) EndLimit(c engine.Conversation) { c.(*conversation).by.until = time.Time{} }

@@ -138,6 +138,23 @@ func TestConfigurationThatCodexRefuses(t *testing.T) {
 	}
 }
 
+// TestLimitInError fails a turn at a limit of the account. The error says when the limit is over.
+func TestLimitInError(t *testing.T) {
+	for kind, want := range map[string]bool{"usageLimitExceeded": true, "serverOverloaded": false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			f.turn = func(r *run) {
+				r.notify("account/rateLimits/updated", `{"rateLimits":{"primary":{"usedPercent":100,"windowDurationMins":300,"resetsAt":%d}}}`, time.Now().Add(time.Hour).Unix())
+				r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"failed","items":[],"error":{"message":"no more","codexErrorInfo":%q}}}`, threadID, r.current(), kind)
+			}
+			err := start(t, f.engine(appserver.Options{}), &recorder{}).Turn(t.Context(), text("go"))
+			if err == nil || !strings.HasPrefix(err.Error(), "no more ("+kind+")") || strings.HasSuffix(err.Error(), "\nlimits of the account: 100% used of 5h0m0s, resets in 1h0m0s") != want {
+				t.Errorf("%s: %v", kind, err)
+			}
+		})
+	}
+}
+
 func TestDeathInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

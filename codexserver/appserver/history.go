@@ -34,9 +34,6 @@ func (e *Engine) reopen(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if _, err := os.Stat(rolloutPath); err != nil {
 		return nil, fmt.Errorf("rollout %s: %w", rolloutPath, engine.ErrNotFound)
 	}
-	if err := e.unload(id); err != nil {
-		return nil, err
-	}
 	e.given(&cfg)
 	c, err := e.child(ctx)
 	if err != nil {
@@ -46,7 +43,7 @@ func (e *Engine) reopen(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if err != nil {
 		return nil, err
 	}
-	p.ThreadID, p.asked = id, cfg
+	p.ThreadID = id
 	if cut, err := readCut(rolloutPath); err == nil && cut.now != nil {
 		p.keep(cut.now, cfg.Keep)
 	}

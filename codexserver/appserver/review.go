@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
@@ -20,9 +18,6 @@ import (
 // Review implements [engine.Reviewer].
 func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 	in := protocol.TurnInput{Items: protocol.TextInput(r.Prompt)}
-	if other := c.elsewhere(); other != nil {
-		return reviewIn(ctx, other, r)
-	}
 	if c.params.readOnly {
 		return c.Turn(ctx, in)
 	}
@@ -38,23 +33,7 @@ func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 		begun, err = reviewer.start(ctx, in)
 		return begun, err
 	}
-	err := c.run(ctx, start, func(ctx context.Context, s *turn, _ []protocol.EventMsg) { c.learn(ctx, s, &r) })
-	if l, ok := errors.AsType[*limitError](err); ok {
-		l.before = true // the conversation's file has nothing of the reviewer's thread, and without a turn there is none
-		if _, missing := os.Stat(c.path); missing != nil {
-			_ = c.inject(ctx, l.turn, "A review was asked for here, and the provider of the model refused.") // else the other engine says that it is missing
-		}
-	}
-	return c.goOn(ctx, err, func(other engine.Conversation, _ *limitError) error { return reviewIn(ctx, other, r) })
-}
-
-// reviewIn reviews in the conversation of another engine.
-func reviewIn(ctx context.Context, other engine.Conversation, r protocol.Review) error {
-	reviewer, ok := other.(engine.Reviewer)
-	if !ok {
-		return &engine.TurnError{Message: "the engine that has the conversation now does not review"}
-	}
-	return reviewer.Review(ctx, r)
+	return c.run(ctx, start, func(ctx context.Context, s *turn, _ []protocol.EventMsg) { c.learn(ctx, s, &r) })
 }
 
 // reviewer starts a thread that is like the conversation's but read-only, in the app-server that it
@@ -77,10 +56,10 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, *child, err
 	if err := p.keepToReading(file); err != nil {
 		return nil, nil, err
 	}
-	p.Model = cmp.Or(p.Model, c.by.model)
+	p.Model = cmp.Or(p.Model, c.model)
 	keys := map[string]any{}
-	if _, own := p.Config["model_provider"]; !own && c.by.provider != "" {
-		keys["model_provider"] = c.by.provider
+	if _, own := p.Config["model_provider"]; !own && c.provider != "" {
+		keys["model_provider"] = c.provider
 	}
 	if err := p.set(keys); err != nil {
 		return nil, nil, err

@@ -26,12 +26,6 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 	if err != nil {
 		return &engine.RefusedError{Err: err}
 	}
-	c.mu.Lock()
-	other, _ := c.by.other.(engine.Steerer)
-	c.mu.Unlock()
-	if other != nil {
-		return other.Steer(ctx, items)
-	}
 	now := c.running.Load()
 	if now == nil {
 		return engine.ErrNoTurn

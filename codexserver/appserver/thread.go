@@ -24,8 +24,6 @@ type thread struct {
 	left    *turn  // interrupted, but not yet ended in the app-server
 	before  string // the id of the previous turn, whose late notifications are ignored
 
-	outdated bool // another engine has gone on with the conversation
-
 	asking map[string]*elicit.Slots // by who asks: see queue
 }
 

@@ -15,25 +15,6 @@ import (
 type threads struct {
 	loaded map[string]*thread // of conversations
 	agents map[string]subAgent
-	begins int // that are being started, resumed or forked
-}
-
-// begins records that a thread is about to be started, resumed or forked, until done is called.
-func (c *child) begins() (done func()) {
-	add := func(n int) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.threads.begins += n
-	}
-	add(1)
-	return func() { add(-1) }
-}
-
-// beginning reports whether a thread is being started, resumed or forked.
-func (c *child) beginning() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.threads.begins > 0
 }
 
 // subAgent is a thread that a conversation's thread started by itself.

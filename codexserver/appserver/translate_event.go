@@ -23,7 +23,6 @@ type translator struct {
 	final  *string              // the last message that the model marked as its answer
 	coming strings.Builder      // the message that is being written
 	usage  *protocol.TokenUsageInfo
-	used   int64 // tokens of the turn
 	limits *protocol.RateLimits
 	failed *apptypes.TurnError // of an error notification
 }
@@ -89,12 +88,7 @@ func (tr *translator) notification(method string, n *apptypes.Note) ([]protocol.
 		if n.TokenUsage == nil {
 			return nil, nil
 		}
-		before := tr.usage
 		tr.usage = usageInfo(n.TokenUsage)
-		if before == nil || before.TotalTokenUsage != tr.usage.TotalTokenUsage { // else it is repeated
-			last := tr.usage.LastTokenUsage
-			tr.used += max(last.TotalTokens, last.InputTokens+last.OutputTokens, 0) // some providers state only the parts
-		}
 		return one(protocol.TokenCount{Info: tr.usage, RateLimits: tr.limits}), nil
 	case apptypes.NoteAccountRateLimitsUpdated:
 		return tr.rateLimits(n.RateLimits), nil
@@ -282,7 +276,11 @@ func (tr *translator) end(t *apptypes.Turn) ([]protocol.EventMsg, error) {
 		}
 		return one(protocol.TaskComplete{LastAgentMessage: text, Incomplete: whyIncomplete(reason)}), nil
 	}
-	return tr.fail(textOf(e))
+	text := textOf(e)
+	if kind, _ := appclient.ErrorKind(e); tr.limits != nil && (kind == apptypes.CodexErrorInfoUsageLimitExceeded || kind == apptypes.CodexErrorInfoRateLimitExceeded) {
+		text += "\nlimits of the account: " + tr.limits.Words(0)
+	}
+	return tr.fail(text)
 }
 
 // incomplete begins Codex's message about a response that the provider cut off.

@@ -38,8 +38,6 @@ type threadParams struct {
 	chosen   bool    // the call of a resumed thread chooses the sandbox or the policy
 	now      granted // what each turn gets
 	base     granted // without the call
-
-	asked protocol.Config // what the caller asked for
 }
 
 // byUser is the reviewer of approvals that asks.

@@ -8,7 +8,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer], [Continuable], [Keeper], [Writer], [Extended] and [Reviewer] on the [Conversation]; an engine finds
+// [Steerer], [Continuable], [Writer], [Extended] and [Reviewer] on the [Conversation]; an engine finds
 // [Watcher] on the [Host]. A client does not have methods whose interface the engine lacks.
 
 // ErrNotFound means that a conversation or a rollout does not exist.
@@ -141,12 +141,6 @@ type Continuable interface {
 	// What was running does not run again; the model is told. What waited for an answer
 	// is asked again. Note, unless nil, receives what a person should know.
 	Continue(ctx context.Context, in protocol.TurnInput, note func(words string)) error
-}
-
-// Keeper is a conversation with a rollout.
-type Keeper interface {
-	// Keep writes an event into the rollout, between turns.
-	Keep(m protocol.EventMsg)
 }
 
 // Writer is a conversation that knows where its commands may write.

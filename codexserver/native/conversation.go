@@ -226,13 +226,6 @@ func (c *conversation) kept(items ...protocol.ResponseItem) []protocol.ResponseI
 	return items
 }
 
-// Keep implements [engine.Keeper].
-func (c *conversation) Keep(m protocol.EventMsg) {
-	c.use.Lock()
-	defer c.use.Unlock()
-	c.checkWrite(c.saved.file.Event(m))
-}
-
 // emit reports an event of the turn.
 func (c *conversation) emit(m protocol.EventMsg) { c.emitAs("", m) }
 

@@ -64,9 +64,6 @@ type Options struct {
 	// stays read-only for commands, unless the user's own configuration names that folder as
 	// writable. Default: none.
 	Guarded []string
-	// Reach returns further folders that commands can write, absolute paths, such as those of
-	// another engine of the same server. No program in them is started. Default: none.
-	Reach func() []string
 	// Self is the program that serves the conversations. A configured MCP server
 	// that would start this program again is left out, so that it does not start
 	// itself without end. Default: all configured servers start.
@@ -126,12 +123,7 @@ func New(o *Options) (*Engine, error) {
 		return nil, fmt.Errorf("native: tools: %q is not auto, files or codex", o.Tools)
 	}
 	e := &Engine{options: *o, folders: &sandbox.Folders{}, self: policy.NewSelf(o.Self)}
-	e.programs = &sandbox.Programs{More: func() []string {
-		if o.Reach == nil {
-			return e.folders.Paths()
-		}
-		return append(e.folders.Paths(), o.Reach()...)
-	}}
+	e.programs = &sandbox.Programs{More: e.folders.Paths}
 	if err := e.resolve(); err != nil {
 		return nil, err
 	}

@@ -247,8 +247,6 @@ type ModelReroute struct {
 	// ToProvider and ToModel answer from now on.
 	ToProvider string `json:"to_provider,omitzero"`
 	ToModel    string `json:"to_model"`
-	// ToEngine is the engine that goes on, left out if it is the same one.
-	ToEngine string `json:"to_engine,omitzero"`
 	// Reason says why.
 	Reason string `json:"reason"`
 }
@@ -261,16 +259,7 @@ func (m ModelReroute) Words() string {
 		}
 		return model + " of " + provider
 	}
-	to := name(m.ToProvider, m.ToModel)
-	if m.ToEngine != "" {
-		to += " on the engine " + m.ToEngine
-	}
-	return to + " answers from now on, in place of " + name(m.FromProvider, m.FromModel) + ": " + m.Reason
-}
-
-// Back returns the reroute to what answered before m, on an engine.
-func (m ModelReroute) Back(toEngine, reason string) ModelReroute {
-	return ModelReroute{FromProvider: m.ToProvider, FromModel: m.ToModel, ToProvider: m.FromProvider, ToModel: m.FromModel, ToEngine: toEngine, Reason: reason}
+	return name(m.ToProvider, m.ToModel) + " answers from now on, in place of " + name(m.FromProvider, m.FromModel) + ": " + m.Reason
 }
 
 // Error says why a turn failed, or what went wrong during one.

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Failover says who answers for the native engine when its provider refuses, and where the native engine
-// goes on for Codex: at a usage limit, an overload or a refused key, and never because of what a request
-// holds. The zero value lets the turn fail.
+// Failover says who answers for the native engine when its provider refuses: at a usage limit, an overload or a
+// refused key, and never because of what a request holds. The zero value lets the turn fail.
 type Failover struct {
 	// To are the providers that are asked in order, each at most once in a turn. They read the whole
 	// conversation. None by default.

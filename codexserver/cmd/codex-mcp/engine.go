@@ -148,12 +148,6 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		Self:      self(),
 		Version:   version(),
 		Logger:    c.log,
-		Failover:  c.settings.Failover,
-		Next: func(reach func() []string) (engine.Resumer, error) {
-			o := c.nativeOptions()
-			o.Reach = reach
-			return native.New(o)
-		},
 	}
 	return appserver.New(o)
 }

@@ -185,7 +185,7 @@ func (s *session) turn(ctx context.Context, host engine.Host, in []protocol.Inpu
 // elsewhere has another provider go on with a turn. Its engine reads what was done, and does not know what
 // the first one remembered for the session.
 func (s *session) elsewhere(host engine.Host, last *act, turn string) {
-	host.Emit(protocol.ModelReroute{FromModel: "m", ToModel: "n", ToProvider: "other", ToEngine: "native", Reason: "no more"})
+	host.Emit(protocol.ModelReroute{FromModel: "m", ToModel: "n", ToProvider: "other", Reason: "no more"})
 	s.mu.Lock()
 	clear(s.approved)
 	s.mu.Unlock()

@@ -89,7 +89,6 @@ type wireReroute struct {
 	FromModel    string `json:"fromModel"`
 	ToProvider   string `json:"toProvider,omitzero"`
 	ToModel      string `json:"toModel"`
-	ToEngine     string `json:"toEngine,omitzero"`
 	Reason       string `json:"reason"`
 }
 
@@ -146,7 +145,7 @@ func (r *Report) JSON(limit int) []byte {
 	for i, m := range r.Model.Rerouted[:min(len(r.Model.Rerouted), maxRerouted)] {
 		one := wireReroute{
 			turnlog.Show(m.FromProvider, maxName), turnlog.Show(m.FromModel, maxName),
-			turnlog.Show(m.ToProvider, maxName), turnlog.Show(m.ToModel, maxName), turnlog.Show(m.ToEngine, maxName), turnlog.Show(m.Reason, maxReason),
+			turnlog.Show(m.ToProvider, maxName), turnlog.Show(m.ToModel, maxName), turnlog.Show(m.Reason, maxReason),
 		}
 		if size += len(encode(one)); i > 0 && size > maxReroutes {
 			break

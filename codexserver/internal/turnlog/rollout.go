@@ -86,12 +86,11 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// message is the last message of a rollout, and who else has the conversation. Codex before 0.169 writes messages as events,
-// later ones as items; some versions write both.
+// message is the last message of a rollout. Codex before 0.169 writes messages as events, later ones as items; some versions
+// write both.
 type message struct {
 	event protocol.EventMsg
 	item  bool
-	away  *protocol.ModelReroute // to the engine that went on for Codex; nil if Codex has it
 }
 
 // repeats reports whether m is the same message in the other form, and records it.
@@ -106,21 +105,11 @@ func (l *message) repeats(m protocol.EventMsg, item bool) bool {
 		same = ok && before.Message == m.Message
 	}
 	if same && l.item != item {
-		*l = message{away: l.away} // the next one is another
+		*l = message{} // the next one is another
 		return true
 	}
-	*l = message{m, item, l.away}
+	*l = message{m, item}
 	return false
-}
-
-// rerouted records who has the conversation.
-func (l *message) rerouted(m protocol.ModelReroute) {
-	switch {
-	case m.ToEngine != "":
-		l.away = &m
-	case l.away != nil:
-		l.away.ToProvider, l.away.ToModel = m.ToProvider, m.ToModel
-	}
 }
 
 // completed returns the message of an item that Codex has completed, or nil for others.
@@ -170,13 +159,7 @@ func (l *Log) line(r protocol.RolloutLine, said *message) {
 				l.add(&Turn{}, "", m)
 			}
 		case protocol.ModelReroute:
-			said.rerouted(m)
 			l.add(&Turn{}, "", m)
-		case protocol.TaskStarted: // which Codex alone writes
-			if said.away != nil {
-				l.add(&Turn{}, "", said.away.Back("codex", "Codex has the conversation again"))
-				said.away = nil
-			}
 		case protocol.TurnAborted:
 			l.note("the turn was aborted: "+showLine(string(m.Reason)), "")
 		}
