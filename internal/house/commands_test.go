@@ -47,7 +47,6 @@ var elsewhere = map[string][2]string{
 	"sh hello.sh  # ~/hello":                               {recordings, `"sh", "hello.sh"`},
 	"seq 30; sleep 100  # ~/hello":                         {recordings, "seq 30; sleep 100"},
 	"codex-mcp page":                                       {commandTests + "pagecommand_linux_test.go", `built(t), "page")`},
-	"codex-mcp ask --attach 01997f2e-8c41-7d3a-9b52-6f0e4d1c8a37 --connect http://127.0.0.1:4517/mcp": {commandTests + "attach_unix_test.go", `"--attach", id`},
 
 	"go get github.com/codexmcp/codexmcp":                                  {"gen/outside_test.go", "docs/embed/embedding.md"},
 	"go run github.com/codexmcp/codexmcp/gen -schema schema.json -out acp": {"gen/outside_test.go", "docs/embed/embedding.md"},

@@ -14,8 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// TestApprovals answers a question in every way, on both engines, with and without
-// --connect. Some of the answers Codex's own MCP server took for denials or hung on.
+// TestApprovals answers a question in every way, on both engines. Some of the answers Codex's own MCP server took for denials or hung on.
 func TestApprovals(t *testing.T) {
 	t.Parallel()
 	server := ours(t)

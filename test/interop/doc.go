@@ -3,7 +3,7 @@
 // and Codex as it was in September 2025 and as it is today.
 //
 // Each client (clients_test.go) has an adapter in a file client_*_test.go and runs every
-// cell of a table (cells_test.go) on both engines, started by the client and by --connect
+// cell of a table (cells_test.go) on both engines, started by the client and over HTTP
 // (engines_test.go). Then the test reads what went over the wire (wire_test.go). The
 // tables of docs/project/interop.md are what the run saw; -update rewrites them.
 //

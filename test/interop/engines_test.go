@@ -30,7 +30,6 @@ type way int
 const (
 	overStdio  way = iota // the client starts it
 	overHTTP              // it runs, as codex-mcp http
-	overProxy             // it runs, and the client starts codex-mcp --connect
 	overShared            // the client starts codex-mcp --shared, a relay to a server that outlives the client
 )
 
@@ -56,15 +55,10 @@ func (e engine) open(t *testing.T, server []string, home, cwd string, flags ...s
 		return s
 	}
 	s.remote = serveHTTP(t, server, home, append(flags, "-c", `http.unlocked_arguments=["approval-policy","sandbox"]`)...)
-	if e.over == overProxy {
-		s.Command = slices.Concat(server, []string{"--connect", s.URL})
-		s.remote = remote{} // the proxy reads the token in the home
-	}
 	return s
 }
 
-// engines returns both, the bridge on the newest Codex, each with the ways to it. The
-// bridge directly over HTTP would repeat what --connect in front of it shows.
+// engines returns both, the bridge on the newest Codex, each with the ways to it.
 func engines(t *testing.T) []engine {
 	t.Helper()
 	codex := newest(t)
@@ -78,8 +72,7 @@ func engines(t *testing.T) []engine {
 	return []engine{
 		native, bridge,
 		native.by(overHTTP, "http", "`codex-mcp http -engine native`, by its URL and token"),
-		native.by(overProxy, "connect", "`codex-mcp --connect URL`, in front of `codex-mcp http -engine native`"),
-		bridge.by(overProxy, "connect-codex", "`codex-mcp --connect URL`, in front of `codex-mcp http -engine codex`, Codex "+number),
+		bridge.by(overHTTP, "http-codex", "`codex-mcp http -engine codex`, by its URL and token, Codex "+number),
 	}
 }
 

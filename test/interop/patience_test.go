@@ -25,9 +25,6 @@ func background(t *testing.T, server []string, engines []engine) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for _, e := range engines {
-		if e.over == overHTTP {
-			continue // --connect shows the same
-		}
 		for version, c := range map[string]gosdk{modern: {}, legacy: {legacy}} {
 			m := &meeting{witness: &witness{answer: "accept"}, engine: e, version: version, model: providertest.New(), cwd: t.TempDir()}
 			s := e.open(t, server, newHome(t, m.model, e.wire), m.cwd)

@@ -12,8 +12,7 @@ import (
 // before it has done anything.
 const maxTokens = 3000
 
-// TestToolsListIsShort counts what the list of all tools costs a model, with and without
-// --connect.
+// TestToolsListIsShort counts what the list of all tools costs a model.
 func TestToolsListIsShort(t *testing.T) {
 	t.Parallel()
 	for _, e := range engines(t) {

@@ -29,7 +29,6 @@ type askOptions struct {
 	wanted  bool
 	task    []string // the words of the task
 	resume  string
-	attach  string
 	cwd     string
 	model   string
 	profile string
@@ -43,7 +42,6 @@ var startFlags = []string{"cd", "model", "profile", "ask-for-approval", "sandbox
 
 func (a *askOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
-	fs.StringVar(&a.attach, "attach", "", "follow the running turn of the conversation with this `ID` on the shared server, and answer its questions")
 	fs.StringVarP(&a.cwd, "cd", "C", "", "work in this `FOLDER`; default: the current one")
 	fs.StringVarP(&a.model, "model", "m", "", "the `NAME` of the model")
 	fs.StringVarP(&a.profile, "profile", "p", "", "the `NAME` of a profile in config.toml")
@@ -56,9 +54,6 @@ func (a *askOptions) flags(fs *pflag.FlagSet) {
 // check fails for flags that cannot be used together.
 func (a *askOptions) check(fs *pflag.FlagSet) error {
 	a.loud = fs.Changed("log")
-	if fs.Changed("attach") || fs.Changed("connect") {
-		return a.checkAttach(fs)
-	}
 	if !fs.Changed("resume") {
 		return nil
 	}
@@ -123,8 +118,8 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	if console.Keys == nil {
 		piped = os.Stdin
 	}
-	task := o.ask.attachment(o)
-	if task == nil && !o.demo.wanted {
+	var task *terminal.Task
+	if !o.demo.wanted {
 		var err error
 		if task, err = o.ask.newTask(o, piped); err != nil {
 			fmt.Fprintln(stderr, "codex-mcp:", err)
@@ -140,9 +135,6 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	console.Out, console.Err = &timeoutWriter{w: console.Out, ctx: signalled}, &timeoutWriter{w: console.Err, ctx: signalled}
 	if o.demo.wanted {
 		return o.playDemo(ctx, console, signals)
-	}
-	if task.Attach != "" {
-		return attachOn(ctx, o, task, console, signals)
 	}
 	return askOn(ctx, o, task, console, os.Getenv, signals)
 }

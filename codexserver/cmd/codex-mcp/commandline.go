@@ -150,9 +150,6 @@ func (o *options) wantsServer(fs *pflag.FlagSet) error {
 		}
 	}
 	o.run = serveClient
-	if o.connect != "" {
-		o.run = connectClient
-	}
 	if o.demo.wanted {
 		o.run = demo(serveClient)
 	}
@@ -181,7 +178,6 @@ The task is the rest of the command line; - reads it from standard input.`,
 	}
 	o.ask.flags(cmd.Flags())
 	o.demo.flag(cmd.Flags())
-	cmd.Flags().StringVar(&o.connect, "connect", "", "the `URL` of a codex-mcp http server for --attach; default: the shared server")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print events and the result as JSON, one on each line")
 	return cmd
 }

@@ -36,7 +36,7 @@ func (d *demoOptions) check(fs *pflag.FlagSet) error {
 	if !d.wanted {
 		return nil
 	}
-	for _, name := range []string{"engine", "codex", "connect", "shared", "cd", "profile", "resume", "attach"} {
+	for _, name := range []string{"engine", "codex", "shared", "cd", "profile", "resume"} {
 		if fs.Changed(name) {
 			return fmt.Errorf("--demo has its own engine, configuration and folder; leave out --%s", name)
 		}

@@ -24,10 +24,6 @@ import (
 // a pipe, so the pipe's end is the end of the last of them.
 func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
 	t.Parallel()
-	endsInMidCommand(t, start)
-}
-
-func endsInMidCommand(t *testing.T, start launcher) {
 	for name, end := range map[string]func(*process){
 		"EOF":     func(p *process) { p.stdin.Close() },
 		"SIGTERM": func(p *process) { p.cmd.Process.Signal(syscall.SIGTERM) },
@@ -49,9 +45,7 @@ func endsInMidCommand(t *testing.T, start launcher) {
 }
 
 // TestEndToEndClientThatStopsReading closes the server's output in mid-turn.
-func TestEndToEndClientThatStopsReading(t *testing.T) { stopsReading(t, start) }
-
-func stopsReading(t *testing.T, start launcher) {
+func TestEndToEndClientThatStopsReading(t *testing.T) {
 	p, children := midCommand(t, start)
 	p.stdout.Close()
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)

@@ -34,7 +34,6 @@ type options struct {
 	turns     int      // the number of concurrent turns; 0 means no limit
 	approver  string   // who decides for a user who may not decide; "" means none
 	finish    bool
-	connect   string // the URL of a server over HTTP; "" means to be the server
 	json      bool   // for doctor, ask and rules
 	verbose   bool   // for doctor
 	quiet     bool   // for doctor: the command line has no --log
@@ -90,7 +89,6 @@ func (o *options) serverFlags() *pflag.FlagSet {
 	fs.BoolFunc("shared", "connect the client to a server of this user that all clients share, and start it if it does not run; the same as -c shared=true",
 		func(s string) error { o.overrides = append(o.overrides, "shared="+s); return nil })
 	o.demo.flag(fs)
-	fs.StringVar(&o.connect, "connect", "", "connect the client to the codex-mcp http server at this `URL` instead of serving it here")
 	return fs
 }
 

@@ -138,8 +138,6 @@ ask --finish hi
 ask --resume
 ask --resume= hi
 ask --resume last -m x hi
-ask --attach x hi
-ask --connect http://127.0.0.1:1
 ask -s writable hi
 ask -a always hi
 ask -C /nosuch hi

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -62,6 +63,18 @@ func serveIn(t *testing.T, f folders, args ...string) *httpServer {
 	}
 	s.token = token
 	return s
+}
+
+// startConnected is a launcher that starts codex-mcp http, and a proxy in front of it for its client.
+func startConnected(t *testing.T, f folders, args ...string) *process {
+	t.Helper()
+	unlocked := `http.unlocked_arguments=["approval-policy","config","profile","sandbox","writable-roots"]`
+	s := serveIn(t, f, append(args, "-c", unlocked)...)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return launch(t, f, exec.Command("env", proxyTo+"="+s.url+mcpPath, tokenOf+"="+s.token, self))
 }
 
 // client returns a client with the server's token.

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -190,35 +190,15 @@ func TestHTTPServes(t *testing.T) {
 			t.Errorf("%s %s: %s %s, %v", tt.method, tt.path, answer.Status, body, err)
 		}
 	}
-	o := &options{connect: url + mcpPath}
-	ours, theirs := jsonrpc.Pipe()
-	peer := jsonrpc.NewPeer(ours, nil, nil)
-	file, err := connectToken(os.Getenv)
-	if err != nil || file != token {
-		t.Errorf("--connect has the token %q, %v", file, err)
+	c, err := client.Start(t.Context(), &client.Options{URL: url + mcpPath, Token: token})
+	if err != nil {
+		t.Fatal(err)
 	}
-	ran, connected := make(chan error, 1), make(chan error, 1)
-	go func() { ran <- peer.Run(context.Background()) }()
-	go func() { connected <- o.connectTo(t.Context(), theirs) }()
-	var tools json.RawMessage
-	for _, method := range []string{"initialize", "tools/list"} {
-		if err := peer.Call(t.Context(), method, json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`), &tools); err != nil {
-			t.Errorf("%s by --connect: %v", method, err)
-		}
+	if info := c.Info(); info.Engine != "native" {
+		t.Errorf("the server is %+v", info)
 	}
-	if !strings.Contains(string(tools), `"codex-reply"`) {
-		t.Errorf("tools by --connect: %s", tools)
-	}
-	peer.Close()
-	for _, c := range []chan error{ran, connected} {
-		select {
-		case err := <-c:
-			if err != nil {
-				t.Error(err)
-			}
-		case <-time.After(time.Minute):
-			t.Fatal("--connect does not end")
-		}
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 	stop()
 	select {
@@ -231,42 +211,17 @@ func TestHTTPServes(t *testing.T) {
 	}
 }
 
-// TestConnectURL checks that a wrong URL is reported before a missing token.
-func TestConnectURL(t *testing.T) {
-	t.Setenv("CODEX_HOME", t.TempDir())
-	t.Setenv(tokenVariable, "")
-	for url, want := range map[string]string{
-		"foo":                       "want a URL",
-		"http://example.com/mcp":    "want https",
-		"http://127.0.0.1:4517/mcp": tokenVariable,
-	} {
-		var stderr bytes.Buffer
-		if code := connectClient(t.Context(), &options{connect: url}, nil, &stderr); code == 0 || !strings.Contains(stderr.String(), want) {
-			t.Errorf("%s: exit status %d, %q, want %q", url, code, &stderr, want)
-		}
-	}
-}
+// The variables of a process that is a proxy in front of a server over HTTP.
+const (
+	proxyTo = "CODEX_MCP_TEST_PROXY_TO"
+	tokenOf = "CODEX_MCP_TEST_PROXY_TOKEN"
+)
 
-func TestConnectToken(t *testing.T) {
-	home := t.TempDir()
-	env := map[string]string{"CODEX_HOME": home}
-	getenv := func(name string) string { return env[name] }
-	if token, err := connectToken(getenv); err == nil || !strings.Contains(err.Error(), tokenVariable) {
-		t.Errorf("without a file: %q, %v", token, err)
-	}
-	made, err := loadToken(home)
+// proxy relays messages between the standard streams and a server over HTTP.
+func proxy(url string) error {
+	p, err := mcphttp.NewProxy(jsonrpc.Stdio(), &mcphttp.ProxyOptions{URL: url, Token: os.Getenv(tokenOf)})
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if token, err := connectToken(getenv); token != made || err != nil {
-		t.Errorf("of the file: %q, %v", token, err)
-	}
-	env[tokenVariable] = strings.Repeat("x", 40) + "\n"
-	if token, err := connectToken(getenv); token != strings.Repeat("x", 40) || err != nil {
-		t.Errorf("of the environment: %q, %v", token, err)
-	}
-	env[tokenVariable] = "x\r\nHost: evil"
-	if token, err := connectToken(getenv); err == nil {
-		t.Errorf("of a broken environment: %q", token)
-	}
+	return p.Run(context.Background())
 }

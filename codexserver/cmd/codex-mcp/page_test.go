@@ -144,9 +144,7 @@ func invitation(t *testing.T, p *process) string {
 }
 
 // TestEndToEndPageAlone answers questions on the page, for a client that cannot show them.
-func TestEndToEndPageAlone(t *testing.T) { pageAlone(t, start) }
-
-func pageAlone(t *testing.T, start launcher) {
+func TestEndToEndPageAlone(t *testing.T) {
 	for _, tt := range []struct {
 		name, answer string
 		by           string // the decision
@@ -193,14 +191,9 @@ func pageAlone(t *testing.T, start launcher) {
 
 // TestEndToEndPageAndClient shows a question on the page and in the client. The first answer
 // counts, and the question is withdrawn at the other place.
-func TestEndToEndPageAndClient(t *testing.T) { pageAndClient(t, start) }
-
-func pageAndClient(t *testing.T, start launcher) {
+func TestEndToEndPageAndClient(t *testing.T) {
 	link := func(p *process) string {
 		p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
-		if p.server != nil {
-			p = p.server
-		}
 		var link string
 		until(t, "the link was not printed", func() bool { // standard error has a reader of its own
 			_, rest, _ := strings.Cut(p.errors(), "see and decide at ")

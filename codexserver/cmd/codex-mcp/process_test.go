@@ -72,6 +72,13 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if url := os.Getenv(proxyTo); url != "" {
+		if err := proxy(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if report := os.Getenv(thiefOf); report != "" {
 		if err := steal(report, os.Args[1], len(os.Args) > 2); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -123,7 +130,6 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stdout io.Closer
-	server *process // of a proxy; else nil
 
 	mu     sync.Mutex
 	news   *sync.Cond

@@ -69,48 +69,6 @@ func share(ctx context.Context, o *options, c *configuration) (*shared.Conn, err
 	return conn, err
 }
 
-// findShared connects to the shared server for this process's command line, configuration and
-// environment, or else to the only one that runs.
-func (o *options) findShared(ctx context.Context) (*shared.Conn, error) {
-	home, err := config.Home(os.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	folder, err := shared.Open(home)
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	own, err := o.sharedName(home)
-	if err != nil {
-		return nil, err
-	}
-	wd, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	names, err := folder.Names()
-	if err != nil {
-		return nil, err
-	}
-	var running []string
-	for _, name := range names {
-		if _, err := folder.Status(ctx, name); err == nil {
-			running = append(running, name)
-		}
-	}
-	switch {
-	case slices.Contains(running, own):
-	case len(running) == 1:
-		own = running[0]
-	case len(running) == 0:
-		return nil, errors.New("no shared server runs; --connect names a server over HTTP")
-	default:
-		return nil, fmt.Errorf("%d shared servers run, none for these flags and this environment: use those with which the conversation began", len(running))
-	}
-	return folder.Dial(ctx, own, shared.Origin{Folder: wd, Environ: os.Environ()})
-}
-
 // sharedVersion returns the version of this program. Builds without a release differ by
 // the time of their file.
 func sharedVersion(program string) string {

@@ -454,23 +454,4 @@ func TestSharedKeys(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"MOCK_KEY": 3, "OPENAI_API_KEY": 1, "MOCK_KEY, OPENAI_API_KEY": 2}, count); diff != "" || strings.Contains(string(list), "value") {
 		t.Errorf("(-want +got):\n%s\n%s", diff, list)
 	}
-	out, err := s.command(t.Context(), built(t), "ask", "--attach", "x").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "4 shared servers run, none for these flags and this environment") {
-		t.Errorf("ask --attach with other flags: %v %s", err, out)
-	}
-}
-
-// TestEndToEndAttachShared follows a turn of the shared server. It needs no flags of the
-// server, because only one runs. Without any it says so.
-func TestEndToEndAttachShared(t *testing.T) {
-	testAttach(t, func(f folders) (client func() *process, ask *exec.Cmd) {
-		s := newSharing(t, f)
-		out, err := s.command(context.Background(), built(t), "ask", "--attach", "x").CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "no shared server runs") {
-			t.Errorf("without a server: %v %s", err, out)
-		}
-		return func() *process {
-			return launch(t, f, exec.Command(built(t), "--shared", "-engine", "native"))
-		}, s.command(context.Background(), built(t), "ask")
-	})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // session is a connection to a server: the client of package mcpcall in front of the proxy
-// that is behind codex-mcp --connect.
+// by which it reaches a server over HTTP.
 type session struct {
 	offers map[string]bool // the server's capabilities
 

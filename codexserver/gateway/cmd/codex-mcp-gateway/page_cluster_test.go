@@ -34,16 +34,6 @@ type shell struct {
 	kill func() error
 }
 
-// terminal is a program for bash that stands for a person at a terminal, who presses y when it says so.
-const terminal = `coproc script -qfec "$*" /dev/null
-		pid=$COPROC_PID
-		exec 3<&"${COPROC[0]}" 4>&"${COPROC[1]}"
-		while IFS= read -r -N 1 -u 3 c; do
-			printf %s "$c"; text=$text$c
-			if [[ $text == *"y once"* ]]; then text=; printf y >&4; fi
-		done
-		wait "$pid"`
-
 // newShell starts the shell of a machine by a command.
 func (p *page) newShell(cmd *exec.Cmd) *shell {
 	p.t.Helper()
@@ -182,9 +172,7 @@ type readmeBlock struct {
 
 var (
 	readmeFence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
-	// terminalCode is what a terminal does not show.
-	terminalCode = regexp.MustCompile(`\r|\x1b\[[0-9;?]*[a-zA-Z]`)
-	readmeWhere  = regexp.MustCompile(`^# on ([^\n]+)\n`)
+	readmeWhere = regexp.MustCompile(`^# on ([^\n]+)\n`)
 )
 
 // readmeBlocks returns the blocks of the page.
@@ -224,7 +212,7 @@ func (b readmeBlock) printed(output string) bool {
 		}
 	}
 	form.WriteString(`\s*$`)
-	return regexp.MustCompile(form.String()).MatchString(terminalCode.ReplaceAllString(output, ""))
+	return regexp.MustCompile(form.String()).MatchString(output)
 }
 
 // fileModel asks for one command, which makes the file that the prompt names.

@@ -56,7 +56,6 @@ var shims = map[string]string{
 	"scp": `last=${*: -1}; host=${last%%.*}; cp "${@:1:$#-1}" "$TOP/$host/root/${last#*:}"`,
 	// Its units are those of the page and of docs/operate/operating.md.
 	"systemctl": `exec curl -sS --fail-with-body --data "$*" "$INIT"`,
-	"person":    terminal,
 }
 
 // standIns returns the [page.substitutions].
@@ -77,7 +76,6 @@ func (o *operator) standIns(machine int) []string {
 		"roles = [\"node\"]\n", "roles = [\"node\"]\nlease = \"3s\"\n",
 		// Another server of this machine may have the port.
 		"codex-mcp-gateway 2>trial.log", "codex-mcp-gateway --listen " + o.port(1, ":4517") + " 2>trial.log",
-		"codex-mcp ask", "person codex-mcp ask",
 		"https://codex.example.com/", "https://" + o.port(1, ":443") + "/",
 		"0.0.0.0:4222", "0.0.0.0:" + o.number(machine, ":4222"), "0.0.0.0:6222", "0.0.0.0:" + o.number(machine, ":6222"),
 		"advertise: m$N.example.com:6222", "advertise: m$N.example.com:" + o.number(machine, ":6222"),

@@ -117,7 +117,7 @@ func (o *booted) boot(n int) {
 	for m := 1; m <= natsServers; m++ {
 		hosts += fmt.Sprintf("%s m%d.example.com\n", addressAt(natsNetwork, m, true), m)
 	}
-	for file, text := range map[string]string{"etc/hosts": hosts, "etc/hostname": name + "\n", "usr/local/sbin/person": "#!/bin/bash\n" + terminal + "\n"} {
+	for file, text := range map[string]string{"etc/hosts": hosts, "etc/hostname": name + "\n"} {
 		if err := os.WriteFile(filepath.Join(at("root"), file), []byte(text), 0o755); err != nil {
 			o.t.Fatal(err)
 		}
@@ -222,7 +222,6 @@ func (o *booted) differences(machine int) []string {
 		"export N=1 ", "export N=" + strconv.Itoa(machine) + " ",
 		`sk-…\n`, `sk-x\n` + model + `\nCODEX_BIN=/no/codex\n`,
 		"sk-…", "sk-x " + model + " CODEX_BIN=/no/codex",
-		"codex-mcp ask", "person codex-mcp ask",
 		backup, lateBackup,
 	}
 }
@@ -339,7 +338,7 @@ func (o *booted) strangers() {
 // is a word of the shell.
 func (o *booted) turn(thread string) string {
 	o.t.Helper()
-	return terminalCode.ReplaceAllString(o.run(1, "codex-mcp ask --attach "+thread+" --connect $URL\nls /srv/codex/team/ann"), "")
+	return o.run(1, "accept "+thread+"\nls /srv/codex/team/ann")
 }
 
 // complaint is a line of a log about a connection that TLS refuses.
@@ -359,7 +358,7 @@ func (o *booted) quiet() {
 	turns := 0
 	for end := time.Now().Add(*watchTime); time.Now().Before(end); turns++ {
 		name := "watched" + strconv.Itoa(turns)
-		if output := o.turn(`$(begin 'make the file ` + name + `')`); !strings.Contains(output, "✓ approved") || !strings.Contains(output, "\n"+name+"\n") {
+		if output := o.turn(`$(begin 'make the file ` + name + `')`); !strings.Contains(output, "completed") || !strings.Contains(output, "\n"+name+"\n") {
 			o.t.Errorf("a turn prints %s", output)
 		}
 		<-time.After(30 * time.Second)

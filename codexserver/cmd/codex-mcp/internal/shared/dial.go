@@ -182,20 +182,6 @@ func (c *Conn) ask(h *hello) (*reply, error) {
 	return &r, nil
 }
 
-// Dial connects to the running server of a name. Afterwards the server serves the
-// connection as a client. The error is [ErrAbsent] if no server runs.
-func (f *Folder) Dial(ctx context.Context, name string, from Origin) (*Conn, error) {
-	c, err := f.dial(ctx, name, f.patience)
-	if err != nil {
-		return nil, err
-	}
-	r, err := c.ask(&hello{Want: wantServe, Version: c.version, Origin: from}) // its own version: it stays
-	if err == nil && r.Ended {
-		return nil, errors.Join(ErrAbsent, c.Close())
-	}
-	return c, err
-}
-
 // Status asks the server of a name what it does.
 func (f *Folder) Status(ctx context.Context, name string) (*Status, error) {
 	return f.control(ctx, name, wantStatus)

@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		f, err := shared.Open(os.Getenv("SHARED_TEST_HOME"))
 		if err == nil {
 			var c *shared.Conn
-			if c, err = f.Dial(context.Background(), "test", shared.Origin{}); err == nil {
+			if c, err = f.Connect(context.Background(), "test", os.Getenv("SHARED_TEST_VERSION"), shared.Origin{}, func() *exec.Cmd { return exec.Command("false") }); err == nil {
 				fmt.Println("connected to", c.PID())
 			}
 		}

@@ -24,9 +24,6 @@ type Task struct {
 	// Resume continues the conversation with this id, or the newest one when it is
 	// "last". Empty begins a new one.
 	Resume string
-	// Attach follows the running turn of the conversation with this id, instead of a new
-	// task, and answers its questions. Without Prompt and Resume.
-	Attach string
 	// Arguments are further arguments of the tool codex, for a new conversation.
 	Arguments map[string]any
 	// Folder is the folder of a new conversation, as far as the client knows.
@@ -88,14 +85,12 @@ type client struct {
 	engine   string
 	thread   string
 	began    time.Time // when the running turn began; zero without one
-	said     bool      // the transcript is within an entry of words
 	stopping stopping
 }
 
 // stopping is how the turn is stopped, and how far that is.
 type stopping struct {
 	interrupt   context.CancelFunc // of the call
-	halt        chan struct{}      // closed when the turn that is followed should stop
 	interrupted bool
 	stopped     bool             // a key stopped the turn, and the screen shows it
 	lost        bool             // interrupted because standard output failed
@@ -144,7 +139,7 @@ func run(ctx context.Context, t jsonrpc.Transport, c *Console, out *output, task
 	cl.v = &view{s: cl.s, home: c.Home, brief: cl.s.seen, asks: asks, hold: !c.OutTerminal && !task.JSON, cwd: task.Folder}
 	running, stop := context.WithCancel(ctx)
 	call, interrupt := context.WithCancel(running)
-	cl.stopping = stopping{interrupt: interrupt, halt: make(chan struct{})}
+	cl.stopping = stopping{interrupt: interrupt}
 	var work sync.WaitGroup
 	work.Go(func() {
 		result, err := cl.call(running, call, t)
@@ -209,9 +204,6 @@ func (cl *client) call(running, call context.Context, t jsonrpc.Transport) (resu
 		task.Thread, h.preview = newest.ID, newest.Preview
 	}
 	cl.inbox.put(h)
-	if cl.task.Attach != "" {
-		return cl.attach(running, call, c)
-	}
 	raw, err := json.Marshal([]any{task.Prompt, task.Arguments})
 	if err != nil {
 		return result, err
@@ -285,7 +277,7 @@ func (cl *client) signalled(sig os.Signal) (leave bool) {
 	}
 	cl.s.echoed()
 	cl.stop()
-	if cl.s.seen && !cl.task.JSON && cl.task.Attach == "" {
+	if cl.s.seen && !cl.task.JSON {
 		cl.s.line("", dim, "stopping · ctrl-C leaves at once")
 	}
 	return false
@@ -300,8 +292,6 @@ func (cl *client) handle(m any) (code int, done bool) {
 			cl.v.open("head")
 			cl.s.prose("", 0, dim, "continuing: "+cut(showOutput(oneLine([]byte(m.preview))), 100))
 		}
-	case passage:
-		cl.passage(string(m))
 	case event:
 		cl.follow(m.msg)
 		if cl.task.JSON {
@@ -316,7 +306,7 @@ func (cl *client) handle(m any) (code int, done bool) {
 		return cl.ask(m)
 	case end:
 		cl.stopping.ended = true
-		if cl.stopping.interrupted && m.err != nil && !cl.began.IsZero() && cl.task.Attach == "" {
+		if cl.stopping.interrupted && m.err != nil && !cl.began.IsZero() {
 			return 0, false // wait for the end of the turn
 		}
 		return cl.finish(m), true
@@ -372,11 +362,6 @@ func (cl *client) ask(q *question) (code int, done bool) {
 	cl.stopping.stopped = true
 	if p.signal != nil && p.signal != os.Interrupt {
 		return cl.leave(), true
-	}
-	if cl.task.Attach != "" { // the end of this client would not end the turn
-		close(cl.stopping.halt)
-		cl.stopping.interrupted, cl.stopping.late = true, time.After(abortTime)
-		return 0, false
 	}
 	cl.stop()
 	return 0, false

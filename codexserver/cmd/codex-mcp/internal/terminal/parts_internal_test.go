@@ -195,15 +195,8 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-// TestAfterEntry begins what happened before with a line of the server's own.
-func TestAfterEntry(t *testing.T) {
-	for text, want := range map[string]string{
-		"part\nuser:\n  x\n": "user:\n  x\n", "part\n  more\n\ncodex:\n": "codex:\n", "part\n  more\n": "", "part": "", "": "", "\nuser:\n": "user:\n",
-	} {
-		if got, middle := afterEntry(text); got != want || middle != (want == "") {
-			t.Errorf("%q: %q, %t", text, got, middle)
-		}
-	}
+// TestEngineOf names the engine of a server.
+func TestEngineOf(t *testing.T) {
 	for want, info := range map[string]codexclient.Info{
 		"x": {Name: "x"}, "native engine": {Engine: "native"}, "codex engine": {Engine: "codex", Reason: "the command line says so"},
 		"codex engine (because)": {Engine: "codex", Reason: "because"}, "a engine (" + strings.Repeat("r", 40) + ")": {Engine: "a", Reason: strings.Repeat("r", 40)},

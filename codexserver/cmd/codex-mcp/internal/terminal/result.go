@@ -79,10 +79,7 @@ func (cl *client) conclude(e end) int {
 			texts[0] = "error: " + reason
 		}
 	}
-	switch {
-	case cl.task.Attach != "" && errors.Is(e.err, context.Canceled):
-		texts = []string{"left: the turn goes on"}
-	case cl.stopping.stopped && code == StatusInterrupted, cl.task.Attach != "" && code == StatusAnswered && !cl.v.hold:
+	if cl.stopping.stopped && code == StatusInterrupted {
 		texts = nil // the screen shows it
 	}
 	cl.v.end(code != StatusAnswered, texts)
@@ -96,17 +93,13 @@ func (cl *client) conclude(e end) int {
 // foot shows the tokens used and the command that continues.
 func (cl *client) foot() {
 	spent := cl.v.spent()
-	goesOn := cl.thread != "" && cl.task.Program != "" && (cl.task.Resume != "" || cl.task.Attach != "" || cl.v.worked())
+	goesOn := cl.thread != "" && cl.task.Program != "" && (cl.task.Resume != "" || cl.v.worked())
 	if spent == "" && !goesOn {
 		return
 	}
 	cl.v.open("")
 	if spent != "" {
 		cl.s.line("", dim, spent)
-	}
-	if cl.task.Attach != "" && cl.stopping.interrupted && !cl.stopping.stopped {
-		cl.s.line("", dim, fmt.Sprintf(`follow with: %s --attach %s`, cl.task.Program, showWord(cl.thread)))
-		return
 	}
 	if goesOn {
 		cl.s.line("", dim, fmt.Sprintf(`continue with: %s --resume %s "…"`, cl.task.Program, showWord(cl.thread)))

@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 // a txtar archive:
 //
 //	comment   what it shows
-//	console   words: width=N, color, piped, json, nokeys, resume=ID, attach=ID
+//	console   words: width=N, color, piped, json, nokeys, resume=ID
 //	script    the steps, see play
 //	transcript  the transcript of the conversation, for codex-show
 //	events    more events, one a line, for the step "events"
@@ -182,8 +182,6 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 			task.JSON = true
 		case "nokeys":
 			console.Keys = nil
-		case "attach":
-			task.Prompt, task.Attach, task.Arguments, task.Folder = "", value, nil, ""
 		case "resume":
 			task.Resume, task.Arguments, task.Folder = value, nil, ""
 		default:
