@@ -68,7 +68,7 @@ func serveIn(t *testing.T, f folders, args ...string) *httpServer {
 // startConnected is a launcher that starts codex-mcp http, and a proxy in front of it for its client.
 func startConnected(t *testing.T, f folders, args ...string) *process {
 	t.Helper()
-	unlocked := `http.unlocked_arguments=["approval-policy","config","profile","sandbox","writable-roots"]`
+	unlocked := `http.unlocked_arguments=["approval-policy","config","profile","sandbox"]`
 	s := serveIn(t, f, append(args, "-c", unlocked)...)
 	self, err := os.Executable()
 	if err != nil {
