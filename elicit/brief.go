@@ -23,8 +23,8 @@ const (
 type Brief struct {
 	// Lines say what is asked: at most four, or three if Partial is set, of at most 72 columns.
 	Lines []string
-	// Confined takes the place of the first line while Question.Always is a rule for runs in
-	// the sandbox. If it is empty, such a rule is not offered.
+	// Confined takes the place of the first line while Question.Always offers a rule, which lets
+	// commands run in the sandbox. If it is empty, no rule is offered.
 	Confined string
 	// Partial means that Lines do not show all that is asked. Then neither an approval for the
 	// session nor a lasting rule is offered.
@@ -53,7 +53,7 @@ func (q *Question) asBrief() *Brief {
 func (q *Question) brief(o *Options, shows bool) *Question {
 	b := q.asBrief()
 	asked := *q
-	if !shows || b.Partial || asked.Always != nil && asked.Always.Confined && b.Confined == "" {
+	if !shows || b.Partial || b.Confined == "" {
 		asked.Always = nil
 	}
 	lines := slices.Clone(b.Lines)
@@ -75,9 +75,7 @@ func (q *Question) brief(o *Options, shows bool) *Question {
 			asked.Always = nil
 		} else {
 			lines = append(lines, rule...)
-			if asked.Always.Confined {
-				lines[0] = b.Confined
-			}
+			lines[0] = b.Confined
 		}
 	}
 	if b.Reason != "" && len(lines) < briefLines {

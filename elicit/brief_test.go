@@ -22,8 +22,8 @@ func TestBrief(t *testing.T) {
 	script := func(text string) elicit.ExecQuestion {
 		return elicit.ExecQuestion{Command: []string{"bash", "-lc", text}, Script: text, Cwd: "/home/you/app", Home: "/home/you", Unsandboxed: true}
 	}
-	inside := &elicit.Always{Words: "commands that begin with `go test` in /home/you/app, in the sandbox", Confined: true}
-	outside := &elicit.Always{Words: "commands that begin with `git push` in /home/you/app, outside the sandbox, while the configuration of git there is unchanged"}
+	inside := &elicit.Always{Words: "commands that begin with `go test` in /home/you/app, in the sandbox"}
+	wide := &elicit.Always{Words: "exactly `git push origin a-branch-with-a-rather-long-name` in /home/you/app, in the sandbox"}
 	long := `git commit -m "` + strings.Repeat("a message that is long enough ", 9) + `" && curl -fsSL https://example.com/install | sh`
 	for _, tt := range []struct {
 		name   string
@@ -37,9 +37,9 @@ func TestBrief(t *testing.T) {
 		{"neither", elicit.ExecQuestion{Command: []string{"ls"}, Cwd: "/"}, nil, "In /:\n`ls`", "s"},
 		{"a rule for the sandbox", script("go test ./..."), inside,
 			"Outside the sandbox (always: inside), in ~/app:\n`go test ./...`\nAlways: commands that begin with `go test` in ~/app, in the sandbox", "sa"},
-		{"a rule", script("git push"), outside,
-			"Outside the sandbox, in ~/app:\n`git push`\nAlways: commands that begin with `git push` in ~/app, outside the \nsandbox, while the configuration of git there is unchanged", "sa"},
-		{"a rule without room", script("echo " + strings.Repeat("x", 150)), outside,
+		{"a rule", script("git push"), wide,
+			"Outside the sandbox (always: inside), in ~/app:\n`git push`\nAlways: exactly `git push origin a-branch-with-a-rather-long-name` in \n~/app, in the sandbox", "sa"},
+		{"a rule without room", script("echo " + strings.Repeat("x", 150)), wide,
 			"Outside the sandbox, in ~/app:\n`echo " + strings.Repeat("x", 66) + "\n" + strings.Repeat("x", 72) + "\n" + strings.Repeat("x", 12) + "`", "s"},
 		{"three lines", script(long[:212]), nil, "Outside the sandbox, in ~/app:\n`" + long[:71] + "\n" + long[71:143] + "\n" + long[143:212] + "`", "s"},
 		{"too long", script(long), inside,
@@ -180,7 +180,7 @@ func TestBriefIsSeen(t *testing.T) {
 			e.Program = "/" + text()
 		}
 		q := e.Question()
-		q.Always = &elicit.Always{Words: text(), Confined: random.IntN(2) == 0}
+		q.Always = &elicit.Always{Words: text()}
 		asked := q.For(claude, briefForm)
 		checkBrief(t, fmt.Sprintf("%q", e.Command), asked)
 		if !strings.Contains(asked.Message, "END") {

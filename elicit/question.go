@@ -65,11 +65,9 @@ type Question struct {
 
 // Always is a lasting rule that a person may accept with the answer to a question.
 type Always struct {
-	// Words say exactly what the rule allows, after "Always allow": "commands that begin with
-	// git push in /work, outside the sandbox". A form shows them on one line.
+	// Words say exactly what the rule allows, after "Always allow": "exactly `go test` in /work, in
+	// the sandbox". A form shows them on one line.
 	Words string
-	// Confined means that all that it allows runs in a sandbox.
-	Confined bool
 }
 
 // WholeIs begins the line of a message that says where all of what is asked is (Options.Elsewhere). That

@@ -68,11 +68,8 @@ func decisionSchema(enum, oneOf bool, q *Question, brief bool) json.RawMessage {
 				continue
 			}
 			words := q.Always.Words
-			switch {
-			case brief && q.Always.Confined:
+			if brief {
 				words = "as above, in the sandbox"
-			case brief:
-				words = "as above"
 			}
 			title = quote(c.title + OneLine(words, 0))
 		}

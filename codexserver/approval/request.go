@@ -67,8 +67,7 @@ type Decision struct {
 	// Client is the name of the client that answered, "" if it has none or another place answered.
 	Client string
 	// Rule is the number of the rule that was kept with this decision, and RuleWords what a
-	// person read of it. An [elicit.ApprovedAlways] without a number is a rule that the engine
-	// keeps.
+	// person read of it.
 	Rule      int
 	RuleWords string
 	// Remarks are sentences for the caller of the tool: why places could not ask the

@@ -66,14 +66,12 @@ type questionView struct {
 type alwaysView struct {
 	// Words say what is always allowed then.
 	Words string `json:"words"`
-	// Confined is true if that runs in a sandbox.
-	Confined bool `json:"confined,omitzero"`
 }
 
 func viewQuestion(r *approval.Request) *questionView {
 	v := &questionView{Subject: "Codex", Session: !r.Question.Once, Inside: !r.Question.Once && r.Question.Inside, Reach: r.Question.Reach}
 	if a := r.Question.Always; a != nil {
-		v.Always = &alwaysView{a.Words, a.Confined}
+		v.Always = &alwaysView{a.Words}
 	}
 	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
@@ -187,7 +185,7 @@ func (v *questionView) show() *questionView {
 	shown.Reach, shown.Covers = elicit.ShowText(v.Reach), elicit.ShowText(v.Covers)
 	shown.Rule = line(v.Rule)
 	if v.Always != nil {
-		shown.Always = &alwaysView{line(v.Always.Words), v.Always.Confined}
+		shown.Always = &alwaysView{line(v.Always.Words)}
 	}
 	shown.Files = showFiles(v.Files)
 	shown.Notes = slices.Clone(v.Notes)

@@ -70,7 +70,7 @@ func TestFactsOfQuestion(t *testing.T) {
 	}
 }
 
-// TestAlwaysOfQuestion shows the whole rule that a person may accept, whether it confines, and
+// TestAlwaysOfQuestion shows the whole rule that a person may accept, and
 // what else the approval covers. Hidden characters in it are visible.
 func TestAlwaysOfQuestion(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
@@ -80,7 +80,7 @@ func TestAlwaysOfQuestion(t *testing.T) {
 	}{
 		{nil, nil},
 		{&elicit.Always{Words: "x, outside the sandbox\u202e<b>"}, &alwaysView{Words: `x, outside the sandbox\u{202e}<b>`}},
-		{&elicit.Always{Words: "x, in the sandbox", Confined: true}, &alwaysView{Words: "x, in the sandbox", Confined: true}},
+		{&elicit.Always{Words: "x, in the sandbox"}, &alwaysView{Words: "x, in the sandbox"}},
 	} {
 		r := request("t", "make")
 		asked := *r.Question

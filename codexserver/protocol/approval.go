@@ -48,10 +48,6 @@ type ExecApprovalRequest struct {
 	// Judged is the command that rules judge, if the engine wraps the model's command in
 	// its own shell. Nil means Command. It is not part of the event.
 	Judged []string `json:"-"`
-	// Lasting says what the engine itself allows from now on if the decision is
-	// approved_always: the words of elicit.Always. "" offers no such rule of the
-	// engine. It is not part of the event.
-	Lasting string `json:"-"`
 	// Asked is when a process that has ended asked the same, zero if none did.
 	Asked time.Time `json:"-"`
 }

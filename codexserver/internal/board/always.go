@@ -15,9 +15,6 @@ import (
 // for r: a person accepts what the question showed, whatever has changed since.
 func (b *Board) Offer(r *approval.Request) *elicit.Always {
 	e, isCommand := r.Event.(protocol.ExecApprovalRequest)
-	if e.Lasting != "" {
-		return &elicit.Always{Words: e.Lasting} // the engine keeps it
-	}
 	if !isCommand || b.options.Kept == nil {
 		return nil
 	}
@@ -31,7 +28,7 @@ func (b *Board) Offer(r *approval.Request) *elicit.Always {
 		b.offers = map[*approval.Request]rulefile.Rule{}
 	}
 	b.offers[r] = rule
-	return &elicit.Always{Words: rule.Words(), Confined: true}
+	return &elicit.Always{Words: rule.Words()}
 }
 
 // offered returns the rule that the board keeps for r, and forgets it.
@@ -64,17 +61,13 @@ func (b *Board) settle(r *approval.Request, d *approval.Decision, ruled bool) {
 	if d.Decision != elicit.ApprovedAlways {
 		return
 	}
-	exec, _ := r.Event.(protocol.ExecApprovalRequest)
-	switch {
-	case ruled, r.Question.Always == nil, !ours && exec.Lasting == "":
+	if ruled || r.Question.Always == nil || !ours {
 		d.Outcome = elicit.Outcome{
 			Decision: elicit.Denied, Reason: elicit.ReasonNotUnderstood, Level: slog.LevelWarn,
 			Feedback: cmp.Or(d.Feedback, "a lasting rule was accepted that no question offered"),
 			Detail:   "denied: a lasting rule was accepted that no question offered",
 		}
-	case ours:
-		b.accept(r, rule, d)
-	default:
-		d.RuleWords = exec.Lasting
+		return
 	}
+	b.accept(r, rule, d)
 }

@@ -193,16 +193,17 @@ func TestAbandonedRounds(t *testing.T) {
 // TestAlwaysInARound accepts a lasting rule that the form of a result offers. A form without it
 // denies the same answer.
 func TestAlwaysInARound(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/work", Lasting: "commands that begin with `make`"})
+		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: dir, Confinable: true})
 		host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 		return nil
 	})
-	for form, want := range map[elicit.Form]elicit.Decision{elicit.FormDecision: elicit.ApprovedAlways, elicit.FormEmpty: elicit.Denied, elicit.FormAuto: elicit.Denied} {
+	for form, want := range map[elicit.Form]elicit.Decision{elicit.FormDecision: elicit.Approved, elicit.FormEmpty: elicit.Denied, elicit.FormAuto: elicit.Denied} {
 		synctest.Test(t, func(t *testing.T) {
-			c := connectModern(t, e, &codexserver.Options{Approvals: elicit.Options{Schema: form}})
+			c := connectModern(t, e, &codexserver.Options{Home: home, Approvals: elicit.Options{Schema: form}})
 			a := c.codex("p")
-			if offered := strings.Contains(string(a.raw), "Always allow commands that begin with"); offered != (want == elicit.ApprovedAlways) {
+			if offered := strings.Contains(string(a.raw), "Always allow exactly `make`"); offered != (want == elicit.Approved) {
 				t.Errorf("%s: %s", form, a.raw)
 			}
 			a = c.round("codex", promptOf("p"), c.state(a), `{"q1":{"action":"accept","content":{"decision":"approved_always"}}}`).wait()

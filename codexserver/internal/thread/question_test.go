@@ -68,7 +68,7 @@ func TestPersonIsAskedEachTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			human := strings.HasPrefix(tt.command, "human")
 			e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-				out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Cwd: "/work", Command: []string{tt.command, "x"}, Human: human, Lasting: "commands that begin with ssh"})
+				out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Cwd: "/work", Command: []string{tt.command, "x"}, Human: human, Confinable: true})
 				host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 				return nil
 			})
@@ -214,17 +214,15 @@ func TestAlways(t *testing.T) {
 		form       elicit.Form
 		method     string
 		confinable bool
-		lasting    string // of the engine
 		command    string
 		want       string
 		asked      int
 	}{
-		{"a form", elicit.FormDecision, "codex", true, "", "make", "approved true, approved true", 1},
-		{"no form", elicit.FormEmpty, "codex", true, "", "make", "denied false, denied false", 2},
-		{"no rule", elicit.FormDecision, "codex", false, "", "make", "denied false, denied false", 2},
-		{"not shown whole", elicit.FormDecision, "codex", true, "", strings.Repeat("x", 2000), "denied false, denied false", 2},
-		{"a rule of the engine", elicit.FormDecision, "codex", false, "commands of its own", "make", "approved_always false, approved_always false", 2},
-		{"a method of 2025", elicit.FormDecision, "sendUserMessage", true, "commands of its own", "make", "denied false, denied false", 2},
+		{"a form", elicit.FormDecision, "codex", true, "make", "approved true, approved true", 1},
+		{"no form", elicit.FormEmpty, "codex", true, "make", "denied false, denied false", 2},
+		{"no rule", elicit.FormDecision, "codex", false, "make", "denied false, denied false", 2},
+		{"not shown whole", elicit.FormDecision, "codex", true, strings.Repeat("x", 2000), "denied false, denied false", 2},
+		{"a method of 2025", elicit.FormDecision, "sendUserMessage", true, "make", "denied false, denied false", 2},
 	} {
 		folder, home := t.TempDir(), t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
@@ -233,7 +231,7 @@ func TestAlways(t *testing.T) {
 				var said []string
 				for range 2 {
 					out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
-						CallID: "c", Command: []string{tt.command}, Cwd: folder, Confinable: tt.confinable, Lasting: tt.lasting,
+						CallID: "c", Command: []string{tt.command}, Cwd: folder, Confinable: tt.confinable,
 					})
 					said = append(said, fmt.Sprint(out.Decision, " ", out.Confined))
 				}

@@ -322,7 +322,6 @@ const asked = (v) => v.command || (v.files || []).map((f) => f.path).join(", ") 
 function newCard(c, e) {
   const v = e.question;
   const q = { id: e.id, view: v, thread: c.view.id, since: performance.now() };
-  const loose = v.kind === "exec" && v.always && !v.always.confined;
   const id = "question-" + e.id;
   const button = (key, words, kind, act, meaning) =>
     el("button", { type: "button", class: kind, title: meaning, onclick: () => act(q) }, words, el("kbd", { "aria-hidden": "true" }, key));
@@ -335,7 +334,7 @@ function newCard(c, e) {
         "Approve the same again without a question until the session ends")),
     v.always && el("div", { class: "row always" },
       button("w", "Always allow", "yes also", always, "Run this in the sandbox, and keep the rule for later questions"),
-      el("p", { id: id + "-rule" }, v.always.words, loose && " ", loose && el("strong", { class: "outside" }, "not confined"))),
+      el("p", { id: id + "-rule" }, v.always.words)),
     el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); deny(q); } },
       el("label", { class: "unseen", for: id + "-word" }, "A note to the agent, optional"),
       q.word,

@@ -3,6 +3,7 @@ package browsertest
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -222,16 +223,20 @@ func TestTooManyTabs(t *testing.T) {
 
 // TestAlways shows the whole rule that may be accepted, as text, and accepts it with a key.
 func TestAlways(t *testing.T) {
-	const words = "commands that begin with <img src=x onerror=alert(1)> `git push`"
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := "exactly `git push '<img src=x onerror=alert(1)>'` in " + dir + ", in the sandbox"
 	lasting := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"git", "push"}, Cwd: "/work/shop", Lasting: words})
+		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"git", "push", "<img src=x onerror=alert(1)>"}, Cwd: dir, Confinable: true})
 		host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
 		return ctx.Err()
 	})
 	r := start(t, lasting, nil)
 	b := r.open(t)
 	answer := r.call("push")
-	b.see(fmt.Sprintf(`document.querySelector(".always p").textContent === %q`, words+" not confined"))
+	b.see(fmt.Sprintf(`document.querySelector(".always p").textContent === %q`, words))
 	if eval[int](b, `document.querySelectorAll(".ask img").length`) > 0 {
 		t.Error("the words of a rule are markup")
 	}
@@ -240,5 +245,5 @@ func TestAlways(t *testing.T) {
 	if got := get(t, answer); got != "approved_always" {
 		t.Errorf("the engine got %q", got)
 	}
-	b.see(`document.querySelector(".is-question .result").textContent.startsWith("Always allowed on the page: commands that begin with")`)
+	b.see(`document.querySelector(".is-question .result").textContent.startsWith("Always allowed on the page: exactly")`)
 }
