@@ -193,13 +193,13 @@ func TestAbandonedRounds(t *testing.T) {
 // TestAlwaysInARound accepts a lasting rule that the form of a result offers. A form without it
 // denies the same answer.
 func TestAlwaysInARound(t *testing.T) {
-	dir, home := t.TempDir(), t.TempDir()
-	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: dir, Confinable: true})
-		host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
-		return nil
-	})
 	for form, want := range map[elicit.Form]elicit.Decision{elicit.FormDecision: elicit.Approved, elicit.FormEmpty: elicit.Denied, elicit.FormAuto: elicit.Denied} {
+		dir, home := t.TempDir(), t.TempDir()
+		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: dir, Confinable: true})
+			host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+			return nil
+		})
 		synctest.Test(t, func(t *testing.T) {
 			c := connectModern(t, e, &codexserver.Options{Home: home, Approvals: elicit.Options{Schema: form}})
 			a := c.codex("p")

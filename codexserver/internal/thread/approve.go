@@ -116,7 +116,7 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	if words := d.ForCaller(); words != "" {
 		h.deliver("", protocol.BackgroundEvent{Message: words}, false)
 	}
-	if d.Decision == elicit.ApprovedAlways && d.Rule != 0 {
+	if d.Decision == elicit.ApprovedAlways {
 		d.Decision = elicit.Approved // for the engine, which does not keep the rule
 	}
 	return d
