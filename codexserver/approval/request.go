@@ -54,9 +54,6 @@ type Thread struct {
 	// Stop interrupts the running turn and does not wait for its end. It does
 	// nothing between turns.
 	Stop func()
-	// Silent returns when the silence of the model began, which is the zero time while the
-	// model is not waited for. Nil never waits.
-	Silent func() time.Time
 }
 
 // Decision is a decision about a request, and who made it.

@@ -195,7 +195,6 @@ func (t *thread) agentNotification(method string, n *apptypes.Note) {
 	if r == nil {
 		return
 	}
-	engine.Alive(r.host)
 	switch method {
 	case apptypes.NoteTurnStarted:
 		if n.Turn != nil {

@@ -97,9 +97,6 @@ func (r *turn) translate(method string, n *apptypes.Note) {
 	if r.ended {
 		return
 	}
-	if method != apptypes.NoteError { // many notifications have no event
-		engine.Alive(r.host)
-	}
 	r.count(method)
 	events, err := r.tr.notification(method, n)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer], [Continuable], [Writer], [Extended] and [Reviewer] on the [Conversation]; an engine finds
-// [Watcher] on the [Host]. A client does not have methods whose interface the engine lacks.
+// [Steerer], [Continuable], [Writer], [Extended] and [Reviewer] on the [Conversation]. A client does not have
+// methods whose interface the engine lacks.
 
 // ErrNotFound means that a conversation or a rollout does not exist.
 var ErrNotFound = errors.New("not found")
@@ -70,20 +70,6 @@ func TraitsOf(e Engine) Traits {
 		return d.Traits()
 	}
 	return Traits{}
-}
-
-// Watcher is a [Host] that learns what happens besides the events of its turns.
-type Watcher interface {
-	// Alive reports that the model works, although there is no event: for example, it sends
-	// the arguments of a call. It does not block.
-	Alive()
-}
-
-// Alive reports to a host that is a [Watcher] that the model works.
-func Alive(h Host) {
-	if w, ok := h.(Watcher); ok {
-		w.Alive()
-	}
 }
 
 // Resumer is an engine whose conversations outlive it in rollouts.

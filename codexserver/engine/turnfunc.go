@@ -94,6 +94,3 @@ func (h *lastMessage) Emit(m protocol.EventMsg) {
 	}
 	h.Host.Emit(m)
 }
-
-// Alive implements [Watcher].
-func (h *lastMessage) Alive() { Alive(h.Host) }

@@ -74,35 +74,6 @@ func TestTurnFuncEnds(t *testing.T) {
 	}
 }
 
-// watcher is a recorder that is an [engine.Watcher].
-type watcher struct {
-	recorder
-	heard []string
-}
-
-func (w *watcher) Alive() { w.heard = append(w.heard, "alive") }
-
-// TestWatcher checks that a TurnFunc passes on to its host what happens besides the events.
-func TestWatcher(t *testing.T) {
-	f := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
-		engine.Alive(host)
-		return nil
-	})
-	w := &watcher{}
-	for _, h := range []engine.Host{&recorder{}, w} {
-		c, err := f.Start(t.Context(), protocol.Config{}, h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Turn(t.Context(), protocol.TurnInput{}); err != nil {
-			t.Error(err)
-		}
-	}
-	if diff := cmp.Diff([]string{"alive"}, w.heard); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestOrigin checks whose folder and environment a call has.
 func TestOrigin(t *testing.T) {
 	t.Setenv("HERE", "yes")

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -158,8 +157,6 @@ func (t *turn) progress(e model.Event) {
 	raw := t.conv.cfg.ShowRawAgentReasoning
 	summaries := !t.conv.cfg.HideAgentReasoning
 	switch e.Type {
-	case model.Alive: // before the events of what has come
-		engine.Alive(t.conv.host)
 	case model.TextDelta:
 		t.incoming.add(e.Text, raw || !t.conv.chat())
 	case model.ReasoningDelta:
@@ -175,7 +172,6 @@ func (t *turn) progress(e model.Event) {
 			t.conv.emit(protocol.AgentReasoningRawContentDelta{Delta: e.Text})
 		}
 	case model.RateLimitsRead:
-		engine.Alive(t.conv.host)
 		t.conv.meter.limits = e.RateLimits
 		t.conv.emit(t.conv.meter.report())
 	case model.WebSearchStarted:

@@ -19,7 +19,6 @@ const (
 // A board holds what the page shows. Each part of it has the revision in which it last
 // changed. A reader asks for what is newer than the revision that it has seen.
 type board struct {
-	stall         time.Duration // how long a model may be silent; 0 is for ever
 	mu            sync.Mutex
 	revision      uint64
 	changed       chan struct{} // closed at the next change
@@ -33,9 +32,8 @@ type board struct {
 	tasksRevision uint64
 }
 
-func newBoard(stall time.Duration) board {
+func newBoard() board {
 	return board{
-		stall:     stall,
 		revision:  1,
 		changed:   make(chan struct{}),
 		questions: map[int]*question{},
@@ -157,19 +155,6 @@ func (b *board) add(c *conversation, e *entry) *entry {
 	c.entries = append(c.entries, e)
 	b.touch(c, e)
 	return e
-}
-
-// listen updates the time from which on the model of a conversation counts as stuck.
-func (b *board) listen(c *conversation) {
-	at := int64(0)
-	if since := c.thread.Silent(); b.stall > 0 && !since.IsZero() {
-		// Rounded to a second, because each of a model's many deltas changes it.
-		at = since.Add(b.stall + time.Second).Truncate(time.Second).UnixMilli()
-	}
-	if at != c.StuckAt {
-		c.StuckAt = at
-		b.touch(c, nil)
-	}
 }
 
 // stopper returns the function that ends the turn of a conversation, or nil if the page

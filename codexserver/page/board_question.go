@@ -85,7 +85,6 @@ func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error)
 	b.add(c, q.entry)
 	b.questions[q.entry.ID] = q
 	b.byRequest[r] = q
-	b.listen(c)
 	return q, nil
 }
 
@@ -131,7 +130,6 @@ func (b *board) decided(r *approval.Request, how end) {
 	if q != nil {
 		delete(b.byRequest, r)
 		b.finish(q, how)
-		b.listen(q.conversation)
 	}
 	b.mu.Unlock()
 	if q != nil {

@@ -13,7 +13,7 @@ import (
 // A conversation is one section of the page.
 type conversation struct {
 	header
-	thread   approval.Thread // as it was named last; Stop and Silent are set
+	thread   approval.Thread // as it was named last; Stop is set
 	folder   string          // of the last patch that was asked about; paths are relative to it
 	entries  []*entry        // oldest first
 	bytes    int             // of the entries
@@ -74,9 +74,6 @@ type header struct {
 	Model string `json:"model"`
 	// State is "running" during a turn, "" between turns, and "closed" at the end.
 	State string `json:"state"`
-	// StuckAt is when the model counts as stuck if it stays silent, a Unix time in ms;
-	// 0 while no answer of the model is expected.
-	StuckAt int64 `json:"stuckAt,omitzero"`
 	// From is the id of the first entry that is kept; older ones were removed.
 	From int `json:"from"`
 }
@@ -105,9 +102,6 @@ func newConversation(t approval.Thread) *conversation {
 func (c *conversation) reach(t approval.Thread) {
 	if t.Stop == nil {
 		t.Stop = func() {}
-	}
-	if t.Silent == nil {
-		t.Silent = func() time.Time { return time.Time{} }
 	}
 	c.thread = t
 }

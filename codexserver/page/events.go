@@ -31,18 +31,6 @@ func (p *Page) Event(t approval.Thread, m protocol.EventMsg) {
 		return
 	}
 	b.event(c, m)
-	b.listen(c)
-}
-
-// Alive reports that the silence of the model of a thread may have begun anew, although there is no
-// event.
-func (p *Page) Alive(thread string) {
-	b := &p.board
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if c := b.named(thread); c != nil {
-		b.listen(c)
-	}
 }
 
 // Ask implements approval.Desk.

@@ -352,7 +352,7 @@ func TestRemovedEntries(t *testing.T) {
 // TestAnswerBeatsWithdrawal checks that an accepted answer is returned even if the question
 // is withdrawn at the same time, because it may be the stricter one.
 func TestAnswerBeatsWithdrawal(t *testing.T) {
-	b := newBoard(0)
+	b := newBoard()
 	q, err := b.ask(t.Context(), request("1", "true"))
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
@@ -26,9 +25,6 @@ type Options struct {
 	Origin string
 	// LinkLifetime is how long an unused link opens the page. 0 or less means an hour.
 	LinkLifetime time.Duration
-	// Stall is how long a model may be silent before the page calls it stuck. 0 means
-	// [setting.DefaultStall]. A negative value means that it is never called stuck.
-	Stall time.Duration
 	// Announce receives a link that opens the page: at the start, and whenever a question
 	// comes while no page is open. It may receive the same link again while that is unused
 	// and has more than half of its lifetime left. It must not block. Default: none.
@@ -107,7 +103,7 @@ func newPage(host string, o *Options) *Page {
 	return &Page{
 		host:    host,
 		options: *o,
-		board:   newBoard(turnlog.StallLimit(o.Stall)),
+		board:   newBoard(),
 		door:    door{lifetime: cmp.Or(max(o.LinkLifetime, 0), time.Hour)},
 		served:  make(chan struct{}),
 		done:    make(chan struct{}),

@@ -7,6 +7,6 @@ import (
 )
 
 func Example() {
-	fmt.Println("stuck after", setting.DefaultStall)
-	// Output: stuck after 5m0s
+	fmt.Println("results of", setting.DefaultResult, "bytes")
+	// Output: results of 80000 bytes
 }

@@ -15,8 +15,6 @@ import (
 
 // The defaults of settings that are no fields of a type.
 const (
-	// DefaultStall is how long a model may be silent before it counts as stuck.
-	DefaultStall = 5 * time.Minute
 	// DefaultResult is the size of the longest answer, and of the largest structured content
 	// of a result, in bytes of JSON.
 	DefaultResult = 80_000
@@ -61,10 +59,6 @@ type Calls struct {
 	// negative value means forever for all. It has nothing to do with how long a question
 	// stays open.
 	Patience time.Duration `json:"-"`
-	// Stall is how long a model may be silent before progress, tasks and codex-wait report
-	// it as stuck. Its turn continues. Default: [DefaultStall]. A negative value means
-	// that it is never reported.
-	Stall time.Duration `json:"-"`
 	// MaxResult bounds the answer in a result's text, and its structured content, in bytes
 	// of JSON. Default: [DefaultResult].
 	MaxResult int `json:"-"`

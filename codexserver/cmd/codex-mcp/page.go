@@ -47,7 +47,6 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when 
 		Port:   c.settings.Approvals.PagePort,
 		Origin: c.settings.Approvals.PageOrigin,
 		Tasks:  c.otherTasks(),
-		Stall:  c.settings.Stall,
 		Announce: func(link string) {
 			select {
 			case links <- link:

@@ -65,9 +65,8 @@ type Settings struct {
 	Sandbox setting.Sandbox `json:"sandbox"`
 	Limits  struct {
 		setting.Limits
-		Tasks  int           `json:"tasks"`  // for Tasks.Limit
-		Stall  time.Duration `json:"stall"`  // for Calls.Stall
-		Result int           `json:"result"` // for Calls.MaxResult
+		Tasks  int `json:"tasks"`  // for Tasks.Limit
+		Result int `json:"result"` // for Calls.MaxResult
 	} `json:"limits"`
 	// Ignored report key=value arguments that have no effect, and what to write instead.
 	Ignored []string `json:"-"`
@@ -110,7 +109,7 @@ func newSettings() *Settings {
 	s.Changes.Changes, s.Changes.Track = setting.Changes{}.Resolved(false), true
 	s.Drain.Timeout, s.Failover = 30*time.Second, setting.Failover{}.Resolved()
 	l := &s.Limits
-	l.Limits, l.Tasks, l.Stall, l.Result = setting.Limits{}.Resolved(), s.Tasks.Limit, setting.DefaultStall, setting.DefaultResult
+	l.Limits, l.Tasks, l.Result = setting.Limits{}.Resolved(), s.Tasks.Limit, setting.DefaultResult
 	return s
 }
 
@@ -122,7 +121,7 @@ const unset = time.Duration(math.MinInt64)
 // in the file, and a switch that is on by default is off.
 func (s *Settings) complete() {
 	l := &s.Limits
-	for _, limit := range []*time.Duration{&s.Approvals.Timeout, &s.Tasks.Grace, &l.WallTime, &l.Idle, &l.Stall} {
+	for _, limit := range []*time.Duration{&s.Approvals.Timeout, &s.Tasks.Grace, &l.WallTime, &l.Idle} {
 		*limit = orNone(*limit)
 	}
 	if s.Approvals.Timeout == unset {
@@ -141,7 +140,7 @@ func (s *Settings) complete() {
 	s.Tasks.Never, s.Tasks.NoResume, s.Tasks.Limit = s.Tasks.Mode == tasksNever, !s.Tasks.Resume, l.Tasks
 	s.Changes.Off = !s.Changes.Track
 	s.FullAccess = s.Call.FullAccess
-	s.Hint, s.Patience, s.Stall, s.MaxResult = s.Results.Hint, time.Duration(s.Call.Patience), l.Stall, l.Result
+	s.Hint, s.Patience, s.MaxResult = s.Results.Hint, time.Duration(s.Call.Patience), l.Result
 	s.HTTP.Drain, s.HTTP.Gateway = s.Drain.Timeout, s.HTTP.ofGateway()
 }
 

@@ -201,14 +201,6 @@ func (c *call) begin(j *mcptool.Job) {
 	c.change()
 }
 
-// stuck returns the words of a turn whose model is stuck, and "" otherwise.
-func (c *call) stuck() string {
-	c.mu.Lock()
-	j := c.job
-	c.mu.Unlock()
-	return stuck(j)
-}
-
 // change wakes the goroutines that wait for the call, and tells those who listen to its task. They
 // are sent only what differs from what they know. The caller holds c.mu.
 func (c *call) change() {
@@ -267,7 +259,7 @@ func (c *call) newOutlet(q *request, doing string) *outlet {
 		level: func() *mcptypes.LoggingLevel { return q.meta.LogLevel },
 	}
 	if token := q.meta.ProgressToken; token != nil {
-		o.start(q.ctx, &progress{token: token, doing: doing, sent: c.attached.sent, stuck: c.stuck, send: func(p *mcptypes.ProgressNotificationParams) {
+		o.start(q.ctx, &progress{token: token, doing: doing, sent: c.attached.sent, send: func(p *mcptypes.ProgressNotificationParams) {
 			s.client.notify(peer, mcptypes.NotificationsProgress.Name(), p)
 		}})
 	}

@@ -48,8 +48,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	if p.Meta != nil && p.Meta.ProgressToken != nil {
 		o.start(ctx, &progress{
 			token: p.Meta.ProgressToken, mute: !ss.speaks("2025-03-26"), doing: "starting",
-			stuck: func() string { return stuck(job.Load()) },
-			send:  func(p *mcptypes.ProgressNotificationParams) { ss.Notify(mcptypes.NotificationsProgress.Name(), p) },
+			send: func(p *mcptypes.ProgressNotificationParams) { ss.Notify(mcptypes.NotificationsProgress.Name(), p) },
 		})
 	}
 	defer o.close()

@@ -54,11 +54,11 @@ func (o *outlet) start(ctx context.Context, p *progress) {
 }
 
 // report sends progress, see [progress.report].
-func (o *outlet) report(now, doing string) {
+func (o *outlet) report(doing string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed && o.progress != nil {
-		o.progress.report(now, doing)
+		o.progress.report(doing)
 	}
 }
 
@@ -81,7 +81,7 @@ func (o *outlet) Event(e thread.Event) {
 		o.send(e.Thread.ID, e.Event)
 	}
 	if e.Step.Doing != "" {
-		o.report("", e.Step.Doing)
+		o.report(e.Step.Doing)
 	}
 }
 

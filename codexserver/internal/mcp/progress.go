@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -19,7 +18,6 @@ const heartbeat = 15 * time.Second
 type progress struct {
 	token *mcptypes.ProgressToken
 	mute  bool // without messages, which came with 2025-03-26
-	stuck func() string
 	send  func(*mcptypes.ProgressNotificationParams)
 	stop  context.CancelFunc
 	beat  sync.WaitGroup
@@ -29,9 +27,8 @@ type progress struct {
 	doing string
 }
 
-// start begins the heartbeat, until end. It reports what stuck returns, unless that is "", or else
-// the last activity.
-func (p *progress) start(ctx context.Context, report func(now, doing string)) {
+// start begins the heartbeat, until end. It reports the last activity.
+func (p *progress) start(ctx context.Context, report func(doing string)) {
 	ctx, p.stop = context.WithCancel(ctx)
 	p.beat.Go(func() {
 		tick := time.NewTicker(heartbeat)
@@ -39,7 +36,7 @@ func (p *progress) start(ctx context.Context, report func(now, doing string)) {
 		for {
 			select {
 			case <-tick.C:
-				report(p.stuck(), "")
+				report("")
 			case <-ctx.Done():
 				return
 			}
@@ -53,24 +50,14 @@ func (p *progress) end() {
 	p.beat.Wait()
 }
 
-// report sends now, or else the activity, which is the last one if doing is "". The caller holds the
-// outlet's mutex.
-func (p *progress) report(now, doing string) {
+// report sends the activity, which is the last one if doing is "". The caller holds the outlet's mutex.
+func (p *progress) report(doing string) {
 	p.doing = cmp.Or(doing, p.doing)
-	now = cmp.Or(now, p.doing)
 	p.sent++
+	now := p.doing
 	params := &mcptypes.ProgressNotificationParams{ProgressToken: *p.token, Progress: p.sent, Message: &now}
 	if p.mute {
 		params.Message = nil
 	}
 	p.send(params)
-}
-
-// stuck returns the words of a turn whose model is stuck, and "" otherwise. J is nil without a
-// turn.
-func stuck(j *mcptool.Job) string {
-	if j == nil {
-		return ""
-	}
-	return j.Stuck()
 }

@@ -304,19 +304,11 @@ func (j *Job) State() turnlog.State { return j.state(j.over()) }
 // state is State for a job that was over or not.
 func (j *Job) state(over bool) turnlog.State {
 	if !over {
-		return j.log.State(turnlog.StallLimit(j.options.Stall))
+		return j.log.State()
 	}
-	s := j.log.State(0)
+	s := j.log.State()
 	s.Status, s.Question = j.end.status, ""
 	return s
-}
-
-// Stuck returns the words of the state if the model is stuck, and "" otherwise.
-func (j *Job) Stuck() string {
-	if s := j.State(); s.Stuck {
-		return s.Words()
-	}
-	return ""
 }
 
 // Status is the progress of a turn.

@@ -109,7 +109,6 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	h.submit()
 	h.mu.Unlock()
 	h.kept.Decided(turn, r, d)
-	h.desk.Alive(r.Thread.ID)
 	for _, o := range observers {
 		o.Decided(r, d)
 	}

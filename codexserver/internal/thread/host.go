@@ -48,8 +48,7 @@ type hostTurn struct {
 }
 
 var (
-	_ engine.Host    = (*host)(nil)
-	_ engine.Watcher = (*host)(nil)
+	_ engine.Host = (*host)(nil)
 )
 
 // begin makes a attend the turn that starts now. The turn ends with ctx at the latest.
@@ -130,14 +129,6 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 		h.board.Note(thread, turn, line) // without the lock, because it may write a file
 	}
 	h.deliver(submission, m, false)
-}
-
-// Alive implements [engine.Watcher].
-func (h *host) Alive() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.kept.Alive(h.now.Turn)
-	h.desk.Alive(h.configured.SessionID)
 }
 
 // ends reports whether an event ends a turn that was aborted or failed. Such an event does

@@ -46,13 +46,6 @@ type Waiter interface {
 	Ready(ctx context.Context, m protocol.EventMsg)
 }
 
-// Watcher is a desk that shows the silence of the model.
-type Watcher interface {
-	// Alive reports that the silence of the model of a thread may have begun anew, although
-	// there is no event. It does not block.
-	Alive(thread string)
-}
-
 // NoQuestions is the part of an observer that ignores questions.
 type NoQuestions struct{}
 
@@ -132,13 +125,5 @@ func (o deskObserver) Event(e Event) {
 func (o deskObserver) survive(in string) {
 	if v := recover(); v != nil {
 		o.log.Error("panic", "in", in, "value", v, "stack", string(debug.Stack()))
-	}
-}
-
-// Alive implements [Watcher].
-func (o deskObserver) Alive(thread string) {
-	if w, ok := o.desk.(Watcher); ok {
-		defer o.survive("Desk.Alive")
-		w.Alive(thread)
 	}
 }

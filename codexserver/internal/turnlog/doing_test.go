@@ -28,7 +28,7 @@ func TestDoing(t *testing.T) {
 		if _, got := newLog(t).Add(turn, "", tt.event); got.Doing != tt.want {
 			t.Errorf("%T: %q, want %q", tt.event, got.Doing, tt.want)
 		}
-		if got := turn.State(0).Words(); tt.want != "" && got != tt.want || tt.want == "" && got != "starting" {
+		if got := turn.State().Words(); tt.want != "" && got != tt.want || tt.want == "" && got != "starting" {
 			t.Errorf("%T: the turn is %q, want %q", tt.event, got, tt.want)
 		}
 	}

@@ -58,29 +58,9 @@ func (l *Log) turn(t *Turn) *Turn {
 // Leave drops the turn of the last event, which has ended.
 func (l *Log) Leave() { l.last.Store(nil) }
 
-// Silent returns when the silence of the model began. It is the zero time while the model is not
-// waited for. A command or a tool that runs, and an open question, do not count as silence.
-func (l *Log) Silent() time.Time {
-	t := l.last.Load()
-	if t == nil {
-		return time.Time{}
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.now.silence()
-}
-
-// Alive records that the model works, although there is no event.
-func (l *Log) Alive(t *Turn) {
-	t = l.turn(t)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.now.clock.hear()
-}
-
 // add is Add under the turn's lock. It also returns what the turn does from then on, or "".
 func (l *Log) add(t *Turn, id string, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
-	clock, begun := &t.now.clock, !t.began.IsZero()
+	begun := !t.began.IsZero()
 	named = e
 	switch m := e.(type) {
 	case protocol.SessionConfigured:
@@ -90,12 +70,10 @@ func (l *Log) add(t *Turn, id string, e protocol.EventMsg) (named protocol.Event
 	case protocol.TaskStarted:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, thinking
-		clock.start()
 		t.now.change()
 	case protocol.TaskComplete:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named = m
-		clock.stop()
 		t.answer.lacks = m.Incomplete
 		if last := m.LastAgentMessage; last != nil {
 			t.answer.text = *last
@@ -104,11 +82,7 @@ func (l *Log) add(t *Turn, id string, e protocol.EventMsg) (named protocol.Event
 	case protocol.TurnAborted:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named = m
-		clock.stop()
-	case protocol.ShutdownComplete:
-		clock.stop()
 	case protocol.Error:
-		clock.stop()
 		l.note("error:", m.Message)
 	case protocol.UserMessage:
 		if m.Kind == "" || m.Kind == protocol.UserPlain {
@@ -148,8 +122,7 @@ func (l *Log) add(t *Turn, id string, e protocol.EventMsg) (named protocol.Event
 		l.says(m.Message)
 	case protocol.AgentReasoning, protocol.AgentReasoningDelta:
 		t.speaks(begun)
-	case protocol.AgentReasoningRawContent, protocol.AgentReasoningRawContentDelta:
-		clock.speaks()
+	case protocol.AgentReasoningRawContent, protocol.AgentReasoningRawContentDelta, protocol.ShutdownComplete:
 	default:
 		return l.addCall(t, id, e)
 	}
@@ -158,7 +131,7 @@ func (l *Log) add(t *Turn, id string, e protocol.EventMsg) (named protocol.Event
 
 // addCall is add for commands, patches, tools, and what else comes from the model.
 func (l *Log) addCall(t *Turn, id string, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
-	clock, begun := &t.now.clock, !t.began.IsZero()
+	begun := !t.began.IsZero()
 	named = e
 	switch m := e.(type) {
 	case protocol.ExecApprovalRequest:
@@ -171,7 +144,7 @@ func (l *Log) addCall(t *Turn, id string, e protocol.EventMsg) (named protocol.E
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, "running "+elicit.ShowCommand(first(m.Command))
 		t.now.change()
-		t.acts(m.CallID, begun)
+		t.acts(begun)
 		number := 0
 		l.write(func() { number = l.beginCommand(m) })
 		if begun {
@@ -183,13 +156,12 @@ func (l *Log) addCall(t *Turn, id string, e protocol.EventMsg) (named protocol.E
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, thinking
 		t.now.change()
-		clock.end(m.CallID)
 		t.commands.ended(m)
 		l.write(func() { l.endCommand(m) })
 	case protocol.PatchApplyBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, "changing files"
-		t.acts(m.CallID, begun)
+		t.acts(begun)
 		if begun {
 			t.patches.begin(m)
 		}
@@ -198,7 +170,6 @@ func (l *Log) addCall(t *Turn, id string, e protocol.EventMsg) (named protocol.E
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, thinking
 		t.now.change()
-		clock.end(m.CallID)
 		if begun {
 			t.patches.end(m)
 			t.commands.ran = t.commands.ran || !m.Success
@@ -210,37 +181,29 @@ func (l *Log) addCall(t *Turn, id string, e protocol.EventMsg) (named protocol.E
 		}
 	case protocol.MCPToolCallBegin: // the transcript has no arguments, which may contain secrets
 		doing = "calling " + m.Invocation.Server + "/" + m.Invocation.Tool
-		t.acts(m.CallID, begun)
+		t.acts(begun)
 		t.commands.ran = t.commands.ran || begun
 		l.note("tool "+showLine(m.Invocation.Tool)+" of the MCP server "+showLine(m.Invocation.Server), "")
 	case protocol.MCPToolCallEnd:
-		clock.end(m.CallID)
 		if m.Result.Err != nil {
 			l.note("tool "+showLine(m.Invocation.Tool)+" failed", "")
 		}
 	case protocol.TurnDiff:
-		clock.hear()
 		if begun {
 			t.diff = m.UnifiedDiff
 		}
 	case protocol.PlanUpdate:
-		clock.hear()
 		if begun {
 			t.plan, t.tokens.answered = m.Plan, true
 		}
 		l.planned(m.Plan)
 	case protocol.WebSearchBegin:
-		clock.hear()
 		t.tokens.answered = t.tokens.answered || begun
 	case protocol.WebSearchEnd:
-		clock.hear()
 		l.note("web search:", m.Query)
 	case protocol.ViewImageToolCall:
-		clock.hear()
 		t.tokens.answered = t.tokens.answered || begun
 		l.note("image: "+showLine(m.Path), "")
-	default:
-		clock.hear()
 	}
 	return named, doing
 }
@@ -363,7 +326,6 @@ func (t *Turn) decided(r *approval.Request, d approval.Decision) {
 	}
 	t.now.do(thinking)
 	t.now.change()
-	t.now.clock.hear()
 	t.answer.stopped = t.answer.stopped || d.Decision == elicit.Abort
 	t.remark(d.Remarks)
 	if t.began.IsZero() {

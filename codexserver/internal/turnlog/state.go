@@ -18,7 +18,6 @@ const maxDoing = 200
 type moment struct {
 	doing     string
 	since     time.Time
-	clock     clock
 	questions []*approval.Request // the open ones
 	unseen    bool                // a question opened that no caller has seen
 	where     string              // the open questions can be answered, if not by the client
@@ -40,15 +39,6 @@ func (m *moment) change() {
 	}
 }
 
-// silence returns when the silence of the model began. It is the zero time while the model is not
-// waited for.
-func (m *moment) silence() time.Time {
-	if len(m.questions) > 0 {
-		return time.Time{}
-	}
-	return m.clock.since()
-}
-
 // State is what a turn does at one moment.
 type State struct {
 	Status Status
@@ -59,23 +49,15 @@ type State struct {
 	Question string
 	// Where says where it can be answered, if a client has answered by itself; else "".
 	Where string
-	// Stuck is true if the model has been silent for too long. Since is then when it fell
-	// silent.
-	Stuck bool
 }
 
-// State returns what a turn does that has not ended. Stall is how long its model may be silent; 0
-// is for ever.
-func (t *Turn) State(stall time.Duration) State {
+// State returns what a turn does that has not ended.
+func (t *Turn) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := State{Status: Running, Doing: t.now.doing, Since: t.now.since}
 	if len(t.now.questions) > 0 {
 		s.Status, s.Question, s.Where = Waiting, Brief(Subject(t.now.questions[0])), t.now.where
-		return s
-	}
-	if silent := t.now.silence(); stall > 0 && !silent.IsZero() && time.Since(silent) >= stall {
-		s.Stuck, s.Doing, s.Since = true, "stuck", silent
 	}
 	return s
 }
@@ -90,13 +72,6 @@ func (s State) Words() string {
 		return words
 	}
 	d := time.Since(s.Since).Round(time.Second)
-	if s.Stuck {
-		words := "stuck: the model has been silent"
-		if d > 0 {
-			words += " for " + d.String()
-		}
-		return words + "; wait, or stop it with codex-interrupt"
-	}
 	if d >= 5*time.Second {
 		return s.Doing + ", " + d.String()
 	}

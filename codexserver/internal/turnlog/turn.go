@@ -329,22 +329,19 @@ func (t *Turn) folder(cwd string) string {
 }
 
 // acts records that something begins that may change files.
-func (t *Turn) acts(call string, begun bool) {
-	t.now.clock.begin(call)
+func (t *Turn) acts(begun bool) {
 	t.tokens.answered = t.tokens.answered || begun
 	t.commands.acted = t.commands.acted || begun
 }
 
 // awaits records that the model waits for an approval, and returns that as a line for a person.
 func (t *Turn) awaits(begun bool) string {
-	t.now.clock.hear()
 	t.tokens.answered = t.tokens.answered || begun
 	return "waiting for approval"
 }
 
 // speaks records words of the model.
 func (t *Turn) speaks(begun bool) {
-	t.now.clock.speaks()
 	t.tokens.answered = t.tokens.answered || begun
 }
 

@@ -505,12 +505,10 @@ function newConversation(view) {
   c.state = el("span", { class: "state" });
   c.facts = el("p", { class: "facts" });
   c.list = el("ol", { class: "timeline", tabindex: "0" });
-  c.stuck = el("p", { class: "stuck", hidden: true }, "The model has been silent for long. Wait, or stop the turn.");
   c.stop = el("button", { type: "button", class: "no", onclick: () => stopConversation(c) }, "Stop the turn");
   c.node = el("details", { class: "card conversation" },
     el("summary", {}, c.title, c.state),
     el("div", { class: "bar" }, c.facts, c.stop),
-    c.stuck,
     c.list);
   c.node.addEventListener("toggle", () => unfold(c));
   conversations.set(view.id, c);
@@ -535,20 +533,13 @@ function head(c) {
   }
   c.title.textContent = short(c.view.task) || "Conversation";
   const asks = open().some((q) => q.thread === c.view.id);
-  const stuck = !asks && c.view.state === "running" && c.view.stuckAt && Date.now() >= c.view.stuckAt;
-  c.state.textContent = asks ? "waits for you" : stuck ? "stuck" : { running: "working", closed: "closed" }[c.view.state] || "idle";
-  c.state.dataset.state = asks ? "asking" : stuck ? "stuck" : c.view.state;
-  c.stuck.hidden = !stuck;
+  c.state.textContent = asks ? "waits for you" : { running: "working", closed: "closed" }[c.view.state] || "idle";
+  c.state.dataset.state = asks ? "asking" : c.view.state;
   c.stop.hidden = c.view.state !== "running";
   c.facts.textContent = [clock(c.view.began), c.view.model, c.view.id].filter(Boolean).join(" · ");
   c.list.setAttribute("aria-label", "What happened: " + c.title.textContent);
   c.stop.setAttribute("aria-label", "Stop the turn: " + c.title.textContent);
 }
-
-// A model gets stuck without any news of it.
-setInterval(() => {
-  for (const c of conversations.values()) if (c.view.stuckAt && c.stuck.hidden === Date.now() >= c.view.stuckAt) head(c);
-}, 5000);
 
 async function stopConversation(c) {
   const r = await post("/conversations/" + encodeURIComponent(c.view.id) + "/stop", {}).catch(() => null);

@@ -126,9 +126,6 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 			n, err = resp.Body.Read(b)
 		}
 		watch.Stop() // the time in emit does not count as silence
-		if n > 0 {   // comments keep a stream alive, too
-			emit(Event{Type: Alive})
-		}
 		return n, err
 	}), c.MaxBytes)
 	out, err := wire.read(&stream{

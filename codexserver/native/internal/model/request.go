@@ -112,8 +112,6 @@ const (
 	RateLimitsRead
 	// WebSearchStarted has the search's CallID.
 	WebSearchStarted
-	// Alive says that bytes have come, which may be those of a comment or a part of a call.
-	Alive
 	// ImagesLeftOut says that the model refused images. This request and later ones have a
 	// remark in their place.
 	ImagesLeftOut
