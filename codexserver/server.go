@@ -77,11 +77,6 @@ type Options struct {
 	// path. Default: the first of Calls.Folders, else the client's first root, else the
 	// process's working folder.
 	Folder string
-	// Finish lets running calls finish when the client's input ends. By default they are
-	// interrupted if the client has sent initialize; input without initialize, such as a
-	// file of requests, is always finished. Approvals.OnUnsupported decides questions
-	// after the client has gone.
-	Finish bool
 	// MaxUnread is how many bytes of events may wait for a client that does not read. A
 	// turn waits for its client from an eighth of that on. Turns that cannot wait (see
 	// [engine.Traits].Streams) lose deltas beyond MaxUnread, and an event reports how many. At
@@ -194,7 +189,6 @@ func New(e engine.Engine, o *Options) *Server {
 			EngineName:   o.EngineName,
 			EngineReason: o.EngineReason,
 			Folder:       folder,
-			Finish:       o.Finish,
 			Seal:         seal,
 			Tasks:        tasks,
 			Relay:        relay,
@@ -228,7 +222,9 @@ func (o *Options) record() io.Writer {
 	}
 }
 
-// Serve serves one client until its input (see [Options].Finish) or ctx ends. It returns nil
+// Serve serves one client until its input or ctx ends. Calls that run when the input ends are
+// interrupted if the client has sent initialize; input without initialize, such as a file of
+// requests, is finished, and Approvals.OnUnsupported decides its questions. Serve returns nil
 // after every turn of the session has ended and every answer that the client still reads
 // is written. A thread is closed with the last session that used it.
 func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {

@@ -34,7 +34,7 @@ func TestArrange(t *testing.T) {
 		{"-c", "-c"},
 		{"-log", "--log"},
 		{"-V -h -help -version", "-V -h --help --version"},
-		{"-finish -search mcp-server", "mcp-server --finish --search"},
+		{"-shared -search mcp-server", "mcp-server --shared --search"},
 		{"-i pic.png mcp-server", "mcp-server -i pic.png"},
 		{"-nosuch value ask", "value -nosuch ask"},
 		{"---log x", "x ---log"},

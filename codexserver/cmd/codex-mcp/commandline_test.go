@@ -181,7 +181,7 @@ func TestProgramName(t *testing.T) {
 func TestHelp(t *testing.T) {
 	for line, want := range map[string]string{
 		"--help": "mcp-server", "-h": "completion", "-help": "--engine",
-		"mcp-server --help": "--finish", "--help mcp-server": "--finish", "mcp -h": "--finish", "mcp serve -h": "--finish",
+		"mcp-server --help": "--shared", "--help mcp-server": "--shared", "mcp -h": "--shared", "mcp serve -h": "--shared",
 		"ask --help": "--resume", "help ask": "--resume", "doctor -h": "--json", "completion -h": "bash|zsh|fish",
 	} {
 		var stdout, stderr bytes.Buffer

@@ -33,10 +33,9 @@ type options struct {
 	folders   []string // the folders in which calls may work; nil means all
 	turns     int      // the number of concurrent turns; 0 means no limit
 	approver  string   // who decides for a user who may not decide; "" means none
-	finish    bool
-	json      bool   // for doctor, ask and rules
-	verbose   bool   // for doctor
-	quiet     bool   // for doctor: the command line has no --log
+	json      bool     // for doctor, ask and rules
+	verbose   bool     // for doctor
+	quiet     bool     // for doctor: the command line has no --log
 
 	announcing announcing
 
@@ -85,7 +84,6 @@ func (o *options) settingFlags() *pflag.FlagSet {
 
 func (o *options) serverFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	fs.BoolVar(&o.finish, "finish", false, "finish the running calls when the input ends, even after initialize")
 	fs.BoolFunc("shared", "connect the client to a server of this user that all clients share, and start it if it does not run; the same as -c shared=true",
 		func(s string) error { o.overrides = append(o.overrides, "shared="+s); return nil })
 	o.demo.flag(fs)

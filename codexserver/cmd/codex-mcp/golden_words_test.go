@@ -134,7 +134,6 @@ completion
 --nosuch
 -x
 ask --modle x hi
-ask --finish hi
 ask --resume
 ask --resume= hi
 ask --resume last -m x hi

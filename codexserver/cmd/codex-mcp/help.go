@@ -15,7 +15,7 @@ const helpColumns = 100
 
 // fewNeed are the flags that the help of a command shows only if they are the command's
 // own. Help flags shows them all.
-var fewNeed = []string{"disable", "enable", "finish", "log", "log-format", "profile", "strict-config", "trace"}
+var fewNeed = []string{"disable", "enable", "log", "log-format", "profile", "strict-config", "trace"}
 
 // without returns those flags of every command that have no effect on a command, by its words.
 func without(command string) string {

@@ -240,7 +240,6 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 		Logger:    c.log,
 		Folder:    o.folder,
 		Approver:  o.approver,
-		Finish:    o.finish,
 		Observer:  c.observer,
 	}
 }

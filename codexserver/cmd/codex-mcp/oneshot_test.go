@@ -61,8 +61,6 @@ func TestEndToEndOneShot(t *testing.T) {
 		{"a call alone", "never", callOnce, nil, true, "Finished."},
 		{"a call alone, with a question", "untrusted", callOnce, nil, false, "cannot show approval requests"},
 		{"a session", "never", sayHello + callOnce, nil, false, "the client closed the connection"},
-		{"a session with --finish", "never", sayHello + callOnce, []string{"--finish"}, true, "Finished."},
-		{"a session with --finish and a question", "untrusted", sayHello + callOnce, []string{"--finish"}, false, "cannot show approval requests"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -103,7 +103,7 @@ func (o *options) traits(home string) ([]trait, error) {
 	if err := o.makeAbsolute(); err != nil {
 		return nil, err
 	}
-	flags := []string{o.engine, o.codex, o.trace, o.folder, o.log.String(), o.logFormat, fmt.Sprint(o.strict, o.finish), strings.Join(o.overrides, "\x00")}
+	flags := []string{o.engine, o.codex, o.trace, o.folder, o.log.String(), o.logFormat, fmt.Sprint(o.strict), strings.Join(o.overrides, "\x00")}
 	all := []trait{{"$CODEX_HOME", home}, {"the namespaces or the sandbox", namespaces}, {"the flags", fmt.Sprintf("%q", flags)}}
 	words := map[string]bool{}
 	note := func(text string) {

@@ -41,24 +41,20 @@ func TestEndOfInput(t *testing.T) {
 		interrupted = `"text":"Turn aborted: the client closed the connection"`
 	)
 	for _, tt := range []struct {
-		name   string
-		input  []string
-		finish bool
-		want   string
+		name  string
+		input []string
+		want  string
 	}{
-		{"calls alone", []string{oneJob}, false, finished},
-		{"a session", []string{hello, oneJob}, false, interrupted},
-		{"a session that began after the call", []string{oneJob, hello}, false, interrupted},
-		{"a request of MCP 2026-07-28", []string{ownJob}, false, interrupted},
-		{"calls alone, to be finished", []string{oneJob}, true, finished},
-		{"a session, to be finished", []string{hello, oneJob}, true, finished},
+		{"calls alone", []string{oneJob}, finished},
+		{"a session", []string{hello, oneJob}, interrupted},
+		{"a session that began after the call", []string{oneJob, hello}, interrupted},
+		{"a request of MCP 2026-07-28", []string{ownJob}, interrupted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out strings.Builder
 				input := strings.NewReader(strings.Join(tt.input, "\n") + "\n")
-				o := &codexserver.Options{Finish: tt.finish}
-				if err := codexserver.New(slowly, o).Serve(t.Context(), jsonrpc.Lines(input, &out, io.NopCloser(nil))); err != nil {
+				if err := codexserver.New(slowly, nil).Serve(t.Context(), jsonrpc.Lines(input, &out, io.NopCloser(nil))); err != nil {
 					t.Error(err)
 				}
 				if !strings.Contains(out.String(), tt.want) {
@@ -97,43 +93,38 @@ func TestEndOfInputBeforeTheTurn(t *testing.T) {
 
 // TestEndOfInputInAQuestion ends the input while a question is open.
 func TestEndOfInputInAQuestion(t *testing.T) {
-	for finish, want := range map[bool]string{
-		true:  `this MCP client cannot show approval requests`,
-		false: `"isError":true`,
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			in, input := io.Pipe()
-			output, out := io.Pipe()
-			served := make(chan error, 1)
-			go func() {
-				served <- codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Finish: finish}).Serve(t.Context(), jsonrpc.Lines(in, out, out))
-			}()
-			lines := bufio.NewReader(output)
-			if _, err := fmt.Fprintf(input, "%s\n", hello); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		in, input := io.Pipe()
+		output, out := io.Pipe()
+		served := make(chan error, 1)
+		go func() {
+			served <- codexserver.New(engine.TurnFunc(servertest.AskExec), nil).Serve(t.Context(), jsonrpc.Lines(in, out, out))
+		}()
+		lines := bufio.NewReader(output)
+		if _, err := fmt.Fprintf(input, "%s\n", hello); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lines.ReadString('\n'); err != nil { // before it the client cannot be asked
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprintf(input, "%s\n", oneJob); err != nil {
+			t.Fatal(err)
+		}
+		for line := ""; !strings.Contains(line, "elicitation/create"); {
+			var err error
+			if line, err = lines.ReadString('\n'); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := lines.ReadString('\n'); err != nil { // before it the client cannot be asked
-				t.Fatal(err)
-			}
-			if _, err := fmt.Fprintf(input, "%s\n", oneJob); err != nil {
-				t.Fatal(err)
-			}
-			for line := ""; !strings.Contains(line, "elicitation/create"); {
-				var err error
-				if line, err = lines.ReadString('\n'); err != nil {
-					t.Fatal(err)
-				}
-			}
-			input.Close()
-			rest, err := io.ReadAll(lines)
-			if err := errors.Join(err, <-served); err != nil {
-				t.Error(err)
-			}
-			if !strings.Contains(strings.ToLower(string(rest)), strings.ToLower(want)) {
-				t.Errorf("finish %v: the output lacks %s:\n%s", finish, want, rest)
-			}
-		})
-	}
+		}
+		input.Close()
+		rest, err := io.ReadAll(lines)
+		if err := errors.Join(err, <-served); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(string(rest), `"isError":true`) {
+			t.Errorf("the call has no result:\n%s", rest)
+		}
+	})
 }
 
 // TestSignalEndsFinishing interrupts calls that finish after the end of the input.

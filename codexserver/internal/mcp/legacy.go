@@ -57,9 +57,7 @@ func LegacyInline() []string {
 // asked, even if it supports questions.
 func NewLegacySession(c *Client, asks bool, stop func()) *LegacySession {
 	ss := &LegacySession{client: c, unasked: !asks, level: mcptypes.LoggingLevelWarning, stop: stop}
-	if !c.server.Finish {
-		ss.end.stop = stop
-	}
+	ss.end.stop = stop
 	ss.asker = elicit.NewAsker(elicit.CallFunc(nil), elicit.Client{}, &c.server.Approvals)
 	return ss
 }

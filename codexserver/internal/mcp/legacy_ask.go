@@ -3,13 +3,11 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // way returns how the client is asked about the turns of a call. One that cannot be asked may yet
@@ -133,17 +131,4 @@ func (ss *LegacySession) Elicit(ctx context.Context, f *elicit.Foreign) (json.Ra
 	}
 	_, asker := ss.theAsker()
 	return asker.Forward(ctx, f)
-}
-
-// caller sends the session's questions to the client.
-type caller struct{ session *LegacySession }
-
-// Call implements elicit.Caller. After the end of the input no client can answer. If calls
-// are still finished then, the question is decided as for a client that cannot be asked.
-func (c caller) Call(ctx context.Context, method string, params, result any) error {
-	err := c.session.peer.Call(ctx, method, params, result)
-	if c.session.client.server.Finish && ctx.Err() == nil && errors.Is(err, jsonrpc.ErrClosed) {
-		return elicit.ErrUnsupported
-	}
-	return err
 }

@@ -74,13 +74,13 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	return encodeResult(result)
 }
 
-// mayTake returns how long a call of a tool may take, 0 for no limit. Without initialize, or if
-// calls are finished after the end of the input, nobody gives them up.
+// mayTake returns how long a call of a tool may take, 0 for no limit. Without initialize
+// nobody gives it up.
 func (ss *LegacySession) mayTake(tool string) time.Duration {
 	ss.mu.Lock()
 	client := ss.hello
 	ss.mu.Unlock()
-	if client == nil || ss.client.server.Finish {
+	if client == nil {
 		return 0
 	}
 	return ss.client.server.Tools.Patience(tool, client.ClientInfo.Name, false)

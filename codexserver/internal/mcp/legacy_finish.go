@@ -8,9 +8,9 @@ const drain = 50 * time.Millisecond
 
 // inputEnd decides about calls when the client's input ends. If the client has begun a
 // session, it has disconnected, and its turns end. Otherwise the input is a file of calls,
-// which are finished. The session's mutex guards it. The zero value is ready.
+// which are finished. The session's mutex guards it.
 type inputEnd struct {
-	stop           func() // ends the handling of requests, unless nil
+	stop           func() // ends the handling of requests
 	began, reached bool
 	timer          *time.Timer
 }
@@ -23,7 +23,7 @@ func (e *inputEnd) reach() { e.note(&e.reached) }
 
 func (e *inputEnd) note(what *bool) {
 	*what = true
-	if e.began && e.reached && e.timer == nil && e.stop != nil {
+	if e.began && e.reached && e.timer == nil {
 		e.timer = time.AfterFunc(drain, e.stop)
 	}
 }

@@ -173,11 +173,11 @@ func decided(t *testing.T, record string) (decisions, approved string) {
 	names := []string{"one", "two"}
 	for line := range strings.Lines(record) {
 		var r struct {
-			Effect   string          `json:"effect"`
+			Event    string          `json:"event"`
 			Decision elicit.Decision `json:"decision"`
 		}
 		err := json.Unmarshal([]byte(line), &r)
-		if err == nil && r.Effect != "" {
+		if err == nil && r.Event != "decided" {
 			continue
 		}
 		if err != nil || len(all) == len(names) {

@@ -35,9 +35,6 @@ type Server struct {
 	// Folder is the working folder of a thread whose caller does not name one. Default:
 	// the client's first root, or else [mcptool.ProjectFolder].
 	Folder string
-	// Finish lets calls finish after the end of a client's input, even if the client has
-	// sent initialize.
-	Finish bool
 	// Seal seals the states that clients keep between two rounds.
 	Seal *Seal
 	// Tasks are the tasks of all sessions. Nil disables tasks.
