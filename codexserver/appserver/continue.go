@@ -66,9 +66,7 @@ type cutRollout struct {
 
 // readCut reads the end of a rollout.
 func readCut(path string) (cut cutRollout, err error) {
-	m := markRollout(path)
-	m.size = max(0, m.size-maxRolloutPart)
-	err = m.lines(cut.add)
+	err = lastLines(path, cut.add)
 	return cut, err
 }
 
@@ -89,7 +87,7 @@ func (cut *cutRollout) add(line []byte) {
 			return
 		}
 		cut.model = p.Model
-		cut.now = &rules{cwd: p.Cwd, policy: policyOf([]byte(p.Policy)), reviewer: p.Reviewer,
+		cut.now = &rules{cwd: p.Cwd, policy: policyOf([]byte(p.Policy)),
 			sandbox: *sandboxOf(protocol.SandboxPolicy{
 				Mode: protocol.SandboxMode(p.Sandbox.Type), WritableRoots: p.Sandbox.Roots, NetworkAccess: string(p.Sandbox.Network) == "true",
 				ExcludeSlashTmp: p.Sandbox.NoTmp, ExcludeTmpdirEnvVar: p.Sandbox.NoTmpdir,
@@ -158,8 +156,8 @@ func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note
 	if note != nil {
 		for _, call := range cut.pending {
 			shown := call.name
-			if r := call.refused("", ""); r.Command != nil {
-				shown = elicit.ShowCommand(r.Command)
+			if argv := call.command(); argv != nil {
+				shown = elicit.ShowCommand(argv)
 			}
 			note("The server ended while this call was open: " + elicit.OneLine(shown, 200) + ". It may have run or not, and was not run again.")
 		}

@@ -86,7 +86,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
 		InitialMessages: past(r.Thread.Turns),
 	})
-	c.load(&r)
+	c.load(conv.id, conv.rules)
 	return conv, nil
 }
 
@@ -108,38 +108,27 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	return c.run(ctx, func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }, nil)
 }
 
-// run runs the turn that start starts. Start may do all of it and return nil. Amend, if not
-// nil, may change the last events of a turn that completed.
-func (c *conversation) run(ctx context.Context, start func(context.Context) (*turn, error), amend func(context.Context, *turn, []protocol.EventMsg)) error {
+// run runs the turn that start starts. Then, if not nil, is called before the last events of a turn that
+// completed.
+func (c *conversation) run(ctx context.Context, start func(context.Context) (*turn, error), then func(context.Context, *turn)) error {
 	c.mu.Lock()
 	window := c.window
 	c.mu.Unlock()
 	now := &promise{begun: make(chan struct{})}
 	c.running.Store(now)
 	c.host.Emit(protocol.TaskStarted{ModelContextWindow: window})
-	mark := markRollout(c.path)
 	s, err := start(ctx)
-	if s != nil && err == nil {
+	if err == nil {
 		now.turn = s
 	}
 	close(now.begun)
-	if mark.path != c.path {
-		mark = rolloutMark{path: c.path} // the turn began a new file
-	}
-	if s == nil && err == nil {
-		last := []protocol.EventMsg{protocol.TaskComplete{}}
-		amend(ctx, nil, last)
-		c.host.Emit(last[0])
-		return nil
-	}
 	if err != nil {
 		return c.failed(ctx, err)
 	}
 	events, err := s.await(ctx)
 	defer s.thread.free()
-	s.refuse(ctx, mark)
-	if err == nil && amend != nil {
-		amend(ctx, s, events)
+	if err == nil && then != nil {
+		then(ctx, s)
 	}
 	if c.path != "" {
 		if kept := c.engine.options.Store.Sync(c.path); kept != nil {
@@ -215,7 +204,7 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	if err := ch.patient(ctx, startLimit, apptypes.CallThreadResume, p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
-	return ch.load(&r), nil
+	return ch.load(c.id, c.rules), nil
 }
 
 // startIn starts a turn of a loaded thread, and waits for the answer or the end of
@@ -226,11 +215,6 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p apptypes.TurnPa
 	}
 	p.Effort = string(c.holds(in))
 	p.SandboxPolicy, p.ApprovalPolicy = &c.rules.sandbox, policyParam(c.rules.policy)
-	now := t.change(&p)
-	if err := c.engine.reaches(now.cwd, &now.sandbox); err != nil {
-		t.free()
-		return nil, err
-	}
 	r, err := t.begin(ctx, c.host)
 	if err != nil {
 		t.free()

@@ -33,7 +33,7 @@ func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 		begun, err = reviewer.start(ctx, in)
 		return begun, err
 	}
-	return c.run(ctx, start, func(ctx context.Context, s *turn, _ []protocol.EventMsg) { c.learn(ctx, s, &r) })
+	return c.run(ctx, start, func(ctx context.Context, s *turn) { c.learn(ctx, s, &r) })
 }
 
 // reviewer starts a thread that is like the conversation's but read-only, in the app-server that it

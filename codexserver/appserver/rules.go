@@ -11,23 +11,12 @@ import (
 
 // rules are what limits the commands of a thread.
 type rules struct {
-	sandbox  apptypes.SandboxPolicy
-	cwd      string
-	policy   string // a word, or the JSON of finer rules
-	reviewer string // who decides: user, or another word; "" is the user
-	profile  string // the JSON of a named profile of permissions, or null
+	sandbox apptypes.SandboxPolicy
+	cwd     string
+	policy  string // a word, or the JSON of finer rules
 }
 
-// rules returns what Codex reports when it loads a thread.
-func (r *threadReply) rules() rules {
-	return rules{r.Sandbox, r.Cwd, policyOf(r.ApprovalPolicy), r.ApprovalsReviewer, string(r.ActivePermissionProfile)}
-}
-
-// rulesOf returns what Codex reports when the settings of a thread change.
-func rulesOf(s *apptypes.ThreadSettings) rules {
-	return rules{s.SandboxPolicy, s.Cwd, policyOf(s.ApprovalPolicy), s.ApprovalsReviewer, string(s.ActivePermissionProfile)}
-}
-
+// policyOf returns a policy as rules have it.
 func policyOf(raw json.RawMessage) string {
 	var word string
 	if json.Unmarshal(raw, &word) != nil {
@@ -56,20 +45,6 @@ func policyParam(policy string) json.RawMessage {
 	return raw
 }
 
-// with returns the rules with what a turn changes.
-func (r rules) with(p *apptypes.TurnParams) rules {
-	if p.SandboxPolicy != nil {
-		r.sandbox = *p.SandboxPolicy
-	}
-	if p.Cwd != "" {
-		r.cwd = p.Cwd
-	}
-	if p.ApprovalPolicy != nil {
-		r.policy = policyOf(p.ApprovalPolicy)
-	}
-	return r
-}
-
 var (
 	// sandboxTypes and sandboxModes are the same in the same order: the first allows least.
 	sandboxTypes = []string{apptypes.SandboxPolicyReadOnly, apptypes.SandboxPolicyWorkspaceWrite, apptypes.SandboxPolicyDangerFullAccess}
@@ -84,15 +59,4 @@ func network(s *apptypes.SandboxPolicy) bool {
 		return s.Type == apptypes.SandboxPolicyDangerFullAccess
 	}
 	return true
-}
-
-// ruled records the rules that Codex reports for the thread.
-func (t *thread) ruled(now rules) {
-	t.mu.Lock()
-	t.rules = now
-	t.mu.Unlock()
-	t.child.programs.Given(now.cwd)
-	if now.sandbox.Type == apptypes.SandboxPolicyWorkspaceWrite {
-		t.child.programs.Add(append([]string{now.cwd}, now.sandbox.WritableRoots...)...)
-	}
 }

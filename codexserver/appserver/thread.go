@@ -19,7 +19,7 @@ type thread struct {
 	turns chan struct{} // holds one token while a turn runs
 
 	mu      sync.Mutex
-	rules   rules
+	rules   rules // of each turn
 	running *turn
 	left    *turn  // interrupted, but not yet ended in the app-server
 	before  string // the id of the previous turn, whose late notifications are ignored
@@ -27,22 +27,7 @@ type thread struct {
 	asking map[string]*elicit.Slots // by who asks: see queue
 }
 
-// set records the rules that Codex reports for the thread.
-func (t *thread) set(r *threadReply) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.rules = r.rules()
-}
-
-// change records the rules that a turn changes, and returns them all.
-func (t *thread) change(p *apptypes.TurnParams) rules {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.rules = t.rules.with(p)
-	return t.rules
-}
-
-// ruling returns the thread's rules.
+// ruling returns the rules of each turn.
 func (t *thread) ruling() rules {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,11 +136,6 @@ func (t *thread) notification(method string, n *apptypes.Note) {
 	case apptypes.NoteAccountRateLimitsUpdated:
 		if r != nil {
 			r.translate(method, n)
-		}
-		return
-	case apptypes.NoteThreadSettingsUpdated:
-		if n.ThreadSettings != nil {
-			t.ruled(rulesOf(n.ThreadSettings))
 		}
 		return
 	}

@@ -94,12 +94,14 @@ func (c *child) root(threadID string) (*thread, string) {
 	return c.threads.root(threadID)
 }
 
-// load registers a thread that this child has loaded.
-func (c *child) load(r *threadReply) *thread {
+// load registers a thread that this child has loaded, and whose turns have rules.
+func (c *child) load(id string, rules rules) *thread {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := c.threads.load(r.Thread.ID, c)
-	t.set(r)
+	t := c.threads.load(id, c)
+	c.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rules = rules
 	return t
 }
 

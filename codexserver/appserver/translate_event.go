@@ -426,3 +426,21 @@ func patchSummary(updates []apptypes.FileUpdate) string {
 	}
 	return b.String()
 }
+
+// declined returns the refusal of an item that was declined without a question.
+func declined(it apptypes.Item) protocol.BackgroundEvent {
+	r := protocol.Refused{Reason: "declined by the policy of Codex", Cwd: it.Cwd}
+	if it.AggregatedOutput != "" {
+		r.Reason = it.AggregatedOutput
+	}
+	if it.Type == apptypes.ThreadItemFileChange {
+		r.Changes = fileChanges(it.Changes)
+	} else {
+		r.Command = splitCommand(it.Command)
+	}
+	what := "run the command"
+	if r.Changes != nil {
+		what = "apply the patch"
+	}
+	return protocol.BackgroundEvent{Message: "Codex did not " + what + ": " + r.Reason, Refused: &r}
+}

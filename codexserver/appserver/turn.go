@@ -241,19 +241,6 @@ func (r *turn) outcome(interrupted error) ([]protocol.EventMsg, error) {
 	return r.tr.fail(r.thread.child.obituary().Error() + "; the conversation can continue in a new process")
 }
 
-// refuse emits what Codex has rejected in the turn and not reported.
-func (r *turn) refuse(ctx context.Context, mark rolloutMark) {
-	has := func(id string) bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		_, ok := r.tr.items[id]
-		return ok
-	}
-	for _, e := range mark.refusals(ctx, r.thread.folder(), has) {
-		r.report(e)
-	}
-}
-
 // interrupt ends the turn, its sub-agents' turns and their commands. It does not wait; cleared is
 // closed when they have ended.
 func (r *turn) interrupt() (cleared <-chan struct{}) {

@@ -50,7 +50,6 @@ const (
 	NoteItemReasoningTextDelta          = "item/reasoning/textDelta"
 	NoteItemStarted                     = "item/started"
 	NoteServerRequestResolved           = "serverRequest/resolved"
-	NoteThreadSettingsUpdated           = "thread/settings/updated"
 	NoteThreadTokenUsageUpdated         = "thread/tokenUsage/updated"
 	NoteTurnCompleted                   = "turn/completed"
 	NoteTurnDiffUpdated                 = "turn/diff/updated"
@@ -280,7 +279,6 @@ func UsesNote(method string) bool {
 		"item/reasoning/textDelta",
 		"item/started",
 		"serverRequest/resolved",
-		"thread/settings/updated",
 		"thread/tokenUsage/updated",
 		"turn/completed",
 		"turn/diff/updated",

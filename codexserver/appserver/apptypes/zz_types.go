@@ -270,26 +270,25 @@ type Network struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// Note is made of AccountRateLimitsUpdatedNotification, AgentMessageDeltaNotification, CommandExecutionOutputDeltaNotification, ConfigWarningNotification, DeprecationNoticeNotification, ErrorNotification, ItemCompletedNotification, ItemStartedNotification, ReasoningSummaryPartAddedNotification, ReasoningSummaryTextDeltaNotification, ReasoningTextDeltaNotification, ServerRequestResolvedNotification, ThreadSettingsUpdatedNotification, ThreadTokenUsageUpdatedNotification, TurnCompletedNotification, TurnDiffUpdatedNotification, TurnPlanUpdatedNotification, TurnStartedNotification, WarningNotification.
+// Note is made of AccountRateLimitsUpdatedNotification, AgentMessageDeltaNotification, CommandExecutionOutputDeltaNotification, ConfigWarningNotification, DeprecationNoticeNotification, ErrorNotification, ItemCompletedNotification, ItemStartedNotification, ReasoningSummaryPartAddedNotification, ReasoningSummaryTextDeltaNotification, ReasoningTextDeltaNotification, ServerRequestResolvedNotification, ThreadTokenUsageUpdatedNotification, TurnCompletedNotification, TurnDiffUpdatedNotification, TurnPlanUpdatedNotification, TurnStartedNotification, WarningNotification.
 type Note struct {
-	Delta          string          `json:"delta,omitzero"`
-	Details        string          `json:"details,omitzero"`
-	Diff           string          `json:"diff,omitzero"`
-	Error          *TurnError      `json:"error,omitzero"`
-	Explanation    *string         `json:"explanation,omitzero"`
-	Item           json.RawMessage `json:"item,omitzero"`
-	ItemID         string          `json:"itemId,omitzero"`
-	Message        string          `json:"message,omitzero"`
-	Plan           []PlanStep      `json:"plan,omitzero"`
-	RateLimits     *RateLimits     `json:"rateLimits,omitzero"`
-	RequestID      json.RawMessage `json:"requestId,omitzero"`
-	Summary        string          `json:"summary,omitzero"`
-	ThreadID       string          `json:"threadId,omitzero"`
-	ThreadSettings *ThreadSettings `json:"threadSettings,omitzero"`
-	TokenUsage     *TokenUsage     `json:"tokenUsage,omitzero"`
-	Turn           *Turn           `json:"turn,omitzero"`
-	TurnID         string          `json:"turnId,omitzero"`
-	WillRetry      bool            `json:"willRetry,omitzero"`
+	Delta       string          `json:"delta,omitzero"`
+	Details     string          `json:"details,omitzero"`
+	Diff        string          `json:"diff,omitzero"`
+	Error       *TurnError      `json:"error,omitzero"`
+	Explanation *string         `json:"explanation,omitzero"`
+	Item        json.RawMessage `json:"item,omitzero"`
+	ItemID      string          `json:"itemId,omitzero"`
+	Message     string          `json:"message,omitzero"`
+	Plan        []PlanStep      `json:"plan,omitzero"`
+	RateLimits  *RateLimits     `json:"rateLimits,omitzero"`
+	RequestID   json.RawMessage `json:"requestId,omitzero"`
+	Summary     string          `json:"summary,omitzero"`
+	ThreadID    string          `json:"threadId,omitzero"`
+	TokenUsage  *TokenUsage     `json:"tokenUsage,omitzero"`
+	Turn        *Turn           `json:"turn,omitzero"`
+	TurnID      string          `json:"turnId,omitzero"`
+	WillRetry   bool            `json:"willRetry,omitzero"`
 }
 
 // Permissions is made of PermissionsRequestApprovalParams.
@@ -428,24 +427,14 @@ type ThreadRef struct {
 
 // ThreadReply is made of ThreadForkResponse, ThreadResumeResponse, ThreadStartResponse.
 type ThreadReply struct {
-	ActivePermissionProfile json.RawMessage `json:"activePermissionProfile,omitzero"`
-	ApprovalPolicy          json.RawMessage `json:"approvalPolicy"`
-	ApprovalsReviewer       string          `json:"approvalsReviewer"`
-	Cwd                     string          `json:"cwd"`
-	Model                   string          `json:"model"`
-	ModelProvider           string          `json:"modelProvider"`
-	ReasoningEffort         string          `json:"reasoningEffort,omitzero"`
-	Sandbox                 SandboxPolicy   `json:"sandbox"`
-	Thread                  Thread          `json:"thread"`
-}
-
-// ThreadSettings is made of ThreadSettings.
-type ThreadSettings struct {
-	ActivePermissionProfile json.RawMessage `json:"activePermissionProfile,omitzero"`
-	ApprovalPolicy          json.RawMessage `json:"approvalPolicy"`
-	ApprovalsReviewer       string          `json:"approvalsReviewer"`
-	Cwd                     string          `json:"cwd"`
-	SandboxPolicy           SandboxPolicy   `json:"sandboxPolicy"`
+	ApprovalPolicy    json.RawMessage `json:"approvalPolicy"`
+	ApprovalsReviewer string          `json:"approvalsReviewer"`
+	Cwd               string          `json:"cwd"`
+	Model             string          `json:"model"`
+	ModelProvider     string          `json:"modelProvider"`
+	ReasoningEffort   string          `json:"reasoningEffort,omitzero"`
+	Sandbox           SandboxPolicy   `json:"sandbox"`
+	Thread            Thread          `json:"thread"`
 }
 
 // ThreadStatus is made of ThreadStatus:active, ThreadStatus:idle, ThreadStatus:notLoaded, ThreadStatus:systemError.
