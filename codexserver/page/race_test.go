@@ -112,14 +112,14 @@ func TestRace(t *testing.T) {
 	wins := map[string]int{}
 	for text := range bytes.Lines(record.Bytes()) {
 		var rec struct {
-			Question struct{ Command []string }
+			Command  []string
 			Decision elicit.Decision
 			By       string
 		}
 		if err := json.Unmarshal(text, &rec); err != nil {
 			t.Fatal(err)
 		}
-		question := rec.Question.Command[0]
+		question := rec.Command[0]
 		decision, status := outcomes[question], statuses[question]
 		want := map[string]elicit.Decision{"desk": elicit.Approved, "client": elicit.Denied}[rec.By]
 		switch {
