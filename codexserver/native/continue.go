@@ -46,7 +46,6 @@ func (e *Engine) canContinue(context.Context) error {
 func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note func(words string)) error {
 	c.use.Lock()
 	defer c.use.Unlock()
-	defer c.startIdle()
 	t := c.newTurn(in.Key, c.box)
 	defer t.inbox.close()
 	release, err := c.enter()
@@ -59,7 +58,6 @@ func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note
 	if err != nil {
 		return c.fail(err)
 	}
-	c.history.unloaded = false
 	was := old.Turn(t.key)
 	if err := c.continuable(was); err != nil {
 		return c.fail(err)

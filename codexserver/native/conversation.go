@@ -96,7 +96,7 @@ func (c *conversation) open(ctx context.Context) error {
 	for _, warning := range warnings {
 		c.emit(protocol.BackgroundEvent{Message: warning})
 	}
-	c.finishStart()
+	c.flush()
 	return nil
 }
 

@@ -70,9 +70,8 @@
 // # Conversations
 //
 // Conversations are files in $CODEX_HOME/sessions, in Codex's format. [Engine.Resume]
-// continues a conversation in the same file. A conversation that is unused for
-// [Limits].Idle frees its memory and forgets what was approved for the session; its next
-// turn reads the file again. Only one server at a time can run a turn of a conversation.
+// continues a conversation in the same file. Only one server at a time can run a turn of a
+// conversation.
 // When the history fills nine tenths of the model's context window, or reaches
 // model_auto_compact_token_limit, the user's own words and a summary by the model replace
 // it.

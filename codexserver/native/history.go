@@ -2,12 +2,10 @@ package native
 
 import "github.com/codexmcp/codexmcp/codexserver/protocol"
 
-// history is what the model reads of the conversation so far. The rollout has it, too, so that
-// a conversation can be unloaded.
+// history is what the model reads of the conversation so far. The rollout has it, too.
 type history struct {
-	unloaded bool // the items are in the rollout, not here
-	items    []protocol.ResponseItem
-	sent     protocol.TurnContext // what they say of the policies and the folder
+	items []protocol.ResponseItem
+	sent  protocol.TurnContext // what they say of the policies and the folder
 }
 
 // unread returns the index from which on the history has only messages that the model has

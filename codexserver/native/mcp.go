@@ -43,13 +43,6 @@ type mcpTool struct {
 	server, tool string
 }
 
-// noServers returns the servers of a conversation without any.
-func noServers() *mcpServers {
-	s := &mcpServers{ready: make(chan struct{})}
-	close(s.ready)
-	return s
-}
-
 // startServers starts the configured servers in the background.
 func (c *conversation) startServers() {
 	s := &mcpServers{ready: make(chan struct{}), tools: map[string]mcpTool{}}

@@ -83,7 +83,7 @@ func TestRemovedRollout(t *testing.T) {
 		"cut within the line": func(path string) error { return os.Truncate(path, 200) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, when := range []string{"between turns", "within a turn", "before it is unloaded"} {
+			for _, when := range []string{"between turns", "within a turn"} {
 				t.Run(when, func(t *testing.T) {
 					b := setup(t, "", native.Limits{}, providertest.Say("one"))
 					h := &host{}
@@ -103,9 +103,6 @@ func TestRemovedRollout(t *testing.T) {
 						}}
 					} else {
 						lost()
-					}
-					if when == "before it is unloaded" && !native.Unload(c) {
-						t.Error("the conversation was not unloaded")
 					}
 					b.provider.Add(second)
 					h.take()
@@ -162,7 +159,7 @@ func TestRemovedRolloutHasMessages(t *testing.T) {
 // TestArchivedWhileOpen moves the file of an open conversation to the archive: the conversation
 // continues there.
 func TestArchivedWhileOpen(t *testing.T) {
-	for _, when := range []string{"between turns", "within a turn", "unloaded"} {
+	for _, when := range []string{"between turns", "within a turn"} {
 		t.Run(when, func(t *testing.T) {
 			b := setup(t, "", native.Limits{}, providertest.Say("one"))
 			h := &host{}
@@ -182,11 +179,6 @@ func TestArchivedWhileOpen(t *testing.T) {
 					archive()
 					return providertest.Say("two")
 				}}
-			case "unloaded":
-				if !native.Unload(c) {
-					t.Error("the conversation was not unloaded")
-				}
-				archive()
 			default:
 				archive()
 			}

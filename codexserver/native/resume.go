@@ -51,7 +51,7 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 		return nil, errors.Join(err, c.Close())
 	}
 	c.introduce(old)
-	c.finishStart()
+	c.flush()
 	return c, nil
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // TestNamedPipeAsConfiguration replaces config.toml by a named pipe: New and Start fail at
-// once, and an open conversation continues, unloaded or not.
+// once, and an open conversation continues.
 func TestNamedPipeAsConfiguration(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("two"))
 	c := b.start(t, &host{}, protocol.Config{})
@@ -34,6 +34,5 @@ func TestNamedPipeAsConfiguration(t *testing.T) {
 		t.Errorf("Start: %v", err)
 	}
 	turn(t, c, say("first"))
-	unload(t, c)
 	turn(t, c, say("second"))
 }

@@ -63,7 +63,6 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, box *tool.Toolbox) error {
 	c.use.Lock()
 	defer c.use.Unlock()
-	defer c.startIdle()
 	ctx, cancel := c.engine.withWallTime(ctx, time.Now())
 	defer cancel()
 	if in.Effort != "" {

@@ -16,15 +16,11 @@ type work struct {
 	background sync.WaitGroup // the goroutines that run outside turns
 	left       proc.Leftovers // processes that commands left running
 	servers    *mcpServers
-	idle       *time.Timer // calls unload
 }
 
 // stop ends the work and the processes that commands left running. It first waits notifyGrace
 // for a notify program that has just started.
 func (w *work) stop(log *slog.Logger) {
-	if w.idle != nil {
-		w.idle.Stop()
-	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

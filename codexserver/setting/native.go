@@ -59,8 +59,8 @@ type Fetch struct {
 	Hosts []string `json:"hosts"`
 }
 
-// Limits bound one turn of the native engine, and what a conversation holds between turns. A
-// turn that reaches a limit fails with an error that names it; the conversation stays usable.
+// Limits bound one turn of the native engine. A turn that reaches a limit fails with an error that
+// names it; the conversation stays usable.
 type Limits struct {
 	// ModelRequests is the number of requests to the model. 0 means 1,000, less
 	// than 0 no limit.
@@ -80,11 +80,6 @@ type Limits struct {
 	// other. 0 means two minutes. The model may request up to an hour, or this if it is
 	// longer.
 	Command time.Duration `json:"command"`
-	// Idle is the time after which an unused conversation frees its memory, stops
-	// its MCP servers and forgets what was approved for the session. Its next turn
-	// reads its file and starts the servers again. 0 means an hour, a negative
-	// value forever.
-	Idle time.Duration `json:"idle"`
 }
 
 // Resolved returns l with its defaults.
@@ -93,6 +88,5 @@ func (l Limits) Resolved() Limits {
 	l.ResponseBytes = cmp.Or(max(l.ResponseBytes, 0), 64<<20)
 	l.ToolCalls = cmp.Or(max(l.ToolCalls, 0), 128)
 	l.Command = cmp.Or(max(l.Command, 0), 2*time.Minute)
-	l.Idle = cmp.Or(l.Idle, time.Hour)
 	return l
 }

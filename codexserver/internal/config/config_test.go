@@ -243,7 +243,7 @@ func TestSettings(t *testing.T) {
 	if !s.Approvals.Page || s.Approvals.Where != "both" || !s.Approvals.Pages() || s.Approvals.PagePort != 0 {
 		t.Errorf("page %v on port %d", s.Approvals.Page, s.Approvals.PagePort)
 	}
-	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute, Idle: time.Hour}, s.Limits.Limits); d != "" {
+	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute}, s.Limits.Limits); d != "" {
 		t.Errorf("limits (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(map[string]any{"model": "x", "tools": map[string]any{"web_search": true}}, codex); d != "" {
@@ -480,17 +480,17 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 		want result
 	}{
 		{"model_tools = \"files\"\napprovals = { max_pending = 1, page_port = 65535 }\nchanges = { files = 1 }\nkeep = { log = 4096 }\n" +
-			"limits = { model_requests = 0, tokens = 0, response_bytes = 1, tool_calls = 1, tasks = 1, result = 4096, command = \"1ms\", wall_time = \"0s\", idle = \"1s\" }\n" +
+			"limits = { model_requests = 0, tokens = 0, response_bytes = 1, tool_calls = 1, tasks = 1, result = 4096, command = \"1ms\", wall_time = \"0s\" }\n" +
 			"tasks = { mode = \"never\", resume = false, grace = \"0s\" }\nsandbox = { tier = \"namespaces\" }\ndrain = { timeout = \"3s\" }\nnotify = { command = [\"x\", \"\"] }\n" +
 			"[http]\nworker_idle = \"1m\"\nmetrics = \":9\"\noauth = { issuer = \"\", audience = \"\" }\n[http.principals.ann]\ntokens = []\n",
 			result{
-				Limits: setting.Limits{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: 1, ToolCalls: 1, Command: time.Millisecond, Idle: time.Second},
+				Limits: setting.Limits{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: 1, ToolCalls: 1, Command: time.Millisecond},
 				Tasks:  setting.Tasks{Never: true, NoResume: true, Limit: 1, Grace: -1},
 				Keep:   config.Keep{Log: 4096}, Pending: 1, Port: 65535, Size: 4096,
 				Tier: setting.TierNamespaces, Tools: setting.ToolsFiles, Drain: 3 * time.Second, Gateway: []string{"http.metrics", "http.principals"},
 			}},
 		{"keep = { log = 0 }\nchanges = { before = \"1ns\" }\nnotify = { command = [] }\n[http]\noauth = {}\nmetrics = \"\"\n", result{
-			Limits:  setting.Limits{ModelRequests: 1000, Tokens: -1, WallTime: -1, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute, Idle: time.Hour},
+			Limits:  setting.Limits{ModelRequests: 1000, Tokens: -1, WallTime: -1, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute},
 			Tasks:   setting.Tasks{Grace: time.Second, Limit: 64},
 			Pending: 32, Size: setting.DefaultResult, Tools: setting.ToolsAuto, Drain: 30 * time.Second,
 		}},

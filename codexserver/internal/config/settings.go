@@ -121,7 +121,7 @@ const unset = time.Duration(math.MinInt64)
 // in the file, and a switch that is on by default is off.
 func (s *Settings) complete() {
 	l := &s.Limits
-	for _, limit := range []*time.Duration{&s.Approvals.Timeout, &s.Tasks.Grace, &l.WallTime, &l.Idle} {
+	for _, limit := range []*time.Duration{&s.Approvals.Timeout, &s.Tasks.Grace, &l.WallTime} {
 		*limit = orNone(*limit)
 	}
 	if s.Approvals.Timeout == unset {

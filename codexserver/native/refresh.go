@@ -1,0 +1,93 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Between turns other programs may continue a conversation's rollout. The next turn then reads
+// the history from there. The configuration stays as it is, so that nothing in a file can loosen it.
+
+// claim keeps other servers from writing to a rollout until release is called. It fails
+// with a [*rollout.HeldError] when another server has the rollout.
+func (e *Engine) claim(path string) (release func(), err error) {
+	release, err = e.locks.Acquire(path)
+	var held *rollout.HeldError
+	if err == nil || errors.As(err, &held) {
+		return release, err
+	}
+	e.warn(fmt.Sprintf("conversations cannot be locked; another server could write to one at the same time: %v", err))
+	return func() {}, nil
+}
+
+// holder returns an error that names the server that runs a turn of a conversation, or nil.
+func (e *Engine) holder(ctx context.Context, conversationID string) error {
+	path, err := rollout.Find(ctx, e.options.CodexHome, conversationID)
+	if err != nil {
+		return nil // nobody can have it
+	}
+	if held := e.locks.Holder(path); held != nil && !held.Own {
+		return held
+	}
+	return nil
+}
+
+// flush writes the lines that are missing in the rollout.
+func (c *conversation) flush() {
+	c.saved.gone = false
+	c.addNews(c.writeNews(c.saved.file.Flush()))
+}
+
+// addNews keeps a message for the user until the next turn.
+func (c *conversation) addNews(news string) {
+	if news != "" {
+		c.news = append(c.news, news)
+	}
+}
+
+// refresh reads the history from the rollout if another program has continued it.
+func (c *conversation) refresh() error {
+	for _, news := range c.news {
+		c.host.Emit(protocol.BackgroundEvent{Message: news})
+	}
+	c.news, c.saved.gone = nil, false
+	err := c.saved.check(c.engine.options.CodexHome)
+	if !errors.Is(err, rollout.ErrChanged) {
+		c.checkWrite(err)
+		return nil
+	}
+	old, err := c.reload()
+	if err != nil {
+		return fmt.Errorf("another program has written to the conversation's file, and it cannot be read: %w", err)
+	}
+	c.checkWrite(nil)
+	c.providers.at = 0 // the file is for the configured provider
+	c.box.Forget()
+	c.meter.usage = old.Usage
+	c.host.Emit(protocol.BackgroundEvent{Message: "another program has written to this conversation's file; the conversation continues from there"})
+	c.catchUp(old)
+	return nil
+}
+
+// reload reads the history from the rollout.
+func (c *conversation) reload() (*rollout.Rollout, error) {
+	path := c.saved.file.Path()
+	file, err := rollout.Open(path, c.engine.options.Store)
+	if err != nil {
+		return nil, err
+	}
+	old, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	if old.Meta.ID != c.ID() {
+		return nil, fmt.Errorf("%s belongs to another conversation", path)
+	}
+	c.saved.file = file
+	c.remember(old, 0)
+	return old, nil
+}
