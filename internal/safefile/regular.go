@@ -175,6 +175,9 @@ func (f *File) Overwrite(content string) error {
 	return err
 }
 
+// Chmod changes the mode of the file.
+func (f *File) Chmod(mode fs.FileMode) error { return f.file.Chmod(mode) }
+
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -191,9 +192,17 @@ func (w *writer) write(file *plannedFile) error {
 		if !os.SameFile(f.Info(), file.target.info) {
 			return errors.Join(changed(file, nil), f.Close())
 		}
-		return errors.Join(f.Overwrite(*file.before), f.Close())
+		return errors.Join(f.Overwrite(*file.before), setMode(f, file.target.info.Mode().Perm()), f.Close())
 	})
-	return errors.Join(f.Overwrite(*file.after), f.Close())
+	return errors.Join(f.Overwrite(*file.after), setMode(f, file.mode), f.Close())
+}
+
+// setMode gives a file the mode of the one that moved there. It leaves it alone for 0.
+func setMode(f *safefile.File, mode fs.FileMode) error {
+	if mode == 0 || mode == f.Info().Mode().Perm() {
+		return nil
+	}
+	return f.Chmod(mode)
 }
 
 // create makes a new file, and missing folders above it.
@@ -216,12 +225,17 @@ func (w *writer) create(file *plannedFile) error {
 	}
 	name := file.target.name()
 	// An exclusive creation follows no link.
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(file.mode, 0o666))
 	if err != nil {
 		return changed(file, err)
 	}
 	w.undo = append(w.undo, func() error { return root.Remove(name) })
-	_, err = f.WriteString(*file.after)
+	if file.mode != 0 { // whatever the umask says
+		err = f.Chmod(file.mode)
+	}
+	if err == nil {
+		_, err = f.WriteString(*file.after)
+	}
 	return errors.Join(err, f.Close())
 }
 

@@ -8,10 +8,30 @@ import (
 	"unicode"
 )
 
+// line is a line of a file with its end: LF, CR LF, or nothing behind the last one.
+type line struct{ text, end string }
+
+// split returns the lines of a file.
+func split(content string) (lines []line, texts []string) {
+	n := strings.Count(content, "\n") + 1
+	lines, texts = make([]line, 0, n), make([]string, 0, n)
+	for text := range strings.Lines(content) {
+		l := line{text: strings.TrimSuffix(text, "\n")}
+		if l.text != text {
+			l.end = "\n"
+			if text, ok := strings.CutSuffix(l.text, "\r"); ok {
+				l.text, l.end = text, "\r\n"
+			}
+		}
+		lines, texts = append(lines, l), append(texts, l.text)
+	}
+	return lines, texts
+}
+
 // replacement replaces count lines from start on by new.
 type replacement struct {
 	start, count int
-	new          []string
+	new          []line
 }
 
 // maxComparisons is how many comparisons of lines the search for all hunks of a patch may
@@ -24,19 +44,21 @@ var errComparisons = errors.New("finding its hunks takes too long: split the pat
 // search counts the comparisons of lines that are left.
 type search struct{ left int }
 
-// rewrite applies the hunks to a file's content.
+// byteOrderMark is what some editors put before the first line.
+const byteOrderMark = "\ufeff"
+
+// rewrite applies the hunks to a file's content. Each line that stays keeps its text and its end, also
+// where the patch has it a little differently.
 func (s *search) rewrite(content, path string, hunks []hunk) (string, error) {
-	lines := strings.Split(content, "\n")
-	if s.left -= len(lines); s.left < 0 {
+	content, marked := strings.CutPrefix(content, byteOrderMark)
+	lines, texts := split(content)
+	if s.left -= len(lines) + 1; s.left < 0 {
 		return "", errComparisons
-	}
-	if lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
 	}
 	var all []replacement
 	at := 0
 	for _, h := range hunks {
-		r, next, err := h.locate(s, lines, at, path)
+		r, next, err := h.locate(s, lines, texts, at, path)
 		if err != nil {
 			return "", err
 		}
@@ -44,27 +66,60 @@ func (s *search) rewrite(content, path string, hunks []hunk) (string, error) {
 	}
 	// Hunks are in order, except additions at the end.
 	sort.SliceStable(all, func(i, j int) bool { return all[i].start < all[j].start })
-	var out []string
+	out := make([]line, 0, len(lines))
 	done := 0
 	for _, r := range all {
 		if r.start < done {
-			return "", &MatchError{Path: path, Lines: lines[r.start : r.start+r.count], Overlap: true}
+			return "", &MatchError{Path: path, Lines: texts[r.start : r.start+r.count], Overlap: true}
 		}
 		out = append(out, lines[done:r.start]...)
 		out = append(out, r.new...)
 		done = r.start + r.count
 	}
-	out = append(out, lines[done:]...)
-	if len(out) == 0 {
-		return "", nil
+	return join(append(out, lines[done:]...), marked), nil
+}
+
+// join returns the content of lines. Only the last one may have no end.
+func join(lines []line, marked bool) string {
+	var b strings.Builder
+	n := len(byteOrderMark)
+	for _, l := range lines {
+		n += len(l.text) + 2
 	}
-	return strings.Join(out, "\n") + "\n", nil
+	b.Grow(n)
+	if marked && (len(lines) == 0 || !strings.HasPrefix(lines[0].text, byteOrderMark)) {
+		b.WriteString(byteOrderMark)
+	}
+	for i, l := range lines {
+		b.WriteString(l.text)
+		if l.end == "" && i < len(lines)-1 {
+			l.end = endNear(lines, i)
+		}
+		b.WriteString(l.end)
+	}
+	return b.String()
+}
+
+// endNear returns the end for a line that comes behind the first n lines: that of the line before, or
+// else of the next that has one.
+func endNear(lines []line, n int) string {
+	for i := n - 1; i >= 0; i-- {
+		if lines[i].end != "" {
+			return lines[i].end
+		}
+	}
+	for _, l := range lines[n:] {
+		if l.end != "" {
+			return l.end
+		}
+	}
+	return "\n"
 }
 
 // locate finds the hunk at or after line at. Next is where the next hunk may begin.
-func (h hunk) locate(s *search, lines []string, at int, path string) (replacement, int, error) {
+func (h hunk) locate(s *search, lines []line, texts []string, at int, path string) (replacement, int, error) {
 	if h.hasAfter {
-		i := s.find(lines, []string{h.after}, at, false)
+		i := s.find(texts, []string{h.after}, at, false)
 		if s.left < 0 {
 			return replacement{}, 0, errComparisons
 		}
@@ -73,30 +128,66 @@ func (h hunk) locate(s *search, lines []string, at int, path string) (replacemen
 		}
 		at = i + 1
 	}
-	if len(h.old) == 0 {
-		return replacement{start: len(lines), new: h.new}, at, nil
+	old := h.old()
+	if len(old) == 0 {
+		return h.replace(lines, len(lines), 0), at, nil
 	}
-	old, replaced := h.old, h.new
-	i := s.find(lines, old, at, h.endOfFile)
+	i := s.find(texts, old, at, h.endOfFile)
 	if i < 0 && old[len(old)-1] == "" {
 		// An empty last line may mean the end of the file.
-		old = old[:len(old)-1]
-		if n := len(replaced); n > 0 && replaced[n-1] == "" {
-			replaced = replaced[:n-1]
-		}
-		i = s.find(lines, old, at, h.endOfFile)
+		h, old = h.withoutBlank(), old[:len(old)-1]
+		i = s.find(texts, old, at, h.endOfFile)
 	}
 	if s.left < 0 {
 		return replacement{}, 0, errComparisons
 	}
 	if i < 0 {
-		return replacement{}, 0, &MatchError{Path: path, Lines: h.old}
+		return replacement{}, 0, &MatchError{Path: path, Lines: h.old()}
 	}
-	return replacement{start: i, count: len(old), new: replaced}.trim(lines), i + len(old), nil
+	return h.replace(lines, i, len(old)).trim(lines), i + len(old), nil
+}
+
+// replace returns the replacement of count lines from start on.
+func (h hunk) replace(lines []line, start, count int) replacement {
+	r := replacement{start: start, count: count}
+	at := start
+	for _, l := range h.lines {
+		switch l.kind {
+		case kept:
+			r.new = append(r.new, lines[at])
+			at++
+		case removed:
+			at++
+		case added:
+			r.new = append(r.new, line{l.text, endNear(lines, at)})
+		}
+	}
+	return r
+}
+
+// withoutBlank returns the hunk without its last old line, which is empty. What was kept there is added,
+// unless the hunk ends with an empty line.
+func (h hunk) withoutBlank() hunk {
+	all := slices.Clone(h.lines)
+	for i, l := range slices.Backward(all) {
+		if l.kind == removed {
+			all = slices.Delete(all, i, i+1)
+			break
+		}
+		if l.kind == kept {
+			all[i].kind = added
+			break
+		}
+	}
+	if n := len(all) - 1; n >= 0 && all[n].kind == added && all[n].text == "" {
+		all = all[:n]
+	}
+	h.lines = all
+	return h
 }
 
 // trim removes lines that do not change, so that hunks may share them.
-func (r replacement) trim(lines []string) replacement {
+func (r replacement) trim(lines []line) replacement {
 	for r.count > 0 && len(r.new) > 0 && lines[r.start] == r.new[0] {
 		r.start, r.count, r.new = r.start+1, r.count-1, r.new[1:]
 	}

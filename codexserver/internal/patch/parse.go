@@ -3,6 +3,8 @@ package patch
 import (
 	"fmt"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 )
 
 // The lines that structure a patch.
@@ -38,15 +40,34 @@ type fileOp struct {
 	path    string
 	moveTo  string // of an update; "" does not move
 	content string // of an add
-	hunks   []hunk // of an update, at least one
+	hunks   []hunk // of an update, at least one if it does not move
 	change  func(before *string) (after string, err error)
 }
 
 type hunk struct {
 	after     string // a line that comes somewhere before
 	hasAfter  bool
-	old, new  []string
+	lines     []hunkLine
 	endOfFile bool
+}
+
+// hunkLine is a line of a hunk.
+type hunkLine struct {
+	kind byte
+	text string
+}
+
+// The kinds of lines, as a patch writes them.
+const kept, removed, added = ' ', '-', '+'
+
+// old returns the lines that the file has.
+func (h hunk) old() (lines []string) {
+	for _, l := range h.lines {
+		if l.kind != added {
+			lines = append(lines, l.text)
+		}
+	}
+	return lines
 }
 
 // ParseError reports why a text is not a patch.
@@ -83,6 +104,10 @@ func Parse(text string) (*Patch, error) {
 	r := reader{lines: lines[1:last], first: first + 1}
 	p := &Patch{}
 	for !r.done() {
+		if strings.TrimSpace(r.peek()) == "" { // between parts
+			r.next++
+			continue
+		}
 		op, err := r.fileOp()
 		if err != nil {
 			return nil, err
@@ -155,7 +180,7 @@ func (r *reader) update(path string) (fileOp, error) {
 	r.next++
 	if !r.done() {
 		if to, ok := strings.CutPrefix(r.peek(), moveTo); ok {
-			op.moveTo = to
+			op.moveTo = strings.TrimSpace(to)
 			r.next++
 		}
 	}
@@ -170,11 +195,14 @@ func (r *reader) update(path string) (fileOp, error) {
 		}
 		op.hunks = append(op.hunks, h)
 	}
-	if len(op.hunks) == 0 {
+	if len(op.hunks) == 0 && op.moveTo == "" {
 		return fileOp{}, r.fail("the update of %q has no lines", path)
 	}
 	return op, nil
 }
+
+// unifiedHeader is that of a unified diff, whose numbers and function do not count.
+var unifiedHeader = lazyregexp.Regexp{Text: `^@@ -\d+(,\d+)? \+\d+(,\d+)? @@`}
 
 // hunk reads one hunk. The first hunk of a file may have no @@ line.
 func (r *reader) hunk(first bool) (hunk, error) {
@@ -182,7 +210,7 @@ func (r *reader) hunk(first bool) (hunk, error) {
 	head := r.peek()
 	after, named := strings.CutPrefix(head, "@@ ")
 	switch {
-	case head == "@@":
+	case strings.TrimSpace(head) == "@@", unifiedHeader.Get().MatchString(head):
 		r.next++
 	case named:
 		h.after, h.hasAfter = after, true
@@ -201,17 +229,11 @@ func (r *reader) hunk(first bool) (hunk, error) {
 			r.next++
 			return h, nil
 		}
-		text := ""
-		if line != "" {
-			text = line[1:]
-		}
 		switch {
-		case line == "" || line[0] == ' ':
-			h.old, h.new = append(h.old, text), append(h.new, text)
-		case line[0] == '-':
-			h.old = append(h.old, text)
-		case line[0] == '+':
-			h.new = append(h.new, text)
+		case line == "":
+			h.lines = append(h.lines, hunkLine{kept, ""})
+		case line[0] == kept, line[0] == removed, line[0] == added:
+			h.lines = append(h.lines, hunkLine{line[0], line[1:]})
 		case empty:
 			return hunk{}, r.fail("expected a line that begins with a blank, + or -, found %q", line)
 		default: // the next hunk, or the next file

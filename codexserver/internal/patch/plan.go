@@ -63,6 +63,7 @@ type plannedFile struct {
 	added         bool         // the patch has the whole content
 	movedTo       *plannedFile // the file that has its content after a move
 	hardLinked    bool         // the file has other names, which a write changes too
+	mode          fs.FileMode  // of the file that moved here; 0 if none did
 }
 
 // place returns the place to write or remove: the target of a link, or the link itself.
@@ -77,7 +78,9 @@ func (f *plannedFile) place() *place {
 // as it is.
 func (f *plannedFile) writes() bool { return f.after != nil && (f.added || !equal(f.before, f.after)) }
 
-func (f *plannedFile) set(content *string) { f.after, f.movedTo, f.added = content, nil, false }
+func (f *plannedFile) set(content *string) {
+	f.after, f.movedTo, f.added, f.mode = content, nil, false, 0
+}
 
 // end returns the file that has the content after all moves.
 func (f *plannedFile) end() *plannedFile {
@@ -227,12 +230,14 @@ func (p *Plan) add(op fileOp) error {
 	if file.after == nil {
 		return fmt.Errorf("update %s: %w", op.path, fs.ErrNotExist)
 	}
-	if !utf8.ValidString(*file.after) {
-		return fmt.Errorf("update %s: the file is not UTF-8 text", op.path)
-	}
-	content, err := p.search.rewrite(*file.after, op.path, op.hunks)
-	if err != nil {
-		return err
+	content := *file.after
+	if len(op.hunks) > 0 {
+		if !utf8.ValidString(content) {
+			return fmt.Errorf("update %s: the file is not UTF-8 text", op.path)
+		}
+		if content, err = p.search.rewrite(content, op.path, op.hunks); err != nil {
+			return err
+		}
 	}
 	if op.moveTo == "" {
 		p.summary.modified = append(p.summary.modified, op.path)
@@ -244,9 +249,13 @@ func (p *Plan) add(op fileOp) error {
 	if err != nil {
 		return err
 	}
+	mode := file.mode
+	if file.before != nil && mode == 0 {
+		mode = file.target.info.Mode().Perm()
+	}
 	file.set(nil)
 	to.set(&content)
-	if to != file {
+	if to.mode = mode; to != file {
 		file.movedTo = to
 	}
 	return nil

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
@@ -23,12 +24,13 @@ type Invocation struct {
 //	["bash", "-lc", "apply_patch <<'EOF'\nPATCH\nEOF"]
 //	["bash", "-lc", "cd DIR && apply_patch <<'EOF'\nPATCH\nEOF"]
 //
-// The program may also be called applypatch. Such a command is not run as a program.
+// The shell may also be sh or zsh, the option -c, and the program applypatch. Such a command is not run as
+// a program.
 func Recognize(argv []string) (Invocation, bool) {
 	switch {
 	case len(argv) == 2 && isProgram(argv[0]):
 		return Invocation{Text: argv[1]}, true
-	case len(argv) == 3 && argv[0] == "bash" && argv[1] == "-lc":
+	case len(argv) == 3 && slices.Contains([]string{"bash", "sh", "zsh"}, argv[0]) && (argv[1] == "-lc" || argv[1] == "-c"):
 		return recognizeScript(argv[2])
 	}
 	return Invocation{}, false

@@ -32,6 +32,8 @@ func TestPatchForms(t *testing.T) {
 		{"other program", "new.txt", shellCall(t, "", "applypatch", addNew)},
 		{"working folder", "sub/new.txt", shellCall(t, `,"workdir":"sub"`, "apply_patch", addNew)},
 		{"script", "new.txt", shellCall(t, "", "bash", "-lc", heredoc)},
+		{"script without a profile", "new.txt", shellCall(t, "", "bash", "-c", heredoc)},
+		{"script of sh", "new.txt", shellCall(t, "", "sh", "-c", heredoc)},
 		{"script with folder", "sub/new.txt", shellCall(t, "", "bash", "-lc", "cd sub && "+heredoc)},
 		{"the model's own shell", "new.txt", tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"apply_patch", addNew}}}},
 	} {
@@ -49,6 +51,17 @@ func TestPatchForms(t *testing.T) {
 				t.Errorf("steps %s, want %s", h.steps(), want)
 			}
 		})
+	}
+}
+
+// TestPatchByAProgram checks that the model learns how to apply a patch when it tries a program.
+func TestPatchByAProgram(t *testing.T) {
+	for script, want := range map[string]bool{"true | apply_patch": true, "exec apply_patch x": true, "no-such-program": false, "true # apply_patch": false} {
+		turn, _ := begin(t, t.TempDir())
+		res, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", script))
+		if err != nil || strings.Contains(res.Output, "call it alone") != want {
+			t.Errorf("%s: %q, %v", script, res.Output, err)
+		}
 	}
 }
 

@@ -541,6 +541,8 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 	if res != nil {
 		most := o.maxTimeout()
 		switch {
+		case res.ExitCode == 127 && slices.ContainsFunc(r.Command, func(word string) bool { return strings.Contains(word, "apply_patch") }):
+			note(res, `apply_patch is no program: call it alone, as ["apply_patch", PATCH]`)
 		case lowered:
 			note(res, fmt.Sprintf("timeout_ms was lowered to %d, the most that is allowed", most.Milliseconds()))
 		case res.TimedOut && timeout < most:
