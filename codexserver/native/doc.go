@@ -88,7 +88,7 @@
 //     calling: it gets an error, and [Limits] end the turn.
 //   - The conversation's file cannot be written, such as on a full disk: an event
 //     reports it, and the turn fails before anything more runs. The missing lines
-//     are written with the next turn. A file that was removed is written again.
+//     are written with the next turn.
 //   - Another server runs a turn of the conversation: Resume and Turn fail, and
 //     their errors name that server's process.
 //   - This system has no sandbox: an event reports it, and the engine asks before

@@ -38,7 +38,6 @@ func (e *Engine) holder(ctx context.Context, conversationID string) error {
 
 // flush writes the lines that are missing in the rollout.
 func (c *conversation) flush() {
-	c.saved.gone = false
 	c.addNews(c.writeNews(c.saved.file.Flush()))
 }
 
@@ -54,8 +53,8 @@ func (c *conversation) refresh() error {
 	for _, news := range c.news {
 		c.host.Emit(protocol.BackgroundEvent{Message: news})
 	}
-	c.news, c.saved.gone = nil, false
-	err := c.saved.check(c.engine.options.CodexHome)
+	c.news = nil
+	err := c.saved.file.Check()
 	if !errors.Is(err, rollout.ErrChanged) {
 		c.checkWrite(err)
 		return nil

@@ -71,8 +71,3 @@ func IDOf(path string) (id string, ok bool) {
 	_, err := uuid.Parse(id)
 	return id, err == nil
 }
-
-// ArchivedPath returns the path of a rollout in home's archive.
-func ArchivedPath(home, path string) string {
-	return filepath.Join(home, archived, filepath.Base(path))
-}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
@@ -121,30 +119,4 @@ func replace(path string) error {
 		return err
 	}
 	return errors.Join(os.WriteFile(path+".new", data, 0o600), os.Rename(path+".new", path))
-}
-
-func TestReplace(t *testing.T) {
-	w := create(t)
-	if err := errors.Join(w.Item(userMessage("one")), os.RemoveAll(filepath.Dir(w.Path()))); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Item(userMessage("two")); !errors.Is(err, rollout.ErrGone) {
-		t.Fatalf("Item: %v", err)
-	}
-	err := w.Replace(meta, func(w *rollout.Writer) {
-		for _, text := range []string{"one", "two"} {
-			if err := w.Item(userMessage(text)); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	if err := errors.Join(err, w.Check(), w.Item(userMessage("three"))); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]string{"one", "two", "three"}, load(t, w)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	if info, err := os.Stat(w.Path()); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
 }

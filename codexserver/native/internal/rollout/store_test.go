@@ -85,7 +85,6 @@ func TestStore(t *testing.T) {
 	steps := map[string]func() error{
 		"a durable record": func() error { return w.Record(rollout.Record{Kind: rollout.CallBegins, Call: "c"}, true) },
 		"sync":             w.Sync, "flush": w.Flush, "check": w.Check,
-		"replace": func() error { return w.Replace(meta, func(*rollout.Writer) {}) },
 	}
 	for name, step := range steps {
 		if err := errors.Join(event(), step()); err != nil {
@@ -141,7 +140,6 @@ func TestStoreEnded(t *testing.T) {
 	for name, write := range map[string]func() error{
 		"an event": func() error { return w.Event(protocol.AgentMessage{Message: "aborted"}) },
 		"a record": func() error { return w.Record(rollout.Record{Kind: rollout.TurnEnds}, true) },
-		"replace":  func() error { return w.Replace(meta, func(*rollout.Writer) {}) },
 	} {
 		if err := write(); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%s: %v", name, err)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Path returns the path, below home, of the conversation id that starts at t. The folders
@@ -23,7 +22,7 @@ func Path(home, id string, t time.Time) string {
 }
 
 // ErrGone reports that a rollout was removed, or has lost lines, since its writer last
-// wrote to it. [Writer.Replace] writes it again.
+// wrote to it.
 var ErrGone = errors.New("the conversation's file was removed or cut")
 
 // ErrChanged reports that another program has written to a rollout.
@@ -45,8 +44,6 @@ type Writer struct {
 	size   int64       // of the file after the last write
 	torn   bool        // that write may have left a part of a line
 	other  bool        // another program has written to the file
-	whole  bool        // no line that was written is too long for Load
-	draft  bool        // there is no file; see Replace
 	closed bool
 	behind bool // the last Sync failed
 }
@@ -66,7 +63,7 @@ func Create(path string, meta protocol.SessionMeta, s *store.Mirror) (*Writer, e
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
-	w := &Writer{path: path, store: s, whole: true, numbered: numbered{known: true}}
+	w := &Writer{path: path, store: s, numbered: numbered{known: true}}
 	if w.info, err = f.Stat(); err == nil {
 		_, err = f.Write(line)
 	}
@@ -79,7 +76,7 @@ func Create(path string, meta protocol.SessionMeta, s *store.Mirror) (*Writer, e
 
 // Open continues the rollout at path. It cuts off a torn last line. S is that of [Create].
 func Open(path string, s *store.Mirror) (*Writer, error) {
-	w := &Writer{path: path, store: s, torn: true, whole: true}
+	w := &Writer{path: path, store: s, torn: true}
 	f, size, err := w.open()
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
@@ -193,13 +190,11 @@ func (w *Writer) append(t protocol.RolloutType, payload func([]byte) ([]byte, er
 	if w.closed {
 		return fmt.Errorf("rollout: %w", os.ErrClosed)
 	}
-	before := len(w.lines)
 	lines, err := appendLine(w.lines, t, payload)
 	if err != nil {
 		return &LineError{Type: t, Err: err}
 	}
 	w.lines = lines
-	w.whole = w.whole && len(lines)-before <= maxLine
 	if w.behind { // otherwise a success would mean that the missing lines are there
 		return w.sync()
 	}
@@ -225,7 +220,7 @@ func (w *Writer) Sync() error {
 }
 
 func (w *Writer) sync() error {
-	if err := w.flush(); err != nil || w.draft || w.store == nil {
+	if err := w.flush(); err != nil || w.store == nil {
 		return err
 	}
 	err := w.store.Sync(w.path)
@@ -240,7 +235,7 @@ func (w *Writer) sync() error {
 
 // flush writes all lines with one write.
 func (w *Writer) flush() error {
-	if len(w.lines) == 0 || w.draft {
+	if len(w.lines) == 0 {
 		return nil
 	}
 	if err := w.store.Err(); err != nil { // the next server continues from what the store has
@@ -288,48 +283,6 @@ func (w *Writer) Check() error {
 		return ErrChanged
 	}
 	return nil
-}
-
-// Follow continues at path if the file was moved there, and reports whether it was.
-func (w *Writer) Follow(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil || w.info == nil || !os.SameFile(info, w.info) {
-		return false
-	}
-	w.path = path
-	return true
-}
-
-// Whole reports whether [Load] reads the end of what was written. It is false after a line that
-// is too long for Load, and for a file that is too long.
-func (w *Writer) Whole() bool {
-	return w.whole && w.size < maxFile
-}
-
-// Replace writes the file again, with meta and the lines that add appends to its writer. It
-// drops lines that were not yet written. After an error of the file it is unchanged.
-func (w *Writer) Replace(meta protocol.SessionMeta, add func(*Writer)) error {
-	line, err := metaLine(meta)
-	if err != nil {
-		return fmt.Errorf("rollout: %w", err)
-	}
-	draft := &Writer{lines: line, whole: true, draft: true}
-	add(draft)
-	if w.closed {
-		return fmt.Errorf("rollout: %w", os.ErrClosed)
-	}
-	if err := w.store.Err(); err != nil {
-		return fmt.Errorf("rollout: %w", err)
-	}
-	if err := safefile.Write(w.path, draft.lines, 0o600); err != nil {
-		return fmt.Errorf("rollout: %w", err)
-	}
-	if w.info, err = os.Stat(w.path); err != nil {
-		return fmt.Errorf("rollout: %w", err)
-	}
-	w.size, w.lines, w.numbered = int64(len(draft.lines)), nil, numbered{known: true}
-	w.torn, w.other, w.whole = false, false, draft.whole
-	return w.sync()
 }
 
 // Close writes the missing lines. An error means that they are lost.

@@ -1,0 +1,59 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// saved is the rollout of a conversation.
+type saved struct {
+	file    *rollout.Writer
+	meta    protocol.SessionMeta // the rollout's first line
+	missing error                // why the rollout lacks lines, as the user was told; nil if it is whole
+}
+
+// checkWrite handles the result of a write to the rollout. The user is informed of an error
+// once. Until the lines are written, [saved.kept] fails.
+func (c *conversation) checkWrite(err error) {
+	if news := c.writeNews(err); news != "" {
+		c.host.Emit(protocol.BackgroundEvent{Message: news})
+	}
+}
+
+// writeNews returns the message for the user about the result of a write to the rollout,
+// "" for none.
+func (c *conversation) writeNews(err error) (news string) {
+	if err == nil && c.saved.missing == nil {
+		return ""
+	}
+	log := c.engine.options.Logger.With("conversation", c.ID(), "rollout", c.saved.file.Path())
+	var line *rollout.LineError
+	if errors.As(err, &line) {
+		log.Error("a line of the conversation is lost", "error", err)
+		return fmt.Sprintf("a part of the conversation could not be written to its file and is lost there: %v", err)
+	}
+	switch {
+	case err == nil && c.saved.missing != nil:
+		c.saved.missing = nil
+		log.Info("the conversation's file is complete again")
+		return "the conversation's file is complete again"
+	case err != nil && c.saved.missing == nil:
+		c.saved.missing = err
+		log.Error("the conversation cannot be written to its file", "error", err)
+		return fmt.Sprintf("the conversation cannot be written to its file; the missing lines are written as soon as that works: %v", err)
+	}
+	return ""
+}
+
+// kept returns an error while the rollout lacks lines that were recorded, such as on a full
+// disk, or when it was removed. Nothing may run then: what it does would be in no file, and the next server would not
+// know that it ran.
+func (s *saved) kept() error {
+	if s.missing == nil {
+		return nil
+	}
+	return fmt.Errorf("the conversation cannot be written to its file, so nothing more was run: %w", s.missing)
+}
