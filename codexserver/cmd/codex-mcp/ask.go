@@ -34,6 +34,7 @@ type askOptions struct {
 	profile string
 	policy  string
 	sandbox string
+	demo    bool
 	loud    bool // the command line has --log
 }
 
@@ -42,6 +43,7 @@ var startFlags = []string{"cd", "model", "profile", "ask-for-approval", "sandbox
 
 func (a *askOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
+	fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, and needs no key and no network")
 	fs.StringVarP(&a.cwd, "cd", "C", "", "work in this `FOLDER`; default: the current one")
 	fs.StringVarP(&a.model, "model", "m", "", "the `NAME` of the model")
 	fs.StringVarP(&a.profile, "profile", "p", "", "the `NAME` of a profile in config.toml")
@@ -54,6 +56,9 @@ func (a *askOptions) flags(fs *pflag.FlagSet) {
 // check fails for flags that cannot be used together.
 func (a *askOptions) check(fs *pflag.FlagSet) error {
 	a.loud = fs.Changed("log")
+	if a.demo {
+		return a.checkDemo(fs)
+	}
 	if !fs.Changed("resume") {
 		return nil
 	}
@@ -119,7 +124,7 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 		piped = os.Stdin
 	}
 	var task *terminal.Task
-	if !o.demo.wanted {
+	if !o.ask.demo {
 		var err error
 		if task, err = o.ask.newTask(o, piped); err != nil {
 			fmt.Fprintln(stderr, "codex-mcp:", err)
@@ -133,7 +138,7 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	signalled, stop := signal.NotifyContext(ctx, ending...)
 	defer stop()
 	console.Out, console.Err = &timeoutWriter{w: console.Out, ctx: signalled}, &timeoutWriter{w: console.Err, ctx: signalled}
-	if o.demo.wanted {
+	if o.ask.demo {
 		return o.playDemo(ctx, console, signals)
 	}
 	return askOn(ctx, o, task, console, os.Getenv, signals)

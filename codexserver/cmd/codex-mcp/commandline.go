@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +94,7 @@ MCP clients start it; see the first example.`,
 			if o.name == "codex" && !o.version {
 				return errors.New(notCodex)
 			}
-			return o.wantsServer(cmd.Flags())
+			return o.wantsServer()
 		},
 		SilenceErrors: true, SilenceUsage: true,
 		SuggestionsMinimumDistance: 2,
@@ -135,14 +134,14 @@ When a client that has sent initialize closes the input, its turns end. When the
 input has no initialize, as in codex-mcp mcp-server <requests.jsonl, the server
 first finishes and answers the calls.`,
 		Args: o.noWords,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.wantsServer(cmd.Flags()) },
+		RunE: func(*cobra.Command, []string) error { return o.wantsServer() },
 	}
 	cmd.Flags().AddFlagSet(settings)
 	cmd.Flags().AddFlagSet(server)
 	return cmd
 }
 
-func (o *options) wantsServer(fs *pflag.FlagSet) error {
+func (o *options) wantsServer() error {
 	if o.folder != "" {
 		var err error
 		if o.folder, err = existingFolder(o.folder); err != nil {
@@ -150,10 +149,7 @@ func (o *options) wantsServer(fs *pflag.FlagSet) error {
 		}
 	}
 	o.run = serveClient
-	if o.demo.wanted {
-		o.run = demo(serveClient)
-	}
-	return o.demo.check(fs)
+	return nil
 }
 
 func (o *options) askCommand() *cobra.Command {
@@ -167,17 +163,10 @@ The task is the rest of the command line; - reads it from standard input.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, task []string) error {
 			o.ask.wanted, o.ask.task, o.run, o.announcing = true, task, ask, linkOnce
-			if o.demo.wanted {
-				o.run = demo(ask)
-				if len(task) > 0 {
-					return errors.New("--demo brings its own task")
-				}
-			}
-			return cmp.Or(o.demo.check(cmd.Flags()), o.ask.check(cmd.Flags()))
+			return o.ask.check(cmd.Flags())
 		},
 	}
 	o.ask.flags(cmd.Flags())
-	o.demo.flag(cmd.Flags())
 	cmd.Flags().BoolVar(&o.json, "json", false, "print events and the result as JSON, one on each line")
 	return cmd
 }

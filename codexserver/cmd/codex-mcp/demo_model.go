@@ -1,22 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-)
-
-// The script of the demo answers the task demoSlowly after demoPause, without a command.
-const (
-	demoSlowly = "Answer slowly."
-	demoPause  = time.Second
 )
 
 // demoModel is the provider of the demo: it answers the requests in this program. An answer
@@ -38,32 +30,21 @@ func (demoModel) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	step := demoAnswer(body.Input)
-	if step.pause > 0 {
-		select {
-		case <-time.After(step.pause):
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
-		}
-	}
 	return &http.Response{
 		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: -1,
-		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(step.stream())),
+		Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(demoAnswer(body.Input).stream())),
 	}, nil
 }
 
-// demoItem is a message of a request, or the result of a tool.
+// demoItem is an item of a request, such as the result of a tool.
 type demoItem struct {
-	Type    string         `json:"type"`
-	Role    string         `json:"role"`
-	Content jsontext.Value `json:"content"`
-	Output  any            `json:"output"`
+	Type   string `json:"type"`
+	Output any    `json:"output"`
 }
 
 // demoStep is what the script says, and the tool that it calls; "" calls none.
 type demoStep struct {
 	text, tool, arguments string
-	pause                 time.Duration
 }
 
 // stream returns the step on the wire of the Responses API.
@@ -83,31 +64,24 @@ func (s demoStep) stream() string {
 	return stream.String() + "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"demo\"}}\n\n"
 }
 
-// demoAnswer returns the next step of the script: one for each result of a tool since the
-// last message of the user.
+// demoAnswer returns the next step of the script: one for each result of a tool.
 func demoAnswer(items []demoItem) demoStep {
 	var results []string
-	slowly := false
 	for _, item := range items {
-		switch {
-		case item.Role == "user":
-			results, slowly = nil, bytes.Contains(item.Content, []byte(demoSlowly))
-		case item.Type == "function_call_output":
+		if item.Type == "function_call_output" {
 			text, _ := item.Output.(string)
 			results = append(results, text)
 		}
 	}
-	switch {
-	case slowly:
-		return demoStep{text: "Here is the answer.", pause: demoPause}
-	case len(results) == 0:
+	switch len(results) {
+	case 0:
 		return demoStep{
 			text: "This is a demo: I am a script. I ask for three things. The first is a new file.",
 			tool: "apply_patch", arguments: `{"input":"*** Begin Patch\n*** Add File: hello.txt\n+hello\n*** End Patch\n"}`,
 		}
-	case len(results) == 1:
+	case 1:
 		return demoStep{text: "The second is a command. If you approve it, it runs.", tool: "shell", arguments: demoCommand(`"mkdir","greetings"`)}
-	case len(results) == 2:
+	case 2:
 		return demoStep{
 			text: "The third is a command to refuse. If you refuse it, it does not run, and I get the refusal as its result.",
 			tool: "shell", arguments: demoCommand(`"rm","hello.txt"`),

@@ -40,7 +40,6 @@ type options struct {
 	announcing announcing
 
 	ask  askOptions
-	demo demoOptions
 	http httpOptions
 
 	warnings []string // about flags of codex without effect
@@ -86,7 +85,6 @@ func (o *options) serverFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	fs.BoolFunc("shared", "connect the client to a server of this user that all clients share, and start it if it does not run; the same as -c shared=true",
 		func(s string) error { o.overrides = append(o.overrides, "shared="+s); return nil })
-	o.demo.flag(fs)
 	return fs
 }
 

@@ -44,7 +44,7 @@ codex-mcp-gateway.`,
 			if err := o.http.Check(); err != nil {
 				return err
 			}
-			err := o.wantsServer(cmd.Flags())
+			err := o.wantsServer()
 			o.run = serveHTTP
 			return err
 		},

@@ -30,12 +30,11 @@
 // codex-mcp ask "task" runs a task from a terminal: it shows the work and asks about
 // what the sandbox does not allow; see docs/use/ask.md.
 //
-// --demo, also with ask, plays a demo in a temporary folder: a script takes the place of the
+// codex-mcp ask --demo plays a demo in a temporary folder: a script takes the place of the
 // model, and the user's configuration is not read.
 //
-// codex-mcp rules lists the rules that were accepted with the answer to a question. Check
-// explains whether a command would be asked about, remove removes a rule, and try plays other rules
-// over the record of approvals.
+// codex-mcp rules lists the rules that were accepted with the answer to a question. Add adds
+// one, and remove removes one.
 //
 // codex-mcp doctor checks all of this and reports what is wrong; --json prints the report
 // for programs. The exit status is 1 when no turn can run.
@@ -110,7 +109,7 @@ func serveClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	c, err := configure(o, o.getenv, o.logger(stderr))
+	c, err := configure(o, os.Getenv, o.logger(stderr))
 	var in *opening
 	if err == nil && c.settings.Shared {
 		ready := make(chan struct{})
