@@ -20,7 +20,6 @@ import (
 // thread can resume it, and codex-list lists all of them.
 type Principal struct {
 	server  *Server
-	wire    *mcp.Server
 	name    string
 	end     context.CancelCauseFunc
 	session *mcp.ModernSession
@@ -35,22 +34,12 @@ type Principal struct {
 // Principal returns the principal of that name, which the caller must close. Its turns end
 // with ctx. A program makes only one for each name.
 func (s *Server) Principal(ctx context.Context, name string) *Principal {
-	return s.newPrincipal(ctx, name, s.wire)
-}
-
-// Approver is [Server.Principal] for the principal of [Options].Approver, where it only
-// decides: its clients have only the tool codex-wait, which brings them the questions.
-func (s *Server) Approver(ctx context.Context) *Principal {
-	return s.newPrincipal(ctx, s.deciding.Approver, s.deciding)
-}
-
-func (s *Server) newPrincipal(ctx context.Context, name string, wire *mcp.Server) *Principal {
 	turns, end := context.WithCancelCause(ctx)
 	threads := s.threads.Share(name)
 	jobs := mcptool.NewSharedJobs(turns, threads)
 	return &Principal{
-		server: s, wire: wire, name: name, end: end, turns: turns, jobs: jobs, threads: threads,
-		session: mcp.NewModernSession(wire.NewClient(turns, s.threads.Share(name), jobs), true),
+		server: s, name: name, end: end, turns: turns, jobs: jobs, threads: threads,
+		session: mcp.NewModernSession(s.wire.NewClient(turns, s.threads.Share(name), jobs), true),
 		clients: map[*mcp.Client]bool{},
 	}
 }

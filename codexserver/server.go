@@ -46,10 +46,6 @@ type Options struct {
 	Rules approval.Rules
 	// Desk is a second place where questions are answered. None by default.
 	Desk approval.Desk
-	// Approver is the name of the principal that decides for clients that may not approve
-	// (see [approval.WithoutQuestions]). Their questions wait until a client of the approver calls
-	// codex-wait. By default Approvals.OnUnsupported decides.
-	Approver string
 	// Record receives every question with its decision, and the beginning and the end of every
 	// command, patch and tool, one JSON object a line. One goroutine at a time writes to it.
 	// Default: none.
@@ -113,12 +109,11 @@ const (
 
 // Server serves one engine to MCP clients. It is safe for concurrent use.
 type Server struct {
-	wire     *mcp.Server
-	deciding *mcp.Server // for an approver that only decides
-	methods  methods.Server
-	threads  *thread.Table
-	trace    jsonrpc.Hooks // shared by all sessions, so that lines do not mix
-	log      *slog.Logger
+	wire    *mcp.Server
+	methods methods.Server
+	threads *thread.Table
+	trace   jsonrpc.Hooks // shared by all sessions, so that lines do not mix
+	log     *slog.Logger
 
 	observer Observer // nil without one
 
@@ -139,7 +134,7 @@ func New(e engine.Engine, o *Options) *Server {
 	asking := o.Approvals
 	asking.Elsewhere = cmp.Or(asking.Elsewhere, "in codex-show, as transcript")
 	approvals := &board.Options{
-		Questions: asking, Rules: o.Rules, Desk: o.Desk, Approver: o.Approver, Record: board.NewRecord(o.record()), Logger: log,
+		Questions: asking, Rules: o.Rules, Desk: o.Desk, Record: board.NewRecord(o.record()), Logger: log,
 	}
 	traits := engine.TraitsOf(e)
 	if o.Home != "" {
@@ -175,32 +170,23 @@ func New(e engine.Engine, o *Options) *Server {
 	if o.Home != "" && !o.Tasks.Never {
 		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log, Mirror: o.Store}), o.Tasks, log.Warn, continued(o.Observer))
 	}
-	var relay *board.Relay
-	if o.Approver != "" {
-		relay = board.NewRelay(approvals)
-	}
 	links, _ := o.Desk.(approval.Linker)
-	wire := func(table *mcptool.Table) *mcp.Server {
-		return &mcp.Server{
-			Tools:        table,
-			Approvals:    asking,
-			Asking:       o.Asking,
-			Version:      cmp.Or(o.Version, "dev"),
-			EngineName:   o.EngineName,
-			EngineReason: o.EngineReason,
-			Folder:       folder,
-			Seal:         seal,
-			Tasks:        tasks,
-			Relay:        relay,
-			Approver:     o.Approver,
-			Links:        links,
-			MaxUnread:    unread,
-			Logger:       log,
-		}
+	wire := &mcp.Server{
+		Tools:        table,
+		Approvals:    asking,
+		Asking:       o.Asking,
+		Version:      cmp.Or(o.Version, "dev"),
+		EngineName:   o.EngineName,
+		EngineReason: o.EngineReason,
+		Folder:       folder,
+		Seal:         seal,
+		Tasks:        tasks,
+		Links:        links,
+		MaxUnread:    unread,
+		Logger:       log,
 	}
 	return &Server{
-		wire:     wire(table),
-		deciding: wire(table.Deciding()),
+		wire:     wire,
 		methods:  methods.Server{Engine: e, Tools: table, Approvals: asking, Folder: folder, FullAccess: o.Calls.FullAccess},
 		threads:  threads,
 		trace:    *trace.Hooks(o.Trace),
@@ -238,9 +224,9 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 // client's tasks and its turns in the background outlive its connection, at whose end gone
 // is called.
 func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc.Transport, ended func(error)) {
-	principal, wire := "", s.wire
+	principal := ""
 	if p != nil {
-		principal, wire = p.name, p.wire
+		principal = p.name
 	}
 	turns, end := context.WithCancelCause(ctx)
 	handling, stop := context.WithCancelCause(ctx)
@@ -251,7 +237,7 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	case gone != nil:
 		jobs = s.guestJobs(ctx).Share(turns)
 	}
-	client := wire.NewClient(turns, s.threads.Share(principal), jobs)
+	client := s.wire.NewClient(turns, s.threads.Share(principal), jobs)
 	left := func() {}
 	if p != nil {
 		left = p.joined(client)

@@ -81,6 +81,4 @@ const (
 	ByClient Decider = "client" // the MCP client
 	ByDesk   Decider = "desk"   // a [Desk]
 	ByEngine Decider = "engine" // the engine's own policy, without a question
-
-	ByApprover Decider = "approver" // a client of codexserver.Options.Approver
 )

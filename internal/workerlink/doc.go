@@ -1,7 +1,7 @@
 // Package workerlink connects a worker of codex-mcp-gateway with the gateway. A worker is
 // codex-mcp, started in an enclosure for one user:
 //
-//	the gateway ──▶ the socket       the requests of the user and of the approver
+//	the gateway ──▶ the socket       the requests of the user
 //	            ──▶ the control pipe [Settings], then a message a line
 //	            ◀── the status pipe  a [Status] a line: what the worker does
 //	            ◀──▶ the store       calls of a [store.Store], from [Remote] to [ServeStore]

@@ -125,10 +125,10 @@ func (l *Link) Report(s Status) error {
 }
 
 // Authenticate returns the principal that the gateway has set in the request. It fails
-// unless that is the user or its approver. It is for [mcphttp.Options].Authenticate.
+// unless that is the user. It is for [mcphttp.Options].Authenticate.
 func (l *Link) Authenticate(r *http.Request) (mcphttp.Principal, error) {
 	names := r.Header.Values(PrincipalHeader)
-	if len(names) != 1 || names[0] != l.Settings.Principal && (names[0] != l.Settings.Approver || l.Settings.Approver == "") {
+	if len(names) != 1 || names[0] != l.Settings.Principal {
 		return mcphttp.Principal{}, errors.New("the request does not come from the gateway")
 	}
 	return mcphttp.Principal{Name: names[0], Scopes: mcphttp.ParseScopes(r.Header.Get(ScopesHeader))}, nil

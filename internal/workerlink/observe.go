@@ -69,7 +69,7 @@ func (o *Observer) Begin(ctx context.Context, r *codexserver.Request) codexserve
 	if r.Continues == "" && (r.RPC == nil || r.RPC.Method != mcptypes.ToolsCall.Name()) {
 		return nil
 	}
-	one := &Observation{Kind: KindBegin, Call: o.last.Add(1), Principal: r.Principal}
+	one := &Observation{Kind: KindBegin, Call: o.last.Add(1)}
 	switch {
 	case !o.link.Settings.Traced:
 	case r.RPC == nil:

@@ -65,7 +65,7 @@ func TestObserver(t *testing.T) {
 		got = append(got, strings.TrimSuffix(strings.TrimPrefix(line, `{"observed":{"kind":`), "}}\n"))
 	}
 	for i, want := range []string{
-		`"begin","call":1,"principal":"ann","tool":"codex","traces":[{"traceparent":"00-1-2-01","tracestate":""}]`,
+		`"begin","call":1,"tool":"codex","traces":[{"traceparent":"00-1-2-01","tracestate":""}]`,
 		`"turn","call":1,"turn":2,"thread":"thread","used":{"input_tokens":1,`,
 		`"step","turn":2,"step":{"what":"started"`,
 		`"step","turn":2,"step":{"what":"counted","used":{"input_tokens":7,`,
@@ -147,7 +147,7 @@ func TestTraces(t *testing.T) {
 			o.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { ctx = r.Context() })).ServeHTTP(httptest.NewRecorder(), r)
 			o.Begin(ctx, toolCall(tt.params))
 			got = observed(t, l.status.(*bytes.Buffer).Bytes())
-			if diff := cmp.Diff(Observation{Kind: KindBegin, Call: 1, Principal: "ann", Tool: tt.tool, Traces: tt.want}, got); diff != "" {
+			if diff := cmp.Diff(Observation{Kind: KindBegin, Call: 1, Tool: tt.tool, Traces: tt.want}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -178,7 +178,7 @@ func TestUnmeasured(t *testing.T) {
 // TestContinuedIsReported checks what the gateway learns of a turn that another worker began. Other calls without
 // a request do not come over HTTP.
 func TestContinuedIsReported(t *testing.T) {
-	for tool, want := range map[string]string{"codex": `{"kind":"begin","call":1,"principal":"ann","tool":"codex"}`, "": ""} {
+	for tool, want := range map[string]string{"codex": `{"kind":"begin","call":1,"tool":"codex"}`, "": ""} {
 		status := &bytes.Buffer{}
 		l := &Link{Settings: Settings{Traced: true}, status: status}
 		l.Observer().Begin(t.Context(), &codexserver.Request{Principal: "ann", Continues: tool})

@@ -66,10 +66,9 @@ type Observation struct {
 	Turn     uint64 `json:"turn,omitzero"`
 	Question uint64 `json:"question,omitzero"`
 
-	// Principal, Tool and Traces are of a call. Of two traces the last valid one counts.
-	Principal string              `json:"principal,omitzero"`
-	Tool      string              `json:"tool,omitzero"`
-	Traces    []map[string]string `json:"traces,omitzero"`
+	// Tool and Traces are of a call. Of two traces the last valid one counts.
+	Tool   string              `json:"tool,omitzero"`
+	Traces []map[string]string `json:"traces,omitzero"`
 	// Thread and Used are of a turn.
 	Thread string              `json:"thread,omitzero"`
 	Used   protocol.TokenUsage `json:"used,omitzero"`

@@ -12,9 +12,6 @@ type Settings struct {
 	Principal string            `json:"principal"`
 	Home      string            `json:"home"`
 	Files     map[string][]byte `json:"files"`
-	// Approver is another user that answers the approval requests of this user's turns,
-	// or "".
-	Approver string `json:"approver"`
 	// Overrides, Engine, Codex, Strict, Log and LogFormat come from the command line.
 	Overrides []string   `json:"overrides"`
 	Engine    string     `json:"engine"`

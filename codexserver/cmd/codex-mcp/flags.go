@@ -32,7 +32,6 @@ type options struct {
 	folder    string   // the folder of conversations that do not name one
 	folders   []string // the folders in which calls may work; nil means all
 	turns     int      // the number of concurrent turns; 0 means no limit
-	approver  string   // who decides for a user who may not decide; "" means none
 	json      bool     // for doctor, ask and rules
 	verbose   bool     // for doctor
 	quiet     bool     // for doctor: the command line has no --log

@@ -238,7 +238,6 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 		Version:   version(),
 		Logger:    c.log,
 		Folder:    o.folder,
-		Approver:  o.approver,
 		Observer:  c.observer,
 	}
 }

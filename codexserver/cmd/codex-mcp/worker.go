@@ -46,7 +46,7 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 	settings := &link.Settings
 	o := &options{
 		name: "codex-mcp", overrides: settings.Overrides, engine: settings.Engine, codex: settings.Codex, strict: settings.Strict, log: settings.Log, logFormat: settings.LogFormat,
-		folders: settings.Folders, turns: settings.Turns, approver: settings.Approver,
+		folders: settings.Folders, turns: settings.Turns,
 	}
 	if err := config.Take(settings.Home, settings.Files); err != nil {
 		return fmt.Errorf("the configuration: %w", err)
@@ -75,7 +75,7 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 		return err
 	}
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
-	requests := o.logger(stderr) // without principal: each line names its own, which may be the approver
+	requests := o.logger(stderr) // without principal: each line names its own
 	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.serveLink(ctx, s, link, observer, requests) })
 	return errors.Join(err, e.Close())
 }
@@ -87,18 +87,15 @@ func (c *configuration) withoutServer() {
 	a.Log, a.PagePort, a.PageOrigin = new(""), 0, ""
 }
 
-// serveLink serves the requests of the user and of the approver until the link or ctx ends.
+// serveLink serves the requests of the user until the link or ctx ends.
 // It logs each request to requests.
 func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workerlink.Link, observer *workerlink.Observer, requests *slog.Logger) error {
 	open := func(ctx context.Context, name string) mcphttp.Service {
-		if name != link.Settings.Principal {
-			return s.Approver(ctx) // Authenticate accepts no other principal
-		}
-		return s.Principal(ctx, name)
+		return s.Principal(ctx, name) // Authenticate accepts no other principal
 	}
 	handler, err := mcphttp.New(open, &mcphttp.Options{
 		Authenticate: link.Authenticate, Challenge: challenge, Metadata: link.Settings.Metadata, Logger: requests,
-		Principals:   2, // the user and its approver
+		Principals:   1,
 		MethodHeader: workerlink.MethodHeader,
 	})
 	if err != nil {

@@ -72,9 +72,8 @@ type Subject struct {
 // Verdict is how something was decided.
 type Verdict struct {
 	Decision string `json:"decision,omitzero"`
-	// By is who decided, and Approver the name of an approver.
-	By       string `json:"by,omitzero"`
-	Approver string `json:"approver,omitzero"`
+	// By is who decided.
+	By string `json:"by,omitzero"`
 	// Rule is the number of the rule that was kept with the decision, and RuleWords what it says.
 	Rule      int    `json:"rule,omitzero"`
 	RuleWords string `json:"ruleWords,omitzero"`

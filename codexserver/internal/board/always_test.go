@@ -42,7 +42,7 @@ func TestAlways(t *testing.T) {
 	}
 	returns := func(out elicit.Outcome) func(*board.Board, *elicit.Options) {
 		return func(b *board.Board, _ *elicit.Options) {
-			b.Attach(raw{approval.ByApprover, func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }})
+			b.Attach(raw{approval.ByDesk, func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }})
 		}
 	}
 	for _, tt := range []struct {
@@ -54,7 +54,7 @@ func TestAlways(t *testing.T) {
 		kept   bool
 	}{
 		{"a client", elicit.FormDecision, nil, says(always), elicit.ApprovedAlways, true},
-		{"an approver", "", nil, returns(elicit.Outcome{Decision: elicit.ApprovedAlways}), elicit.ApprovedAlways, true},
+		{"a desk", "", nil, returns(elicit.Outcome{Decision: elicit.ApprovedAlways}), elicit.ApprovedAlways, true},
 		{"a client approves once", elicit.FormDecision, nil, says(servertest.Accept), elicit.Approved, false},
 		{"a client whose form does not show it", elicit.FormEmpty, nil, says(always), elicit.Denied, false},
 		{"a flat answer", elicit.FormDecision, nil, says(`{"decision":"approved_always"}`), elicit.Denied, false},

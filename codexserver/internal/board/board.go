@@ -31,8 +31,6 @@ type Options struct {
 	// Desk is a place of every board, and is notified of every decision. None by
 	// default.
 	Desk approval.Desk
-	// Approver is the principal whose clients answer by a [Relay]. None by default.
-	Approver string
 	// Record receives every decision. None by default.
 	Record *Record
 	// Logger logs every decision, panics, and failures of Record. Default: nothing is
@@ -101,7 +99,7 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decisi
 // that the record lacks.
 func (b *Board) record(r *approval.Request, d *approval.Decision, e evidence) {
 	err := guard(b.log, "Record", func() error {
-		id, err := b.options.Record.add(r, *d, b.options.Approver, e)
+		id, err := b.options.Record.add(r, *d, e)
 		b.keep(r, d, id)
 		return err
 	})
@@ -259,11 +257,9 @@ func (b *Board) elsewhere() string {
 	return "for other clients, with codex-wait"
 }
 
-// places are the places of a board or a relay, and the questions that are open there.
+// places are the places of a board, and the questions that are open there.
 type places struct {
 	log *slog.Logger
-	// keep keeps a question open until a place answers it, even while there is none.
-	keep bool
 	// where says in a sentence where a decider decided.
 	where func(approval.Decider) string
 
@@ -334,7 +330,7 @@ func (p *places) Attach(place Place) (leave func()) {
 
 // askAll asks a question at every place until ctx ends, and returns the answer that counts. If
 // there is none, it returns the end at a place that could show the question, or the zero end if
-// none could. It calls ended, unless nil, after each end, with whether the question is over.
+// none could. It calls ended after each end, with whether the question is over.
 func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e end, over bool)) (best end, notes notes) {
 	ctx, withdraw := context.WithCancelCause(ctx)
 	q := &question{request: r, ctx: ctx, ends: make(chan end), over: make(chan struct{})}
@@ -378,9 +374,7 @@ func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e e
 		if e.void != "" && e.err == nil {
 			notes.void = append(notes.void, e.void)
 		}
-		if ended != nil {
-			ended(e, ctx.Err() != nil)
-		}
+		ended(e, ctx.Err() != nil)
 	}
 	return best, notes
 }
@@ -403,7 +397,7 @@ func (p *places) open(q *question) {
 func (p *places) pending(q *question, n int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n < q.asked || p.keep && q.ctx.Err() == nil {
+	if n < q.asked {
 		return true
 	}
 	delete(p.questions, q)
@@ -433,15 +427,11 @@ func (p *places) askAt(q *question, a *attachment) {
 	}()
 }
 
-// answer asks one place. A client that answered by itself may be not asked, or not counted. A
-// relay's clients are asked in any case: they come to answer.
+// answer asks one place. A client that answered by itself may be not asked, or not counted.
 func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end {
 	e, h := end{by: at.Decider()}, hostOf(at)
 	if h != nil {
 		e.client = h.name
-	}
-	if p.keep {
-		h = nil
 	}
 	elsewhere := func() bool { return p.elsewhere(h) }
 	if h != nil && never(at) {
@@ -479,7 +469,7 @@ func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end 
 }
 
 // elsewhere reports whether a question can be answered at another place than a host: at the desk,
-// by the approver, or by another client that has not answered by itself.
+// or by another client that has not answered by itself.
 func (p *places) elsewhere(h *Host) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

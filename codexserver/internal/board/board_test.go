@@ -2,7 +2,6 @@ package board_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -197,22 +196,19 @@ func TestElsewhere(t *testing.T) {
 		{page, approval.ByDesk, servertest.Decline, "denied, on the approvals page"},
 		{page, approval.ByDesk, servertest.Cancel, "denied, and the turn stopped, on the approvals page"},
 		{page, approval.ByClient, servertest.Accept, "approved, by another client"},
-		{nil, approval.ByApprover, servertest.Decline, "denied, by the approver"},
 		{desk, approval.ByDesk, servertest.Accept, "approved, on the desk"},
 		{nil, approval.ByClient, `{"action":"accept","content":{"decision":"approved_always"}}`, "approved, always, by another client"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o := &board.Options{Desk: tt.desk}
-			told := make(chan string, 2)
+			told := make(chan string, 1)
 			asked := raw{approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 				<-ctx.Done()
 				told <- context.Cause(ctx).Error()
 				return r.Question.ReadError(ctx.Err(), nil), nil
 			}}
-			relay := board.NewRelay(o)
-			defer relay.Attach(asked)()
 			b := board.New(o, nil)
-			for _, place := range []board.Place{asked, relay, raw{tt.by, func(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
+			for _, place := range []board.Place{asked, raw{tt.by, func(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
 				return r.Question.Read([]byte(tt.answer), nil), nil
 			}}} {
 				defer b.Attach(place)()
@@ -220,32 +216,11 @@ func TestElsewhere(t *testing.T) {
 			r := request()
 			r.Question.Always = &elicit.Always{Words: "git init"}
 			b.Decide(t.Context(), r)
-			for range 2 { // the client, and that of the approver
-				if got, want := <-told, "the question was answered elsewhere: "+tt.want; got != want {
-					t.Errorf("told %q, want %q", got, want)
-				}
+			if got, want := <-told, "the question was answered elsewhere: "+tt.want; got != want {
+				t.Errorf("told %q, want %q", got, want)
 			}
 		})
 	}
-}
-
-// TestRelayedElsewhere has two clients of an approver: one answers, and the other is told.
-func TestRelayedElsewhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		relay, b := board.NewRelay(&board.Options{}), board.New(&board.Options{}, nil)
-		defer b.Attach(relay)()
-		var told error
-		defer relay.Attach(raw{approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-			<-ctx.Done()
-			told = context.Cause(ctx)
-			return r.Question.ReadError(ctx.Err(), nil), nil
-		}})()
-		defer relay.Attach(newClient(servertest.Say(servertest.Decline), nil))()
-		b.Decide(t.Context(), request())
-		if want := approval.ErrElsewhere.Error() + ": denied, by another client"; told == nil || told.Error() != want || !errors.Is(told, approval.ErrElsewhere) {
-			t.Errorf("told %v, want %q", told, want)
-		}
-	})
 }
 
 // TestAskedAgain checks how long a question stays open that a server which has ended had asked.

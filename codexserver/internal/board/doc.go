@@ -19,8 +19,5 @@
 // A [Host] is a client that places ask, in one session. It knows whether the client answers by itself:
 // such an answer counts as not given where another place can answer (host.go).
 //
-// A [Relay] is the place of clients that may not approve: clients of an approver answer its
-// questions.
-//
 // Each decision is recorded once and logged once.
 package board

@@ -17,9 +17,9 @@ import (
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// returning is a place of an approver that returns an outcome.
+// returning is a desk that returns an outcome.
 func returning(out elicit.Outcome) raw {
-	return raw{approval.ByApprover, func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }}
+	return raw{approval.ByDesk, func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }}
 }
 
 // TestOnlyWhatWasShownIsAccepted has answers that accept a lasting rule which the question did

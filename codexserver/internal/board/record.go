@@ -64,12 +64,9 @@ type evidence struct {
 }
 
 // add appends a question with its decision, and returns its id.
-func (r *Record) add(a *approval.Request, d approval.Decision, approver string, e evidence) (id string, err error) {
+func (r *Record) add(a *approval.Request, d approval.Decision, e evidence) (id string, err error) {
 	if r == nil {
 		return "", nil
-	}
-	if d.By != approval.ByApprover {
-		approver = ""
 	}
 	subject, err := subjectOf(a)
 	if err != nil {
@@ -78,7 +75,7 @@ func (r *Record) add(a *approval.Request, d approval.Decision, approver string, 
 	l := audit.Line{
 		Event: audit.Decided, Thread: a.Thread.ID, Turn: turnOf(a), Call: a.Call(), Principal: a.Thread.Principal, Subject: subject,
 		Verdict: audit.Verdict{
-			Decision: string(d.Decision), By: string(d.By), Approver: approver, Rule: d.Rule, RuleWords: d.RuleWords,
+			Decision: string(d.Decision), By: string(d.By), Rule: d.Rule, RuleWords: d.RuleWords,
 			Reason: string(d.Reason), Detail: d.Detail, Feedback: d.Feedback, Automatic: e.automatic, Waited: e.waited.Milliseconds(),
 		},
 	}
@@ -229,9 +226,9 @@ func withoutDigits(text string) string {
 }
 
 // Stamp returns a line of a [Record] that another process wrote, without its end, with the time and
-// the principal of the caller, who does not trust that process. Only the approver may be named as
-// such. The error says what is no such line.
-func Stamp(line []byte, now time.Time, principal, approver string) ([]byte, error) {
+// the principal of the caller, who does not trust that process. The error says what is no such
+// line.
+func Stamp(line []byte, now time.Time, principal string) ([]byte, error) {
 	r, err := audit.Parse(line)
 	switch {
 	case err != nil:
@@ -240,8 +237,6 @@ func Stamp(line []byte, now time.Time, principal, approver string) ([]byte, erro
 		return nil, errors.New("not a line of the record: no event")
 	case (r.Event == audit.Decided) != (r.Decision != "" && r.By != ""):
 		return nil, errors.New("not a line of the record: no decision, or one of another event")
-	case r.Approver != "" && r.Approver != approver:
-		return nil, fmt.Errorf("%q is no approver of %s", r.Approver, principal)
 	}
 	if r.DecisionID != "" { // those of one user must not be those of another
 		r.DecisionID = principal + "/" + r.DecisionID

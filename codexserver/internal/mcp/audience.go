@@ -22,32 +22,20 @@ type way struct {
 	session    context.Context
 	elicit     func(context.Context, *elicit.Foreign) (json.RawMessage, error) // nil if the client cannot be asked
 	patience   time.Duration
-	unasked    bool // the client may not approve
 }
 
 // audience returns who attends the turns of a call and is asked: O observes the turn that the call
-// waits for, and background others. For a client that may not approve the relay is asked. One of the
-// approver is also asked the questions of others.
+// waits for, and background others.
 func (c *Client) audience(ctx context.Context, w way, o thread.Observer, background ...thread.Observer) mcptool.Audience {
 	observer := thread.ObserverOf(ctx)
 	a := mcptool.Audience{
 		Turn:       thread.Attendance{Observers: []thread.Observer{o}, Observer: observer, Awaited: true, Elicit: w.elicit, Patience: w.patience},
 		Background: thread.Attendance{Observers: background, Observer: observer},
+		Caller:     w.caller,
 		Session:    w.session,
 	}
 	if w.session != nil {
 		a.Background.Elicit = w.elicit
-	}
-	relay := c.server.Relay
-	if w.caller != nil {
-		a.Caller = w.caller
-		if c.principal() == c.server.Approver {
-			a.Relay = relay
-		}
-	}
-	if w.unasked && relay != nil {
-		a.Turn.Place, a.Background.Place = relay, relay
-		return a
 	}
 	a.Turn.Place, a.Background.Place = w.turn, w.background
 	return a

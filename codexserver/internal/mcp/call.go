@@ -60,7 +60,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 		return nil, err
 	}
 	c.attached.outlet = c.newOutlet(q, "starting")
-	tc := c.of(q.rpc.ID, c.audience(q.ctx, q.unasked))
+	tc := c.of(q.rpc.ID, c.audience(q.ctx))
 	s.survive(tc, c.tool, func() bool { return c.questions.modes.any() }, nil)
 	tc.Folder = func(context.Context) string { return s.client.folder() }
 	tc.Late = c.deadline.of(c.mayTake(q))
@@ -114,10 +114,10 @@ func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
 
 // audience returns who is asked about the turns of the call, and who observes them: codex-wait reports
 // turns in the background.
-func (c *call) audience(ctx context.Context, unasked bool) mcptool.Audience {
+func (c *call) audience(ctx context.Context) mcptool.Audience {
 	s := c.session
 	place := s.client.place(c.attached.client, c.asks)
-	w := way{turn: nobody(s.client.unable), background: nobody(s.client.unable), unasked: unasked}
+	w := way{turn: nobody(s.client.unable), background: nobody(s.client.unable)}
 	if c.questions.modes.any() {
 		w.turn, w.caller = place, place
 	}

@@ -182,7 +182,7 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool
 	client.Capabilities = json.RawMessage(modes{k.Form, k.Link}.capabilities())
 	c := s.unstarted(file.Tool, client)
 	c.taskable, c.questions.life, c.attached.adrift = true, k.Life, true
-	turn, err := s.client.server.Tools.Reopen(c.ctx, c.of(jsonrpc.ID{}, c.audience(s.client.server.Tasks.observed(c.ctx, file), false)), cut)
+	turn, err := s.client.server.Tools.Reopen(c.ctx, c.of(jsonrpc.ID{}, c.audience(s.client.server.Tasks.observed(c.ctx, file))), cut)
 	if err != nil {
 		c.cancel(nil)
 		return err

@@ -14,7 +14,7 @@ import (
 // be, while the turn runs, so it is asked in any case.
 func (ss *LegacySession) way(call string) way {
 	place := ss.place(ss.asks(call))
-	w := way{turn: place, background: place, elicit: ss.Elicit, session: ss.client.ctx, unasked: ss.unasked}
+	w := way{turn: place, background: place, elicit: ss.Elicit, session: ss.client.ctx}
 	if ss.client.jobs.Stays() {
 		w.background = ss.place(ss.asksOrHolds(call))
 	}

@@ -39,8 +39,6 @@ type metadata struct {
 	tasks, events bool
 	// bare reports that the client declares no capability and asks for no progress.
 	bare bool
-	// unasked reports that the client may not approve.
-	unasked bool
 }
 
 // newRequest returns a request with its _meta. It keeps the last _meta decoded, because a
@@ -58,7 +56,7 @@ func (s *ModernSession) newRequest(ctx context.Context, r *jsonrpc.Request, meta
 	}
 	if !asks {
 		deaf := *m
-		deaf.client.Capabilities, deaf.modes, deaf.unasked = nil, modes{}, true
+		deaf.client.Capabilities, deaf.modes = nil, modes{}
 		m = &deaf
 	}
 	return &request{ctx, r, m}, nil

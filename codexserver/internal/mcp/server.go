@@ -39,10 +39,6 @@ type Server struct {
 	Seal *Seal
 	// Tasks are the tasks of all sessions. Nil disables tasks.
 	Tasks *Tasks
-	// Relay takes the questions of clients that may not approve to clients of the
-	// principal Approver. It is nil if there is no approver.
-	Relay    *board.Relay
-	Approver string
 	// Links returns links to questions, for clients that open them. Nil if there are none.
 	Links approval.Linker
 	// MaxUnread is how many bytes may wait for a client.

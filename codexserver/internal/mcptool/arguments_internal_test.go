@@ -10,7 +10,7 @@ import (
 // would be ignored, such as a sandbox that the caller asks for.
 func TestArgumentsAreRead(t *testing.T) {
 	for definition, arguments := range map[string]any{
-		codexTool: codexArguments{}, replyTool: replyArguments{}, waitTool: waitArguments{}, decideTool: waitArguments{}, showTool: showArguments{},
+		codexTool: codexArguments{}, replyTool: replyArguments{}, waitTool: waitArguments{}, showTool: showArguments{},
 		reviewTool: reviewArguments{}, listTool: listArguments{}, interruptTool: names{}, modelsTool: struct{}{},
 	} {
 		in, err := inputOf(definition)()

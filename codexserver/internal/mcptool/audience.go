@@ -10,8 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// Audience is who attends the turns of a call, and who is asked their questions besides the desk:
-// the client, or the approver in its place.
+// Audience is who attends the turns of a call, and who is asked their questions besides the desk.
 type Audience struct {
 	// Turn is for the turn that the call waits for, Background for others.
 	Turn, Background thread.Attendance
@@ -22,9 +21,6 @@ type Audience struct {
 	// it waits for a call. It is nil for a client that gets its questions in results of calls, so
 	// that only a call that waits can ask.
 	Session context.Context
-	// Relay has the questions that the client's principal decides for others. Codex-wait asks
-	// them. It is nil for other clients.
-	Relay *board.Relay
 }
 
 // waiter asks the client of a codex-wait, and counts what the client has not answered.
@@ -32,8 +28,7 @@ type waiter struct {
 	caller board.Place
 
 	mu      sync.Mutex
-	out     int   // questions that are with the client
-	decided []row // by the client
+	out     int // questions that are with the client
 	changed chan struct{}
 }
 
@@ -48,40 +43,32 @@ func (w *waiter) place(concerns func(*approval.Request) bool) board.Place {
 		if !concerns(r) {
 			return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
 		}
-		w.change(1, nil)
-		out, err := w.caller.Ask(ctx, r)
-		if err != nil || ctx.Err() != nil || out.ForCaller() != "" {
-			w.change(-1, nil)
-		} else {
-			w.change(-1, decidedRow(r, out))
-		}
-		return out, err
+		w.change(1)
+		defer w.change(-1)
+		return w.caller.Ask(ctx, r)
 	})
 }
 
-func (w *waiter) change(out int, decided *row) {
+func (w *waiter) change(out int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.out += out
-	if decided != nil {
-		w.decided = append(w.decided, *decided)
-	}
 	close(w.changed)
 	w.changed = make(chan struct{})
 }
 
-// state returns what the client has decided, how many questions are with it, and a channel that is
-// closed when that changes.
-func (w *waiter) state() (decided []row, out int, changed <-chan struct{}) {
+// state returns how many questions are with the client, and a channel that is closed when that
+// changes.
+func (w *waiter) state() (out int, changed <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]row{}, w.decided...), w.out, w.changed
+	return w.out, w.changed
 }
 
 // hold waits while the client has a question. It returns false if there was none.
 func (w *waiter) hold(ctx context.Context) (waited bool) {
 	for ; ; waited = true {
-		_, out, changed := w.state()
+		out, changed := w.state()
 		if out == 0 {
 			return waited
 		}

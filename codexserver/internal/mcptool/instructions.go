@@ -7,9 +7,6 @@ import (
 // Instructions returns a description of the tools for models. It has less than 2,000
 // characters, which all clients show completely.
 func (t *Table) Instructions() string {
-	if t.deciding {
-		return "Codex works for another user on this machine. Call codex-wait to put what it asks to the person who approves. Do not decide for that person."
-	}
 	lines := []string{"Codex works on coding tasks in a folder on this machine, under a sandbox. A person approves what leaves it."}
 	for i := range t.tools {
 		if words := purposes[t.tools[i].name]; words != "" {

@@ -46,9 +46,6 @@ var forms = []struct {
 
 // Templates returns the kinds of resources.
 func (r Resources) Templates() []mcptypes.ResourceTemplate {
-	if r.table.deciding {
-		return nil
-	}
 	var list []mcptypes.ResourceTemplate
 	for _, f := range forms {
 		list = append(list, mcptypes.ResourceTemplate{

@@ -112,9 +112,6 @@ type Table struct {
 	sweeper  sweeper
 	// skill is the skill that teaches these tools.
 	skill func() (*skill.Skill, error)
-	// deciding is true for clients that decide what the turns of others ask, and have
-	// no turns of their own.
-	deciding bool
 }
 
 // tool is one tool.
@@ -237,9 +234,6 @@ func (t *Table) Skill() (*skill.Skill, error) { return t.skill() }
 
 // Unknown returns the text of an error about a tool that is not in the table.
 func (t *Table) Unknown(name string) string {
-	if t.deciding {
-		return fmt.Sprintf("tool %q is not for approvers: they have only codex-wait", name)
-	}
 	return fmt.Sprintf("unknown tool %q", name)
 }
 

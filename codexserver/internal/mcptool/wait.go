@@ -50,9 +50,6 @@ const (
 )
 
 func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallToolResult {
-	if c.Audience.Relay != nil && a.ThreadIDs == nil {
-		return c.decide(ctx, a)
-	}
 	if c.Shared && a.ThreadIDs == nil {
 		return failure("", "codex-wait: argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
 	}

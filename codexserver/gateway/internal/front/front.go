@@ -1,13 +1,11 @@
 package front
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,12 +96,7 @@ func (f *Front) serve(response *intake.Response, r *http.Request) bool {
 	if !ok {
 		return false
 	}
-	a := &admitted{principal: principal, user: cmp.Or(r.PathValue(UserValue), principal.Name), headers: http.Header{"Authorization": r.Header.Values("Authorization")}}
-	user := a.user
-	if user != principal.Name && !f.admitApprover(&principal, user) {
-		http.Error(response, notApproverText, http.StatusForbidden)
-		return false
-	}
+	a := &admitted{principal: principal, headers: http.Header{"Authorization": r.Header.Values("Authorization")}}
 	r, usage, leave := f.enter(r, a)
 	if usage == nil {
 		http.Error(response, "the user is not configured", http.StatusForbidden)
@@ -126,35 +119,11 @@ func (f *Front) serve(response *intake.Response, r *http.Request) bool {
 	response.Extend() // reading the body may have used up the timeout
 	hop := f.o.Telemetry.Front(r, principal.Name)
 	defer func() { hop.End(response.Status) }()
-	if err := f.forward(response, r, user, principal); err != nil {
-		f.unanswered(response, r, user, err)
+	if err := f.forward(response, r, principal.Name, principal); err != nil {
+		f.unanswered(response, r, principal.Name, err)
 		return false
 	}
 	return true
-}
-
-// UserValue is the wildcard in the path of a request that names the user for whose worker
-// the request is. An approver uses such a path to reach the worker of another user.
-const UserValue = "user"
-
-const notApproverText = "only this user's approver may use this address, with a token that has the scope " + string(mcphttp.ScopeApprove) +
-	"; for your own work, use the address without a user"
-
-// approverScopes are the scopes that an approver can use at the worker of another user.
-var approverScopes = []mcphttp.Scope{mcphttp.ScopeApprove, mcphttp.ScopeRead}
-
-// admitApprover reports whether a principal may answer the approval requests of a user. It
-// limits the principal's scopes to those of an approver.
-func (f *Front) admitApprover(principal *mcphttp.Principal, user string) bool {
-	if !f.approves(principal.Name, user) {
-		return false
-	}
-	scopes := slices.Clone(approverScopes)
-	if principal.Scopes != nil {
-		scopes = slices.DeleteFunc(scopes, func(s mcphttp.Scope) bool { return !slices.Contains(principal.Scopes, s) })
-	}
-	principal.Scopes = scopes
-	return slices.Contains(scopes, mcphttp.ScopeApprove)
 }
 
 const (

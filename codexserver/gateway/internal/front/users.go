@@ -15,7 +15,6 @@ import (
 // admitted is an open request that the guard has admitted.
 type admitted struct {
 	principal mcphttp.Principal // as the guard has returned it
-	user      string            // whose worker the request is for
 	headers   http.Header       // those that identify the sender
 	end       context.CancelCauseFunc
 }
@@ -76,14 +75,8 @@ func (f *Front) check(ctx context.Context, a *admitted) {
 
 // may reports whether the sender of an open request may send it now.
 func (f *Front) may(ctx context.Context, a *admitted) bool {
-	if _, known := f.users.Get(a.principal.Name); !known || a.user != a.principal.Name && !f.approves(a.principal.Name, a.user) {
+	if _, known := f.users.Get(a.principal.Name); !known {
 		return false
 	}
 	return f.o.Still == nil || f.o.Still(ctx, a.headers, a.principal)
-}
-
-// approves reports whether a principal is the approver of a user.
-func (f *Front) approves(name, user string) bool {
-	p, known := f.users.Get(user)
-	return known && p.Approver == name
 }

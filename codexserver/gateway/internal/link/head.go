@@ -13,7 +13,7 @@ import (
 // Head says for whom a request is.
 type Head struct {
 	// User is whose worker the request is for. Sender is the principal that sent it: the
-	// user, or its approver. Scopes are those of the sender.
+	// user. Scopes are those of the sender.
 	User   string   `json:"user"`
 	Sender string   `json:"sender"`
 	Scopes []string `json:"scopes"`

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// newForgedNode returns a node without a pool, which holds the lease of ann. ben is ann's approver, and
+// newForgedNode returns a node without a pool, which holds the lease of ann. ben is another user, and
 // bob has a label that the node lacks.
 func newForgedNode(t *testing.T) (n *Node, conn *nats.Conn, epoch uint64) {
 	t.Helper()
@@ -43,7 +43,7 @@ func newForgedNode(t *testing.T) (n *Node, conn *nats.Conn, epoch uint64) {
 		t.Fatal(err)
 	}
 	n = &Node{o: Options{Capacity: 1, Logger: log}, holder: holder, taking: make(chan struct{}, maxTaking)}
-	n.users.Set(map[string]settings.Principal{"ann": {Approver: "ben"}, "ben": {}, "bob": {Labels: []string{"gpu"}}, "full": {}})
+	n.users.Set(map[string]settings.Principal{"ann": {}, "ben": {}, "bob": {Labels: []string{"gpu"}}, "full": {}})
 	return n, b.Conn, got.Epoch
 }
 
@@ -55,9 +55,9 @@ func TestForgedSenders(t *testing.T) {
 		epoch        uint64
 		want         bool
 	}{
-		{"ann", "ann", epoch, true}, {"ann", "ben", epoch, true},
+		{"ann", "ann", epoch, true}, {"ann", "ben", epoch, false},
 		{"ann", "bob", epoch, false}, {"ann", "", epoch, false}, {"ann", "*", epoch, false}, {"ann", "ann ", epoch, false}, {"ann", "Ann", epoch, false},
-		{"ben", "", epoch, false}, {"ben", "ben", epoch, false}, {"ben", "ann", epoch, false}, // its approver is nobody, and its lease is not here
+		{"ben", "", epoch, false}, {"ben", "ben", epoch, false}, {"ben", "ann", epoch, false}, // its lease is not here
 		{"", "", epoch, false}, {"nobody", "nobody", epoch, false}, {"ann.>", "ann.>", epoch, false},
 		{"ann", "ann", epoch - 1, false}, {"ann", "ann", epoch + 1, false}, {"ann", "ann", 0, false}, {"ann", "ann", 1<<64 - 1, false},
 	} {

@@ -15,12 +15,11 @@ import (
 // handler handles the requests of fronts.
 type handler struct{ n *Node }
 
-var errSender = errors.New("the sender is neither the user nor its approver")
+var errSender = errors.New("the sender is not the user")
 
 // Admit implements [link.Handler].
 func (h handler) Admit(ctx context.Context, head *link.Head) (context.Context, func(), error) {
-	p, known := h.n.users.Get(head.User)
-	if !known || head.Sender != head.User && (head.Sender != p.Approver || p.Approver == "") {
+	if _, known := h.n.users.Get(head.User); !known || head.Sender != head.User {
 		return nil, nil, errSender
 	}
 	return h.n.holder.Hold(ctx, head.User, head.Epoch)

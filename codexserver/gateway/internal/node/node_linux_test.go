@@ -125,7 +125,7 @@ type service struct {
 	users  map[string]settings.Principal
 }
 
-// start starts a service for ann, whose approver is eve, for bob, and for cid, who wants a label.
+// start starts a service for ann, for bob, and for cid, who wants a label.
 func start(t *testing.T) *service {
 	t.Helper()
 	sandboxtest.NeedEnclosure(t)
@@ -152,7 +152,7 @@ func start(t *testing.T) *service {
 	s.client = link.NewClient(s.files)
 	t.Cleanup(s.client.Close)
 	top := sandboxtest.Outside(t)
-	for name, p := range map[string]settings.Principal{"ann": {Approver: "eve"}, "bob": {}, "cid": {Labels: []string{"gpu"}}, "eve": {}} {
+	for name, p := range map[string]settings.Principal{"ann": {}, "bob": {}, "cid": {Labels: []string{"gpu"}}, "eve": {}} {
 		p.Folders = []string{filepath.Join(top, name)}
 		p.Home = filepath.Join(top, "home-"+name)
 		if err := os.Mkdir(p.Folders[0], 0o700); err != nil {
@@ -455,19 +455,18 @@ func TestAdmit(t *testing.T) {
 		head link.Head
 		want string // "" is a refusal
 	}{
-		"ann":                                   {a, link.Head{User: "ann", Sender: "ann", Scopes: []string{"codex:run", "codex:read"}, Epoch: l.Epoch}, "ann for ann with [codex:run codex:read]"},
-		"her approver":                          {a, link.Head{User: "ann", Sender: "eve", Scopes: []string{"codex:approve"}, Epoch: l.Epoch}, "eve for ann with [codex:approve]"},
-		"without scopes":                        {a, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch}, "ann for ann with []"},
-		"a scope that is unknown":               {a, link.Head{User: "ann", Sender: "ann", Scopes: []string{"codex:root"}, Epoch: l.Epoch}, "ann for ann with []"},
-		"somebody else":                         {a, link.Head{User: "ann", Sender: "bob", Scopes: []string{"codex:run"}, Epoch: l.Epoch}, ""},
-		"nobody":                                {a, link.Head{User: "ann", Scopes: []string{"codex:run"}, Epoch: l.Epoch}, ""},
-		"nobody for a user without an approver": {a, link.Head{User: "bob", Epoch: l.Epoch}, ""},
-		"an unknown user":                       {a, link.Head{User: "dan", Sender: "dan", Epoch: l.Epoch}, ""},
-		"a user of no node":                     {a, link.Head{User: "bob", Sender: "bob", Epoch: l.Epoch}, ""},
-		"an older epoch":                        {a, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch - 1}, ""},
-		"a later epoch":                         {a, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch + 1}, ""},
-		"no epoch":                              {a, link.Head{User: "ann", Sender: "ann"}, ""},
-		"another node":                          {b, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch}, ""},
+		"ann":                     {a, link.Head{User: "ann", Sender: "ann", Scopes: []string{"codex:run", "codex:read"}, Epoch: l.Epoch}, "ann for ann with [codex:run codex:read]"},
+		"without scopes":          {a, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch}, "ann for ann with []"},
+		"a scope that is unknown": {a, link.Head{User: "ann", Sender: "ann", Scopes: []string{"codex:root"}, Epoch: l.Epoch}, "ann for ann with []"},
+		"somebody else":           {a, link.Head{User: "ann", Sender: "bob", Scopes: []string{"codex:run"}, Epoch: l.Epoch}, ""},
+		"nobody":                  {a, link.Head{User: "ann", Scopes: []string{"codex:run"}, Epoch: l.Epoch}, ""},
+		"nobody for another user": {a, link.Head{User: "bob", Epoch: l.Epoch}, ""},
+		"an unknown user":         {a, link.Head{User: "dan", Sender: "dan", Epoch: l.Epoch}, ""},
+		"a user of no node":       {a, link.Head{User: "bob", Sender: "bob", Epoch: l.Epoch}, ""},
+		"an older epoch":          {a, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch - 1}, ""},
+		"a later epoch":           {a, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch + 1}, ""},
+		"no epoch":                {a, link.Head{User: "ann", Sender: "ann"}, ""},
+		"another node":            {b, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.want != "" {

@@ -72,9 +72,6 @@ type Principal struct {
 	Subject string `json:"subject"`
 	// Scopes bound what the user may do, even if a token allows more. Default: [Scopes].
 	Scopes []string `json:"scopes"`
-	// Approver is the principal that decides the questions of a user without the scope
-	// codex:approve. Default: approvals.on_unsupported decides them.
-	Approver string `json:"approver"`
 	// Folders are the absolute paths of the folders that the user's threads may work in.
 	// Calls may not name files elsewhere. Default: the one of [OAuth].Folder.
 	Folders []string `json:"folders"`
@@ -115,8 +112,6 @@ const (
 // Scopes are all scopes: to run turns, to decide questions, and to read. Callers must not
 // change it.
 var Scopes = []string{"codex:run", "codex:approve", "codex:read"}
-
-const scopeApprove = "codex:approve"
 
 // Locked returns the arguments that calls of a principal may not choose: those in
 // everywhere, and those that are locked over HTTP and not unlocked.
@@ -262,8 +257,8 @@ func CheckPrincipalName(name string) error {
 	return nil
 }
 
-// checkPrincipal checks one principal without comparing it with others, except for its
-// approver. The caller puts the key of the principal before its errors.
+// checkPrincipal checks one principal without comparing it with others. The caller puts the key
+// of the principal before its errors.
 func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 	if !principalName().MatchString(name) {
 		return errors.New(": want a name of small letters, digits, - and _")
@@ -286,9 +281,6 @@ func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 			return fmt.Errorf(".scopes: %q is not one of %s", scope, text.Or(Scopes))
 		}
 	}
-	if err := t.checkApprover(name, p); err != nil {
-		return err
-	}
 	if p.Home != "" && !filepath.IsAbs(p.Home) {
 		return fmt.Errorf(".home: %q is not an absolute path", p.Home)
 	}
@@ -301,22 +293,6 @@ func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 	l := p.Limits
 	if min(int64(l.Turns), int64(l.Tasks), int64(l.Requests), l.StoreBytes) < 0 {
 		return errors.New(".limits: turns, tasks, requests and store_bytes must not be negative")
-	}
-	return nil
-}
-
-func (t *httpTable) checkApprover(name string, p *Principal) error {
-	if p.Approver == "" {
-		return nil
-	}
-	other, known := t.Principals[p.Approver]
-	switch {
-	case !known || p.Approver == name:
-		return fmt.Errorf(".approver: %q is not another principal", p.Approver)
-	case other.Scopes != nil && !slices.Contains(other.Scopes, scopeApprove):
-		return fmt.Errorf(".approver: %s does not have the scope %s", p.Approver, scopeApprove)
-	case p.Scopes == nil || slices.Contains(p.Scopes, scopeApprove):
-		return fmt.Errorf(".approver: the user has the scope %s and decides its own questions; remove the approver, or the scope", scopeApprove)
 	}
 	return nil
 }

@@ -45,7 +45,6 @@ folders = ["/srv/ann"]
 tokens = ["`+hashOfB+`"]
 subject = "ben@example.com"
 scopes = ["codex:run"]
-approver = "ann"
 folders = ["/srv/ben", "/srv/team"]
 home = "/home/ben/.codex"
 unlocked_arguments = ["sandbox"]
@@ -68,7 +67,7 @@ requests = 3
 				Limits: settings.PrincipalLimits{Turns: 16, Tasks: 5, Requests: 100},
 			},
 			"ben": {
-				Tokens: []string{hashOfB}, Subject: "ben@example.com", Scopes: []string{"codex:run"}, Approver: "ann",
+				Tokens: []string{hashOfB}, Subject: "ben@example.com", Scopes: []string{"codex:run"},
 				Folders: []string{"/srv/ben", "/srv/team"}, Home: "/home/ben/.codex", UnlockedArguments: []string{"sandbox"},
 				Limits: settings.PrincipalLimits{Turns: 1, Tasks: 2, Requests: 3},
 			},
@@ -98,10 +97,6 @@ func TestInvalidPrincipals(t *testing.T) {
 		{"an argument", ann + token + folders + `unlocked_arguments = ["cwd"]`, `http.principals.ann.unlocked_arguments: "cwd" is not one of`},
 		{"a limit", ann + token + folders + "[http.principals.ann.limits]\nturns = -1", "http.principals.ann.limits"},
 		{"an unknown key", ann + token + folders + "token = \"x\"", "http.principals.ann.token: unknown key"},
-		{"an unknown approver", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ben\"", `http.principals.ann.approver: "ben" is not another principal`},
-		{"the user as approver", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ann\"", `http.principals.ann.approver: "ann" is not another principal`},
-		{"an approver of a user who may approve", ann + token + folders + "approver = \"ben\"\n[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ben\"]", "http.principals.ann.approver: the user has the scope"},
-		{"an approver without the scope", ann + token + folders + "scopes = [\"codex:run\"]\napprover = \"ben\"\n[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ben\"]\nscopes = [\"codex:read\"]", "http.principals.ann.approver: ben does not have the scope"},
 		{"one token of two users", ann + token + folders + "[http.principals.ben]\n" + token + "folders = [\"/srv/ben\"]", "http.principals.ben.tokens: ann has the same token"},
 		{"a folder in another user's", ann + token + folders + "[http.principals.ben]\ntokens = [\"" + hashOfB + "\"]\nfolders = [\"/srv/ann/ben\"]", "/srv/ann/ben lies in /srv/ann of ann"},
 		{"one subject of two users", oauth + ann + folders + "[http.principals.ben]\nsubject = \"ann\"\nfolders = [\"/srv/ben\"]", `http.principals.ben.subject: ann has the subject "ann" too`},

@@ -16,7 +16,7 @@ type Call struct {
 	span trace.Span
 }
 
-// Begin records the start of a tools/call of a principal, who is the user or its approver.
+// Begin records the start of a tools/call of a principal.
 // The call belongs to the last of the traces that is valid. If one before it names another span
 // of the same trace, that one is the parent: it is the span of the node, and the other one that
 // of the client. A trace has the members traceparent and tracestate.

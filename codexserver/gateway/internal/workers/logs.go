@@ -20,10 +20,9 @@ import (
 // [workerlink.Settings]. A worker has no descriptor of a log: it could open the file again by it, and
 // read, empty and rewrite what all users have written.
 func (p *Pool) served(name string, kept store.Store) (all []func(net.Conn) error) {
-	approver := p.http.Load().Principals[name].Approver
 	if p.o.Record != nil {
 		all = append(all, func(conn net.Conn) error {
-			return workerlink.ServeLog(conn, func(line []byte) ([]byte, error) { return board.Stamp(line, time.Now(), name, approver) }, audit.On(p.o.Record))
+			return workerlink.ServeLog(conn, func(line []byte) ([]byte, error) { return board.Stamp(line, time.Now(), name) }, audit.On(p.o.Record))
 		})
 	}
 	if p.o.Trace != nil {

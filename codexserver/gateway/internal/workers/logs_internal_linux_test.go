@@ -20,7 +20,7 @@ import (
 func logsOf(t *testing.T) (connect func(user string) (record, trace *workerlink.Log, raw []*os.File), ended chan error, dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	o := Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Approver: "boss"}, "bob": {}}}}
+	o := Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}, "bob": {}}}}
 	for name, to := range map[string]**safefile.Log{"record": &o.Record, "trace": &o.Trace} {
 		var err error
 		if *to, err = safefile.OpenLog(filepath.Join(dir, name), 0); err != nil {
@@ -89,7 +89,6 @@ func TestHostileLogs(t *testing.T) {
 		}
 	}
 
-	const boss = `,"approver":"boss"`
 	for name, tt := range map[string]struct {
 		log, line string
 		want      string // a part of what is written; "" if the connection ends
@@ -100,8 +99,6 @@ func TestHostileLogs(t *testing.T) {
 		"a line in a line":              {"record", decided("", "") + "\n" + decided(`"principal":"bob",`, ""), ""},
 		"a line in white space":         {"record", strings.Replace(decided("", ""), `["ls"]`, "[\n\r\n\"ls\"]", 1), `"command":["ls"]`},
 		"a line in a text":              {"record", decided("", `,"detail":"a\n{\"principal\":\"bob\"}"`), `"detail":"a\n{`},
-		"by its approver":               {"record", decided("", boss), boss},
-		"by another user":               {"record", decided("", `,"approver":"bob"`), ""},
 		"another member":                {"record", decided("", `,"Principal":"bob"`), ""},
 		"a decision of another user":    {"record", decided("", `,"decisionId":"bob/x-1"`), `"decisionId":"ann/bob/x-1"`},
 		"a beginning":                   {"record", `{"event":"begins","time":"2020-01-01T00:00:00Z","threadId":"t","principal":"bob","kind":"tool"}`, `"principal":"ann","kind":"tool"`},

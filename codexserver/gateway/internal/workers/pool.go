@@ -225,7 +225,7 @@ func (s *sender) allow(w http.ResponseWriter) bool {
 type Request struct {
 	// User is the user of the worker.
 	User string
-	// Sender is the user or its approver, with its scopes.
+	// Sender is the user, with its scopes.
 	Sender mcphttp.Principal
 }
 

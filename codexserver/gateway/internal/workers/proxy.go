@@ -67,7 +67,7 @@ func (c challenger) rewrite(from string) string {
 
 // checkAnswer removes the headers that clients do not need, and fails for a status that
 // they do not need. Only a worker that was taken over sends those: they could make the
-// client of the user or of its approver sign in at another server, or leave state in a
+// client of the user sign in at another server, or leave state in a
 // browser.
 func (c challenger) checkAnswer(r *http.Response) error {
 	for name := range r.Header {

@@ -37,7 +37,7 @@ func (p *Pool) setUsers(principals map[string]settings.Principal) {
 
 // Reload returns a function that replaces the users. It fails for those that [New] refuses. apply
 // returns the users whose worker must end at once: it works in another folder than it may now, has
-// another approver or other locked arguments, or sees what it must not see any more. Other changes,
+// other locked arguments, or sees what it must not see any more. Other changes,
 // such as those of limits, are for the next worker.
 func (p *Pool) Reload(principals map[string]settings.Principal) (apply func() (end []string), err error) {
 	now, err := resolvePaths(p.o.Home, p.o.Program, p.o.Hidden, principals)

@@ -29,7 +29,7 @@ func reloadPool(t *testing.T) (p *Pool, top string) {
 	}
 	p = newPool(Options{
 		Home: filepath.Join(top, "server"), Program: program, Logger: slog.New(slog.DiscardHandler),
-		HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Folders: []string{top + "/ann"}, Approver: "bob"}, "bob": {Folders: []string{top + "/bob"}}}},
+		HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Folders: []string{top + "/ann"}}, "bob": {Folders: []string{top + "/bob"}}}},
 	})
 	p.start = func(_ context.Context, name string) (*worker, error) {
 		paths, err := resolvePaths(p.o.Home, p.o.Program, nil, p.http.Load().Principals)
@@ -65,7 +65,7 @@ func TestReload(t *testing.T) {
 	}{
 		"nothing": {func(string, map[string]settings.Principal) {}, nil, ""},
 		"tokens, scopes, labels and limits": {func(top string, all map[string]settings.Principal) {
-			all["ann"] = settings.Principal{Folders: all["ann"].Folders, Approver: "bob", Tokens: []string{"x"}, Scopes: []string{"codex:read"}, Labels: []string{"gpu"}, Limits: settings.PrincipalLimits{Turns: 3, Tasks: 4, Requests: 5, StoreBytes: 6}}
+			all["ann"] = settings.Principal{Folders: all["ann"].Folders, Tokens: []string{"x"}, Scopes: []string{"codex:read"}, Labels: []string{"gpu"}, Limits: settings.PrincipalLimits{Turns: 3, Tasks: 4, Requests: 5, StoreBytes: 6}}
 		}, nil, ""},
 		"a user goes": {func(_ string, all map[string]settings.Principal) { delete(all, "bob") }, []string{"bob"}, ""},
 		"a user comes": {func(top string, all map[string]settings.Principal) {
@@ -77,9 +77,6 @@ func TestReload(t *testing.T) {
 		"another folder": {func(top string, all map[string]settings.Principal) {
 			all["bob"] = settings.Principal{Folders: []string{top + "/carl"}}
 		}, []string{"ann", "bob"}, ""},
-		"another approver": {func(_ string, all map[string]settings.Principal) {
-			all["ann"] = settings.Principal{Folders: all["ann"].Folders}
-		}, []string{"ann"}, ""},
 		"an unlocked argument": {func(_ string, all map[string]settings.Principal) {
 			all["bob"] = settings.Principal{Folders: all["bob"].Folders, UnlockedArguments: []string{"config"}}
 		}, []string{"bob"}, ""},

@@ -15,9 +15,8 @@ import (
 // not fit together, and bounds what it remembers: a worker that a command has taken over may
 // report anything. Only one goroutine uses it.
 type replay struct {
-	user     *telemetry.User // nil records nothing
-	name     string
-	approver string
+	user *telemetry.User // nil records nothing
+	name string
 
 	calls map[uint64]*telemetry.Call
 	turns map[uint64]*telemetry.Turn
@@ -33,7 +32,7 @@ const (
 
 // replay returns a replay for the worker of a user.
 func (p *Pool) replay(name string) *replay {
-	r := &replay{name: name, approver: p.http.Load().Principals[name].Approver, calls: map[uint64]*telemetry.Call{}, turns: map[uint64]*telemetry.Turn{}}
+	r := &replay{name: name, calls: map[uint64]*telemetry.Call{}, turns: map[uint64]*telemetry.Turn{}}
 	if p.o.Telemetry != nil {
 		r.user = p.o.Telemetry.User(name)
 	}
@@ -83,12 +82,8 @@ func (r *replay) observeTurn(t *telemetry.Turn, o *workerlink.Observation) {
 }
 
 func (r *replay) begin(o *workerlink.Observation) {
-	principal := o.Principal
-	if principal != r.approver {
-		principal = r.name
-	}
 	if r.calls[o.Call] == nil && len(r.calls) < maxReplayed {
-		r.calls[o.Call] = r.user.Begin(principal, o.Tool, o.Traces)
+		r.calls[o.Call] = r.user.Begin(r.name, o.Tool, o.Traces)
 	}
 }
 

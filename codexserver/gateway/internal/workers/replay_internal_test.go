@@ -28,7 +28,7 @@ func observed(t *testing.T) (p *Pool, samples func() []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p = newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Approver: "bob"}}}, Telemetry: tel, Logger: slog.New(slog.DiscardHandler)})
+	p = newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}, Telemetry: tel, Logger: slog.New(slog.DiscardHandler)})
 	return p, func() (all []string) {
 		w := httptest.NewRecorder()
 		tel.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -143,33 +143,6 @@ func TestCounted(t *testing.T) {
 	}
 }
 
-// TestReplayedPrincipals checks whose calls a worker can report: those of its user, and of the approver.
-func TestReplayedPrincipals(t *testing.T) {
-	var spans bytes.Buffer
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = spans.ReadFrom(r.Body)
-	}))
-	tel, err := telemetry.New(telemetry.Options{Users: true, Logger: slog.New(slog.DiscardHandler), Getenv: func(name string) string {
-		return map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}[name]
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Approver: "bob"}}}, Telemetry: tel}).replay("ann")
-	for i, name := range []string{"ann", "bob", "eve", ""} {
-		r.run(t, fmt.Sprintf(`{"kind":"begin","call":%d,"principal":%q}`, i, name), fmt.Sprintf(`{"kind":"end","call":%d}`, i))
-	}
-	if err := tel.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	collector.Close()
-	for name, want := range map[string]int{"ann": 3, "bob": 1, "eve": 0} {
-		if n := strings.Count(spans.String(), `{"key":"codex_mcp.principal","value":{"stringValue":"`+name+`"}}`); n != want {
-			t.Errorf("%d calls of %s, want %d: %s", n, name, want, &spans)
-		}
-	}
-}
-
 // TestReplayBounds checks that a worker that reports without end costs the gateway a bounded
 // amount of memory.
 func TestReplayBounds(t *testing.T) {
@@ -177,7 +150,7 @@ func TestReplayBounds(t *testing.T) {
 	r := p.replay("ann")
 	long := strings.Repeat("x", 10_000)
 	for n := uint64(1); n <= 2*maxReplayed; n++ {
-		r.observe(&workerlink.Observation{Kind: workerlink.KindBegin, Call: n, Principal: long, Tool: long})
+		r.observe(&workerlink.Observation{Kind: workerlink.KindBegin, Call: n, Tool: long})
 		r.observe(&workerlink.Observation{Kind: workerlink.KindTurnBegin, Call: n, Turn: n, Thread: "t"})
 	}
 	for n := range uint64(512) {

@@ -121,7 +121,7 @@ func (p *Pool) startProcess(ctx context.Context, name string) (*worker, error) {
 func (p *Pool) settingsOf(name string, http *settings.HTTP, paths *userPaths) workerlink.Settings {
 	s, user := p.o.Settings, http.Principals[name]
 	s.Version, s.Principal, s.Home, s.Folders = workerlink.Version, name, paths.homes[name], paths.folders[name]
-	s.Approver, s.Turns, s.Tasks = user.Approver, user.Limits.Turns, user.Limits.Tasks
+	s.Turns, s.Tasks = user.Limits.Turns, user.Limits.Tasks
 	s.Locked = http.Locked(s.Locked, name)
 	return s
 }
