@@ -51,7 +51,6 @@ type wire struct {
 	Worktree    *Worktree      `json:"worktree,omitzero"`
 	DurationMS  int64          `json:"durationMs"`
 	Usage       *wireUsage     `json:"usage,omitzero"`
-	Quota       *wireQuota     `json:"quota,omitzero"`
 	Plan        jsontext.Value `json:"plan,omitzero"`
 	ChangesFrom Source         `json:"changesFrom,omitzero"`
 	Changes     jsontext.Value `json:"changes"`
@@ -71,17 +70,6 @@ type wireTokens struct {
 	Cached    int64 `json:"cached"`
 	Output    int64 `json:"output"`
 	Reasoning int64 `json:"reasoning"`
-}
-
-type wireQuota struct {
-	Primary   *wireWindow `json:"primary,omitzero"`
-	Secondary *wireWindow `json:"secondary,omitzero"`
-}
-
-type wireWindow struct {
-	UsedPercent     float64 `json:"usedPercent"`
-	WindowMinutes   *int64  `json:"windowMinutes,omitzero"`
-	ResetsInSeconds *int64  `json:"resetsInSeconds,omitzero"`
 }
 
 type wireReroute struct {
@@ -139,7 +127,7 @@ func (r *Report) JSON(limit int) []byte {
 	limit = max(limit, MinLimit)
 	w := wire{
 		ThreadID: turnlog.Show(r.ThreadID, maxName), Status: r.Status, Stopped: turnlog.Show(r.Stopped, turnlog.MaxWords), Model: turnlog.Show(r.Model.Name, maxName),
-		DurationMS: r.Duration.Milliseconds(), Usage: usageOf(r.Usage), Quota: quotaOf(r.Quota), ChangesFrom: r.Changes.From,
+		DurationMS: r.Duration.Milliseconds(), Usage: usageOf(r.Usage), ChangesFrom: r.Changes.From,
 	}
 	size := 0
 	for i, m := range r.Model.Rerouted[:min(len(r.Model.Rerouted), maxRerouted)] {
@@ -223,23 +211,6 @@ func usageOf(u *turnlog.Usage) *wireUsage {
 		return wireTokens{t.InputTokens, t.CachedInputTokens, t.OutputTokens, t.ReasoningOutputTokens}
 	}
 	return &wireUsage{of(u.Turn), of(u.Thread)}
-}
-
-func quotaOf(l *protocol.RateLimits) *wireQuota {
-	if l == nil {
-		return nil
-	}
-	of := func(w *protocol.RateLimitWindow) *wireWindow {
-		if w == nil || math.IsNaN(w.UsedPercent) || math.IsInf(w.UsedPercent, 0) {
-			return nil
-		}
-		return &wireWindow{w.UsedPercent, w.WindowMinutes, w.ResetsInSeconds}
-	}
-	q := wireQuota{of(l.Primary), of(l.Secondary)}
-	if q == (wireQuota{}) {
-		return nil
-	}
-	return &q
 }
 
 func changeOf(c Change) wireChange {

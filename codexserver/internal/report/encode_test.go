@@ -28,8 +28,7 @@ func TestJSON(t *testing.T) {
 			Turn:   protocol.TokenUsage{InputTokens: 10, CachedInputTokens: 4, OutputTokens: 3, ReasoningOutputTokens: 1, TotalTokens: 13},
 			Thread: protocol.TokenUsage{InputTokens: 30, CachedInputTokens: 4, OutputTokens: 9, ReasoningOutputTokens: 2, TotalTokens: 39},
 		},
-		Quota: &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: 12.5, WindowMinutes: new(int64(300))}, Secondary: &protocol.RateLimitWindow{UsedPercent: math.NaN()}},
-		Plan:  []protocol.PlanStep{{Step: "look", Status: "completed"}},
+		Plan: []protocol.PlanStep{{Step: "look", Status: "completed"}},
 		Changes: report.Changes{From: report.FromTree, List: []report.Change{
 			{Change: repo.Change{Path: "a\nb\xff\u202e", Kind: repo.Update, Lines: &repo.Lines{Added: 2, Removed: 1}}, Origin: report.ByPatch},
 			{Change: repo.Change{Path: "new", From: "old", Kind: repo.Rename, Lines: &repo.Lines{}}, Origin: report.ByOther},
@@ -57,7 +56,6 @@ func TestJSON(t *testing.T) {
 		"turn": {"input": 10, "cached": 4, "output": 3, "reasoning": 1},
 		"thread": {"input": 30, "cached": 4, "output": 9, "reasoning": 2}
 	},
-	"quota": {"primary": {"usedPercent": 12.5, "windowMinutes": 300}},
 	"plan": [{"step": "look", "status": "completed"}],
 	"changesFrom": "tree",
 	"changes": [

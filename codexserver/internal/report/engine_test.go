@@ -134,20 +134,19 @@ func recorded(t *testing.T, record *bytes.Buffer) (ran, refused []string) {
 	t.Helper()
 	for line := range strings.Lines(record.String()) {
 		var l struct {
-			Question struct {
-				Type    string   `json:"type"`
-				Command []string `json:"command"`
-			} `json:"question"`
-			Decision string `json:"decision"`
-			By       string `json:"by"`
-			Reason   string `json:"reason"`
+			Event    string   `json:"event"`
+			Kind     string   `json:"kind"`
+			Command  []string `json:"command"`
+			Decision string   `json:"decision"`
+			By       string   `json:"by"`
+			Reason   string   `json:"reason"`
 		}
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
 		}
-		shown := elicit.ShowCommand(l.Question.Command) + " by " + l.By
+		shown := elicit.ShowCommand(l.Command) + " by " + l.By
 		switch {
-		case l.Question.Type != "exec_approval_request":
+		case l.Event != "decided" || l.Kind != "command":
 		case l.Decision == "approved":
 			ran = append(ran, shown)
 		default:

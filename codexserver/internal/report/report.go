@@ -35,8 +35,6 @@ type Report struct {
 	Model turnlog.Model
 	// Usage is nil while it is not known.
 	Usage *turnlog.Usage
-	// Quota is the provider's last report of the account's limits, or nil.
-	Quota *protocol.RateLimits
 	// Duration is from the begin of the turn to its end, or to now.
 	Duration time.Duration
 	// Changes are what has changed in its folder.

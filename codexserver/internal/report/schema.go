@@ -18,7 +18,6 @@ const Schema = `{
 		"worktree": {"type": "object", "description": "path, branch"},
 		"durationMs": {"type": "integer"},
 		"usage": {"type": "object", "description": "Tokens of turn and thread: input, cached, output, reasoning."},
-		"quota": {"type": "object", "description": "The account's limits, primary and secondary: usedPercent, windowMinutes, resetsInSeconds."},
 		"plan": {"type": "array", "description": "Each a step and its status."},
 		"changesFrom": {"enum": ["tree", "events"], "description": "tree: what differs on disk. events: patches alone."},
 		"changes": {
@@ -74,7 +73,6 @@ const ShortSchema = `{
 		"worktree": {"type": "object"},
 		"durationMs": {"type": "integer"},
 		"usage": {"type": "object"},
-		"quota": {"type": "object"},
 		"plan": {"type": "array"},
 		"changesFrom": {"type": "string"},
 		"changes": {"type": "array"},

@@ -147,7 +147,7 @@ func (w *Watch) Diff() string {
 func (w *Watch) Report() Report {
 	did := w.turn.Did()
 	r := Report{
-		ThreadID: did.Thread, Status: did.Status, Model: did.Model, Usage: did.Usage, Quota: did.Quota, Duration: did.Duration,
+		ThreadID: did.Thread, Status: did.Status, Model: did.Model, Usage: did.Usage, Duration: did.Duration,
 		Commands: did.Commands, Refused: did.Refused, Plan: did.Plan, dropped: did.Dropped,
 	}
 	switch c := w.ended.Load(); {

@@ -108,7 +108,7 @@ func (l *Log) add(t *Turn, id string, e protocol.EventMsg) (named protocol.Event
 		}
 	case protocol.TokenCount:
 		if begun {
-			t.counts(m)
+			t.tokens.count(m)
 		}
 	case protocol.AgentMessageDelta:
 		t.speaks(begun)

@@ -51,7 +51,6 @@ type Turn struct {
 	refused  []Refusal
 	dropped  Dropped
 	plan     []protocol.PlanStep
-	quota    *protocol.RateLimits
 	tokens   tokens
 	patches  patches
 	diff     string   // of the patches, from the engine
@@ -220,9 +219,7 @@ type Did struct {
 	Status   Status
 	Duration time.Duration
 	// Usage is nil while it is not known.
-	Usage *Usage
-	// Quota is the provider's last report of the account's limits, or nil.
-	Quota    *protocol.RateLimits
+	Usage    *Usage
 	Plan     []protocol.PlanStep
 	Commands []Command
 	Refused  []Refusal
@@ -240,7 +237,7 @@ func (t *Turn) Did() Did {
 	defer t.mu.Unlock()
 	d := Did{
 		Thread: t.place.thread, Model: t.place.model, Cwd: t.place.dir, Status: t.status, Duration: t.duration,
-		Usage: t.tokens.usage(), Quota: t.quota, Plan: t.plan, Refused: slices.Clone(t.refused), Dropped: t.dropped,
+		Usage: t.tokens.usage(), Plan: t.plan, Refused: slices.Clone(t.refused), Dropped: t.dropped,
 		Acted: t.commands.acted, Ran: t.commands.ran, Diff: t.diff,
 	}
 	for _, c := range t.commands.list {
@@ -345,7 +342,6 @@ func (t *Turn) speaks(begun bool) {
 	t.tokens.answered = t.tokens.answered || begun
 }
 
-// counts records a count of tokens.
 // reroute records that another model answers, and says it to the caller.
 func (t *Turn) reroute(m protocol.ModelReroute) {
 	model := &t.place.model
@@ -353,13 +349,6 @@ func (t *Turn) reroute(m protocol.ModelReroute) {
 	if len(model.Rerouted) < maxRerouted {
 		model.Rerouted = append(slices.Clip(model.Rerouted), m)
 		t.remark([]string{Show(m.Words(), MaxWords) + "."})
-	}
-}
-
-func (t *Turn) counts(m protocol.TokenCount) {
-	t.tokens.count(m)
-	if m.RateLimits != nil {
-		t.quota = m.RateLimits
 	}
 }
 

@@ -183,7 +183,7 @@ Error:
 		usage := protocol.TokenUsage{InputTokens: 5, OutputTokens: 2}
 		if diff := cmp.Diff(turnlog.Did{
 			Thread: "id", Model: turnlog.Model{Name: "m"}, Cwd: dir, Status: turnlog.Running, Duration: 34 * time.Second, Usage: &turnlog.Usage{Turn: usage, Thread: usage},
-			Quota: &protocol.RateLimits{}, Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}}, Acted: true, Ran: true, Diff: "the diff",
+			Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}}, Acted: true, Ran: true, Diff: "the diff",
 			Commands: []turnlog.Command{{ID: 7, Shown: "before"}, {ID: 8, Shown: "make", ApprovedBy: approval.ByDesk, Exit: &turnlog.Exit{Code: 3, Duration: 2 * time.Second}}, {ID: 9, Shown: "ls", Cwd: os.TempDir()}},
 			Refused: []turnlog.Refusal{
 				{What: "before"},
