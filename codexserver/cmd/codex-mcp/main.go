@@ -58,7 +58,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	_ "github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/stack"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -110,15 +109,10 @@ func serveClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	c, err := configure(o, os.Getenv, o.logger(stderr))
-	var in *opening
 	if err == nil && c.settings.Shared {
-		ready := make(chan struct{})
-		in = open(os.Stdin, os.Stdout, ready, earlyAfter, func(request []byte) ([]byte, error) { return c.describe(ctx, o, request) })
 		conn, reason := share(ctx, o, c)
-		close(ready)
 		if reason == nil {
-			err = conn.Relay(ctx, in, os.Stdout)
-			if err != nil {
+			if err = conn.Relay(ctx, os.Stdin, os.Stdout); err != nil {
 				return fail(stderr, err)
 			}
 			return 0
@@ -127,15 +121,7 @@ func serveClient(ctx context.Context, o *options, _, stderr io.Writer) int {
 	}
 	if err == nil {
 		c.warn(o, stderr)
-		var t jsonrpc.Transport
-		if in == nil {
-			t = jsonrpc.Stdio() // which changes standard output
-		} else {
-			read, write := io.Pipe() // which its end unblocks
-			go func() { _, err := io.Copy(write, in); write.CloseWithError(err) }()
-			t = jsonrpc.Lines(read, os.Stdout, read)
-		}
-		err = serve(ctx, o, c, t)
+		err = serve(ctx, o, c, jsonrpc.Stdio())
 	}
 	if err != nil {
 		return fail(stderr, err)

@@ -14,10 +14,6 @@ import (
 // farewell is how long the server may take to answer the running calls after a signal.
 const farewell = 2 * time.Second
 
-// trimAfter is how long a process waits before it calls [Trim], so that it does not slow a
-// client that starts.
-const trimAfter = 2 * time.Second
-
 // EndedError reports that the server ended before the client did.
 type EndedError struct {
 	// PID is the server's process.
@@ -41,8 +37,6 @@ func (c *Conn) Relay(ctx context.Context, in io.Reader, out io.Writer) error {
 	var open unanswered
 	inputEnd := make(chan struct{})
 	go c.upload(in, &open, func() { close(inputEnd) })
-	idle := time.AfterFunc(trimAfter, Trim) // a relay needs little of what it took to start
-	defer idle.Stop()
 	stop := context.AfterFunc(ctx, func() {
 		_ = c.CloseWrite()
 		_ = c.SetReadDeadline(time.Now().Add(farewell))

@@ -141,15 +141,19 @@ func (s *Server) Close() {
 	}
 }
 
+// sweepAfter is how long a server waits before it removes what others have left, so that it does not slow its
+// first client.
+const sweepAfter = 2 * time.Second
+
 // wait returns when the server has to end.
 func (s *Server) wait(ctx context.Context) {
 	idle := time.NewTimer(max(s.Idle, startLimit)) // the first client is on its way
 	defer idle.Stop()
-	trim := time.NewTimer(trimAfter)
-	defer trim.Stop()
+	sweep := time.NewTimer(sweepAfter)
+	defer sweep.Stop()
 	look := time.NewTicker(max(s.Idle, time.Millisecond))
 	defer look.Stop()
-	for swept := false; ; {
+	for {
 		s.load.mu.Lock()
 		unused, over := s.load.served == 0, s.load.served == 0 && s.load.closing
 		s.load.mu.Unlock()
@@ -172,16 +176,9 @@ func (s *Server) wait(ctx context.Context) {
 			}
 		case <-s.load.changed:
 			idle.Reset(s.Idle)
-			trim.Reset(trimAfter)
-		case <-trim.C:
-			if !swept {
-				swept = true
-				if err := s.Folder.Sweep(ctx); err != nil {
-					s.Logger.Warn("files of servers that have ended", "error", err)
-				}
-			}
-			if s.Working() == 0 {
-				Trim()
+		case <-sweep.C:
+			if err := s.Folder.Sweep(ctx); err != nil {
+				s.Logger.Warn("files of servers that have ended", "error", err)
 			}
 		}
 	}
