@@ -29,7 +29,6 @@ type Job struct {
 	attendance         thread.Attendance // the caller's, with the job as an observer
 	options            *Options
 	thread             *thread.Thread
-	before             []*Job      // turns of the thread, see [Jobs.lost]
 	review             *reviewCall // nil for other turns
 	kept               keepsake
 	form               form
@@ -127,10 +126,9 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	j.meter.stop = cancel
-	turn, begun := 0, false
+	turn := 0
 	continued := !j.kept.Began.IsZero() // in another process
 	a.Begin = func(ctx context.Context) {
-		begun = true
 		turn, _ = j.thread.Log().Count()
 		used := j.kept.Used
 		if !continued {
@@ -161,11 +159,6 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		j.thread.Log().Changed(turn, diff)
 	}
 	output := j.output(err)
-	var fates []string // for the model, which did not get the results of these turns
-	if begun {
-		fates = became(call, j.before)
-	}
-	j.before = nil
 	lost := call.Err() != nil
 	text, lacks := j.log.Answer()
 	hidden := "" // only in the structured content
@@ -211,14 +204,11 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	}
 	texts := append([]string{j.form.cut(text, j.form.room.most, j.thread)}, j.log.Remarks()...)
 	j.end.cut = texts[0] != text
-	j.end.did.ThreadID, j.end.did.Content = j.thread.ID(), cmp.Or(hidden, joined(append(texts, fates...)))
+	j.end.did.ThreadID, j.end.did.Content = j.thread.ID(), cmp.Or(hidden, joined(texts))
 	if j.form.room.shows {
 		j.end.did.More = "codex-show has the rest"
 	}
 	j.end.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.end.did.JSON(j.form.room.most)}
-	for _, one := range fates {
-		forModel(j.end.result, one)
-	}
 	var lines []string
 	if j.form.hint {
 		lines = append(lines, j.named(j.end.cut))

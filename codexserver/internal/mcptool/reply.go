@@ -124,7 +124,5 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	if other := c.Jobs.runs(id); other != nil && !a.Background && (other.delivery.owner != c.Jobs || other.delivery.durable || other.InBackground()) {
 		defer c.visit(other, c.newWaiter())()
 	}
-	job.before = c.Jobs.lost(id)
-	c.read = append(c.read, job.before...)
 	return c.run(ctx, job, th, in, a.Background)
 }
