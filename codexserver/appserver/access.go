@@ -66,10 +66,10 @@ func (p *threadParams) grants(file *configuration, cwd string) (g granted, err e
 // policyIn returns the approval policy that Codex's configuration gives a conversation.
 func (p *threadParams) policyIn(c *child, file *configuration, cwd string) string {
 	if policy := cmp.Or(p.ApprovalPolicy, c.policy); policy != "" {
-		return policyWord(policy, c.version)
+		return policyWord(policy)
 	}
 	if raw := p.setting(file.keys, "approval_policy"); isSet(raw) {
-		return policyWord(policyOf(raw), c.version)
+		return policyWord(policyOf(raw))
 	}
 	if slices.Contains(trusts(file.keys, cwd), "untrusted") {
 		return string(protocol.ApprovalUntrusted)

@@ -44,7 +44,7 @@ func TestConfig(t *testing.T) {
 		{"prompts over keys", protocol.Config{CompactPrompt: new(""), Overrides: raw("compact_prompt", `"key"`, "developer_instructions", `"key"`)}, appserver.Options{}, "",
 			`{"config":{"compact_prompt":"","developer_instructions":"key"}}`, ""},
 		{"on-failure", protocol.Config{ApprovalPolicy: protocol.ApprovalOnFailure}, appserver.Options{}, "", `{"approvalPolicy":"on-request"}`, ""},
-		{"on-failure where it was", protocol.Config{ApprovalPolicy: protocol.ApprovalOnFailure}, appserver.Options{}, "0.140.0", `{"approvalPolicy":"on-failure","config":{"features.shell_snapshot":false}}`, ""},
+		{"an earlier Codex", protocol.Config{}, appserver.Options{}, "0.154.0", `{"config":{"features.shell_snapshot":false}}`, ""},
 		{"policy as a key", protocol.Config{Overrides: raw("approval_policy", `"untrusted"`)}, appserver.Options{}, "", `{"approvalPolicy":"untrusted"}`, ""},
 		{"policy twice", protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Overrides: raw("approval_policy", `"untrusted"`)}, appserver.Options{}, "", `{"approvalPolicy":"never"}`, ""},
 		{"policy by default", protocol.Config{}, appserver.Options{Overrides: map[string]any{"approval_policy": "on-failure"}}, "", `{"approvalPolicy":"on-request"}`, ""},

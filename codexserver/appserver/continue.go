@@ -87,7 +87,7 @@ func (cut *cutRollout) add(line []byte) {
 			return
 		}
 		cut.model = p.Model
-		cut.now = &rules{cwd: p.Cwd, policy: policyOf([]byte(p.Policy)),
+		cut.now = &rules{cwd: p.Cwd, policy: policyWord(policyOf([]byte(p.Policy))),
 			sandbox: *sandboxOf(protocol.SandboxPolicy{
 				Mode: protocol.SandboxMode(p.Sandbox.Type), WritableRoots: p.Sandbox.Roots, NetworkAccess: string(p.Sandbox.Network) == "true",
 				ExcludeSlashTmp: p.Sandbox.NoTmp, ExcludeTmpdirEnvVar: p.Sandbox.NoTmpdir,

@@ -199,7 +199,7 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 		return t, nil
 	}
 	p := c.params
-	p.ThreadID, p.ExcludeTurns = c.id, !ch.version.Less(excludesTurns)
+	p.ThreadID, p.ExcludeTurns = c.id, true
 	var r threadReply
 	if err := ch.patient(ctx, startLimit, apptypes.CallThreadResume, p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)

@@ -31,7 +31,7 @@
 // no longer takes are translated if that keeps their meaning. Others are refused, with
 // what to write instead:
 //
-//	on-failure             sent as on-request, which Codex uses in its place since 0.143
+//	on-failure             sent as on-request, which Codex has in its place
 //	untrusted              sent with each thread, where Codex still takes it
 //	profile                its keys are read here and sent as overrides
 //	include_plan_tool, …   left out: today's Codex ignores them
@@ -65,7 +65,7 @@
 //
 // # When things go wrong
 //
-//   - If there is no codex program, if it is older than 0.125 or if no user is signed in,
+//   - If there is no codex program, if it is older than 0.154 or if no user is signed in,
 //     the first call fails at once and says what to do. [Engine.Check] reports the same.
 //   - If the app-server dies, its turns fail. The next call continues the conversation in
 //     a new app-server. The engine starts at most four in a minute.

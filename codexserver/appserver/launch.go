@@ -139,7 +139,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 		return p, err
 	}
 	if p.ApprovalPolicy == "" && isNew {
-		p.ApprovalPolicy = policyWord(c.policy, c.version)
+		p.ApprovalPolicy = policyWord(c.policy)
 	}
 	if err := p.choose(&cfg, file); err != nil {
 		return p, err

@@ -55,7 +55,7 @@ func TestUnusableProgram(t *testing.T) {
 		old           bool
 		says          string
 	}{
-		{"old", "0.59.0", true, "codex 0.59.0 is too old: 0.125.0 or newer is needed"},
+		{"old", "0.59.0", true, "codex 0.59.0 is too old: 0.154.0 or newer is needed"},
 		{"none", "0.42.0", true, "codex 0.42.0 is too old"},
 		{"broken", "0.169.0", false, "codex app-server has ended (exit status 1): Error: the key [redacted] is broken"},
 	} {

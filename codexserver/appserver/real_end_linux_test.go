@@ -25,7 +25,7 @@ func TestRealNothingOutlivesADeadServer(t *testing.T) {
 	t.Cleanup(model.Close)
 	bin := build(t)
 	servertest.AtAnyMoment(t, *moments, func(t *testing.T) *exec.Cmd {
-		home := t.TempDir()
+		home := openHome(t)
 		writeFile(t, filepath.Join(home, "config.toml"), servertest.CodexConfig(model.BaseURL(), ""))
 		cmd := exec.Command(bin, "-engine", "codex", "-codex", codex)
 		cmd.Env = []string{"CODEX_HOME=" + home}
@@ -47,7 +47,7 @@ func TestRealReaderLeaves(t *testing.T) {
 	t.Cleanup(models[false].Close)
 	bin := build(t)
 	servertest.ReaderLeaves(t, *moments, func(t *testing.T, busy bool, args ...string) *exec.Cmd {
-		home := t.TempDir()
+		home := openHome(t)
 		writeFile(t, filepath.Join(home, "config.toml"), servertest.CodexConfig(models[busy].BaseURL(), ""))
 		cmd := exec.Command(bin, append(args, "-engine", "codex", "-codex", codex)...)
 		cmd.Env = []string{"CODEX_HOME=" + home}

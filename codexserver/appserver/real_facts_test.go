@@ -17,20 +17,8 @@ import (
 // Tests check both sides, so that a version that differs from its fact fails.
 type fact [3]int
 
-var (
-	// oneWriter: a second process cannot open a conversation.
-	oneWriter = fact{0, 147, 0}
-	// readsAskOutside: under on-request, commands that only read and want to leave the sandbox are
-	// asked about.
-	readsAskOutside = fact{0, 140, 0}
-	// readsAsk: under untrusted, commands that only read are asked about too.
-	readsAsk = fact{0, 154, 0}
-	// newForm: conversations of the native engine have a form that prompts cannot be taken
-	// back from.
-	newForm = fact{0, 169, 0}
-	// newAgents: the model gpt-6.1-sol is known, whose sub-agents announce themselves.
-	newAgents = fact{0, 169, 0}
-)
+// newAgents: the model gpt-6.1-sol is known, whose sub-agents announce themselves.
+var newAgents = fact{0, 169, 0}
 
 // can reports whether the installed Codex is of the fact's version or newer.
 func can(t *testing.T, f fact) bool {

@@ -24,8 +24,8 @@ import (
 //
 // The others were not caused. Item/tool/call, attestation/generate, currentTime/read and
 // account/chatgptAuthTokens/refresh come only to a client that has declared them, which the bridge
-// has not. The oldest supported version sends
-// no execCommandApproval and applyPatchApproval. A second environment needs an exec-server.
+// has not. No supported version sends execCommandApproval and applyPatchApproval. A second environment
+// needs an exec-server.
 func TestRealQuestions(t *testing.T) {
 	call := func(id, tool string, arguments map[string]any) providertest.Turn {
 		return providertest.Call(providertest.Tool(id, tool, arguments))

@@ -37,14 +37,6 @@ func TestRealTasks(t *testing.T) {
 			})
 		}
 	})
-	if !can(t, readsAsk) {
-		for i := range asked {
-			if !*update && i%8 == 0 && len(asked[i].Once) == 0 {
-				t.Errorf("%s: nothing was asked", tasks[i].Name)
-			}
-		}
-		return // the questions are those of later versions
-	}
 	if !t.Failed() {
 		servertest.RecordTasks(t, "codex", asked, *update)
 	}

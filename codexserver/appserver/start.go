@@ -35,11 +35,13 @@ func (s *start) activate() {
 	}
 }
 
-// answer returns the id in the answer to the call, which has come. Some versions tell it only with
-// turn/started; it is "" then.
+// answer returns the id in the answer to the call, which has come.
 func (s *start) answer() (id string, err error) {
 	var reply apptypes.TurnReply
 	err = s.call.Result(&reply)
+	if err == nil && reply.Turn.ID == "" {
+		err = errors.New("codex answered turn/start without the id of a turn")
+	}
 	return reply.Turn.ID, err
 }
 
@@ -112,17 +114,6 @@ func (r *turn) answered(ctx context.Context) error {
 		return err
 	}
 	r.named(id)
-	if id != "" {
-		return nil
-	}
-	select { // the id comes with turn/started
-	case <-r.start.known:
-	case <-r.completed:
-	case <-ctx.Done():
-	case <-c.end.gone:
-	case <-limit.C:
-		return &timeoutError{apptypes.NoteTurnStarted, controlLimit}
-	}
 	return nil
 }
 
@@ -133,19 +124,16 @@ func (r *turn) begun() bool {
 	c := r.thread.child
 	limit := time.NewTimer(interruptLimit)
 	defer limit.Stop()
-	answered := r.start.call.Done()
 	for {
 		select {
-		case <-answered:
+		case <-r.start.call.Done():
 			id, err := r.start.answer()
 			if err != nil {
 				r.complete(nil) // it never began
 				return false
 			}
-			if r.named(id); r.name() != "" {
-				return true
-			}
-			answered = nil // the id comes with turn/started
+			r.named(id)
+			return true
 		case <-r.completed:
 			return true
 		case <-r.start.known:

@@ -85,7 +85,7 @@ func TestSteerRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
-				f.version = "0.125.0"
+				f.version = "0.154.0"
 				f.on["turn/steer"] = test.answer
 				sent := make(chan struct{})
 				f.turn = func(r *run) { <-sent; answered(r) }

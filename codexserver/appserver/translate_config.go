@@ -86,7 +86,7 @@ func (p *threadParams) take(config map[string]stdjson.RawMessage, v version) err
 			}
 		}
 	}
-	p.ApprovalPolicy = policyWord(p.ApprovalPolicy, v)
+	p.ApprovalPolicy = policyWord(p.ApprovalPolicy)
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		if strings.HasSuffix(key, ".wire_api") && string(config[key]) == `"chat"` {
 			return configErrorf("config: %s: Codex %s has no wire API %q; write %q for a provider that has it, or use the native engine (--engine native)", key, v, "chat", "responses")
@@ -98,10 +98,10 @@ func (p *threadParams) take(config map[string]stdjson.RawMessage, v version) err
 	return nil
 }
 
-// policyWord returns an approval policy as that version of Codex names it. Since 0.143
-// Codex has on-request in place of on-failure.
-func policyWord(policy string, v version) string {
-	if policy == string(protocol.ApprovalOnFailure) && !v.Less(noOnFailure) {
+// policyWord returns an approval policy as Codex names it, which has on-request in place of
+// on-failure.
+func policyWord(policy string) string {
+	if policy == string(protocol.ApprovalOnFailure) {
 		return string(protocol.ApprovalOnRequest)
 	}
 	return policy

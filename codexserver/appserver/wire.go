@@ -19,7 +19,6 @@ import (
 const (
 	callAuthStatus = "getAuthStatus"
 	callSummary    = "getConversationSummary"
-	callRead       = "thread/read" // the schema lists it; only older versions need it
 )
 
 // The words of September 2025 are sent as they are. A map with two equal keys does not compile.

@@ -331,13 +331,13 @@ func TestInitialize(t *testing.T) {
 		}
 	}
 	for version, want := range map[string]string{
-		"0.125.0": "", "0.124.9": "codex 0.124.9 is too old: 0.125.0 or newer is needed; update it with `npm i -g @openai/codex@latest`", "dev": `"dev" is not a version`,
+		"0.154.0": "", "0.153.4": "codex 0.153.4 is too old: 0.154.0 or newer is needed; update it with `npm i -g @openai/codex@latest`", "dev": `"dev" is not a version`,
 	} {
 		err := (&fake{version: version}).connect(t, nil).Initialize(t.Context())
 		if fmt.Sprint(err) != want && (err != nil || want != "") {
 			t.Errorf("%s: %v", version, err)
 		}
-		if _, is := errors.AsType[*appclient.TooOldError](err); is != (version == "0.124.9") {
+		if _, is := errors.AsType[*appclient.TooOldError](err); is != (version == "0.153.4") {
 			t.Errorf("%s: %T", version, err)
 		}
 	}

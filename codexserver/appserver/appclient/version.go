@@ -12,10 +12,9 @@ type Version struct {
 	Major, Minor, Patch int
 }
 
-// Oldest is the first version that this package drives. Older ones have today's words, too, but
-// Codex 0.80.0 calls tools of MCP servers without asking, and 0.110.0 gives a command of
-// command/exec the keys that it is told to leave out.
-func Oldest() Version { return Version{0, 125, 0} }
+// Oldest is the first version that this package drives: the first one without a server of its own, and
+// the oldest that is tested.
+func Oldest() Version { return Version{0, 154, 0} }
 
 // TooOldError means that this package does not drive a Codex that old.
 type TooOldError struct {
