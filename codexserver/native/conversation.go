@@ -36,10 +36,8 @@ type conversation struct {
 
 	providers providers
 	prompts   prompts
-	now       protocol.TurnContext // the policies, folder and model of turns
-	chosen    bool                 // a call has chosen the effort
-	access    protocol.Access      // what a call chose beyond the configuration
-	continues bool                 // a turn of another process continues, with narrower policies
+	choices
+	continues bool // a turn of another process continues, with narrower policies
 
 	history history
 	meter   meter
@@ -50,6 +48,13 @@ type conversation struct {
 
 	use  sync.Mutex // held by a turn, and by work between turns
 	news []string   // messages for the user, sent at the next turn
+}
+
+// choices are what the configuration and a call chose for the turns of a conversation.
+type choices struct {
+	now    protocol.TurnContext // the policies, folder and model of turns
+	chosen bool                 // a call has chosen the effort
+	access protocol.Access      // what a call chose beyond the configuration
 }
 
 // start begins a new conversation.
