@@ -12,8 +12,7 @@ import (
 )
 
 // Observer receives what a server does, for metrics and traces. It must be safe for
-// concurrent use, and its methods must not block. It does not see turns that methods of
-// September 2025 start.
+// concurrent use, and its methods must not block.
 type Observer interface {
 	// Begin reports the start of a request and returns its observer; nil observes
 	// nothing. ctx is the context of the call of [Server.Run] or of the connection. If
@@ -45,7 +44,8 @@ type CallObserver interface {
 
 // TurnObserver receives what happens in one turn.
 type TurnObserver interface {
-	// Event reports an event of the turn. Events are reported in order.
+	// Event reports an event of the turn. Events are reported in order; the first one is the
+	// message of the user.
 	Event(m protocol.EventMsg)
 	// Asked and Decided report a question and its decision, with the same request. They
 	// may be called by several goroutines at a time.

@@ -69,7 +69,7 @@ func (w *notes) of() []string {
 
 // TestObserver observes the same turn, started in each possible way.
 func TestObserver(t *testing.T) {
-	turn := []string{"turn", "task_started", "exec_approval_request", "asked", "decided approved", "agent_message", "task_complete", "end"}
+	turn := []string{"turn", "user_message", "task_started", "exec_approval_request", "asked", "decided approved", "agent_message", "task_complete", "end"}
 	for _, tt := range []struct {
 		name string
 		run  func(t *testing.T, o *codexserver.Options)

@@ -160,21 +160,6 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-func TestNotify(t *testing.T) {
-	b := setup(t, `notify = ["sh", "-c", 'printf %s "$1" > sent.json', "x"]`, native.Limits{}, providertest.Say("all \"done\""))
-	c := b.start(t, &host{}, protocol.Config{})
-	turn(t, c, say("do it"))
-	if err := c.Close(); err != nil { // waits for the program
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(filepath.Join(b.cwd, "sent.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "notification",
-		`{"type":"agent-turn-complete","turn-id":"1","input-messages":["do it"],"last-assistant-message":"all \"done\""}`, string(got))
-}
-
 func TestImages(t *testing.T) {
 	b := setup(t, "---\nwire_api = \"responses\"", native.Limits{}, providertest.Say("ok"))
 	write(t, filepath.Join(b.cwd, "a.png"), "\x89PNG\r\n\x1a\n")

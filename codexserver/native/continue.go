@@ -84,7 +84,7 @@ func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note
 	if t.form, err = newForm([]byte(was.First.Schema)); err == nil {
 		err = t.proceed(ctx, old, was, note)
 	}
-	return t.leave(ctx, t.answer.message(), err)
+	return t.leave(ctx, err)
 }
 
 // continuable returns why a turn cannot be continued, or nil.

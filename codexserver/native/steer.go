@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -14,7 +13,6 @@ import (
 
 // inboxMessage is a message that arrived while a turn runs.
 type inboxMessage struct {
-	items   []protocol.InputItem
 	message protocol.MessageItem
 	event   protocol.UserMessage
 }
@@ -98,7 +96,7 @@ func (b *inbox) put(ctx context.Context, items []protocol.InputItem) error {
 	if b.closed {
 		return engine.ErrNoTurn
 	}
-	b.messages = append(b.messages, inboxMessage{items, message, event})
+	b.messages = append(b.messages, inboxMessage{message, event})
 	return nil
 }
 
@@ -119,7 +117,6 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 func (t *turn) readInbox() {
 	for _, l := range t.inbox.take() {
 		t.recordMessage(l)
-		t.input = append(slices.Clip(t.input), l.items...)
 	}
 }
 

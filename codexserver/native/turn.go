@@ -34,7 +34,6 @@ type turn struct {
 	round    *model.Response
 	refusals []refusal // of providers
 	inbox    *inbox
-	input    []protocol.InputItem // what the user sent to this turn
 	asked    map[string]time.Time // when a process that has ended asked about calls
 	form     *form                // of the last message; nil leaves it open
 
@@ -82,13 +81,11 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, box *
 	c.choose()
 	c.inform()
 	c.meter.turns++
-	t.input, t.budget.most = in.Items, in.MaxTokens
-	var last *string
+	t.budget.most = in.MaxTokens
 	if t.form, err = newForm(in.OutputSchema); err == nil {
 		err = t.run(ctx, in)
-		last = t.answer.message()
 	}
-	return t.leave(ctx, last, err)
+	return t.leave(ctx, err)
 }
 
 // withWallTime bounds a turn that began at a time.
@@ -108,11 +105,8 @@ func (c *conversation) enter() (release func(), err error) {
 }
 
 // leave keeps the messages that the turn did not read, and ends it.
-func (t *turn) leave(ctx context.Context, last *string, err error) error {
+func (t *turn) leave(ctx context.Context, err error) error {
 	t.keepUnread(t.inbox.close())
-	if err == nil {
-		t.conv.notify(t.input, last)
-	}
 	return t.finish(ctx, err)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 )
@@ -18,22 +17,10 @@ type work struct {
 	servers    *mcpServers
 }
 
-// stop ends the work and the processes that commands left running. It first waits notifyGrace
-// for a notify program that has just started.
+// stop ends the work and the processes that commands left running.
 func (w *work) stop(log *slog.Logger) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.background.Wait()
-	}()
-	timer := time.NewTimer(notifyGrace)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
 	w.end()
-	<-done
+	w.background.Wait()
 	w.left.Close()
 	w.servers.close(log)
 }

@@ -45,14 +45,16 @@ type notification struct {
 	Question             string   `json:"question,omitzero"`
 }
 
-// notifier runs the user's program for questions that stay open, and for the ends of turns. It is a
-// [codexserver.Observer]. It never delays a turn.
+// notifier runs the user's program for questions that stay open, and for the ends of turns; and for
+// each complete turn that of Codex's key notify, as Codex does. It is a [codexserver.Observer]. It
+// never delays a turn.
 type notifier struct {
 	settings  config.Notify
+	codex     []string // the program of Codex's key
 	programs  *sandbox.Programs
 	processes proc.Pool
 	log       *slog.Logger
-	run       func(argument string) // replaced by tests
+	run       func(argv []string) // replaced by tests
 
 	life    context.Context
 	end     context.CancelFunc
@@ -64,12 +66,18 @@ type notifier struct {
 	recent []time.Time // the starts of the last minute
 }
 
-// newNotifier returns the notifier of the settings, or nil.
-func (c *configuration) newNotifier(e engine.Engine) *notifier {
-	if len(c.settings.Notify.Command) == 0 {
+// newNotifier returns the notifier of the settings, or nil. The installed Codex runs the program of
+// its key itself.
+func (c *configuration) newNotifier(name string, e engine.Engine) *notifier {
+	n := &notifier{settings: c.settings.Notify, programs: &sandbox.Programs{More: engine.TraitsOf(e).Reach}, log: c.log}
+	if name == "native" {
+		if cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides}); err == nil { // the first call reports it
+			n.codex = cfg.Notify
+		}
+	}
+	if len(n.settings.Command) == 0 && len(n.codex) == 0 {
 		return nil
 	}
-	n := &notifier{settings: c.settings.Notify, programs: &sandbox.Programs{More: engine.TraitsOf(e).Reach}, log: c.log}
 	n.run = n.start
 	n.life, n.end = context.WithCancel(context.Background())
 	return n
@@ -85,9 +93,16 @@ func (n *notifier) Close() error {
 	return n.processes.Close()
 }
 
-// send runs the program, unless there are too many notifications.
+// send runs the program of the settings, if it is for such notifications.
 func (n *notifier) send(m notification) {
-	if !slices.Contains(n.settings.On, m.Type) {
+	if slices.Contains(n.settings.On, m.Type) {
+		n.sendTo(n.settings.Command, m)
+	}
+}
+
+// sendTo runs a program, unless there is none or there are too many notifications.
+func (n *notifier) sendTo(command []string, m notification) {
+	if len(command) == 0 {
 		return
 	}
 	text, err := json.Marshal(m, jsontext.AllowInvalidUTF8(true))
@@ -105,17 +120,16 @@ func (n *notifier) send(m notification) {
 	n.recent = append(n.recent, now)
 	n.now++
 	n.running.Go(func() {
-		n.run(string(text))
+		n.run(append(slices.Clone(command), string(text)))
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.now--
 	})
 }
 
-// start runs the program with one more argument, in the user's home.
-func (n *notifier) start(argument string) {
+// start runs a program in the user's home.
+func (n *notifier) start(argv []string) {
 	env, path := n.programs.Environ(os.Environ())
-	argv := append(slices.Clone(n.settings.Command), argument)
 	home, err := os.UserHomeDir()
 	if err == nil {
 		argv[0], err = n.programs.Find(argv[0], home, path)
@@ -169,10 +183,11 @@ type notifiedTurn struct {
 	thread   string
 	began    time.Time
 
-	mu   sync.Mutex
-	id   string
-	last *string
-	open map[*approval.Request]*time.Timer
+	mu    sync.Mutex
+	id    string
+	asked []string
+	last  *string
+	open  map[*approval.Request]*time.Timer
 }
 
 // Event implements [codexserver.TurnObserver].
@@ -182,9 +197,10 @@ func (t *notifiedTurn) Event(m protocol.EventMsg) {
 	switch m := m.(type) {
 	case protocol.TaskStarted:
 		t.id = m.TurnID
+	case protocol.UserMessage:
+		t.asked = append(t.asked, m.Message)
 	case protocol.AgentMessage:
-		text := brief(m.Message)
-		t.last = &text
+		t.last = &m.Message
 	}
 }
 
@@ -218,6 +234,10 @@ func (t *notifiedTurn) End(err error) {
 		timer.Stop()
 	}
 	clear(t.open)
+	m := notification{Type: config.NotifyEnd, ThreadID: t.thread, TurnID: t.id, InputMessages: append([]string{}, t.asked...), LastAssistantMessage: t.last}
+	if err == nil {
+		t.notifier.sendTo(t.notifier.codex, m)
+	}
 	if time.Since(t.began) < t.notifier.settings.After {
 		return
 	}
@@ -229,7 +249,11 @@ func (t *notifiedTurn) End(err error) {
 	case err != nil:
 		status = "failed"
 	}
-	t.notifier.send(notification{Type: config.NotifyEnd, ThreadID: t.thread, TurnID: t.id, InputMessages: []string{}, LastAssistantMessage: t.last, Status: status})
+	m.Status, m.InputMessages = status, []string{}
+	if m.LastAssistantMessage != nil {
+		m.LastAssistantMessage = new(brief(*m.LastAssistantMessage))
+	}
+	t.notifier.send(m)
 }
 
 // brief returns the beginning of a text.

@@ -22,11 +22,12 @@ import (
 // newTestNotifier returns a notifier whose program records its argument and takes a time.
 func newTestNotifier(on []string, takes time.Duration) (n *notifier, sent func() []notification) {
 	c := &configuration{settings: &config.Settings{Notify: config.Notify{Command: []string{"x"}, On: on, After: 10 * time.Second}}, log: slog.New(slog.DiscardHandler)}
-	n = c.newNotifier(&servertest.Engine{})
+	n = c.newNotifier("codex", &servertest.Engine{})
 	var mu sync.Mutex
 	var all []notification
-	n.run = func(argument string) {
+	n.run = func(argv []string) {
 		var m notification
+		argument := argv[len(argv)-1]
 		if err := json.Unmarshal([]byte(argument), &m); err != nil || strings.Contains(argument, "\n") || len(argument) > 16<<10 {
 			m.Type = fmt.Sprintf("%v: %q", err, argument)
 		}
@@ -132,6 +133,40 @@ func TestNotified(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestNotifiedAsByCodex runs the program of Codex's key at the end of each complete turn, with the whole
+// texts, besides that of the settings.
+func TestNotifiedAsByCodex(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	for name, tt := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"complete": {nil, []string{`codex {"type":"agent-turn-complete","thread-id":"t1","turn-id":"7","input-messages":["first","` + long + `"],"last-assistant-message":"` + long + `"}`}},
+		"failed":   {&engine.TurnError{}, nil},
+		"stopped":  {&engine.AbortError{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, _ := newTestNotifier(nil, 0)
+				defer n.Close()
+				n.codex = []string{"codex"}
+				var got []string
+				n.run = func(argv []string) { got = append(got, strings.Join(argv, " ")) }
+				turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
+				turn.Event(protocol.UserMessage{Message: "first"})
+				turn.Event(protocol.TaskStarted{TurnID: "7"})
+				turn.Event(protocol.UserMessage{Message: long})
+				turn.Event(protocol.AgentMessage{Message: long})
+				turn.End(tt.err)
+				synctest.Wait()
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 // TestNotifiedInPairs asks while another goroutine does one thing: of many, the race detector remembers few.

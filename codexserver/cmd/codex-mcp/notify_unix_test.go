@@ -88,3 +88,40 @@ func TestEndToEndNotify(t *testing.T) {
 		})
 	}
 }
+
+// TestEndToEndNotifyOfCodex runs the program of config.toml on the native engine, also for a turn of
+// sendUserMessage.
+func TestEndToEndNotifyOfCodex(t *testing.T) {
+	f := newFolders(t)
+	model := providertest.New(providertest.Turn{Repeat: true, Func: func(providertest.Request) providertest.Turn { return providertest.Say("done") }})
+	t.Cleanup(model.Close)
+	out, program := filepath.Join(f.user, "out"), filepath.Join(f.user, "notify")
+	if err := os.WriteFile(program, fmt.Appendf(nil, "#!/bin/sh\nprintf '%%s\\n' \"$1\" >> %s\n", out), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeConfig(t, f.home, fmt.Sprintf("approval_policy = \"never\"\nnotify = [%q]\n", program)+fmt.Sprintf(configOf, model.BaseURL()))
+	p := start(t, f, "-engine", "native")
+	p.hello(`{}`)
+	seen := map[int]bool{}
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"by a call"}}}`)
+	p.expect(map[string]any{"id": 1.0}, seen)
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"newConversation","params":{}}`)
+	id := p.expect(map[string]any{"id": 2.0}, seen)["result"].(map[string]any)["conversationId"]
+	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"sendUserMessage","params":{"conversationId":%q,"items":[{"type":"text","data":{"text":"by a method"}}]}}`, id))
+	p.expect(map[string]any{"id": 3.0}, seen)
+	until(t, "it did not run twice", func() bool {
+		got, _ := os.ReadFile(out)
+		return strings.Count(string(got), "\n") == 2
+	})
+	p.stdin.Close()
+	p.wait()
+	got, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"type":"agent-turn-complete"`, `"input-messages":["by a call"]`, `"input-messages":["by a method"]`, `"last-assistant-message":"done"`} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+}

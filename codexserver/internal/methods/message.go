@@ -14,7 +14,7 @@ func (ss *session) addMessageMethods(m *jsonrpc.Mux) {
 	m.Handle("interruptConversation", jsonrpc.HandlerFunc(ss.interruptConversation))
 }
 
-func (ss *session) sendUserMessage(_ context.Context, p protocol.SendUserMessageParams) (empty, error) {
+func (ss *session) sendUserMessage(ctx context.Context, p protocol.SendUserMessageParams) (empty, error) {
 	t, err := ss.find(p.ConversationID)
 	if err != nil {
 		return empty{}, err
@@ -22,7 +22,7 @@ func (ss *session) sendUserMessage(_ context.Context, p protocol.SendUserMessage
 	if p.Items == nil {
 		return empty{}, mcp.Invalid("/items", "missing")
 	}
-	ss.submit(t, protocol.TurnInput{Items: p.Items})
+	ss.submit(ctx, t, protocol.TurnInput{Items: p.Items})
 	return empty{}, nil
 }
 
@@ -34,10 +34,11 @@ func (ss *session) attendance() thread.Attendance {
 }
 
 // submit queues a turn. Only the end of the session waits for it.
-func (ss *session) submit(t *thread.Thread, in protocol.TurnInput) {
-	ticket := t.Queue()
+func (ss *session) submit(ctx context.Context, t *thread.Thread, in protocol.TurnInput) {
+	ticket, a := t.Queue(), ss.attendance()
+	a.Observer = thread.ObserverOf(ctx)
 	ss.client.Client().Go(func() {
-		if err := ss.server.Tools.Run(ss.client.Client().Context(), t, ticket, ss.attendance(), in); err != nil {
+		if err := ss.server.Tools.Run(ss.client.Client().Context(), t, ticket, a, in); err != nil {
 			ss.client.Client().Log().Debug("turn", "thread", t.ID(), "error", err)
 		}
 	})

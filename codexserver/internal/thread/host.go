@@ -30,6 +30,7 @@ type host struct {
 	mu          sync.Mutex // also keeps events in the order of Emit
 	now         hostTurn
 	observers   []Observer // of the turn and the thread; replaced, not changed
+	others      []Observer // those of them that are neither the caller's nor the thread's
 	listeners   listeners
 	submissions int // messages, approvals and interrupts so far
 	configured  protocol.SessionConfigured
@@ -96,7 +97,7 @@ func (h *host) observe(others ...Observer) {
 
 // list sets the observers in the order in which they receive an event. The caller holds h.mu.
 func (h *host) list(others ...Observer) {
-	h.listeners.awaited = h.now.Awaited
+	h.listeners.awaited, h.others = h.now.Awaited, others
 	h.observers = slices.Concat(h.now.Observers, []Observer{&h.listeners}, others, []Observer{h.desk})
 }
 
@@ -182,9 +183,14 @@ func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) {
 	}
 }
 
-// show reports an event only to the desk.
+// show reports an event only to the desk and the observer of the call.
 func (h *host) show(id string, m protocol.EventMsg) {
-	h.desk.Event(Event{Event: protocol.Event{Msg: m}, Thread: h.asThread(id)})
+	h.mu.Lock()
+	others := h.others
+	h.mu.Unlock()
+	for _, o := range append(slices.Clip(others), h.desk) {
+		o.Event(Event{Event: protocol.Event{Msg: m}, Thread: h.asThread(id)})
+	}
 }
 
 // asThread describes the thread for desks.

@@ -101,7 +101,7 @@ func TestObservers(t *testing.T) {
 		line := fmt.Sprintf("%s of %q as %q, notice %t", kind, id, as, notice)
 		return []string{"first " + line, "second " + line, fmt.Sprintf("listener %s as %q", kind, as), "metrics " + line, fmt.Sprintf("desk %s of %q", kind, id)}
 	}
-	want := []string{fmt.Sprintf("desk user_message of %q", id)}
+	want := []string{fmt.Sprintf("metrics user_message of %q as \"\", notice false", id), fmt.Sprintf("desk user_message of %q", id)}
 	for _, kind := range []string{"task_started", "agent_message"} {
 		want = append(want, "first ready "+kind, "second ready "+kind, "metrics ready "+kind)
 		want = append(want, event(kind, "0", false)...)
