@@ -33,12 +33,7 @@ func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Opti
 	if cfg.ShellEnvironment.UseProfile {
 		shell = e.getenv("SHELL")
 	}
-	pages := e.web
-	if cfg.Offline {
-		pages = nil
-	}
 	return tool.Options{
-		Web:        pages,
 		Environ:    environ(cfg),
 		Shell:      shell,
 		Strict:     e.options.Sandbox.Strict,

@@ -19,11 +19,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/web"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
-	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 // Options change what an [Engine] does. Nil is valid; the zero value of each
@@ -55,8 +53,6 @@ type Options struct {
 	// Tools are the tools that a model is offered beside the shell. Default:
 	// [setting.ToolsAuto].
 	Tools setting.Tools
-	// Fetch lets models read pages of the web. Default: they cannot.
-	Fetch Fetch
 	// Failover says where a turn goes on when its provider refuses. The providers are those of
 	// config.toml; one that it lacks is left out with a warning. Default: the turn fails.
 	Failover Failover
@@ -80,8 +76,6 @@ type (
 	Limits = setting.Limits
 	// Sandbox says how commands are confined.
 	Sandbox = setting.Sandbox
-	// Fetch says which pages of the web models may read.
-	Fetch = setting.Fetch
 	// Failover says who answers when a provider refuses.
 	Failover = setting.Failover
 	// FailoverTo is a provider with its model.
@@ -93,7 +87,6 @@ type (
 type Engine struct {
 	options Options // with their defaults
 
-	web       *web.Client      // nil unless models may read pages
 	folders   *sandbox.Folders // shared by all conversations
 	programs  *sandbox.Programs
 	processes proc.Pool
@@ -129,11 +122,6 @@ func New(o *Options) (*Engine, error) {
 	}
 	if err := e.options.Failover.Validate(); err != nil {
 		return nil, fmt.Errorf("native: failover.%w", err)
-	}
-	if o.Fetch.Enabled {
-		if err := e.allowFetch(o.Fetch.Hosts); err != nil {
-			return nil, err
-		}
 	}
 	limit := descriptors()
 	e.starts, e.requests = newSlots(limit/64, 2, 64), newSlots(limit/3, 16, 4096)
@@ -172,21 +160,6 @@ func (e *Engine) resolve() (err error) {
 		o.HTTPClient, err = model.HTTPClient(e.getenv)
 	}
 	return err
-}
-
-// allowFetch lets models read pages of the web. Like requests to a provider, these trust the
-// authorities of the file that CODEX_CA_CERTIFICATE names.
-func (e *Engine) allowFetch(list []string) error {
-	hosts, err := webaddr.ParseHosts(list)
-	if err != nil {
-		return fmt.Errorf("native: fetch.hosts: %w", err)
-	}
-	roots, err := model.Roots(e.getenv)
-	if err != nil {
-		return err
-	}
-	e.web = web.New(web.Options{Hosts: hosts, Roots: roots, Proxy: http.ProxyFromEnvironment})
-	return nil
 }
 
 // Close frees the engine's connections, and ends running commands. It does not close

@@ -12,23 +12,23 @@ import (
 // the conversation do not count, and its policies stay unchanged.
 func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 	o := c.engine.toolOptions(c.cfg, &c.work.left)
-	o.PatchTool, o.PlanTool, o.Web = false, false, nil
+	o.PatchTool, o.PlanTool = false, false
 	o.Strict, o.ReadOnly = true, true
 	return c.runTurn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt)}, tool.New(o))
 }
 
-// readOnly makes a configuration read-only: without MCP servers, web search and pages of the web.
+// readOnly makes a configuration read-only: without MCP servers and web search.
 func readOnly(cfg *config.Config) {
 	cfg.SandboxMode, cfg.ApprovalPolicy = protocol.SandboxReadOnly, protocol.ApprovalNever
 	cfg.MCPServers = nil
 	cfg.Tools.WebSearch = false
-	cfg.Offline = true
+	cfg.OnlyReads = true
 }
 
-// confine restores the policies of a conversation that is read-only, and so offline, after a
+// confine restores the policies of a conversation that is read-only after a
 // rollout or a turn has set others.
 func (c *conversation) confine() {
-	if c.cfg.Offline {
+	if c.cfg.OnlyReads {
 		readOnly(c.cfg)
 		c.now.ApprovalPolicy, c.now.SandboxPolicy = c.cfg.ApprovalPolicy, c.cfg.Sandbox()
 	}

@@ -48,17 +48,6 @@ const (
 	ToolsCodex Tools = "codex"
 )
 
-// Fetch says which pages of the web the models of the native engine may read, with the tool
-// fetch.
-type Fetch struct {
-	// Enabled offers the tool. The user is asked about each page unless the sandbox of the
-	// conversation has network access.
-	Enabled bool `json:"enabled"`
-	// Hosts are those that nobody is asked about, such as "docs.example.com",
-	// "*.example.com", "example.com:8443" and "http://127.0.0.1:8080".
-	Hosts []string `json:"hosts"`
-}
-
 // Limits bound one turn of the native engine. A turn that reaches a limit fails with an error that
 // names it; the conversation stays usable.
 type Limits struct {

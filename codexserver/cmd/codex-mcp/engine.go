@@ -122,7 +122,6 @@ func (c *configuration) nativeOptions() *native.Options {
 		Overrides: c.overrides,
 		Limits:    c.settings.Limits.Limits,
 		Tools:     c.settings.ModelTools,
-		Fetch:     c.settings.Fetch,
 		Failover:  c.settings.Failover,
 		Sandbox:   c.settings.Sandbox,
 		Ask:       c.settings.Approvals.Ask,

@@ -77,8 +77,8 @@ type Config struct {
 	// NamedRoots are the sandbox_workspace_write.writable_roots of the user's own
 	// configuration, that is of config.toml and the command line, but not of a call.
 	NamedRoots []string `json:"-"`
-	// Offline is true when no page of the web may be read, whatever the settings allow.
-	Offline bool `json:"-"`
+	// OnlyReads is true for a conversation that changes nothing, whatever a turn sets.
+	OnlyReads bool `json:"-"`
 
 	// Home is the folder of config.toml.
 	Home string `json:"-"`

@@ -32,8 +32,6 @@ type Settings struct {
 	Shared bool `json:"shared"`
 	// ModelTools are the tools that the native engine offers to models.
 	ModelTools setting.Tools `json:"model_tools"`
-	// Fetch lets the models of the native engine read pages of the web.
-	Fetch setting.Fetch `json:"fetch"`
 	// Failover says who answers when a provider of the native engine refuses.
 	Failover setting.Failover `json:"failover"`
 	// Tasks say how calls become tasks.
@@ -422,9 +420,6 @@ func (s *Settings) check() error {
 	}
 	if !slices.Contains(modelTools, s.ModelTools) {
 		return fmt.Errorf("model_tools: %q is not one of %s", s.ModelTools, text.Or(modelTools))
-	}
-	if _, err := webaddr.ParseHosts(s.Fetch.Hosts); err != nil {
-		return fmt.Errorf("fetch.hosts: %w", err)
 	}
 	if err := s.Failover.Validate(); err != nil {
 		return fmt.Errorf("failover.%w", err)

@@ -32,19 +32,19 @@ func HTTPClient(getenv func(string) string) (*http.Client, error) {
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
 	}
-	roots, err := Roots(getenv)
+	trusted, err := roots(getenv)
 	if err != nil {
 		return nil, err
 	}
-	if roots != nil {
-		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	if trusted != nil {
+		t.TLSClientConfig = &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}
 	}
 	return &http.Client{Transport: t}, nil
 }
 
-// Roots returns the authorities of the system and those of the file that CODEX_CA_CERTIFICATE
+// roots returns the authorities of the system and those of the file that CODEX_CA_CERTIFICATE
 // names, or nil if it names none.
-func Roots(getenv func(string) string) (*x509.CertPool, error) {
+func roots(getenv func(string) string) (*x509.CertPool, error) {
 	file := getenv(caVariable)
 	if file == "" {
 		return nil, nil

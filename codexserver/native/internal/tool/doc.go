@@ -1,5 +1,5 @@
 // Package tool holds the tools that a model may call: running commands, applying patches,
-// keeping a plan, looking at an image, reading a page of the web.
+// keeping a plan, looking at an image.
 //
 //	Toolbox.Offer() ──▶ what the model can call
 //	Toolbox.Turn(Context).Call(ctx, Call) ──▶ Result

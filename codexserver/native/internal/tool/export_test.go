@@ -2,8 +2,5 @@ package tool
 
 import "time"
 
-// FetchNote is fetchNote.
-const FetchNote = fetchNote
-
 // SetFirstLook replaces how long a call waits before it leaves its command in the background.
 func (t *Turn) SetFirstLook(d time.Duration) { t.box.firstLook = d }

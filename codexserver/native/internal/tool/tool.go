@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/web"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -71,8 +70,6 @@ type Options struct {
 	// FileTools offers tools that read, list, search, edit and write files, and commands in
 	// the background.
 	FileTools bool
-	// Web reads pages for the tool fetch; nil does not offer it.
-	Web *web.Client
 	// ReadOnly refuses every patch under all policies.
 	ReadOnly bool
 	// Writable returns absolute folders that commands of other conversations may write, in
@@ -175,9 +172,6 @@ func (b *Toolbox) Offer(other bool) []model.Tool {
 		}
 		tools = append(tools, fileDefinitions...)
 	}
-	if b.options.Web != nil {
-		tools = append(tools, fetchDefinition)
-	}
 	if b.options.PlanTool {
 		tools = append(tools, planDefinition)
 	}
@@ -228,17 +222,16 @@ func (e *AbortError) Error() string { return e.Outcome.ForModel() }
 // Turn has the tools for one turn.
 type Turn struct {
 	Context
-	box   *Toolbox
-	diff  *patch.Diff
-	jobs  *jobs
-	pages *pages
+	box  *Toolbox
+	diff *patch.Diff
+	jobs *jobs
 }
 
 // Turn begins a turn. The caller must end it.
 func (b *Toolbox) Turn(c Context) *Turn {
 	_, _ = b.folder(c.Cwd) // records the first use; a patch reports the error
 	b.options.Programs.Given(c.Cwd)
-	return &Turn{Context: c, box: b, diff: &patch.Diff{}, jobs: &jobs{}, pages: &pages{}}
+	return &Turn{Context: c, box: b, diff: &patch.Diff{}, jobs: &jobs{}}
 }
 
 // End ends the commands in the background and waits until they are gone.
@@ -262,8 +255,6 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 		return t.updatePlan(call)
 	case call.Name == "view_image":
 		return t.viewImage(call)
-	case call.Name == "fetch" && t.box.options.Web != nil:
-		return t.fetch(ctx, call)
 	case call.Name == "job" && t.box.options.FileTools:
 		return t.job(ctx, call)
 	}
@@ -284,8 +275,6 @@ func (t *Turn) Independent(call Call) bool {
 		return true
 	case call.Name == "read", call.Name == "list", call.Name == "search":
 		return t.box.options.FileTools && t.mayLook()
-	case call.Name == "fetch":
-		return t.box.options.Web != nil && t.mayFetch(call)
 	case call.Name != "shell" && call.Name != "container.exec":
 		return false
 	}
