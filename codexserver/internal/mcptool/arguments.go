@@ -55,8 +55,10 @@ type input struct {
 	fits *outputschema.Schema
 }
 
-// object is the schema of an object, or of a number.
+// object is the schema of an object, or of another value.
 type object struct {
+	Type                 jsontext.Value    `json:"type"`
+	Items                *object           `json:"items"`
 	Required             []string          `json:"required"`
 	AdditionalProperties *bool             `json:"additionalProperties"`
 	Properties           map[string]object `json:"properties"`
@@ -111,6 +113,88 @@ func (in *input) check(given map[string]any, alike []string) (clamped bool, err 
 		return false, fmt.Errorf("argument %s: %s", wrong.Path, wrong.Why)
 	}
 	return clamped, nil
+}
+
+// readTexts reads lists, objects, numbers and booleans that a host sent as texts with JSON: some do so
+// each time, and their models cannot do otherwise. Only a text that the schema does not want is read.
+func (in *input) readTexts(arguments stdjson.RawMessage) (stdjson.RawMessage, error) {
+	value := jsontext.Value(arguments)
+	if len(value) == 0 || !in.readText(&value, 0) {
+		return arguments, nil
+	}
+	if value.Kind() != '{' {
+		return nil, errors.New("the arguments are no object")
+	}
+	return stdjson.RawMessage(value), nil
+}
+
+// maxArgumentDepth is how deep texts are read.
+const maxArgumentDepth = 4
+
+// readText replaces a text by the value that it has as JSON, if the schema wants that, also inside of
+// objects and lists. It reports whether it replaced anything.
+func (o *object) readText(value *jsontext.Value, depth int) (changed bool) {
+	if value.Kind() == '"' {
+		var text string
+		if json.Unmarshal(*value, &text) != nil || !o.wants(jsontext.Value(text)) {
+			return false
+		}
+		*value, changed = jsontext.Value(strings.TrimSpace(text)), true
+	}
+	if depth > maxArgumentDepth {
+		return changed
+	}
+	inside := false
+	switch value.Kind() {
+	case '{':
+		var members map[string]jsontext.Value
+		if len(o.Properties) == 0 || json.Unmarshal(*value, &members) != nil {
+			return changed
+		}
+		for name, inner := range o.Properties {
+			if member, ok := members[name]; ok && inner.readText(&member, depth+1) {
+				members[name], inside = member, true
+			}
+		}
+		if inside {
+			*value, _ = json.Marshal(members, json.Deterministic(true)) // they were JSON
+		}
+	case '[':
+		var all []jsontext.Value
+		if o.Items == nil || json.Unmarshal(*value, &all) != nil {
+			return changed
+		}
+		for i := range all {
+			inside = o.Items.readText(&all[i], depth+1) || inside
+		}
+		if inside {
+			*value, _ = json.Marshal(all) // they were JSON
+		}
+	}
+	return changed || inside
+}
+
+// wants reports whether the schema wants the value that a text has as JSON, and no text. Null is a value
+// that is missing.
+func (o *object) wants(value jsontext.Value) bool {
+	var types []string
+	if json.Unmarshal(o.Type, &types) != nil {
+		types = []string{strings.Trim(string(o.Type), `"`)}
+	}
+	if !value.IsValid() || len(o.Type) == 0 || slices.Contains(types, "string") {
+		return false
+	}
+	switch value.Kind() {
+	case '{':
+		return slices.Contains(types, "object")
+	case '[':
+		return slices.Contains(types, "array")
+	case '0':
+		return slices.Contains(types, "number") || slices.Contains(types, "integer")
+	case 't', 'f':
+		return slices.Contains(types, "boolean")
+	}
+	return value.Kind() == 'n'
 }
 
 // replacing returns the arguments with which a call does not need another one.

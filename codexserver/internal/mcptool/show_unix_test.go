@@ -323,7 +323,7 @@ func TestShow(t *testing.T) {
 				`argument /what is missing: want one of "diff", "transcript", "output"`: {"threadId": id},
 				"argument /what: value must be one of":                                  {"threadId": id, "what": "all"},
 				"argument /offset: want 0 or more":                                      {"threadId": id, "what": "diff", "offset": -1},
-				"argument /offset: got string, want integer":                            {"threadId": id, "what": "diff", "offset": "1"},
+				"argument /offset: got string, want integer":                            {"threadId": id, "what": "diff", "offset": "one"},
 				"argument /offset: 100000 is not in the text":                           {"threadId": id, "what": "transcript", "offset": 100_000},
 				"argument /command is for what: output":                                 {"threadId": id, "what": "diff", "command": 1},
 				"argument /command: want 1 or more":                                     {"threadId": id, "what": "output", "command": 0},

@@ -284,11 +284,14 @@ func (t *Table) checkRoom() error {
 	return nil
 }
 
-// check returns the arguments with numbers inside their bounds, or an error that names an
-// argument that is locked or does not fit the schema.
+// check returns the arguments as the schema wants them, with numbers inside their bounds, or an error that
+// names an argument that is locked or does not fit the schema.
 func (t *Table) check(one *tool, arguments stdjson.RawMessage) (stdjson.RawMessage, error) {
 	in, err := one.input()
 	if err != nil {
+		return nil, err
+	}
+	if arguments, err = in.readTexts(arguments); err != nil { // before anything is judged by them
 		return nil, err
 	}
 	given := map[string]any{}

@@ -118,7 +118,7 @@ func TestTurnArgumentsRefused(t *testing.T) {
 	for arguments, want := range map[string]string{
 		`"effort":"High!"`:     "/effort: want a word",
 		`"effort":5`:           "/effort: got number, want string",
-		`"output-schema":"{}"`: "/output-schema: got string, want object",
+		`"output-schema":"x"`: "/output-schema: got string, want object",
 		`"output-schema":{"$ref":"http://127.0.0.1:1/x"}`:        "/output-schema: ",
 		`"output-schema":{"$ref":"file:///etc/passwd"}`:          "/output-schema: ",
 		`"output-schema":{"type":"text"}`:                        "/output-schema: at /type: got",
