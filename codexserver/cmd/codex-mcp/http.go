@@ -109,6 +109,7 @@ func (c *configuration) serveHTTP(ctx context.Context, o *options, token string,
 		}
 		m := http.NewServeMux()
 		m.Handle(mcpPath, handler)
+		m.Handle(mcpPath+"/{$}", handler) // as many people write it
 		return (&httpserve.Server{
 			Flags: &o.http.Flags, Mux: m, Backend: handler, Drain: c.settings.HTTP.Drain, Signals: endingSignals(), Logger: c.log,
 			Ready: func() {

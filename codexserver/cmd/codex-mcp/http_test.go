@@ -169,6 +169,9 @@ func TestHTTPServes(t *testing.T) {
 		{"POST", "/mcp", "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, 401, "", token},
 		{"POST", "/mcp", "wrong", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, 401, "", token},
 		{"POST", "/mcp", token, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, 200, `"codex-reply"`, `"approval-policy"`},
+		{"POST", "/mcp/", token, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, 200, `"codex-reply"`, `"approval-policy"`},
+		{"POST", "/mcp/", "wrong", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, 401, "", token},
+		{"POST", "/mcp/x", token, "{}", 404, "", token},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), tt.method, url+tt.path, strings.NewReader(tt.body))
 		if err != nil {
