@@ -15,10 +15,12 @@ import (
 type Flags struct {
 	// Listen is the address.
 	Listen string
-	// Cert and Key are the files for TLS, or "".
+	// Cert and Key are the files for TLS, or "". See AddTLS.
 	Cert, Key string
 	// Proxy is the IP address of a proxy, or "".
 	Proxy string
+
+	tls bool // there are flags for TLS
 }
 
 // defaultListen is the default of --listen.
@@ -27,9 +29,14 @@ const defaultListen = "127.0.0.1:4517"
 // Add adds the flags to fs.
 func (f *Flags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Listen, "listen", defaultListen, "the `ADDRESS` to listen on")
+	fs.StringVar(&f.Proxy, "behind-proxy", "", "the IP `ADDRESS` of a proxy with TLS; requests from other addresses are refused")
+}
+
+// AddTLS adds the flags for TLS of its own to fs. Only a server for several users has them.
+func (f *Flags) AddTLS(fs *pflag.FlagSet) {
+	f.tls = true
 	fs.StringVar(&f.Cert, "tls-cert", "", "the `FILE` of a certificate with its chain, read again when it changes")
 	fs.StringVar(&f.Key, "tls-key", "", "the `FILE` of the certificate's key")
-	fs.StringVar(&f.Proxy, "behind-proxy", "", "the IP `ADDRESS` of a proxy with TLS; requests from other addresses are refused")
 }
 
 // Check fails if other machines could connect without TLS.
@@ -46,7 +53,11 @@ func (f *Flags) Check() error {
 		return nil
 	}
 	if !webaddr.Loopback(host) {
-		return fmt.Errorf("--listen %s: others on the network could read the token and all messages; set --tls-cert and --tls-key, or --behind-proxy with the address of a proxy with TLS", f.Listen)
+		own := ""
+		if f.tls {
+			own = "--tls-cert and --tls-key, or "
+		}
+		return fmt.Errorf("--listen %s: others on the network could read the token and all messages; set %s--behind-proxy with the address of a proxy with TLS", f.Listen, own)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ type Server struct {
 // Serve serves until a signal arrives or ctx ends. After a signal it drains the backend,
 // until its work ends, the time for that expires, or a second signal arrives.
 func (s *Server) Serve(ctx context.Context) error {
-	config, err := s.tls()
+	config, err := s.config()
 	if err != nil {
 		return errors.Join(err, s.Backend.Close())
 	}

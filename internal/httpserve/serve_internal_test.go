@@ -36,6 +36,7 @@ func TestFlags(t *testing.T) {
 		var f Flags
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		f.Add(set)
+		f.AddTLS(set)
 		if err := set.Parse(strings.Fields(tt.args)); err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// tls returns the TLS configuration for --tls-cert and --tls-key, or nil without them.
-func (f *Flags) tls() (*tls.Config, error) {
+// config returns the TLS configuration for --tls-cert and --tls-key, or nil without them.
+func (f *Flags) config() (*tls.Config, error) {
 	if f.Cert == "" {
 		return nil, nil
 	}

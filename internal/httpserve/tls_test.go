@@ -59,11 +59,11 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		f := &Flags{Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
-		if _, err := f.tls(); err == nil {
+		if _, err := f.config(); err == nil {
 			t.Error("it starts without a certificate")
 		}
 		certify(t, f, 1, time.Now())
-		config, err := f.tls()
+		config, err := f.config()
 		if err != nil {
 			t.Fatal(err)
 		}

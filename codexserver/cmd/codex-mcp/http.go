@@ -36,9 +36,8 @@ $CODEX_HOME/codex-mcp/http-token, which the first start makes. --show-token prin
 with the configuration of clients. Calls cannot choose approval-policy, config,
 profile or sandbox, unless http.unlocked_arguments allows it.
 
-By default only this machine can connect. For other machines set http.hosts, and
---tls-cert with --tls-key, or --behind-proxy. For several users start
-codex-mcp-gateway.`,
+By default only this machine can connect. For other machines set http.hosts and
+--behind-proxy. For several users start codex-mcp-gateway.`,
 		Args: o.noWords,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.http.Check(); err != nil {

@@ -80,6 +80,7 @@ func (o *options) flags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet(program, pflag.ContinueOnError)
 	fs.SortFlags = false
 	o.Add(fs)
+	o.AddTLS(fs)
 	fs.StringVar(&o.newToken, "new-token", "", "make a token for the principal `NAME`, print it with its hash for codex-mcp.toml, and exit")
 	fs.StringVar(&o.codexMCP, "codex-mcp", "", "the `PROGRAM` codex-mcp, from the same release; default: the one in the folder of this program")
 	fs.FuncP("config", "c", "set a configuration `KEY=VALUE`; repeatable, keys may be dotted, values are TOML or plain text", func(s string) error {
