@@ -1,0 +1,67 @@
+package native_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestSentences plays what README.md promises about approvals under the defaults of the native engine: a person
+// is asked each time before a command leaves the sandbox, only a clear approval counts, no question stays
+// open for ever, and the model learns why something did not run.
+func TestSentences(t *testing.T) {
+	sandboxtest.NeedTier(t, sandbox.TierThread)
+	for _, tt := range []struct {
+		name, answer string
+		runs         bool
+		told         string // what the model learns
+	}{
+		{"accepted", `{"action":"accept"}`, true, ""},
+		{"accepted for the session", servertest.ForSession, true, ""},
+		{"declined", servertest.Decline, false, "declined"},
+		{"declined, and accepted", `{"action":"decline","Action":"accept"}`, false, "not understood"},
+		{"accepted, and denied", `{"action":"accept","content":{"decision":"denied"}}`, false, "declined"},
+		{"of another kind", `{"action":"yes"}`, false, "not understood"},
+		{"nothing", `{}`, false, "not understood"},
+		{"none in time", "", false, "no answer"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			y := newYard(t, confined("read-only", "on-request"))
+			y.bench.provider.Reset()
+			made := filepath.Join(y.other, "made")
+			for range 2 {
+				y.bench.provider.Add(
+					providertest.Call(providertest.Tool("c1", "shell", map[string]any{
+						"command": []string{"sh", "-c", fmt.Sprintf("echo x >> %q", made)}, "with_escalated_permissions": true, "justification": "to see",
+					})),
+					providertest.Say("done"),
+				)
+			}
+			answer := servertest.Say(tt.answer)
+			if tt.answer == "" {
+				answer = servertest.Never
+			}
+			c := servertest.Connect(t, y.serve(""), answer)
+			thread := servertest.ThreadOf(t, c.CallTool(t, "codex", `{"prompt":"go"}`))
+			c.CallTool(t, "codex-reply", `{"prompt":"again","threadId":"`+thread+`"}`)
+			if got := len(c.Received("elicitation/create")); got != 2 {
+				t.Errorf("asked %d times", got)
+			}
+			text, _ := os.ReadFile(made)
+			if n := strings.Count(string(text), "x"); n != map[bool]int{true: 2}[tt.runs] {
+				t.Errorf("it ran %d times", n)
+			}
+			requests := y.bench.provider.Requests()
+			if told := string(requests[len(requests)-1].Body); !strings.Contains(told, tt.told) {
+				t.Errorf("the model is not told %q: %s", tt.told, told)
+			}
+		})
+	}
+}
