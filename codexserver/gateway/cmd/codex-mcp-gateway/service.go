@@ -195,6 +195,7 @@ func (s *service) addFront(c *configuration, who *access.Access, from workers.Op
 		Local: local, Certificates: certificates(c), Conn: s.broker.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Still: who.Still, Principals: c.http.Principals, Telemetry: from.Telemetry, Logger: from.Logger,
 	})
 	s.mux.Handle(mcpPath, s.front)
+	s.mux.Handle(mcpPath+"/{$}", s.front) // as many people write it
 	return access.Metadata(s.mux, c.http, guard)
 }
 
