@@ -103,7 +103,7 @@ func TestWaitIsReported(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var said []string
-			h := &watcher{}
+			h := &host{}
 			h.on = func(m protocol.EventMsg) {
 				if m, ok := m.(protocol.StreamError); ok {
 					said = append(said, m.Message)
@@ -116,28 +116,6 @@ func TestWaitIsReported(t *testing.T) {
 				t.Errorf("the turn ended with %v", err)
 			}
 			diff(t, "events", []string{"asking again in 1m30s: the provider answered 429 Too Many Requests: slow down"}, said)
-			if h.alive > 0 {
-				t.Error("a refusal was a sign of the model")
-			}
 		})
-	}
-}
-
-// watcher is a host that counts the signs of life.
-type watcher struct {
-	host
-	alive int
-}
-
-func (w *watcher) Alive() { w.alive++ }
-
-func (*watcher) Overhear(string, protocol.EventMsg) {}
-
-// TestComments has a provider that sends only comments: the host hears them.
-func TestComments(t *testing.T) {
-	b := setup(t, "", native.Limits{}, providertest.Turn{Body: ": OPENROUTER PROCESSING\n\n"})
-	w := &watcher{}
-	if err := b.start(t, w, protocol.Config{}).Turn(t.Context(), say("go")); err == nil || w.alive == 0 {
-		t.Errorf("heard %d times: %v", w.alive, err)
 	}
 }

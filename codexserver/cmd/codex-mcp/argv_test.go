@@ -71,11 +71,9 @@ func TestStartsServer(t *testing.T) {
 	}{
 		{"", false, true},
 		{"mcp-server", true, true},
-		{"-engine native --log=debug -finish", false, true},
 		{"-c a=b mcp-server -m gpt-5 -s read-only -cwd /x", true, true},
 		{"-m mcp-server -V", false, true},
 		{"--yolo -i pic.png --search mcp-server", true, true},
-		{"-finish=maybe", false, true},
 		{"-engine nosuch", false, true},
 		{"mcp-server -engine", true, true},
 		{"mcp-server mcp-server", false, false},
