@@ -179,7 +179,7 @@ func (s *Snapshot) diffBrief(ctx context.Context, to string) ([]Change, error) {
 	}
 	list, patch, ok := strings.Cut(out, "\x00\x00")
 	if !ok || len(out) >= maxBriefPatch {
-		return s.private.diffTrees(ctx, s.before.tree, to, true, true)
+		return s.private.diffTrees(ctx, s.before.tree, to, true)
 	}
 	s.after.patch = patch
 	return parseChanges(list)

@@ -36,7 +36,7 @@ type Change struct {
 	// that is not known.
 	Last time.Time
 
-	old, new  entry
+	module    bool // it is the commit of a submodule
 	special   bool // a pipe, a socket or a device
 	filtered  bool // a filter changes how git stores it
 	converted bool // git changes its line ends or its encoding
@@ -52,25 +52,15 @@ func SortChanges(list []Change) {
 // Lines are the lines of a change.
 type Lines struct{ Added, Removed int }
 
-// isLink reports whether the change is that of a submodule's commit.
-func (c Change) isLink() bool { return c.old.mode == modeModule || c.new.mode == modeModule }
-
 // modeModule is the mode of a submodule in git.
 const modeModule = "160000"
 
-// entry is a file of a tree.
-type entry struct{ mode, id string }
-
-// diffTrees compares two trees, file by file, with or without renames and the numbers of lines.
-func (p *private) diffTrees(ctx context.Context, from, to string, find, count bool) ([]Change, error) {
+// diffTrees compares two trees, file by file, with or without renames.
+func (p *private) diffTrees(ctx context.Context, from, to string, find bool) ([]Change, error) {
 	if from == to {
 		return nil, nil
 	}
-	args := []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", renames(find), "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"}
-	if count {
-		args = append(args, "--numstat")
-	}
-	out, err := p.git(ctx, call{}, append(args, from, to)...)
+	out, err := p.git(ctx, call{}, "diff-tree", "-r", "-z", "--raw", "--no-abbrev", renames(find), "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--numstat", from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +94,7 @@ func parseChanges(out string) ([]Change, error) {
 			if len(words) != 5 {
 				return nil, fmt.Errorf("git diff-tree prints %q", head)
 			}
-			c := Change{Kind: Update, Path: next(), old: entry{words[0], words[2]}, new: entry{words[1], words[3]}}
+			c := Change{Kind: Update, Path: next(), module: words[0] == modeModule || words[1] == modeModule}
 			switch words[4][0] {
 			case 'A':
 				c.Kind = Add

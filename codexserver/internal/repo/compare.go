@@ -30,7 +30,7 @@ func (s *Snapshot) compare(ctx context.Context, renames bool) ([]Change, error) 
 	if isBrief && renames {
 		s.stored, err = s.diffBrief(ctx, now.tree)
 	} else {
-		s.stored, err = s.private.diffTrees(ctx, s.before.tree, now.tree, renames, true)
+		s.stored, err = s.private.diffTrees(ctx, s.before.tree, now.tree, renames)
 	}
 	if err == nil {
 		err = s.attributes(ctx, s.stored)

@@ -115,7 +115,7 @@ func (s *Snapshot) unfit(ctx context.Context, c Change, converted int) string {
 	switch {
 	case special || specialBefore:
 		return specialFile
-	case c.isLink():
+	case c.module:
 		return otherRepository
 	case c.filtered:
 		return "a filter changes how git stores it"

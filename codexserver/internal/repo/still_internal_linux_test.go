@@ -127,7 +127,7 @@ func TestKeptIndex(t *testing.T) {
 		for i := range got {
 			got[i] = Change{Path: got[i].Path, Kind: got[i].Kind}
 		}
-		if d := cmp.Diff(want, got, cmp.AllowUnexported(Change{}, entry{})); d != "" || err != nil {
+		if d := cmp.Diff(want, got, cmp.AllowUnexported(Change{})); d != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, d)
 		}
 		if want == nil {

@@ -171,7 +171,7 @@ func (v *Survey) Compare(ctx context.Context) ([]Change, error) {
 
 // last returns when a file changed, or its folder if it is gone.
 func (s *Snapshot) last(c Change) time.Time {
-	if c.isLink() {
+	if c.module {
 		return s.lastCommit(c.Path)
 	}
 	name := c.Path
