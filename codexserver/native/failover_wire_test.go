@@ -28,23 +28,12 @@ type played = func(providertest.Request) providertest.Turn
 
 // recorded has three commands. Asked for a summary, it writes one.
 func recorded(req providertest.Request) providertest.Turn {
-	return goOn(req, step("c1", "echo one > one", false), step("c2", "echo two > two", false), step("c3", "cat one two > three", false))
-}
-
-// running is recorded with a command in the background, until the third one has run. The engine looks
-// at it for two seconds.
-func running(req providertest.Request) providertest.Turn {
-	return goOn(req, step("c1", "echo one > one", false), step("c2", "until test -e three; do sleep 0.02; done; echo two > two", true), step("c3", "cat one > three", false),
-		providertest.Tool("c4", "job", map[string]any{"id": "job1", "wait_ms": 30_000}))
+	return goOn(req, step("c1", "echo one > one"), step("c2", "echo two > two"), step("c3", "cat one two > three"))
 }
 
 // step is a command that counts how often it ran.
-func step(id, script string, background bool) providertest.ToolCall {
-	arguments := map[string]any{"command": "echo " + id + " >> ran-" + id + "; " + script}
-	if background {
-		arguments["background"] = true
-	}
-	return providertest.Tool(id, "shell", arguments)
+func step(id, script string) providertest.ToolCall {
+	return providertest.Tool(id, "shell", map[string]any{"command": "echo " + id + " >> ran-" + id + "; " + script})
 }
 
 // goOn makes the first call that has no result, or says that all is done.
@@ -170,7 +159,6 @@ var disturbances = map[string]disturbance{
 	"in arguments":          {how: "in arguments", after: 1},
 	"in reasoning":          {how: "in reasoning", after: 2},
 	"after a call was sent": {how: "after a call", after: 2},
-	"while a command runs":  {how: "overloaded", after: 2, model: running},
 	"at the answer":         {how: "no quota", after: 3},
 	"a question is open":    {how: "usage limit", open: "ran-c3"},
 	"in the background":     {how: "usage limit", after: 2, run: inBackground},

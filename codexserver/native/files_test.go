@@ -39,7 +39,7 @@ func offered(t *testing.T, body []byte) (names string, size int) {
 // TestOfferedTools checks which tools each wire and setting offers, and that the file tools with
 // the shell need at most 2,500 tokens of four bytes.
 func TestOfferedTools(t *testing.T) {
-	const files, codex = "shell job read list search edit write", "shell"
+	const files, codex = "shell read list search edit write", "shell"
 	for _, tt := range []struct {
 		wire  string
 		tools setting.Tools

@@ -53,7 +53,7 @@ func TestToolsOfMCPServers(t *testing.T) {
 		{"crash", "toy__die", `{}`, `tool call error: toy/die: `, []string{"mcp_tool_call_begin", "mcp_tool_call_end"}},
 		{"half JSON", "toy__echo", `{"x":`, `the arguments are not JSON: `, nil},
 		{"no object", "toy__echo", `[1]`, `the arguments are not a JSON object`, nil},
-		{"unknown", "toy__none", `{}`, `unsupported call: toy__none; the tools are shell, job, read, list, search, edit, write, view_image, toy__`, nil},
+		{"unknown", "toy__none", `{}`, `unsupported call: toy__none; the tools are shell, read, list, search, edit, write, view_image, toy__`, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := setup(t, toy(""), native.Limits{},

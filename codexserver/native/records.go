@@ -69,8 +69,6 @@ func (t *turn) note(a tool.Act) error {
 	for _, w := range a.Writes {
 		r.Files = append(r.Files, rollout.File(w))
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	err := t.conv.saved.file.Record(r, true)
 	t.conv.checkWrite(err)
 	if err != nil {
@@ -85,8 +83,6 @@ func (t *turn) asks(call string) {
 		return
 	}
 	t.commit()
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.write(rollout.Record{Kind: rollout.CallAsks, Call: call})
 	t.conv.checkWrite(t.conv.saved.file.Sync())
 }
@@ -101,8 +97,6 @@ func (t *turn) decided(ctx context.Context, call, what string, out elicit.Outcom
 		r.Kind, r.Aborts = rollout.CallRefused, out.Decision == elicit.Abort
 		r.Output = fmt.Sprintf("%s: %s", what, out.ForModel())
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.write(r)
 	return out
 }

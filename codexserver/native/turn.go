@@ -38,7 +38,7 @@ type turn struct {
 	form     *form                // of the last message; nil leaves it open
 
 	answer   final
-	mu       sync.Mutex // held by what reports or records beside the turn
+	mu       sync.Mutex // held by what reports beside the turn
 	incoming incoming
 }
 
@@ -112,9 +112,6 @@ func (t *turn) leave(ctx context.Context, err error) error {
 
 // finish reports how a turn ended.
 func (t *turn) finish(ctx context.Context, err error) error {
-	if t.tools != nil {
-		t.tools.End()
-	}
 	c, last := t.conv, &t.answer
 	var abort *engine.AbortError
 	var limit *limitError
@@ -294,29 +291,18 @@ func (t *turn) obey(ctx context.Context, resp *model.Response) (called bool, err
 		}
 	}
 	var after []protocol.ResponseItem
-	for i := 0; i < len(calls); {
-		n := max(1, t.independents(calls[i:]))
-		var results []tool.Result
-		var errs []error
-		if n > 1 {
-			results, errs = t.callAll(ctx, calls[i:i+n])
-		} else {
-			result, err := t.call(ctx, calls[i])
-			results, errs = []tool.Result{result}, []error{err}
-		}
-		for k, result := range results {
-			if errs[k] != nil {
-				t.abandon(resp.Items[from[i+k]:])
-				if ctx.Err() == nil { // after an interrupt Codex sends turn_aborted alone
-					t.emitUsage()
-				}
-				return true, errs[k]
+	for i, call := range calls {
+		result, err := t.call(ctx, call)
+		if err != nil {
+			t.abandon(resp.Items[from[i]:])
+			if ctx.Err() == nil { // after an interrupt Codex sends turn_aborted alone
+				t.emitUsage()
 			}
-			t.commit()
-			t.conv.record(answer(calls[i+k], result.Output))
-			after = append(after, result.Items...)
+			return true, err
 		}
-		i += n
+		t.commit()
+		t.conv.record(answer(call, result.Output))
+		after = append(after, result.Items...)
 	}
 	t.commit()
 	t.conv.record(after...)

@@ -25,7 +25,6 @@ func BenchmarkKnownSafe(b *testing.B) {
 				})
 				call := shellCall(b, "", program)
 				begin := time.Now()
-				turn.Independent(call)
 				res, err := turn.Call(b.Context(), call)
 				if err != nil || !strings.Contains(res.Output, `"exit_code":0`) {
 					b.Fatal(res.Output, err)

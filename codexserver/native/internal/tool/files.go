@@ -175,12 +175,6 @@ func (t *Turn) judgeLook() (policy.Verdict, looker) {
 	return policy.Decide(in), nil
 }
 
-// mayLook reports whether calls that read run without a question.
-func (t *Turn) mayLook() bool {
-	_, look := t.judgeLook()
-	return look != nil
-}
-
 // look runs a call that only reads, and asks the user first where a command would need that.
 // argv is what the user sees of the call.
 func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protocol.ParsedCommand, f func() (string, error)) (Result, error) {

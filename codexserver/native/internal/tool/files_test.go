@@ -18,25 +18,24 @@ import (
 func TestReadMatrix(t *testing.T) {
 	const asked = "ask: there is no sandbox on this system, begin, end 0"
 	for _, tt := range []struct {
-		policy    protocol.ApprovalPolicy
-		mode      protocol.SandboxMode
-		sandbox   *fakeSandbox
-		answer    elicit.Decision
-		want      string
-		confined  bool
-		alongside bool
+		policy   protocol.ApprovalPolicy
+		mode     protocol.SandboxMode
+		sandbox  *fakeSandbox
+		answer   elicit.Decision
+		want     string
+		confined bool
 	}{
-		{"untrusted", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, true},
-		{"untrusted", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, true},
-		{"on-request", "workspace-write", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, true},
-		{"never", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true, true},
-		{"on-request", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", false, true},
-		{"on-request", "workspace-write", &fakeSandbox{unread: sandbox.ErrUnavailable}, elicit.Approved, asked, false, false},
-		{"on-request", "workspace-write", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, asked, false, false},
-		{"on-request", "workspace-write", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Denied, "ask: there is no sandbox on this system", false, false},
-		{"untrusted", "danger-full-access", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, asked, false, false},
-		{"never", "read-only", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, "refused", false, false},
-		{"never", "read-only", &fakeSandbox{missing: os.ErrInvalid}, elicit.Approved, "refused", false, false},
+		{"untrusted", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true},
+		{"untrusted", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", true},
+		{"on-request", "workspace-write", &fakeSandbox{}, elicit.Denied, "begin, end 0", true},
+		{"never", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true},
+		{"on-request", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", false},
+		{"on-request", "workspace-write", &fakeSandbox{unread: sandbox.ErrUnavailable}, elicit.Approved, asked, false},
+		{"on-request", "workspace-write", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, asked, false},
+		{"on-request", "workspace-write", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Denied, "ask: there is no sandbox on this system", false},
+		{"untrusted", "danger-full-access", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, asked, false},
+		{"never", "read-only", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, "refused", false},
+		{"never", "read-only", &fakeSandbox{missing: os.ErrInvalid}, elicit.Approved, "refused", false},
 	} {
 		for _, call := range []tool.Call{
 			{ID: "c", Name: "read", Arguments: `{"path":"file"}`}, {ID: "c", Name: "list", Arguments: `{}`}, {ID: "c", Name: "search", Arguments: `{"pattern":"o"}`},
@@ -60,9 +59,6 @@ func TestReadMatrix(t *testing.T) {
 			}
 			if shows := strings.Contains(res.Output, "one") || strings.Contains(res.Output, "file\n"); shows != strings.HasSuffix(tt.want, "end 0") {
 				t.Errorf("%s %s %s: %q", tt.policy, tt.mode, call.Name, res.Output)
-			}
-			if got := turn.Independent(call); got != tt.alongside {
-				t.Errorf("%s %s %s: independent %t", tt.policy, tt.mode, call.Name, got)
 			}
 		}
 	}
@@ -101,9 +97,6 @@ func TestFileToolsWithoutReading(t *testing.T) {
 		res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: "edit", Arguments: arguments})
 		if err != nil || !strings.Contains(res.Output, want) || strings.Contains(res.Output, "line 1") || strings.Contains(res.Output, "\nfile") {
 			t.Errorf("%s: %q, %v", arguments, res.Output, err)
-		}
-		if turn.Independent(tool.Call{ID: "c", Name: "edit", Arguments: arguments}) {
-			t.Errorf("%s: independent", arguments)
 		}
 	}
 	if h.steps() != "" {

@@ -26,11 +26,6 @@ import (
 
 // shellDefinition returns the definition of the shell tool.
 func (b *Toolbox) shellDefinition() model.Tool {
-	background := ""
-	if b.options.FileTools {
-		background = `"background":{"type":"boolean","description":"True for a server or a long build: it goes on while you work, job shows it, and it ends with your turn"},
-`
-	}
 	line := fmt.Sprintf(`[\"%s\",\"%s\",SCRIPT]`, b.line[0], b.line[1])
 	if b.line[0] != "bash" {
 		line += ", because there is no bash"
@@ -42,9 +37,9 @@ func (b *Toolbox) shellDefinition() model.Tool {
 "command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments; for shell syntax %s"},
 "workdir":{"type":"string","description":"Folder to run in, relative to the working folder"},
 "timeout_ms":{"type":"number","description":"Milliseconds after which it is stopped, %d by default, at most %d"},
-%s"with_escalated_permissions":{"type":"boolean","description":"True to ask the user to let it run outside the sandbox"},
+"with_escalated_permissions":{"type":"boolean","description":"True to ask the user to let it run outside the sandbox"},
 "justification":{"type":"string","description":"With with_escalated_permissions: one sentence for the user that says why"}
-},"required":["command"],"additionalProperties":false}`, line, b.options.timeout().Milliseconds(), b.options.maxTimeout().Milliseconds(), background),
+},"required":["command"],"additionalProperties":false}`, line, b.options.timeout().Milliseconds(), b.options.maxTimeout().Milliseconds()),
 	}
 }
 
@@ -62,7 +57,6 @@ type shellArguments struct {
 	TimeoutMS *float64 `json:"timeout_ms"`
 	// Timeout is the name that some models use for TimeoutMS, as Codex lets them.
 	Timeout       *float64 `json:"timeout"`
-	Background    *bool    `json:"background"`
 	Escalated     *bool    `json:"with_escalated_permissions"`
 	Justification string   `json:"justification"`
 }
@@ -90,12 +84,6 @@ func LineShell(environ []string) []string {
 		}
 	}
 	return []string{"bash", "-lc"}
-}
-
-// background reports whether the command may go on in the background. The model can look at
-// it only with the tool job.
-func (r run) background() bool {
-	return r.turn.box.options.FileTools && r.Background != nil && *r.Background
 }
 
 func (a shellArguments) escalated() bool { return a.Escalated != nil && *a.Escalated }
@@ -146,8 +134,6 @@ func (b *Toolbox) shellArgumentsOf(call Call) (shellArguments, error) {
 func (r run) timeout() (timeout time.Duration, lowered bool) {
 	o := &r.turn.box.options
 	switch {
-	case r.TimeoutMS == nil && r.background():
-		return o.maxTimeout(), false
 	case r.TimeoutMS == nil:
 		return o.timeout(), false
 	}
@@ -206,8 +192,6 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 	}
 	var output string
 	switch {
-	case r.background() && t.jobs.alive() >= maxJobs:
-		output = fmt.Sprintf("the command was not run: %d commands go on in the background; end one with job", maxJobs)
 	case call.Stopped:
 		output, err = r.again(ctx)
 	default:
@@ -513,7 +497,7 @@ func stopped(res *proc.Result, words string) string {
 func note(res *proc.Result, words string) { res.Aggregated += "\n(" + words + ")\n" }
 
 // exec runs the command and emits its events. The result is nil if the command did not
-// start, or goes on in the background.
+// start.
 func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, error) {
 	t := r.turn
 	o := t.box.options
@@ -526,18 +510,12 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 	if r.ruled != nil {
 		spec.Argv, spec.Env = r.ruled.argv, r.ruled.env
 	}
-	if r.background() {
-		spec.Leftovers = nil // everything ends with the turn
-	}
 	if err := t.acting(Act{Call: r.id, Command: r.Command, Cwd: r.dir}); err != nil {
 		return nil, "", err
 	}
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
 	spec.Exact = c == nil // an approval is for this folder
-	if r.background() {
-		return t.jobs.run(ctx, r, c, spec)
-	}
-	res, output, err := r.process(ctx, spec, nil)
+	res, output, err := r.process(ctx, spec)
 	if res != nil {
 		most := o.maxTimeout()
 		switch {
@@ -553,34 +531,26 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 	return res, output, err
 }
 
-// process runs the command until it ends. job receives its output, too, if the command is in
-// the background.
-func (r run) process(ctx context.Context, spec proc.Spec, job *job) (*proc.Result, string, error) {
+// process runs the command until it ends.
+func (r run) process(ctx context.Context, spec proc.Spec) (*proc.Result, string, error) {
 	t := r.turn
 	res, err := t.box.options.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
-		job.add(chunk)
 		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
 	})
 	var start *proc.StartError
 	if errors.As(err, &start) {
 		text := startText(start)
 		res = proc.Result{Stderr: text, Aggregated: text, ExitCode: -1}
-	} else if err != nil && job == nil {
+	} else if err != nil {
 		return nil, "", err
-	} else if err != nil && res == (proc.Result{}) { // ended before it began, so it has no exit code
-		text := "not started: " + err.Error()
-		res = proc.Result{Stderr: text, Aggregated: text, ExitCode: -1}
 	}
 	t.Host.Emit(protocol.ExecCommandEnd{
 		CallID: r.id, Stdout: res.Stdout, Stderr: res.Stderr, AggregatedOutput: res.Aggregated,
 		ExitCode: res.ExitCode, Duration: protocol.Duration(res.Duration), FormattedOutput: res.Formatted(),
 		Omitted: res.Omitted,
 	})
-	switch {
-	case start != nil:
+	if start != nil {
 		return nil, "execution error: " + start.Error(), nil
-	case err != nil:
-		return nil, "", err
 	}
 	return &res, proc.ModelOutput(res), nil
 }

@@ -117,9 +117,8 @@ func TestLine(t *testing.T) {
 		"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new\n+x\n*** End Patch\nEOF", "bash -lc 'touch made'", "-c touch", "--rcfile x", "ls\ntouch made",
 	}
 	type seen struct {
-		Independent bool
-		Steps       string
-		Events      []protocol.EventMsg
+		Steps  string
+		Events []protocol.EventMsg
 	}
 	try := func(policy protocol.ApprovalPolicy, mode protocol.SandboxMode, members string, command any) seen {
 		if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o777)); err != nil {
@@ -133,7 +132,6 @@ func TestLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		call := tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":` + string(text) + members + `}`}
-		independent := turn.Independent(call)
 		if _, err := turn.Call(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +142,7 @@ func TestLine(t *testing.T) {
 				events = append(events, m)
 			}
 		}
-		return seen{independent, h.steps(), events}
+		return seen{h.steps(), events}
 	}
 	for _, tt := range []struct {
 		policy  protocol.ApprovalPolicy

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -67,8 +65,7 @@ type Options struct {
 	// LocalShell offers the model's own shell tool instead of ours. PatchTool offers the
 	// patch tool, PlanTool the plan tool, and ImageTool the image tool.
 	LocalShell, PatchTool, PlanTool, ImageTool bool
-	// FileTools offers tools that read, list, search, edit and write files, and commands in
-	// the background.
+	// FileTools offers tools that read, list, search, edit and write files.
 	FileTools bool
 	// ReadOnly refuses every patch under all policies.
 	ReadOnly bool
@@ -138,11 +135,8 @@ func (b *Toolbox) Roots(policy protocol.SandboxPolicy, cwd string) (sandbox.Root
 
 // Toolbox is the tools of one conversation. It is safe for concurrent use.
 type Toolbox struct {
-	options   Options
-	line      []string      // see [LineShell]
-	firstLook time.Duration // of a command in the background; 0 is firstLook
-
-	confines atomic.Bool // the last attempt to confine a command succeeded
+	options Options
+	line    []string // see [LineShell]
 
 	mu       sync.Mutex
 	session  map[string]bool     // commands approved for the session
@@ -167,9 +161,6 @@ func (b *Toolbox) Offer(other bool) []model.Tool {
 		tools = []model.Tool{{Type: "local_shell"}}
 	}
 	if b.options.FileTools {
-		if !b.options.LocalShell {
-			tools = append(tools, jobDefinition)
-		}
 		tools = append(tools, fileDefinitions...)
 	}
 	if b.options.PlanTool {
@@ -194,7 +185,6 @@ type Context struct {
 	Host engine.Host
 	// Acting, unless nil, is called before a call does anything that the model must
 	// remember later. With an error the call does nothing, and the error ends the turn.
-	// Concurrent calls may call it at the same time.
 	Acting func(Act) error
 }
 
@@ -224,18 +214,14 @@ type Turn struct {
 	Context
 	box  *Toolbox
 	diff *patch.Diff
-	jobs *jobs
 }
 
-// Turn begins a turn. The caller must end it.
+// Turn begins a turn.
 func (b *Toolbox) Turn(c Context) *Turn {
 	_, _ = b.folder(c.Cwd) // records the first use; a patch reports the error
 	b.options.Programs.Given(c.Cwd)
-	return &Turn{Context: c, box: b, diff: &patch.Diff{}, jobs: &jobs{}}
+	return &Turn{Context: c, box: b, diff: &patch.Diff{}}
 }
-
-// End ends the commands in the background and waits until they are gone.
-func (t *Turn) End() { t.jobs.end() }
 
 // Call runs a call and returns its result. An error ends the turn. It is an [*AbortError]
 // or the context's cause.
@@ -255,45 +241,11 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 		return t.updatePlan(call)
 	case call.Name == "view_image":
 		return t.viewImage(call)
-	case call.Name == "job" && t.box.options.FileTools:
-		return t.job(ctx, call)
 	}
 	if run := fileTool(call.Name); run != nil && t.box.options.FileTools && !call.Custom {
 		return run(t, ctx, call)
 	}
 	return Result{Output: "unsupported call: " + call.Name, Unknown: true}, nil
-}
-
-// Independent reports whether a call neither changes anything nor asks the user, so that it
-// may run concurrently with other such calls.
-func (t *Turn) Independent(call Call) bool {
-	switch {
-	case call.Shell != nil:
-	case call.Custom:
-		return false
-	case call.Name == "view_image":
-		return true
-	case call.Name == "read", call.Name == "list", call.Name == "search":
-		return t.box.options.FileTools && t.mayLook()
-	case call.Name != "shell" && call.Name != "container.exec":
-		return false
-	}
-	r, err := t.run(call)
-	if err != nil || r.background() || !policy.KnownSafeStrict(r.Command) {
-		return false
-	}
-	if !t.box.confines.Load() {
-		r.judge() // sets confines
-	}
-	in := r.input()
-	in.SandboxAvailable = t.box.confines.Load()
-	switch policy.Decide(in).Action {
-	case policy.Run, policy.RunReadOnly:
-		return true
-	case policy.RunSandboxed:
-		return policy.AfterDenial(t.ApprovalPolicy).Action != policy.Ask
-	}
-	return false
 }
 
 // UnifiedDiff returns the changes of all patches of the turn in git's format, or "".
@@ -320,7 +272,6 @@ func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
 	if err = sandbox.ErrUnavailable; t.box.options.Sandbox != nil {
 		c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
 	}
-	t.box.confines.Store(err == nil)
 	if err != nil {
 		t.inform(fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", p.Mode, err))
 		return nil, err

@@ -144,33 +144,3 @@ func TestApprovalOfOtherWords(t *testing.T) {
 		}
 	}
 }
-
-func TestIndependent(t *testing.T) {
-	turn, h := begin(t, t.TempDir())
-	for _, tt := range []struct {
-		call tool.Call
-		want bool
-	}{
-		{shellCall(t, "", "ls"), true},
-		{shellCall(t, `,"with_escalated_permissions":true`, "ls"), false},
-		{shellCall(t, "", "touch", "x"), false},
-		{shellCall(t, "", "git", "status"), false},
-		{shellCall(t, ""), false},
-		{tool.Call{Shell: &protocol.LocalShellAction{Command: []string{"cat", "x"}}}, true},
-		{tool.Call{Name: "view_image", Arguments: `{}`}, true},
-		{tool.Call{Name: "update_plan", Arguments: `{}`}, false},
-		{tool.Call{Name: "apply_patch", Custom: true}, false},
-	} {
-		if got := turn.Independent(tt.call); got != tt.want {
-			t.Errorf("%+v: %t", tt.call, got)
-		}
-	}
-	// In a sandbox it depends on whether the user is asked about stopped commands.
-	box := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
-	for p, want := range map[protocol.ApprovalPolicy]bool{"untrusted": true, "on-request": true, "never": true, "on-failure": false} {
-		turn := box.Turn(tool.Context{Cwd: "/", ApprovalPolicy: p, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h})
-		if got := turn.Independent(shellCall(t, "", "ls")); got != want {
-			t.Errorf("%s: %t", p, got)
-		}
-	}
-}
