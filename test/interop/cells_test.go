@@ -228,13 +228,13 @@ func playError(ctx context.Context, t *testing.T, m *meeting) {
 }
 
 // playDecisions has a turn ask for each decision. What was approved for the session or by a
-// rule runs once more, without a question. The bridge offers no rules about commands.
+// rule runs once more, without a question. With the bridge every approval counts once.
 func playDecisions(ctx context.Context, t *testing.T, m *meeting) {
 	commands := []string{"touch approved", "touch -c session", "touch -c session", "touch denied", "touch -c always", "touch -c always", "touch aborted"}
-	rules := m.engine.is != "codex"
-	if !rules {
-		isAlways := func(word string) bool { return strings.Contains(word, "always") }
-		commands, m.decisions = slices.DeleteFunc(commands, isAlways), slices.DeleteFunc(slices.Clone(m.decisions), isAlways)
+	lasts := m.engine.is != "codex"
+	if !lasts {
+		isLasting := func(word string) bool { return strings.Contains(word, "always") || strings.Contains(word, "session") }
+		commands, m.decisions = slices.DeleteFunc(commands, isLasting), slices.DeleteFunc(slices.Clone(m.decisions), isLasting)
 	}
 	for i, command := range commands {
 		m.model.Add(providertest.Call(m.engine.run(fmt.Sprint("call_", i), strings.Fields(command)...)))
@@ -248,8 +248,10 @@ func playDecisions(ctx context.Context, t *testing.T, m *meeting) {
 	if n := len(m.model.Requests()); n != len(commands) {
 		t.Errorf("%d requests to the model", n)
 	}
-	if offered := strings.Contains(m.trace(t), "Always allow "); offered != rules {
-		t.Errorf("a form offered a rule: %t", offered)
+	for _, words := range []string{"Always allow ", "Approve for this session"} {
+		if offered := strings.Contains(m.trace(t), words); offered != lasts {
+			t.Errorf("a form offered %q: %t", words, offered)
+		}
 	}
 }
 
