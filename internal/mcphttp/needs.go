@@ -16,7 +16,6 @@ var readers = []string{
 	"initialize", "ping", "server/discover", "logging/setLevel",
 	"notifications/initialized", "notifications/roots/list_changed",
 	"tools/list", "resources/list", "resources/templates/list", "resources/read",
-	"skills/list", "skills/get", "resources/directory/read",
 	"subscriptions/listen", "tasks/get", "tasks/list", "tasks/result",
 }
 

@@ -127,7 +127,6 @@ func TestScopesToday(t *testing.T) {
 	}
 	for method, scope := range map[string]mcphttp.Scope{
 		"server/discover": read, "ping": read, "tools/list": read, "resources/list": read, "resources/templates/list": read,
-		"skills/list": read, "skills/get": read, "resources/directory/read": read,
 		"tasks/get": read, "tasks/list": read, "tasks/result": read, "tasks/update": approve, "tasks/cancel": run,
 		"prompts/list": run, "completion/complete": run, "no/such": run, "Tools/list": run,
 		"sendUserMessage": run, "execOneOffCommand": run,
@@ -172,7 +171,6 @@ func TestScopesInSession(t *testing.T) {
 	}
 	for method, scope := range map[string]mcphttp.Scope{
 		"ping": read, "tools/list": read, "resources/list": read, "resources/templates/list": read, "resources/read": read, "logging/setLevel": read,
-		"skills/list": read, "skills/get": read, "resources/directory/read": read,
 		"initialize": read, "prompts/list": run, "resources/subscribe": run, "sendUserMessage": run, "execOneOffCommand": run, "no/such": run, "Ping": run,
 	} {
 		add(scope, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{}}`)

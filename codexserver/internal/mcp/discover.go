@@ -3,7 +3,6 @@ package mcp
 import (
 	"encoding/json"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/skill"
 	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -18,9 +17,6 @@ func (s *ModernSession) discover() (any, error) {
 	extensions := map[string]modern.JSONObject{extensionEvents: none}
 	if s.client.server.Tasks.serves() {
 		extensions[extensionTasks] = none
-	}
-	if s.client.server.Tools.HasSkill() {
-		extensions[skill.Extension] = skillSettings()
 	}
 	return &modern.DiscoverResult{
 		Meta:              s.resultMeta(),

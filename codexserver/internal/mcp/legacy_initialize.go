@@ -56,14 +56,8 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 		extra["engine"] = info
 	}
 	var resources *mcptypes.ServerCapabilitiesResources
-	var more map[string]json.RawMessage
 	if version >= resourcesSince {
 		resources = &mcptypes.ServerCapabilitiesResources{}
-		if ss.client.server.Tools.HasSkill() {
-			if more, err = skillCapability(); err != nil {
-				return nil, err
-			}
-		}
 	}
 	return &mcptypes.InitializeResult{
 		ProtocolVersion: version,
@@ -71,7 +65,6 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 			Tools:     &mcptypes.ServerCapabilitiesTools{},
 			Resources: resources,
 			Logging:   map[string]json.RawMessage{},
-			Extra:     more,
 		},
 		ServerInfo: mcptypes.Implementation{
 			Name:    "codex-mcp",

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
-	"github.com/codexmcp/codexmcp/codexserver/internal/skill"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -29,12 +28,6 @@ func (ss *LegacySession) addResourceMethods(m *jsonrpc.Mux) {
 	m.Handle(mcptypes.ResourcesList.Name(), since)
 	m.Handle(mcptypes.ResourcesTemplatesList.Name(), since)
 	m.Handle(mcptypes.ResourcesRead.Name(), ss.Limited(since))
-	if ss.client.server.Tools.HasSkill() {
-		for _, method := range []string{skill.List, skill.Get, skill.ReadDirectory} {
-			own.Handle(method, jsonrpc.HandlerFunc(ss.skillMethod))
-			m.Handle(method, since)
-		}
-	}
 }
 
 // resourcesSince is the first version of MCP for which the server has resources. The server

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/skill"
 	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -100,10 +99,6 @@ func (s *ModernSession) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta j
 		return s.callTool(q)
 	case modern.SubscriptionsListen.Name():
 		return s.long(q, s.listen)
-	case skill.List, skill.Get, skill.ReadDirectory:
-		if s.client.server.Tools.HasSkill() {
-			return s.skillMethod(q)
-		}
 	}
 	if s.client.server.Tasks.serves() {
 		s.takeUp(nil)

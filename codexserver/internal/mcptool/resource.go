@@ -11,15 +11,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/skill"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 )
 
-// Resources returns the diffs, transcripts and outputs of threads as MCP resources, and the files
-// of the skill. The former are read page by page, as with the tool codex-show.
+// Resources returns the diffs, transcripts and outputs of threads as MCP resources. They are read page
+// by page, as with the tool codex-show.
 type Resources struct {
 	table *Table
 }
@@ -55,8 +54,7 @@ func (r Resources) Templates() []mcptypes.ResourceTemplate {
 	return list
 }
 
-// List returns the diffs and transcripts of the newest threads that the client holds, and the first
-// page of the skill.
+// List returns the diffs and transcripts of the newest threads that the client holds.
 func (r Resources) List(threads *thread.Share) []mcptypes.Resource {
 	ids := threads.IDs()
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) }) // ids begin with their time
@@ -65,13 +63,6 @@ func (r Resources) List(threads *thread.Share) []mcptypes.Resource {
 		for _, f := range forms[:2] {
 			list = append(list, mcptypes.Resource{
 				Name: f.name + " of " + id, MimeType: &f.format, URI: passage{thread: id, what: f.what}.uri(),
-			})
-		}
-	}
-	if r.table.HasSkill() {
-		if s, err := r.table.Skill(); err == nil {
-			list = append(list, mcptypes.Resource{
-				Name: s.Frontmatter.Name, Description: &s.Frontmatter.Description, MimeType: new(skill.Markdown), URI: s.URI,
 			})
 		}
 	}
@@ -137,15 +128,6 @@ func (e *NoResourceError) Error() string { return e.Reason }
 // Read returns the page at a URI. If there are more pages, a second part names the next.
 // The error is a [*NoResourceError] if the resource does not exist.
 func (r Resources) Read(ctx context.Context, threads *thread.Share, uri string) ([]*mcptypes.TextResourceContents, error) {
-	if r.table.HasSkill() {
-		s, err := r.table.Skill()
-		if err != nil {
-			return nil, err
-		}
-		if text, ok := s.Read(uri); ok {
-			return []*mcptypes.TextResourceContents{{MimeType: new(skill.Markdown), Text: text, URI: uri}}, nil
-		}
-	}
 	at, ok := parseURI(uri)
 	if !ok {
 		return nil, &NoResourceError{"not the address of a resource of this server"}

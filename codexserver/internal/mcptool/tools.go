@@ -9,11 +9,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
-	"github.com/codexmcp/codexmcp/codexserver/internal/skill"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
@@ -110,8 +108,6 @@ type Table struct {
 	confined bool
 	turns    turns
 	sweeper  sweeper
-	// skill is the skill that teaches these tools.
-	skill func() (*skill.Skill, error)
 }
 
 // tool is one tool.
@@ -163,7 +159,6 @@ func New(e engine.Engine, o *Options) *Table {
 			t.locked[name] = append(locked, "background")
 		}
 	}
-	t.skill = sync.OnceValues(func() (*skill.Skill, error) { return skill.New(t.lacks) })
 	return t
 }
 
@@ -218,19 +213,6 @@ func IsTurn(name string) bool {
 func (t *Table) Has(name string) bool {
 	return slices.ContainsFunc(t.tools, func(t tool) bool { return t.name == name })
 }
-
-// lacks reports whether a name is that of a tool which the table does not offer, or of an argument
-// which calls may not choose.
-func (t *Table) lacks(name string) bool {
-	_, isTool := purposes[name]
-	return isTool && !t.Has(name) || slices.Contains(t.locked["codex"], name)
-}
-
-// HasSkill reports whether the table has a skill.
-func (t *Table) HasSkill() bool { return t.skill != nil }
-
-// Skill returns the skill that teaches the tools. [Table.HasSkill] must be true.
-func (t *Table) Skill() (*skill.Skill, error) { return t.skill() }
 
 // Unknown returns the text of an error about a tool that is not in the table.
 func (t *Table) Unknown(name string) string {
