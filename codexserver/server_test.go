@@ -240,7 +240,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 		}{
 			{"server/discover", `{}`, jsonrpc.CodeMethodNotFound}, // says no version
 			{"prompts/list", `{}`, jsonrpc.CodeMethodNotFound},
-			{"resources/read", `{}`, jsonrpc.CodeMethodNotFound}, // before initialize, as before 2025-11-25
+			{"resources/read", `{}`, jsonrpc.CodeMethodNotFound},
 			{"initialize", `{"protocolVersion":5}`, jsonrpc.CodeInvalidParams},
 			{"tools/call", `{"arguments":{}}`, jsonrpc.CodeInvalidParams},
 			{"tools/call", `{"name":7}`, jsonrpc.CodeInvalidParams},

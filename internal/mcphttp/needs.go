@@ -15,7 +15,7 @@ func (p Principal) may(s Scope) bool { return p.Scopes == nil || slices.Contains
 var readers = []string{
 	"initialize", "ping", "server/discover", "logging/setLevel",
 	"notifications/initialized", "notifications/roots/list_changed",
-	"tools/list", "resources/list", "resources/templates/list", "resources/read",
+	"tools/list",
 	"subscriptions/listen", "tasks/get", "tasks/list", "tasks/result",
 }
 

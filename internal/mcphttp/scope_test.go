@@ -126,7 +126,7 @@ func TestScopesToday(t *testing.T) {
 		messages = append(messages, message{"today " + method + " " + more, http.MethodPost, body, h, needs})
 	}
 	for method, scope := range map[string]mcphttp.Scope{
-		"server/discover": read, "ping": read, "tools/list": read, "resources/list": read, "resources/templates/list": read,
+		"server/discover": read, "ping": read, "tools/list": read,
 		"tasks/get": read, "tasks/list": read, "tasks/result": read, "tasks/update": approve, "tasks/cancel": run,
 		"prompts/list": run, "completion/complete": run, "no/such": run, "Tools/list": run,
 		"sendUserMessage": run, "execOneOffCommand": run,
@@ -138,7 +138,7 @@ func TestScopesToday(t *testing.T) {
 		add(method, more, scope)
 	}
 	add("subscriptions/listen", `"notifications":{}`, read)
-	add("resources/read", `"uri":"codex://x"`, read)
+	add("resources/read", `"uri":"codex://x"`, run)
 	messages[len(messages)-1].h["Mcp-Name"] = "codex://x"
 	for tool, scope := range calls {
 		for _, tt := range []struct {
@@ -170,7 +170,7 @@ func TestScopesInSession(t *testing.T) {
 		messages = append(messages, message{body, http.MethodPost, body, session, []mcphttp.Scope{needs}})
 	}
 	for method, scope := range map[string]mcphttp.Scope{
-		"ping": read, "tools/list": read, "resources/list": read, "resources/templates/list": read, "resources/read": read, "logging/setLevel": read,
+		"ping": read, "tools/list": read, "resources/read": run, "logging/setLevel": read,
 		"initialize": read, "prompts/list": run, "resources/subscribe": run, "sendUserMessage": run, "execOneOffCommand": run, "no/such": run, "Ping": run,
 	} {
 		add(scope, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{}}`)

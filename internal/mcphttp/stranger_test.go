@@ -3,7 +3,6 @@ package mcphttp_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -45,8 +44,7 @@ func threadOf(t *testing.T, body string) string {
 }
 
 // TestThreadsAreShownToTheirPrincipal reads a thread as its own principal and as another one.
-// It does so in both eras, by the tool and as a resource, while the thread is open and when
-// only its rollout exists.
+// It does so in both eras, while the thread is open and when only its rollout exists.
 func TestThreadsAreShownToTheirPrincipal(t *testing.T) {
 	const id = "00000000-0000-7000-8000-000000000001"
 	path := filepath.Join(t.TempDir(), "rollout-2025-01-01T00-00-00-"+id+".jsonl")
@@ -63,43 +61,27 @@ func TestThreadsAreShownToTheirPrincipal(t *testing.T) {
 	const theirs = "Bearer bob"
 	bobs := s.initialize(headers{"Authorization": theirs})
 	for thread, open := range map[string]bool{today: true, before: true, id: false} {
-		uri := "codex://threads/" + thread + "/transcript"
-		for _, way := range []struct{ method, params, name string }{
-			{"tools/call", `"name":"codex-show","arguments":{"threadId":"` + thread + `","what":"transcript"}`, "codex-show"},
-			{"resources/read", `"uri":"` + uri + `"`, uri},
-		} {
-			body, h := modern("2", way.method, "{}", way.params)
-			h["Mcp-Name"] = way.name
-			old := fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":%q,"params":{%s}}`, way.method, way.params)
-			own := map[string]reply{}
-			if open && thread == today {
-				own["a request of today"] = s.post(body, h)
-			}
-			if open && thread == before {
-				own["a session"] = s.post(old, session)
-			}
-			for name, got := range own {
-				if !strings.Contains(got.body, "hello") {
-					t.Errorf("%s of its own by %s: %+v", way.name, name, got)
-				}
-			}
-			h["Authorization"] = theirs
-			for name, got := range map[string]reply{"a request of today": s.post(body, h), "a session": s.post(old, bobs)} {
-				if strings.Contains(got.body, "hello") || !strings.Contains(got.body, "no conversation") {
-					t.Errorf("%s of a stranger by %s: %+v", way.name, name, got)
-				}
+		params := `"name":"codex-show","arguments":{"threadId":"` + thread + `","what":"transcript"}`
+		body, h := modern("2", "tools/call", "{}", params)
+		h["Mcp-Name"] = "codex-show"
+		old := fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{%s}}`, params)
+		own := map[string]reply{}
+		if open && thread == today {
+			own["a request of today"] = s.post(body, h)
+		}
+		if open && thread == before {
+			own["a session"] = s.post(old, session)
+		}
+		for name, got := range own {
+			if !strings.Contains(got.body, "hello") {
+				t.Errorf("its own by %s: %+v", name, got)
 			}
 		}
-	}
-	for _, h := range []headers{bobs, {"Authorization": theirs}} {
-		body := `{"jsonrpc":"2.0","id":3,"method":"resources/list"}`
-		if h["Mcp-Session-Id"] == "" {
-			var more headers
-			body, more = modern("3", "resources/list", "{}", "")
-			maps.Copy(h, more)
-		}
-		if got := s.post(body, h); got.status != 200 || strings.Contains(got.body, "codex://") {
-			t.Errorf("the list of a stranger: %+v", got)
+		h["Authorization"] = theirs
+		for name, got := range map[string]reply{"a request of today": s.post(body, h), "a session": s.post(old, bobs)} {
+			if strings.Contains(got.body, "hello") || !strings.Contains(got.body, "no conversation") {
+				t.Errorf("a stranger by %s: %+v", name, got)
+			}
 		}
 	}
 }

@@ -23,7 +23,6 @@ func (s *ModernSession) discover() (any, error) {
 		SupportedVersions: era.Versions(),
 		Capabilities: modern.ServerCapabilities{
 			Tools:      &mcptypes.ServerCapabilitiesTools{},
-			Resources:  &mcptypes.ServerCapabilitiesResources{},
 			Logging:    none,
 			Extensions: extensions,
 		},

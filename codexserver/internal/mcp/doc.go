@@ -6,7 +6,7 @@
 //	Server ─── Client ─── threads and turns of a client, in both eras
 //	  ├─ outlet   events, progress and log messages for the request that waits for a turn
 //	  ├─ LegacySession ─── initialize, tools, elicitation/create, roots
-//	  └─ ModernSession ─── discover, tools, resources
+//	  └─ ModernSession ─── discover, tools
 //	       └─ call ─── rounds: request, question in the result, request with the answer, …, result
 //	            ├─ question  an open question; the turn waits for its answer where it is
 //	            ├─ state     names the call in the next request; sealed, valid once

@@ -17,35 +17,6 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// TestResourcesByVersion lists resources for clients of each version that has them.
-func TestResourcesByVersion(t *testing.T) {
-	for version, has := range map[string]bool{"2024-11-05": false, "2025-06-18": false, "2025-11-25": true} {
-		synctest.Test(t, func(t *testing.T) {
-			ours, theirs := jsonrpc.Pipe()
-			peer := jsonrpc.NewPeer(ours, nil, nil)
-			running, served := make(chan error, 1), make(chan error, 1)
-			go func() { running <- peer.Run(context.Background()) }()
-			go func() {
-				served <- codexserver.New(engine.TurnFunc(servertest.AskExec), nil).Serve(context.Background(), theirs)
-			}()
-			hello, err := mcptypes.Initialize.Call(t.Context(), peer, &mcptypes.InitializeRequestParams{ProtocolVersion: version})
-			if err != nil || (hello.Capabilities.Resources != nil) != has {
-				t.Errorf("%s: %+v, %v", version, hello, err)
-			}
-			for _, method := range []string{"resources/list", "resources/templates/list"} {
-				err := peer.Call(t.Context(), method, nil, nil)
-				if has != (err == nil) || !has && !errors.Is(err, jsonrpc.CodeMethodNotFound) {
-					t.Errorf("%s in %s: %v", method, version, err)
-				}
-			}
-			peer.Close()
-			if err := errors.Join(<-running, <-served); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 // TestVersions checks the results for clients of every version. All have the thread's id.
 func TestVersions(t *testing.T) {
 	for _, tt := range []struct {

@@ -41,7 +41,6 @@ func (ss *LegacySession) Handler() *jsonrpc.Mux {
 	mcptypes.ToolsList.Handle(m, ss.listTools)
 	mcptypes.LoggingSetLevel.Handle(m, ss.setLevel)
 	m.Handle(mcptypes.ToolsCall.Name(), jsonrpc.HandlerFunc(ss.callTool))
-	ss.addResourceMethods(m)
 	return m
 }
 

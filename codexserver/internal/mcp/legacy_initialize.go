@@ -55,16 +55,11 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 	if info := ss.client.server.engineInfo(); info != nil {
 		extra["engine"] = info
 	}
-	var resources *mcptypes.ServerCapabilitiesResources
-	if version >= resourcesSince {
-		resources = &mcptypes.ServerCapabilitiesResources{}
-	}
 	return &mcptypes.InitializeResult{
 		ProtocolVersion: version,
 		Capabilities: mcptypes.ServerCapabilities{
-			Tools:     &mcptypes.ServerCapabilitiesTools{},
-			Resources: resources,
-			Logging:   map[string]json.RawMessage{},
+			Tools:   &mcptypes.ServerCapabilitiesTools{},
+			Logging: map[string]json.RawMessage{},
 		},
 		ServerInfo: mcptypes.Implementation{
 			Name:    "codex-mcp",

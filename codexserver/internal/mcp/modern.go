@@ -89,12 +89,6 @@ func (s *ModernSession) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta j
 		return s.discover()
 	case modern.ToolsList.Name():
 		return s.listTools()
-	case modern.ResourcesList.Name():
-		return s.listResources(q)
-	case modern.ResourcesTemplatesList.Name():
-		return s.listTemplates(q)
-	case modern.ResourcesRead.Name():
-		return s.long(q, s.readResource)
 	case modern.ToolsCall.Name():
 		return s.callTool(q)
 	case modern.SubscriptionsListen.Name():

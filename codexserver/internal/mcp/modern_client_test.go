@@ -214,12 +214,6 @@ func (x *exchange) read(result json.RawMessage, e *jsonrpc.Error) answer {
 		err = modern.DecodeStrict(result, &modern.DiscoverResult{})
 	case "tools/list":
 		err = modern.DecodeStrict(result, &modern.ListToolsResult{})
-	case "resources/list":
-		err = modern.DecodeStrict(result, &modern.ListResourcesResult{})
-	case "resources/templates/list":
-		err = modern.DecodeStrict(result, &modern.ListResourceTemplatesResult{})
-	case "resources/read":
-		err = modern.DecodeStrict(result, &modern.ReadResourceResult{})
 	case "tools/call":
 		var any modern.AnyCallToolResult
 		if err = modern.DecodeStrict(result, &any); err == nil {

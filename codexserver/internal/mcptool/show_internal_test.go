@@ -32,33 +32,3 @@ func TestFit(t *testing.T) {
 		}
 	}
 }
-
-func TestParseURI(t *testing.T) {
-	const id = "019aa1f8-0000-7000-8000-00000000abcd"
-	for uri, want := range map[string]passage{
-		"codex://threads/" + id + "/diff":                                {id, diffView, 0, 0},
-		"codex://threads/" + strings.ToUpper(id) + "/diff":               {id, diffView, 0, 0},
-		"codex://threads/x%2Fy/transcript?offset=12":                     {"x/y", transcriptView, 0, 12},
-		"codex://threads/x/commands/7/output":                            {"x", outputView, 7, 0},
-		"codex://threads/x/commands/7/output?offset=9223372036854775807": {"x", outputView, 7, 1<<63 - 1},
-	} {
-		got, ok := parseURI(uri)
-		if !ok || got != want {
-			t.Errorf("%s: %+v, %t", uri, got, ok)
-		}
-		if again, ok := parseURI(got.uri()); !ok || again != want {
-			t.Errorf("%s: written as %s", uri, got.uri())
-		}
-	}
-	for _, uri := range []string{
-		"", "codex://threads/", "codex://threads//diff", "codex://threads/x", "codex://threads/x/", "codex://threads/x/diff/", "codex://threads/x/secrets",
-		"codex://threads/x/diff?", "codex://threads/x/diff?offset=", "codex://threads/x/diff?offset=-1", "codex://threads/x/diff?offset=+1",
-		"codex://threads/x/diff?offset=1&offset=2", "codex://threads/x/diff?offset=9223372036854775808", "codex://threads/x/diff#y", "codex://threads/%zz/diff",
-		"codex://threads/x/commands/0/output", "codex://threads/x/commands/output", "codex://threads/x/commands/4294967297/output", "codex://threads/x/commands/x/output",
-		"CODEX://threads/x/diff", "file:///etc/passwd", "codex://other/x/diff",
-	} {
-		if got, ok := parseURI(uri); ok {
-			t.Errorf("%s is read as %+v", uri, got)
-		}
-	}
-}

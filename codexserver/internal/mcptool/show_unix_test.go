@@ -19,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -58,7 +57,7 @@ func (s *shop) legacy() (ask asker, end func()) {
 	s.t.Helper()
 	ask, end = s.dial(nil)
 	hello, err := ask("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}})
-	if err != nil || !strings.Contains(string(hello), `"resources":{}`) {
+	if err != nil || !strings.Contains(string(hello), `"tools":{}`) {
 		s.t.Fatalf("%s, %v", hello, err)
 	}
 	return ask, end
@@ -69,7 +68,7 @@ func (s *shop) modern() (ask asker, end func()) {
 	s.t.Helper()
 	ask, end = s.dial(json.RawMessage(servertest.Meta))
 	hello, err := ask("server/discover", nil)
-	if err != nil || !strings.Contains(string(hello), `"resources":{}`) {
+	if err != nil || !strings.Contains(string(hello), `"tools":{}`) {
 		s.t.Fatalf("%s, %v", hello, err)
 	}
 	return ask, end
@@ -157,39 +156,6 @@ func (ask asker) show(t *testing.T, arguments map[string]any) (string, shopPage)
 	}
 }
 
-// readAll reads a whole resource page by page, by the addresses that the pages have.
-func (ask asker) readAll(t *testing.T, uri string) string {
-	t.Helper()
-	var all strings.Builder
-	for {
-		raw, err := ask("resources/read", map[string]any{"uri": uri})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var r struct {
-			Contents []struct {
-				URI, Text, MimeType string
-				Meta                map[string]struct{ Offset, Next, Total int64 } `json:"_meta"`
-			}
-		}
-		if err := json.Unmarshal(raw, &r); err != nil || len(raw) > 46_000 {
-			t.Fatalf("%d bytes, %v", len(raw), err)
-		}
-		all.WriteString(r.Contents[0].Text)
-		at := r.Contents[0].Meta["io.github.codexmcp/page"]
-		if at.Next == 0 {
-			if len(r.Contents) != 1 || int64(all.Len()) != at.Total {
-				t.Errorf("%s: %d parts, %d bytes of %d", uri, len(r.Contents), all.Len(), at.Total)
-			}
-			return all.String()
-		}
-		if len(r.Contents) != 2 || !strings.HasSuffix(r.Contents[1].URI, fmt.Sprintf("?offset=%d", at.Next)) || !strings.Contains(r.Contents[1].Text, r.Contents[1].URI) {
-			t.Fatalf("%s: %+v", uri, r.Contents[1:])
-		}
-		uri = r.Contents[1].URI
-	}
-}
-
 // TestShowOfABigTurn reads a turn with 1,500 changed files and 10 MiB of output page by
 // page, in both eras. Its result stays under the limit.
 func TestShowOfABigTurn(t *testing.T) {
@@ -240,12 +206,6 @@ func TestShowOfABigTurn(t *testing.T) {
 					t.Errorf("the transcript lacks %q: %s", part, transcript)
 				}
 			}
-			base := "codex://threads/" + r.ThreadID
-			for uri, want := range map[string]string{base + "/diff": diff, base + "/transcript": transcript, base + "/commands/1/output": output} {
-				if got := ask.readAll(t, uri); got != want {
-					t.Errorf("%s has %d bytes, want %d", uri, len(got), len(want))
-				}
-			}
 		})
 	}
 }
@@ -290,34 +250,7 @@ func TestShow(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 
-			list, err := ask("resources/list", nil)
-			if want := fmt.Sprintf(`"uri":"codex://threads/%s/diff"`, id); err != nil || !strings.Contains(string(list), want) {
-				t.Errorf("%s, %v", list, err)
-			}
-			templates, err := ask("resources/templates/list", nil)
-			if err != nil || strings.Count(string(templates), `"uriTemplate":"codex://threads/{threadId}/`) != 3 {
-				t.Errorf("%s, %v", templates, err)
-			}
-			for _, method := range []string{"resources/list", "resources/templates/list"} {
-				s.refused(ask, method, map[string]any{"cursor": "x"}, -32602, "params/cursor")
-			}
-			none := -32602
-			if era == "legacy" {
-				none = -32002
-			}
 			unknown := "019aa1f8-0000-7000-8000-000000000000"
-			for uri, words := range map[string]string{
-				"codex://threads/" + unknown + "/diff":         "no conversation",
-				"codex://threads/" + id + "/nothing":           "not the address",
-				"codex://threads/" + id + "/diff?offset=9999":  "offset: 9999 is not in the text",
-				"codex://threads/" + id + "/commands/3/output": "command: 3 is not one of the 2",
-				"file:///etc/passwd":                           "not the address",
-			} {
-				s.refused(ask, "resources/read", map[string]any{"uri": uri}, none, words)
-			}
-			s.refused(ask, "resources/read", map[string]any{}, -32602, "uri")
-			s.refused(ask, "resources/subscribe", map[string]any{"uri": "codex://threads/" + id + "/diff"}, -32601, "")
-
 			for words, arguments := range map[string]map[string]any{
 				"argument /threadId is missing":                                         {"what": "diff"},
 				`argument /what is missing: want one of "diff", "transcript", "output"`: {"threadId": id},
@@ -344,10 +277,6 @@ func TestShow(t *testing.T) {
 					t.Errorf("%s of another client's: %q, of nobody's %q", what, p.Content, q.Content)
 				}
 			}
-			if list, err := other("resources/list", nil); err != nil || strings.Contains(string(list), id) {
-				t.Errorf("%s, %v", list, err)
-			}
-			s.refused(other, "resources/read", map[string]any{"uri": "codex://threads/" + id + "/transcript"}, none, "no conversation")
 
 			// Once no process does, its rollout has the transcript.
 			end()
@@ -357,9 +286,6 @@ func TestShow(t *testing.T) {
 			}
 			if n := strings.Count(transcript, "user:\n"); n != 2 {
 				t.Errorf("%d messages of the user: %s", n, transcript)
-			}
-			if got := other.readAll(t, "codex://threads/"+id+"/transcript"); got != transcript {
-				t.Errorf("%s", got)
 			}
 			for _, what := range []string{"diff", "output"} {
 				if p := other.tool(t, "codex-show", map[string]any{"threadId": id, "what": what}); !p.isError || !strings.Contains(p.Content, "only the transcript can be read") {
@@ -402,16 +328,6 @@ func TestShowOfAMessage(t *testing.T) {
 		if _, diff, _ = strings.Cut(diff, heading); !strings.Contains(diff, want) {
 			t.Errorf("turn %d: the diff is %q, want %q in it", i+1, diff, want)
 		}
-	}
-}
-
-// refused calls a method that must fail with a code.
-func (s *shop) refused(ask asker, method string, members map[string]any, code int, words string) {
-	s.t.Helper()
-	result, err := ask(method, members)
-	var e *jsonrpc.Error
-	if !errors.As(err, &e) || int(e.Code) != code || !strings.Contains(e.Message, words) {
-		s.t.Errorf("%s %v: %s, %v; want %d, %q", method, members, result, err, code, words)
 	}
 }
 

@@ -221,14 +221,6 @@ func (s *Share) held() []*Thread {
 	return all
 }
 
-// IDs returns the ids of the threads that the share holds.
-func (s *Share) IDs() (ids []string) {
-	for _, t := range s.held() {
-		ids = append(ids, CanonicalID(t.ID()))
-	}
-	return ids
-}
-
 // Unlisten removes a listener of any held thread and reports whether it existed.
 func (s *Share) Unlisten(id string) bool {
 	for _, t := range s.held() {

@@ -13,57 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 )
 
-// TestResources lists and reads the resources of a conversation in both eras. Another client does not
-// see them.
-func TestResources(t *testing.T) {
-	for _, modern := range []bool{true, false} {
-		s := codexserver.New(servertest.Script(), nil)
-		connect := func() func(method, members string) string {
-			if modern {
-				c := servertest.Dial(t, s, nil)
-				return func(method, members string) string {
-					return c.Ask(t, method, `{`+members+`"_meta":`+servertest.Meta+`}`)
-				}
-			}
-			c := servertest.Dial(t, s, nil)
-			c.Ask(t, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
-			return func(method, members string) string {
-				return c.Ask(t, method, `{`+strings.TrimSuffix(members, ",")+`}`)
-			}
-		}
-		ask, other := connect(), connect()
-		id := servertest.ThreadOf(t, ask("tools/call", `"name":"codex","arguments":{"prompt":"say:hello"},`))
-		uri := "codex://threads/" + id + "/transcript"
-		code, cursor := "(-32602)", "params/cursor"
-		if !modern {
-			code = "(-32002)"
-		}
-		for _, tt := range []struct{ method, members, want string }{
-			{"resources/list", "", uri},
-			{"resources/list", `"cursor":"x",`, cursor},
-			{"resources/templates/list", "", `codex://threads/{threadId}/transcript{?offset}`},
-			{"resources/templates/list", `"cursor":"x",`, cursor},
-			{"resources/read", `"uri":"` + uri + `",`, `hello`},
-			{"resources/read", `"uri":"` + uri + `?offset=1",`, `== turn 1`},
-			{"resources/read", `"uri":"` + uri + `?offset=99999",`, code},
-			{"resources/read", `"uri":"codex://threads/unknown/transcript",`, code},
-			{"resources/read", `"uri":"codex://threads/` + id + `/other",`, code},
-			{"resources/read", `"uri":5,`, "/uri: want a string"},
-			{"resources/read", "", "/uri: "},
-		} {
-			if got := ask(tt.method, tt.members); !strings.Contains(got, tt.want) {
-				t.Errorf("modern %t: %s {%s}: %.300s, want %s", modern, tt.method, tt.members, got, tt.want)
-			}
-		}
-		if got := other("resources/list", ""); strings.Contains(got, id) {
-			t.Errorf("modern %t: another client lists %s", modern, got)
-		}
-		if got := other("resources/read", `"uri":"`+uri+`",`); !strings.Contains(got, code) {
-			t.Errorf("modern %t: another client reads %s", modern, got)
-		}
-	}
-}
-
 // TestListen subscribes to a task: the client learns its state, each change of its status, its words
 // once a second, and nothing about a task that it does not know.
 func TestListen(t *testing.T) {
