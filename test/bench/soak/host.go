@@ -19,7 +19,7 @@ import (
 // host serves clients that dial, until its input ends. It prints its address, and for each
 // line of input its number of goroutines.
 func host(ctx context.Context) error {
-	e, err := native.New(&native.Options{Limits: native.Limits{Idle: idle}})
+	e, err := native.New(nil)
 	if err != nil {
 		return err
 	}

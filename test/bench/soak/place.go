@@ -19,11 +19,8 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-// Limits of the servers, small so that they are reached often.
-const (
-	idle     = 3 * time.Second
-	question = 2 * time.Second
-)
+// question is how long a question is open, so short that it is reached often.
+const question = 2 * time.Second
 
 // patience limits every wait; only a failing server reaches it.
 const patience = 2 * time.Minute
@@ -48,7 +45,7 @@ request_max_retries = 1
 stream_max_retries = 1
 stream_idle_timeout_ms = 2000
 `, url)
-	settings := fmt.Sprintf("[limits]\nidle = %q\n[approvals]\ntimeout = %q\n", idle, question)
+	settings := fmt.Sprintf("[approvals]\ntimeout = %q\n", question)
 	return p, errors.Join(err, os.Mkdir(p.home, 0o700), os.Mkdir(p.work, 0o700),
 		os.WriteFile(filepath.Join(p.home, "config.toml"), []byte(config), 0o600),
 		os.WriteFile(filepath.Join(p.home, "codex-mcp.toml"), []byte(settings), 0o600))
