@@ -2,12 +2,10 @@ package house_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -73,16 +71,6 @@ func modFile(t *testing.T, file string) *modfile.File {
 	return mod
 }
 
-const dependenciesIntro = `# Dependencies
-
-The modules of others that ` + "`codex-mcp` and `codex-mcp-gateway`" + ` import themselves, with their licences.
-[The list](../../internal/house/testdata/dependencies.txt) also has those of tests, tools and examples. A release has the texts of the
-licences, and a list of all parts: [releasing.md](releasing.md#checking-a-release). A test writes this page.
-
-| module | licence | what for |
-|---|---|---|
-`
-
 // licences tell the licences of this project's dependencies apart by words that only one has.
 var licences = []struct{ id, words string }{
 	{"Apache-2.0", "Apache License"},
@@ -92,8 +80,8 @@ var licences = []struct{ id, words string }{
 }
 
 // TestDependencies checks that every direct dependency of every module has a line in
-// testdata/dependencies.txt with its licence and what it is for, that the licence is that of its
-// text, and that docs/project/dependencies.md has those of the programs; -update writes the page.
+// testdata/dependencies.txt with its licence and what it is for, and that the licence is that of its
+// text.
 func TestDependencies(t *testing.T) {
 	why := map[string][]string{} // licence and purpose
 	for line := range strings.Lines(read(t, "internal/house/testdata/dependencies.txt")) {
@@ -102,23 +90,6 @@ func TestDependencies(t *testing.T) {
 			t.Fatalf("dependencies.txt: %q", line)
 		}
 		why[parts[0]] = parts[1:]
-	}
-	programs := map[string]bool{}
-	for _, folder := range []string{".", "codexserver/gateway"} {
-		cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./...")
-		if folder == "." {
-			cmd.Args[len(cmd.Args)-1] = "./codexserver/cmd/codex-mcp"
-		} else {
-			cmd.Args[len(cmd.Args)-1] = "./cmd/codex-mcp-gateway"
-		}
-		cmd.Dir = folder
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for m := range strings.FieldsSeq(string(out)) {
-			programs[m] = true
-		}
 	}
 	direct := map[string]string{} // by module, the folder of a module that needs it
 	for _, file := range files(t, ".mod") {
@@ -129,7 +100,6 @@ func TestDependencies(t *testing.T) {
 		}
 	}
 	dirs := moduleDirs(t, direct)
-	var rows []string
 	for m := range direct {
 		if why[m] == nil {
 			t.Errorf("dependencies.txt does not say what %s is for", m)
@@ -138,23 +108,12 @@ func TestDependencies(t *testing.T) {
 		if got := licence(t, m, dirs[m]); got != why[m][0] && got != "" {
 			t.Errorf("%s has the licence %s, not %s", m, got, why[m][0])
 		}
-		if programs[m] {
-			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", m, why[m][0], why[m][1]))
-		}
 	}
 	for m := range why {
 		if direct[m] == "" {
 			t.Errorf("dependencies.txt has %s, which nothing imports", m)
 		}
 	}
-	slices.Sort(rows)
-	want := strings.Split(dependenciesIntro+strings.Join(rows, "\n"), "\n")
-	const page = "docs/project/dependencies.md"
-	if *update {
-		write(t, page, want)
-		return
-	}
-	compare(t, page, strings.Split(strings.TrimSuffix(read(t, page), "\n"), "\n"), want)
 }
 
 // moduleDirs returns the folders of modules, "" if one is not on this machine. direct has the folder of a module that needs it.

@@ -159,7 +159,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestClients runs the cells of the tables in docs/project/interop.md with every official client
+// TestClients runs the cells of the tables in testdata/interop.md with every official client
 // on every engine: those that are drawn, or all with -whole and -update.
 func TestClients(t *testing.T) {
 	t.Parallel()

@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of docs/project/interop.md and conformance.md")
+var update = flag.Bool("update", false, "rewrite the tables of testdata/interop.md and conformance.md")
 
 // The documents with what the runs saw.
 const (
-	interopPage     = "../../docs/project/interop.md"
+	interopPage     = "testdata/interop.md"
 	conformancePage = "conformance.md"
 )
 

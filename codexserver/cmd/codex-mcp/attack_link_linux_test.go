@@ -57,9 +57,11 @@ func linkRows() (rows []attack) {
 			}
 			return ""
 		}
-		row := onPage("a command asks for a link to the page: one "+a.name, "")
-		row.try = try
-		rows = append(rows, row)
+		const noPage = "without `--approvals page` there is no page"
+		rows = append(rows, attack{
+			name: "a command asks for a link to the page: one " + a.name, try: try,
+			never: map[string]string{"stdio": noPage, "http": noPage, "task": noPage},
+		})
 	}
 	return rows
 }

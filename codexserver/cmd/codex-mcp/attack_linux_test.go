@@ -23,8 +23,6 @@ type attack struct {
 	name string
 	// try plays the attack and returns what it achieved, "" for nothing.
 	try func(v *victim) string
-	// elsewhere is the test of another package that plays the attack, if try is nil.
-	elsewhere string
 	// never has the reason why the attack cannot succeed at an entry, an engine or a tier.
 	never map[string]string
 }
@@ -227,25 +225,9 @@ var attacks = slices.Concat([]attack{
 		v.call("codex-list", map[string]any{})
 		return v.shownRaw()
 	}},
-	{name: "codex in the repository", elsewhere: "codexserver/appserver TestPlantedCodex", never: map[string]string{
-		"thread": nativeAlone, "namespaces": nativeAlone,
-	}},
-	onPage("connections that keep the owner from the page", "codexserver/page TestCrowd"),
-	onPage("a link to the page that was used, in the same browser and in another, has expired, or is guessed", "codexserver/page TestLinkOpensOnce"),
-	onPage("requests of other sites, names that lead to this machine (DNS rebinding), and headers of a proxy", "codexserver/page TestForged"),
-	onPage("another user, a folder that is a link, or a sandbox where codex-mcp page asks for a link", "codexserver/cmd/codex-mcp/internal/shared TestLinkIsRefused"),
 }, socketRows(), linkRows())
 
-// onPage is an attack on the page that a test of another package plays.
-func onPage(name, test string) attack {
-	return attack{name: name, elsewhere: test, never: map[string]string{"stdio": noPage, "http": noPage, "task": noPage}}
-}
-
-const (
-	noPage        = "without `--approvals page` there is no page"
-	neverWritable = "the sandbox never made such a folder writable; the call is refused as well"
-	nativeAlone   = "the native engine starts no Codex"
-)
+const neverWritable = "the sandbox never made such a folder writable; the call is refused as well"
 
 // shownRaw returns a text for people with a raw control character.
 func (v *victim) shownRaw() string {
@@ -381,9 +363,6 @@ func (a attack) places(n int, whole, short bool) (places []attackCell) {
 func TestEndToEndAttacks(t *testing.T) {
 	t.Parallel()
 	for n, a := range attacks {
-		if a.try == nil {
-			continue // of another package
-		}
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			for _, place := range a.places(n, *whole, testing.Short()) {
@@ -404,9 +383,6 @@ func TestEndToEndAttacks(t *testing.T) {
 func TestAttackPlaces(t *testing.T) {
 	together := map[string]bool{}
 	for n, a := range attacks {
-		if a.try == nil {
-			continue
-		}
 		want, got := map[string]bool{}, map[string]bool{}
 		for _, p := range a.places(n, true, false) {
 			want[p.entry.name], want[p.tier] = true, true

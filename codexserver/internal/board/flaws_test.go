@@ -10,7 +10,7 @@ import (
 )
 
 // ruleFlaws are published flaws of other agents in which a rule of the user covered
-// more, or less, than it says. internal/house/testdata/security-cases.txt has the flaws by their ids.
+// more, or less, than it says, by the ids under which they were published.
 var ruleFlaws = []struct {
 	id      string
 	rule    string

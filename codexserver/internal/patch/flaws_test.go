@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// flaws are published flaws of other programs that write files. internal/house/testdata/security-cases.txt has them
-// by their ids. A text is a patch, or its changes; PATH is the folder.
+// flaws are published flaws of other programs that write files, by the ids under which they were published.
+// A text is a patch, or its changes; PATH is the folder.
 var flaws = []struct {
 	id    string
 	texts []string

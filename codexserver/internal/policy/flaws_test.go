@@ -10,7 +10,7 @@ import (
 )
 
 // flaws are the commands of published flaws of other agents, which ran there without a
-// question. internal/house/testdata/security-cases.txt has the flaws by their ids. A script stands for itself in
+// question, by the ids under which they were published. A script stands for itself in
 // bash -lc, and for its words where it has only words.
 var flaws = []struct {
 	id      string
