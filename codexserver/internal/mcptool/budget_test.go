@@ -120,7 +120,7 @@ func TestInvalidBudgets(t *testing.T) {
 			`{"tokens":1.5}`:                  "argument /budget/tokens: got number, want integer",
 			`{"tokens":99999999999999999999}`: "argument /budget/tokens: the number is out of range, or written with a fraction",
 			`{"minutes":1e400}`:               "argument /budget/minutes: the number is out of range, or written with a fraction",
-			`{"tokens":"five"}`:                  "argument /budget/tokens: got string, want integer",
+			`{"tokens":"five"}`:               "argument /budget/tokens: got string, want integer",
 			`{"minutes":0}`:                   "argument /budget/minutes: want more than 0",
 			`{"minutes":-1}`:                  "argument /budget/minutes: want more than 0",
 			`{"minutes":true}`:                "argument /budget/minutes: got boolean, want number",

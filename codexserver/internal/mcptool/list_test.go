@@ -175,7 +175,7 @@ func TestListSearch(t *testing.T) {
 		`"cursor":5`:                    "codex-list: argument /cursor: got number, want string",
 		`"search":["p"]`:                "codex-list: argument /search: got array, want string",
 		`"cwd":true`:                    "codex-list: argument /cwd: got boolean, want string",
-		`"pageSize":"five"`:                "codex-list: argument /pageSize: got string, want integer",
+		`"pageSize":"five"`:             "codex-list: argument /pageSize: got string, want integer",
 	} {
 		if rows, _ := newShelf().show(t, arguments); len(rows) != 1 || rows[0] != want {
 			t.Errorf("{%s}: %q, want %q", arguments, rows, want)

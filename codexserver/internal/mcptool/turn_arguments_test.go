@@ -116,8 +116,8 @@ func TestTurnArgumentsRefused(t *testing.T) {
 	turn := servertest.ThreadOf(t, c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p","cwd":%q}}`, dir)))
 	begun := len(e.Turns())
 	for arguments, want := range map[string]string{
-		`"effort":"High!"`:     "/effort: want a word",
-		`"effort":5`:           "/effort: got number, want string",
+		`"effort":"High!"`:    "/effort: want a word",
+		`"effort":5`:          "/effort: got number, want string",
 		`"output-schema":"x"`: "/output-schema: got string, want object",
 		`"output-schema":{"$ref":"http://127.0.0.1:1/x"}`:        "/output-schema: ",
 		`"output-schema":{"$ref":"file:///etc/passwd"}`:          "/output-schema: ",
