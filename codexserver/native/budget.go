@@ -27,11 +27,6 @@ func (b *budget) request() error {
 	return b.spent()
 }
 
-// over reports whether no further request is allowed.
-func (b *budget) over() bool {
-	return b.spent() != nil || b.limits.ModelRequests > 0 && b.requests >= b.limits.ModelRequests
-}
-
 // spent returns an error when the turn has used all its tokens.
 func (b *budget) spent() error {
 	for _, limit := range []int64{b.limits.Tokens, b.most} {
