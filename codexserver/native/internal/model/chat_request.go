@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -89,11 +90,11 @@ func join(a, b string) string {
 }
 
 func textsOf(parts []protocol.ContentItem) string {
-	text := ""
+	var text strings.Builder
 	for _, p := range parts {
-		text += p.Text
+		text.WriteString(p.Text)
 	}
-	return text
+	return text.String()
 }
 
 type chatTool struct {

@@ -155,7 +155,7 @@ func TestWordsOfTheEnd(t *testing.T) {
 		"content_filter content-filter SAFETY PROHIBITED_CONTENT RECITATION BLOCKLIST SPII refusal guardrail_intervened sensitive content_filter:VIOLENCE": model.CutFilter,
 		"abort pause_turn MALFORMED_FUNCTION_CALL function_call_filter:MALFORMED_FUNCTION_CALL cancelled time_limit OTHER load stopped":                    "itself",
 	} {
-		for _, word := range strings.Fields(words) {
+		for word := range strings.FieldsSeq(words) {
 			resp, err := client(&answers{all: []answer{{body: sse(chatText, `{"choices":[{"delta":{},"finish_reason":"`+word+`"}]}`)}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
 			want := cut
 			if cut == "itself" {
