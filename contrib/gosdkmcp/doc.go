@@ -5,17 +5,9 @@
 //
 // The client works as usual: it lists the tools, calls them and gets their progress. Its
 // ElicitationHandler answers approvals. Frameworks that accept an [mcp.Transport] or an
-// [mcp.ClientSession], such as adk, accept this one.
+// [mcp.ClientSession] accept this one.
 //
 //	session, err := mcp.NewClient(me, options).Connect(ctx, &gosdkmcp.Transport{Server: server}, nil)
-//
-// # An agent of adk
-//
-// The toolset of adk takes the client and the transport, and its model sees the tools of Codex.
-// The questions reach the client's ElicitationHandler; adk's own confirmations are not needed:
-//
-//	codex, err := mcptoolset.New(mcptoolset.Config{Client: client, Transport: &gosdkmcp.Transport{Server: server}})
-//	planner, err := llmagent.New(llmagent.Config{Name: "planner", Model: model, Toolsets: []tool.Toolset{codex}})
 //
 // # Errors
 //
@@ -26,5 +18,5 @@
 // # Where to go next
 //
 // The program contrib/examples/gosdk/inprocess asks in the terminal. Package codexserver makes the server;
-// its method Run hands over a task without MCP. Package einotool has a tool for eino.
+// its method Run hands over a task without MCP.
 package gosdkmcp

@@ -49,8 +49,8 @@ func tryModules(t *testing.T, repo, version string) {
 	}
 	t.Run("import", func(t *testing.T) {
 		dir := t.TempDir()
-		text := "package m\n\nimport (\n\t\"" + module + "/codexserver\"\n\t\"" + module + "/contrib/einotool\"\n\t\"" + module + "/contrib/gosdkmcp\"\n)\n\n" +
-			"var (\n\t_ codexserver.Server\n\t_ einotool.Tool\n\t_ gosdkmcp.Transport\n)\n"
+		text := "package m\n\nimport (\n\t\"" + module + "/codexserver\"\n\t\"" + module + "/contrib/gosdkmcp\"\n)\n\n" +
+			"var (\n\t_ codexserver.Server\n\t_ gosdkmcp.Transport\n)\n"
 		if err := os.WriteFile(filepath.Join(dir, "m.go"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
