@@ -179,7 +179,7 @@ func (c *conversation) opening() []protocol.ResponseItem {
 	if c.prompts.rules != "" {
 		items = append(items, instructionsMessage(c.prompts.rules))
 	}
-	if m, ok := environmentMessage(c.now, nil, c.engine.shell()); ok {
+	if m, ok := environmentMessage(c.now, nil, c.shell()); ok {
 		items = append(items, m)
 	}
 	return items

@@ -187,15 +187,15 @@ func (e *Engine) openAIKey() (string, error) {
 	return key, nil
 }
 
-// shell returns the name of the user's shell, for the model.
-func (e *Engine) shell() string {
-	if sh := e.getenv("SHELL"); sh != "" {
+// shell returns the name of the user's shell, for the model; of one that lines run in if it is unknown.
+func (c *conversation) shell() string {
+	if sh := c.engine.getenv("SHELL"); sh != "" {
 		return filepath.Base(sh)
 	}
 	if runtime.GOOS == "windows" {
 		return ""
 	}
-	return "bash"
+	return tool.LineShell(environ(c.cfg))[0]
 }
 
 // ID implements [engine.Conversation].

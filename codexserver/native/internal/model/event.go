@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -166,12 +167,13 @@ func usageOf(raw jsontext.Value) *protocol.TokenUsage {
 	if raw.Kind() != '{' || !take(raw, &u) {
 		return nil
 	}
+	in, out := max(u.PromptTokens, u.InputTokens), max(u.CompletionTokens, u.OutputTokens)
 	return &protocol.TokenUsage{
-		InputTokens:           int64(max(u.PromptTokens, u.InputTokens)),
+		InputTokens:           int64(in),
 		CachedInputTokens:     int64(max(u.PromptDetails.CachedTokens, u.InputDetails.CachedTokens, u.CachedTokens)),
-		OutputTokens:          int64(max(u.CompletionTokens, u.OutputTokens)),
+		OutputTokens:          int64(out),
 		ReasoningOutputTokens: int64(max(u.CompletionDetail.ReasoningTokens, u.OutputDetails.ReasoningTokens)),
-		TotalTokens:           int64(u.TotalTokens),
+		TotalTokens:           int64(cmp.Or(u.TotalTokens, in+out)),
 	}
 }
 

@@ -39,6 +39,7 @@ func TestWholeAnswers(t *testing.T) {
 		{"no empty lines at all", "", "data: " + chatText + "\ndata: " + chatDone + "\ndata: [DONE]\n\n", nil},
 		{"numbers with a fraction", "", sse(chatText, chatDone, `{"choices":[],"usage":{"prompt_tokens":10.0,"completion_tokens":2.0,"total_tokens":1.2e1}}`, "[DONE]"), ten},
 		{"numbers as texts", "", sse(chatText, chatDone, `{"choices":[],"usage":{"prompt_tokens":"10","completion_tokens":"2","total_tokens":"12"}}`, "[DONE]"), ten},
+		{"no sum", "", sse(chatText, chatDone, `{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2}}`, "[DONE]"), ten},
 		{"numbers with a fraction, Responses", "responses", responses(`{"input_tokens":10.0,"output_tokens":"2","total_tokens":12,"input_tokens_details":[],"output_tokens_details":null}`), ten},
 		{"the usage as a list", "", sse(chatText, chatDone, `{"choices":[],"usage":[]}`, "[DONE]"), nil},
 		{"the usage as a text", "", sse(chatText, chatDone, `{"choices":[],"usage":""}`, "[DONE]"), nil},

@@ -26,7 +26,7 @@ const (
 	effort                            // reasoning_effort, and reasoning in the Responses API
 	reasoning                         // the reasoning of messages
 	signsOfCalls                      // what Gemini sent with calls
-	images                            // remarks take their place
+	images                            // remarks take their place, also of one that is broken
 	nullContent                       // a text takes its place
 	userAfterTool                     // a message of the assistant comes between them
 	strictMember                      // of tools
@@ -53,6 +53,11 @@ var forms = []struct {
 		{"invalid type: sequence, expected a string"},     // DeepSeek, of 2025
 		{"image_url is only supported by certain models"}, // OpenAI
 		{"image input modality is not enabled"},           // Gemini
+		{"unsupported image"}, {"invalid image"},          // OpenAI, of one that is broken
+		{"could not process image"},       // Anthropic
+		{"unable to process input image"}, // Gemini
+		{"failed to load image"},          // llama.cpp
+		{"cannot identify image"},         // vLLM
 	}, "", func(r *Request) bool { return hasImages(r.Items) }},
 	{usageOption, [][]string{{"stream_options"}, {"include_usage"}}, "", func(*Request) bool { return true }},
 	{effort, [][]string{{"effort"}, {"reasoning.summary"}}, "", func(r *Request) bool { return r.Effort != "" || r.Reasoning != nil }},
@@ -110,7 +115,8 @@ func (f form) refusedTools(answer string, tools []Tool) (named []string) {
 			named = append(named, t.Name)
 		}
 	}
-	if named == nil {
+	const most = 16 // so many are named one after another
+	if named == nil || len(f.tools) >= most {
 		return all
 	}
 	return named

@@ -228,6 +228,19 @@ func TestRefusedTools(t *testing.T) {
 			}
 		}
 	}
+	many := tools[:1:1]
+	for i := range 100 {
+		many = append(many, tool(fmt.Sprintf("s__%d", i), good))
+	}
+	first := &answers{all: []answer{{body: sse(chatDone)}}, refuse: func(body string) *answer {
+		if got := names(body); len(got) > 1 {
+			return &answer{status: 400, body: "Invalid schema for function '" + got[1] + "'"}
+		}
+		return nil
+	}}
+	if _, err := client(first, config.Provider{}).Stream(t.Context(), &model.Request{Tools: many}, func(model.Event) {}); err != nil || len(first.bodies) > 20 {
+		t.Errorf("a hundred refused tools: %d requests, %v", len(first.bodies), err)
+	}
 	a := &answers{all: []answer{{status: 400, body: "Invalid schema for function 'shell'"}}}
 	if _, err := client(a, config.Provider{}).Stream(t.Context(), &model.Request{Tools: tools[:1]}, func(model.Event) {}); err == nil {
 		t.Error("a tool of the engine was left out")
