@@ -64,7 +64,7 @@ func FuzzResume(f *testing.F) {
 			}
 		}
 		for _, forged := range forgeries {
-			st, result, err := s.resume(forged, c.digest, nil)
+			st, result, err := s.resume(forged, c.digest)
 			if st != nil || (result == nil) == (err == nil) {
 				t.Fatalf("%q: %v, %v, %v", forged, st, result, err)
 			}
@@ -74,13 +74,13 @@ func FuzzResume(f *testing.F) {
 				}
 			}
 		}
-		if _, _, err := s.resume(state, digest{}, nil); err == nil {
+		if _, _, err := s.resume(state, digest{}); err == nil {
 			t.Error("with another digest")
 		}
-		if st, _, err := s.resume(state, c.digest, nil); err != nil || st == nil || st.call != c {
+		if st, _, err := s.resume(state, c.digest); err != nil || st == nil || st.call != c {
 			t.Fatalf("the state itself: %v", err)
 		}
-		if st, _, _ := s.resume(state, c.digest, nil); st != nil {
+		if st, _, _ := s.resume(state, c.digest); st != nil {
 			t.Error("twice")
 		}
 	})
@@ -153,11 +153,11 @@ func TestForgedTicket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if st, _, _ := s.resume(sealed, c.digest, nil); st != nil {
+		if st, _, _ := s.resume(sealed, c.digest); st != nil {
 			t.Errorf("%s: resumes a call", name)
 		}
 	}
-	if st, _, err := s.resume(state, c.digest, nil); err != nil || st.call != c {
+	if st, _, err := s.resume(state, c.digest); err != nil || st.call != c {
 		t.Errorf("the state itself: %v", err)
 	}
 }
@@ -178,10 +178,10 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 	if n := len(s.states.parked); n > 2*maxEnded+1 {
 		t.Errorf("%d states are kept", n)
 	}
-	if st, _, err := s.resume(last, digest{}, nil); err != nil || st == nil {
+	if st, _, err := s.resume(last, digest{}); err != nil || st == nil {
 		t.Errorf("the last one: %v", err)
 	}
-	if st, _, err := s.resume(state, open.digest, nil); err != nil || st.call != open {
+	if st, _, err := s.resume(state, open.digest); err != nil || st.call != open {
 		t.Errorf("one that has not ended: %v", err)
 	}
 }

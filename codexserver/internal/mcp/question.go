@@ -13,7 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -23,19 +22,18 @@ const maxOpen = 24 * time.Hour
 // question is an open question of a call.
 type question struct {
 	key      string
-	request  stdjson.RawMessage   // of elicitation/create, as it is sent
-	linked   bool                 // it asks by a link
-	answered chan struct{}        // closed with the first answer
-	sent     time.Time            // with the first result that had it; zero before
-	took     time.Duration        // from sent to the first answer
-	answers  []stdjson.RawMessage // the first, and those that raced with it; empty if the client cannot be asked
+	request  stdjson.RawMessage // of elicitation/create, as it is sent
+	linked   bool               // it asks by a link
+	answered chan struct{}      // closed with the answer
+	sent     time.Time          // with the first result that had it; zero before
+	took     time.Duration      // from sent to the answer
+	answer   stdjson.RawMessage // nil if the client cannot be asked
 }
 
 // questionnaire has the questions of a call. The call's mutex guards it, but for the last three,
 // which do not change.
 type questionnaire struct {
 	open   []*question // in order of arrival
-	racing []*question // those that were answered less than the time race ago
 	keys   int         // how many questions there were
 	rounds int         // how many results had questions
 
@@ -82,7 +80,6 @@ func (q *questionnaire) withdraw(one *question) (open bool) {
 		q.open = slices.Delete(q.open, i, i+1)
 		return true
 	}
-	q.racing = slices.DeleteFunc(q.racing, func(other *question) bool { return other == one })
 	return false
 }
 
@@ -101,50 +98,20 @@ func (q *questionnaire) refuse(m modes) bool {
 }
 
 // answer answers the open question with a key that is in keys, unless that is nil. It reports whether
-// there was one. With races, others may answer it in the time race.
-func (q *questionnaire) answer(keys []string, key string, answer jsontext.Value, races bool) bool {
-	i := indexOf(q.open, keys, key)
-	if i < 0 {
+// there was one.
+func (q *questionnaire) answer(keys []string, key string, answer jsontext.Value) bool {
+	i := slices.IndexFunc(q.open, func(one *question) bool { return one.key == key })
+	if i < 0 || keys != nil && !slices.Contains(keys, key) {
 		return false
 	}
 	one := q.open[i]
-	one.answers = append(one.answers, stdjson.RawMessage(answer.Clone()))
+	one.answer = stdjson.RawMessage(answer.Clone())
 	if !one.sent.IsZero() {
 		one.took = time.Since(one.sent)
 	}
 	close(one.answered)
 	q.open = slices.Delete(q.open, i, i+1)
-	if races {
-		q.racing = append(q.racing, one)
-	}
 	return true
-}
-
-// maxRacing is how many answers to one question are kept to find the strictest. If there are
-// more, one that cannot be read takes their place, and the question is not approved.
-const maxRacing = 16
-
-// contest adds an answer to a question that was answered a moment ago.
-func (q *questionnaire) contest(keys []string, key string, answer jsontext.Value) {
-	i := indexOf(q.racing, keys, key)
-	if i < 0 {
-		return
-	}
-	switch one := q.racing[i]; {
-	case len(one.answers) < maxRacing:
-		one.answers = append(one.answers, stdjson.RawMessage(answer.Clone()))
-	case len(one.answers) == maxRacing:
-		one.answers = append(one.answers, stdjson.RawMessage(`null`))
-	}
-}
-
-// indexOf returns the index of the question with a key that is in keys, unless that is nil;
-// -1 if there is none.
-func indexOf(questions []*question, keys []string, key string) int {
-	if keys != nil && !slices.Contains(keys, key) {
-		return -1
-	}
-	return slices.IndexFunc(questions, func(q *question) bool { return q.key == key })
 }
 
 // slots returns how many questions of a call may be open at a time.
@@ -152,12 +119,8 @@ func (s *Server) slots() *elicit.Slots {
 	return elicit.NewSlots(cmp.Or(s.Approvals.MaxPending, elicit.DefaultMaxPending))
 }
 
-// race is how long after an answer another one counts that came over another connection.
-// The order of the two is not known, so the stricter one counts.
-const race = 20 * time.Millisecond
-
 // ask opens the question of an elicitation/create request, raw, and waits for its answer, or until
-// ctx ends. The question that it returns has more than one answer if several raced.
+// ctx ends.
 func (c *call) ask(ctx context.Context, raw stdjson.RawMessage, linked bool) (*question, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxOpen)
 	defer cancel()
@@ -167,12 +130,6 @@ func (c *call) ask(ctx context.Context, raw stdjson.RawMessage, linked bool) (*q
 	c.mu.Unlock()
 	select {
 	case <-q.answered:
-		if c.session.shared {
-			select {
-			case <-time.After(race):
-			case <-ctx.Done():
-			}
-		}
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
@@ -181,7 +138,7 @@ func (c *call) ask(ctx context.Context, raw stdjson.RawMessage, linked bool) (*q
 	case c.questions.withdraw(q):
 		c.change()
 		return nil, ctx.Err()
-	case len(q.answers) == 0:
+	case q.answer == nil:
 		return nil, elicit.ErrUnsupported
 	}
 	return q, nil
@@ -206,25 +163,14 @@ func (c *call) refuse(m modes) bool {
 }
 
 // take answers the open questions. It ignores unknown keys, keys that are not in keys
-// unless that is nil, and second answers, unless they race with the first.
+// unless that is nil, and second answers.
 func (c *call) take(keys []string, answers map[string]jsontext.Value) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, answer := range answers {
-		if c.questions.answer(keys, key, answer, c.session.shared) {
+		if c.questions.answer(keys, key, answer) {
 			c.change()
-		} else {
-			c.questions.contest(keys, key, answer)
 		}
-	}
-}
-
-// contest adds answers to questions that were answered a moment ago.
-func (c *call) contest(keys []string, answers map[string]jsontext.Value) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for key, answer := range answers {
-		c.questions.contest(keys, key, answer)
 	}
 }
 
@@ -263,12 +209,7 @@ func (c *call) asks(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	}
 	switch {
 	case err == nil:
-		out := question.ReadInputResponse(asked.answers[0], o)
-		for _, answer := range asked.answers[1:] {
-			if other := question.ReadInputResponse(answer, o); out.Reason == elicit.ReasonOpened || other.Decision.Stricter(out.Decision) {
-				out = other
-			}
-		}
+		out := question.ReadInputResponse(asked.answer, o)
 		if out.Reason != elicit.ReasonOpened {
 			out.Took = asked.took
 			return out, nil
@@ -312,18 +253,5 @@ func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	for _, answer := range asked.answers {
-		if !accepted(answer) {
-			return f.Read(answer), nil
-		}
-	}
-	return f.Read(asked.answers[0]), nil
-}
-
-// accepted reports whether an answer accepts.
-func accepted(answer stdjson.RawMessage) bool {
-	var said struct {
-		Action string `json:"action"`
-	}
-	return json.Unmarshal(answer, &said) == nil && said.Action == "accept"
+	return f.Read(asked.answer), nil
 }

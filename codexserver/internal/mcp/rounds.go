@@ -97,18 +97,14 @@ func (s *ModernSession) retry(q *request, p *params) (any, error) {
 	if err := s.enter(); err != nil { // the state remains valid
 		return nil, err
 	}
-	st, refusal, err := s.resume(*p.state, p.digest, func(st *state) {
-		st.call.attach(q) // before the turn continues
-		st.call.take(st.keys, p.answers)
-	})
+	st, refusal, err := s.resume(*p.state, p.digest)
 	if st == nil || err != nil {
-		defer s.open.leave()
-		if st != nil {
-			st.call.contest(st.keys, p.answers)
-		}
+		s.open.leave()
 		return refusal, err
 	}
 	c := st.call
+	c.attach(q) // before the turn continues
+	c.take(st.keys, p.answers)
 	if s.shared { // this request has the connection for itself
 		defer s.open.leave()
 		return c.serve(q)

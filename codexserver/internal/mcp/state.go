@@ -34,7 +34,6 @@ type state struct {
 	number string
 	keys   []string // of the questions that were asked
 	issued time.Time
-	used   bool // a client has returned with it
 }
 
 // ticket is the content of the sealed state that a client keeps.
@@ -118,10 +117,8 @@ func (s *ModernSession) Parked() bool {
 
 // resume returns the call of a state, and invalidates the state. If there is no such call
 // it returns the answer for the client: a result if the server was restarted, and otherwise
-// an error. It returns an error and the state if the state was used before and the two
-// requests may race, because they came over two connections. It calls first, which may be
-// nil, before any other request can learn that the state was used.
-func (s *ModernSession) resume(sealed string, d digest, first func(*state)) (*state, any, error) {
+// an error.
+func (s *ModernSession) resume(sealed string, d digest) (*state, any, error) {
 	refused := Invalid("/requestState", "not the state of an open call of this tool with these arguments, or used before")
 	plain, err := s.client.server.Seal.open(sealed)
 	if err != nil {
@@ -144,16 +141,6 @@ func (s *ModernSession) resume(sealed string, d digest, first func(*state)) (*st
 	if st == nil || st.call.digest != d {
 		return nil, nil, refused
 	}
-	switch {
-	case st.used:
-		return st, nil, refused
-	case s.shared:
-		st.used = true // kept for an answer that races
-	default:
-		delete(ss.parked, t.Number)
-	}
-	if first != nil {
-		first(st)
-	}
+	delete(ss.parked, t.Number)
 	return st, nil, nil
 }
