@@ -52,8 +52,7 @@ type Options struct {
 	Record io.Writer
 	// Trace receives every message, with secrets replaced. Default: none.
 	Trace io.Writer
-	// Home is a folder for data that outlives the process: tasks, the key that seals the
-	// state of calls, and git worktrees. They are in subfolders whose names begin with
+	// Home is a folder for data that outlives the process: tasks and git worktrees. They are in subfolders whose names begin with
 	// codex-mcp, which are made on first use. Without Home, calls do not become tasks and
 	// make no worktrees.
 	Home string
@@ -162,10 +161,6 @@ func New(e engine.Engine, o *Options) *Server {
 		folder = o.Calls.Folders[0]
 	}
 	unread := mcp.Unread(cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread))
-	seal := &mcp.Seal{Logger: log}
-	if o.Home != "" {
-		seal.File = filepath.Join(o.Home, "codex-mcp", "key")
-	}
 	var tasks *mcp.Tasks
 	if o.Home != "" && !o.Tasks.Never {
 		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log, Mirror: o.Store}), o.Tasks, log.Warn, continued(o.Observer))
@@ -179,7 +174,6 @@ func New(e engine.Engine, o *Options) *Server {
 		EngineName:   o.EngineName,
 		EngineReason: o.EngineReason,
 		Folder:       folder,
-		Seal:         seal,
 		Tasks:        tasks,
 		Links:        links,
 		MaxUnread:    unread,

@@ -148,7 +148,7 @@ func TestMirror(t *testing.T) {
 	disk, home := t.TempDir(), t.TempDir()
 	writeFile(t, filepath.Join(home, talk), "old\n")
 	writeFile(t, filepath.Join(home, task), "{}")
-	for _, name := range []string{"config.toml", "auth.json", "codex-mcp/key", "codex-mcp/tasks/server-X", "codex-mcp/tasks/.tmp-1", "sessions/notes.txt"} {
+	for _, name := range []string{"config.toml", "auth.json", "codex-mcp/http-token", "codex-mcp/tasks/server-X", "codex-mcp/tasks/.tmp-1", "sessions/notes.txt"} {
 		writeFile(t, filepath.Join(home, name), "of this machine")
 	}
 	m := newMachine(t, home, disk, 1)
@@ -515,7 +515,7 @@ func TestMirrorDistrusts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Put(t.Context(), talk, []byte("x\n")), s.Put(t.Context(), "config.toml", []byte("x")), s.Put(t.Context(), "codex-mcp/key", []byte("x"))); err != nil {
+	if err := errors.Join(s.Put(t.Context(), talk, []byte("x\n")), s.Put(t.Context(), "config.toml", []byte("x")), s.Put(t.Context(), "codex-mcp/http-token", []byte("x"))); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(outside, filepath.Join(home, "sessions")); err != nil {

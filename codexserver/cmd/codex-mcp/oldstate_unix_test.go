@@ -4,10 +4,7 @@ package main
 
 import (
 	"bytes"
-	"crypto/aes"
-	"crypto/cipher"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -139,7 +136,7 @@ func (s *oldServer) wants(got string, want ...string) {
 }
 
 // TestEndToEndOldState starts the program where an older one was killed. It reads the older
-// one's tasks, conversations, rules and key, continues what can be continued, and
+// one's tasks, conversations and rules, continues what can be continued, and
 // removes what has expired.
 func TestEndToEndOldState(t *testing.T) {
 	s := oldState(t)
@@ -150,10 +147,9 @@ func TestEndToEndOldState(t *testing.T) {
 	s.wants(s.tool("codex-list", ""), oldFirst, oldSecond, oldThird, oldFourth)
 	s.wants(s.tool("codex-show", fmt.Sprintf(`"threadId":%q,"what":"transcript"`, oldSecond)), "second", "done second")
 
-	// A client that returns to the call whose question was open. The key opens its state, so the
-	// answer is not that the state is of no call.
+	// A client that returns to the call whose question was open.
 	third := `"prompt":"third","approval-policy":"untrusted"`
-	s.wants(s.call(oldAsking, "tools/call", fmt.Sprintf(`"name":"codex","arguments":{%s},"requestState":%q,"inputResponses":{"q1":{"action":"accept"}}`, third, s.issuedNow(t))), "restarted", oldThird)
+	s.wants(s.call(oldAsking, "tools/call", fmt.Sprintf(`"name":"codex","arguments":{%s},"requestState":%q,"inputResponses":{"q1":{"action":"accept"}}`, third, s.state)), "restarted")
 	if _, err := os.Stat(filepath.Join(s.f.cwd, "third.txt")); err == nil {
 		t.Error("the command of the old question ran")
 	}
@@ -189,7 +185,6 @@ func TestEndToEndNewerState(t *testing.T) {
 			filepath.Join("codex-mcp", "tasks", "task-"+oldEnded+".json"), `{"id"`, `{"version":2,"id"`,
 			oldPolling, "tasks/get", fmt.Sprintf(`"taskId":%q`, oldEnded), []string{"reading the file of task", oldEnded, `unknown object member name`, `version`},
 		},
-		"key": {filepath.Join("codex-mcp", "key"), "", "longer", oldAsking, "tools/call", `"name":"codex","arguments":{"prompt":"run touch x","approval-policy":"untrusted"}`, []string{"the key for states is kept in memory", filepath.Join("codex-mcp", "key")}},
 		"conversation with lines of another kind": { // whose format is Codex's
 			filepath.Join("sessions", "2026", "11", "21", "rollout-2026-11-21T15-19-54-"+oldFirst+".jsonl"), `{"timestamp"`, `{"timestamp":"2026-11-21T15:19:54.161Z","type":"more","payload":{"type":"more"}}` + "\n" + `{"timestamp"`,
 			oldAsking, "tools/call", fmt.Sprintf(`"name":"codex-reply","arguments":{"threadId":%q,"prompt":"go on"}`, oldFirst), []string{"went on"},
@@ -218,36 +213,4 @@ func TestEndToEndNewerState(t *testing.T) {
 			}
 		})
 	}
-}
-
-// issuedNow returns the old state as if it had been issued just now, under the same key.
-func (s *oldServer) issuedNow(t *testing.T) string {
-	t.Helper()
-	key, err := os.ReadFile(filepath.Join(s.f.home, "codex-mcp", "key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sealed, err := base64.RawURLEncoding.DecodeString(s.state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	purpose := []byte("codex-mcp request state 1")
-	plain, err := aead.Open(nil, nil, sealed, purpose)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ticket map[string]any
-	if err := json.Unmarshal(plain, &ticket); err != nil {
-		t.Fatal(err)
-	}
-	ticket["at"], ticket["p"] = time.Now().UTC(), 1<<30 // no process has this number
-	return base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, []byte(line(ticket)), purpose))
 }

@@ -9,7 +9,7 @@
 //	  └─ ModernSession ─── discover, tools
 //	       └─ call ─── rounds: request, question in the result, request with the answer, …, result
 //	            ├─ question  an open question; the turn waits for its answer where it is
-//	            ├─ state     names the call in the next request; sealed, valid once
+//	            ├─ state     names the call in the next request; random, valid once
 //	            └─ task      the call as a client polls it, with a file; listeners receive its changes
 //
 // The server sends no requests to clients of 2026-07-28. A call of theirs is a [mcptool] call that

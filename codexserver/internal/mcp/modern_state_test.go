@@ -1,8 +1,6 @@
 package mcp_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -168,8 +166,7 @@ func TestStateExpires(t *testing.T) {
 	}
 }
 
-// TestStateOfAnotherSession sends a state in another session of the server, and to another
-// server with the same key.
+// TestStateOfAnotherSession sends a state in another session of the server, and to the next server.
 func TestStateOfAnotherSession(t *testing.T) {
 	home := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,46 +174,19 @@ func TestStateOfAnotherSession(t *testing.T) {
 		server := codexserver.New(w.engine(), &codexserver.Options{Home: home})
 		one, two := connectModernTo(t, server), connectModernTo(t, server)
 		restarted := connectModern(t, w.engine(), &codexserver.Options{Home: home})
-		stranger := connectModern(t, w.engine(), &codexserver.Options{Home: t.TempDir()})
 		a := one.codex("git")
 		two.codex("git") // it has states of its own
 		for _, c := range []*modernClient{two, restarted} {
 			r := c.round("codex", promptOf("git"), one.state(a), acceptOne).wait()
-			if s := r.text(); !strings.HasPrefix(s, "failed: ") || !strings.Contains(s, "codex-reply") || !strings.Contains(s, "unless an answer had arrived before: then it may have run") || r.structured().ThreadID == "" {
-				t.Errorf("%s", s)
+			if !refusedState(r) || !strings.Contains(r.err.Message, "the server was restarted") || !strings.Contains(r.err.Message, "codex-reply continues") {
+				t.Errorf("%s", r.text())
 			}
-			if r := c.round("codex", promptOf("rm"), one.state(a), acceptOne).wait(); !refusedState(r) {
-				t.Errorf("with other arguments: %s", r.text())
-			}
-		}
-		if r := stranger.round("codex", promptOf("git"), one.state(a), acceptOne).wait(); !refusedState(r) {
-			t.Errorf("under another key: %s", r.text())
 		}
 		if w.did() != "2" {
 			t.Errorf("turns and commands %q", w.did())
 		}
 		if r := one.round("codex", promptOf("git"), one.state(a), acceptOne).wait(); r.text() != "git: approved" {
 			t.Errorf("its own session: %s", r.text())
-		}
-	})
-	info, err := os.Stat(filepath.Join(home, "codex-mcp", "key"))
-	if err != nil || info.Size() != 32 || info.Mode().Perm() != 0o600 {
-		t.Errorf("the key: %v, %v", info, err)
-	}
-}
-
-// TestRestartWhileWaiting retries a codex-wait after a restart of the server.
-func TestRestartWhileWaiting(t *testing.T) {
-	home := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), &codexserver.Options{Home: home})
-		c.call("codex", `{"prompt":"git","background":true}`)
-		a := c.call("codex-wait", `{}`)
-		restarted := connectModern(t, w.engine(), &codexserver.Options{Home: home})
-		r := restarted.round("codex-wait", `{}`, c.state(a), acceptOne).wait()
-		if s := r.text(); !strings.HasPrefix(s, "failed: ") || !strings.Contains(s, "restarted") || strings.Contains(s, "threadId  ") {
-			t.Errorf("%s", s)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	stdjson "encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -97,10 +96,10 @@ func (s *ModernSession) retry(q *request, p *params) (any, error) {
 	if err := s.enter(); err != nil { // the state remains valid
 		return nil, err
 	}
-	st, refusal, err := s.resume(*p.state, p.digest)
-	if st == nil || err != nil {
+	st, err := s.resume(*p.state, p.digest)
+	if err != nil {
 		s.open.leave()
-		return refusal, err
+		return nil, err
 	}
 	c := st.call
 	c.attach(q) // before the turn continues
@@ -229,10 +228,7 @@ func (c *call) round(m modes) (any, error) {
 	case len(requests) == 0:
 		return nil, nil
 	case rounds <= maxRounds:
-		state, err := c.session.park(c, slices.Sorted(maps.Keys(requests)))
-		if err != nil {
-			return nil, fmt.Errorf("seal the state of the call: %w", err)
-		}
+		state := c.session.park(c, slices.Sorted(maps.Keys(requests)))
 		return &modern.InputRequiredResult{Meta: c.session.resultMeta(), InputRequests: requests, RequestState: &state}, nil
 	case job == nil || !c.session.client.server.Tools.Has("codex-wait"):
 		c.cancel(errRounds)

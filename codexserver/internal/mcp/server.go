@@ -35,8 +35,6 @@ type Server struct {
 	// Folder is the working folder of a thread whose caller does not name one. Default:
 	// the client's first root, or else [mcptool.ProjectFolder].
 	Folder string
-	// Seal seals the states that clients keep between two rounds.
-	Seal *Seal
 	// Tasks are the tasks of all sessions. Nil disables tasks.
 	Tasks *Tasks
 	// Links returns links to questions, for clients that open them. Nil if there are none.

@@ -169,24 +169,8 @@ func TestReviewArguments(t *testing.T) {
 	}
 }
 
-// TestLostAndEnded checks what the caller of a turn learns whose server was restarted.
-func TestLostAndEnded(t *testing.T) {
-	for _, tt := range []struct {
-		thread  string
-		process int
-		want    []string
-	}{
-		{"7", 0, []string{"did not run, unless an answer had arrived", "Call codex-reply with threadId 7"}},
-		{"", 0, []string{"did not run, unless an answer had arrived", "Call codex-reply to continue a conversation"}},
-		{"7", 42, []string{"process 42", "Nothing was done here", "call codex-reply with threadId 7"}},
-	} {
-		r := Lost(tt.thread, tt.process)
-		for _, want := range tt.want {
-			if text := Texts(r)[0]; !strings.Contains(text, want) || r.IsError == nil {
-				t.Errorf("%+v: %s", tt, text)
-			}
-		}
-	}
+// TestEnded checks what the caller of a task learns whose server ended.
+func TestEnded(t *testing.T) {
 	for did, want := range map[string]string{
 		"": "", "x": "", `{}`: "0 commands ran and 0 files changed", `{"changes":[1],"commands":[1,2],"truncated":{"changes":3,"commands":0}}`: "2 commands ran and 4 files changed",
 		`{"changes":[1],"commands":[1]}`: "1 command ran and 1 file changed",

@@ -10,22 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Lost returns the result of a call that had asked before the server was restarted. Process is the
-// one that served the call, or 0 if it has ended. Thread is "" if the call has none.
-func Lost(thread string, process int) *mcptypes.CallToolResult {
-	next := "call codex-reply with threadId " + thread + " to continue."
-	if thread == "" {
-		next = "call codex-reply to continue a conversation."
-	}
-	if process != 0 {
-		return failure(thread, fmt.Sprintf("Another server, process %d, serves this call: only there can its question be answered. "+
-			"Nothing was done here. When that server was restarted, %s", process, next))
-	}
-	// The answer may have reached the server that asked, whose own answer was lost.
-	return failure(thread, "The server was restarted after this call had asked. What was asked for did not run, unless an answer had arrived before: "+
-		"then it may have run. C"+next[1:])
-}
-
 // Broken returns the result of a call whose tool panicked.
 func Broken() *mcptypes.CallToolResult { return failure("", "internal error: the tool panicked") }
 
