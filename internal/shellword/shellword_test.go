@@ -76,47 +76,37 @@ func FuzzQuote(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, word string) {
 		words := []string{word, "x", word}
-		for _, split := range []func(string) ([]string, bool){shellword.Split, shellword.SplitScript} {
-			if got, ok := split(shellword.Join(words)); !ok || !slices.Equal(got, words) {
-				t.Fatalf("%q is quoted as %s, which splits into %q, %t", word, shellword.Quote(word), got, ok)
-			}
+		if got, ok := shellword.Split(shellword.Join(words)); !ok || !slices.Equal(got, words) {
+			t.Fatalf("%q is quoted as %s, which splits into %q, %t", word, shellword.Quote(word), got, ok)
 		}
 	})
 }
 
 func TestSplit(t *testing.T) {
 	for _, test := range []struct {
-		line   string
-		want   []string // nil when Split returns false
-		script []string // the words of SplitScript; nil when the same as want
+		line string
+		want []string // nil when Split returns false
 	}{
-		{"", []string{}, nil},
-		{"ls", []string{"ls"}, nil},
-		{"  ls   -a  ", []string{"ls", "-a"}, nil},
-		{"/bin/bash -lc 'touch a && echo b'", []string{"/bin/bash", "-lc", "touch a && echo b"}, nil},
-		{`/bin/bash -lc "'sh' '-c' 'x'"`, []string{"/bin/bash", "-lc", "'sh' '-c' 'x'"}, nil},
-		{`echo "a\"b" 'c'"d"e\ f`, []string{"echo", `a"b`, "cde f"}, nil},
-		{`echo "\$x \n"`, []string{"echo", `$x \n`}, nil},
-		{"echo '' \"\"", []string{"echo", "", ""}, nil},
-		{"echo 'line\nbreak'", []string{"echo", "line\nbreak"}, nil},
-		{"echo a#b #c\nd", []string{"echo", "a#b", "#c", "d"}, []string{"echo", "a#b", "d"}},
-		{"echo #c", []string{"echo", "#c"}, []string{"echo"}},
-		{"echo a\\\nb", []string{"echo", "ab"}, nil},
-		{"echo 'no end", nil, nil},
-		{`echo "no end`, nil, nil},
-		{`echo "no end\`, nil, nil},
-		{`echo \`, nil, nil},
+		{"", []string{}},
+		{"ls", []string{"ls"}},
+		{"  ls   -a  ", []string{"ls", "-a"}},
+		{"/bin/bash -lc 'touch a && echo b'", []string{"/bin/bash", "-lc", "touch a && echo b"}},
+		{`/bin/bash -lc "'sh' '-c' 'x'"`, []string{"/bin/bash", "-lc", "'sh' '-c' 'x'"}},
+		{`echo "a\"b" 'c'"d"e\ f`, []string{"echo", `a"b`, "cde f"}},
+		{`echo "\$x \n"`, []string{"echo", `$x \n`}},
+		{"echo '' \"\"", []string{"echo", "", ""}},
+		{"echo 'line\nbreak'", []string{"echo", "line\nbreak"}},
+		{"echo a#b #c\nd", []string{"echo", "a#b", "#c", "d"}},
+		{"echo #c", []string{"echo", "#c"}},
+		{"echo a\\\nb", []string{"echo", "ab"}},
+		{"echo 'no end", nil},
+		{`echo "no end`, nil},
+		{`echo "no end\`, nil},
+		{`echo \`, nil},
 	} {
 		got, ok := shellword.Split(test.line)
 		if diff := cmp.Diff(test.want, got); diff != "" || ok != (test.want != nil) {
 			t.Errorf("%q: %t (-want +got):\n%s", test.line, ok, diff)
-		}
-		if test.script == nil {
-			test.script = test.want
-		}
-		got, ok = shellword.SplitScript(test.line)
-		if diff := cmp.Diff(test.script, got); diff != "" || ok != (test.script != nil) {
-			t.Errorf("script %q: %t (-want +got):\n%s", test.line, ok, diff)
 		}
 	}
 }

@@ -5,29 +5,16 @@ import "strings"
 // Split splits a line that [Join] wrote into its words. It removes single quotes, double
 // quotes and backslashes, and expands nothing. A # is an ordinary character. Split returns
 // false if a quote is not closed or the line ends with a backslash.
-func Split(line string) (words []string, ok bool) { return split(line, false) }
-
-// SplitScript is [Split] for a line that a person or a model wrote: it also removes
-// comments.
-func SplitScript(line string) (words []string, ok bool) { return split(line, true) }
-
-func split(text string, comments bool) (words []string, ok bool) {
+func Split(line string) (words []string, ok bool) {
 	words = []string{}
 	for i := 0; ; {
-		for i < len(text) && strings.IndexByte(" \t\n", text[i]) >= 0 {
+		for i < len(line) && strings.IndexByte(" \t\n", line[i]) >= 0 {
 			i++
 		}
-		if i == len(text) {
+		if i == len(line) {
 			return words, true
 		}
-		if comments && text[i] == '#' {
-			if end := strings.IndexByte(text[i:], '\n'); end >= 0 {
-				i += end
-				continue
-			}
-			return words, true
-		}
-		word, n, ok := splitWord(text[i:])
+		word, n, ok := splitWord(line[i:])
 		if !ok {
 			return nil, false
 		}

@@ -13,8 +13,6 @@ import (
 type Word struct {
 	// Text is what the shell passes to the program.
 	Text string
-	// Raw is the word with its backslashes, but without its quotes.
-	Raw string
 	// Open is true if the shell may expand the word: it has a pattern or a tilde outside
 	// of quotes.
 	Open bool
@@ -155,7 +153,7 @@ func readWord(w *syntax.Word) (Word, bool) {
 	case *syntax.Lit:
 		return readLiteral(part.Value)
 	case *syntax.SglQuoted:
-		return Word{Text: part.Value, Raw: part.Value}, !part.Dollar
+		return Word{Text: part.Value}, !part.Dollar
 	case *syntax.DblQuoted:
 		if part.Dollar || len(part.Parts) != 1 {
 			return Word{}, false
@@ -164,7 +162,7 @@ func readWord(w *syntax.Word) (Word, bool) {
 		if !ok || strings.Contains(lit.Value, "\n") {
 			return Word{}, false
 		}
-		return Word{Text: unescapeQuoted(lit.Value), Raw: lit.Value}, true
+		return Word{Text: unescapeQuoted(lit.Value)}, true
 	}
 	return Word{}, false
 }
@@ -190,5 +188,5 @@ func readLiteral(lit string) (Word, bool) {
 		}
 		b.WriteByte(lit[i])
 	}
-	return Word{Text: b.String(), Raw: lit, Open: open}, true
+	return Word{Text: b.String(), Open: open}, true
 }

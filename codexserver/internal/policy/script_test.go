@@ -10,7 +10,7 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	word := func(text string) policy.Word { return policy.Word{Text: text, Raw: text} }
+	word := func(text string) policy.Word { return policy.Word{Text: text} }
 	for _, tt := range []struct {
 		text string
 		want [][]policy.Word // nil when the script is more than plain words
@@ -18,8 +18,8 @@ func TestParse(t *testing.T) {
 		{"ls -l", [][]policy.Word{{word("ls"), word("-l")}}},
 		{"a && b || c | d; e", [][]policy.Word{{word("a")}, {word("b")}, {word("c")}, {word("d")}, {word("e")}}},
 		{`echo 'a b' "c d"`, [][]policy.Word{{word("echo"), word("a b"), word("c d")}}},
-		{`echo a\ b "c\"d"`, [][]policy.Word{{word("echo"), {Text: "a b", Raw: `a\ b`}, {Text: `c"d`, Raw: `c\"d`}}}},
-		{"ls *.go ~", [][]policy.Word{{word("ls"), {Text: "*.go", Raw: "*.go", Open: true}, {Text: "~", Raw: "~", Open: true}}}},
+		{`echo a\ b "c\"d"`, [][]policy.Word{{word("echo"), {Text: "a b"}, {Text: `c"d`}}}},
+		{"ls *.go ~", [][]policy.Word{{word("ls"), {Text: "*.go", Open: true}, {Text: "~", Open: true}}}},
 		{"", nil},
 		{"# c", nil},
 		{"a # c", nil},

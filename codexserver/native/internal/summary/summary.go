@@ -3,166 +3,121 @@ package summary
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
-// Of describes each part of a command, as far as its words show what it does. It is the
-// parsed_cmd of an exec_command_begin event.
+// Of describes a command, or each command of a script of plain words, as far as its words clearly show what it
+// does. It is the parsed_cmd of an exec_command_begin event.
 func Of(argv []string) []protocol.ParsedCommand {
 	var parts []protocol.ParsedCommand
-	if text, ok := policy.ScriptOf(argv); ok {
-		parts = parseBash(text)
-	} else {
-		parts = simplify(summarizeAll(splitAtConnectors(unwrap(argv))))
+	for _, words := range commandsOf(argv) {
+		parts = append(parts, plain(words))
 	}
-	// Equal parts in a row are shown once.
-	return slices.CompactFunc(parts, sameCommand)
-}
-
-// parseBash describes a script of bash -lc. It leaves out commands of a pipe that only
-// format.
-func parseBash(text string) []protocol.ParsedCommand {
-	whole := []protocol.ParsedCommand{unknown(text)}
-	parsed, ok := policy.ParseScript(text)
-	if !ok {
-		return whole
-	}
-	var commands [][]string
-	for _, cmd := range parsed {
-		words := make([]string, len(cmd))
-		for i, w := range cmd {
-			words[i] = w.Raw
-		}
-		if len(parsed) == 1 || !onlyFormats(words) {
-			commands = append(commands, words)
-		}
-	}
-	if len(commands) == 0 || len(parsed) == 1 && onlyFormats(commands[0]) {
-		return whole
-	}
-	parts := summarizeAll(commands)
-	if len(parts) > 1 {
-		parts = simplify(slices.DeleteFunc(parts, isTrue))
-	}
-	if len(parts) == 1 && parts[0].Type != "unknown" {
-		parts[0].Cmd = wholeText(parts[0], text, len(parsed) > 1)
+	if parts == nil {
+		return []protocol.ParsedCommand{{Type: "unknown", Cmd: argv[2]}}
 	}
 	return parts
 }
 
-// wholeText returns the text for the only part left of a script. It is the whole script
-// if there was no other part, or if the script reads a file through sed -n.
-func wholeText(part protocol.ParsedCommand, text string, joined bool) string {
-	words, ok := shellword.SplitScript(text)
+// commandsOf returns the commands of a script, nil for a script of bash -lc of more than plain words. As Codex
+// does, it takes bash -c by its words alone, and leaves out what only prints or formats beside others.
+func commandsOf(argv []string) (commands [][]string) {
+	if len(argv) != 3 || argv[0] != "bash" {
+		return [][]string{argv}
+	}
+	if words, ok := shellword.Split(argv[2]); ok && argv[1] == "-c" {
+		return split(words)
+	}
+	text, ok := policy.ScriptOf(argv)
 	if !ok {
-		words = []string{text}
+		return [][]string{argv}
 	}
-	if !joined && !slices.ContainsFunc(words, isConnector) {
-		return shellword.Join(words)
-	}
-	throughSed := false
-	for i := range len(words) - 1 {
-		throughSed = throughSed || words[i] == "sed" && words[i+1] == "-n"
-	}
-	if part.Type == "read" && throughSed && slices.Contains(words, "|") {
-		return text
-	}
-	return part.Cmd
-}
-
-// unwrap returns the words of the script of bash -c. It removes a first command that only
-// pipes yes or no to the next.
-func unwrap(argv []string) []string {
-	if len(argv) == 3 && argv[0] == "bash" && argv[1] == "-c" {
-		if words, ok := shellword.SplitScript(argv[2]); ok {
-			return words
+	parsed, _ := policy.ParseScript(text)
+	for i, command := range parsed {
+		words := make([]string, len(command))
+		for i, word := range command {
+			words[i] = word.Text
+		}
+		if i == 0 || !slices.Contains([]string{"cut", "head", "sort", "tail", "tr", "true", "uniq", "wc"}, words[0]) {
+			commands = append(commands, words)
 		}
 	}
-	if len(argv) > 2 && argv[1] == "|" && slices.Contains([]string{"yes", "y", "no", "n"}, argv[0]) {
-		return argv[2:]
+	if len(commands) > 1 && commands[0][0] == "echo" {
+		commands = commands[1:]
 	}
-	return argv
+	return commands
 }
 
-func isConnector(word string) bool {
-	return word == "&&" || word == "||" || word == "|" || word == ";"
-}
-
-func splitAtConnectors(words []string) [][]string {
-	if !slices.ContainsFunc(words, isConnector) {
-		return [][]string{words}
-	}
-	var parts [][]string
+// split splits words at those that join commands.
+func split(words []string) (commands [][]string) {
 	for len(words) > 0 {
-		n := slices.IndexFunc(words, isConnector)
+		n := slices.IndexFunc(words, func(w string) bool { return slices.Contains([]string{"&&", "||", "|", ";"}, w) })
 		if n < 0 {
 			n = len(words)
 		}
 		if n > 0 {
-			parts = append(parts, words[:n])
+			commands = append(commands, words[:n])
 		}
 		words = words[min(n+1, len(words)):]
 	}
-	return parts
+	return commands
 }
 
-func summarizeAll(commands [][]string) []protocol.ParsedCommand {
-	parts := make([]protocol.ParsedCommand, len(commands))
-	for i, cmd := range commands {
-		parts[i] = summarize(cmd)
+// plain describes a command whose options, if it has any, take no values but the number of lines.
+func plain(argv []string) protocol.ParsedCommand {
+	p := protocol.ParsedCommand{Type: "unknown", Cmd: shellword.Join(argv)}
+	if len(argv) == 0 {
+		return p
 	}
-	return parts
+	program, words := argv[0], argv[1:]
+	if len(words) == 3 && words[0] == "-n" && countsLines(program, words[1]) {
+		program, words = "cat", words[2:]
+	}
+	operands := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return strings.HasPrefix(word, "-") })
+	operand := func(n int) *string {
+		if n >= len(operands) {
+			return nil
+		}
+		name := shortPath(operands[n])
+		return &name
+	}
+	switch {
+	case program == "cat" && len(words) == 1 && len(operands) == 1:
+		p.Type, p.Name = "read", operand(0)
+	case program == "ls" && len(operands) < 2:
+		p.Type, p.Path = "list_files", operand(0)
+	case program == "rg" && slices.Contains(words, "--files") && len(operands) < 2:
+		p.Type, p.Path = "search", operand(0)
+	case (program == "rg" || program == "grep") && (len(operands) == 1 || len(operands) == 2):
+		p.Type, p.Query, p.Path = "search", &operands[0], operand(1)
+	}
+	return p
 }
 
-// simplify leaves out parts that only prepare or decorate others: a first echo, a cd
-// before something else, true, and nl without a file.
-func simplify(parts []protocol.ParsedCommand) []protocol.ParsedCommand {
-	for len(parts) > 1 {
-		drop := -1
-		if first, _ := program(parts[0]); first == "echo" {
-			drop = 0
-		}
-		if drop < 0 {
-			drop = slices.IndexFunc(parts[:len(parts)-1], func(p protocol.ParsedCommand) bool {
-				name, _ := program(p)
-				return name == "cd"
-			})
-		}
-		if drop < 0 {
-			drop = slices.IndexFunc(parts, isTrue)
-		}
-		if drop < 0 {
-			drop = slices.IndexFunc(parts, func(p protocol.ParsedCommand) bool {
-				name, args := program(p)
-				return name == "nl" && !slices.ContainsFunc(args, isOperand)
-			})
-		}
-		if drop < 0 {
-			break
-		}
-		parts = slices.Delete(parts, drop, drop+1)
+// countsLines reports whether a word after -n says which lines a program prints.
+func countsLines(program, word string) bool {
+	const digits = "0123456789"
+	switch program {
+	case "head":
+		return word != "" && strings.Trim(word, digits) == ""
+	case "tail":
+		return word != "" && strings.Trim(strings.TrimPrefix(word, "+"), digits) == ""
 	}
-	return parts
+	from, to, two := strings.Cut(strings.TrimSuffix(word, "p"), ",")
+	return program == "sed" && strings.HasSuffix(word, "p") && from != "" && strings.Trim(from+to, digits) == "" && two == (to != "")
 }
 
-func isTrue(p protocol.ParsedCommand) bool { return p.Type == "unknown" && p.Cmd == "true" }
-
-// program splits the text of an unknown part.
-func program(p protocol.ParsedCommand) (name string, args []string) {
-	if p.Type != "unknown" {
-		return "", nil
+// shortPath returns the last part of a path that is not a common name such as src.
+func shortPath(path string) string {
+	path = strings.TrimRight(strings.ReplaceAll(path, `\`, "/"), "/")
+	for _, part := range slices.Backward(strings.Split(path, "/")) {
+		if !slices.Contains([]string{"", "build", "dist", "node_modules", "src"}, part) {
+			return part
+		}
 	}
-	words, ok := shellword.SplitScript(p.Cmd)
-	if !ok || len(words) == 0 {
-		return "", nil
-	}
-	return words[0], words[1:]
-}
-
-func sameCommand(a, b protocol.ParsedCommand) bool {
-	same := func(x, y *string) bool { return x == y || x != nil && y != nil && *x == *y }
-	return a.Type == b.Type && a.Cmd == b.Cmd && same(a.Name, b.Name) && same(a.Query, b.Query) && same(a.Path, b.Path)
+	return path
 }
