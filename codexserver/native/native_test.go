@@ -432,6 +432,3 @@ func TestNewNamesTheLineOfABrokenFile(t *testing.T) {
 		t.Errorf("New: %v, want the file and line 2", err)
 	}
 }
-
-// duration matches the duration of a command in a request to the model.
-var duration = regexp.MustCompile(`duration_seconds\\":[0-9.]+`)

@@ -11,6 +11,19 @@ import (
 // without cancelling it did not take the answer.
 const maxAnswered = 16
 
+// passed returns the turns of a thread whose calls were given up. A caller that goes on with the thread asks
+// for the turn that follows.
+func (js *Jobs) passed(id string) (all []*Job) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	for _, j := range js.list {
+		if thread.CanonicalID(j.ThreadID()) == id && !j.delivery.returned && !j.delivery.background {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
 // last returns the end of a turn that has ended as a line for a person.
 func (j *Job) last() string {
 	words := turnlog.Brief(j.end.did.Content)

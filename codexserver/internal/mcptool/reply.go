@@ -124,5 +124,6 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	if other := c.Jobs.runs(id); other != nil && !a.Background && (other.delivery.owner != c.Jobs || other.delivery.durable || other.InBackground()) {
 		defer c.visit(other, c.newWaiter())()
 	}
+	c.read = append(c.read, c.Jobs.passed(id)...)
 	return c.run(ctx, job, th, in, a.Background)
 }

@@ -48,8 +48,6 @@ func readRows(t testing.TB) []row {
 	return rows
 }
 
-var abc = map[string]string{"a.txt": "one\ntwo\nthree\n"}
-
 // shownOtherwise lists the rows whose diff differs from the recorded one. Ours is another of
 // several shortest edits, does not end a line at a lone carriage return, or joins two updates
 // of a file.
