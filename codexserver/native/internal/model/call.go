@@ -1,8 +1,8 @@
 package model
 
 import (
-	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -124,77 +124,81 @@ func (c *callPieces) ends(d *chatCallDelta, id, name string) bool {
 // addOnce adds an item, unless it is a call that is there already: with its id, its name, and arguments that
 // are equal as JSON.
 func addOnce(items []protocol.ResponseItem, item protocol.ResponseItem) ([]protocol.ResponseItem, bool) {
-	id, said := callOf(item)
-	for _, there := range items {
-		if thereID, thereSaid := callOf(there); id != nil && *id != "" && thereID != nil && *thereID == *id && thereSaid == said {
-			return items, false
+	if id, _ := callID(item); id != "" {
+		for _, there := range items {
+			if other, _ := callID(there); other == id && saidOf(there) == saidOf(item) {
+				return items, false
+			}
 		}
 	}
 	return append(items, item), true
 }
 
-// callOf returns the id of a call, nil for other items, and what it calls.
-func callOf(item protocol.ResponseItem) (id *string, said string) {
+// callID returns the id of a call; ok is false for other items.
+func callID(item protocol.ResponseItem) (id string, ok bool) {
+	switch item := item.(type) {
+	case protocol.FunctionCallItem:
+		return item.CallID, true
+	case protocol.CustomToolCallItem:
+		return item.CallID, true
+	case protocol.LocalShellCallItem:
+		return item.CallID, true
+	}
+	return "", false
+}
+
+func isCall(item protocol.ResponseItem) bool {
+	_, ok := callID(item)
+	return ok
+}
+
+// saidOf returns what a call calls.
+func saidOf(item protocol.ResponseItem) string {
 	switch item := item.(type) {
 	case protocol.FunctionCallItem:
 		arguments := jsontext.Value(item.Arguments)
 		if arguments.IsValid() {
-			arguments = bytes.Clone(arguments)
 			_ = arguments.Canonicalize() // it is valid
 		}
-		return &item.CallID, item.Name + "\n" + string(arguments)
+		return item.Name + "\n" + string(arguments)
 	case protocol.CustomToolCallItem:
-		return &item.CallID, item.Name + "\n" + item.Input
+		return item.Name + "\n" + item.Input
 	case protocol.LocalShellCallItem:
-		return &item.CallID, strings.Join(item.Action.Command, "\x00")
+		return strings.Join(item.Action.Command, "\x00")
 	}
-	return nil, ""
-}
-
-// nameCalls gives each call among the items an id that no other call has, also in the history: providers
-// refuse an id that comes twice, from then on in each request.
-func nameCalls(history, items []protocol.ResponseItem) {
-	used := map[string]bool{}
-	first := true
-	for i, item := range items {
-		id, _ := callOf(item)
-		if id == nil {
-			continue
-		}
-		if first {
-			first = false
-			for _, before := range history {
-				if id := idOf(before); id != "" {
-					used[id] = true
-				}
-			}
-		}
-		name := *id
-		if name == "" {
-			name = fmt.Sprintf("call_%s_%d", uuid.NewString()[:8], i)
-		}
-		for n := 2; used[name]; n++ {
-			name = fmt.Sprintf("%s_%d", (*id)[:min(len(*id), maxCallID)], n)
-		}
-		used[name] = true
-		items[i] = named(item, name)
-	}
+	return ""
 }
 
 // maxCallID is how much of an id that comes again stays: OpenAI takes 64 bytes.
 const maxCallID = 56
 
-// idOf returns the id of a call, "" for other items.
-func idOf(item protocol.ResponseItem) string {
-	switch item := item.(type) {
-	case protocol.FunctionCallItem:
-		return item.CallID
-	case protocol.CustomToolCallItem:
-		return item.CallID
-	case protocol.LocalShellCallItem:
-		return item.CallID
+// nameCalls gives each call among the items an id that no other call has, also in the history: providers
+// refuse an id that comes twice, from then on in each request.
+func nameCalls(history, items []protocol.ResponseItem) {
+	if !slices.ContainsFunc(items, isCall) {
+		return
 	}
-	return ""
+	used := map[string]bool{}
+	for _, before := range history {
+		if id, ok := callID(before); ok {
+			used[id] = true
+		}
+	}
+	for i, item := range items {
+		id, ok := callID(item)
+		if !ok {
+			continue
+		}
+		name := id
+		if name == "" {
+			name = fmt.Sprintf("call_%s_%d", uuid.NewString()[:8], i)
+		}
+		for n := 2; used[name]; n++ {
+			name = fmt.Sprintf("%s_%d", id[:min(len(id), maxCallID)], n)
+		}
+		used[name] = true
+		items[i] = named(item, name)
+	}
 }
 
 // named returns a call with another id.

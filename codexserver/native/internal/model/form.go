@@ -143,14 +143,6 @@ type formError struct{ next form }
 
 func (*formError) Error() string { return "the provider refused the form of the request" }
 
-func isCall(item protocol.ResponseItem) bool {
-	switch item.(type) {
-	case protocol.FunctionCallItem, protocol.CustomToolCallItem, protocol.LocalShellCallItem:
-		return true
-	}
-	return false
-}
-
 // asksAfterTool reports whether a message of the user follows the output of a call.
 func asksAfterTool(items []protocol.ResponseItem) bool {
 	output := false

@@ -295,7 +295,7 @@ func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 	if !added {
 		return nil
 	}
-	if id, _ := callOf(item); id != nil {
+	if isCall(item) {
 		if a.calls++; a.calls > a.maxCalls {
 			return a.tooMany()
 		}
@@ -326,8 +326,8 @@ func (a *responsesAnswer) end(kind string, raw jsontext.Value) error {
 	for _, raw := range end.Output {
 		head := headOf(raw)
 		known := slices.ContainsFunc(a.out.Items, func(item protocol.ResponseItem) bool {
-			id, _ := callOf(item)
-			return id != nil && (*id == head.CallID || head.CallID == "" && seen[head.Type])
+			id, ok := callID(item)
+			return ok && (id == head.CallID || head.CallID == "" && seen[head.Type])
 		})
 		if !known && (head.call() || !seen[head.Type]) {
 			if err := a.item(raw, nil); err != nil {
