@@ -288,21 +288,19 @@ func (m *Model) Ends(call string) {
 
 func (a modelAnswer) denies() bool { return a.say == No || a.say == Stop }
 
-// decidedAgainst checks a decision that denies: no approval was lost. Of answers that race the
-// strictest counts, also one that is not understood.
+// decidedAgainst checks a decision that denies: no approval was lost. Which of several answers is the
+// first is not known, so that one denial is enough.
 func (m *Model) decidedAgainst(call string, c *modelCall, reason string) {
 	if reason == "interrupted" || m.Forbidden != nil && m.Forbidden(c.command) {
 		return
 	}
-	lost, last := -1, time.Now()
-	if reason == "peer_gone" && m.left(c.turn) { // its end withdraws the question, also while answers may race
-		last = last.Add(-race)
-	}
+	lost, now := -1, time.Now()
+	left := reason == "peer_gone" && m.left(c.turn) // which withdraws the question, perhaps before an answer of the same time
 	for i, a := range c.answers {
 		switch {
 		case !a.say.approves():
 			return
-		case a.say.approves() && !a.unsure && a.at.Before(last):
+		case !a.unsure && (a.at.Before(now) || !left):
 			lost = i
 		}
 	}
@@ -310,9 +308,6 @@ func (m *Model) decidedAgainst(call string, c *modelCall, reason string) {
 		m.add(Ignored, call, "%s had answered %s, and it was denied", c.answers[lost].client, c.answers[lost].say)
 	}
 }
-
-// race is how long after an answer another one counts, too.
-const race = 20 * time.Millisecond
 
 // left reports whether the client that began a turn has gone.
 func (m *Model) left(turn string) bool {
