@@ -159,7 +159,13 @@ const (
 	tasksNever = "never"
 )
 
-// readDuration reads a duration as Go writes it, "90s" or "10m". 0 may be a number.
+// Duration is written as in Go, "90s" or "10m". 0 may be a number. In [Settings] each
+// time.Duration is written so.
+type Duration time.Duration
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (d *Duration) UnmarshalJSON(b []byte) error { return readDuration(b, (*time.Duration)(d)) }
+
 func readDuration(b []byte, d *time.Duration) error {
 	var text string
 	if err := json.Unmarshal(b, &text); err != nil {
