@@ -207,3 +207,6 @@ func fileCall(patch string) (call tool.Call, ok bool) {
 
 // environ has no home, so that login shells read no profile of the user that runs the tests.
 var environ = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent"}
+
+// escalated are members of a call that asks to leave the sandbox.
+const escalated = `,"with_escalated_permissions":true`

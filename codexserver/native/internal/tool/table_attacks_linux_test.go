@@ -116,7 +116,6 @@ func (approving) ApproveExec(context.Context, protocol.ExecApprovalRequest) elic
 }
 
 const (
-	escalated  = `,"with_escalated_permissions":true`
 	newProof   = "*** Begin Patch\n*** Add File: %s\n+x\n*** End Patch\n"
 	patchFirst = "apply_patch <<'E'\n*** Begin Patch\n*** Add File: file\n+x\n*** End Patch\nE\n"
 )
