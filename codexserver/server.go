@@ -165,7 +165,6 @@ func New(e engine.Engine, o *Options) *Server {
 	if o.Home != "" && !o.Tasks.Never {
 		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log, Mirror: o.Store}), o.Tasks, log.Warn, continued(o.Observer))
 	}
-	links, _ := o.Desk.(approval.Linker)
 	wire := &mcp.Server{
 		Tools:        table,
 		Approvals:    asking,
@@ -175,7 +174,6 @@ func New(e engine.Engine, o *Options) *Server {
 		EngineReason: o.EngineReason,
 		Folder:       folder,
 		Tasks:        tasks,
-		Links:        links,
 		MaxUnread:    unread,
 		Logger:       log,
 	}

@@ -38,13 +38,9 @@ import (
 //	none in time                                denied (OnTimeout)
 //	none before the turn ended, connection lost abort
 //
-// If q.Once is set, an approval for the session counts as a plain approval. If q.Link is set,
-// no answer approves: one that would has ReasonOpened.
+// If q.Once is set, an approval for the session counts as a plain approval.
 func (q *Question) Read(result json.RawMessage, o *Options) Outcome {
 	out := read(result, o)
-	if q.Link != nil && out.Decision.Approves() {
-		return q.opened()
-	}
 	if out.Decision == ApprovedAlways && q.Always == nil {
 		return unread("a lasting rule, which was not offered")
 	}

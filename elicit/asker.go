@@ -84,7 +84,7 @@ func (a *Asker) ask(ctx context.Context, q *Question) Outcome {
 	if ctx.Err() != nil {
 		return q.ReadError(context.Canceled, a.options)
 	}
-	if q.Link == nil && !a.can || q.Link != nil && !a.client.CanOpen() {
+	if !a.can {
 		return q.ReadError(ErrUnsupported, a.options)
 	}
 	q = q.For(a.client, a.options)

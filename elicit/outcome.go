@@ -37,7 +37,6 @@ type Outcome struct {
 //
 //	(empty)         the client approved
 //	declined        the client refused; that does not prove that a human did
-//	opened          the client opens the question's link; nothing is decided
 //	cancelled       the client aborted, or the human made no choice
 //	not_understood  the client's answer could not be read for certain
 //	client_error    the client answered with an error
@@ -50,7 +49,6 @@ type Reason string
 // The reasons.
 const (
 	ReasonDeclined      Reason = "declined"
-	ReasonOpened        Reason = "opened"
 	ReasonCancelled     Reason = "cancelled"
 	ReasonNotUnderstood Reason = "not_understood"
 	ReasonClientError   Reason = "client_error"

@@ -54,10 +54,6 @@ type Question struct {
 	// answer with it denies.
 	Always *Always
 
-	// Link, unless nil, asks by a link instead of a form. An answer that approves says only that
-	// the client opens it: Read returns ReasonOpened then.
-	Link *Link
-
 	// NotDone is the clause for what a refusal means, used in the sentences of an Outcome.
 	// Empty means "the command was not run".
 	NotDone string
@@ -95,10 +91,7 @@ func (q *Question) For(client Client, o *Options) *Question {
 // Params returns the params of the elicitation/create request that asks q of that client.
 // It fails only if Extra, Meta or Schema cannot be encoded as JSON.
 func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
-	params := q.formParams(client, o)
-	if q.Link != nil {
-		params = q.linkParams(client)
-	}
+	params := q.members(client, o)
 	if len(q.Meta) > 0 {
 		params["_meta"] = q.Meta
 	}
@@ -109,8 +102,8 @@ func (q *Question) Params(client Client, o *Options) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// formParams are the members of a request that asks by a form.
-func (q *Question) formParams(client Client, o *Options) map[string]any {
+// members are the members of the request that asks q, without _meta.
+func (q *Question) members(client Client, o *Options) map[string]any {
 	params := maps.Clone(q.Extra)
 	if params == nil {
 		params = make(map[string]any)
@@ -132,8 +125,8 @@ func (q *Question) formParams(client Client, o *Options) map[string]any {
 // InputRequest returns q as one of the inputRequests of a result, with which a server asks
 // since MCP 2026-07-28
 // (https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr): the method
-// elicitation/create with the Params for that client. Use it only if client.CanAsk(),
-// or client.CanOpen() for a question with a Link, returns true. It fails as Params does.
+// elicitation/create with the Params for that client. Use it only if client.CanAsk()
+// returns true. It fails as Params does.
 func (q *Question) InputRequest(client Client, o *Options) (json.RawMessage, error) {
 	params, err := q.Params(client, o)
 	if err != nil {

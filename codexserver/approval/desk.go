@@ -32,14 +32,6 @@ type Inviter interface {
 	Invite() string
 }
 
-// Linker is a [Desk] where a link opens one question alone.
-type Linker interface {
-	// QuestionLink returns a URL at which a person answers r, for a client that opens links and does
-	// not answer. It works once, until r is decided. It waits until the desk shows r or ctx ends,
-	// and fails if the desk cannot show r.
-	QuestionLink(ctx context.Context, r *Request) (url string, err error)
-}
-
 // ErrElsewhere is in the cause of the end of Ask's context if the question was answered at
 // another place. The cause adds the decision, and where it was made.
 var ErrElsewhere = errors.New("the question was answered elsewhere")

@@ -27,7 +27,6 @@ type board struct {
 	questions     map[int]*question               // by the entry's id
 	byRequest     map[*approval.Request]*question // the open ones
 	openBytes     int                             // of them
-	unshown       map[*approval.Request]error     // why questions that are not decided are not on the page
 	tasks         []Task                          // of other processes, fit to be shown
 	tasksRevision uint64
 }
@@ -38,7 +37,6 @@ func newBoard() board {
 		changed:   make(chan struct{}),
 		questions: map[int]*question{},
 		byRequest: map[*approval.Request]*question{},
-		unshown:   map[*approval.Request]error{},
 	}
 }
 

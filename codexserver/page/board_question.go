@@ -23,7 +23,6 @@ type question struct {
 	entry        *entry
 	request      *approval.Request
 	answered     chan json.RawMessage // buffered; its sender has set State before
-	keys         keys
 }
 
 // end is how a question ended, as far as the page knows.
@@ -69,11 +68,8 @@ func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error)
 	switch {
 	case size > maxQuestion, len(view.Files) > maxFiles, b.openBytes+size > maxOpenBytes:
 		b.add(c, &entry{Kind: kindError, body: text("A question is too long to be shown here whole. Only the client can answer it.")})
-		b.unshown[r] = errTooLong
 		return nil, errTooLong
 	case len(b.byRequest) >= maxOpen:
-		b.unshown[r] = errTooMany
-		b.wake()
 		return nil, errTooMany
 	}
 	if view.Kind == "patch" {
@@ -125,7 +121,6 @@ func (b *board) withdraw(q *question, cause error) (json.RawMessage, error) {
 // decided shows how a question ended, including one that the page was never asked.
 func (b *board) decided(r *approval.Request, how end) {
 	b.mu.Lock()
-	delete(b.unshown, r)
 	q := b.byRequest[r]
 	if q != nil {
 		delete(b.byRequest, r)
@@ -150,6 +145,6 @@ func (b *board) finish(q *question, how end) {
 		view = *view.brief()
 	}
 	view.end = how
-	q.entry.Question, q.keys.secrets = &view, nil
+	q.entry.Question = &view
 	b.touch(q.conversation, q.entry)
 }

@@ -25,9 +25,6 @@
 // for a token, which stays in the tab's sessionStorage and is sent with every request.
 // There are no cookies, because browsers send them to every port of a host.
 //
-// A link from [Page.QuestionLink], for a client that opens links, opens one question once, until it is
-// decided. Its token sees and answers that question and nothing else.
-//
 // A request is refused, and changes nothing, if it has
 //
 //   - a Host other than the listener's and that of Options.Origin, as after DNS

@@ -25,7 +25,7 @@ var shell = []struct{ path, file, contentType string }{
 // route answers a request whose Host was checked.
 //
 //	GET  /, /page.css, /page.js     the page, without a token
-//	POST /session                   a link's secret for a token, of the page or of one question
+//	POST /session                   a link's secret for a token
 //	GET  /events                    what the page shows, and its changes
 //	POST /questions/{id}            an answer, an ElicitResult
 //	POST /conversations/{id}/stop   interrupts the running turn
@@ -51,15 +51,13 @@ func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 		}
 	case path == "/events":
 		if method(w, r, http.MethodGet) && p.allowed(w, r) {
-			if a, ok := p.access(w, r); ok {
-				p.stream(w, r, a)
+			if s := p.session(w, r); s != nil {
+				p.stream(w, r, s)
 			}
 		}
 	case question:
-		if method(w, r, http.MethodPost) && p.allowed(w, r) {
-			if a, ok := p.access(w, r); ok {
-				p.answer(w, r, a, id)
-			}
+		if method(w, r, http.MethodPost) && p.allowed(w, r) && p.session(w, r) != nil {
+			p.answer(w, r, id)
 		}
 	case stop:
 		if method(w, r, http.MethodPost) && p.allowed(w, r) && p.session(w, r) != nil {
@@ -97,20 +95,12 @@ func (p *Page) admit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	token, ok := p.door.admit(in.Secret)
-	opened := struct {
-		Token string `json:"token"`
-		One   bool   `json:"one,omitzero"` // question alone
-	}{Token: token}
-	if !ok {
-		opened.Token, ok = p.board.admit(in.Secret)
-		opened.One = true
-	}
 	if !ok {
 		refuse(w, http.StatusForbidden, "this link was used already, or is too old: open the page by a new link")
 		return
 	}
 	known(r.Context())
-	reply(w, http.StatusOK, opened)
+	reply(w, http.StatusOK, map[string]string{"token": token})
 }
 
 // elicitResult is the shape of an answer that the page sends: MCP's
@@ -128,7 +118,7 @@ var (
 	decisions = []string{"approved", "approved_for_session", "approved_always", "denied", "abort"}
 )
 
-func (p *Page) answer(w http.ResponseWriter, r *http.Request, a access, id string) {
+func (p *Page) answer(w http.ResponseWriter, r *http.Request, id string) {
 	var in elicitResult
 	raw, ok := readBody(w, r, &in)
 	if !ok {
@@ -145,10 +135,6 @@ func (p *Page) answer(w http.ResponseWriter, r *http.Request, a access, id strin
 	n, err := strconv.Atoi(id)
 	if err != nil {
 		refuse(w, http.StatusNotFound, "there is no such question")
-		return
-	}
-	if a.question != 0 && a.question != n {
-		refuse(w, http.StatusForbidden, "the link was to another question")
 		return
 	}
 	switch end, found := p.board.answer(n, raw); {

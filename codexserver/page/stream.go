@@ -30,7 +30,6 @@ type work struct {
 }
 
 type stream struct {
-	question int           // the only one that it shows, 0 for all
 	replaced chan struct{} // closed when a newer stream replaces it
 }
 
@@ -55,22 +54,20 @@ func (w *work) close() (first bool) {
 	return first
 }
 
-// watched reports whether there is a stream that shows all questions.
+// watched reports whether there is a stream.
 func (w *work) watched() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.streams, func(s *stream) bool { return s.question == 0 })
+	return len(w.streams) > 0
 }
 
-// add adds a stream. If there are too many, it takes the place of the oldest that shows one
-// question, or else of the oldest.
+// add adds a stream. If there are too many, it takes the place of the oldest.
 func (w *work) add() *stream {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.streams) == maxStreams {
-		i := max(0, slices.IndexFunc(w.streams, func(s *stream) bool { return s.question != 0 }))
-		close(w.streams[i].replaced)
-		w.streams = slices.Delete(w.streams, i, i+1)
+		close(w.streams[0].replaced)
+		w.streams = slices.Delete(w.streams, 0, 1)
 	}
 	me := &stream{replaced: make(chan struct{})}
 	w.streams = append(w.streams, me)
@@ -85,10 +82,9 @@ func (w *work) remove(me *stream) {
 
 // stream writes what the board shows, one JSON object a line: first everything, then the
 // changes. An empty line is a heartbeat. The last line is {"end":…} if the server ends
-// the stream: one of a single question ends with its decision.
-func (p *Page) stream(w http.ResponseWriter, r *http.Request, who access) {
+// the stream.
+func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 	me := p.work.add()
-	p.work.narrow(me, who.question)
 	defer p.work.remove(me)
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "application/x-ndjson")
@@ -115,14 +111,10 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who access) {
 	for {
 		news, next, changed := p.board.since(seen)
 		if next > seen || seen == 0 {
-			if (news.narrow(who.question) || seen == 0) && !send(news) {
+			if !send(news) {
 				return
 			}
 			seen = max(next, 1)
-			if news.decides(who.question) {
-				send(map[string]string{"end": "decided"})
-				return
-			}
 		}
 		paced := time.After(pace)
 		for waiting := true; waiting; {
@@ -130,7 +122,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who access) {
 			case <-changed:
 				changed, waiting = nil, false
 			case <-beat.C:
-				if !p.holds(who) || !send(nil) {
+				if p.door.session(who.token) == nil || !send(nil) {
 					return
 				}
 			case <-who.ended:

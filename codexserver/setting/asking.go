@@ -13,9 +13,6 @@ type Asking struct {
 	// Automatic is what an approval means that came faster than a person can read. Default:
 	// [AutomaticAccept].
 	Automatic Automatic `json:"automatic"`
-	// Link asks clients that open links by a link to the question on the desk, also those that show
-	// forms, and those of [WherePage]. Without it only clients are asked so that show no forms.
-	Link bool `json:"link"`
 }
 
 // Where is who is asked for approvals.
@@ -44,12 +41,6 @@ func (a Asking) Of(client string) Where {
 		return w
 	}
 	return a.Where
-}
-
-// Links reports whether a client with a name may be asked by a link to the desk.
-func (a Asking) Links(client string) bool {
-	w := a.Of(client)
-	return w != WhereHost && (w != WherePage || a.Link)
 }
 
 // Pages reports whether a client is asked on the page.

@@ -63,31 +63,28 @@ func TestAsking(t *testing.T) {
 		in    setting.Asking
 		a, b  setting.Where // where two clients are asked
 		pages bool
-		links bool // whether client a may be asked by a link
 		fault string
 	}{
-		{links: true},
+		{},
 		{in: setting.Asking{Where: setting.WhereHost}, a: setting.WhereHost, b: setting.WhereHost},
 		{in: setting.Asking{Where: setting.WherePage}, a: setting.WherePage, b: setting.WherePage, pages: true},
-		{in: setting.Asking{Where: setting.WhereBoth}, a: setting.WhereBoth, b: setting.WhereBoth, pages: true, links: true},
+		{in: setting.Asking{Where: setting.WhereBoth}, a: setting.WhereBoth, b: setting.WhereBoth, pages: true},
 		{in: setting.Asking{Where: setting.WhereHost, Clients: clients(setting.WherePage)}, a: setting.WherePage, b: setting.WhereHost, pages: true},
-		{in: setting.Asking{Clients: clients(setting.WhereBoth)}, a: setting.WhereBoth, pages: true, links: true},
+		{in: setting.Asking{Clients: clients(setting.WhereBoth)}, a: setting.WhereBoth, pages: true},
 		{in: setting.Asking{Where: setting.WherePage, Clients: clients(setting.WhereHost)}, a: setting.WhereHost, b: setting.WherePage, pages: true},
-		{in: setting.Asking{Where: "x"}, a: "x", b: "x", links: true, fault: `where: "x" is not host, page or both`},
-		{in: setting.Asking{Clients: clients("")}, links: true, fault: `clients.a: "" is not host, page or both`},
-		{in: setting.Asking{Where: setting.WherePage, Link: true}, a: setting.WherePage, b: setting.WherePage, pages: true, links: true},
-		{in: setting.Asking{Where: setting.WhereHost, Link: true}, a: setting.WhereHost, b: setting.WhereHost},
-		{in: setting.Asking{Automatic: "x"}, links: true, fault: `automatic: "x" is not accept, ask or deny`},
-		{in: setting.Asking{Automatic: "accept"}, links: true},
-		{in: setting.Asking{Automatic: "ask"}, links: true},
-		{in: setting.Asking{Automatic: "deny"}, links: true},
+		{in: setting.Asking{Where: "x"}, a: "x", b: "x", fault: `where: "x" is not host, page or both`},
+		{in: setting.Asking{Clients: clients("")}, fault: `clients.a: "" is not host, page or both`},
+		{in: setting.Asking{Automatic: "x"}, fault: `automatic: "x" is not accept, ask or deny`},
+		{in: setting.Asking{Automatic: "accept"}},
+		{in: setting.Asking{Automatic: "ask"}},
+		{in: setting.Asking{Automatic: "deny"}},
 	} {
 		fault := ""
 		if err := tt.in.Validate(); err != nil {
 			fault = err.Error()
 		}
-		if a, b, pages := tt.in.Of("a"), tt.in.Of("b"), tt.in.Pages(); a != tt.a || b != tt.b || pages != tt.pages || tt.in.Links("a") != tt.links || fault != tt.fault {
-			t.Errorf("%+v: %q and %q, pages %v, links %v, fault %q", tt.in, a, b, pages, tt.in.Links("a"), fault)
+		if a, b, pages := tt.in.Of("a"), tt.in.Of("b"), tt.in.Pages(); a != tt.a || b != tt.b || pages != tt.pages || fault != tt.fault {
+			t.Errorf("%+v: %q and %q, pages %v, fault %q", tt.in, a, b, pages, fault)
 		}
 	}
 }

@@ -52,9 +52,6 @@ func (c typescript) connect(ctx context.Context, s setup, w *witness) (session, 
 	}
 	mux := &jsonrpc.Mux{}
 	jsonrpc.Handle(mux, "ask", func(ctx context.Context, q question) (string, error) {
-		if q.URL != "" {
-			w.links <- q.URL
-		}
 		return w.elicit(ctx, q.Message)
 	})
 	jsonrpc.HandleNotify(mux, "progress", func(_ context.Context, p progress) { w.see(p) })
@@ -82,7 +79,6 @@ func (d taskDriver) resume(ctx context.Context, reference json.RawMessage) (r re
 
 type question struct {
 	Message string `json:"message"`
-	URL     string `json:"url"`
 }
 
 // driver is a session of client.mjs.

@@ -18,8 +18,6 @@ type setup struct {
 	Env     map[string]string `json:"env"`
 	// Asks declares to the server that questions can be shown.
 	Asks bool `json:"asks"`
-	// Links declares that links are opened instead.
-	Links bool `json:"links"`
 	// Dir is a folder for the client's files, Codex the path of the newest Codex.
 	Dir   string `json:"-"`
 	Codex string `json:"-"`
@@ -107,8 +105,6 @@ type witness struct {
 	decisions []string
 	// together makes a question wait some seconds for another one.
 	together bool
-	// links gets the links that the client opens; it has room for one.
-	links chan string
 
 	mu       sync.Mutex
 	asked    []string

@@ -434,7 +434,7 @@ func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end 
 		e.client = h.name
 	}
 	elsewhere := func() bool { return p.elsewhere(h) }
-	if h != nil && never(at) {
+	if h.never() {
 		e.err = errOnlyPage
 		return e
 	}
@@ -475,7 +475,7 @@ func (p *places) elsewhere(h *Host) bool {
 	defer p.mu.Unlock()
 	return slices.ContainsFunc(p.list, func(a *attachment) bool {
 		other := hostOf(a.place)
-		return a.ctx.Err() == nil && (a.place.Decider() != approval.ByClient || other != nil && other != h && other.skip() == "" && !never(a.place))
+		return a.ctx.Err() == nil && (a.place.Decider() != approval.ByClient || other != nil && other != h && other.skip() == "" && !other.never())
 	})
 }
 

@@ -26,12 +26,6 @@ func NewPlace(by approval.Decider, ask Ask) Place { return place{by: by, ask: as
 // NewClient returns the place of a client whose questions ask asks.
 func NewClient(h *Host, ask Ask) Place { return place{by: approval.ByClient, ask: ask, host: h} }
 
-// NewLinked is [NewClient] for a client that ask asks by a link, so that it is asked also if only the
-// page takes answers.
-func NewLinked(h *Host, ask Ask) Place {
-	return place{by: approval.ByClient, ask: ask, host: h, linked: true}
-}
-
 // Instead returns p with another way to ask.
 func Instead(p Place, ask Ask) Place {
 	one, _ := p.(place)
@@ -40,22 +34,15 @@ func Instead(p Place, ask Ask) Place {
 }
 
 type place struct {
-	by     approval.Decider
-	ask    Ask
-	host   *Host // nil if it is no client, or one that cannot be asked
-	linked bool
+	by   approval.Decider
+	ask  Ask
+	host *Host // nil if it is no client, or one that cannot be asked
 }
 
 // hostOf returns the client that a place asks, or nil.
 func hostOf(p Place) *Host {
 	one, _ := p.(place)
 	return one.host
-}
-
-// never reports whether a place is never asked.
-func never(p Place) bool {
-	one, _ := p.(place)
-	return !one.linked && one.host.never()
 }
 
 // Decider implements [Place].

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -61,7 +62,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	}
 	c.attached.outlet = c.newOutlet(q, "starting")
 	tc := c.of(q.rpc.ID, c.audience(q.ctx))
-	s.survive(tc, c.tool, func() bool { return c.questions.modes.any() }, nil)
+	s.survive(tc, c.tool, func() bool { return c.questions.canAsk }, nil)
 	tc.Folder = func(context.Context) string { return s.client.folder() }
 	tc.Late = c.deadline.of(c.mayTake(q))
 	arguments := stdjson.RawMessage(p.arguments)
@@ -77,7 +78,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 func (s *ModernSession) unstarted(tool string, client elicit.Client) *call {
 	c := &call{session: s, tool: tool, changed: make(chan struct{})}
 	c.attached.client = client
-	c.questions.modes, c.questions.slots = s.client.server.modes(client), s.client.server.slots()
+	c.questions.canAsk, c.questions.slots = client.CanAsk(), s.client.server.slots()
 	c.ctx, c.cancel = context.WithCancelCause(s.client.ctx)
 	return c
 }
@@ -116,15 +117,12 @@ func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
 // turns in the background.
 func (c *call) audience(ctx context.Context) mcptool.Audience {
 	s := c.session
-	place := s.client.place(c.attached.client, c.asks)
+	place := board.NewClient(s.client.hosts.Host(c.attached.client.Name), c.asks)
 	w := way{turn: nobody(s.client.unable), background: nobody(s.client.unable)}
-	if c.questions.modes.any() {
-		w.turn, w.caller = place, place
+	if c.questions.canAsk {
+		w.turn, w.caller, w.elicit = place, place, c.elicit
 	}
-	if c.questions.modes.form {
-		w.elicit = c.elicit
-	}
-	if c.questions.modes.any() || s.client.waits() {
+	if c.questions.canAsk || s.client.waits() {
 		w.background = nobody(s.client.hold)
 		if c.taskable { // another client may poll the task
 			w.turn = place

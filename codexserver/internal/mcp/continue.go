@@ -24,10 +24,9 @@ import (
 type keepsake struct {
 	// Turn is [mcptool.Job.Keepsake].
 	Turn jsontext.Value `json:"turn"`
-	// Form is true if the client shows forms, Link if it opens links, and Host is its name. Of a turn
-	// in the background, whose questions other clients get, Form is true if it can be asked at all.
+	// Form is true if the client can be asked, and Host is its name. Other clients get the questions of a
+	// turn in the background.
 	Form bool   `json:"form,omitzero"`
-	Link bool   `json:"link,omitzero"`
 	Host string `json:"host,omitzero"`
 	// Background is true for a turn in the background.
 	Background bool `json:"background,omitzero"`
@@ -179,7 +178,9 @@ func (s *ModernSession) continued(id string, ask board.Place) error {
 // continueCall continues the call of a task.
 func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool.Orphan) error {
 	client := elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
-	client.Capabilities = json.RawMessage(modes{k.Form, k.Link}.capabilities())
+	if k.Form {
+		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
+	}
 	c := s.unstarted(file.Tool, client)
 	c.taskable, c.questions.life, c.attached.adrift = true, k.Life, true
 	turn, err := s.client.server.Tools.Reopen(c.ctx, c.of(jsonrpc.ID{}, c.audience(s.client.server.Tasks.observed(c.ctx, file))), cut)

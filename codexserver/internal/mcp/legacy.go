@@ -24,8 +24,7 @@ type LegacySession struct {
 	hello   *mcptypes.InitializeRequestParams // nil until initialize
 	version string                            // of MCP, "" until initialize
 	level   mcptypes.LoggingLevel
-	who     elicit.Client // from initialize on
-	able    modes         // how the client can be asked
+	able    bool          // the client can be asked
 	asker   *elicit.Asker // from initialize on; before, the client cannot be asked
 }
 
@@ -97,7 +96,7 @@ func (ss *LegacySession) speaks(version string) bool {
 func (ss *LegacySession) canAsk() bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return ss.able.any()
+	return ss.able
 }
 
 // Host returns the client's name, or "" before initialize.

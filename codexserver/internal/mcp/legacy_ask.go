@@ -13,57 +13,35 @@ import (
 // way returns how the client is asked about the turns of a call. One that cannot be asked may yet
 // be, while the turn runs, so it is asked in any case.
 func (ss *LegacySession) way(call string) way {
-	place := ss.place(ss.asks(call))
+	place := ss.PlaceOf(ss.asks(call))
 	w := way{turn: place, background: place, elicit: ss.Elicit, session: ss.client.ctx}
 	if ss.client.jobs.Stays() {
-		w.background = ss.place(ss.asksOrHolds(call))
+		w.background = ss.PlaceOf(ss.asksOrHolds(call))
 	}
 	if ss.canAsk() {
-		w.caller = ss.place(ss.asksOrHolds(call))
+		w.caller = ss.PlaceOf(ss.asksOrHolds(call))
 	}
 	return w
 }
 
 // Place returns the place that asks the client the questions of a turn that no call of a tool
 // waits for.
-func (ss *LegacySession) Place() board.Place { return ss.place(ss.asks("")) }
+func (ss *LegacySession) Place() board.Place { return ss.PlaceOf(ss.asks("")) }
 
 // PlaceOf is [LegacySession.Place] for a client that ask asks in another way.
 func (ss *LegacySession) PlaceOf(ask board.Ask) board.Place {
-	return ss.client.place(elicit.Client{Name: ss.Host()}, ask)
-}
-
-func (ss *LegacySession) place(ask board.Ask) board.Place {
-	who, _ := ss.theAsker()
-	return ss.client.place(who, ask)
+	return board.NewClient(ss.client.hosts.Host(ss.Host()), ask)
 }
 
 // asks returns a function that asks the client about the turn of a call, by elicitation/create.
 func (ss *LegacySession) asks(call string) board.Ask {
 	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-		who, asker := ss.theAsker()
-		asked, err := ss.client.server.linked(ctx, who, r)
-		switch {
-		case ctx.Err() != nil:
-			return r.Question.ReadError(ctx.Err(), &ss.client.server.Approvals), nil
-		case err != nil:
-			return elicit.Outcome{}, err
-		}
+		asker := ss.theAsker()
+		asked := *r.Question // a copy, because others read it
 		asked.Extra = codexMembers(call, r)
-		out := asker.Ask(ctx, asked)
-		if out.Reason == elicit.ReasonOpened {
-			out, err = ss.client.hold(ctx, r)
-		}
-		if asked.Link != nil && ctx.Err() != nil { // the client may open it, even if it has not said so yet
-			ss.Notify(elicitationComplete, map[string]string{"elicitationId": asked.Link.ID})
-		}
-		return out, err
+		return asker.Ask(ctx, &asked), nil
 	}
 }
-
-// elicitationComplete tells the client that the question of a link is over. The types of 2025-06-18
-// do not have it.
-const elicitationComplete = "notifications/elicitation/complete"
 
 // asksOrHolds is asks for turns that outlive the client, or that other clients began. When the
 // client has gone, the question waits for another one.
@@ -117,11 +95,11 @@ func codexMembers(call string, r *approval.Request) map[string]any {
 	return m
 }
 
-// theAsker returns the client and the asker for it.
-func (ss *LegacySession) theAsker() (elicit.Client, *elicit.Asker) {
+// theAsker returns the asker for the client.
+func (ss *LegacySession) theAsker() *elicit.Asker {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return ss.who, ss.asker
+	return ss.asker
 }
 
 // Elicit asks the client a question of another party.
@@ -129,6 +107,5 @@ func (ss *LegacySession) Elicit(ctx context.Context, f *elicit.Foreign) (json.Ra
 	if !ss.canAsk() {
 		return nil, elicit.ErrUnsupported
 	}
-	_, asker := ss.theAsker()
-	return asker.Forward(ctx, f)
+	return ss.theAsker().Forward(ctx, f)
 }

@@ -48,9 +48,9 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 	if ss.unasked {
 		capabilities = nil
 	}
-	ss.who = elicit.Client{Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
-	ss.able = ss.client.server.modes(ss.who)
-	ss.asker = elicit.NewAsker(ss.peer, ss.who, &ss.client.server.Approvals)
+	who := elicit.Client{Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
+	ss.able = who.CanAsk()
+	ss.asker = elicit.NewAsker(ss.peer, who, &ss.client.server.Approvals)
 	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(ss.client.server.Version, p.ClientInfo))}
 	if info := ss.client.server.engineInfo(); info != nil {
 		extra["engine"] = info

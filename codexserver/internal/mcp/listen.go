@@ -89,7 +89,7 @@ func (t *task) follow(ctx context.Context, l *listener) {
 	c := t.call
 	c.mu.Lock()
 	t.listeners[l] = true
-	l.send(t.detailed(l.request.modes), true)
+	l.send(t.detailed(l.request.canAsk), true)
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
@@ -105,7 +105,7 @@ func (t *task) follow(ctx context.Context, l *listener) {
 		case <-ticker.C:
 			c.mu.Lock()
 			over := t.over
-			l.send(t.detailed(l.request.modes), true)
+			l.send(t.detailed(l.request.canAsk), true)
 			c.mu.Unlock()
 			if over {
 				return
@@ -117,7 +117,7 @@ func (t *task) follow(ctx context.Context, l *listener) {
 // notify sends the task to its listeners. The caller holds the call's mutex.
 func (t *task) notify() {
 	for l := range t.listeners {
-		l.send(t.detailed(l.request.modes), false)
+		l.send(t.detailed(l.request.canAsk), false)
 	}
 }
 

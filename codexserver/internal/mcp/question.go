@@ -23,7 +23,6 @@ const maxOpen = 24 * time.Hour
 type question struct {
 	key      string
 	request  stdjson.RawMessage // of elicitation/create, as it is sent
-	linked   bool               // it asks by a link
 	answered chan struct{}      // closed with the answer
 	sent     time.Time          // with the first result that had it; zero before
 	took     time.Duration      // from sent to the answer
@@ -37,18 +36,19 @@ type questionnaire struct {
 	keys   int         // how many questions there were
 	rounds int         // how many results had questions
 
-	life  int           // how many processes have had the call before
-	modes modes         // of the client of the first request
-	slots *elicit.Slots // limit the open ones
+	life   int           // how many processes have had the call before
+	canAsk bool          // the client of the first request can be asked
+	slots  *elicit.Slots // limit the open ones
 }
 
-// requests returns the open questions for a result to a client of modes m.
-func (q *questionnaire) requests(m modes) modern.InputRequests {
+// requests returns the open questions for a result to a client that can be asked, or not.
+func (q *questionnaire) requests(can bool) modern.InputRequests {
 	requests := modern.InputRequests{}
+	if !can {
+		return requests
+	}
 	for _, one := range q.open {
-		if m.shows(one) {
-			requests[one.key] = &modern.Unknown{Raw: one.request} // which is written as it is
-		}
+		requests[one.key] = &modern.Unknown{Raw: one.request} // which is written as it is
 	}
 	return requests
 }
@@ -63,8 +63,8 @@ func (q *questionnaire) show() {
 }
 
 // add opens the question of an elicitation/create request.
-func (q *questionnaire) add(request stdjson.RawMessage, linked bool) *question {
-	one := &question{request: request, linked: linked, answered: make(chan struct{})}
+func (q *questionnaire) add(request stdjson.RawMessage) *question {
+	one := &question{request: request, answered: make(chan struct{})}
 	q.keys++
 	one.key = "q" + strconv.Itoa(q.keys)
 	if q.life > 0 { // an answer to a question of the process before is none to this one
@@ -83,18 +83,15 @@ func (q *questionnaire) withdraw(one *question) (open bool) {
 	return false
 }
 
-// refuse answers the open questions for a client of modes m, which cannot show them. It reports
-// whether there were any.
-func (q *questionnaire) refuse(m modes) bool {
-	n := len(q.open)
-	q.open = slices.DeleteFunc(q.open, func(one *question) bool {
-		if m.shows(one) {
-			return false
-		}
+// refuse answers the open questions for a client that cannot show them. It reports whether there were
+// any.
+func (q *questionnaire) refuse() bool {
+	for _, one := range q.open {
 		close(one.answered)
-		return true
-	})
-	return len(q.open) < n
+	}
+	had := len(q.open) > 0
+	q.open = nil
+	return had
 }
 
 // answer answers the open question with a key that is in keys, unless that is nil. It reports whether
@@ -121,11 +118,11 @@ func (s *Server) slots() *elicit.Slots {
 
 // ask opens the question of an elicitation/create request, raw, and waits for its answer, or until
 // ctx ends.
-func (c *call) ask(ctx context.Context, raw stdjson.RawMessage, linked bool) (*question, error) {
+func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) (*question, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxOpen)
 	defer cancel()
 	c.mu.Lock()
-	q := c.questions.add(raw, linked)
+	q := c.questions.add(raw)
 	c.change()
 	c.mu.Unlock()
 	select {
@@ -150,12 +147,12 @@ func checkForm(request stdjson.RawMessage) error {
 	return new(modern.ElicitRequest).UnmarshalJSON(request)
 }
 
-// refuse answers the open questions that a client of modes m cannot show: its newest request does
-// not declare what they need. It reports whether there were any.
-func (c *call) refuse(m modes) bool {
+// refuse answers the open questions of a client whose newest request cannot be asked. It reports whether
+// there were any.
+func (c *call) refuse() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.questions.refuse(m) {
+	if !c.questions.refuse() {
 		return false
 	}
 	c.change()
@@ -186,16 +183,7 @@ func (c *call) asks(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 	var asked *question
 	o := &c.session.client.server.Approvals
 	who := c.who()
-	question, err := c.session.client.server.linked(ctx, who, r)
-	switch {
-	case ctx.Err() != nil:
-		return r.Question.ReadError(ctx.Err(), o), nil
-	case err != nil:
-		return elicit.Outcome{}, err
-	case question.Link == nil && c.session.client.server.onlyLinks(c.call.Host, c.questions.modes):
-		return r.Question.ReadError(elicit.ErrUnsupported, o), nil // the newest request shows forms alone
-	}
-	question = question.For(who, o)
+	question := r.Question.For(who, o)
 	request, err := question.InputRequest(who, o)
 	if err == nil && question.Schema != nil {
 		err = checkForm(request)
@@ -204,20 +192,14 @@ func (c *call) asks(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 		return elicit.Outcome{}, err
 	}
 	if err = c.questions.slots.Acquire(ctx); err == nil {
-		asked, err = c.ask(ctx, request, question.Link != nil)
+		asked, err = c.ask(ctx, request)
 		c.questions.slots.Release()
 	}
 	switch {
 	case err == nil:
 		out := question.ReadInputResponse(asked.answer, o)
-		if out.Reason != elicit.ReasonOpened {
-			out.Took = asked.took
-			return out, nil
-		}
-		if out, err = c.session.client.hold(ctx, r); out.Reason == elicit.ReasonTimeout {
-			c.abandon()
-		}
-		return out, err
+		out.Took = asked.took
+		return out, nil
 	case errors.Is(err, elicit.ErrUnsupported):
 	case ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded):
 		return elicit.Outcome{}, err
@@ -246,7 +228,7 @@ func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessag
 	defer c.questions.slots.Release()
 	ctx, cancel := c.session.client.server.Approvals.WithTimeout(ctx)
 	defer cancel()
-	asked, err := c.ask(ctx, request, false)
+	asked, err := c.ask(ctx, request)
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.abandon()
 	}

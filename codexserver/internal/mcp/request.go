@@ -33,10 +33,9 @@ type metadata struct {
 	raw    string
 	meta   modern.RequestMetaObject
 	client elicit.Client
-	// modes are how the client can be asked. tasks and events report whether it supports tasks and
-	// codex/event.
-	modes         modes
-	tasks, events bool
+	// canAsk reports whether the client can be asked. tasks and events report whether it supports tasks
+	// and codex/event.
+	canAsk, tasks, events bool
 	// bare reports that the client declares no capability and asks for no progress.
 	bare bool
 }
@@ -51,12 +50,11 @@ func (s *ModernSession) newRequest(ctx context.Context, r *jsonrpc.Request, meta
 		if m, err = newMetadata(meta); err != nil {
 			return nil, err
 		}
-		m.modes = s.client.server.modes(m.client)
 		s.last.Store(m)
 	}
 	if !asks {
 		deaf := *m
-		deaf.client.Capabilities, deaf.modes = nil, modes{}
+		deaf.client.Capabilities, deaf.canAsk = nil, false
 		m = &deaf
 	}
 	return &request{ctx, r, m}, nil
@@ -92,6 +90,7 @@ func newMetadata(meta jsontext.Value) (*metadata, error) {
 		return nil, Invalid("/_meta", "%v", err)
 	}
 	q.bare = len(bytes.TrimSpace(capabilities[1:len(capabilities)-1])) == 0 && q.meta.ProgressToken == nil
+	q.canAsk = q.client.CanAsk()
 	_, q.tasks = q.meta.ClientCapabilities.Extensions[extensionTasks]
 	_, q.events = q.meta.ClientCapabilities.Extensions[extensionEvents]
 	return q, nil

@@ -136,7 +136,7 @@ func (c *call) serve(q *request) (any, error) {
 		open, changed, taskable := len(c.questions.open), c.changed, c.taskable && q.tasks
 		c.mu.Unlock()
 		if taskable && (late || open > 0) {
-			if result := c.becomeTask(q.modes); result != nil {
+			if result := c.becomeTask(q.canAsk); result != nil {
 				return result, nil
 			}
 		}
@@ -144,7 +144,7 @@ func (c *call) serve(q *request) (any, error) {
 			answered = c.deadline.within(c.mayTake(q), began)
 			defer answered()
 		}
-		if open > 0 && c.refuse(q.modes) {
+		if open > 0 && !q.canAsk && c.refuse() {
 			continue
 		}
 		switch {
@@ -158,7 +158,7 @@ func (c *call) serve(q *request) (any, error) {
 			c.call.Answered()
 			return c.complete(c.result), nil
 		case <-settled:
-			if result, err := c.round(q.modes); result != nil || err != nil {
+			if result, err := c.round(q.canAsk); result != nil || err != nil {
 				return result, err
 			}
 			settled = nil
@@ -213,11 +213,11 @@ func (c *call) detach() {
 // fail the call without a report.
 const maxRounds = 8
 
-// round returns the open questions as a result for a client of modes m, or nil if there are none.
+// round returns the open questions as a result for a client that can be asked, or nil if there are none.
 // After too many rounds the turn continues in the background.
-func (c *call) round(m modes) (any, error) {
+func (c *call) round(can bool) (any, error) {
 	c.mu.Lock()
-	requests := c.questions.requests(m)
+	requests := c.questions.requests(can)
 	c.questions.show()
 	if len(requests) > 0 {
 		c.questions.rounds++

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -22,7 +21,7 @@ import (
 )
 
 // Server has what the clients of one server share. All fields must be set except EngineName,
-// EngineReason, Links, and those with a default.
+// EngineReason, and those with a default.
 type Server struct {
 	Tools *mcptool.Table
 	// Approvals says how clients are asked, and how answers are read.
@@ -37,8 +36,6 @@ type Server struct {
 	Folder string
 	// Tasks are the tasks of all sessions. Nil disables tasks.
 	Tasks *Tasks
-	// Links returns links to questions, for clients that open them. Nil if there are none.
-	Links approval.Linker
 	// MaxUnread is how many bytes may wait for a client.
 	MaxUnread Unread
 	Logger    *slog.Logger

@@ -30,19 +30,19 @@ func (s *ModernSession) mayBeTask(q *request, tool string) bool {
 	return q.tasks && s.client.server.Tasks.serves() && mcptool.IsTurn(tool)
 }
 
-// becomeTask makes the call a task and returns the answer for its client, which sees
-// questions as one of modes m. It returns nil if the thread has not begun, or if the task's
+// becomeTask makes the call a task and returns the answer for its client, which
+// can be asked, or not. It returns nil if the thread has not begun, or if the task's
 // file cannot be written, which is logged. The call is then answered with its result.
-func (c *call) becomeTask(m modes) *modern.CreateTaskResult {
+func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	c.mu.Lock()
-	job, now, shown := c.job, c.now(everyMode), c.now(m)
+	job, now, shown := c.job, c.now(true), c.now(can)
 	c.mu.Unlock()
 	if job == nil || job.InBackground() { // which is answered soon
 		return nil
 	}
 	news, _ := job.Changed() // before the file says what it is
 	id, err := taskfile.NewID(job.ThreadID())
-	t := &task{call: c, keepsake: keepsake{Form: c.questions.modes.form, Link: c.questions.modes.link, Host: c.call.Host}, listeners: map[*listener]bool{}}
+	t := &task{call: c, keepsake: keepsake{Form: c.questions.canAsk, Host: c.call.Host}, listeners: map[*listener]bool{}}
 	if err == nil {
 		t.file, err = c.session.client.server.Tasks.create(taskfile.Task{
 			ID: id, Principal: c.session.client.principal(), Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
@@ -97,7 +97,7 @@ func (t *task) keep(news <-chan struct{}) {
 		if acted = acted || news == nil; acted && c.job != nil {
 			news, _ = c.job.Changed()
 		}
-		now, file, changed, job, cancelled := c.now(everyMode), t.file, c.changed, c.job, t.cancelled
+		now, file, changed, job, cancelled := c.now(true), t.file, c.changed, c.job, t.cancelled
 		c.mu.Unlock()
 		if t.keepsake.Background {
 			now.status, now.doing = file.Status, file.Message

@@ -29,7 +29,7 @@ func (s *ModernSession) getTask(q *request) (any, error) {
 		}
 		t.call.mu.Lock()
 		defer t.call.mu.Unlock()
-		return &modern.GetTaskResult{Meta: s.resultMeta(), Task: t.detailed(q.modes)}, nil
+		return &modern.GetTaskResult{Meta: s.resultMeta(), Task: t.detailed(q.canAsk)}, nil
 	})
 }
 
@@ -176,8 +176,8 @@ type moment struct {
 	requests modern.InputRequests
 }
 
-// now returns the current state for a client that can be asked as can says. The caller holds c.mu.
-func (c *call) now(can modes) moment {
+// now returns the current state for a client that can be asked, or not. The caller holds c.mu.
+func (c *call) now(can bool) moment {
 	m := moment{status: taskfile.Working, message: "starting", doing: "starting"}
 	if c.job != nil {
 		state := c.job.State()
@@ -192,7 +192,7 @@ func (c *call) now(can modes) moment {
 }
 
 // detailed returns the task for a poll. The caller holds the call's mutex.
-func (t *task) detailed(can modes) modern.DetailedTask {
+func (t *task) detailed(can bool) modern.DetailedTask {
 	if t.over {
 		return finished(t.file)
 	}

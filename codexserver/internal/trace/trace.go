@@ -41,8 +41,7 @@ var secrets = []string{
 	"access_token", "refresh_token", "id_token", "token", "authurl", "password", "secret",
 }
 
-// links matches links of the approvals page, as in a desk's invitation and in a question that is
-// asked by a link. They begin with the page's own origin, or with any that approvals.page_origin names;
+// links matches links of the approvals page, as in a desk's invitation. They begin with the page's own origin, or with any that approvals.page_origin names;
 // there the length of the secret tells them. A person who has the secret in such a link can approve.
 var links = lazyregexp.Regexp{Text: `(https?://(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]+/[^\s"#]*#)[^\s"]+|(/#)[A-Za-z0-9_-]{43}`}
 

@@ -7,7 +7,6 @@ const conversations = new Map(); // id -> {view, node, list, entries}
 const questions = new Map(); // id -> {id, view, thread, node, …}, the cards under "To decide"
 let token = sessionStorage.getItem("token");
 let selected = null; // the card that keys act on
-let over = false; // the one question of this tab is decided
 let settledAt = 0; // when what can be pressed last moved
 
 // el makes an element; children are elements or text.
@@ -47,18 +46,14 @@ async function start() {
     history.replaceState(null, "", location.pathname);
     const r = await post("/session", { secret }).catch(() => null);
     if (r && r.ok) {
-      const opened = await r.json();
-      token = opened.token;
+      token = (await r.json()).token;
       sessionStorage.setItem("token", token);
-      if (opened.one) sessionStorage.setItem("one", "");
-      else sessionStorage.removeItem("one");
     } else if (!token) {
       return shut(r ? "This link was used already, or is too old." : "The server does not answer.");
     }
   }
   if (!token) return shut("It was opened without a link.");
   $("desk").hidden = $("keys-button").hidden = false;
-  $("desk").classList.toggle("one", sessionStorage.getItem("one") !== null);
   for (let wait = 250; ; wait = Math.min(wait * 2, 4000)) {
     const began = Date.now();
     if ((await listen()) === "over") return;
@@ -120,7 +115,6 @@ async function listen() {
         if (!line) continue;
         const news = JSON.parse(line);
         if (news.end === "session") return shut("Your access has ended.");
-        if (news.end === "decided") return decided();
         if (news.end) return elsewhere();
         try {
           update(news, first);
@@ -137,15 +131,6 @@ async function listen() {
     clearTimeout(watchdog);
     abort.abort();
   }
-}
-
-// decided ends a page that was opened for one question.
-function decided() {
-  $("nothing").textContent = "This question is decided. You can close the tab.";
-  show("off", "Decided");
-  over = true;
-  tally();
-  return "over";
 }
 
 // elsewhere replaces the page in the oldest of too many tabs.
@@ -280,7 +265,7 @@ function tally() {
   const n = open().length;
   document.title = (n ? `(${n}) ` : "") + "Approvals · codex-mcp";
   $("questions-title").textContent = n ? count(n, "question", "questions") + " to decide" : "To decide";
-  $("nothing").hidden = questions.size > 0 || !live() && !over;
+  $("nothing").hidden = questions.size > 0 || !live();
   if (!selected && n) select(open()[0]);
 }
 

@@ -22,11 +22,11 @@ const ask = ({ params }) =>
   new Promise((resolve, reject) => {
     const id = `ask-${asked.size}`;
     asked.set(id, { resolve, reject });
-    send({ id, method: "ask", params: { message: params.message, url: params.url } });
+    send({ id, method: "ask", params: { message: params.message } });
   });
 
 const about = { name: "interop-typescript", version: "1" };
-const capabilities = setup.links ? { elicitation: { url: {} } } : setup.asks ? { elicitation: {} } : {};
+const capabilities = setup.asks ? { elicitation: {} } : {};
 let client, Stdio, HTTP, elicit, callTool, transport;
 if (name === "sdk") {
   const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
