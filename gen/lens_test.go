@@ -148,12 +148,12 @@ func TestNextCodex(t *testing.T) {
 		{"a new kind of change", func(n next) {
 			n.addArm("PatchChangeKind", `{"type":"object","properties":{"type":{"type":"string","enum":["symlink"]}},"required":["type"]}`)
 		}, "+ #/$defs/PatchChangeKind/oneOf/symlink {", "", ""},
-		{"a decision is gone", func(n next) { n.replace("FileChangeApprovalDecision", `"acceptForSession"`, "") },
-			"- #/$defs/FileChangeApprovalDecision/oneOf/acceptForSession {", "", "FileChangeApprovalDecisionAcceptForSession"},
+		{"a decision is gone", func(n next) { n.replace("FileChangeApprovalDecision", `"cancel"`, "") },
+			"- #/$defs/FileChangeApprovalDecision/oneOf/cancel {", "", "FileChangeApprovalDecisionCancel"},
+		{"a decision that is not used is gone", func(n next) { n.replace("FileChangeApprovalDecision", `"acceptForSession"`, "") },
+			"- #/$defs/FileChangeApprovalDecision/oneOf/acceptForSession {", "", ""},
 		{"a decision is another word", func(n next) { n.replace("CommandExecutionApprovalDecision", `"decline"`, `"refuse"`) },
 			"+ #/$defs/CommandExecutionApprovalDecision/oneOf/refuse {", "", "CommandExecutionApprovalDecisionDecline"},
-		{"decisions about patches are written otherwise", func(n next) { n.replace("FileChangeApprovalDecision", `"acceptForSession"`, `"accept_for_session"`) },
-			"+ #/$defs/FileChangeApprovalDecision/oneOf/accept_for_session {", "", "duplicate key false"},
 		{"a word of the sandbox is written otherwise", func(n next) { n.replace("SandboxMode", `"read-only"`, `"read_only"`) },
 			`~ #/$defs/SandboxMode/enum/* "read-only" -> "read_only"`, "", "duplicate key false"},
 		{"a number becomes a text", func(n next) { objectMembers(n.part("Thread"))["createdAt"] = parse(text) },

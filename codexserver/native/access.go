@@ -12,7 +12,7 @@ import (
 )
 
 // Access implements [engine.Extended].
-func (c *conversation) Access() protocol.Access { return c.access }
+func (c *conversation) Access() protocol.Access { return c.call.access }
 
 // withoutCall returns the configuration without what a call chooses.
 func (c *conversation) withoutCall() (*config.Config, error) {
@@ -31,7 +31,7 @@ func (c *conversation) judge(call *protocol.Config) (err error) {
 			return err
 		}
 	}
-	c.access = accessOf(c.now, c.cfg, own)
+	c.call.access = accessOf(c.now, c.cfg, own)
 	return nil
 }
 
@@ -44,14 +44,14 @@ func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config) erro
 	policies, searches := c.now, c.cfg.Tools.WebSearch
 	c.restorePolicies(old.Context, call, false)
 	c.restoreChoices(old, call, false)
-	c.access = accessOf(c.now, c.cfg, own)
-	if c.access.IsZero() || call.Keep != nil && call.Keep(c.access) {
+	c.call.access = accessOf(c.now, c.cfg, own)
+	if c.call.access.IsZero() || call.Keep != nil && call.Keep(c.call.access) {
 		return nil
 	}
 	c.now, c.cfg.Tools.WebSearch = policies, searches
 	c.restorePolicies(old.Context, call, true)
 	c.restoreChoices(old, call, true)
-	c.access = accessOf(c.now, c.cfg, own)
+	c.call.access = accessOf(c.now, c.cfg, own)
 	return nil
 }
 

@@ -41,10 +41,10 @@ func (e *Engine) addRoots(cfg *config.Config, call *protocol.Config) error {
 // the rollout, unless the call that resumes the conversation chooses them itself. The
 // writable folders are part of the sandbox policy, which restorePolicies restores.
 func (c *conversation) restoreChoices(old *rollout.Rollout, call *protocol.Config, bounded bool) {
-	c.chosen = call.Effort != ""
-	if last := old.Context; last != nil && !c.chosen && call.Profile == "" && !chooses(call, "model_reasoning_effort", "profile") &&
+	c.call.effort = call.Effort != ""
+	if last := old.Context; last != nil && !c.call.effort && call.Profile == "" && !chooses(call, "model_reasoning_effort", "profile") &&
 		last.Model == c.now.Model && last.Effort != "" && last.Effort != c.now.Effort {
-		c.now.Effort, c.chosen = last.Effort, true
+		c.now.Effort, c.call.effort = last.Effort, true
 	}
 	before := old.Meta.WebSearch
 	if call.WebSearch == nil && before != nil && (!*before || !bounded) && !chooses(call, "tools", "web_search") {

@@ -36,7 +36,8 @@ type conversation struct {
 
 	providers providers
 	prompts   prompts
-	choices
+	now       protocol.TurnContext // the policies, folder and model of turns
+	call      chosen
 	continues bool // a turn of another process continues, with narrower policies
 
 	history history
@@ -50,11 +51,10 @@ type conversation struct {
 	news []string   // messages for the user, sent at the next turn
 }
 
-// choices are what the configuration and a call chose for the turns of a conversation.
-type choices struct {
-	now    protocol.TurnContext // the policies, folder and model of turns
-	chosen bool                 // a call has chosen the effort
-	access protocol.Access      // what a call chose beyond the configuration
+// chosen says what a call chose for the turns of a conversation.
+type chosen struct {
+	effort bool            // it chose the effort
+	access protocol.Access // beyond the configuration
 }
 
 // start begins a new conversation.
@@ -67,7 +67,7 @@ func (e *Engine) start(ctx context.Context, cfg *config.Config, call *protocol.C
 	if err != nil {
 		return nil, err
 	}
-	c.chosen = call.Effort != ""
+	c.call.effort = call.Effort != ""
 	if err := c.judge(call); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

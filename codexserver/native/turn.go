@@ -65,7 +65,7 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, box *
 	ctx, cancel := c.engine.withWallTime(ctx, time.Now())
 	defer cancel()
 	if in.Effort != "" {
-		c.now.Effort, c.chosen = in.Effort, true
+		c.now.Effort, c.call.effort = in.Effort, true
 	}
 	t := c.newTurn(in.Key, box)
 	defer t.inbox.close()
@@ -256,7 +256,7 @@ func (t *turn) nextRequest() *model.Request {
 		Verbosity:      t.conv.cfg.Verbosity,
 		ConversationID: t.conv.ID(),
 	}
-	if t.conv.chosen {
+	if t.conv.call.effort {
 		req.Effort = t.conv.now.Effort
 	}
 	if t.conv.away() { // the configuration chose them for another model
@@ -375,7 +375,7 @@ func (t *turn) abandon(left []protocol.ResponseItem) {
 // reason. For an unknown model it is only the effort, and only if a call chose it.
 func (c *conversation) reasoning() *model.Reasoning {
 	if (!c.cfg.SupportsReasoningSummaries || c.away()) && !model.FamilyOf(c.model()).Reasoning {
-		if c.chosen && c.now.Effort != "" && !c.away() {
+		if c.call.effort && c.now.Effort != "" && !c.away() {
 			return &model.Reasoning{Effort: c.now.Effort}
 		}
 		return nil
