@@ -73,15 +73,8 @@ func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 		private = append(private, home)
 	}
 	linked := config.Linked(e.options.CodexHome)
-	for _, file := range linked {
-		// A command could make a file that is missing, and the tier namespaces keeps only what is
-		// there. The tier thread and a helper cannot keep a file in a writable folder.
-		if _, err := os.Lstat(file); err != nil || e.options.Sandbox.Tier != setting.TierNamespaces || len(e.options.Sandbox.Helper) > 0 {
-			private = append(private, file)
-		}
-	}
+	private = append(private, linked...) // a sandbox cannot keep a file in a writable folder
 	return sandbox.New(sandbox.Options{
-		Tier:      sandbox.Tier(e.options.Sandbox.Tier),
 		Helper:    e.options.Sandbox.Helper,
 		Find:      func(name string) (string, error) { return e.programs.Find(name, "", e.getenv("PATH")) },
 		Protected: append([]string{e.options.CodexHome}, linked...),

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -149,7 +148,7 @@ var callers = []struct {
 // TestHostileCaller calls the tools with everything that goes beyond the configuration: nothing is
 // written outside, and the result names the key that could allow it.
 func TestHostileCaller(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.Need(t)
 	for i, tt := range hostile {
 		for j, who := range callers {
 			for _, modern := range []bool{false, true} {
@@ -222,7 +221,7 @@ func callModern(t *testing.T, c *servertest.Client, answer servertest.Answer, to
 // TestAskedCaller approves what a call asks for, once: it holds for the conversation on this server,
 // and after a restart a conversation has no more than the configuration gives.
 func TestAskedCaller(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.Need(t)
 	approves := servertest.After(400*time.Millisecond, servertest.Accept)
 	for _, tt := range []struct {
 		name, arguments string
@@ -290,7 +289,7 @@ func (y *yard) clear(t *testing.T) {
 
 // TestHostileConversation begins conversations by the method of September 2025.
 func TestHostileConversation(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.Need(t)
 	for _, who := range callers[:2] {
 		t.Run(who.name, func(t *testing.T) {
 			y := newYard(t, confinedUntrusted)
@@ -325,7 +324,7 @@ func TestHostileConversation(t *testing.T) {
 // TestHostileBackground begins a turn that nobody waits for: its question stays open until a codex-wait
 // has it.
 func TestHostileBackground(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.Need(t)
 	for _, tt := range []struct {
 		name   string
 		answer servertest.Answer
@@ -355,7 +354,7 @@ func TestHostileBackground(t *testing.T) {
 
 // TestTrustedCaller checks that the word for all other keys of calls is none for more access.
 func TestTrustedCaller(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.Need(t)
 	for _, arguments := range []string{
 		`"config":{"sandbox_mode":"danger-full-access","approval_policy":"never"}`,
 		`"config":{"profile":"wide"}`,

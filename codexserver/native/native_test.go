@@ -17,7 +17,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
@@ -104,7 +103,6 @@ func approve(context.Context, protocol.ExecApprovalRequest) elicit.Decision { re
 
 // bench is an engine with a scripted provider and a folder to work in.
 type bench struct {
-	tier      setting.Tier // of the engine
 	provider  *providertest.Server
 	home, cwd string
 	engine    *native.Engine
@@ -143,7 +141,6 @@ func (b *bench) reopen(t testing.TB) {
 		Store:     b.store,
 		Limits:    b.limits,
 		Guarded:   b.guarded,
-		Sandbox:   native.Sandbox{Tier: b.tier},
 		Environ:   []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home, "SHELL=/bin/bash"},
 	})
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -17,7 +16,7 @@ import (
 // is asked each time before a command leaves the sandbox, only a clear approval counts, no question stays
 // open for ever, and the model learns why something did not run.
 func TestSentences(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.Need(t)
 	for _, tt := range []struct {
 		name, answer string
 		runs         bool

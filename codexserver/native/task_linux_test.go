@@ -13,7 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -75,7 +74,7 @@ func (p *person) ApprovePatch(ctx context.Context, r protocol.PatchApprovalReque
 // question, and with one who accepts each rule. No question is asked that an accepted rule
 // covers. Unless whole, it plays half of the tasks.
 func TestTasks(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.Need(t)
 	// A folder that holds the home of this process is not writable as a whole. If /tmp were one,
 	// commands would ask to leave the sandbox for a cache there.
 	t.Setenv("HOME", sandboxtest.Outside(t))

@@ -6,12 +6,11 @@ import (
 )
 
 // Sandbox says how the native engine confines commands under the sandbox modes read-only and
-// workspace-write. Where the system cannot confine a command fully, the engine asks the user, or
+// workspace-write. By default Linux confines with Landlock and seccomp, macOS with sandbox-exec, and
+// other systems have no sandbox. Where the system cannot confine a command fully, the engine asks the user, or
 // refuses the command under the policy never.
 type Sandbox struct {
-	// Tier is how much confines a command. Default: TierThread.
-	Tier Tier `json:"tier"`
-	// Helper is a program, with its arguments, that confines instead of Tier. It
+	// Helper is a program, with its arguments, that confines instead of this server. It
 	// runs as HELPER… POLICY -- COMMAND…, where POLICY is the JSON text of {"mode",
 	// "writable_roots", "network_access", "cwd"}.
 	Helper []string `json:"helper"`
@@ -21,18 +20,6 @@ type Sandbox struct {
 	Strict bool `json:"strict"`
 }
 
-// Tier is how much confines a command. On macOS both tiers mean sandbox-exec; other
-// systems than Linux and macOS have no sandbox.
-type Tier string
-
-// The tiers.
-const (
-	// TierThread is Landlock and seccomp.
-	TierThread Tier = "thread"
-	// TierNamespaces also keeps .git read-only below writable folders. It needs native.Main.
-	TierNamespaces Tier = "namespaces"
-)
-
 // Tools are a set of tools for the models of the native engine.
 type Tools string
 
@@ -41,8 +28,7 @@ const (
 	// ToolsAuto is ToolsFiles with the Chat API and ToolsCodex with the Responses API. The empty
 	// text means the same.
 	ToolsAuto Tools = "auto"
-	// ToolsFiles are tools that read, list, search, edit and write files, and commands in the
-	// background.
+	// ToolsFiles are tools that read, list, search, edit and write files.
 	ToolsFiles Tools = "files"
 	// ToolsCodex is Codex's own set: the shell, and patches.
 	ToolsCodex Tools = "codex"

@@ -23,8 +23,6 @@ type victim struct {
 	model *providertest.Server
 	// bridge reports whether the engine is the installed Codex.
 	bridge bool
-	// tier is the native engine's.
-	tier string
 
 	// answer answers a question by its text. Nil declines all.
 	answer func(question map[string]any) string
@@ -61,7 +59,7 @@ var attackEntries = []attackEntry{
 
 // newVictim makes the folders: home, user, cwd, which is a repository, and tools, whose
 // programs PATH finds first.
-func newVictim(t *testing.T, entry attackEntry, bridge bool, tier string) *victim {
+func newVictim(t *testing.T, entry attackEntry, bridge bool) *victim {
 	t.Helper()
 	top := sandboxtest.Outside(t)
 	f := folders{home: filepath.Join(top, "home"), cwd: filepath.Join(top, "work"), user: filepath.Join(top, "user")}
@@ -70,7 +68,7 @@ func newVictim(t *testing.T, entry attackEntry, bridge bool, tier string) *victi
 			t.Fatal(err)
 		}
 	}
-	v := &victim{folders: f, t: t, entry: entry, bridge: bridge, tier: tier, model: providertest.New(), seen: map[int]bool{}}
+	v := &victim{folders: f, t: t, entry: entry, bridge: bridge, model: providertest.New(), seen: map[int]bool{}}
 	t.Cleanup(v.model.Close)
 	servertest.Git(t, v.cwd, "init", "-q")
 	servertest.Git(t, v.cwd, "commit", "-q", "--allow-empty", "-m", "begin")
@@ -110,7 +108,7 @@ func (v *victim) serve(config, settings string) {
 	v.write(filepath.Join(v.home, "config.toml"), servertest.CodexConfig(v.model.BaseURL(), top)+tables)
 	v.write(filepath.Join(v.home, "codex-mcp.toml"), settings)
 	// In each folder that commands may write the server looks for repositories before each of them, and /tmp may be large.
-	args := append([]string{"-c", "sandbox.tier=" + v.tier, "--engine", "native", "-c", "sandbox_workspace_write.exclude_slash_tmp=true", "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true"}, v.entry.args...)
+	args := append([]string{"--engine", "native", "-c", "sandbox_workspace_write.exclude_slash_tmp=true", "-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true"}, v.entry.args...)
 	if v.bridge {
 		args = append([]string{"--engine", "codex", "--codex", os.Getenv("CODEX_BIN")}, v.entry.args...)
 	}

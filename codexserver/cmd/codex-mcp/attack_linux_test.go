@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -23,7 +22,7 @@ type attack struct {
 	name string
 	// try plays the attack and returns what it achieved, "" for nothing.
 	try func(v *victim) string
-	// never has the reason why the attack cannot succeed at an entry, an engine or a tier.
+	// never has the reason why the attack cannot succeed at an entry or with an engine.
 	never map[string]string
 }
 
@@ -150,19 +149,7 @@ var attacks = slices.Concat([]attack{
 		v.serve(confined, "")
 		v.call("codex", map[string]any{"prompt": "go", "config": map[string]any{"sandbox_workspace_write": map[string]any{"writable_roots": []string{v.user}}}})
 		return v.proven()
-	}, never: map[string]string{"thread": neverWritable, "namespaces": neverWritable}},
-	{name: "a hook of a nested repository", try: func(v *victim) string {
-		sub := filepath.Join(v.cwd, "a", "b")
-		v.write(filepath.Join(sub, "file"), "text")
-		servertest.Git(v.t, sub, "init", "-q")
-		v.says(v.script("c1", "echo evil > a/b/.git/hooks/post-commit"))
-		v.serve(confined, "")
-		v.call("codex", map[string]any{"prompt": "go"})
-		return v.exists(filepath.Join(sub, ".git", "hooks", "post-commit"))
-	}, never: map[string]string{
-		"thread": "the tier does not protect `.git`, as SECURITY.md says",
-		"bridge": codexOwn,
-	}},
+	}, never: map[string]string{"native": neverWritable}},
 	{name: "the mode and times of a file, read-only", try: func(v *victim) string {
 		file := filepath.Join(v.user, "secret")
 		v.write(file, "text")
@@ -325,38 +312,25 @@ func (v *victim) plant(file, text string) string {
 	return fmt.Sprintf("cat > %[1]s <<'END'\n%[2]sEND\nchmod +x %[1]s", file, text)
 }
 
-// attackCell is an entry, and a tier of the native engine.
-type attackCell struct {
-	entry attackEntry
-	tier  string
-}
-
 // entries returns the entries at which an attack exists.
 func (a attack) entries() []attackEntry {
 	return slices.DeleteFunc(slices.Clone(attackEntries), func(e attackEntry) bool { return a.never[e.name] != "" })
 }
 
-// places returns where attack n is played: with whole at every entry in both tiers, else in two
-// cells, one in each tier. The two with short, as the gate runs it with the race detector, are at
-// other entries.
-func (a attack) places(n int, whole, short bool) (places []attackCell) {
+// places returns where attack n is played with the native engine: with whole at every entry, else at
+// two. The two with short, as the gate runs it with the race detector, are others.
+func (a attack) places(n int, whole, short bool) (places []attackEntry) {
 	entries := a.entries()
-	tiers := slices.DeleteFunc([]string{"thread", "namespaces"}, func(tier string) bool { return a.never[tier] != "" })
-	if whole {
-		for _, e := range entries {
-			for _, tier := range tiers {
-				places = append(places, attackCell{e, tier})
-			}
-		}
-		return places
+	switch {
+	case a.never["native"] != "":
+		return nil
+	case whole:
+		return entries
 	}
 	if short {
 		n += 2
 	}
-	for i := 0; i < 2 && len(tiers) > 0; i++ {
-		places = append(places, attackCell{entries[(n+i)%len(entries)], tiers[i%len(tiers)]})
-	}
-	return places
+	return []attackEntry{entries[n%len(entries)], entries[(n+1)%len(entries)]}
 }
 
 // TestEndToEndAttacks plays every attack in the places that it has.
@@ -365,11 +339,11 @@ func TestEndToEndAttacks(t *testing.T) {
 	for n, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			for _, place := range a.places(n, *whole, testing.Short()) {
-				t.Run(place.entry.name+" "+place.tier, func(t *testing.T) {
+			for _, entry := range a.places(n, *whole, testing.Short()) {
+				t.Run(entry.name, func(t *testing.T) {
 					t.Parallel()
-					sandboxtest.NeedTier(t, sandbox.Tier(place.tier))
-					if got := a.try(newVictim(t, place.entry, false, place.tier)); got != "" {
+					sandboxtest.Need(t)
+					if got := a.try(newVictim(t, entry, false)); got != "" {
 						t.Error(got)
 					}
 				})
@@ -379,23 +353,22 @@ func TestEndToEndAttacks(t *testing.T) {
 }
 
 // TestAttackPlaces checks that the gate, which runs the attacks twice, plays each of them at every
-// entry and in every tier that it has, and all together in every cell.
+// entry that it has, and all together at every entry.
 func TestAttackPlaces(t *testing.T) {
 	together := map[string]bool{}
 	for n, a := range attacks {
 		want, got := map[string]bool{}, map[string]bool{}
-		for _, p := range a.places(n, true, false) {
-			want[p.entry.name], want[p.tier] = true, true
+		for _, e := range a.places(n, true, false) {
+			want[e.name] = true
 		}
-		for _, p := range slices.Concat(a.places(n, false, false), a.places(n, false, true)) {
-			got[p.entry.name], got[p.tier] = true, true
-			together[p.entry.name+" "+p.tier] = true
+		for _, e := range slices.Concat(a.places(n, false, false), a.places(n, false, true)) {
+			got[e.name], together[e.name] = true, true
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s is not played everywhere (-whole +gate):\n%s", a.name, diff)
 		}
 	}
-	if want := 2 * len(attackEntries); len(together) != want {
-		t.Errorf("the attacks are played in %d cells of %d", len(together), want)
+	if len(together) != len(attackEntries) {
+		t.Errorf("the attacks are played at %d entries of %d", len(together), len(attackEntries))
 	}
 }

@@ -24,7 +24,7 @@ func TestRealAttacks(t *testing.T) {
 				}
 				t.Run(entry.name, func(t *testing.T) {
 					t.Parallel()
-					if got := a.try(newVictim(t, entry, true, "")); got != "" {
+					if got := a.try(newVictim(t, entry, true)); got != "" {
 						t.Error(got)
 					}
 				})

@@ -2,18 +2,15 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net/url"
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
@@ -25,7 +22,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
@@ -55,8 +51,7 @@ type diagnosis struct {
 
 	Codex   *appserver.Report `json:"codex,omitempty"`
 	Native  *native.Report    `json:"native,omitempty"`
-	Sandbox map[string]string `json:"sandbox"` // by tier: "" or why not
-	tier    setting.Tier      // the one that is configured; "" means the first
+	Sandbox string            `json:"sandbox"` // "" or why it confines no command
 	read    bool              // codex-mcp.toml could be read
 	// Quota is what the account of the engine has left.
 	Quota *quota `json:"quota,omitempty"`
@@ -103,7 +98,7 @@ func doctor(ctx context.Context, o *options, stdout io.Writer, width int, c *con
 func diagnose(ctx context.Context, o *options, c *configuration, err error) *diagnosis {
 	d := &diagnosis{
 		Version: version(), System: runtime.GOOS + "/" + runtime.GOARCH,
-		Sandbox: tiers(),
+		Sandbox: unconfined(),
 	}
 	d.Home, _ = config.Home(os.Getenv)
 	if err != nil {
@@ -111,7 +106,7 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 		return d
 	}
 	d.read, d.Log = true, c.logFile()
-	d.TrustedCalls, d.tier = c.settings.TrustedCalls, c.settings.Sandbox.Tier
+	d.TrustedCalls = c.settings.TrustedCalls
 	if bridge, err := c.bridge(o.codex); err == nil {
 		d.Codex = c.look(ctx, bridge, o.codex)
 		_ = bridge.Close() // only its report was needed
@@ -173,18 +168,13 @@ func (d *diagnosis) problem() string {
 	return d.Native.Reach
 }
 
-// tiers tries each tier of the sandbox.
-func tiers() map[string]string {
-	found := map[string]string{}
-	for _, tier := range []sandbox.Tier{sandbox.TierThread, sandbox.TierNamespaces} {
-		_, err := sandbox.New(sandbox.Options{Tier: tier}).
-			Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, os.TempDir(), os.Environ())
-		found[string(tier)] = ""
-		if err != nil {
-			found[string(tier)] = err.Error()
-		}
+// unconfined says why the sandbox confines no command here, or returns "".
+func unconfined() string {
+	_, err := sandbox.New(sandbox.Options{}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, os.TempDir(), os.Environ())
+	if err != nil {
+		return err.Error()
 	}
-	return found
+	return ""
 }
 
 // abilities returns which optional parts an engine has, and which it lacks.
@@ -322,7 +312,7 @@ func (d *diagnosis) commands() string {
 		}
 		return "commands run without a sandbox and without a question " + keys
 	}
-	if d.unconfined() == "" {
+	if d.Sandbox == "" {
 		may := "reads your files, writes nothing and has no network"
 		if n.Sandbox == protocol.SandboxWorkspaceWrite {
 			may = "reads your files, writes in the folder of the task and for temporary files, and has no network"
@@ -358,18 +348,13 @@ func (d *diagnosis) warnings() (all []string) {
 	if d.Rules != "" {
 		all = append(all, d.Rules)
 	}
-	if fault := d.unconfined(); fault != "" {
+	if fault := d.Sandbox; fault != "" {
 		all = append(all, "the sandbox does not work: "+fault)
 	}
 	if d.TrustedCalls {
 		all = append(all, "trusted_calls: the argument config of a call may set every key, and so start any program")
 	}
 	return all
-}
-
-// unconfined says why the configured sandbox confines no command, or returns "".
-func (d *diagnosis) unconfined() string {
-	return d.Sandbox[string(cmp.Or(d.tier, setting.TierThread))]
 }
 
 // printRest prints each check.
@@ -389,9 +374,7 @@ func (d *diagnosis) printRest(s screen) {
 			s.row("failover", "%s", line)
 		}
 	}
-	for _, tier := range slices.Sorted(maps.Keys(d.Sandbox)) {
-		s.row("sandbox", "%s: %s", tier, orFine(d.Sandbox[tier]))
-	}
+	s.row("sandbox", "%s", orFine(d.Sandbox))
 	if d.Engine == "" {
 		return
 	}

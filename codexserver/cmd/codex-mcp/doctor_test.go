@@ -243,6 +243,7 @@ configuration  /home/you/.codex
 codex          codex not found: install it with ` + "`npm i -g" + `
                @openai/codex` + "`" + `, or name the program with
                --codex or CODEX_BIN
+sandbox        fine
 engine         native (Codex cannot be used: see codex)
                can: resume
 `,
@@ -250,6 +251,7 @@ engine         native (Codex cannot be used: see codex)
 codex-mcp      v1 on linux/amd64
 configuration  /home/you/.codex
 codex          ` + problem + `
+sandbox        fine
 engine         native (Codex cannot be used: see codex)
                can: resume
 `,

@@ -18,7 +18,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "rewrite the server sections of the transcripts")
-	whole  = flag.Bool("whole", false, "play every attack at every entry in both tiers, and every transcript through every relay")
+	whole  = flag.Bool("whole", false, "play every attack at every entry, and every transcript through every relay")
 )
 
 // TestEndToEnd plays the transcripts in testdata against the program and a

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
@@ -34,41 +33,39 @@ func TestServerEnvironment(t *testing.T) {
 		users = append(users, 20_000+os.Getpid()%20_000) // a container may have 65,536 users
 	}
 	for _, user := range users {
-		for _, tier := range []string{"thread", "namespaces"} {
-			t.Run(fmt.Sprint(user, " ", tier), func(t *testing.T) {
-				sandboxtest.NeedTier(t, sandbox.Tier(tier))
-				f := foldersOf(t, user)
-				other := as(user, exec.CommandContext(t.Context(), "sleep", "600"))
-				if err := other.Start(); err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { other.Process.Kill(); other.Wait() })
-				model := providertest.New(
-					providertest.Call(providertest.Shell("c1", "bash", "-c", fmt.Sprintf(pry, other.Process.Pid))),
-					providertest.Say("done"))
-				t.Cleanup(model.Close)
-				config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())
-				if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				p := launch(t, f, as(user, exec.Command(program(t), "-engine", "native", "-c", "sandbox_mode=read-only", "-c", "sandbox.tier="+tier)))
-				seen := map[int]bool{}
-				p.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-				p.expect(map[string]any{"id": 1.0, "result": map[string]any{}}, seen)
-				out, err := as(user, exec.Command("cat", fmt.Sprintf("/proc/%d/environ", p.cmd.Process.Pid))).CombinedOutput()
-				if err == nil && user != 0 { // root may
-					t.Errorf("the server's environment can be read: %q", out)
-				}
-				p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
-				p.expect(map[string]any{"id": 2.0, "result": "*"}, seen)
-				output := model.Requests()[1].LastToolOutput()
-				tried := strings.Count(output, "tried codex-mcp") + strings.Count(output, "tried sleep")
-				if strings.Contains(output, "read ") || tried != 3 {
-					t.Errorf("a read-only command printed %s", output)
-				}
-				p.stdin.Close()
-				p.wait()
-			})
-		}
+		t.Run(fmt.Sprint(user), func(t *testing.T) {
+			sandboxtest.Need(t)
+			f := foldersOf(t, user)
+			other := as(user, exec.CommandContext(t.Context(), "sleep", "600"))
+			if err := other.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { other.Process.Kill(); other.Wait() })
+			model := providertest.New(
+				providertest.Call(providertest.Shell("c1", "bash", "-c", fmt.Sprintf(pry, other.Process.Pid))),
+				providertest.Say("done"))
+			t.Cleanup(model.Close)
+			config := "approval_policy = \"never\"\n" + fmt.Sprintf(configOf, model.BaseURL())
+			if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			p := launch(t, f, as(user, exec.Command(program(t), "-engine", "native", "-c", "sandbox_mode=read-only")))
+			seen := map[int]bool{}
+			p.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+			p.expect(map[string]any{"id": 1.0, "result": map[string]any{}}, seen)
+			out, err := as(user, exec.Command("cat", fmt.Sprintf("/proc/%d/environ", p.cmd.Process.Pid))).CombinedOutput()
+			if err == nil && user != 0 { // root may
+				t.Errorf("the server's environment can be read: %q", out)
+			}
+			p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
+			p.expect(map[string]any{"id": 2.0, "result": "*"}, seen)
+			output := model.Requests()[1].LastToolOutput()
+			tried := strings.Count(output, "tried codex-mcp") + strings.Count(output, "tried sleep")
+			if strings.Contains(output, "read ") || tried != 3 {
+				t.Errorf("a read-only command printed %s", output)
+			}
+			p.stdin.Close()
+			p.wait()
+		})
 	}
 }

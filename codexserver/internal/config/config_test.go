@@ -306,7 +306,6 @@ func TestInvalidSettings(t *testing.T) {
 		{"notified of", "", `notify.on=["all"]`, `-c notify.on: "all" is not one of`},
 		{"tasks that", "", "tasks.mode=always", `-c tasks.mode: "always" is not one of auto or never`},
 		{"model's tools", "", "model_tools=all", `-c model_tools: "all" is not one of auto, files or codex`},
-		{"tier", "", `"sandbox".tier=bunker`, `-c sandbox.tier: "bunker" is not one of`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var flags []string
@@ -470,7 +469,6 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 		Tasks               setting.Tasks
 		Keep                config.Keep
 		Pending, Port, Size int
-		Tier                setting.Tier
 		Tools               setting.Tools
 		Drain               time.Duration
 		Gateway             []string
@@ -481,13 +479,13 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 	}{
 		{"model_tools = \"files\"\napprovals = { max_pending = 1, page_port = 65535 }\nchanges = { files = 1 }\nkeep = { log = 4096 }\n" +
 			"limits = { model_requests = 0, tokens = 0, response_bytes = 1, tool_calls = 1, tasks = 1, result = 4096, command = \"1ms\", wall_time = \"0s\" }\n" +
-			"tasks = { mode = \"never\", resume = false, grace = \"0s\" }\nsandbox = { tier = \"namespaces\" }\ndrain = { timeout = \"3s\" }\nnotify = { command = [\"x\", \"\"] }\n" +
+			"tasks = { mode = \"never\", resume = false, grace = \"0s\" }\ndrain = { timeout = \"3s\" }\nnotify = { command = [\"x\", \"\"] }\n" +
 			"[http]\nworker_idle = \"1m\"\nmetrics = \":9\"\noauth = { issuer = \"\", audience = \"\" }\n[http.principals.ann]\ntokens = []\n",
 			result{
 				Limits: setting.Limits{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: 1, ToolCalls: 1, Command: time.Millisecond},
 				Tasks:  setting.Tasks{Never: true, NoResume: true, Limit: 1, Grace: -1},
 				Keep:   config.Keep{Log: 4096}, Pending: 1, Port: 65535, Size: 4096,
-				Tier: setting.TierNamespaces, Tools: setting.ToolsFiles, Drain: 3 * time.Second, Gateway: []string{"http.metrics", "http.principals"},
+				Tools: setting.ToolsFiles, Drain: 3 * time.Second, Gateway: []string{"http.metrics", "http.principals"},
 			}},
 		{"keep = { log = 0 }\nchanges = { before = \"1ns\" }\nnotify = { command = [] }\n[http]\noauth = {}\nmetrics = \"\"\n", result{
 			Limits:  setting.Limits{ModelRequests: 1000, Tokens: -1, WallTime: -1, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute},
@@ -499,7 +497,7 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := result{s.Limits.Limits, s.Tasks.Tasks, s.Keep, s.Approvals.MaxPending, s.Approvals.PagePort, s.Limits.Result, s.Sandbox.Tier, s.ModelTools, s.HTTP.Drain, s.HTTP.Gateway}
+		got := result{s.Limits.Limits, s.Tasks.Tasks, s.Keep, s.Approvals.MaxPending, s.Approvals.PagePort, s.Limits.Result, s.ModelTools, s.HTTP.Drain, s.HTTP.Gateway}
 		if d := cmp.Diff(tt.want, got); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}

@@ -78,7 +78,6 @@ func TestDocsKeys(t *testing.T) {
 	a := &defaults.Approvals // the page names the defaults of absent settings
 	a.OnUnsupported, a.OnError, a.OnTimeout, a.OnCancel, a.Schema = "deny", "deny", "deny", "abort", "empty"
 	a.Timeout = elicit.DefaultTimeout
-	defaults.Sandbox.Tier = "thread"
 	if diff := cmp.Diff(defaults, read, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the defaults (-program +page):\n%s", diff)
 	}

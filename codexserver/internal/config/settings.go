@@ -415,9 +415,6 @@ func (s *Settings) check() error {
 	if hints := []string{"auto", "always", "never"}; !slices.Contains(hints, s.Results.Hint) {
 		return fmt.Errorf("results.hint: %q is not one of %s", s.Results.Hint, text.Or(hints))
 	}
-	if tiers := []setting.Tier{"", setting.TierThread, setting.TierNamespaces}; !slices.Contains(tiers, s.Sandbox.Tier) {
-		return fmt.Errorf("sandbox.tier: %q is not one of %s", s.Sandbox.Tier, text.Or(tiers[1:]))
-	}
 	if !slices.Contains(modelTools, s.ModelTools) {
 		return fmt.Errorf("model_tools: %q is not one of %s", s.ModelTools, text.Or(modelTools))
 	}

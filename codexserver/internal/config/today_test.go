@@ -216,7 +216,7 @@ func TestMisplacedOverrides(t *testing.T) {
 	if want := "-c sandbox is ignored: sandbox is a table of codex-mcp.toml, and no key of Codex; write sandbox_mode"; s.Ignored[0] != want {
 		t.Errorf("%q, want %q", s.Ignored[0], want)
 	}
-	for _, wrong := range []string{"tools=x", `tools=["x"]`, "approvals={nosuch=1}", "sandbox.tier=1"} {
+	for _, wrong := range []string{"tools=x", `tools=["x"]`, "approvals={nosuch=1}", "sandbox.strict=1"} {
 		if _, _, err := config.LoadSettings(t.TempDir(), []string{wrong}); err == nil {
 			t.Errorf("%s is accepted", wrong)
 		}

@@ -8,15 +8,8 @@ import (
 
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
-// lacks returns an error that names what this system lacks for the tier, or nil. Both
-// tiers are the same here: .git and the configuration's folder are read-only in both.
-func (t Tier) lacks() error {
-	switch t {
-	case "", TierThread, TierNamespaces:
-		return trySeatbelt(seatbeltProgram)
-	}
-	return unavailable("the tier %q is unknown", string(t))
-}
+// lacks returns an error that names what this system lacks, or nil.
+func lacks() error { return trySeatbelt(seatbeltProgram) }
 
 type rules []string // the arguments of sandbox-exec
 
@@ -24,8 +17,6 @@ func (c *Confinement) compile() error {
 	c.rules = seatbelt{c.roots.Paths, c.protect, c.policy.NetworkAccess}.arguments()
 	return nil
 }
-
-func (c *Confinement) protectNested() error { return nil }
 
 func (c *Confinement) order(cmd *exec.Cmd) (proc.Order, error) {
 	argv := append([]string{seatbeltProgram}, c.rules...)

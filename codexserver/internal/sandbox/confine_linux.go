@@ -8,25 +8,20 @@ import (
 	"os/exec"
 	"runtime"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/sys/unix"
 )
 
-// lacks returns an error that names what this kernel lacks for the tier, or nil.
-func (t Tier) lacks() error {
+// lacks returns an error that names what this kernel lacks, or nil.
+func lacks() error {
 	if landlockABI() == 0 {
 		return unavailable("the kernel has no Landlock, or it is switched off")
 	}
 	if !seccompAvailable() {
 		return unavailable("the kernel has no seccomp filters")
 	}
-	switch t {
-	case "", TierThread:
-		return nil
-	case TierNamespaces:
-		return tryNamespaces()
-	}
-	return unavailable("the tier %q is unknown", string(t))
+	return nil
 }
 
 // rules are a confinement in the kernel's terms.
@@ -66,10 +61,15 @@ func (c *Confinement) restrict(filter bpf) error {
 	return installFilter(filter)
 }
 
+// Main must be the first statement of a program that starts commands or enclosures. It does
+// not return in a process that was started to keep commands or to become an enclosure. In any
+// other it returns at once.
+func Main() {
+	proc.Main(startOrdered)
+	enclosureMain()
+}
+
 func (c *Confinement) start(cmd *exec.Cmd) error {
-	if c.tier == TierNamespaces {
-		return c.startInNamespaces(cmd)
-	}
 	return c.onThread(c.commandFilter(), cmd.Start)
 }
 
@@ -80,7 +80,7 @@ func (c *Confinement) commandFilter() bpf {
 	return filter(f)
 }
 
-// Do runs f confined by the first tier. That covers f's own system calls, and not
+// Do runs f confined. That covers f's own system calls, and not
 // goroutines that it starts. f must not start processes: it may use openat2, with which
 // they could make setuid files.
 func (c *Confinement) Do(f func() error) error {

@@ -10,24 +10,22 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 )
 
-func (Tier) lacks() error {
+func lacks() error {
 	return unavailable("%s/%s has no implementation", runtime.GOOS, runtime.GOARCH)
 }
 
 type rules struct{}
 
-func (c *Confinement) compile() error { return c.tier.lacks() }
+func (c *Confinement) compile() error { return lacks() }
 
-func (c *Confinement) protectNested() error { return nil }
+func (c *Confinement) order(*exec.Cmd) (proc.Order, error) { return proc.Order{}, lacks() }
 
-func (c *Confinement) order(*exec.Cmd) (proc.Order, error) { return proc.Order{}, c.tier.lacks() }
-
-func (c *Confinement) start(*exec.Cmd) error { return c.tier.lacks() }
+func (c *Confinement) start(*exec.Cmd) error { return lacks() }
 
 // Do fails: this system cannot confine f.
-func (c *Confinement) Do(func() error) error { return c.tier.lacks() }
+func (c *Confinement) Do(func() error) error { return lacks() }
 
-func (c *Confinement) read(func() error) error { return c.tier.lacks() }
+func (c *Confinement) read(func() error) error { return lacks() }
 
 // Main is [proc.Main], which starts commands unconfined.
 func Main() { proc.Main(func(cmd *exec.Cmd, _ []byte, _ []*os.File) error { return cmd.Start() }) }

@@ -58,40 +58,34 @@ func TestDeniedMessages(t *testing.T) {
 	base := fixture(t)
 	dir := filepath.Join(base, "work")
 	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
-	tiers := []sandbox.Tier{sandbox.TierThread}
-	if hasNamespaces(t) {
-		tiers = append(tiers, sandbox.TierNamespaces)
-	}
 	processes := pool(t)
-	for _, tier := range tiers {
-		c, err := sandbox.New(sandbox.Options{Tier: tier}).Confine(policy, dir, nil)
+	c, err := sandbox.New(sandbox.Options{}).Confine(policy, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for script, want := range map[string]bool{
+		"echo x > ../outside/new":              true,
+		"touch ../outside/new":                 true,
+		"mkdir " + base + "/outside/new":       true,
+		"cp file ../outside/new":               true,
+		"rm ../outside/file":                   true,
+		"mv file ../outside/":                  true,
+		"cd ../outside && touch new":           true,
+		"echo x > new && exit 3":               false,
+		"cat missing":                          false,
+		"./file":                               false,
+		"exit 64":                              false,
+		"kill -KILL $$":                        false,
+		"no-such-program":                      false,
+		"echo x > " + base + "/missing/new":    false,
+		"echo 'Permission denied' >&2; exit 1": true,
+	} {
+		res, err := processes.Run(t.Context(), proc.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Confinement: c}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for script, want := range map[string]bool{
-			"echo x > ../outside/new":              true,
-			"touch ../outside/new":                 true,
-			"mkdir " + base + "/outside/new":       true,
-			"cp file ../outside/new":               true,
-			"rm ../outside/file":                   true,
-			"mv file ../outside/":                  true,
-			"cd ../outside && touch new":           true,
-			"echo x > new && exit 3":               false,
-			"cat missing":                          false,
-			"./file":                               false,
-			"exit 64":                              false,
-			"kill -KILL $$":                        false,
-			"no-such-program":                      false,
-			"echo x > " + base + "/missing/new":    false,
-			"echo 'Permission denied' >&2; exit 1": true,
-		} {
-			res, err := processes.Run(t.Context(), proc.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Confinement: c}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := c.Denied(res); got != want {
-				t.Errorf("%s: %q denied: %t; %d %q", tier, script, got, res.ExitCode, res.Aggregated)
-			}
+		if got := c.Denied(res); got != want {
+			t.Errorf("%q denied: %t; %d %q", script, got, res.ExitCode, res.Aggregated)
 		}
 	}
 }

@@ -13,9 +13,9 @@
 // configuration names them: the user's home, the configuration's folder, their parents,
 // and git folders with everything in them.
 //
-// # Tiers
+// # On Linux
 //
-// The first tier needs a Linux kernel with Landlock and seccomp. It restricts one OS
+// The sandbox needs a kernel with Landlock and seccomp. It restricts one OS
 // thread, which starts the command and then ends. The command and all its descendants
 // inherit the restrictions; the server never has them.
 //
@@ -32,7 +32,7 @@
 //
 // The starting thread of a command belongs to a keeper, and that of git to the server.
 // Until it ends it has the command's confinement, and Landlock lets the command reach it.
-// So from its first use on the tier makes the whole process undumpable, see
+// So from its first use on the sandbox makes the whole process undumpable, see
 // PR_SET_DUMPABLE in prctl(2): the process leaves no core, and debuggers of the same user
 // cannot attach to it. The command's filter also denies signals to the thread.
 // [HideProcess] makes a server undumpable from its start.
@@ -40,18 +40,11 @@
 // Under a keeper a command may have fewer processes than the server, and cannot raise
 // that limit. Root has no limit.
 //
-// The second tier, [TierNamespaces], also starts the command in user, mount and IPC
-// namespaces of its own. There everything but the roots is read-only. So are .git and the
-// configuration's folder, which cannot be renamed either. /dev has no terminals and no
-// disks, and the command has no capabilities. Outside the roots it cannot change modes,
-// owners and times either, which Landlock does not cover. Before each command the tier looks
-// for other repositories in the roots, and protects those like .git; if it cannot look at
-// everything, the command cannot be confined. The tier executes this program again, so its main
-// must begin with [Main].
+// # On macOS
 //
-// On macOS both tiers run the command under sandbox-exec, with a profile made from the
-// same roots. It confines commands, not functions. The profile is used only after a trial
-// in which it denied what it must deny.
+// The command runs under sandbox-exec, with a profile made from the same roots, in which .git
+// and the configuration's folder are read-only. It confines commands, not functions. The
+// profile is used only after a trial in which it denied what it must deny.
 //
 // A program named in [Options.Helper] replaces all of this.
 //
@@ -66,14 +59,13 @@
 //
 // # What is left open
 //
-// A command can read every file but devices, and execute every file. In the first tier, if
-// it has roots, it can change modes, owners, times and extended attributes of its user's
-// files outside the roots. In both tiers a hard link inside a root is a file of that root,
-// and a missing .git can be created. Before Landlock's ninth version a command with network access can
+// A command can read every file but devices, and execute every file. If it has roots, it can
+// change modes, owners, times and extended attributes of its user's files outside the roots, and
+// write into a .git in them. A hard link inside a root is a file of that root. Before Landlock's ninth version a command with network access can
 // connect to named sockets, such as that of a container engine. Before its sixth version
 // a command can signal every process of the user, such as the server and its keeper. A
 // command can read the command lines of other processes.
 //
-// Where a system lacks what a tier needs, Confine fails and names it. A confinement is
+// Where a system lacks what the sandbox needs, Confine fails and names it. A confinement is
 // never weaker than requested.
 package sandbox

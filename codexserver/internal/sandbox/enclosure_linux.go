@@ -169,7 +169,7 @@ func becomeFirst(text string) error {
 	if err := os.Chdir(spec.Dir); err != nil {
 		return err
 	}
-	if err := dropAllCapabilities(); err != nil {
+	if err := dropCapabilities(); err != nil {
 		return err
 	}
 	rest, err := json.Marshal(enclosureSpec{Args: spec.Args, Files: spec.Files})
@@ -179,14 +179,29 @@ func becomeFirst(text string) error {
 	return unix.Exec("/proc/self/exe", []string{firstName, string(rest)}, os.Environ())
 }
 
-// dropAllCapabilities drops all capabilities for good. The bounding set is empty, so
+// mapIDs keeps the user and the group as they are outside. The process does this itself:
+// it is hidden until it executes a program, so the server cannot do it.
+func mapIDs(user, group int) error {
+	for _, file := range []struct{ name, content string }{
+		{"setgroups", "deny"},
+		{"uid_map", fmt.Sprintf("%d %[1]d 1", user)},
+		{"gid_map", fmt.Sprintf("%d %[1]d 1", group)},
+	} {
+		if err := os.WriteFile("/proc/self/"+file.name, []byte(file.content), 0); err != nil {
+			return fmt.Errorf("map user and group: %w", err)
+		}
+	}
+	return nil
+}
+
+// dropCapabilities drops all capabilities for good. The bounding set is empty, so
 // executing a program does not restore one, and no process of the enclosure can change
 // its mounts. A nested user namespace has capabilities of its own, but its copies of the
 // mounts are locked.
 //
 // Root keeps CAP_SETFCAP: without it, it cannot map itself in a nested namespace. Programs
 // can gain at most the capabilities of the bounding set, which is this one.
-func dropAllCapabilities() error {
+func dropCapabilities() error {
 	keep := uintptr(unix.CAP_LAST_CAP + 1)
 	if os.Getuid() == 0 {
 		keep = unix.CAP_SETFCAP

@@ -23,7 +23,7 @@ type place struct {
 // mount makes everything read-only but the writable folders, hides what is to be hidden,
 // and puts the enclosure's own /tmp, /var/tmp, /dev/shm and /proc in place.
 //
-// As in [limitMounts], mounts are made from descriptors and attached to descriptors, and
+// Mounts are made from descriptors and attached to descriptors, and
 // symbolic links are not followed: other processes may change names meanwhile.
 func (s *enclosureSpec) mount() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -244,4 +244,67 @@ func readOnlyOnItself(fd int) error {
 		return err
 	}
 	return putMount(tree, fd)
+}
+
+// copyMount returns a mount, not yet attached, of the file or folder behind fd and
+// everything below it.
+func copyMount(fd int) (int, error) {
+	const flags = unix.AT_EMPTY_PATH | unix.AT_RECURSIVE | unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC
+	return unix.OpenTree(fd, "", flags)
+}
+
+// putMount attaches a mount to the file or folder behind fd.
+func putMount(tree, fd int) error {
+	return unix.MoveMount(tree, "", fd, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+// ownDevices replaces /dev by one without terminals and disks.
+func ownDevices() error {
+	trees := map[string]int{}
+	for _, path := range append(slices.Clone(devices), "/dev/shm") {
+		fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err == nil {
+			trees[path], err = copyMount(fd)
+			unix.Close(fd)
+		}
+		if err != nil {
+			return fmt.Errorf("copy %s: %w", path, err)
+		}
+	}
+	if err := unix.Mount("tmpfs", "/dev", "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755,size=64k"); err != nil {
+		return fmt.Errorf("mount /dev: %w", err)
+	}
+	for path, tree := range trees {
+		var err error
+		if path == "/dev/shm" {
+			err = os.Mkdir(path, 0o755)
+		} else {
+			err = os.WriteFile(path, nil, 0o600)
+		}
+		if err == nil {
+			err = unix.MoveMount(tree, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+			unix.Close(tree)
+		}
+		if err != nil {
+			return fmt.Errorf("mount %s: %w", path, err)
+		}
+	}
+	for i, name := range []string{"stdin", "stdout", "stderr", "fd"} {
+		to := "/proc/self/fd"
+		if i < 3 {
+			to = fmt.Sprintf("%s/%d", to, i)
+		}
+		if err := os.Symlink(to, "/dev/"+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openName opens a name in a folder with O_PATH. It opens a symbolic link itself.
+func openName(dir int, name string) (int, error) {
+	return unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }

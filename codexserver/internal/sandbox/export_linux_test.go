@@ -2,16 +2,9 @@
 
 package sandbox
 
-// Like makes a sandbox with other options that does not try the tier again.
+// Like makes a sandbox with other options that does not try the system again.
 func (s *Sandbox) Like(o Options) *Sandbox {
 	like := New(o)
 	like.lacks = s.lacks
 	return like
 }
-
-var (
-	OpenName   = openName
-	PinName    = pinName
-	PinOpened  = pinOpened
-	ErrNowhere = errNowhere
-)

@@ -99,17 +99,64 @@ func TestHelperIsFound(t *testing.T) {
 	}
 }
 
-func TestUnavailable(t *testing.T) {
-	for name, o := range map[string]sandbox.Options{
-		"missing helper": {Helper: []string{"no-such-helper"}},
-		"unknown tier":   {Tier: "strongest"},
+// TestHelperInTheDocumentation runs the helper of docs/reference/configuration.md with a program in the
+// place of bubblewrap that prints its arguments.
+func TestHelperInTheDocumentation(t *testing.T) {
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip(err)
+	}
+	page, err := os.ReadFile("../../../docs/reference/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "\n## A sandbox of your own\n")
+	_, rest, block := strings.Cut(rest, "\n```sh\n")
+	script, _, _ := strings.Cut(rest, "```\n")
+	if !found || !block {
+		t.Fatal("the page has no helper")
+	}
+	bin, work, plain := t.TempDir(), t.TempDir(), t.TempDir()
+	helper := filepath.Join(bin, "codex-bwrap")
+	for _, err := range []error{
+		os.WriteFile(helper, []byte(script), 0o700),
+		os.WriteFile(filepath.Join(bin, "bwrap"), []byte("#!/bin/sh\nprintf '%s\\n' \"$*\"\n"), 0o700),
+		os.Mkdir(filepath.Join(work, ".git"), 0o700),
 	} {
-		policy := protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
-		if _, err := sandbox.New(o).Confine(policy, "/", nil); !errors.Is(err, sandbox.ErrUnavailable) {
-			t.Errorf("%s: %v", name, err)
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
-	policy := protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}
+	writes := protocol.SandboxPolicy{
+		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{plain}, NetworkAccess: true, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
+	}
+	const all = "--ro-bind / / --dev /dev --proc /proc --unshare-user --unshare-pid --unshare-ipc --new-session --die-with-parent"
+	for _, tt := range []struct {
+		policy protocol.SandboxPolicy
+		want   string
+	}{
+		{protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, all + " --unshare-net --chdir W -- /bin/true a b"},
+		{writes, all + " --bind W W --bind P P --ro-bind W/.git W/.git --chdir W -- /bin/true a b"},
+	} {
+		c, err := sandbox.New(sandbox.Options{Helper: []string{helper}}).Confine(tt.policy, work, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := pool(t).Run(t.Context(), proc.Spec{
+			Argv: []string{"/bin/true", "a b"}, Dir: work, Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, Confinement: c,
+		}, nil)
+		want := strings.NewReplacer("W", work, "P", plain).Replace(tt.want) + "\n"
+		if err != nil || res.Aggregated != want {
+			t.Errorf("%q, %v, want %q", res.Aggregated, err, want)
+		}
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	policy := protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
+	if _, err := sandbox.New(sandbox.Options{Helper: []string{"no-such-helper"}}).Confine(policy, "/", nil); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("a missing helper: %v", err)
+	}
+	policy = protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}
 	if _, err := sandbox.New(sandbox.Options{}).Confine(policy, "/", nil); err == nil {
 		t.Error("full access is confined")
 	}

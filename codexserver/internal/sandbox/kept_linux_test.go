@@ -34,57 +34,51 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := run(t, nil, "sh", "-c", "echo $PPID")
-	tiers := []sandbox.Tier{sandbox.TierThread}
-	if hasNamespaces(t) {
-		tiers = append(tiers, sandbox.TierNamespaces)
+	c, err := sandbox.New(sandbox.Options{}).Confine(
+		protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true}, filepath.Join(base, "work"), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, tier := range tiers {
-		c, err := sandbox.New(sandbox.Options{Tier: tier}).Confine(
-			protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true}, filepath.Join(base, "work"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, tt := range []struct {
-			want  string
-			probe []string
-		}{
-			{"ok", []string{"write", "new"}},
-			{"EACCES|EROFS", []string{"write", "../outside/new"}},
-			{"EPERM", []string{"inet"}},
-			{"ok", []string{"privileges"}},
-			{"ok", []string{"descriptors"}},
-			{"EPERM", []string{"signal", kept}},
-			{"EPERM", []string{"signal threads", kept}},
-			{"EPERM", []string{"ptrace", kept}},
-			{"EACCES|EPERM", []string{"read memory", kept}},
-			{"EACCES|EPERM", []string{"threads' memory", kept}},
-			{"EACCES|EPERM", []string{"environ", kept}},
-		} {
-			t.Run(string(tier)+"/"+tt.probe[0], func(t *testing.T) {
-				got := run(t, c, append([]string{"/proc/self/exe", probeWord}, tt.probe...)...)
-				if got == "" || !strings.Contains("|"+tt.want+"|", "|"+got+"|") {
-					t.Errorf("%s, want %s", got, tt.want)
-				}
-			})
-		}
-		t.Run(string(tier)+"/mark", func(t *testing.T) {
-			if got := run(t, c, "bash", "-c", `mark=$(ulimit -Hx); ulimit -x 1 2> /dev/null; [ "$mark" = "$(ulimit -Hx)" ] && echo kept`); got != "kept" {
-				t.Errorf("the command changed its mark: %s", got)
-			}
-		})
-		t.Run(string(tier)+"/limit", func(t *testing.T) {
-			got := run(t, c, "bash", "-c", `ulimit -Su $(ulimit -Hu) 2> /dev/null; ulimit -Su`)
-			if own.Cur == unix.RLIM_INFINITY {
-				if got != "unlimited" {
-					t.Errorf("limit %s without one here", got)
-				}
-				return
-			}
-			if limit, err := strconv.ParseUint(got, 10, 64); err != nil || limit >= own.Cur || limit < own.Cur/2 {
-				t.Errorf("limit %s, here it is %d", got, own.Cur)
+	for _, tt := range []struct {
+		want  string
+		probe []string
+	}{
+		{"ok", []string{"write", "new"}},
+		{"EACCES", []string{"write", "../outside/new"}},
+		{"EPERM", []string{"inet"}},
+		{"ok", []string{"privileges"}},
+		{"ok", []string{"descriptors"}},
+		{"EPERM", []string{"signal", kept}},
+		{"EPERM", []string{"signal threads", kept}},
+		{"EPERM", []string{"ptrace", kept}},
+		{"EACCES|EPERM", []string{"read memory", kept}},
+		{"EACCES|EPERM", []string{"threads' memory", kept}},
+		{"EACCES|EPERM", []string{"environ", kept}},
+	} {
+		t.Run(tt.probe[0], func(t *testing.T) {
+			got := run(t, c, append([]string{"/proc/self/exe", probeWord}, tt.probe...)...)
+			if got == "" || !strings.Contains("|"+tt.want+"|", "|"+got+"|") {
+				t.Errorf("%s, want %s", got, tt.want)
 			}
 		})
 	}
+	t.Run("mark", func(t *testing.T) {
+		if got := run(t, c, "bash", "-c", `mark=$(ulimit -Hx); ulimit -x 1 2> /dev/null; [ "$mark" = "$(ulimit -Hx)" ] && echo kept`); got != "kept" {
+			t.Errorf("the command changed its mark: %s", got)
+		}
+	})
+	t.Run("limit", func(t *testing.T) {
+		got := run(t, c, "bash", "-c", `ulimit -Su $(ulimit -Hu) 2> /dev/null; ulimit -Su`)
+		if own.Cur == unix.RLIM_INFINITY {
+			if got != "unlimited" {
+				t.Errorf("limit %s without one here", got)
+			}
+			return
+		}
+		if limit, err := strconv.ParseUint(got, 10, 64); err != nil || limit >= own.Cur || limit < own.Cur/2 {
+			t.Errorf("limit %s, here it is %d", got, own.Cur)
+		}
+	})
 	if now := run(t, nil, "sh", "-c", "echo $PPID"); now != kept {
 		t.Errorf("the keeper was %s and is %s", kept, now)
 	}

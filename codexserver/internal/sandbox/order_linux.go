@@ -12,12 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// order is Order without a helper. In the first tier it sends the filter and, as a file,
+// order is Order without a helper. It sends the filter and, as a file,
 // the Landlock ruleset.
 func (c *Confinement) order(cmd *exec.Cmd) (proc.Order, error) {
-	if c.tier == TierNamespaces {
-		return proc.Order{Cmd: cmd}, c.enterNamespaces(cmd)
-	}
 	return proc.Order{Cmd: cmd, Confinement: c.commandFilter().encode(), Files: []*os.File{c.rules.ruleset}}, nil
 }
 

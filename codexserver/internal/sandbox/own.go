@@ -7,7 +7,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// own confines programs that the server itself starts, in the first tier. The zero value is
+// own confines programs that the server itself starts. The zero value is
 // ready for use, and safe for concurrent use.
 type own struct {
 	once  sync.Once
@@ -17,11 +17,11 @@ type own struct {
 // Confine prepares a confinement in which a program writes only in the folders, and has no
 // network. The error wraps [ErrUnavailable] when this system cannot confine it.
 func (o *own) Confine(folders ...string) (*Confinement, error) {
-	o.once.Do(func() { o.lacks = TierThread.lacks() })
+	o.once.Do(func() { o.lacks = lacks() })
 	if o.lacks != nil {
 		return nil, o.lacks
 	}
-	c := &Confinement{tier: TierThread, policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
+	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
 	for _, name := range folders {
 		path, err := filepath.EvalSymlinks(name)
 		if err != nil {

@@ -12,20 +12,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Tier is how much confines a command.
-type Tier string
-
-// The tiers.
-const (
-	// TierThread is Landlock and seccomp; the zero value means it.
-	TierThread Tier = "thread"
-	// TierNamespaces adds user and mount namespaces.
-	TierNamespaces Tier = "namespaces"
-)
-
-// Options say how to confine. The zero value is the first tier.
+// Options say how to confine. The zero value confines with what the system has.
 type Options struct {
-	Tier Tier
 	// Helper is an external program, with its arguments, that confines commands instead
 	// of this package. It is run as HELPER… POLICY -- COMMAND…, where POLICY is a JSON
 	// object with the members mode, writable_roots, network_access and cwd.
@@ -53,7 +41,7 @@ type Options struct {
 // Sandbox confines what runs in one conversation. It is safe for concurrent use.
 type Sandbox struct {
 	options Options
-	lacks   func() error // returns what this system lacks for the tier; tried once
+	lacks   func() error // returns what this system lacks; tried once
 }
 
 // New makes a conversation's sandbox.
@@ -61,7 +49,7 @@ func New(o Options) *Sandbox {
 	if o.Folders == nil {
 		o.Folders = &Folders{}
 	}
-	return &Sandbox{options: o, lacks: sync.OnceValue(o.Tier.lacks)}
+	return &Sandbox{options: o, lacks: sync.OnceValue(lacks)}
 }
 
 // ErrUnavailable is wrapped by errors that report that this system cannot enforce a
@@ -79,7 +67,6 @@ type Confinement struct {
 	protect []string
 	helper  []string
 	find    func(string) (string, error) // the helper
-	tier    Tier
 	cwd     string
 	rules   rules // unset when there is a helper
 }
@@ -93,7 +80,7 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 	default:
 		return nil, fmt.Errorf("sandbox: %q confines nothing", policy.Mode)
 	}
-	c := &Confinement{policy: policy, helper: s.options.Helper, find: s.options.Find, tier: s.options.Tier, cwd: cwd}
+	c := &Confinement{policy: policy, helper: s.options.Helper, find: s.options.Find, cwd: cwd}
 	if c.find == nil {
 		c.find = exec.LookPath
 	}
@@ -109,9 +96,6 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 		return c, nil
 	}
 	if err := s.lacks(); err != nil {
-		return nil, err
-	}
-	if err := c.protectNested(); err != nil {
 		return nil, err
 	}
 	if err := c.compile(); err != nil {

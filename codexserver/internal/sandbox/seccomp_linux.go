@@ -44,7 +44,6 @@ type filterKey struct {
 	network  bool // leaves the network open
 	truncate bool // denies truncation, which Landlock does not see before its third version
 	sparing  bool // denies signals to the thread that [bpf.sparing] names
-	ownIPC   bool // is for a command with an IPC namespace of its own
 	function bool // is for a function of this bpf, which may use openat2
 	readOnly bool // denies changing what belongs to files, in every folder
 }
@@ -62,10 +61,8 @@ func filter(f filterKey) bpf {
 	for _, nr := range admin {
 		bodies[nr] = denied
 	}
-	if !f.ownIPC {
-		for _, nr := range sharedIPC {
-			bodies[nr] = denied
-		}
+	for _, nr := range sharedIPC {
+		bodies[nr] = denied
 	}
 	if f.readOnly {
 		for _, nr := range slices.Concat(attributes, legacyAttributes) {

@@ -23,23 +23,20 @@ func TestSecurityPage(t *testing.T) {
 		t.Fatal("SECURITY.md has no table of what a command tries to do")
 	}
 	table, _, _ := strings.Cut(rest, "\n\n")
-	got := [][4]string{}
+	got := [][3]string{}
 	for _, line := range strings.Split(table, "\n")[2:] {
 		cells := strings.Split(strings.Trim(line, "|"), "|")
-		row := [4]string{}
+		row := [3]string{}
 		for i := range row {
 			row[i] = strings.TrimSpace(cells[i])
 			if i == 0 {
 				continue
 			}
-			if row[i] == "the same" {
-				row[i] = row[i-1]
-			}
 			row[i] = strings.TrimSuffix(strings.Trim(row[i], "*"), ", unless `network_access`")
 		}
 		got = append(got, row)
 	}
-	want := [][4]string{}
+	want := [][3]string{}
 	named := 0
 	for _, kind := range kinds {
 		if kind.name == "" {
@@ -55,20 +52,20 @@ func TestSecurityPage(t *testing.T) {
 				t.Errorf("%s: %q is %q, but %q is %q", kind.name, row.name, v, kind.rows[0].name, first)
 			}
 		}
-		want = append(want, [4]string{kind.name, first[0], first[1], first[2]})
+		want = append(want, [3]string{kind.name, first[0], first[1]})
 	}
 	if named != len(attacks) {
 		t.Errorf("attacks of %d rows, and %d rows have names", len(attacks), named)
 	}
-	want = append(want, [4]string{untested, "allowed", "allowed", "allowed"})
+	want = append(want, [3]string{untested, "allowed", "allowed"})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("SECURITY.md (-tried +page):\n%s", diff)
 	}
 }
 
-// verdicts returns the words of SECURITY.md for the row's three columns.
-func (r row) verdicts() (words [3]string) {
-	for i, outcome := range []string{r.readOnly, r.write, r.spaces} {
+// verdicts returns the words of SECURITY.md for the row's two columns.
+func (r row) verdicts() (words [2]string) {
+	for i, outcome := range []string{r.readOnly, r.write} {
 		words[i] = denied
 		if r.allows(outcome) {
 			words[i] = "allowed"

@@ -2,7 +2,6 @@ package sandbox_test
 
 import (
 	"cmp"
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -28,7 +27,7 @@ import (
 const suidVar = "SANDBOX_TEST_SUID"
 
 // whole is for .ci/run soak.
-var whole = flag.Bool("whole", false, "run each row in every tier and mode, and run every command")
+var whole = flag.Bool("whole", false, "run each row in every mode, and run every command")
 
 func TestTable(t *testing.T) {
 	processes, others := pool(t), others(t)
@@ -39,7 +38,6 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	initial := slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
-	spaces := hasNamespaces(t)
 	if !isRoot {
 		t.Run("root", func(t *testing.T) { t.Skip("only root can run these rows, and make a program of root") })
 	}
@@ -53,22 +51,14 @@ func TestTable(t *testing.T) {
 				continue
 			}
 			for i, column := range row.columns() {
-				if !*whole && (sample && !row.user && i != n%5 || !sample && !column.always && i != []int{free, readOnlyThread, readOnlySpaces}[n%3]) {
-					continue
-				}
-				if column.tier == sandbox.TierNamespaces && !spaces {
+				if !*whole && (sample && !row.user && i != n%3 || !sample && column.mode != protocol.SandboxWorkspaceWrite && i != n%2) {
 					continue
 				}
 				base := fmt.Sprintf("%s/%d.%d", top, n, i)
 				t.Run(row.name+"/"+column.name, func(t *testing.T) {
 					t.Parallel()
 					fixtureIn(t, base)
-					if row.prepare != nil {
-						if err := row.prepare(base); err != nil {
-							t.Fatal(err)
-						}
-					}
-					got := try(t, processes, base, column.tier, policyOf(column.mode), others, row.probe)
+					got := try(t, processes, base, policyOf(column.mode), others, row.probe)
 					if got == "ok" && column.want == denied || column.want != denied && !slices.Contains(strings.Split(column.want, "|"), got) {
 						t.Errorf("%s, want %s", got, column.want)
 					}
@@ -81,33 +71,19 @@ func TestTable(t *testing.T) {
 // denied stands for the name of any error number.
 const denied = "denied"
 
-// column is the wanted result of a row in one tier and mode.
+// column is the wanted result of a row in one mode.
 type column struct {
-	name   string
-	tier   sandbox.Tier
-	mode   protocol.SandboxMode
-	want   string
-	always bool // tried in the step test for every row
+	name string
+	mode protocol.SandboxMode
+	want string
 }
 
-// The columns of which the step test tries one for a row.
-const free, readOnlyThread, readOnlySpaces = 0, 1, 4
-
+// columns returns the columns. The step test tries the last, and one of the others.
 func (r row) columns() []column {
-	both := r.both
-	switch {
-	case both != "":
-	case r.guards, r.allows(r.spaces) && r.allows(r.readOnly):
-		both = r.spaces
-	default:
-		both = denied
-	}
 	return []column{
-		free:           {name: "free", mode: protocol.SandboxDangerFullAccess, want: cmp.Or(r.free, "ok")},
-		readOnlyThread: {name: "read-only", tier: sandbox.TierThread, mode: protocol.SandboxReadOnly, want: r.readOnly},
-		2:              {name: "workspace-write", tier: sandbox.TierThread, mode: protocol.SandboxWorkspaceWrite, want: r.write, always: true},
-		3:              {name: "namespaces", tier: sandbox.TierNamespaces, mode: protocol.SandboxWorkspaceWrite, want: r.spaces, always: true},
-		readOnlySpaces: {name: "namespaces read-only", tier: sandbox.TierNamespaces, mode: protocol.SandboxReadOnly, want: both},
+		{"free", protocol.SandboxDangerFullAccess, cmp.Or(r.free, "ok")},
+		{"read-only", protocol.SandboxReadOnly, r.readOnly},
+		{"workspace-write", protocol.SandboxWorkspaceWrite, r.write},
 	}
 }
 
@@ -167,22 +143,10 @@ func tableAsUser(t *testing.T) {
 	t.Run("SwappedRoot", TestSwappedRoot)
 	t.Run("Roots", TestRoots)
 	t.Run("LateRoot", TestLateRoot)
-	t.Run("HiddenRepository", TestHiddenRepository)
 }
 
 // unprivileged is a user and a group without rights.
 const unprivileged = 65534
-
-// hasNamespaces reports whether this system has the second tier. Many do not, and then a
-// subtest is skipped.
-func hasNamespaces(t *testing.T) (has bool) {
-	t.Helper()
-	t.Run("namespaces", func(t *testing.T) {
-		sandboxtest.NeedTier(t, sandbox.TierNamespaces)
-		has = true
-	})
-	return has
-}
 
 // fixture makes a workspace and a folder outside.
 func fixture(t *testing.T) string {
@@ -210,30 +174,6 @@ func fixtureIn(t *testing.T, base string) string {
 		}
 	}
 	return base
-}
-
-// linkedGit puts a symbolic link in the place of .git.
-func linkedGit(base string) error {
-	work := filepath.Join(base, "work")
-	return errors.Join(
-		os.RemoveAll(filepath.Join(work, ".git")),
-		os.MkdirAll(filepath.Join(work, "sub/repo/hooks"), 0o777),
-		os.Symlink("sub/repo", filepath.Join(work, ".git")),
-	)
-}
-
-// nestedGit puts repositories below the working folder: one, one whose .git is a file that
-// leads elsewhere, and a bare one.
-func nestedGit(base string) error {
-	work := filepath.Join(base, "work")
-	var failed []error
-	for _, dir := range []string{"deep/repo/.git/hooks", "deep/module", "sub/stored/hooks", "deep/bare/hooks", "deep/bare/objects", "deep/bare/refs"} {
-		failed = append(failed, os.MkdirAll(filepath.Join(work, dir), 0o777))
-	}
-	return errors.Join(append(failed,
-		os.WriteFile(filepath.Join(work, "deep/module/.git"), []byte("gitdir: ../../sub/stored\n"), 0o666),
-		os.WriteFile(filepath.Join(work, "deep/bare/HEAD"), []byte("ref: refs/heads/main\n"), 0o666),
-	)...)
 }
 
 // others makes the listeners, processes and shared memory that a command must not reach.
@@ -351,23 +291,18 @@ func TestNetworkAccess(t *testing.T) {
 	processes, others := pool(t), others(t)
 	policy := policyOf(protocol.SandboxWorkspaceWrite)
 	policy.NetworkAccess = true
-	for _, tier := range tiersHere(t) {
-		for _, probe := range [][]string{{"inet"}, {"inet udp"}, {"netlink"}, {"dial", "tcp", "@tcp"}} {
-			if got := try(t, processes, fixture(t), tier, policy, others, probe); got != "ok" {
-				t.Errorf("%s: %q: %s", tier, probe, got)
-			}
+	for _, probe := range [][]string{{"inet"}, {"inet udp"}, {"netlink"}, {"dial", "tcp", "@tcp"}} {
+		if got := try(t, processes, fixture(t), policy, others, probe); got != "ok" {
+			t.Errorf("%q: %s", probe, got)
 		}
 	}
 }
 
-// tried are sandboxes that have tried their tiers.
-var tried = map[sandbox.Tier]*sandbox.Sandbox{
-	sandbox.TierThread:     sandbox.New(sandbox.Options{}),
-	sandbox.TierNamespaces: sandbox.New(sandbox.Options{Tier: sandbox.TierNamespaces}),
-}
+// tried is a sandbox that has tried the system.
+var tried = sandbox.New(sandbox.Options{})
 
 // try runs a probe in base/work.
-func try(t *testing.T, processes *proc.Pool, base string, tier sandbox.Tier, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
+func try(t *testing.T, processes *proc.Pool, base string, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
 	t.Helper()
 	dir := filepath.Join(base, "work")
 	argv := []string{"/proc/self/exe", probeWord}
@@ -384,7 +319,7 @@ func try(t *testing.T, processes *proc.Pool, base string, tier sandbox.Tier, pol
 	spec := proc.Spec{Argv: argv, Dir: dir, Timeout: 30 * time.Second}
 	spec.Env = proc.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret", "some_api_key_file=secret", "MYSECRETS=secret"))
 	if policy.Mode != protocol.SandboxDangerFullAccess {
-		s := tried[tier].Like(sandbox.Options{Tier: tier, Protected: []string{filepath.Join(dir, "home")}})
+		s := tried.Like(sandbox.Options{Protected: []string{filepath.Join(dir, "home")}})
 		c, err := s.Confine(policy, dir, nil)
 		if err != nil {
 			t.Fatal(err)

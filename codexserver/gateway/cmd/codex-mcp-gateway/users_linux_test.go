@@ -181,11 +181,10 @@ func (u *users) script() string {
 }
 
 // TestEndToEndUsersCommands checks that commands of ann cannot reach files and processes of
-// bob or of the server, in both tiers and without a sandbox, as an approved command runs.
+// bob or of the server, in a sandbox and without one, as an approved command runs.
 func TestEndToEndUsersCommands(t *testing.T) {
-	for _, tt := range []struct{ name, mode, tier string }{
-		{"read-only", "read-only", "thread"}, {"workspace-write", "workspace-write", "thread"},
-		{"namespaces", "workspace-write", "namespaces"}, {"no sandbox", "danger-full-access", "thread"},
+	for _, tt := range []struct{ name, mode string }{
+		{"read-only", "read-only"}, {"workspace-write", "workspace-write"}, {"no sandbox", "danger-full-access"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var script atomic.Value
@@ -197,7 +196,7 @@ func TestEndToEndUsersCommands(t *testing.T) {
 				return providertest.Call(providertest.Shell("c1", "sh", "-c", script.Load().(string)))
 			}})
 			t.Cleanup(model.Close)
-			u := startUsers(t, model, "", "-c", "approval_policy=never", "-c", "sandbox_mode="+tt.mode, "-c", "sandbox.tier="+tt.tier)
+			u := startUsers(t, model, "", "-c", "approval_policy=never", "-c", "sandbox_mode="+tt.mode)
 			if status, body, err := u.as("bob").call("go"); status != 200 || err != nil || !strings.Contains(body, "done") {
 				t.Fatalf("bob: %d %s %v", status, body, err)
 			}

@@ -79,7 +79,7 @@ func attacked(t *testing.T) (work string) {
 // TestFileToolAttacks has what a model could try with the file tools in the real sandbox. What a
 // command could not read or write, these cannot; nothing hangs.
 func TestFileToolAttacks(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.Need(t)
 	for _, mode := range []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess} {
 		t.Run(string(mode), func(t *testing.T) {
 			work := attacked(t)
@@ -195,7 +195,7 @@ func shape(t *testing.T, top string) map[string]string {
 
 // TestReadInARace reads and searches files that change into links, pipes and folders meanwhile.
 func TestReadInARace(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.Need(t)
 	work := attacked(t)
 	h := &host{}
 	turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))}).Turn(tool.Context{

@@ -187,12 +187,12 @@ func (h *denyHost) ApprovePatch(context.Context, protocol.PatchApprovalRequest) 
 
 // ask has a model run a command in a hostile repository with a hostile profile. It reports
 // whether there was a question, which is denied.
-func (c *canary) ask(t testing.TB, tier sandbox.Tier, ctx tool.Context, argv []string) (asked bool) {
+func (c *canary) ask(t testing.TB, ctx tool.Context, argv []string) (asked bool) {
 	t.Helper()
 	h := &denyHost{}
 	ctx.Cwd, ctx.Host = c.path(work), h
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.path(home), "GIT_CONFIG_NOSYSTEM=1"}
-	box := newBox(tool.Options{Environ: env, Sandbox: tool.Confine(sandbox.New(sandbox.Options{Tier: tier}))})
+	box := newBox(tool.Options{Environ: env, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))})
 	timeout := int64(2000)
 	action := &protocol.LocalShellAction{Command: argv, TimeoutMS: &timeout}
 	if _, err := box.Turn(ctx).Call(t.Context(), tool.Call{Shell: action}); err != nil {
@@ -230,40 +230,36 @@ func TestSafeCommandsAreConfined(t *testing.T) {
 	free := tool.Context{ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}}
 	for _, argv := range [][]string{{"git", "status"}, {"git", "diff", "HEAD"}, {"git", "log", "-p"}, {"bash", "-lc", "ls"}} {
 		c.write(t, work+"/a.txt", fmt.Sprintln(argv)) // so that there is a difference
-		c.ask(t, sandbox.TierThread, free, argv)
+		c.ask(t, free, argv)
 		if err := os.Remove(c.path("outside/started")); err != nil {
 			t.Errorf("%q: the witness was not started: %v", argv, err)
 		}
 	}
 	c.before = c.tree(t)
 
-	for _, tier := range []sandbox.Tier{sandbox.TierThread, sandbox.TierNamespaces} {
-		t.Run(string(tier), func(t *testing.T) {
-			sandboxtest.NeedTier(t, tier)
-			for _, p := range protocol.ApprovalPolicies() {
-				for _, mode := range protocol.SandboxModes() {
-					if mode == protocol.SandboxDangerFullAccess && p != protocol.ApprovalUntrusted {
-						continue
-					}
-					ctx := tool.Context{ApprovalPolicy: p, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}}
-					for _, argv := range [][]string{
-						{"git", "status"}, {"git", "log", "-p"}, {"bash", "-lc", "ls"}, {"bash", "-lc", "git diff | head"},
-					} {
-						if asked := c.ask(t, tier, ctx, argv); asked && p != protocol.ApprovalOnFailure {
-							t.Errorf("%s %s %s: asked about %q", tier, p, mode, argv)
-						}
-						// Under workspace-write git may refresh its index.
-						if _, err := os.Stat(c.path("outside/started")); err == nil {
-							t.Fatalf("%s %s %s: %q wrote outside", tier, p, mode, argv)
-						}
-						if mode != protocol.SandboxWorkspaceWrite || p == protocol.ApprovalUntrusted {
-							c.unchanged(t, fmt.Sprintf("%s %s %s", tier, p, mode), argv)
-						}
-					}
-					c.before = c.tree(t)
+	sandboxtest.Need(t)
+	for _, p := range protocol.ApprovalPolicies() {
+		for _, mode := range protocol.SandboxModes() {
+			if mode == protocol.SandboxDangerFullAccess && p != protocol.ApprovalUntrusted {
+				continue
+			}
+			ctx := tool.Context{ApprovalPolicy: p, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}}
+			for _, argv := range [][]string{
+				{"git", "status"}, {"git", "log", "-p"}, {"bash", "-lc", "ls"}, {"bash", "-lc", "git diff | head"},
+			} {
+				if asked := c.ask(t, ctx, argv); asked && p != protocol.ApprovalOnFailure {
+					t.Errorf("%s %s: asked about %q", p, mode, argv)
+				}
+				// Under workspace-write git may refresh its index.
+				if _, err := os.Stat(c.path("outside/started")); err == nil {
+					t.Fatalf("%s %s: %q wrote outside", p, mode, argv)
+				}
+				if mode != protocol.SandboxWorkspaceWrite || p == protocol.ApprovalUntrusted {
+					c.unchanged(t, fmt.Sprintf("%s %s", p, mode), argv)
 				}
 			}
-		})
+			c.before = c.tree(t)
+		}
 	}
 }
 
@@ -342,7 +338,7 @@ func FuzzKnownSafe(f *testing.F) {
 		if !policy.KnownSafe(argv) {
 			return
 		}
-		if c.ask(t, sandbox.TierThread, untrusted, argv) {
+		if c.ask(t, untrusted, argv) {
 			t.Errorf("asked about %q", argv)
 		}
 		c.unchanged(t, "in the sandbox", argv)

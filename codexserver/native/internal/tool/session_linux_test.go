@@ -17,7 +17,7 @@ import (
 // replaces. The same words start the other program without a question, and it writes nothing outside
 // the sandbox.
 func TestSessionStaysInside(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.Need(t)
 	for name, argv := range map[string][]string{
 		"a program": {"./x"}, "a shell": {"sh", "x"}, "a script": {"bash", "-lc", "true && ./?"}, "in PATH": {"tool"}, "behind env": {"env", "PATH=bin:/usr/bin:/bin", "tool"},
 	} {

@@ -269,7 +269,7 @@ func (f *field) approveInOtherModes(t *testing.T) {
 // real sandbox and a user who denies everything. What happens is what the cell says. Each attack meets
 // every other row, and the next attack the rest.
 func TestAttacksOnTheTable(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.Need(t)
 	for i, row := range securityTable(t) {
 		approvals, mode := protocol.ApprovalPolicy(row[1]), protocol.SandboxMode(row[2])
 		for n, tt := range tableAttacks {
@@ -370,7 +370,7 @@ func (d denying) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest
 // TestDenyingRulesOfTheTable checks that a rule that denies answers the questions of the table,
 // also where the command is written in another way, and none of the cells that say may.
 func TestDenyingRulesOfTheTable(t *testing.T) {
-	sandboxtest.NeedTier(t, sandbox.TierThread)
+	sandboxtest.Need(t)
 	for _, row := range securityTable(t) {
 		for name, argv := range map[string][]string{
 			"plain":             {"touch", "proof"},
