@@ -134,7 +134,7 @@ func (l *lab) start(ctx context.Context, nodes, n, clients int, workerIdle strin
 	switch nodes {
 	case direct, plain:
 		s.name = "direct"
-		s.launch(ctx, "codex-mcp http"+flags, serving, map[string]string{"codex-mcp.toml": drain})
+		s.launch(ctx, "codex-mcp http"+flags, serving, map[string]string{"codex-mcp.toml": drain + "calls.full_access = 'allow'\n"})
 		token, err := os.ReadFile(filepath.Join(l.dir, fmt.Sprintf("home%d", l.started), "codex-mcp", "http-token"))
 		s.err = cmp.Or(s.err, err)
 		s.users = slices.Repeat([]user{{strings.TrimSpace(string(token)), s.users[0].folder}}, n)

@@ -202,9 +202,9 @@ func TestRoles(t *testing.T) {
 			until(t, "it does not serve", func() bool { return url(tt.says, "; number of users: 1\n") != "" })
 			own := servertest.HTTPClient{URL: "http://" + strings.Split(url(tt.says, ";"), "/")[2]}
 			metrics := servertest.HTTPClient{URL: url("serving metrics at ", "/metrics")}
-			got := []int{own.Status(t, "/mcp"), own.Status(t, "/mcp/ann"), own.Status(t, "/healthz"), own.Status(t, "/readyz"), metrics.Status(t, "/metrics"), o.published()}
-			if diff := cmp.Diff([]int{tt.mcp, tt.mcp, 200, 200, 200, tt.nodes}, got); diff != "" {
-				t.Errorf("/mcp, /mcp/ann, /healthz, /readyz, /metrics and the nodes (-want +got):\n%s", diff)
+			got := []int{own.Status(t, "/mcp"), own.Status(t, "/healthz"), own.Status(t, "/readyz"), metrics.Status(t, "/metrics"), o.published()}
+			if diff := cmp.Diff([]int{tt.mcp, 200, 200, 200, tt.nodes}, got); diff != "" {
+				t.Errorf("/mcp, /healthz, /readyz, /metrics and the nodes (-want +got):\n%s", diff)
 			}
 			stop()
 			if code := p.wait(); code != 0 {
