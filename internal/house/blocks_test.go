@@ -42,7 +42,7 @@ func TestDocsBlocks(t *testing.T) {
 						commands(t, b.at, command)
 					}
 				}
-			case "haproxy": // a test runs it
+			case "haproxy", "bash": // a test runs it
 			case "ini", "dockerfile", "yaml", "js":
 			default:
 				t.Errorf("%s: the block's language is %q", b.at, b.lang)

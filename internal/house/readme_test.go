@@ -60,6 +60,32 @@ func (n *newcomer) wants(t *testing.T, line, input, want string) {
 	}
 }
 
+// loggedDecision returns the line of the log that the page of approvals shows.
+func loggedDecision(t *testing.T) string {
+	t.Helper()
+	_, rest, _ := strings.Cut(read(t, "docs/reference/approvals.md"), "```json\n{\n  \"event\": ")
+	text, _, ok := strings.Cut(rest, "\n```")
+	if !ok {
+		t.Fatal("docs/reference/approvals.md shows no decision")
+	}
+	return `{"event": ` + text
+}
+
+// newWorktree makes a repository with a worktree, as a conversation of Codex has one, and returns
+// what runs a command that names it.
+func newWorktree(t *testing.T, n *newcomer) func(t *testing.T, line string) {
+	t.Helper()
+	repository, place := t.TempDir(), filepath.Join(t.TempDir(), "worktree")
+	inside := "set -e; cd '" + repository + "'; export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; "
+	n.run(t, inside+"git init -q; git commit -q --allow-empty -m first; git worktree add -q -b codex/1 '"+place+"'; echo done >'"+place+"/work.txt'", "")
+	return func(t *testing.T, line string) {
+		n.run(t, inside+strings.NewReplacer("PATH", "'"+place+"'", "BRANCH", "codex/1").Replace(line), "")
+		if strings.Contains(line, "remove") {
+			n.run(t, inside+"test ! -e '"+place+"' && test -z \"$(git branch --list 'codex/*')\" && grep -q done work.txt", "")
+		}
+	}
+}
+
 // TestReadme runs the commands of the README and of the documents from top to bottom. It fails for
 // a command that neither it nor another test runs.
 func TestReadme(t *testing.T) {
@@ -75,7 +101,23 @@ func TestReadme(t *testing.T) {
 	}
 	// The step terminal checks the completion itself.
 	completion := func(t *testing.T, line string) { n.run(t, "export HOME='"+n.home+"'; "+line, "") }
+	logged := func(want string) func(*testing.T, string) {
+		return func(t *testing.T, line string) {
+			dir := t.TempDir()
+			save(t, filepath.Join(dir, "approvals.log"), loggedDecision(t)+"\n"+`{"event":"begins","kind":"command","command":["true"]}`)
+			if got := n.run(t, "cd '"+dir+"' && "+line, ""); !strings.Contains(got, want) || strings.Count(got, "\n") != 1 {
+				t.Errorf("%s prints\n%s", line, got)
+			}
+		}
+	}
+	merged := newWorktree(t, n)
 	known := map[string]func(t *testing.T, line string){
+		`jq -c 'select(.event == "decided") | {time, by, decision, command}' approvals.log`:                logged(`["touch","made.txt"]`),
+		`jq -c 'select(.event == "begins" and .decisionId == null) | {time, kind, command}' approvals.log`: logged(`["true"]`),
+		`jq -c 'select(.decisionId == "QF3V7LZ2MTXA-1")' approvals.log`:                                    logged(`["touch","made.txt"]`),
+		`git -C PATH add --all && git -C PATH commit --message "What Codex did"`:                           merged,
+		"git merge BRANCH": merged,
+		"git worktree remove PATH && git branch --delete BRANCH": merged,
 		"git clone https://github.com/codexmcp/codexmcp && cd codexmcp": func(t *testing.T, line string) {
 			// The repository is not published, so clone this one.
 			clone := filepath.Join(t.TempDir(), "codexmcp")
@@ -152,10 +194,6 @@ func TestReadme(t *testing.T) {
 		"echo 'fpath+=(~/.zfunc); autoload -Uz compinit; compinit' >> ~/.zshrc": completion,
 		"mkdir -p ~/.config/fish/completions":                                   completion,
 		"codex-mcp completion fish > ~/.config/fish/completions/codex-mcp.fish": completion,
-		"go build -o /tmp/codex-mcp ./codexserver/cmd/codex-mcp": func(t *testing.T, line string) {
-			program := filepath.Join(t.TempDir(), "codex-mcp")
-			n.wants(t, strings.ReplaceAll(line, "/tmp/codex-mcp", program)+" && "+program+" --version", "", "codex-mcp ")
-		},
 	}
 	seen := map[string]bool{}
 	for _, c := range commandLines(t) {

@@ -110,7 +110,7 @@ func TestHelperInTheDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, rest, found := strings.Cut(string(page), "\n## A sandbox of your own\n")
-	_, rest, block := strings.Cut(rest, "\n```sh\n")
+	_, rest, block := strings.Cut(rest, "\n```bash\n")
 	script, _, _ := strings.Cut(rest, "```\n")
 	if !found || !block {
 		t.Fatal("the page has no helper")
