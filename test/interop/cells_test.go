@@ -224,7 +224,7 @@ func playError(ctx context.Context, t *testing.T, m *meeting) {
 	if len(list) != 1 {
 		t.Fatalf("conversations %+v", list)
 	}
-	m.do(ctx, t, "codex-reply", map[string]any{"threadId": list[0].ThreadID, "prompt": "go on"}).is(t, false, "done", "whose call was given up, ended as aborted")
+	m.do(ctx, t, "codex-reply", map[string]any{"threadId": list[0].ThreadID, "prompt": "go on"}).is(t, false, "done")
 }
 
 // playDecisions has a turn ask for each decision. What was approved for the session or by a

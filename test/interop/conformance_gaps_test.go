@@ -36,6 +36,9 @@ const (
 	fixedTool      = "calls a tool of the suite's own, by its name"
 	fixedAddress   = "reads a resource of the suite's own, by its address"
 	noPrompts      = "wants a prompt; `codex-mcp` has none, and its capabilities say so"
+	noResources    = "wants resources; `codex-mcp` has none, and its capabilities say so"
+	noListed       = "wants prompts and resources; `codex-mcp` has neither, and its capabilities say so"
+	noSkills       = "tests skills; `codex-mcp` has none, and its capabilities say so"
 	noSubscription = "subscribes to a resource of the suite's own; the capabilities of `codex-mcp` say that it has no subscriptions"
 	skips          = "the suite skips it itself: its check of notifications about tasks is of an older draft"
 	noOAuth        = "tests a client's OAuth; ours has a token"
@@ -66,12 +69,17 @@ var gaps = map[gapKey]gap{
 	{itself, "resources-templates-read"}:                      {kind: foreign, why: fixedAddress, checks: []string{"resources-templates-read"}},
 	{itself, "resources-subscribe"}:                           {kind: foreign, why: noSubscription, checks: []string{"resources-subscribe"}},
 	{itself, "resources-unsubscribe"}:                         {kind: foreign, why: noSubscription, checks: []string{"resources-unsubscribe"}},
+	{itself, "resources-list"}:                                {kind: foreign, why: noResources, checks: []string{"resources-list"}},
+	{itself, "sep-2164-resource-not-found"}:                   {kind: foreign, why: noResources, checks: []string{"sep-2164-data-uri", "sep-2164-error-code"}},
+	{itself, "sep-2640-skills-directory"}:                     {kind: foreign, why: noSkills},
+	{itself, "sep-2640-skills-enumeration"}:                   {kind: foreign, why: noSkills},
+	{itself, "sep-2640-skills-manifest"}:                      {kind: foreign, why: noSkills},
 	{itself, "prompts-list"}:                                  {kind: foreign, why: noPrompts, checks: []string{"prompts-list"}},
 	{itself, "prompts-get-simple"}:                            {kind: foreign, why: noPrompts, checks: []string{"prompts-get-simple"}},
 	{itself, "prompts-get-with-args"}:                         {kind: foreign, why: noPrompts, checks: []string{"prompts-get-with-args"}},
 	{itself, "prompts-get-embedded-resource"}:                 {kind: foreign, why: noPrompts, checks: []string{"prompts-get-embedded-resource"}},
 	{itself, "prompts-get-with-image"}:                        {kind: foreign, why: noPrompts, checks: []string{"prompts-get-with-image"}},
-	{itself, "caching"}:                                       {kind: foreign, why: noPrompts, checks: []string{"sep-2549-prompts-list-caching-hints"}, rest: true},
+	{itself, "caching"}:                                       {kind: foreign, why: noListed, checks: []string{"sep-2549-prompts-list-caching-hints", "sep-2549-resources-list-caching-hints", "sep-2549-resources-templates-list-caching-hints"}, rest: true},
 	{itself, "tasks-lifecycle"}:                               {kind: foreign, why: fixedTool, checks: []string{"sep-2663-cancel-ack-empty-result", "sep-2663-result-type-task-on-create", "sep-2663-tasks-get-status-completed", "sep-2663-tasks-get-status-failed", "sep-2663-tasks-get-status-working", "sep-2663-tool-error-uses-completed-status", "tasks-cancel-terminal-idempotent-ack", "tasks-sync-tool-call"}},
 	{itself, "tasks-capability-negotiation"}:                  {kind: foreign, why: fixedTool, checks: []string{"sep-2663-server-rejects-undeclared-client", "tasks-per-request-meta-opt-in"}},
 	{itself, "tasks-wire-fields"}:                             {kind: foreign, why: fixedTool, checks: []string{"tasks-no-early-ttl-expiry", "tasks-no-related-task-meta-on-inlined-result", "tasks-wire-field-renames"}},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -230,10 +231,10 @@ func TestAlways(t *testing.T) {
 	words := "exactly `git push '<img src=x onerror=alert(1)>'` in " + dir + ", in the sandbox"
 	lasting := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"git", "push", "<img src=x onerror=alert(1)>"}, Cwd: dir, Confinable: true})
-		host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
+		host.Emit(protocol.AgentMessage{Message: fmt.Sprintf("%s, confined: %t", out.Decision, out.Confined)})
 		return ctx.Err()
 	})
-	r := start(t, lasting, nil)
+	r := startWith(t, lasting, nil, &codexserver.Options{Home: t.TempDir()}, nil)
 	b := r.open(t)
 	answer := r.call("push")
 	b.see(fmt.Sprintf(`document.querySelector(".always p").textContent === %q`, words))
@@ -242,7 +243,7 @@ func TestAlways(t *testing.T) {
 	}
 	b.settle()
 	b.press("w")
-	if got := get(t, answer); got != "approved_always" {
+	if got := get(t, answer); got != "approved, confined: true" {
 		t.Errorf("the engine got %q", got)
 	}
 	b.see(`document.querySelector(".is-question .result").textContent.startsWith("Always allowed on the page: exactly")`)

@@ -91,7 +91,7 @@ func TestHostile(t *testing.T) {
 				t.Errorf("%s: there are %d elements %s", name, n, tag)
 			}
 		}
-		if got := eval[int](b, `document.querySelectorAll("h1, script").length`); got != 4 {
+		if got := eval[int](b, `document.querySelectorAll("h1, script").length`); got != 2 {
 			t.Errorf("%s: %d headings and scripts", name, got)
 		}
 		if got := eval[string](b, `String(window.pwned) + document.title.slice(-21)`); got != "undefinedApprovals · codex-mcp" {
