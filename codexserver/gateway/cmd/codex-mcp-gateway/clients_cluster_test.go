@@ -240,7 +240,7 @@ func (p *person) callRounds(ctx context.Context, a *attempt) {
 			again++
 			pause(ctx, time.Second)
 			continue
-		case err != nil || status != http.StatusOK || strings.Contains(body, "or used before"): // the worker has the answer
+		case err != nil || status != http.StatusOK || strings.Contains(body, "it was used before"): // the worker has the answer
 			a.end = lost
 			return
 		case !asked:

@@ -34,10 +34,10 @@ var plants = []struct {
 	}, "it ran twice"},
 	{"the next node does not ask again", []edit{
 		{"codexserver/internal/board/board.go", "	questions := b.options.Questions\n",
-			"	if !r.Asked.IsZero() {\n		return approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByClient}, \"\", nil\n	}\n	questions := b.options.Questions\n"},
+			"	if !r.Asked.IsZero() {\n		return approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByClient}, \"\"\n	}\n	questions := b.options.Questions\n"},
 	}, "nobody accepted it"},
 	{"an answer is recorded twice", []edit{
-		{"codexserver/internal/board/board.go", "	b.record(r, &d, evidence{automatic, time.Since(began), proof})\n", "	b.record(r, &d, evidence{automatic, time.Since(began), proof})\n	b.record(r, &d, evidence{automatic, time.Since(began), proof})\n"},
+		{"codexserver/internal/board/board.go", "	b.record(r, &d, evidence{automatic, time.Since(began)})\n", "	b.record(r, &d, evidence{automatic, time.Since(began)})\n	b.record(r, &d, evidence{automatic, time.Since(began)})\n"},
 	}, "a question has two decisions"},
 	{"a front sends a request again that may have had an effect", []edit{
 		{"codexserver/gateway/internal/front/front.go", "		if !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {\n", "		if r.Context().Err() != nil {\n"},
