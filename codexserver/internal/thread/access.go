@@ -1,7 +1,6 @@
 package thread
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -47,11 +46,14 @@ func (c *Caller) beyond(ctx context.Context, a protocol.Access) protocol.Access 
 	if c.Folders != nil {
 		folders = c.Folders(ctx)
 	}
-	home, _ := os.UserHomeDir()
-	if o := engine.OriginOf(ctx); o != nil {
-		home = cmp.Or(homeIn(o.Environ), home)
+	var homes []string
+	if home, err := os.UserHomeDir(); err == nil {
+		homes = append(homes, home)
 	}
-	within := writable(folders, c.Worktrees, home)
+	if o := engine.OriginOf(ctx); o != nil {
+		homes = append(homes, homeIn(o.Environ))
+	}
+	within := writable(folders, c.Worktrees, homes...)
 	if within(a.Folder) {
 		a.Mode = ""
 	}
@@ -78,26 +80,27 @@ func homeIn(environ []string) string {
 }
 
 // writable returns a function that reports whether a real path lies in one of the folders or in a
-// worktree. The home,
-// what contains it, and its hidden folders do not count: programs that a person starts obey files
-// there.
-func writable(folders []string, worktrees, home string) func(string) bool {
+// worktree. The homes, of the server and of its client, what contains them, and their hidden folders
+// do not count: programs that a person starts obey files there.
+func writable(folders []string, worktrees string, homes ...string) func(string) bool {
 	if real, err := filepath.EvalSymlinks(worktrees); err == nil && worktrees != "" {
 		worktrees = real
 	}
-	if real, err := filepath.EvalSymlinks(home); err == nil {
-		home = real
+	homes = slices.DeleteFunc(slices.Clone(homes), func(home string) bool { return home == "" })
+	for i, home := range homes {
+		if real, err := filepath.EvalSymlinks(home); err == nil {
+			homes[i] = real
+		}
 	}
 	private := func(path string) bool {
-		if path == filepath.Dir(path) || home != "" && paths.Below(home, path) {
-			return true
-		}
-		rel, ok := paths.Within(path, home)
-		if !ok || home == "" {
-			return false
-		}
-		top, _, _ := strings.Cut(rel, string(filepath.Separator))
-		return hidden(top)
+		return path == filepath.Dir(path) || slices.ContainsFunc(homes, func(home string) bool {
+			if paths.Below(home, path) {
+				return true
+			}
+			rel, ok := paths.Within(path, home)
+			top, _, _ := strings.Cut(rel, string(filepath.Separator))
+			return ok && hidden(top)
+		})
 	}
 	var roots []string
 	for _, folder := range folders {

@@ -63,6 +63,10 @@ func TestWritable(t *testing.T) {
 			t.Errorf("%q in %q: %t", tt.path, tt.folders, got)
 		}
 	}
+	// Of two homes, that of a client hides nothing of the server's.
+	if writable([]string{at("home/work"), at("home/.config")}, "", at("home"), at("other"))(at("home/.config")) {
+		t.Error("a client's home opens hidden folders of the server's")
+	}
 	if runtime.GOOS != "windows" && writable([]string{"/"}, "", "")("/etc") {
 		t.Error("the root counts as a folder of work")
 	}
