@@ -60,7 +60,7 @@ func serve(start Start, text string) error {
 		if m.request.Start != nil && !s.keep(*m.request.Start, m.files) {
 			break
 		}
-		collect()
+		collect(maxHeap)
 	}
 	return nil
 }
@@ -221,11 +221,11 @@ func (s *service) keep(o start, files []*os.File) bool {
 // collection takes longer than the start of a command.
 const maxHeap = 1 << 20
 
-// collect collects garbage between two commands, if there is much of it or the end of the last one has let the
-// collector run. Afterwards it does not run.
-func collect() {
+// collect collects garbage between two commands, if the heap is larger than most bytes or the end of the last one has
+// let the collector run. Afterwards it does not run.
+func collect(most uint64) {
 	var m runtime.MemStats
-	if runtime.ReadMemStats(&m); debug.SetGCPercent(-1) >= 0 || m.HeapAlloc > maxHeap {
+	if runtime.ReadMemStats(&m); debug.SetGCPercent(-1) >= 0 || m.HeapAlloc > most {
 		runtime.GC() // returns when the collection is complete
 	}
 }
