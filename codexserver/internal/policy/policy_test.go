@@ -97,11 +97,11 @@ func TestKnownSafeAsRecorded(t *testing.T) {
 func TestKnownSafeEdges(t *testing.T) {
 	for script, want := range map[string]bool{
 		"sed -n 1,2p x": true, "sed -n 1,2 x": false, "sed -n p x": false, "sed -n 1,p x": false,
-		"git branch --format=%(refname)": true, "git branch --format=%(refname": false, "git branch --format=x%(if)%(HEAD)": true,
+		"git branch --format=%(refname)": true, "git branch --format=%(refname": false, "git branch --format=x%(if)%(HEAD)": false, "git branch --format=x%(HEAD)": true,
 		"git branch --sort=-version:refname": true, "git branch --sort=v:refname": true, "git branch --sort=signature": false,
 		"git branch --contains=x y": true, "git branch --no-contains x": true, "git branch --no-merged x": true, "git branch --points-at=x y": true, "git branch x": false,
 		"git log --format=short": true, "git log --format=medium": true, "git log --format=full": true, "git log --format=fuller": true,
-		"git log --format=reference": true, "git log --format=email": true, "git log --format=mboxrd": true, "git log --format=raw": true,
+		"git log --format=reference": true, "git log --format=email": true, "git log --format=raw": true,
 		"git log --format=": true, "git log --format=mine": false, "git log --format=format:x": true, "git log --format=tformat:x": true,
 		"git log --format=%h": true, "git log --format=%GK": false, "git log --format=format:%": false,
 	} {

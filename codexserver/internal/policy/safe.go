@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 )
 
 // KnownSafe reports whether a command is known to only read. Its program is on a short
@@ -48,9 +50,9 @@ func safe(cmd []Word) bool {
 	}
 	switch cmd[0].Text {
 	case "find":
-		return fixed(args) && findOptions.cover(args)
+		return fixed(args) && covers(&findOptions, args)
 	case "rg":
-		return fixed(args) && ripgrepOptions.cover(args)
+		return fixed(args) && covers(&ripgrepOptions, args)
 	case "git":
 		return fixed(args) && safeGit(args)
 	case "sed": // a last word such as -fFILE would run a script that writes
@@ -75,6 +77,29 @@ func safeStrict(cmd []Word) bool { return safe(cmd) && fixed(cmd) && cmd[0].Text
 func fixed(words []Word) bool {
 	return !slices.ContainsFunc(words, func(w Word) bool { return w.Open })
 }
+
+// covers reports whether every word that begins with a dash is one of the known options, which are not
+// abbreviated. The program may read such a word as an option, as the value of another, or as an operand.
+// covers does not try to find out which, so each must be harmless as an option.
+func covers(known *lazyregexp.Regexp, words []Word) bool {
+	return !slices.ContainsFunc(words, func(w Word) bool {
+		return strings.HasPrefix(w.Text, "-") && !known.Get().MatchString(w.Text)
+	})
+}
+
+// findOptions are the tests of find and the actions that print. The numbers are values,
+// as in -mtime -7.
+var findOptions = lazyregexp.Regexp{Text: `^-(?:[HLP]|[0-9]+[a-zA-Z]*|newer[aBcm][aBcmt]|a|amin|and|atime|cmin|ctime|daystart|depth|empty|executable|false|` +
+	`files0-from|follow|group|iname|inum|ipath|iregex|links|ls|maxdepth|mindepth|mmin|mount|mtime|name|newer|not|o|or|path|perm|print|print0|printf|` +
+	`prune|quit|readable|regex|regextype|samefile|size|true|type|user|wholename|writable|xdev)$`}
+
+// ripgrepOptions leave out those that start a program: --pre, --hostname-bin, and -z and --search-zip
+// for compressed files.
+var ripgrepOptions = lazyregexp.Regexp{Text: `^(?:-[.0FHILNPSUVabchilnopqsuvwx]*(?:[ABCEMTdefgjmrt].*)?|--|--(?:after-context|before-context|` +
+	`case-sensitive|color|column|context|count|count-matches|encoding|files|files-with-matches|files-without-match|fixed-strings|follow|glob|heading|` +
+	`help|hidden|iglob|ignore-case|invert-match|json|line-number|line-regexp|max-columns|max-count|max-depth|max-filesize|multiline|no-config|no-filename|` +
+	`no-heading|no-ignore|no-ignore-vcs|no-line-number|no-messages|null|only-matching|passthru|pcre2|quiet|regexp|replace|smart-case|sort|sortr|stats|` +
+	`text|trim|type|type-list|type-not|unrestricted|version|vimgrep|with-filename|word-regexp)(?:=.*)?)$`}
 
 // isLineRange reports whether s is Np or N,Mp.
 func isLineRange(s string) bool {
