@@ -11,7 +11,7 @@ type Asking struct {
 	// name itself, and so only where it is asked. None by default.
 	Clients map[string]Where `json:"clients"`
 	// Automatic is what an approval means that came faster than a person can read. Default:
-	// [AutomaticAccept].
+	// [AutomaticAsk] for clients whose Where is given as [WhereBoth], [AutomaticAccept] for others.
 	Automatic Automatic `json:"automatic"`
 }
 
@@ -41,6 +41,18 @@ func (a Asking) Of(client string) Where {
 		return w
 	}
 	return a.Where
+}
+
+// Instant returns what an approval of a client with a name means that came faster than a person can
+// read.
+func (a Asking) Instant(client string) Automatic {
+	switch {
+	case a.Automatic != "":
+		return a.Automatic
+	case a.Of(client) == WhereBoth:
+		return AutomaticAsk
+	}
+	return AutomaticAccept
 }
 
 // Pages reports whether a client is asked on the page.

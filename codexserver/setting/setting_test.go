@@ -88,3 +88,27 @@ func TestAsking(t *testing.T) {
 		}
 	}
 }
+
+// TestInstant says what an approval means that came faster than a person can read: who asks in both
+// places does not want it to count.
+func TestInstant(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		in   setting.Asking
+		want setting.Automatic
+	}{
+		{setting.Asking{}, setting.AutomaticAccept},
+		{setting.Asking{Where: setting.WhereHost}, setting.AutomaticAccept},
+		{setting.Asking{Where: setting.WhereBoth}, setting.AutomaticAsk},
+		{setting.Asking{Where: setting.WhereBoth, Automatic: setting.AutomaticAccept}, setting.AutomaticAccept},
+		{setting.Asking{Where: setting.WhereBoth, Automatic: setting.AutomaticDeny}, setting.AutomaticDeny},
+		{setting.Asking{Where: setting.WhereHost, Automatic: setting.AutomaticAsk}, setting.AutomaticAsk},
+		{setting.Asking{Where: setting.WhereHost, Clients: map[string]setting.Where{"a": setting.WhereBoth}}, setting.AutomaticAsk},
+		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"a": setting.WhereHost}}, setting.AutomaticAccept},
+		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"b": setting.WhereHost}}, setting.AutomaticAsk},
+	} {
+		if got := tt.in.Instant("a"); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}

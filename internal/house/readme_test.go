@@ -141,8 +141,8 @@ func TestReadme(t *testing.T) {
 		"codex-mcp doctor": func(t *testing.T, line string) {
 			n.wants(t, "CODEX_HOME='"+t.TempDir()+"' "+line+" || true", "", "OPENAI_API_KEY") // the key that is missing
 		},
-		"claude mcp add codex -- codex-mcp -c approvals.where=both -c approvals.automatic=ask": claude,
-		"claude mcp add codex -- codex-mcp --shared": func(t *testing.T, line string) {
+		"claude mcp add codex -- codex-mcp --approvals both": claude,
+		"claude mcp add codex -- codex-mcp --approvals both --shared": func(t *testing.T, line string) {
 			claude(t, line)
 			n.wants(t, "codex-mcp shared stop", "", "ended ") // else it would wait for clients after the test
 		},
@@ -168,7 +168,7 @@ func TestReadme(t *testing.T) {
 		`echo "summarise the last ten commits" | codex-mcp ask > summary.txt`: func(t *testing.T, line string) {
 			n.wants(t, "cd '"+t.TempDir()+"' && "+line+" && cat summary.txt", "", "Hello.")
 		},
-		"codex-mcp --approvals page": func(t *testing.T, line string) {
+		"codex-mcp --approvals both": func(t *testing.T, line string) {
 			n.wants(t, line, greeting+"\n", "http://127.0.0.1:")
 		},
 		"codex-mcp --engine native < request.json > answer.json": func(t *testing.T, line string) {

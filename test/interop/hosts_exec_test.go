@@ -21,7 +21,7 @@ func execAlone(t *testing.T, server []string) {
 		made          bool
 	}{
 		{"full access", []string{"-s", "danger-full-access"}, nil, true, true, true},
-		{"full access, a person is wanted", []string{"-s", "danger-full-access"}, []string{"-c", "approvals.automatic=ask"}, true, true, false},
+		{"full access, a person is wanted", []string{"-s", "danger-full-access"}, []string{"--approvals", "both"}, true, true, false},
 		{"read-only", nil, nil, false, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json/jsontext"
@@ -58,8 +59,13 @@ func (o *options) commonFlags(fs *pflag.FlagSet) {
 	o.log = level()
 	fs.Func("log", "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error; default: warn", o.logLevel)
 	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))
-	fs.Func("approvals", "the `PLACE` where questions are answered: client, or page (the client and a page in the browser); default: client",
-		oneOf([]string{"client", "page"}, func(s string) error { return override("approvals.where=" + place(s)) }))
+	fs.Func("approvals", "the `PLACE` where approvals are asked for: client, page (only a page in the browser) or both; default: client",
+		oneOf([]string{"client", "page", "both"}, func(s string) error {
+			if s == "client" {
+				s = string(setting.WhereHost)
+			}
+			return override("approvals.where=" + s)
+		}))
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
 	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
 }

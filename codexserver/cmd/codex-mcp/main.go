@@ -19,8 +19,8 @@
 // native engine runs them with a provider of config.toml. --engine chooses one of the two,
 // --codex names the program.
 //
-// Questions go to the client. With --approvals page they are also on a page in the
-// browser. The program prints the link of the page to standard error, and sends it to a
+// Questions go to the client. With --approvals both they are also on a page in the
+// browser, with --approvals page only there. The program prints the link of the page to standard error, and sends it to a
 // client that cannot show questions. codex-mcp page prints a new link at any time.
 //
 // codex-mcp http serves the clients of one user over Streamable HTTP; see docs/operate/http.md.

@@ -16,14 +16,6 @@ import (
 // hint is the advice for users of a client that cannot show questions.
 const hint = "Use a client that supports elicitation in form mode, or start codex-mcp with --approvals page to decide in a browser."
 
-// place returns approvals.where for a word of --approvals.
-func place(word string) string {
-	if word == "page" {
-		return "both"
-	}
-	return "host"
-}
-
 // announcing says when the link of the page is printed to standard error.
 type announcing int
 

@@ -222,7 +222,7 @@ func TestEndToEndPageAndClient(t *testing.T) {
 		}
 	})
 	t.Run("the page first", func(t *testing.T) {
-		p, f, _ := startWithPage(t, start, `{"elicitation":{}}`, "--approvals", "page")
+		p, f, _ := startWithPage(t, start, `{"elicitation":{}}`, "--approvals", "both")
 		v := visit(t, link(p))
 		v.answer(v.await("open").ID, `{"action":"accept"}`)
 		withdrawn := p.expect(map[string]any{"method": "notifications/cancelled"}, map[int]bool{})
@@ -233,6 +233,20 @@ func TestEndToEndPageAndClient(t *testing.T) {
 		p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
 		if _, err := os.Stat(filepath.Join(f.cwd, "made")); err != nil {
 			t.Errorf("the command did not run: %v", err)
+		}
+	})
+	t.Run("a program first", func(t *testing.T) {
+		p, f, _ := startWithPage(t, start, `{"elicitation":{}}`, "--approvals", "both")
+		asked := p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept"}}`, dig(t, asked, "id")))
+		v := visit(t, link(p))
+		v.answer(v.await("open").ID, `{"action":"decline"}`) // a conflict, had the client's accept counted
+		if end := v.await("decided").Question; end.Decision != "denied" || end.By != "desk" {
+			t.Errorf("decided %s by %s", end.Decision, end.By)
+		}
+		p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
+		if _, err := os.Stat(filepath.Join(f.cwd, "made")); err == nil {
+			t.Error("the command ran")
 		}
 	})
 }

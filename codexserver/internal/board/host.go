@@ -108,8 +108,9 @@ func (h *Host) judge(out elicit.Outcome, elsewhere func() bool) (v verdict) {
 	approves := out.Decision.Approves()
 	lies := h.row.Add(1) > 1 || quick && !approves && out.Reason != elicit.ReasonNotUnderstood
 	if approves {
-		v.refused = h.asking.Automatic == setting.AutomaticDeny
-		v.void = !v.refused && (h.asking.Automatic == setting.AutomaticAsk || h.found.Load() != nil)
+		instant := h.asking.Instant(h.name)
+		v.refused = instant == setting.AutomaticDeny
+		v.void = !v.refused && (instant == setting.AutomaticAsk || h.found.Load() != nil)
 	} else {
 		v.void = lies && elsewhere()
 	}

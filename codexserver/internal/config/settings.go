@@ -101,7 +101,7 @@ func (a *Approvals) NamedLog() string {
 func newSettings() *Settings {
 	s := &Settings{Calls: setting.Calls{Tools: slices.Clone(Choosable)}, ModelTools: modelTools[0], Keep: defaultKeep, Notify: defaultNotify()}
 	a := &s.Approvals
-	a.Timeout, a.MaxPending, a.LegacyFlat, a.Automatic = unset, elicit.DefaultMaxPending, true, setting.AutomaticAccept
+	a.Timeout, a.MaxPending, a.LegacyFlat = unset, elicit.DefaultMaxPending, true
 	s.Tasks.Tasks, s.Tasks.Mode, s.Tasks.Resume = setting.Tasks{}.Resolved(), tasksAuto, true
 	s.Results.Hint, s.Call.FullAccess = "auto", setting.FullAccessAsk
 	s.Changes.Changes, s.Changes.Track = setting.Changes{}.Resolved(false), true
