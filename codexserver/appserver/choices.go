@@ -2,7 +2,6 @@ package appserver
 
 import (
 	stdjson "encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,47 +55,45 @@ func (p *threadParams) setting(file map[string]stdjson.RawMessage, path ...strin
 	return table(file[path[0]])[path[1]]
 }
 
-// openRoots adds the writable folders that a call names to the sandbox of the conversation.
+// openRoots checks the writable folders that a call names, and the working folder.
 //
 // Codex resolves the name of a folder again for each command. A command must not be able
 // to replace a writable folder by a link to another one. So a folder of the call is left
-// out if it lies in a writable one, where it is writable anyway, and refused if it
-// contains one.
-func openRoots(s *apptypes.SandboxPolicy, cfg *protocol.Config, home string) error {
+// out if it lies in a writable one, where it is writable anyway, and refused if the working
+// folder or one for temporary files lies in it.
+func (p *threadParams) openRoots(fromCall bool, home string) error {
+	s, cwd := &p.now.sandbox, p.now.cwd
 	sealed := filepath.Join(home, "codex-mcp") // rules, keys and sockets of this server
-	if paths.Below(real(cfg.Cwd), real(sealed)) {
-		return configErrorf("argument /cwd: %s is or lies in %s, which is this server's, and Codex lets commands write in it", cfg.Cwd, sealed)
+	if paths.Below(real(cwd), real(sealed)) {
+		return configErrorf("argument /cwd: %s is or lies in %s, which is this server's, and Codex lets commands write in it", cwd, sealed)
 	}
-	if len(cfg.WritableRoots) == 0 {
+	const key = "writable_roots"
+	if s.Type != apptypes.SandboxPolicyWorkspaceWrite || !fromCall || !isSet(p.setting(nil, workspaceTable, key)) {
 		return nil
 	}
-	if s.Type != apptypes.SandboxPolicyWorkspaceWrite {
-		return configErrorf("argument /config/sandbox_workspace_write/writable_roots: it needs the sandbox %s, and the sandbox is %s", protocol.SandboxWorkspaceWrite, modeOf(s.Type))
-	}
-	options := sandbox.Options{Protected: []string{home}, Sealed: []string{sealed}, Private: []string{home}}
+	options := sandbox.Options{Protected: []string{home}, Sealed: []string{sealed}, Private: []string{home}, Named: p.base.named}
 	if own, err := os.UserHomeDir(); err == nil {
 		options.Private = append(options.Private, own)
 	}
-	chosen, err := sandbox.New(options).Resolve(cfg.Cwd, cfg.WritableRoots)
-	var root *sandbox.RootError
-	if errors.As(err, &root) {
-		return configErrorf("argument /config/sandbox_workspace_write/writable_roots/%d: %w", root.Index, err)
-	}
+	asked := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: s.WritableRoots, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
+	roots, err := sandbox.New(options).Roots(asked, cwd, nil)
 	if err != nil {
-		return configErrorf("argument /config/sandbox_workspace_write/writable_roots: %w", err)
+		return configErrorf("argument /config/%s/%s: %w", workspaceTable, key, err)
 	}
-	around := writable(s, cfg.Cwd)
-	for i, path := range chosen {
-		for _, other := range around {
-			if paths.Below(other, path) && other != path {
-				return configErrorf("argument /config/sandbox_workspace_write/writable_roots/%d: %s has %s in it, which is writable too and which a command could then replace", i, path, other)
-			}
+	if len(roots.Notes) > 0 {
+		return configErrorf("argument /config/%s/%s: %s", workspaceTable, key, roots.Notes[0])
+	}
+	s.WritableRoots = nil
+	others := writable(s, cwd)
+	for _, path := range roots.Paths {
+		if slices.ContainsFunc(others, func(other string) bool { return paths.Below(path, other) }) {
+			continue
 		}
-	}
-	slices.Sort(chosen) // a folder before what lies in it
-	for _, path := range chosen {
-		if !slices.ContainsFunc(around, func(other string) bool { return paths.Below(path, other) }) {
-			s.WritableRoots, around = append(s.WritableRoots, path), append(around, path)
+		if i := slices.IndexFunc(others, func(other string) bool { return paths.Below(other, path) }); i >= 0 {
+			return configErrorf("argument /config/%s/%s: %s has %s in it, which is writable too and which a command could then replace", workspaceTable, key, path, others[i])
+		}
+		if !slices.ContainsFunc(roots.Paths, func(other string) bool { return other != path && paths.Below(path, other) }) {
+			s.WritableRoots = append(s.WritableRoots, path)
 		}
 	}
 	return nil

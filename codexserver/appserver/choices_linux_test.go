@@ -71,6 +71,16 @@ func TestThreadChoices(t *testing.T) {
 		}
 		return `{"sandboxPolicy":{"type":"workspaceWrite","networkAccess":false,"excludeSlashTmp":true,"excludeTmpdirEnvVar":true,"writableRoots":` + string(text) + `}}`
 	}
+	const fault = "argument /config/sandbox_workspace_write/writable_roots: "
+	ofCall := func(mode protocol.SandboxMode, roots ...string) protocol.Config {
+		text, err := json.Marshal(roots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return protocol.Config{Sandbox: mode, FromCall: true, Overrides: raw("sandbox_workspace_write.writable_roots", string(text))}
+	}
+	around := ofCall(ws, work)
+	around.Cwd = inner
 	for _, tt := range []struct {
 		name string
 		file map[string]any // Codex's configuration
@@ -84,23 +94,17 @@ func TestThreadChoices(t *testing.T) {
 		{"no web search", map[string]any{"web_search": "live"}, protocol.Config{WebSearch: new(false)}, `{"config":{"web_search":"disabled"}}`, ""},
 		{"web search as configured", map[string]any{"web_search": "cached"}, protocol.Config{WebSearch: new(true)}, `{}`, ""},
 		{"web search disabled", map[string]any{"web_search": "disabled"}, protocol.Config{WebSearch: new(true)}, "", `argument /web-search: the configuration has web_search = "disabled"`},
-		{"roots", map[string]any{"sandbox_workspace_write": bounded}, protocol.Config{Sandbox: ws, WritableRoots: []string{deep, a, link, inner, work, named}},
-			roots(named, a, b), ""},
-		{"roots beside those of the call's keys", map[string]any{"sandbox_workspace_write": bounded},
-			protocol.Config{Sandbox: ws, FromCall: true, WritableRoots: []string{a}, Overrides: raw("sandbox_workspace_write", fmt.Sprintf(`{"writable_roots":[%q]}`, b))},
-			roots(b, a), ""},
-		{"a git folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{a, git}}, "", "argument /config/sandbox_workspace_write/writable_roots/1: " + git + ": it is a git folder or lies in one"},
-		{"the system", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{"/proc/self"}}, "", "argument /config/sandbox_workspace_write/writable_roots/0: /proc/self: it belongs to the system's /proc"},
-		{"all", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{"/"}}, "", "argument /config/sandbox_workspace_write/writable_roots/0: /: it is the whole file system"},
-		{"codex's folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{home}}, "", "argument /config/sandbox_workspace_write/writable_roots/0: " + home + ": it is or holds"},
-		{"in codex's folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{within}}, "", "argument /config/sandbox_workspace_write/writable_roots/0: " + within + ": it lies in"},
-		{"this server's folder", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{sockets}}, "", "argument /config/sandbox_workspace_write/writable_roots/0: " + sockets + ": it is or lies in"},
+		{"roots", map[string]any{"sandbox_workspace_write": bounded}, ofCall(ws, deep, a, inner, work, named, filepath.Join(base, "none")), roots(a, named), ""},
+		{"a link", map[string]any{"sandbox_workspace_write": bounded}, ofCall(ws, link), roots(b), ""},
+		{"in another mode", map[string]any{"sandbox_mode": "read-only"}, ofCall("", a), `{}`, ""},
+		{"a git folder", nil, ofCall(ws, a, git), "", fault + git + " is read-only for commands: it is a git folder or lies in one"},
+		{"the system", nil, ofCall(ws, "/proc/self"), "", fault + "/proc/self is read-only for commands: it belongs to the system's /proc"},
+		{"all", nil, ofCall(ws, "/"), "", fault + "/ is read-only for commands: it is the whole file system"},
+		{"codex's folder", nil, ofCall(ws, home), "", fault + home + " is read-only for commands: it is or holds"},
+		{"in codex's folder", nil, ofCall(ws, within), "", fault + within + " is read-only for commands: it lies in"},
+		{"this server's folder", nil, ofCall(ws, sockets), "", fault + sockets + " is read-only for commands: it is or lies in"},
 		{"in this server's folder", nil, protocol.Config{Sandbox: ws, Cwd: sockets}, "", "argument /cwd: " + sockets + " is or lies in"},
-		{"none", nil, protocol.Config{Sandbox: ws, WritableRoots: []string{filepath.Join(base, "none")}}, "", "argument /config/sandbox_workspace_write/writable_roots/0: "},
-		{"another mode", map[string]any{"sandbox_mode": "read-only"}, protocol.Config{WritableRoots: []string{a}}, "", "argument /config/sandbox_workspace_write/writable_roots: it needs the sandbox workspace-write, and the sandbox is read-only"},
-		{"no mode", nil, protocol.Config{WritableRoots: []string{named}}, "", "argument /config/sandbox_workspace_write/writable_roots: it needs the sandbox workspace-write, and the sandbox is read-only"},
-		{"around a configured one", map[string]any{"sandbox_workspace_write": map[string]any{"exclude_slash_tmp": true, "exclude_tmpdir_env_var": true, "writable_roots": []string{deep}}},
-			protocol.Config{Sandbox: ws, WritableRoots: []string{a}}, "", "argument /config/sandbox_workspace_write/writable_roots/0: " + a + " has " + deep + " in it"},
+		{"around the working folder", map[string]any{"sandbox_workspace_write": bounded}, around, "", fault + work + " has " + inner + " in it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

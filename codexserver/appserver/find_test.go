@@ -106,7 +106,6 @@ func TestPlantedCodex(t *testing.T) {
 		err     string
 	}{
 		{"the working folder", "work/bin real", "", protocol.Config{Cwd: "work"}, ""},
-		{"a writable folder", "more real", "", protocol.Config{Cwd: "other", WritableRoots: []string{"more"}}, "it needs the sandbox workspace-write"},
 		{"the server's folder", "work/bin real", "", protocol.Config{}, ""},
 		{"no other Codex", "work/bin", "", protocol.Config{Cwd: "work"}, refused},
 		{"a path", "real", "work/bin/codex", protocol.Config{Cwd: "work"}, refused},
@@ -146,9 +145,6 @@ func TestPlantedCodex(t *testing.T) {
 				t.Chdir(at("work"))
 			} else {
 				tt.cfg.Cwd = at(tt.cfg.Cwd)
-			}
-			for i, name := range tt.cfg.WritableRoots {
-				tt.cfg.WritableRoots[i] = at(name)
 			}
 			_, err = e.Start(t.Context(), tt.cfg, &recorder{})
 			_, planted := os.Stat(at("planted"))

@@ -153,7 +153,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if !isNew {
 		p.restore(&s, &layers)
 	}
-	if err := openRoots(&p.now.sandbox, &cfg, home); err != nil {
+	if err := p.openRoots(cfg.FromCall, home); err != nil {
 		return p, err
 	}
 	p.strip()

@@ -14,7 +14,6 @@ import (
 // given records the folders that a call names, before anything is started for it.
 func (e *Engine) given(cfg *protocol.Config) {
 	e.programs.Given(cfg.Cwd)
-	e.programs.Given(cfg.WritableRoots...)
 }
 
 // reaches records the folders that commands in cwd can write under a policy, before one runs.

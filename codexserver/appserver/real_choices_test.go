@@ -44,7 +44,7 @@ func TestRealChoices(t *testing.T) {
 	h := &recorder{}
 	c := r.start(t, h, protocol.Config{
 		ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: true,
-		Model: "gpt-5.5", Effort: "high", WebSearch: new(true), WritableRoots: []string{root},
+		Model: "gpt-5.5", Effort: "high", WebSearch: new(true), Overrides: raw("sandbox_workspace_write.writable_roots", fmt.Sprintf("[%q]", root)),
 	})
 	in := text("look")
 	in.Items = append(in.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: image})

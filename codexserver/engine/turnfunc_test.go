@@ -140,7 +140,6 @@ func TestTurnFuncConfig(t *testing.T) {
 			"sandbox_workspace_write.network_access": json.RawMessage(`true`),
 			"tools.web_search":                       json.RawMessage(`true`),
 		},
-		WritableRoots: []string{"/data"},
 	}
 	c, err := f.Start(t.Context(), start, &recorder{})
 	if err != nil {

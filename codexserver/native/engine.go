@@ -184,9 +184,6 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	if err := config.CheckFolder(cfg.Cwd); err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}
-	if err := e.addRoots(resolved, &cfg); err != nil {
-		return nil, &engine.ConfigError{Err: err}
-	}
 	e.warn(resolved.Notes...)
 	if cfg.ReadOnly {
 		readOnly(resolved)

@@ -74,9 +74,6 @@ func (e *Engine) reopen(ctx context.Context, old *rollout.Rollout, call protocol
 		}
 	}
 	cfg, err := e.configFor(ctx, call)
-	if err == nil {
-		err = e.addRoots(cfg, &call)
-	}
 	if err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}
@@ -158,7 +155,7 @@ func (c *conversation) restorePolicies(last *protocol.TurnContext, call *protoco
 		(!bounded || last.ApprovalPolicy == protocol.ApprovalUntrusted) {
 		c.now.ApprovalPolicy = last.ApprovalPolicy
 	}
-	if call.Sandbox == "" && len(call.WritableRoots) == 0 && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) &&
+	if call.Sandbox == "" && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) &&
 		(!bounded || width(last.SandboxPolicy.Mode) < width(c.now.SandboxPolicy.Mode)) {
 		c.now.SandboxPolicy = last.SandboxPolicy
 	}

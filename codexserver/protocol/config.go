@@ -131,9 +131,6 @@ type Config struct {
 	// WebSearch switches web searches on or off. Nil leaves it to the configuration. A call
 	// cannot switch them on if the configuration has web_search = "disabled".
 	WebSearch *bool
-	// WritableRoots are absolute paths of folders that are writable in addition to those of
-	// the configuration. They need the mode [SandboxWorkspaceWrite].
-	WritableRoots []string
 	// IncludePlanTool offers the plan tool to the model.
 	IncludePlanTool *bool
 	// IncludeApplyPatchTool offers the patch tool to the model.

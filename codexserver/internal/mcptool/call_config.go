@@ -3,6 +3,7 @@ package mcptool
 import (
 	stdjson "encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -33,8 +34,8 @@ const workspaceTable = "sandbox_workspace_write"
 // config checks the folders that a call makes writable by its configuration, which
 // [config.CallKeys] returned.
 //
-// It moves the folders to Config.WritableRoots, because an engine checks these: none may be a git folder or the home, and no command can put another folder
-// in the place of one.
+// It follows links now, so that no command can put another folder in the place of one before it is asked
+// about.
 func (b bounds) config(cfg *protocol.Config) error {
 	raw, ok := cfg.Overrides[workspaceTable]
 	if !ok {
@@ -65,8 +66,14 @@ func (b bounds) config(cfg *protocol.Config) error {
 	if err != nil {
 		return err
 	}
-	cfg.WritableRoots = roots
-	table["writable_roots"] = stdjson.RawMessage("[]") // no folder of the configuration in addition, as the call says
+	for i, root := range roots {
+		if real, err := filepath.EvalSymlinks(root); err == nil {
+			roots[i] = real
+		}
+	}
+	if table["writable_roots"], err = json.Marshal(roots, json.FormatNilSliceAsNull(false)); err != nil {
+		return err
+	}
 	cfg.Overrides[workspaceTable], err = json.Marshal(table, json.Deterministic(true))
 	return err
 }

@@ -133,51 +133,6 @@ func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
 	return nil
 }
 
-// Resolve returns the real paths, free of symbolic links, of the folders that a call wants
-// to be writable for commands in cwd. It holds the folders from then on, and follows no
-// link in cwd or in one of them. The error is a [*RootError] for the first folder that
-// must not become writable.
-func (s *Sandbox) Resolve(cwd string, folders []string) ([]string, error) {
-	var names []string
-	for i, folder := range folders {
-		if !filepath.IsAbs(folder) {
-			return nil, &RootError{Index: i, Folder: folder, Err: errors.New("it is not absolute")}
-		}
-		names = append(names, filepath.Clean(folder))
-	}
-	if filepath.IsAbs(cwd) {
-		names = append(names, filepath.Clean(cwd))
-	}
-	paths := make([]string, len(folders))
-	for i, verdict := range s.options.Folders.judge(names, s.refuse)[:len(folders)] {
-		if verdict.err != nil {
-			return nil, &RootError{Index: i, Folder: folders[i], Err: verdict.err}
-		}
-		paths[i] = verdict.folder.path
-	}
-	for i, verdict := range s.options.Folders.judge(paths, s.refuse) {
-		if verdict.err != nil {
-			return nil, &RootError{Index: i, Folder: folders[i], Err: verdict.err}
-		}
-	}
-	return paths, nil
-}
-
-// RootError reports a folder that must not become writable.
-type RootError struct {
-	// Index is the folder's position in the list, Folder its name.
-	Index  int
-	Folder string
-	// Err is the reason.
-	Err error
-}
-
-// Error implements error.
-func (e *RootError) Error() string { return fmt.Sprintf("%s: %v", e.Folder, e.Err) }
-
-// Unwrap returns the reason.
-func (e *RootError) Unwrap() error { return e.Err }
-
 // below reports whether path is folder, or lies in it. It compares files instead of
 // names, which may differ in letter case.
 func below(path, folder string) bool {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -170,90 +168,6 @@ func TestRoots(t *testing.T) {
 			t.Errorf("a private /tmp: %q, %q, %v", got.Paths, got.Notes, err)
 		}
 	})
-}
-
-// TestResolve has the folders that a call asks for.
-func TestResolve(t *testing.T) {
-	base := tree(t, "work", "other", "home", "repo/.git", "alias -> @/work", "work/link -> @/other", "private -> @/home", "named -> @/home", "dir/other", "toOther -> @/other", "up -> dir/../other", "deep -> work/link/below", "other/below")
-	for _, tt := range []struct {
-		name, cwd string
-		folders   []string
-		want      []string
-		index     int // of the folder that is refused
-	}{
-		{name: "none", cwd: "@/work", want: []string{}},
-		{name: "folders", cwd: "@/work", folders: []string{"@/other", "@/dir/./other/"}, want: []string{"@/other", "@/dir/other"}},
-		{name: "a link of the user's", cwd: "@/work", folders: []string{"@/toOther"}, want: []string{"@/other"}},
-		{name: "a link by way of others", cwd: "@/dir", folders: []string{"@/up", "@/deep"}, want: []string{"@/other", "@/other/below"}},
-		{name: "a link by way of one in the working folder", cwd: "@/work", folders: []string{"@/deep"}},
-		{name: "not absolute", cwd: "@/work", folders: []string{"@/other", "other"}, index: 1},
-		{name: "not absolute, and there", cwd: "@/work", folders: []string{"@/other", "./@/dir"}, index: 1},
-		{name: "missing", cwd: "@/work", folders: []string{"@/missing"}},
-		{name: "a link in the working folder", cwd: "@/work", folders: []string{"@/work/link"}},
-		{name: "a link in another of them", cwd: "@/dir", folders: []string{"@/work", "@/work/link"}, index: 1},
-		{name: "without a working folder", folders: []string{"@/work/link"}, want: []string{"@/other"}},
-		{name: "a working folder that is not absolute", cwd: "./@/work", folders: []string{"@/work/link"}, want: []string{"@/other"}},
-		{name: "what only its other name allows", cwd: "@/work", folders: []string{"@/other", "@/named"}, index: 1},
-		{name: "what is private, by its other name", cwd: "@/work", folders: []string{"@/other", "@/home"}, index: 1},
-		{name: "a git folder", cwd: "@/work", folders: []string{"@/repo/.git"}},
-		{name: "everything", cwd: "@/work", folders: []string{"/"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			in := func(words []string) []string {
-				out := []string{}
-				for _, word := range words {
-					out = append(out, strings.ReplaceAll(word, "@", base))
-				}
-				return out
-			}
-			s := sandbox.New(sandbox.Options{Private: in([]string{"@/private"}), Named: in([]string{"@/named"})})
-			got, err := s.Resolve(in([]string{tt.cwd})[0], in(tt.folders))
-			var refused *sandbox.RootError
-			switch {
-			case tt.want == nil && (!errors.As(err, &refused) || refused.Index != tt.index || got != nil):
-				t.Errorf("%q, %v", got, err)
-			case tt.want != nil && err != nil:
-				t.Error(err)
-			case tt.want != nil && !cmp.Equal(in(tt.want), got):
-				t.Error(cmp.Diff(in(tt.want), got))
-			}
-		})
-	}
-	if runtime.GOOS != "linux" {
-		return
-	}
-	for folder, want := range map[string]bool{"/proc/self": false, "/sys/kernel": false, "/dev": false, "/dev/shm": true} {
-		if _, err := os.Stat(folder); err != nil {
-			continue // a container may lack it
-		}
-		if _, err := sandbox.New(sandbox.Options{}).Resolve(base, []string{folder}); (err == nil) != want {
-			t.Errorf("%s: %v", folder, err)
-		}
-	}
-}
-
-// TestResolveHoldsRealFolders checks that a folder that a call names by a link is held under its
-// real path too: a command may move it, and put a link in its place.
-func TestResolveHoldsRealFolders(t *testing.T) {
-	base := tree(t, "work", "real", "outside", "alias -> @/real")
-	real := filepath.Join(base, "real")
-	folders := new(sandbox.Folders)
-	s := sandbox.New(sandbox.Options{Folders: folders})
-	if got, err := s.Resolve(filepath.Join(base, "work"), []string{filepath.Join(base, "alias")}); err != nil || !slices.Equal(got, []string{real}) {
-		t.Fatalf("%q, %v", got, err)
-	}
-	held := folders.Paths()
-	slices.Sort(held)
-	if diff := cmp.Diff([]string{real, filepath.Join(base, "work")}, slices.Compact(held)); diff != "" {
-		t.Errorf("held (-want +got):\n%s", diff)
-	}
-	if err := errors.Join(os.Rename(real, real+".old"), os.Symlink(filepath.Join(base, "outside"), real)); err != nil {
-		t.Fatal(err)
-	}
-	var replaced *sandbox.ReplacedError
-	if got, err := s.Roots(write(real), filepath.Join(base, "work"), nil); !errors.As(err, &replaced) {
-		t.Errorf("a link in the place of the folder: %q, %v", got.Paths, err)
-	}
 }
 
 // TestLateRoot puts links and folders in place of a root that was missing.

@@ -135,7 +135,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	share := thread.NewTable(e, &board.Options{}).Share("")
 	defer share.Close()
 	a := thread.Attendance{Turn: log, Observers: []thread.Observer{Watcher{Watch: c}}, Awaited: true}
-	th, err := share.Start(t.Context(), protocol.Config{Cwd: work, WritableRoots: roots}, a)
+	th, err := share.Start(t.Context(), protocol.Config{Cwd: work}, a)
 	if err != nil {
 		t.Fatal(err)
 	}
