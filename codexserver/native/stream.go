@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -81,9 +80,10 @@ func (s *incoming) end(whole bool) (text, rest string) {
 
 // stream requests a response, and again when it fails, as often as the provider's
 // settings allow. If the provider refuses, the next one is asked. Request makes the request for the
-// provider that answers.
+// provider that answers. Nothing below it tries again.
 func (t *turn) stream(ctx context.Context, request func() *model.Request, progress func(model.Event)) (*model.Response, error) {
-	for attempt := 1; ; attempt++ {
+	began, lost := time.Now(), false // lost: the attempt before had no connection
+	for n := 0; ; n++ {
 		if err := t.budget.request(); err != nil {
 			return nil, err
 		}
@@ -92,11 +92,12 @@ func (t *turn) stream(ctx context.Context, request func() *model.Request, progre
 		if err == nil {
 			return resp, nil
 		}
-		wait, again := model.Pause(err, attempt-1)
-		retries := t.conv.streamRetries()
-		again = again && attempt <= retries && !t.conv.client().TooLong(err)
+		if _, cut := errors.AsType[*model.StreamError](err); !cut {
+			t.budget.requests-- // the model was not asked
+		}
+		wait, say, again := t.conv.client().Again(err, n, began)
 		if !again && ctx.Err() == nil && t.goElsewhere(err) {
-			attempt = 0
+			began, n = time.Now(), -1
 			continue
 		}
 		if ctx.Err() != nil || !again {
@@ -105,20 +106,14 @@ func (t *turn) stream(ctx context.Context, request func() *model.Request, progre
 			}
 			return nil, t.refused(err)
 		}
-		t.conv.emit(protocol.StreamError{Message: fmt.Sprintf("stream error: %v; retrying %d/%d in %v…",
-			err, attempt, retries, wait.Round(time.Millisecond))})
+		before := lost
+		if _, lost = errors.AsType[*model.ConnectError](err); say != "" && !(lost && before) {
+			t.conv.emit(protocol.StreamError{Message: say})
+		}
 		if err := model.Wait(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// streamRetries returns how often a response is requested again from the provider that answers.
-func (c *conversation) streamRetries() int {
-	if n := c.client().Provider.StreamMaxRetries; n != nil {
-		return int(*n)
-	}
-	return 5
 }
 
 // request sends one request.
@@ -128,14 +123,7 @@ func (t *turn) request(ctx context.Context, req *model.Request, progress func(mo
 		return nil, err
 	}
 	defer leave()
-	return t.conv.client().Stream(ctx, req, func(e model.Event) {
-		if e.Type == model.Waiting {
-			// The time first, because a line for a person may cut the rest.
-			t.conv.emit(protocol.StreamError{Message: fmt.Sprintf("asking again in %v: %s", e.Wait.Round(time.Millisecond), e.Text)})
-			return // no sign of the model
-		}
-		progress(e)
-	})
+	return t.conv.client().Stream(ctx, req, progress)
 }
 
 // chat reports whether the provider's wire is Chat Completions.

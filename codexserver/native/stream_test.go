@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -117,5 +118,42 @@ func TestWaitIsReported(t *testing.T) {
 			}
 			diff(t, "events", []string{"asking again in 1m30s: the provider answered 429 Too Many Requests: slow down"}, said)
 		})
+	}
+}
+
+// TestLostConnection stops a provider that has answered: the turn waits, says so once, and fails with
+// the cause and what to do. One that has not answered is not waited for.
+func TestLostConnection(t *testing.T) {
+	t.Parallel()
+	const absent = "no model server listens at "
+	for _, answers := range []bool{true, false} {
+		b := setup(t, "", native.Limits{}, providertest.Say("hello"))
+		var said []string
+		h := &host{}
+		h.on = func(m protocol.EventMsg) {
+			switch m := m.(type) {
+			case protocol.StreamError:
+				said = append(said, m.Message)
+			case protocol.Error:
+				said = append(said, m.Message)
+			}
+		}
+		c := b.start(t, h, protocol.Config{Overrides: rawConfig("model_providers.test.request_max_retries", "2")})
+		if answers {
+			if err := c.Turn(t.Context(), say("go")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.provider.Close()
+		began := time.Now()
+		_ = c.Turn(t.Context(), say("go on")) // it says why
+		waited := time.Since(began) > time.Second
+		want := []string{"asking again for half a minute: ", absent}
+		if !answers {
+			want = want[1:]
+		}
+		if len(said) != len(want) || !strings.HasPrefix(said[0], want[0]) || !strings.HasPrefix(said[len(said)-1], absent) || waited != answers {
+			t.Errorf("answers %t: it said %q after %v", answers, said, time.Since(began))
+		}
 	}
 }

@@ -15,11 +15,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 // maxErrorBody is how many bytes are read of an answer that is not a stream.
@@ -42,8 +40,8 @@ type Client struct {
 	// have.
 	MaxBytes     int64
 	MaxToolCalls int
-	// MaxWait is how long the provider may have a request wait before another attempt. A request that
-	// should wait longer fails. Default: as long as the provider asks.
+	// MaxWait is how long the provider may have a request wait before another attempt. One that should
+	// wait longer is not worth it. Default: as long as the provider asks.
 	MaxWait time.Duration
 
 	forms    sync.Map    // the [form] of requests that the provider takes, by the model
@@ -56,9 +54,9 @@ func (c *Client) Ready() error {
 	return err
 }
 
-// Stream sends a request and calls emit with the events of the response, on the caller's
-// goroutine. It returns the whole response, an error of this package, or the context's
-// cause.
+// Stream sends a request once, or in each form that the provider may take, and calls emit with the
+// events of the response, on the caller's goroutine. It returns the whole response, an error of this
+// package, or the context's cause. [Client.Again] says whether another attempt is worth it.
 func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
 	known, _ := c.forms.Load(req.Model)
 	f, _ := known.(form)
@@ -114,7 +112,16 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 		}
 		return err
 	}
-	resp, err := c.send(now.trace(attempt), watch, idle, wire, req, body, refused, emit)
+	if !c.answered.Load() {
+		early := time.AfterFunc(firstConnection, func() {
+			if now.now.Load() == connecting {
+				cancel(&silenceError{now.silence(firstConnection)})
+			}
+		})
+		defer early.Stop()
+	}
+	resp, err := c.post(now.trace(attempt), wire, req, body, refused)
+	watch.Stop()
 	if err != nil {
 		return nil, c.ended(ctx, attempt, wire, err)
 	}
@@ -159,42 +166,10 @@ func (c *Client) ended(ctx, attempt context.Context, w wire, err error) error {
 	var connect *ConnectError
 	if errors.As(silent.error, &connect) {
 		if target, err := c.target(w.path()); err == nil {
-			connect.URL = shown(target)
+			return c.connectErr(&http.Request{URL: target}, connect.Err)
 		}
 	}
 	return silent.error
-}
-
-// send posts the request until it is accepted, fails for good, or has no retries left. The
-// watch starts again with each attempt, and does not run between attempts, which emit learns of.
-func (c *Client) send(ctx context.Context, watch *time.Timer, idle time.Duration, wire wire, req *Request, body []byte, refused refusedFunc, emit func(Event)) (*http.Response, error) {
-	retries := int(value(c.Provider.RequestMaxRetries, 4))
-	for attempt := 0; ; attempt++ {
-		watch.Reset(idle)
-		resp, err := c.post(ctx, wire, req, body, refused)
-		watch.Stop()
-		if err == nil {
-			return resp, nil
-		}
-		wait, ok := Pause(err, attempt)
-		if !ok || attempt >= retries || c.TooLong(err) {
-			return nil, err
-		}
-		why := err.Error()
-		if refused, ok := errors.AsType[*RetryLimitError](err); ok { // the limit is not reached yet
-			why = "the provider answered " + refused.answer()
-		}
-		emit(Event{Type: Waiting, Text: why, Wait: wait})
-		if err := Wait(ctx, wait); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// TooLong reports whether the provider that answered with err asks to wait longer than it may.
-func (c *Client) TooLong(err error) bool {
-	after, ok := Elsewhere(err)
-	return ok && c.MaxWait > 0 && after > c.MaxWait
 }
 
 // refusedFunc returns the error for a refusal with a status, 0 inside a stream.
@@ -215,10 +190,7 @@ func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte,
 	}
 	resp, err := staying(c.HTTP).Do(hr)
 	if err != nil {
-		if !c.answered.Load() && errors.Is(err, syscall.ECONNREFUSED) && webaddr.Loopback(target.Hostname()) {
-			return nil, &AbsentError{URL: shown(target)}
-		}
-		return nil, connectErr(target, err)
+		return nil, c.connectErr(hr, err)
 	}
 	c.answered.Store(true)
 	if resp.StatusCode/100 == 2 {
@@ -227,19 +199,6 @@ func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte,
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is enough
 	return nil, refused(resp.StatusCode, resp.Header, text)
-}
-
-// connectErr returns the error for a request without an answer, or with a redirect.
-func connectErr(target *url.URL, err error) error {
-	var elsewhere *RedirectError
-	if errors.As(err, &elsewhere) {
-		return elsewhere
-	}
-	var ue *url.Error
-	if errors.As(err, &ue) {
-		err = ue.Err
-	}
-	return &ConnectError{URL: shown(target), Err: err}
 }
 
 func (c *Client) target(path string) (*url.URL, error) {

@@ -2,12 +2,17 @@ package model_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,6 +40,7 @@ type answer struct {
 	body   string
 	hang   bool          // after the body, until the request ends
 	slow   time.Duration // before each line of the body
+	mute   bool          // it never connects
 	err    error
 }
 
@@ -50,6 +56,10 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	a.requests, a.bodies, a.times = append(a.requests, r), append(a.bodies, string(body)), append(a.times, time.Now())
+	if next.mute {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
 	if next.err != nil {
 		return nil, next.err
 	}
@@ -106,6 +116,28 @@ func client(a *answers, p config.Provider) *model.Client {
 		Provider: p, HTTP: &http.Client{Transport: a}, Getenv: func(n string) string { return env[n] },
 		UserAgent: "agent", Originator: "tests", MaxBytes: 1 << 20, MaxToolCalls: 4,
 	}
+}
+
+// persist requests a response as a turn does, which is the one layer that tries again.
+func persist(ctx context.Context, c *model.Client, said func(wait time.Duration, say string)) (*model.Response, error) {
+	began := time.Now()
+	for n := 0; ; n++ {
+		resp, err := c.Stream(ctx, &model.Request{}, func(model.Event) {})
+		wait, say, again := c.Again(err, n, began)
+		if err == nil || !again {
+			return resp, err
+		}
+		said(wait, say)
+		if err := model.Wait(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// retryable reports whether a request that failed with err is worth another attempt at all.
+func retryable(err error) bool {
+	_, _, again := new(model.Client).Again(err, 0, time.Now())
+	return again
 }
 
 // sse writes events, each of which is one line of JSON.
@@ -237,7 +269,10 @@ func TestResponsesStreams(t *testing.T) {
 	}
 }
 
-// TestRetries checks how often a request is sent, how long each wait is, and that each is reported.
+// lost are the waits for a connection to a provider that has answered before.
+var lost = []time.Duration{1600 * time.Millisecond, 6400 * time.Millisecond}
+
+// TestRetries checks how often a request is sent, how long each wait is, and what is said meanwhile.
 func TestRetries(t *testing.T) {
 	two := int64(2)
 	for _, tt := range []struct {
@@ -263,7 +298,8 @@ func TestRetries(t *testing.T) {
 		{"429 with a long Retry-After", []answer{{status: 429, header: http.Header{"Retry-After": {"121"}}}, {body: sse(chatDone)}}, []time.Duration{2 * time.Minute}, ""},
 		{"429 with a time in its message", []answer{{status: 429, body: `{"error":{"message":"Rate limit reached. Please try again in 20s."}}`}, {body: sse(chatDone)}}, []time.Duration{20 * time.Second}, ""},
 		{"429 that asks for less", []answer{{status: 429, header: http.Header{"Retry-After": {"0.001"}}}}, refusals, "429"},
-		{"refused", []answer{{err: errors.New("connection refused")}}, []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, "error sending request for url (http://provider.test/v1/chat/completions): connection refused"},
+		{"cut, then lost", []answer{{body: sse(`{"choices":[{"delta":{"content":"x"}}]}`)}, {err: errors.New("no route")}}, slices.Concat([]time.Duration{200 * time.Millisecond}, lost[:1]), "error sending request for url (http://provider.test/v1/chat/completions): no route"},
+		{"503, lost, then 200", []answer{{status: 503}, {err: errors.New("no route")}, {body: sse(chatDone)}}, slices.Concat(refusals[:1], lost[:1]), ""},
 		{"400", []answer{{status: 400, body: "bad"}}, nil, "unexpected status 400 Bad Request: bad"},
 		{"401", []answer{{status: 401, body: "who?"}}, nil, "set the environment variable THE_KEY to a valid key"},
 		{"403", []answer{{status: 403}}, nil, "unexpected status 403"},
@@ -274,22 +310,19 @@ func TestRetries(t *testing.T) {
 		{"all headers in the answer", []answer{{status: 400, body: "wrong key key-1234567890, key-1234567890 hunter2-g-static, hunter2-g-static and header-1234567890 of q-7654321?"}}, nil, "wrong key [redacted], [redacted], [redacted] and [redacted] of [redacted]?"},
 		{"a header in the answer, cut", []answer{{status: 400, body: strings.Repeat("x", 8<<10-8) + "hunter2-g-static"}}, nil, "x[redacted]"},
 		{"a header in an error of the stream", []answer{{body: sse(`{"error":{"code":"invalid_prompt","message":"` + strings.Repeat("x", 1995) + `hunter2-g-static"}}`)}}, nil, "x[reda…"},
-		{"a header in a failure of the stream", []answer{{body: sse(`{"error":{"message":"no hunter2-g-static"}}`)}}, nil, "completion: no [redacted]"},
+		{"a header in a failure of the stream", []answer{{body: sse(`{"error":{"message":"no hunter2-g-static"}}`)}}, []time.Duration{200 * time.Millisecond, 400 * time.Millisecond}, "completion: no [redacted]"},
 		{"a header in the limit of the account", []answer{{status: 429, body: `{"error":{"type":"usage_limit_reached","plan_type":"hunter2-g-static"}}`}}, nil, "(plan [redacted])"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &answers{all: tt.answers}
 				c := client(a, config.Provider{
-					EnvKey: "THE_KEY", RequestMaxRetries: &two, QueryParams: map[string]string{"q": "q-7654321"},
+					EnvKey: "THE_KEY", RequestMaxRetries: &two, StreamMaxRetries: &two, QueryParams: map[string]string{"q": "q-7654321"},
 					HTTPHeaders: map[string]string{"X-A": "key-1234567890 hunter2-g-static"}, EnvHTTPHeaders: map[string]string{"X-B": "THE_HEADER"},
 				})
-				var said []model.Event
-				_, err := c.Stream(t.Context(), &model.Request{}, func(e model.Event) {
-					if e.Type == model.Waiting {
-						said = append(said, e)
-					}
-				})
+				var waits []time.Duration
+				var said []string
+				_, err := persist(t.Context(), c, func(wait time.Duration, say string) { waits, said = append(waits, wait), append(said, say) })
 				if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 					t.Errorf("error %v, want %q", err, tt.err)
 				}
@@ -298,11 +331,11 @@ func TestRetries(t *testing.T) {
 				}
 				for i, want := range tt.waits {
 					wait := a.times[i+1].Sub(a.times[i])
-					if wait < want*9/10 || wait > want*11/10 || wait != said[i].Wait {
-						t.Errorf("wait %d: %v, reported as %v, want %v", i+1, wait, said[i].Wait, want)
+					if wait < want*9/10 || wait > want*11/10 || wait != waits[i] {
+						t.Errorf("wait %d: %v, reported as %v, want %v", i+1, wait, waits[i], want)
 					}
-					if said[i].Text == "" || strings.Contains(said[i].Text, "retry limit") || strings.Contains(said[i].Text, "key-") {
-						t.Errorf("wait %d because of %q", i+1, said[i].Text)
+					if said[i] == "" || strings.Contains(said[i], "retry limit") || strings.Contains(said[i], "key-") {
+						t.Errorf("wait %d because of %q", i+1, said[i])
 					}
 				}
 			})
@@ -310,36 +343,86 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestNobodyListens checks that a provider on this machine that does not run is not asked again, unless
-// it has answered before, and that one elsewhere is.
-func TestNobodyListens(t *testing.T) {
-	refused := answer{err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
+// TestFirstConnection checks that a provider that has not answered yet is asked twice at most, once if
+// nothing helps, in three seconds and without a word before the last one, which has the cause and what
+// to do; and that one that has answered is waited for.
+func TestFirstConnection(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	for _, tt := range []struct {
 		name, base string
 		answers    []answer
 		requests   int
 		err        string
 	}{
-		{"here", "http://localhost:11434/v1", []answer{refused}, 1, "no model server listens at http://localhost:11434/v1/chat/completions: start it"},
-		{"here by address", "http://127.8.9.1:1", []answer{refused}, 1, "no model server listens at"},
-		{"elsewhere", "http://model.test/v1", []answer{refused}, 5, "connection refused"},
-		{"here, restarted", "http://[::1]:1", []answer{{status: 503}, refused, {body: sse(chatDone)}}, 3, ""},
-		{"here, for another reason", "http://localhost", []answer{{err: syscall.ECONNRESET}}, 5, "reset"},
+		{"here", "http://localhost:11434/v1", []answer{{err: refused}}, 1, "no model server listens at http://localhost:11434/v1/chat/completions: start it"},
+		{"here by address", "http://127.8.9.1:1", []answer{{err: refused}}, 1, "no model server listens at"},
+		{"elsewhere", "http://model.test/v1", []answer{{err: refused}}, 2, "nothing listens at http://model.test/v1/chat/completions: start the model server there"},
+		{"elsewhere, started", "http://model.test/v1", []answer{{err: refused}, {body: sse(chatDone)}}, 2, ""},
+		{"here, restarted", "http://[::1]:1", []answer{{status: 503}, {err: refused}, {body: sse(chatDone)}}, 3, ""},
+		{"here, for another reason", "http://localhost", []answer{{err: syscall.ECONNRESET}}, 2, "reset"},
+		{"no name", "https://model.test", []answer{{err: &net.OpError{Op: "dial", Err: &net.DNSError{Name: "model.test", IsNotFound: true}}}}, 2, "the name model.test cannot be resolved: there is no network, or a proxy is needed (set HTTPS_PROXY)"},
+		{"no name, lost", "https://model.test", []answer{{status: 503}, {err: &net.DNSError{Name: "model.test"}}}, 5, "cannot be resolved"},
+		{"no network", "http://10.9.8.7/v1", []answer{{err: os.NewSyscallError("connect", syscall.ENETUNREACH)}}, 2, "10.9.8.7 cannot be reached (network is unreachable): there is no network, or a proxy is needed (set HTTP_PROXY)"},
+		{"authority", "https://model.test:1/v1", []answer{{err: &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}}}, 1, "the certificate of model.test:1 has an unknown authority, perhaps of a company's proxy: set CODEX_CA_CERTIFICATE or SSL_CERT_FILE"},
+		{"certificate", "https://model.test/v1", []answer{{err: &tls.CertificateVerificationError{Err: errors.New("x509: it has expired")}}}, 1, "the certificate of model.test does not count: x509: it has expired: correct base_url"},
+		{"no TLS", "https://model.test/v1", []answer{{err: http.ErrSchemeMismatch}}, 1, "model.test answers without TLS: its base_url begins with http://"},
+		{"no connection", "https://model.test/v1", []answer{{mute: true}}, 1, "model.test cannot be reached (no connection within 2.5s)"},
+		{"a page", "https://model.test/v1", []answer{{body: "<!doctype html><title>Log in</title>"}}, 1, "an HTML page"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := &answers{all: tt.answers}
-			c := client(a, config.Provider{})
-			c.Provider.BaseURL = tt.base
-			_, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			c := client(a, config.Provider{BaseURL: tt.base})
+			begin := time.Now()
+			said := ""
+			_, err := persist(t.Context(), c, func(_ time.Duration, say string) { said += say })
 			if len(a.requests) != tt.requests || tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("%s: %d requests, %v", tt.name, len(a.requests), err)
+			}
+			if answered := tt.answers[0].status != 0; !answered && (said != "" || time.Since(begin) > 3*time.Second) {
+				t.Errorf("%s: it said %q, and ended after %v", tt.name, said, time.Since(begin))
 			}
 		})
 	}
 }
 
-// TestDefaults checks the limits of a provider without settings, and that a slow reader of events is
-// not a silent provider.
+// TestProxies has real proxies that do not connect. No word has their password.
+func TestProxies(t *testing.T) {
+	answering := func(status int) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		t.Cleanup(s.Close)
+		return s.Listener.Addr().String()
+	}
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mute.Close() })
+	for host, want := range map[string]string{
+		answering(407):                  "wants a log-in (407 Proxy Authentication Required): put a name and a password into HTTPS_PROXY",
+		answering(403):                  "does not connect to model.test (403 Forbidden): correct HTTPS_PROXY or base_url",
+		closed.Listener.Addr().String(): "does not answer (connection refused): correct or unset HTTPS_PROXY",
+		mute.Addr().String():            "does not answer (no connection within 2.5s): correct or unset HTTPS_PROXY",
+		"a b":                           "HTTPS_PROXY is no address of a proxy",
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			own, err := model.HTTPClient(func(string) string { return "" })
+			if err != nil {
+				t.Fatal(err)
+			}
+			own.Transport.(*http.Transport).Proxy = func(*http.Request) (*url.URL, error) { return url.Parse("http://me:hunter2@" + host) }
+			c := client(nil, config.Provider{BaseURL: "https://model.test/v1"})
+			c.HTTP = own
+			_, err = persist(t.Context(), c, func(time.Duration, string) {})
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
+	}
+}
+
 func TestDefaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -348,7 +431,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("silent: %v after %v", err, time.Since(begin))
 		}
 		busy := &answers{all: []answer{{status: 503}}}
-		if _, err := client(busy, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {}); err == nil || len(busy.requests) != 5 {
+		if _, err := persist(t.Context(), client(busy, config.Provider{}), func(time.Duration, string) {}); err == nil || len(busy.requests) != 5 {
 			t.Errorf("busy: %v after %d requests", err, len(busy.requests))
 		}
 		whole := client(&answers{all: []answer{{body: sse(`{"choices":[{"delta":{"content":"x"}}]}`, chatDone), slow: time.Second}}}, config.Provider{})
@@ -376,7 +459,7 @@ func TestIdleTimeout(t *testing.T) {
 				begin := time.Now()
 				c := client(&answers{all: []answer{tt.a}}, config.Provider{StreamIdleTimeoutMS: &idle})
 				_, err := c.Stream(t.Context(), &model.Request{}, func(model.Event) {})
-				if _, again := model.Pause(err, 0); !again || !strings.Contains(err.Error(), "idle timeout") || time.Since(begin) != tt.want {
+				if !retryable(err) || !strings.Contains(err.Error(), "idle timeout") || time.Since(begin) != tt.want {
 					t.Errorf("after %v: %v", time.Since(begin), err)
 				}
 			})
@@ -406,14 +489,16 @@ func TestSignsOfLife(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	cause := errors.New("enough")
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Second, func() { cancel(cause) })
-		c := client(&answers{all: []answer{{status: 500, header: http.Header{"Retry-After": {"60"}}}}}, config.Provider{})
-		if _, err := c.Stream(ctx, &model.Request{}, func(model.Event) {}); !errors.Is(err, cause) {
-			t.Errorf("error %v, want the cause", err)
-		}
-	})
+	for _, one := range []answer{{status: 500, header: http.Header{"Retry-After": {"60"}}}, {hang: true}, {mute: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() { cancel(cause) })
+			c := client(&answers{all: []answer{one}}, config.Provider{})
+			if _, err := persist(ctx, c, func(time.Duration, string) {}); !errors.Is(err, cause) {
+				t.Errorf("error %v, want the cause", err)
+			}
+		})
+	}
 }
 
 func TestRequestLine(t *testing.T) {

@@ -35,7 +35,6 @@ func TestElsewhere(t *testing.T) {
 		"a broken stream":      {&model.StreamError{}, 0, false},
 		"a missing key":        {&model.MissingKeyError{Name: "KEY"}, 0, false},
 		"no connection":        {&model.ConnectError{Err: errors.New("refused")}, 0, false},
-		"no server":            {&model.AbsentError{}, 0, false},
 		"too long":             {model.ErrContextWindow, 0, false},
 		"a limit of ours":      {&model.LimitError{}, 0, false},
 		"an interrupt":         {errors.New("interrupted"), 0, false},

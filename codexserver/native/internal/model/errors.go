@@ -51,33 +51,6 @@ func (e *RetryLimitError) answer() string {
 	return text
 }
 
-// ConnectError reports a request without an answer.
-type ConnectError struct {
-	// URL is the URL without its query, which may contain a key.
-	URL string
-	Err error
-}
-
-// Error implements error.
-func (e *ConnectError) Error() string {
-	return fmt.Sprintf("error sending request for url (%s): %v", e.URL, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *ConnectError) Unwrap() error { return e.Err }
-
-// AbsentError reports that no program listens at the address of a provider on this machine, which
-// has not answered before. Another attempt would end in the same way until somebody starts it.
-type AbsentError struct {
-	// URL is the URL without its query, which may contain a key.
-	URL string
-}
-
-// Error implements error.
-func (e *AbsentError) Error() string {
-	return fmt.Sprintf("no model server listens at %s: start it, or set the base_url of the provider to its address", e.URL)
-}
-
 // StreamError reports a response that broke off, or with which the provider failed.
 type StreamError struct {
 	Reason string
@@ -126,23 +99,42 @@ func (e *LimitError) Error() string { return "the model's response was stopped: 
 // maxRetryAfter is the longest wait that a provider can request.
 const maxRetryAfter = 2 * time.Minute
 
-// Pause reports whether another attempt may succeed after err, and how long to wait before it:
-// as long as the provider asks, two minutes at most, and longer with each attempt. n counts the attempts before
-// this one.
-func Pause(err error, n int) (wait time.Duration, ok bool) {
-	const broken, refused = 200 * time.Millisecond, 500 * time.Millisecond // a busy provider needs time
+// Again reports whether another attempt at a request that failed with err is worth it, how long to
+// wait before it, and what to say to the user meanwhile, "" for nothing. It waits as long as the
+// provider asks, two minutes at most, and longer with each attempt. n counts the attempts before this
+// one, the first of which began then.
+//
+// Until the provider has answered once, a connection that fails is tried twice at most: what is wrong
+// is probably the configuration. After that it is probably the network, which may come back.
+func (c *Client) Again(err error, n int, began time.Time) (wait time.Duration, say string, ok bool) {
+	most := value(c.Provider.RequestMaxRetries, 4)
 	var cut *StreamError
-	var status *RetryLimitError
-	var connect *ConnectError
+	var busy *RetryLimitError
+	var lost *ConnectError
 	switch {
 	case errors.As(err, &cut):
-		return max(min(cut.After, maxRetryAfter), backoff(broken, n)), true
-	case errors.As(err, &status):
-		return max(min(status.After, maxRetryAfter), backoff(refused, n)), true
-	case errors.As(err, &connect):
-		return backoff(broken, n), true
+		most = value(c.Provider.StreamMaxRetries, 5)
+		wait = max(min(cut.After, maxRetryAfter), backoff(200*time.Millisecond, n))
+		say = fmt.Sprintf("stream error: %v; retrying %d/%d in %v…", cut, n+1, most, wait.Round(time.Millisecond))
+	case errors.As(err, &busy): // it needs time
+		wait = max(min(busy.After, maxRetryAfter), backoff(500*time.Millisecond, n))
+		// The time first, because a line for a person may cut the rest.
+		say = fmt.Sprintf("asking again in %v: the provider answered %s", wait.Round(time.Millisecond), busy.answer())
+	case errors.As(err, &lost) && c.answered.Load():
+		wait = backoff(400*time.Millisecond, 2*n)
+		say = "asking again for half a minute: " + lost.Error()
+	case lost != nil:
+		wait, most = backoff(200*time.Millisecond, n), min(most, 1)
+		if lost.lasting() || time.Since(began) > soon {
+			return 0, "", false
+		}
+	default:
+		return 0, "", false
 	}
-	return 0, false
+	if after, other := Elsewhere(err); other && c.MaxWait > 0 && after > c.MaxWait {
+		return 0, "", false
+	}
+	return wait, say, int64(n) < most
 }
 
 // maxBackoff is the longest wait that a provider has not asked for.

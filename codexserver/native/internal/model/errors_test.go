@@ -29,7 +29,6 @@ func TestErrorsOfProviders(t *testing.T) {
 	if err := json.Unmarshal(text, &rows); err != nil {
 		t.Fatal(err)
 	}
-	none := int64(0)
 	for _, row := range rows {
 		for _, wire := range []config.WireAPI{config.WireChat, config.WireResponses} {
 			a := answer{status: row.Status, body: row.Body}
@@ -44,7 +43,7 @@ func TestErrorsOfProviders(t *testing.T) {
 				}
 			}
 			provider := &answers{all: []answer{a, {body: sse(`{"type":"response.completed"}`, chatDone)}}}
-			c := client(provider, config.Provider{WireAPI: wire, RequestMaxRetries: &none})
+			c := client(provider, config.Provider{WireAPI: wire})
 			req := &model.Request{Model: "m", Items: []protocol.ResponseItem{protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{
 				{Type: "input_text", Text: "look"}, {Type: "input_image", ImageURL: "data:picture"},
 			}}}}
@@ -71,7 +70,7 @@ func TestErrorsOfProviders(t *testing.T) {
 					t.Errorf("%d requests, and told %d times", len(provider.bodies), told)
 				}
 			}
-			if _, again := model.Pause(err, 0); again {
+			if again := retryable(err); again {
 				got = "retry"
 			}
 			if errors.Is(err, model.ErrContextWindow) {

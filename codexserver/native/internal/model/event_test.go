@@ -92,7 +92,7 @@ func TestBrokenAnswers(t *testing.T) {
 		"a part of the answer that cannot be read": {"", sse(`{"choices":[{"delta":{"content":"s`, chatText, chatDone)},
 	} {
 		resp, err := client(&answers{all: []answer{{body: tt.body}}}, config.Provider{WireAPI: tt.wire}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
-		if _, again := model.Pause(err, 0); err == nil || !again {
+		if again := retryable(err); err == nil || !again {
 			t.Errorf("%s: %+v, %v", name, resp, err)
 		}
 	}
@@ -212,8 +212,7 @@ func TestRefusalsInAnswers(t *testing.T) {
 		{"Gemini's list, with status 500", `[{"error":{"code":500,"message":"the account is empty","status":"INTERNAL"}}]`, 500, true, nil},
 	} {
 		for _, wire := range []config.WireAPI{config.WireChat, config.WireResponses} {
-			none := int64(0)
-			_, err := client(&answers{all: []answer{{body: tt.body, status: tt.status}}}, config.Provider{WireAPI: wire, RequestMaxRetries: &none}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			_, err := client(&answers{all: []answer{{body: tt.body, status: tt.status}}}, config.Provider{WireAPI: wire}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
 			if err == nil {
 				t.Errorf("%s, %s: no error", tt.name, wire)
 				continue
@@ -223,7 +222,7 @@ func TestRefusalsInAnswers(t *testing.T) {
 					t.Errorf("%s, %s: %v lacks %q", tt.name, wire, err, words)
 				}
 			}
-			if _, again := model.Pause(err, 0); again != tt.again {
+			if again := retryable(err); again != tt.again {
 				t.Errorf("%s, %s: again is %t: %v", tt.name, wire, again, err)
 			}
 		}
@@ -267,7 +266,7 @@ func TestAskedWaits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &answers{all: []answer{{status: 429, body: tt.body, header: tt.header}, {body: sse(chatDone)}}}
-				if _, err := client(a, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {}); err != nil || len(a.times) != 2 {
+				if _, err := persist(t.Context(), client(a, config.Provider{}), func(time.Duration, string) {}); err != nil || len(a.times) != 2 {
 					t.Fatalf("%d requests, %v", len(a.times), err)
 				}
 				if wait := a.times[1].Sub(a.times[0]); wait < tt.want*9/10 || wait > tt.want*11/10 {
@@ -315,8 +314,7 @@ func TestFullContexts(t *testing.T) {
 		"This model supports at most 8 pictures in a request":                                       false,
 	} {
 		for _, status := range []int{400, 422, 500, 200} {
-			none := int64(0)
-			_, err := client(&answers{all: []answer{{status: status, body: `{"error":{"message":"` + words + `","type":"invalid_request_error"}}`}}}, config.Provider{RequestMaxRetries: &none}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+			_, err := client(&answers{all: []answer{{status: status, body: `{"error":{"message":"` + words + `","type":"invalid_request_error"}}`}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
 			if errors.Is(err, model.ErrContextWindow) != full {
 				t.Errorf("%s, with status %d: %v", words, status, err)
 			}

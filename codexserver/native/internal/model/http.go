@@ -1,11 +1,13 @@
 package model
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -31,6 +33,12 @@ func HTTPClient(getenv func(string) string) (*http.Client, error) {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
+		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+			if answer.StatusCode != http.StatusOK {
+				return &proxyError{answer.StatusCode}
+			}
+			return nil
+		},
 	}
 	trusted, err := roots(getenv)
 	if err != nil {
@@ -62,3 +70,8 @@ func roots(getenv func(string) string) (*x509.CertPool, error) {
 	}
 	return roots, nil
 }
+
+// proxyError reports that a proxy answered, and does not connect.
+type proxyError struct{ status int }
+
+func (e *proxyError) Error() string { return statusLine(e.status) }

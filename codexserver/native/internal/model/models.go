@@ -90,7 +90,7 @@ func (c *Client) models(ctx context.Context, target *url.URL) ([]ListEntry, erro
 	hr.Header.Del("Content-Type")
 	resp, err := staying(c.HTTP).Do(hr)
 	if err != nil {
-		return nil, connectErr(target, err)
+		return nil, c.connectErr(hr, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -99,7 +99,7 @@ func (c *Client) models(ctx context.Context, target *url.URL) ([]ListEntry, erro
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxModelList+1))
 	if err != nil {
-		return nil, connectErr(target, err)
+		return nil, c.connectErr(hr, err)
 	}
 	if len(text) > maxModelList {
 		return nil, fmt.Errorf("its list of models has more than %d bytes", maxModelList)

@@ -42,9 +42,8 @@ func TestAsOpenAIReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := providertest.New(row.Turn)
 			defer p.Close()
-			none := int64(0)
 			c := &model.Client{
-				Provider: config.Provider{BaseURL: p.BaseURL(), WireAPI: row.Wire, RequestMaxRetries: &none},
+				Provider: config.Provider{BaseURL: p.BaseURL(), WireAPI: row.Wire},
 				HTTP:     http.DefaultClient, Getenv: func(string) string { return "" }, MaxBytes: 1 << 20, MaxToolCalls: 10,
 			}
 			var got read

@@ -33,7 +33,7 @@ func (p *phase) trace(ctx context.Context) context.Context {
 func (p *phase) silence(idle time.Duration) error {
 	switch p.now.Load() {
 	case connecting:
-		return &ConnectError{Err: fmt.Errorf("no connection within %v", idle)}
+		return &ConnectError{Err: &noConnectionError{idle}}
 	case shakingHands:
 		return &ConnectError{Err: fmt.Errorf("the TLS handshake was not finished within %v", idle)}
 	case awaitingAnswer:
@@ -41,3 +41,8 @@ func (p *phase) silence(idle time.Duration) error {
 	}
 	return &StreamError{Reason: "idle timeout waiting for SSE"}
 }
+
+// noConnectionError reports that there was no connection in a time.
+type noConnectionError struct{ within time.Duration }
+
+func (e *noConnectionError) Error() string { return fmt.Sprintf("no connection within %v", e.within) }

@@ -53,7 +53,7 @@ func TestRedirects(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), "secret") {
 				t.Errorf("the error repeats the address's query: %v", err)
 			}
-			if _, again := model.Pause(err, 0); again {
+			if again := retryable(err); again {
 				t.Error("the request is repeated")
 			}
 		})
@@ -64,7 +64,7 @@ func TestRedirects(t *testing.T) {
 // within the host.
 func TestRedirectsOfTheClient(t *testing.T) {
 	a := &answers{all: []answer{{status: 307, header: http.Header{"Location": {"/again"}}}}}
-	c := client(a, config.Provider{RequestMaxRetries: new(int64)})
+	c := client(a, config.Provider{})
 	if _, err := c.Stream(t.Context(), &model.Request{Model: "m"}, func(model.Event) {}); err == nil || len(a.requests) != 10 {
 		t.Errorf("error %v after %d requests", err, len(a.requests))
 	}

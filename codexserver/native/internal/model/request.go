@@ -2,7 +2,6 @@ package model
 
 import (
 	stdjson "encoding/json"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -117,9 +116,6 @@ const (
 	ImagesLeftOut
 	// ToolsLeftOut says which tools the provider refused, in Text. This request and later ones lack them.
 	ToolsLeftOut
-	// Waiting says, in Text, why the provider did not accept the request, which is sent again
-	// after Wait.
-	Waiting
 )
 
 // Event is something that happens while a response arrives.
@@ -129,5 +125,4 @@ type Event struct {
 	CallID     string
 	Item       protocol.ResponseItem
 	RateLimits *protocol.RateLimits
-	Wait       time.Duration
 }

@@ -42,7 +42,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	for _, err := range []error{&StreamError{After: time.Hour}, &RetryLimitError{After: time.Hour}} {
-		if wait, ok := Pause(err, 0); wait != 2*time.Minute || !ok {
+		if wait, _, ok := new(Client).Again(err, 0, time.Now()); wait != 2*time.Minute || !ok {
 			t.Errorf("%T: the pause is %v, %t", err, wait, ok)
 		}
 	}

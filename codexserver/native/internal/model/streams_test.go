@@ -56,7 +56,7 @@ func TestStreamsOfProviders(t *testing.T) {
 				if got.Error = err.Error(); strings.Contains(got.Error, want.Error) && want.Error != "" {
 					got.Error = want.Error
 				}
-				_, got.Again = model.Pause(err, 0)
+				got.Again = retryable(err)
 			} else {
 				got = contents(resp)
 			}

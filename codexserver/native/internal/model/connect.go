@@ -1,0 +1,128 @@
+package model
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/webaddr"
+)
+
+const (
+	// firstConnection is how long a connection may take to a provider that has not answered yet.
+	firstConnection = 2500 * time.Millisecond
+	// soon is how soon such an attempt must have failed to be worth another one.
+	soon = 300 * time.Millisecond
+)
+
+// ConnectError reports a request without an answer.
+type ConnectError struct {
+	// URL is the URL without its query, which may contain a key.
+	URL string
+	// Proxy is the host of the proxy that should connect to it, or "".
+	Proxy string
+	Err   error
+}
+
+// Unwrap returns the cause.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// Error implements error. It has the cause and, if that is known, what to do about it.
+func (e *ConnectError) Error() string {
+	at, err := url.Parse(e.URL)
+	if err != nil {
+		at = &url.URL{Host: e.URL}
+	}
+	variable := strings.ToUpper(cmp.Or(at.Scheme, "https")) + "_PROXY"
+	var authority x509.UnknownAuthorityError
+	var certificate *tls.CertificateVerificationError
+	var unknown *net.DNSError
+	var proxy *proxyError
+	refused := errors.Is(e.Err, syscall.ECONNREFUSED)
+	switch {
+	case errors.As(e.Err, &authority):
+		return fmt.Sprintf("the certificate of %s has an unknown authority, perhaps of a company's proxy: set CODEX_CA_CERTIFICATE or SSL_CERT_FILE to a file with that authority's certificate", at.Host)
+	case errors.As(e.Err, &certificate):
+		return fmt.Sprintf("the certificate of %s does not count: %v: correct base_url, or the clock of this machine", at.Host, certificate.Err)
+	case errors.Is(e.Err, http.ErrSchemeMismatch):
+		return fmt.Sprintf("%s answers without TLS: its base_url begins with http://", at.Host)
+	case errors.As(e.Err, &proxy) && proxy.status == http.StatusProxyAuthRequired:
+		return fmt.Sprintf("the proxy %s wants a log-in (%v): put a name and a password into %s, as in http://NAME:PASSWORD@%[1]s", e.Proxy, proxy, variable)
+	case errors.As(e.Err, &proxy):
+		return fmt.Sprintf("the proxy %s does not connect to %s (%v): correct %s or base_url", e.Proxy, at.Host, proxy, variable)
+	case e.byProxy():
+		return fmt.Sprintf("the proxy %s does not answer (%s): correct or unset %s", e.Proxy, innermost(e.Err), variable)
+	case errors.As(e.Err, &unknown):
+		return fmt.Sprintf("the name %s cannot be resolved: there is no network, or a proxy is needed (set %s), or base_url is wrong", unknown.Name, variable)
+	case refused && e.here():
+		return fmt.Sprintf("no model server listens at %s: start it, or set the base_url of the provider to its address", e.URL)
+	case refused:
+		return fmt.Sprintf("nothing listens at %s: start the model server there, or correct base_url", e.URL)
+	case errors.Is(e.Err, syscall.ENETUNREACH), errors.Is(e.Err, syscall.EHOSTUNREACH), e.unconnected():
+		return fmt.Sprintf("%s cannot be reached (%s): there is no network, or a proxy is needed (set %s), or base_url is wrong", at.Host, innermost(e.Err), variable)
+	}
+	return fmt.Sprintf("error sending request for url (%s): %v", e.URL, e.Err)
+}
+
+// byProxy reports whether the proxy could not be reached.
+func (e *ConnectError) byProxy() bool {
+	op, _ := errors.AsType[*net.OpError](e.Err)
+	return e.Proxy != "" && (e.unconnected() || op != nil && slices.Contains([]string{"proxyconnect", "socks connect"}, op.Op))
+}
+
+// unconnected reports whether the time for a connection was over.
+func (e *ConnectError) unconnected() bool {
+	_, ok := errors.AsType[*noConnectionError](e.Err)
+	return ok
+}
+
+// here reports whether the provider is on this machine.
+func (e *ConnectError) here() bool {
+	at, err := url.Parse(e.URL)
+	return err == nil && webaddr.Loopback(at.Hostname())
+}
+
+// lasting reports whether another attempt ends in the same way until somebody does something.
+func (e *ConnectError) lasting() bool {
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](e.Err)
+	_, proxy := errors.AsType[*proxyError](e.Err)
+	return certificate || proxy || errors.Is(e.Err, http.ErrSchemeMismatch) || errors.Is(e.Err, syscall.ECONNREFUSED) && e.here() && !e.byProxy()
+}
+
+// innermost returns the words of the cause alone.
+func innermost(err error) string {
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		err = next
+	}
+	return err.Error()
+}
+
+// connectErr returns the error for a request without an answer, or with a redirect.
+func (c *Client) connectErr(r *http.Request, err error) error {
+	if elsewhere, ok := errors.AsType[*RedirectError](err); ok {
+		return elsewhere
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err
+	}
+	proxy := ""
+	if t, ok := c.HTTP.Transport.(*http.Transport); ok && t.Proxy != nil {
+		at, wrong := t.Proxy(r)
+		switch {
+		case wrong != nil: // its text may have a password
+			err = fmt.Errorf("%s_PROXY is no address of a proxy", strings.ToUpper(r.URL.Scheme))
+		case at != nil:
+			proxy = at.Host
+		}
+	}
+	return &ConnectError{URL: shown(r.URL), Proxy: proxy, Err: err}
+}
