@@ -1,5 +1,5 @@
 // Package workerlink connects a worker of codex-mcp-gateway with the gateway. A worker is
-// codex-mcp, started in an enclosure for one user:
+// codex-mcp, which the gateway starts apart from others for one user:
 //
 //	the gateway ──▶ the socket       the requests of the user
 //	            ──▶ the control pipe [Settings], then a message a line

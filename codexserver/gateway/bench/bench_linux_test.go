@@ -6,19 +6,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
-	sandbox.Main() // so that the enclosure can be tried
+	enclosure.Main()
 	os.Exit(m.Run())
 }
 
 // TestMeasures measures each figure in the smallest size, on the real programs. The program checks
 // answers, and how nodes share the users, itself.
 func TestMeasures(t *testing.T) {
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	l := &lab{size: size{nodes: []int{direct, alone, 3}, rounds: 1, calls: 1, pieces: 50, busy: 5, idle: 4, lasts: 50 * time.Millisecond}}
 	if err := l.run(t.Context(), sandboxtest.Outside(t), "calls", "states", "idle"); err != nil {
 		t.Fatal(err)

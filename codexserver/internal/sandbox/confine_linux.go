@@ -61,13 +61,9 @@ func (c *Confinement) restrict(filter bpf) error {
 	return installFilter(filter)
 }
 
-// Main must be the first statement of a program that starts commands or enclosures. It does
-// not return in a process that was started to keep commands or to become an enclosure. In any
-// other it returns at once.
-func Main() {
-	proc.Main(startOrdered)
-	enclosureMain()
-}
+// Main must be the first statement of a program that starts commands. It does not return in a
+// process that was started to keep commands. In any other it returns at once.
+func Main() { proc.Main(startOrdered) }
 
 func (c *Confinement) start(cmd *exec.Cmd) error {
 	return c.onThread(c.commandFilter(), cmd.Start)

@@ -96,7 +96,7 @@ func (r row) allows(want string) bool {
 // TestTableAsUser runs the table as a user without rights.
 func TestTableAsUser(t *testing.T) {
 	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
-		dir := asUser(t, cmd, "/var/tmp")
+		dir := sandboxtest.AsUser(t, cmd, "/var/tmp")
 		program, err := os.ReadFile("/proc/self/exe")
 		if err != nil {
 			t.Fatal(err)
@@ -112,27 +112,6 @@ func TestTableAsUser(t *testing.T) {
 	}, tableAsUser)
 }
 
-// asUser lets cmd run as a user without rights, with a folder of its own in parent for
-// temporary files.
-func asUser(t *testing.T, cmd *exec.Cmd, parent string) (dir string) {
-	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("only root can act as another user; the test itself ran as a user")
-	}
-	dir, err := os.MkdirTemp(parent, "sandbox-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chown(dir, unprivileged, unprivileged); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Dir = "/"
-	cmd.Env = append(cmd.Env, "TMPDIR="+dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
-	return dir
-}
-
 // tableAsUser runs the tests whose result depends on the user.
 func tableAsUser(t *testing.T) {
 	t.Run("Table", TestTable)
@@ -144,9 +123,6 @@ func tableAsUser(t *testing.T) {
 	t.Run("Roots", TestRoots)
 	t.Run("LateRoot", TestLateRoot)
 }
-
-// unprivileged is a user and a group without rights.
-const unprivileged = 65534
 
 // fixture makes a workspace and a folder outside.
 func fixture(t *testing.T) string {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -53,7 +54,7 @@ func startNATS(t *testing.T) []*server.Server {
 // folders are the same on all.
 func startCluster(t *testing.T, model *providertest.Server, args ...string) *cluster {
 	t.Helper()
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	c := &cluster{t: t, top: sandboxtest.Outside(t), nodes: map[string]*process{}, tokens: map[string]string{}}
 	c.nats = startNATS(t)
 	link := linked(t)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
@@ -105,7 +106,7 @@ type work struct {
 // startWork starts a service for a number of users with these clients, whose commands last so many seconds.
 func startWork(t *testing.T, number int, kind func(i int) string, seconds func(name string) string) *work {
 	t.Helper()
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	top := sandboxtest.Outside(t)
 	model := providertest.New(workModel(seconds))
 	t.Cleanup(model.Close)

@@ -30,6 +30,7 @@ import (
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -43,6 +44,7 @@ import (
 const program = "codex-mcp-gateway"
 
 func main() {
+	enclosure.Main() // first: this process may become the enclosure of a worker
 	if os.Args[0] == workers.FenceName {
 		if err := workers.RunFence(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", workers.FenceName, err)

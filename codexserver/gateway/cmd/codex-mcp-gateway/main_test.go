@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
@@ -43,7 +43,7 @@ var programs = sync.OnceValues(func() (dir string, err error) {
 })
 
 func TestMain(m *testing.M) {
-	sandbox.Main() // so that package sandboxtest can try the enclosure
+	enclosure.Main()
 	if os.Args[0] == workers.FenceName {
 		if err := workers.RunFence(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/go-json-experiment/json"
 )
 
@@ -71,7 +71,7 @@ const plantedTries = 3
 
 // TestPlanted plants faults in the programs, and checks that TestClusterHistory finds each of them.
 func TestPlanted(t *testing.T) {
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	only := regexp.MustCompile(*planted)
 	for _, plant := range plants {
 		t.Run(plant.name, func(t *testing.T) {

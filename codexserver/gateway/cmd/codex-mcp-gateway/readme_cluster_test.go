@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
@@ -130,7 +131,7 @@ func (o *operator) named(command ...string) []string {
 // newOperator makes the machines.
 func newOperator(t *testing.T) *operator {
 	t.Helper()
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	o := &operator{top: sandboxtest.Outside(t), ports: map[string]string{}, units: map[string]*unit{}}
 	o.page = &page{t: t, substitutions: o.standIns, used: map[string]bool{}, shells: map[int]*shell{}}
 	o.model = providertest.New(fileModel())

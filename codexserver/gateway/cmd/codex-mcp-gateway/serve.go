@@ -15,6 +15,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
@@ -99,7 +100,7 @@ func (o *options) newPool(c *configuration, files *files, from workers.Options) 
 		Metadata: access.MetadataURL(c.http), Measured: c.http.Metrics != "" || from.Telemetry.Traces(), Traced: from.Telemetry.Traces(),
 	}
 	pool, err := workers.New(from)
-	if errors.Is(err, workers.ErrEnclosure) {
+	if errors.Is(err, enclosure.ErrUnavailable) {
 		return nil, fmt.Errorf("%w; start a server for each user, as an OS user or in a container of its own (docs/operate/operating.md)", err)
 	}
 	return pool, err

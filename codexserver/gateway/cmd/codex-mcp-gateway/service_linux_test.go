@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
@@ -37,7 +38,7 @@ type ownProcess struct {
 
 func newOwnProcess(t *testing.T) *ownProcess {
 	t.Helper()
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	collect := debug.SetGCPercent(-1) // a collection closes descriptors that nobody has closed
 	t.Cleanup(func() { debug.SetGCPercent(collect) })
 	o := &ownProcess{t: t, nats: natstest.Start(t, server.Options{JetStream: true}), top: sandboxtest.Outside(t)}

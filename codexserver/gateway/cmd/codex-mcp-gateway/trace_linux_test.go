@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -51,7 +52,7 @@ func sentSpans(t *testing.T, body []byte) (all []sentSpan) {
 // TestEndToEndTrace sends calls to a front, which passes them to a node in another process, and
 // reads the traces of both at a collector.
 func TestEndToEndTrace(t *testing.T) {
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	var mu sync.Mutex
 	var sent []string
 	var spans []sentSpan

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
@@ -373,7 +374,7 @@ func TestEndToEndUsersRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	top := sandboxtest.Outside(t)
 	hash := func(c string) string { return "sha256:" + strings.Repeat(c, 64) }
 	for _, dir := range []string{"/ann", "/ann/inner", "/bob", "/home", "/user"} {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -32,7 +33,7 @@ type users struct {
 // startUsers starts a server for ann and bob, if this system can keep them apart.
 func startUsers(t *testing.T, model *providertest.Server, more string, args ...string) *users {
 	t.Helper()
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	top := sandboxtest.Outside(t)
 	u := &users{
 		f: folders{home: top + "/server", cwd: top, user: top + "/user"}, tokens: map[string]string{},

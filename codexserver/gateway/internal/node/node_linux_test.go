@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/linktest"
@@ -27,7 +29,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/nats-io/nats.go"
@@ -47,13 +48,14 @@ const (
 
 // This program is also the program of the workers.
 func TestMain(m *testing.M) {
-	sandbox.Main()
+	enclosure.Main()
 	var err error
-	switch os.Args[0] {
-	case workers.FenceName:
+	switch {
+	case os.Args[0] == workers.FenceName:
 		err = workers.RunFence()
-	case workerlink.Name:
+	case os.Args[0] == workerlink.Name:
 		err = work()
+	case slices.Equal(os.Args[1:], []string{"--version"}): // a pool tries the program of its workers
 	default:
 		os.Exit(m.Run())
 	}
@@ -128,7 +130,7 @@ type service struct {
 // start starts a service for ann, for bob, and for cid, who wants a label.
 func start(t *testing.T) *service {
 	t.Helper()
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	b, err := broker.Connect(broker.Options{Folder: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@
 //	            a worker in an enclosure: codex-mcp, with package workerlink
 //
 // Separation does not depend on the content of a request or on a lookup in the server: the
-// enclosure of a worker (see [sandbox.Enclosure]) hides the folders, homes and processes of
+// enclosure of a worker (see [enclosure.Enclosure]) hides the folders, homes and processes of
 // other users, and the file with the hashes of the tokens.
 //
 // The first request of a user starts its worker. The pool ends a worker that was idle for

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,7 @@ const patience = time.Minute
 const ownerName = "fence-owner"
 
 func TestMain(m *testing.M) {
+	enclosure.Main()
 	switch os.Args[0] {
 	case FenceName:
 		if err := RunFence(); err != nil {

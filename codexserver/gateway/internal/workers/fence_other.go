@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 )
 
 // FenceName is the name of the process that runs [RunFence].
@@ -14,11 +16,11 @@ const FenceName = "codex-mcp-gateway-fence"
 // fence does not exist here, because this system has no workers.
 type fence struct{}
 
-func startFence(io.Writer) (*fence, error) { return nil, ErrEnclosure }
+func startFence(io.Writer) (*fence, error) { return nil, enclosure.ErrUnavailable }
 
-func (*fence) add(int, time.Duration) (uint64, error) { return 0, ErrEnclosure }
+func (*fence) add(int, time.Duration) (uint64, error) { return 0, enclosure.ErrUnavailable }
 
-func (*fence) extend(uint64, time.Duration) error { return ErrEnclosure }
+func (*fence) extend(uint64, time.Duration) error { return enclosure.ErrUnavailable }
 
 func (*fence) close() error { return nil }
 

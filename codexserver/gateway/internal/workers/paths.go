@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
@@ -97,7 +97,7 @@ func (p *userPaths) check() error {
 		if paths.Below(p.server, home) {
 			return fmt.Errorf("%s.home: %s contains the server's home", key, home)
 		}
-		if paths.Below(p.program, home) { // which runs outside of the enclosure at first
+		if paths.Below(p.program, home) { // which runs for every user
 			return fmt.Errorf("%s.home: %s contains %s, the program of the workers", key, home, p.program)
 		}
 		homes[home] = append(homes[home], name)
@@ -152,9 +152,9 @@ func around(path string) iter.Seq[string] {
 var tempFolder = filepath.Join("codex-mcp", "tmp")
 
 // enclosure returns the enclosure of a user's worker.
-func (p *userPaths) enclosure(name string) *sandbox.Enclosure {
+func (p *userPaths) enclosure(name string) *enclosure.Enclosure {
 	home := p.homes[name]
-	e := &sandbox.Enclosure{
+	e := &enclosure.Enclosure{
 		Writable: append(slices.Clone(p.folders[name]), home), Temp: filepath.Join(home, tempFolder),
 		Hidden: append([]string{p.server}, p.hidden...),
 	}

@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/intake"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -32,7 +32,7 @@ type Options struct {
 	Home string
 	// HTTP configures the users at the start. See [Pool.Reload].
 	HTTP settings.HTTP
-	// Program is the path of codex-mcp, which runs as the worker.
+	// Program is the path of codex-mcp, which runs as the worker. New runs it with --version.
 	Program string
 	// Hidden are files and folders of the server that workers must not see.
 	Hidden []string
@@ -95,15 +95,12 @@ type attempt struct {
 	cancel context.CancelFunc // ends the start early
 }
 
-// ErrEnclosure is wrapped by the error of [New] if this system cannot keep users apart.
-var ErrEnclosure = errors.New("this system cannot keep several users apart")
-
 // New returns a pool without workers. The caller must close it. New fails if this system
-// cannot keep users apart or keep one of the limits, or if the paths of one user contain those of another or of the
+// cannot keep users apart, with [enclosure.ErrUnavailable], or keep one of the limits, or if the paths of one user contain those of another or of the
 // server.
 func New(o Options) (*Pool, error) {
-	if err := sandbox.TryEnclosure(o.Program); err != nil {
-		return nil, errors.Join(ErrEnclosure, err)
+	if err := enclosure.Try(o.Program); err != nil {
+		return nil, err
 	}
 	if _, err := resolvePaths(o.Home, o.Program, o.Hidden, o.HTTP.Principals); err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -19,19 +18,6 @@ import (
 func Need(t testing.TB) {
 	t.Helper()
 	_, err := sandbox.New(sandbox.Options{}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, "/", nil)
-	skipWithout(t, err)
-}
-
-// NeedEnclosure skips the test if this system cannot keep several users apart.
-func NeedEnclosure(t testing.TB) {
-	t.Helper()
-	skipWithout(t, tryEnclosure())
-}
-
-var tryEnclosure = sync.OnceValue(func() error { return sandbox.TryEnclosure("") })
-
-func skipWithout(t testing.TB, err error) {
-	t.Helper()
 	switch {
 	case errors.Is(err, sandbox.ErrUnavailable):
 		t.Skip(err)
@@ -40,8 +26,8 @@ func skipWithout(t testing.TB, err error) {
 	}
 }
 
-// Outside returns a temporary folder outside of /tmp and /var/tmp, because an enclosure has
-// its own. It skips the test if this user can make none.
+// Outside returns a temporary folder outside of /tmp and /var/tmp: most policies let commands write
+// there, and each user of the gateway has a /tmp of its own. It skips the test if this user can make none.
 func Outside(t testing.TB) string {
 	t.Helper()
 	cache, _ := os.UserCacheDir() // "" without HOME

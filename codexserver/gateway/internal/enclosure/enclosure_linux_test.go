@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package sandbox_test
+package enclosure_test
 
 import (
 	"bytes"
@@ -15,23 +15,30 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 )
 
-// shellWord makes this program run a script in a shell.
-const shellWord = "-become-shell"
+// withoutMain lets a process of [TestWithoutMain] leave out [enclosure.Main].
+const withoutMain = "ENCLOSURE_WITHOUT_MAIN"
 
-func shell(script string) {
-	err := syscall.Exec("/bin/sh", []string{"sh", "-c", script}, os.Environ())
-	fmt.Fprintln(os.Stderr, err)
-	syscall.Exit(1)
+func TestMain(m *testing.M) {
+	if os.Getenv(withoutMain) == "" {
+		enclosure.Main()
+	}
+	os.Exit(m.Run())
+}
+
+// shell returns a command that runs a script.
+func shell(script string) *exec.Cmd {
+	return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Env: os.Environ()}
 }
 
 // rooms are folders of two users, and an enclosure of the first one.
 type rooms struct {
 	own, ownHome, other, server string
-	sandbox.Enclosure
+	enclosure.Enclosure
 }
 
 func newRooms(t *testing.T) *rooms {
@@ -52,7 +59,7 @@ func newRooms(t *testing.T) *rooms {
 			t.Fatal(err)
 		}
 	}
-	e.Enclosure = sandbox.Enclosure{
+	e.Enclosure = enclosure.Enclosure{
 		Writable: []string{e.own, e.ownHome}, Temp: e.ownHome + "/temp",
 		Hidden: []string{e.other, e.server, tmp + "/key", tmp + "/missing"},
 	}
@@ -63,7 +70,8 @@ func newRooms(t *testing.T) *rooms {
 func (e *rooms) sh(t *testing.T, script string) (output string, status int) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := &exec.Cmd{Args: []string{"shell", shellWord, script}, Env: os.Environ(), Dir: e.own, Stdout: &out, Stderr: &out}
+	cmd := shell(script)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = e.own, &out, &out
 	if err := e.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +99,7 @@ func outsider(t *testing.T) (pid int) {
 // TestEnclosure tries to leave the enclosure, and to do what stays possible. One enclosure runs all
 // scripts, each in a shell of its own.
 func TestEnclosure(t *testing.T) {
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	pid := outsider(t)
 	tests := map[string]struct {
 		script string
@@ -180,7 +188,7 @@ func TestEnclosure(t *testing.T) {
 
 // TestEnclosureEnds checks that everything the program started ends with it.
 func TestEnclosureEnds(t *testing.T) {
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	e := newRooms(t)
 	sleep := fmt.Sprintf("sleep 1%09d", os.Getpid())
 	out, status := e.sh(t, `setsid `+sleep+` & until pgrep -f "^`+sleep+`"; do :; done; exit 7`)
@@ -194,7 +202,7 @@ func TestEnclosureEnds(t *testing.T) {
 
 // TestEnclosureFails checks that nothing starts when a writable folder was replaced.
 func TestEnclosureFails(t *testing.T) {
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	for name, change := range map[string]func(*rooms) error{
 		"a link": func(e *rooms) error {
 			e.Writable = append(e.Writable, e.own+"x")
@@ -219,10 +227,41 @@ func TestEnclosureFails(t *testing.T) {
 	}
 }
 
-func TestTryEnclosure(t *testing.T) {
-	sandboxtest.NeedEnclosure(t)
-	for program, want := range map[string]bool{"/proc/self/exe": true, t.TempDir() + "/absent": false, "/bin/false": false} {
-		if err := sandbox.TryEnclosure(program); (err == nil) != want {
+// TestHiddenProgram runs a program that the enclosure hides, and checks that it has no descriptor of itself.
+func TestHiddenProgram(t *testing.T) {
+	enclosuretest.Need(t)
+	e := newRooms(t)
+	program, err := os.ReadFile("/bin/sh")
+	if err == nil {
+		err = os.WriteFile(e.other+"/program", program, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := shell(`find /proc/self/fd -lname "*program*"; ls ` + e.other + `; echo started`)
+	var out bytes.Buffer
+	cmd.Path, cmd.Dir, cmd.Stdout, cmd.Stderr = e.other+"/program", e.own, &out, &out
+	if err = e.Start(cmd); err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil || out.String() != "started\n" {
+		t.Errorf("%v: %s", err, &out)
+	}
+}
+
+// TestWithoutMain starts nothing in a program whose main does not call Main.
+func TestWithoutMain(t *testing.T) {
+	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, withoutMain+"=1") }, func(t *testing.T) {
+		if err := new(enclosure.Enclosure).Start(shell("true")); err == nil {
+			t.Error("it starts")
+		}
+	})
+}
+
+func TestTry(t *testing.T) {
+	enclosuretest.Need(t)
+	for program, want := range map[string]bool{"/bin/true": true, t.TempDir() + "/absent": false, "/bin/false": false} {
+		if err := enclosure.Try(program); (err == nil) != want {
 			t.Errorf("%s: %v", program, err)
 		}
 	}
@@ -231,14 +270,15 @@ func TestTryEnclosure(t *testing.T) {
 // TestEnclosureCgroup checks that an enclosure starts in the cgroup that is asked for, or not at all. What is no
 // cgroup shows it on every system.
 func TestEnclosureCgroup(t *testing.T) {
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	e := newRooms(t)
 	none, err := os.Open(e.own)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer none.Close()
-	cmd := &exec.Cmd{Args: []string{"shell", shellWord, "echo started"}, Dir: e.own, SysProcAttr: &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(none.Fd())}}
+	cmd := shell("echo started")
+	cmd.Dir, cmd.SysProcAttr = e.own, &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(none.Fd())}
 	if err := e.Start(cmd); !errors.Is(err, syscall.EBADF) {
 		t.Errorf("it starts elsewhere: %v", err)
 	}
@@ -247,7 +287,7 @@ func TestEnclosureCgroup(t *testing.T) {
 // TestEnclosureOfMany hides the folders of so many others that their paths are longer than Linux
 // accepts in one argument.
 func TestEnclosureOfMany(t *testing.T) {
-	sandboxtest.NeedEnclosure(t)
+	enclosuretest.Need(t)
 	e := newRooms(t)
 	others := e.other + "-" + strings.Repeat("/"+strings.Repeat("long", 60), 10)
 	const many = 80

@@ -1,4 +1,13 @@
-package sandbox
+// Package enclosure starts a program, and all that it starts, in a part of the system.
+//
+//	Enclosure.Start ──▶ this program again, in new namespaces: it mounts, drops capabilities
+//	                ──▶ this program again: the first process, which collects ended ones
+//	                ──▶ the program
+//
+// The program needs to know nothing of this.
+package enclosure
+
+import "errors"
 
 // Enclosure is the part of the system that a program, and all that it starts, can use. It
 // applies whether or not the program's commands are confined.
@@ -21,3 +30,6 @@ type Enclosure struct {
 	// Temp is one of the folders in Writable, or lies in one.
 	Temp string
 }
+
+// ErrUnavailable is wrapped by errors that report that this system can make no enclosures.
+var ErrUnavailable = errors.New("this system cannot keep several users apart")

@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package sandbox
+package enclosure
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,7 +26,7 @@ type place struct {
 //
 // Mounts are made from descriptors and attached to descriptors, and
 // symbolic links are not followed: other processes may change names meanwhile.
-func (s *enclosureSpec) mount() error {
+func (s *spec) mount() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
@@ -62,7 +63,7 @@ func (s *enclosureSpec) mount() error {
 
 // places returns the mounts of the enclosure, not yet attached. Of two for one path the
 // later one counts.
-func (s *enclosureSpec) places() (places []place, err error) {
+func (s *spec) places() (places []place, err error) {
 	add := func(path string, hides bool, mount int, err error) error {
 		if err != nil {
 			return fmt.Errorf("prepare %s: %w", path, err)
@@ -132,12 +133,12 @@ func (p place) put() error {
 
 // copyFolder returns a mount of a folder whose path has no symbolic link.
 func copyFolder(path string) (int, error) {
-	found, err := openFolder(path)
+	folder, err := proc.OpenFolder(path)
 	if err != nil {
 		return -1, err
 	}
-	defer found.file.Close()
-	return copyMount(int(found.file.Fd()))
+	defer folder.Close()
+	return copyMount(int(folder.Fd()))
 }
 
 // cover returns a mount that hides what is at path: an empty folder for a folder, the
@@ -261,7 +262,7 @@ func putMount(tree, fd int) error {
 // ownDevices replaces /dev by one without terminals and disks.
 func ownDevices() error {
 	trees := map[string]int{}
-	for _, path := range append(slices.Clone(devices), "/dev/shm") {
+	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm"} {
 		fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if errors.Is(err, unix.ENOENT) {
 			continue

@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package sandbox
+package enclosure
 
 import (
 	"bytes"
@@ -13,24 +13,26 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
 )
 
 // The names, as os.Args[0], under which this program runs again.
 const (
-	encloserName = "codex-mcp-encloser"  // makes an enclosure
-	firstName    = "codex-mcp-enclosure" // is the first process of one
-	trialName    = "codex-mcp-trial"     // exits at once, for TryEnclosure
+	encloserName = "codex-mcp-gateway-encloser"  // makes an enclosure
+	firstName    = "codex-mcp-gateway-enclosure" // is the first process of one
 )
+
+// hasMain is set by [Main].
+var hasMain bool
 
 // maxArgument bounds an argument of the encloser, in bytes. Linux accepts 128 KiB.
 const maxArgument = 64 << 10
 
-// enclosureSpec is in the arguments of the encloser, one after another, and in part in that of the
-// first process.
-type enclosureSpec struct {
+// spec is in the arguments of the encloser, one after another, and in part in that of the first
+// process.
+type spec struct {
 	Writable []string `json:"writable,omitzero"`
 	Hidden   []string `json:"hidden,omitzero"`
 	Temp     string   `json:"temp,omitzero"`
@@ -40,30 +42,34 @@ type enclosureSpec struct {
 	Group int `json:"group,omitzero"`
 
 	Args  []string `json:"args"`           // of the program
-	Files int      `json:"files,omitzero"` // how many descriptors it inherits, from 3 on
+	Files int      `json:"files,omitzero"` // how many descriptors it inherits, from 3 on; the next one is the program
 }
 
-// Start starts a program in the enclosure, with the Args, Env, Dir, standard streams and
-// ExtraFiles of cmd, and the cgroup of its SysProcAttr. The program at the Path of cmd begins
-// with [Main]; without a path it is this program. The process of cmd is the first of the enclosure: when
-// it ends, all others end. It exits with the program's status, or with 126 when the
-// enclosure cannot be made; the reason is on standard error.
+// Start starts a program in the enclosure, with the Path, Args, Env, Dir, standard streams and
+// ExtraFiles of cmd, and the cgroup of its SysProcAttr. The enclosure may hide the program. The
+// process of cmd is this program, whose main begins with [Main], as the first of the enclosure:
+// when it ends, all others end. It exits with the program's status, or with 126 when the enclosure
+// cannot be made; the reason is on standard error.
 func (e *Enclosure) Start(cmd *exec.Cmd) error {
-	if cmd.Path == "" {
-		if err := proc.Ready(); err != nil {
-			return unavailable("enclosure: %v", err)
-		}
-		cmd.Path = "/proc/self/exe"
+	if !hasMain {
+		return errors.New("enclosure: the main of this program does not call Main")
 	}
-	spec, err := json.Marshal(enclosureSpec{
+	fd, err := unix.Open(cmd.Path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: cmd.Path, Err: err}
+	}
+	program := os.NewFile(uintptr(fd), cmd.Path)
+	defer program.Close()
+	text, err := json.Marshal(spec{
 		Writable: e.Writable, Hidden: e.Hidden, Temp: e.Temp, Dir: cmd.Dir,
 		User: os.Geteuid(), Group: os.Getegid(), Args: cmd.Args, Files: len(cmd.ExtraFiles),
 	})
 	if err != nil {
 		return err
 	}
-	cmd.Args, cmd.Dir = []string{encloserName}, "/"
-	for part := range slices.Chunk(spec, maxArgument) { // there may be thousands of paths
+	cmd.Path, cmd.Args, cmd.Dir = "/proc/self/exe", []string{encloserName}, "/"
+	cmd.ExtraFiles = append(slices.Clone(cmd.ExtraFiles), program)
+	for part := range slices.Chunk(text, maxArgument) { // there may be thousands of paths
 		cmd.Args = append(cmd.Args, string(part))
 	}
 	attr := &syscall.SysProcAttr{
@@ -105,74 +111,73 @@ func mapAll(attr *syscall.SysProcAttr) error {
 	return err
 }
 
-// TryEnclosure returns an error that names what this system lacks for an [Enclosure] of a
-// program, or nil. The program is that of [Enclosure.Start].
-func TryEnclosure(program string) error {
+// Try returns an error that names what this system lacks for an [Enclosure] of a program, or
+// nil. It starts the program with the argument --version.
+func Try(program string) error {
 	temp, err := os.MkdirTemp("", "codex-mcp-trial")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(temp)
 	var stderr bytes.Buffer
-	cmd := &exec.Cmd{Path: program, Args: []string{trialName}, Env: []string{}, Dir: "/", Stderr: &stderr}
+	cmd := &exec.Cmd{Path: program, Args: []string{program, "--version"}, Env: []string{}, Dir: "/", Stderr: &stderr}
 	if err = (&Enclosure{Writable: []string{temp}, Temp: temp}).Start(cmd); err == nil {
 		err = cmd.Wait()
 	}
 	if err != nil {
-		return unavailable("enclosure: %v %s", err, strings.TrimSpace(stderr.String()))
+		return fmt.Errorf("%w: %s --version in an enclosure: %v %s", ErrUnavailable, program, err, strings.TrimSpace(stderr.String()))
 	}
 	return nil
 }
 
-// enclosureMain does the work of a process of an enclosure, and ends it. In any other
-// process it returns.
-func enclosureMain() {
-	if len(os.Args) < 1 || len(os.Args) > 2 && os.Args[0] != encloserName {
+// Main must be the first statement of a program that starts enclosures. It does not return in a
+// process that was started to become an enclosure. In any other it returns at once.
+func Main() {
+	hasMain = true
+	if len(os.Args) < 2 || len(os.Args) > 2 && os.Args[0] != encloserName {
 		return
 	}
 	var err error
 	switch os.Args[0] {
-	case trialName:
-		syscall.Exit(0)
 	case encloserName:
 		runtime.LockOSThread() // each thread has capabilities of its own
 		err = becomeFirst(strings.Join(os.Args[1:], ""))
 	case firstName:
 		var status int
-		if status, err = serveEnclosure(os.Args[1]); err == nil {
+		if status, err = serve(os.Args[1]); err == nil {
 			syscall.Exit(status)
 		}
 	default:
 		return
 	}
-	fmt.Fprintf(os.Stderr, "codex-mcp: enclosure: %v\n", err)
+	fmt.Fprintf(os.Stderr, "codex-mcp-gateway: enclosure: %v\n", err)
 	os.Exit(126)
 }
 
 // becomeFirst makes the enclosure and turns this process into its first one.
 func becomeFirst(text string) error {
-	var spec enclosureSpec
-	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+	var s spec
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return err
 	}
-	if spec.User != 0 {
-		if err := mapIDs(spec.User, spec.Group); err != nil {
+	if s.User != 0 {
+		if err := mapIDs(s.User, s.Group); err != nil {
 			return err
 		}
 	}
-	if err := HideProcess(); err != nil {
+	if err := sandbox.HideProcess(); err != nil {
 		return err
 	}
-	if err := spec.mount(); err != nil {
+	if err := s.mount(); err != nil {
 		return err
 	}
-	if err := os.Chdir(spec.Dir); err != nil {
+	if err := os.Chdir(s.Dir); err != nil {
 		return err
 	}
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
-	rest, err := json.Marshal(enclosureSpec{Args: spec.Args, Files: spec.Files})
+	rest, err := json.Marshal(spec{Args: s.Args, Files: s.Files})
 	if err != nil {
 		return err
 	}
@@ -232,18 +237,20 @@ func dropCapabilities() error {
 	return nil
 }
 
-// serveEnclosure starts the program, and collects ended processes until the program ends.
+// serve starts the program, and collects ended processes until the program ends.
 // It returns the program's exit status.
-func serveEnclosure(text string) (int, error) {
-	var spec enclosureSpec
-	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+func serve(text string) (int, error) {
+	var s spec
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return 0, err
 	}
-	if err := HideProcess(); err != nil {
+	if err := sandbox.HideProcess(); err != nil {
 		return 0, err
 	}
-	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: spec.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
-	for i := range spec.Files {
+	program := 3 + s.Files
+	unix.CloseOnExec(program)
+	cmd := &exec.Cmd{Path: fmt.Sprintf("/proc/self/fd/%d", program), Args: s.Args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	for i := range s.Files {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(3+i), "inherited"))
 	}
 	if err := cmd.Start(); err != nil {

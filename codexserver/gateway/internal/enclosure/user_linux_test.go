@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package sandbox_test
+package enclosure_test
 
 import (
 	"os"
@@ -8,7 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"golang.org/x/sys/unix"
 )
@@ -17,14 +18,14 @@ import (
 // it can map.
 func TestEnclosureAsUser(t *testing.T) {
 	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
-		sandboxtest.NeedEnclosure(t)
-		dir := asUser(t, cmd, "/var/cache") // an enclosure has a /tmp of its own
+		enclosuretest.Need(t)
+		dir := sandboxtest.AsUser(t, cmd, "/var/cache") // an enclosure has a /tmp of its own
 		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+dir, "HOME="+dir)
 	}, func(t *testing.T) {
 		t.Run("Enclosure", TestEnclosure)
 		t.Run("Ends", TestEnclosureEnds)
 		t.Run("Fails", TestEnclosureFails)
-		t.Run("Try", TestTryEnclosure)
+		t.Run("Try", TestTry)
 	})
 }
 
@@ -32,7 +33,7 @@ func TestEnclosureAsUser(t *testing.T) {
 // made, as a container has one: root there may not set groups.
 func TestEnclosureInUserNamespace(t *testing.T) {
 	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
-		sandboxtest.NeedEnclosure(t)
+		enclosuretest.Need(t)
 		mayMap(t)
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Cloneflags:  unix.CLONE_NEWUSER,
@@ -40,7 +41,7 @@ func TestEnclosureInUserNamespace(t *testing.T) {
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 		}
 	}, func(t *testing.T) {
-		if err := sandbox.TryEnclosure("/proc/self/exe"); err != nil {
+		if err := enclosure.Try("/bin/true"); err != nil {
 			t.Error(err)
 		}
 	})
