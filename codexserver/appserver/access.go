@@ -17,29 +17,11 @@ import (
 type granted struct {
 	rules
 	named    []string // without links: what the configuration names as writable, also where the sandbox is read-only
-	search   search
-	provider string // the name of the model provider
-	address  string // of the provider, "" for its own default
-	endpoint string // all that the configuration says of the provider, to compare it
+	search   string   // all that the configuration says of the web search, to compare it; "" for none
+	provider string   // the name of the model provider
+	address  string   // of the provider, "" for its own default
+	endpoint string   // all that the configuration says of the provider, to compare it
 }
-
-// search is how the model searches the web.
-type search struct {
-	reach      int    // more is wider
-	filter     string // what limits the results, to compare it
-	standalone bool
-}
-
-// The values of search.reach.
-const (
-	searchOff = iota
-	searchCached
-	searchIndexed
-	searchLive
-	searchUnknown
-)
-
-var searchWords = map[string]int{"disabled": searchOff, "cached": searchCached, "indexed": searchIndexed, "live": searchLive}
 
 // grants returns what the parameters and Codex's configuration give a conversation in a folder. The
 // policy is "" where only Codex knows it.
@@ -48,7 +30,9 @@ func (p *threadParams) grants(file *configuration, cwd string) (g granted, err e
 	if g.sandbox, err = p.limits(file, cwd); err != nil {
 		return g, err
 	}
-	g.search = p.searches(file.keys, g.sandbox.Type)
+	if value[string](p.setting(file.keys, "web_search")) != "disabled" || value[bool](p.setting(file.keys, "features", "standalone_web_search")) {
+		g.search = p.says(file.keys, "web_search", "tools.web_search", "features.web_search_request", "features.web_search_cached", "features.standalone_web_search")
+	}
 	g.provider = cmp.Or(value[string](p.setting(file.keys, "model_provider")), builtIn)
 	g.address, g.endpoint = p.provides(file.keys, g.provider)
 	opened := g.sandbox
@@ -77,60 +61,29 @@ func (p *threadParams) policyIn(c *child, file *configuration, cwd string) strin
 	return string(protocol.ApprovalOnRequest)
 }
 
-// searches returns how the model searches the web in a sandbox.
-func (p *threadParams) searches(file map[string]stdjson.RawMessage, sandbox string) search {
-	on := func(feature string) bool { return value[bool](p.setting(file, "features", feature)) }
-	s := search{standalone: on("standalone_web_search"), filter: p.below(file, "tools", "web_search")}
-	raw := p.setting(file, "web_search")
-	reach, known := searchWords[value[string](raw)]
-	switch {
-	case known:
-		s.reach = reach
-	case isSet(raw):
-		s.reach = searchUnknown
-	case on("web_search_cached"):
-		s.reach = searchCached
-	case on("web_search_request"), sandbox == apptypes.SandboxPolicyDangerFullAccess:
-		s.reach = searchLive
-	default:
-		s.reach = searchCached
-	}
-	return s
-}
-
-// wider reports whether the search reaches more than that of base.
-func (s search) wider(base search) bool {
-	filtered := strings.Contains(base.filter, "{") || strings.Contains(base.filter, ".") // a table
-	return s.reach > base.reach || s.reach > searchOff && filtered && s.filter != base.filter || s.standalone && !base.standalone
-}
-
 // provides returns the address of a model provider, and all that the configuration says of it.
 func (p *threadParams) provides(file map[string]stdjson.RawMessage, id string) (address, all string) {
-	const providers = "model_providers"
-	own := table(table(file[providers])[id])
-	address = value[string](own["base_url"])
-	if raw, ok := p.Config[providers+"."+id+".base_url"]; ok {
-		address = value[string](raw)
+	const providers, own = "model_providers", "openai_base_url"
+	raw, ok := p.Config[providers+"."+id+".base_url"]
+	if !ok {
+		raw = table(table(file[providers])[id])["base_url"]
 	}
-	all = p.below(file, providers, id)
-	for _, key := range []string{"openai_base_url", "chatgpt_base_url"} {
-		raw := p.setting(file, key)
-		all += fmt.Sprintf("\n%s", raw)
-		if id == builtIn {
-			address = cmp.Or(value[string](raw), address)
-		}
+	if id == builtIn && isSet(p.setting(file, own)) {
+		raw = p.setting(file, own)
 	}
-	return address, all
+	return value[string](raw), p.says(file, providers+"."+id, own, "chatgpt_base_url")
 }
 
-// below returns what the configuration and the keys of the thread say of a table of a table, to
-// compare it.
-func (p *threadParams) below(file map[string]stdjson.RawMessage, top, name string) string {
+// says returns what the configuration and the keys of the thread say of keys of the top level or of a table,
+// and of what lies below them, to compare it.
+func (p *threadParams) says(file map[string]stdjson.RawMessage, keys ...string) string {
 	var all strings.Builder
-	all.Write(table(file[top])[name])
-	for _, key := range slices.Sorted(maps.Keys(p.Config)) {
-		if key == top || key == top+"."+name || strings.HasPrefix(key, top+"."+name+".") {
-			fmt.Fprintf(&all, "\n%s = %s", key, p.Config[key])
+	for _, key := range keys {
+		fmt.Fprintf(&all, "%s = %s\n", key, p.setting(file, strings.SplitN(key, ".", 2)...))
+		for _, below := range slices.Sorted(maps.Keys(p.Config)) {
+			if strings.HasPrefix(below, key+".") {
+				fmt.Fprintf(&all, "%s = %s\n", below, p.Config[below])
+			}
 		}
 	}
 	return all.String()
@@ -161,7 +114,7 @@ func (g *granted) beyond(base *granted) protocol.Access {
 		a.Policy = protocol.ApprovalPolicy(g.policy)
 	}
 	a.Network = network(&g.sandbox) && !network(&base.sandbox)
-	a.WebSearch = g.search.wider(base.search)
+	a.WebSearch = g.search != "" && (g.search != base.search || a.Mode == protocol.SandboxDangerFullAccess) // which Codex lets search live
 	if g.provider != base.provider || g.endpoint != base.endpoint {
 		a.Provider = g.provider
 		if g.address != "" {

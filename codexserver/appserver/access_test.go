@@ -225,10 +225,11 @@ func TestAccess(t *testing.T) {
 		{name: "web search as configured", config: keys{"web_search": "live"}, cfg: protocol.Config{WebSearch: new(true)}},
 		{name: "no web search", config: keys{"web_search": "live"}, cfg: protocol.Config{WebSearch: new(false)}},
 		{name: "web search by a feature", config: keys{}, cfg: protocol.Config{Overrides: raw("features.web_search_request", `true`)}, want: access{WebSearch: true}},
-		{name: "cached by a feature", config: keys{"features": keys{"web_search_request": true}}, cfg: protocol.Config{Overrides: raw("features", `{"web_search_cached":true}`)}},
 		{name: "web search by an unknown word", config: keys{"web_search": "live"}, cfg: protocol.Config{Overrides: raw("web_search", `"far"`)}, want: access{WebSearch: true}},
 		{name: "another web search", config: keys{}, cfg: protocol.Config{Overrides: raw("features.standalone_web_search", `true`)}, want: access{WebSearch: true}},
-		{name: "a tool that is on already", config: keys{}, cfg: protocol.Config{Overrides: raw("tools.web_search", `true`)}},
+		{name: "a tool", config: keys{}, cfg: protocol.Config{Overrides: raw("tools.web_search", `true`)}, want: access{WebSearch: true}},
+		{name: "a tool as configured", config: keys{"tools": keys{"web_search": true}}, cfg: protocol.Config{Overrides: raw("tools.web_search", `true`)}},
+		{name: "none, and other domains", config: keys{}, cfg: protocol.Config{WebSearch: new(false), Overrides: raw("tools.web_search.allowed_domains", `["b.org"]`)}},
 		{name: "other domains", config: keys{"tools": keys{"web_search": keys{"allowed_domains": []string{"a.org"}}}}, cfg: protocol.Config{Overrides: raw("tools.web_search.allowed_domains", `["b.org"]`)}, want: access{WebSearch: true}},
 
 		{name: "a provider", config: keys{"model_providers": provider, "model_provider": "mine"}, cfg: protocol.Config{Overrides: raw("model_provider", `"other"`)}, want: access{Provider: "other at http://other"}},
