@@ -47,7 +47,7 @@ func (p *person) answer(ctx context.Context, m protocol.EventMsg, what string, r
 	if !p.always || !offered {
 		return elicit.Outcome{Decision: elicit.Approved}
 	}
-	kept, err := p.kept.Add(rulefile.Kept{Rule: rule, By: "client", Words: rule.Words()})
+	kept, err := p.kept.Add(rulefile.Kept{Rule: rule, By: "client"})
 	if err != nil {
 		p.t.Error(err)
 	}

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 )
@@ -27,8 +24,8 @@ func (o *options) rulesCommand() *cobra.Command {
 		Short: "List, add and remove rules that let commands run in the sandbox",
 		Long: `Lists the rules that were accepted with the answer to a question, and those that you
 added, for all servers with the same $CODEX_HOME. They let commands run in the sandbox
-without a question, never outside. Rules that Codex keeps itself are listed with their
-file. Rules of codex-mcp.toml are not listed: they are yours to read there.`,
+without a question, never outside. Rules of codex-mcp.toml are not listed: they are yours
+to read there.`,
 		Args: o.noWords,
 		RunE: func(*cobra.Command, []string) error { o.run = withRules(listRules); return nil },
 	}
@@ -45,7 +42,7 @@ sandbox without a question, with any further words.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			o.run = withRules(func(s *rulefile.Store, _ *options, _ string, out io.Writer) error { return addRule(s, args, out) })
+			o.run = withRules(func(s *rulefile.Store, _ *options, out io.Writer) error { return addRule(s, args, out) })
 			return nil
 		},
 	}
@@ -55,11 +52,11 @@ sandbox without a question, with any further words.`,
 		Long:  `Removes the rule with this number. Running servers no longer apply it.`,
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			number, err := o.number(args, "rule", "rules")
+			number, err := strconv.Atoi(strings.Join(args, " "))
 			if err != nil {
-				return err
+				return fmt.Errorf("remove: want the number of a rule, found %q; %s rules lists the numbers", strings.Join(args, " "), o.name)
 			}
-			o.run = withRules(func(s *rulefile.Store, _ *options, _ string, _ io.Writer) error { return s.Remove(number) })
+			o.run = withRules(func(s *rulefile.Store, _ *options, _ io.Writer) error { return s.Remove(number) })
 			return nil
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -73,30 +70,20 @@ sandbox without a question, with any further words.`,
 // addRule adds the rule by a beginning, and shows it.
 func addRule(s *rulefile.Store, prefix []string, out io.Writer) error {
 	rule := rulefile.Rule{Prefix: prefix}
-	kept, err := s.Add(rulefile.Kept{Rule: rule, By: rulefile.ByCommand, Words: rule.Words()})
+	kept, err := s.Add(rulefile.Kept{Rule: rule, By: rulefile.ByCommand})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%4d  %s\n", kept.Number, terminal.Row(kept.Words))
+	_, err = fmt.Fprintf(out, "%4d  %s\n", kept.Number, terminal.Row(kept.Rule.Words()))
 	return err
 }
 
-// number returns the number of what a command removes, which another command lists.
-func (o *options) number(args []string, what, list string) (int, error) {
-	text := strings.Join(args, " ")
-	number, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, fmt.Errorf("remove: want the number of a %s, found %q; %s %s lists the numbers", what, text, o.name, list)
-	}
-	return number, nil
-}
-
 // withRules returns a runner with the rules of the home.
-func withRules(f func(s *rulefile.Store, o *options, home string, out io.Writer) error) runner {
+func withRules(f func(s *rulefile.Store, o *options, out io.Writer) error) runner {
 	return func(_ context.Context, o *options, stdout, stderr io.Writer) int {
 		home, err := config.Home(os.Getenv)
 		if err == nil {
-			err = f(rulefile.New(home, nil), o, home, stdout)
+			err = f(rulefile.New(home, nil), o, stdout)
 		}
 		if err != nil {
 			return fail(stderr, err)
@@ -118,10 +105,9 @@ func ruleNumbers(args []string) (numbers []cobra.Completion) {
 	return numbers
 }
 
-// listRules shows our rules, then Codex's. It reports a file that cannot be read after them.
-func listRules(s *rulefile.Store, o *options, home string, out io.Writer) error {
+// listRules shows the rules.
+func listRules(s *rulefile.Store, o *options, out io.Writer) error {
 	kept, err := s.List()
-	theirs, theirErr := codexRules(home)
 	var b bytes.Buffer
 	for _, k := range kept {
 		if o.json {
@@ -139,58 +125,6 @@ func listRules(s *rulefile.Store, o *options, home string, out io.Writer) error 
 	if len(kept) == 0 && err == nil && !o.json {
 		b.WriteString("no rules were accepted\n")
 	}
-	file := ""
-	for _, r := range theirs {
-		switch {
-		case o.json:
-			if raw, err := json.Marshal(r); err == nil {
-				b.WriteString(terminal.Line(raw))
-			}
-			continue
-		case r.File != file:
-			file = r.File
-			fmt.Fprintf(&b, "\nCodex's own rules, which only Codex applies and changes, in %s:\n", terminal.Row(file))
-		}
-		fmt.Fprintf(&b, "      %s\n", terminal.Row(r.Text))
-	}
 	_, writeErr := out.Write(b.Bytes())
-	return errors.Join(err, theirErr, writeErr)
-}
-
-// codexRule is a rule that Codex keeps.
-type codexRule struct {
-	File string `json:"codexFile"`
-	Text string `json:"text"`
-}
-
-// codexRules returns the rules in Codex's files, as they are written there.
-func codexRules(home string) (rules []codexRule, err error) {
-	dir := filepath.Join(home, "rules")
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) != ".rules" {
-			continue
-		}
-		path := filepath.Join(dir, e.Name())
-		text, readErr := safefile.Read(path, 1<<20)
-		if readErr != nil {
-			err = errors.Join(err, readErr)
-			continue
-		}
-		begun := false
-		for line := range strings.Lines(string(text)) {
-			line = strings.TrimSpace(line)
-			switch {
-			case line == "" || line[0] == '#':
-			case strings.Contains(line, "_rule(") || strings.HasPrefix(line, "host_executable("):
-				rules, begun = append(rules, codexRule{path, line}), true
-			case begun:
-				rules[len(rules)-1].Text += " " + line
-			}
-		}
-	}
-	return rules, err
+	return errors.Join(err, writeErr)
 }

@@ -3,31 +3,23 @@ package main
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 )
 
-// keptRules adds two rules to a home, and Codex's own.
+// keptRules adds two rules to a home.
 func keptRules(t *testing.T, home string) {
 	t.Helper()
 	s := rulefile.New(home, nil)
 	for _, k := range []rulefile.Kept{
-		{Rule: rulefile.Rule{Exact: []string{"go", "test"}, Folder: "/work"}, By: "client", Words: "x"},
-		{Rule: rulefile.Rule{Exact: []string{"touch", "x"}, Folder: "/work\x1b[2J"}, By: "desk", Words: "x", Principal: "ann"},
+		{Rule: rulefile.Rule{Exact: []string{"go", "test"}, Folder: "/work"}, By: "client"},
+		{Rule: rulefile.Rule{Exact: []string{"touch", "x"}, Folder: "/work\x1b[2J"}, By: "desk", Principal: "ann"},
 	} {
 		if _, err := s.Add(k); err != nil {
 			t.Fatal(err)
 		}
-	}
-	const theirs = "# accepted in Codex\nprefix_rule(pattern=[\"gh\"], decision=\"allow\")\n\nprefix_rule(\n    pattern = [\"ls\"],\x1b[2J\n)\n"
-	if err := os.MkdirAll(filepath.Join(home, "rules"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(home, "rules", "default.rules"), []byte(theirs), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -48,10 +40,8 @@ func TestRules(t *testing.T) {
 			"1  exactly `go test` in /work, in the sandbox", "by the client",
 			"2  exactly `touch x` in '/work', in the sandbox", "by the desk of ann",
 			"3  commands that begin with `gofmt -l` in every folder, in the sandbox", "by the command",
-			"Codex's own rules, which only Codex applies and changes, in " + filepath.Join(home, "rules", "default.rules"),
-			`prefix_rule(pattern=["gh"], decision="allow")`, `prefix_rule( pattern = ["ls"], )`,
 		}},
-		{"rules --json", 0, []string{`"number":1,"exact":["go","test"]`, `"number":2`, `"number":3,"prefix":["gofmt","-l"]`, `"codexFile":`, `"codexFile":`}},
+		{"rules --json", 0, []string{`"number":1,"exact":["go","test"]`, `"number":2`, `"number":3,"prefix":["gofmt","-l"]`}},
 		{"rules remove x", 2, []string{"want the number of a rule"}},
 		{"rules lost", 2, []string{"lost"}},
 		{"rules remove 1", 0, nil},

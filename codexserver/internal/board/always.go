@@ -44,14 +44,14 @@ func (b *Board) offered(r *approval.Request) (rulefile.Rule, bool) {
 // once, as the rule would allow it.
 func (b *Board) accept(r *approval.Request, rule rulefile.Rule, d *approval.Decision) {
 	d.Confined = true
-	kept, err := b.options.Kept.Add(rulefile.Kept{Rule: rule, Words: rule.Words(), By: string(d.By), Principal: r.Thread.Principal})
+	kept, err := b.options.Kept.Add(rulefile.Kept{Rule: rule, By: string(d.By), Principal: r.Thread.Principal})
 	if err != nil {
 		d.Decision, d.Level = elicit.Approved, slog.LevelWarn
 		d.Detail = "approved once, because the rule could not be kept: " + err.Error()
 		d.Remarks = append(d.Remarks, "This was approved once. The rule that you accepted could not be kept: "+err.Error())
 		return
 	}
-	d.Rule, d.RuleWords = kept.Number, kept.Words
+	d.Rule, d.RuleWords = kept.Number, rule.Words()
 }
 
 // settle decides what becomes of an answer that accepts a lasting rule. Only a person accepts

@@ -28,7 +28,7 @@ import (
 
 // Kept is a rule that a person accepted.
 type Kept struct {
-	// Number names the rule. It is never used again.
+	// Number names the rule in the file.
 	Number int `json:"number"`
 	Rule
 	// At is when, and By who accepted it: a decider of package approval, with the
@@ -36,8 +36,6 @@ type Kept struct {
 	At        time.Time `json:"at"`
 	By        string    `json:"by"`
 	Principal string    `json:"principal,omitzero"`
-	// Words are what the person read: [Rule.Words].
-	Words string `json:"words"`
 }
 
 // ByCommand is who accepted a rule that a person wrote with codex-mcp rules add.
@@ -48,8 +46,6 @@ type Options struct {
 	// Writable returns the folders that commands were able to write at any time. If the file
 	// lies in one, nothing is allowed by it, and nothing is added. Default: none.
 	Writable func() []string
-	// Now is the clock. Default: [time.Now].
-	Now func() time.Time
 	// Mirror also keeps the rules. Each change is there before it is in the file. Default:
 	// they are only a file.
 	Mirror *store.Mirror
@@ -77,12 +73,11 @@ func (s *Store) Path() string { return s.path }
 // content is the content of the file.
 type content struct {
 	Version int    `json:"version"`
-	Last    int    `json:"last"` // the highest number of a rule at any time
-	Rules   []Kept `json:"rules"`
+	Rules   []Kept `json:"rules"` // in the order of their numbers
 }
 
 const (
-	version  = 2
+	version  = 3
 	maxFile  = 1 << 20
 	maxRules = 1000
 )
@@ -136,12 +131,12 @@ func decode(data []byte) (content, error) {
 	for _, k := range c.Rules {
 		err := k.check()
 		switch {
-		case k.Number <= last || k.Number > c.Last:
+		case k.Number <= last:
 			return content{}, fmt.Errorf("the number %d of a rule is not in order", k.Number)
 		case err != nil:
 			return content{}, fmt.Errorf("rule %d: %w", k.Number, err)
-		case k.By == "" || k.Words == "" || k.At.IsZero():
-			return content{}, fmt.Errorf("rule %d does not say who accepted it, when and in which words", k.Number)
+		case k.By == "" || k.At.IsZero():
+			return content{}, fmt.Errorf("rule %d does not say who accepted it and when", k.Number)
 		}
 		last = k.Number
 	}
@@ -180,24 +175,25 @@ func (s *Store) Allows(q *protocol.ExecApprovalRequest, principal string) (by in
 // Add adds a rule that a person accepted, and returns it with its number and time. If the same
 // rule is there already, Add returns that one.
 func (s *Store) Add(k Kept) (Kept, error) {
-	if k.By == "" || k.Words == "" {
-		return Kept{}, errors.New("a rule needs who accepted it and what they read")
+	if k.By == "" {
+		return Kept{}, errors.New("a rule needs who accepted it")
 	}
 	if err := k.check(); err != nil {
 		return Kept{}, err
 	}
 	err := s.change(func(c *content) error {
-		if i := slices.IndexFunc(c.Rules, func(old Kept) bool {
-			return old.Words == k.Words && old.equal(k.Rule) && old.Principal == k.Principal
-		}); i >= 0 {
+		if i := slices.IndexFunc(c.Rules, func(old Kept) bool { return old.equal(k.Rule) && old.Principal == k.Principal }); i >= 0 {
 			k = c.Rules[i]
 			return nil
 		}
-		if len(c.Rules) == maxRules {
+		n := len(c.Rules)
+		if n == maxRules {
 			return fmt.Errorf("%s: it has %d rules; codex-mcp rules remove removes some", s.path, maxRules)
 		}
-		c.Last++
-		k.Number, k.At = c.Last, s.now()
+		if k.Number = 1; n > 0 {
+			k.Number += c.Rules[n-1].Number
+		}
+		k.At = time.Now().UTC().Round(0)
 		c.Rules = append(c.Rules, k)
 		return nil
 	})
@@ -243,11 +239,4 @@ func (s *Store) change(edit func(*content) error) error {
 		}
 		return safefile.Write(s.path, data, 0o600)
 	})
-}
-
-func (s *Store) now() time.Time {
-	if s.options.Now != nil {
-		return s.options.Now().UTC().Round(0)
-	}
-	return time.Now().UTC().Round(0)
 }
