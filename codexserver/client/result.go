@@ -142,7 +142,7 @@ func (c Command) String() string {
 
 // Refusal is something that was not approved.
 type Refusal struct {
-	// Kind is command, patch or other.
+	// Kind is command, patch, access or other.
 	Kind string `json:"kind"`
 	// What is the command, the paths of the patch, or the question.
 	What string `json:"what"`
@@ -152,6 +152,20 @@ type Refusal struct {
 	By string `json:"by"`
 	// Reason is the kind of reason, as in package elicit.
 	Reason string `json:"reason"`
+}
+
+// String returns the refusal in a line, such as "not run: git push (declined)".
+func (r Refusal) String() string {
+	done := "done"
+	switch r.Kind {
+	case "command":
+		done = "run"
+	case "patch":
+		done = "applied"
+	case "access":
+		done = "given"
+	}
+	return fmt.Sprintf("not %s: %s (%s)", done, r.What, r.Why)
 }
 
 // Finding is a finding of a review.

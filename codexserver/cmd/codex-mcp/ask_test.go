@@ -257,7 +257,7 @@ func TestEndToEndAskJSON(t *testing.T) {
 	if got := strings.Join(types, " "); got != "agent_message background_event exec_approval_request result session_configured task_complete task_started token_count token_count" {
 		t.Errorf("lines: %s", got)
 	}
-	if last.ThreadID == "" || last.Text != "Refused." || last.IsError || len(last.Notes) != 1 {
+	if last.ThreadID == "" || last.Text != "Refused." || last.IsError || len(last.Notes) != 2 || !strings.HasPrefix(last.Notes[1], "not run: git init -q (") {
 		t.Errorf("result %+v", last)
 	}
 	if s.errs.String() != "" {

@@ -9,12 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // toolResult is what a host gets of a tool.
@@ -61,10 +64,14 @@ type note struct {
 	changed string
 	next    string // the tool to call
 	more    string // the tool that has the whole answer, if it is cut
+	refused string // what was not run, and why
 }
 
 // hintLine is the line of docs/reference/turns.md.
 var hintLine = regexp.MustCompile(`(?m)^\[thread ([^\s;\]]+); (codex-\w+) [^;]*?(?:; (codex-\w+) has the whole answer)?(?:; changed: (.*))?\]$`)
+
+// refusedLine is a line after it about what was not run.
+var refusedLine = regexp.MustCompile("(?m)^Not run: `(.*)` \\((.*)\\)$")
 
 // note reads a view by the shapes of docs/reference/turns.md. Both parts of a view must say the same.
 func (v view) note() (n note, err error) {
@@ -75,7 +82,10 @@ func (v view) note() (n note, err error) {
 		}
 		last := found[len(found)-1]
 		part := func(i int) string { return v.text[max(last[2*i], 0):max(last[2*i+1], 0)] }
-		n = note{v.text[:last[0]], part(1), part(4), part(2), part(3)}
+		n = note{v.text[:last[0]], part(1), part(4), part(2), part(3), ""}
+		for _, line := range refusedLine.FindAllStringSubmatch(v.text[last[1]:], -1) {
+			n.refused += line[1] + ": " + line[2] + ". "
+		}
 	}
 	if v.structured == "" {
 		return n, nil
@@ -83,6 +93,7 @@ func (v view) note() (n note, err error) {
 	type turn struct {
 		ThreadID, Content, Status string
 		Changes                   []struct{ Path string }
+		Refused                   []struct{ What, Why string }
 		Truncated                 struct {
 			Content int
 			See     string
@@ -108,7 +119,10 @@ func (v view) note() (n note, err error) {
 	for _, c := range r.Changes {
 		s.changed += c.Path
 	}
-	if same := (note{s.answer, n.thread, n.changed, n.next, n.more}); v.text != "" && s != same {
+	for _, refusal := range r.Refused {
+		s.refused += refusal.What + ": " + strings.TrimPrefix(refusal.Why, "not run: ") + ". "
+	}
+	if same := (note{s.answer, n.thread, n.changed, n.next, n.more, n.refused}); v.text != "" && s != same {
 		return n, fmt.Errorf("%.300q in the texts, %.300q in structured content", same, s)
 	}
 	return s, nil
@@ -177,36 +191,43 @@ func (h *host) call(t *testing.T, tool string, arguments map[string]any) *toolRe
 	}
 }
 
-// outcomes are how a call may end. The model runs the commands of the turns in a folder of
-// their own.
-var outcomes = []struct {
+// ending is how a call may end. The model runs the commands of the turns in a folder of their own.
+type ending struct {
 	name    string
 	turns   func(run func(id, script string) providertest.ToolCall, hold chan struct{}) []providertest.Turn
 	answers []string
+	timeout time.Duration // of questions; 0 is the default
+	rules   approval.Rules
 	failed  bool
 	want    note // by the result of the call
 	end     note // by that of codex-wait after it; the zero value for none
-}{
-	{name: "done", answers: []string{servertest.Accept}, want: note{"It is made.", "", "made", "codex-reply", ""}},
-	{name: "failed", answers: []string{servertest.Accept}, failed: true, want: note{"no such model", "", "made", "codex-reply", ""},
+}
+
+// outcomes are those of every engine.
+var outcomes = []ending{
+	{name: "done", answers: []string{servertest.Accept}, want: note{"It is made.", "", "made", "codex-reply", "", ""}},
+	{name: "failed", answers: []string{servertest.Accept}, failed: true, want: note{"no such model", "", "made", "codex-reply", "", ""},
 		turns: func(run func(id, script string) providertest.ToolCall, _ chan struct{}) []providertest.Turn {
 			return []providertest.Turn{providertest.Call(run("1", "touch made")), {Status: 400, Body: `{"error":{"message":"no such model"}}`}}
 		}},
-	{name: "declined", answers: []string{servertest.Decline}, want: note{"It is made.", "", "", "codex-reply", ""}},
-	{name: "a cancelled question", answers: []string{servertest.Accept, servertest.Cancel}, failed: true, want: note{"Turn aborted", "", "made", "codex-reply", ""},
+	{name: "declined", answers: []string{servertest.Decline}, want: note{"It is made.", "", "", "codex-reply", "", "touch made': declined. "}},
+	{name: "no answer", timeout: time.Second, want: note{"It is made.", "", "", "codex-reply", "", "touch made': no answer within 1 s. "}},
+	{name: "denied by a rule", rules: approval.Rules{Deny: [][]string{{"touch"}}},
+		want: note{"It is made.", "", "", "codex-reply", "", "touch made': declined: a rule of the user denies this command. "}},
+	{name: "a cancelled question", answers: []string{servertest.Accept, servertest.Cancel}, failed: true, want: note{"Turn aborted", "", "made", "codex-reply", "", "touch more': the client cancelled the approval request. "},
 		turns: func(run func(id, script string) providertest.ToolCall, _ chan struct{}) []providertest.Turn {
 			return []providertest.Turn{providertest.Call(run("1", "touch made")), providertest.Call(run("2", "touch more")), providertest.Say("no")}
 		}},
-	{name: "interrupted", answers: []string{servertest.Accept}, failed: true, want: note{"Turn aborted", "", "made", "codex-reply", ""},
+	{name: "interrupted", answers: []string{servertest.Accept}, failed: true, want: note{"Turn aborted", "", "made", "codex-reply", "", ""},
 		turns: func(run func(id, script string) providertest.ToolCall, hold chan struct{}) []providertest.Turn {
 			return []providertest.Turn{providertest.Call(run("1", "touch made")), {Wait: hold}}
 		}},
-	{name: "running in the background", want: note{"codex-wait", "", "", "codex-wait", ""}, end: note{"It is made.", "", "made", "codex-reply", ""},
+	{name: "running in the background", want: note{"codex-wait", "", "", "codex-wait", "", ""}, end: note{"It is made.", "", "made", "codex-reply", "", ""},
 		turns: func(run func(id, script string) providertest.ToolCall, hold chan struct{}) []providertest.Turn {
 			return []providertest.Turn{{Wait: hold, ToolCalls: []providertest.ToolCall{run("1", "touch made")}}, providertest.Say("It is made.")}
 		}},
-	{name: "waiting for an answer", want: note{"touch made", "", "", "codex-wait", ""}, end: note{"It is made.", "", "made", "codex-reply", ""}},
-	{name: "cut", want: note{"a long story", "", "", "codex-reply", "codex-show"},
+	{name: "waiting for an answer", want: note{"touch made", "", "", "codex-wait", "", ""}, end: note{"It is made.", "", "made", "codex-reply", "", ""}},
+	{name: "cut", want: note{"a long story", "", "", "codex-reply", "codex-show", ""},
 		turns: func(func(id, script string) providertest.ToolCall, chan struct{}) []providertest.Turn {
 			return []providertest.Turn{providertest.Say(strings.Repeat("a long story, ", 1000) + "THE END")}
 		}},
@@ -215,7 +236,7 @@ var outcomes = []struct {
 // engineForwarding checks that a model that sees only a part of a result knows the answer, the
 // thread, what has changed and what to call next, and can do that. start returns an engine that
 // asks for every command, with the model; run is the model's call of a command.
-func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server) engine.Engine, run func(id, script string) providertest.ToolCall) {
+func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server) engine.Engine, run func(id, script string) providertest.ToolCall, more ...ending) {
 	for _, era := range []struct{ name, capabilities string }{
 		{"handshake", ""},
 		{"2026-07-28", `"elicitation":{}`},
@@ -225,7 +246,10 @@ func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server)
 			model := providertest.New()
 			t.Cleanup(model.Close)
 			e := start(t, model)
-			for _, o := range outcomes {
+			for _, o := range slices.Concat(outcomes, more) {
+				if o.timeout > 0 && era.name == "2026-07-28" { // the call ends after some rounds
+					o.want, o.end = note{"touch made", "", "", "codex-wait", "", ""}, o.want
+				}
 				t.Run(o.name, func(t *testing.T) {
 					again := providertest.Turn{Match: "go on", Repeat: true, Text: []string{"I go on."}}
 					hold := make(chan struct{})
@@ -238,6 +262,7 @@ func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server)
 					record := &servertest.Journal{}
 					server := codexserver.New(e, &codexserver.Options{
 						Home: t.TempDir(), Calls: codexserver.CallOptions{MaxResult: 4096}, Record: record, Tasks: codexserver.TaskOptions{Grace: -1},
+						Approvals: elicit.Options{Timeout: o.timeout}, Rules: o.rules,
 					})
 					h := &host{answers: make(chan string, 2)}
 					for _, a := range o.answers {
@@ -297,7 +322,7 @@ func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server)
 					}
 					first.check(t, o.want.answer)
 					release := func() {
-						if hold != nil && o.end.next != "" {
+						if hold != nil && o.end.next != "" && o.timeout == 0 {
 							h.answers <- servertest.Accept
 							close(hold)
 							hold = nil
@@ -313,7 +338,10 @@ func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server)
 						if !strings.Contains(got.answer, want.answer) {
 							t.Errorf("no %q in %.300q", want.answer, got.answer)
 						}
-						want.answer, want.thread = got.answer, thread.ThreadID
+						if !strings.Contains(got.refused, want.refused) || want.refused == "" && got.refused != "" {
+							t.Errorf("not run: %q, want %q", got.refused, want.refused)
+						}
+						want.answer, want.thread, want.refused = got.answer, thread.ThreadID, got.refused
 						if got != want {
 							t.Errorf("the model notes %.300q, want %.300q", got, want)
 						}
@@ -326,6 +354,9 @@ func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server)
 							if known[i].next == "codex-wait" {
 								release()
 								r := h.call(t, known[i].next, map[string]any{"threadIds": []string{known[i].thread}})
+								for o.timeout > 0 && strings.Contains(string(r.StructuredContent), `"waiting"`) {
+									r = h.call(t, known[i].next, map[string]any{"threadIds": []string{known[i].thread}})
+								}
 								r.check(t, "")
 								known[i] = sees(t, i, r, o.end)
 							}
@@ -346,7 +377,7 @@ func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server)
 						if known[i].next != known[0].next || known[i].thread != known[0].thread {
 							t.Errorf("%s: %+v, others know %+v", forwardings[i].name, known[i], known[0])
 						}
-						sees(t, i, r, note{"I go on.", "", "", "codex-reply", ""})
+						sees(t, i, r, note{"I go on.", "", "", "codex-reply", "", ""})
 					}
 				})
 			}
@@ -358,15 +389,15 @@ func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server)
 // can be joined with the first.
 func (r *toolResult) check(t *testing.T, answer string) {
 	t.Helper()
-	if len(r.Content) != 2 || len(r.Content[0].Annotations.Audience) != 0 {
+	if len(r.Content) < 2 || len(r.Content[0].Annotations.Audience) != 0 {
 		t.Errorf("blocks %q", r.texts())
 		return
 	}
 	if first := r.Content[0].Text; answer == "It is made." && first != answer {
 		t.Errorf("the first block is %q", first)
 	}
-	hint := r.Content[1]
-	if !slices.Equal(hint.Annotations.Audience, []string{"assistant"}) || !strings.HasPrefix(hint.Text, "\n[") || !r.IsError && len(hint.Text) > 200 {
+	hint := r.Content[len(r.Content)-1]
+	if !slices.Equal(hint.Annotations.Audience, []string{"assistant"}) || !strings.HasPrefix(hint.Text, "\n[") || !r.IsError && len(hint.Text) > 400 {
 		t.Errorf("the further block is %q, for %q", hint.Text, hint.Annotations.Audience)
 	}
 }
@@ -380,7 +411,13 @@ func TestForwardingOfTheNativeEngine(t *testing.T) {
 		}
 		t.Cleanup(func() { e.Close() })
 		return e
-	}, func(id, script string) providertest.ToolCall { return providertest.Shell(id, "sh", "-c", script) })
+	}, func(id, script string) providertest.ToolCall { return providertest.Shell(id, "sh", "-c", script) },
+		ending{
+			name: "refused by policy", want: note{"It is not.", "", "", "codex-reply", "", `escalated permissions are not available under the approval policy "untrusted". `},
+			turns: func(func(id, script string) providertest.ToolCall, chan struct{}) []providertest.Turn {
+				return []providertest.Turn{providertest.Call(providertest.Tool("1", "shell", map[string]any{"command": []string{"touch", "made"}, "with_escalated_permissions": true, "justification": "because"})), providertest.Say("It is not.")}
+			},
+		})
 }
 
 // asksAlways is the configuration of an engine that asks for every command that may change

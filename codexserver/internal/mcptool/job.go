@@ -213,6 +213,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	if j.form.hint {
 		lines = append(lines, j.named(j.end.cut))
 	}
+	lines = append(lines, notDone(&j.end.did)...)
 	if err != nil && spent == nil {
 		lines, j.end.result.IsError = append(lines, facts(j.end.did)), new(true)
 	}

@@ -160,16 +160,18 @@ func (j *Job) pause(ctx context.Context, questions bool) {
 
 // rows makes the result: a row for each thread.
 func (c *call) rows(ctx context.Context, a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
-	rows, hints := []row{}, []string(nil)
+	rows, hints, named := []row{}, []string(nil), 0
 	found := map[string]bool{}
 	for _, j := range jobs {
 		found[thread.CanonicalID(j.ThreadID())] = true
 		r, ended := j.row(c.table.room(c.MaxText).most / max(len(jobs), 1))
 		rows = append(rows, r)
-		if len(hints) < maxHints && c.table.options.hints() {
+		if named < maxHints && c.table.options.hints() {
 			hints = append(hints, r.hint)
+			named++
 		}
 		if ended {
+			hints = append(hints, notDone(&j.end.did)...)
 			c.read = append(c.read, j)
 		}
 	}

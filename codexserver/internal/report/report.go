@@ -54,6 +54,9 @@ type Report struct {
 	dropped turnlog.Dropped
 }
 
+// MoreRefused returns how many refusals there were before those of the list.
+func (r *Report) MoreRefused() int { return r.dropped.Refused }
+
 // Worktree is a git worktree on a branch of its own.
 type Worktree struct {
 	// Path is its top folder, and Branch the name of the branch.

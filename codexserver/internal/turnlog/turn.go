@@ -114,7 +114,7 @@ type Exit struct {
 
 // Refusal is something that was not approved.
 type Refusal struct {
-	// Kind is "command", "patch" or "other".
+	// Kind is "command", "patch", "access" or "other".
 	Kind string
 	// What is the command, the patch's paths, or the question, shortened.
 	What string
@@ -126,6 +126,21 @@ type Refusal struct {
 	By approval.Decider
 	// Reason is the kind of reason, as one word.
 	Reason elicit.Reason
+}
+
+// String returns the refusal as a line, such as "Not run: `git push` (declined)".
+func (r Refusal) String() string {
+	what, _ := elicit.ShowCode(r.What)
+	done := "done"
+	switch r.Kind {
+	case "command":
+		done = "run"
+	case "patch":
+		done, what = "applied", "changes of "+what
+	case "access":
+		done = "given"
+	}
+	return "Not " + done + ": " + what + " (" + Brief(strings.TrimPrefix(r.Why, "not run: ")) + ")"
 }
 
 // Dropped counts what a turn did and no longer keeps.

@@ -27,7 +27,7 @@ type result struct {
 	Text string `json:"text"`
 	// IsError means that there is no answer.
 	IsError bool `json:"isError"`
-	// Notes say why the user could not be asked.
+	// Notes say why the user could not be asked, and what was not approved.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -47,6 +47,9 @@ func (cl *client) conclude(e end) int {
 	switch {
 	case e.err == nil:
 		texts = append([]string{e.result.Answer}, e.result.Notes...)
+		for _, refusal := range e.result.Refused {
+			texts = append(texts, refusal.String())
+		}
 		if s := e.result.Status; s == codexclient.Failed || s == codexclient.Interrupted {
 			code = StatusFailed
 		}
