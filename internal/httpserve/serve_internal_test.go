@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/spf13/pflag"
 )
 
@@ -180,8 +181,24 @@ func TestServerLimits(t *testing.T) {
 
 func TestPrintClients(t *testing.T) {
 	var b strings.Builder
-	if err := PrintClients(&b, "https://host/mcp", "t0k"); err != nil || strings.Count(b.String(), "https://host/mcp") != 3 || strings.Count(b.String(), "Authorization") != strings.Count(b.String(), "Bearer t0k") {
+	if err := PrintClients(&b, "https://host/mcp", "t0k"); err != nil || strings.Count(b.String(), "https://host/mcp") != 3 || strings.Count(b.String(), "Bearer t0k") != 2 {
 		t.Errorf("%s, %v", &b, err)
+	}
+	_, ofCode, _ := strings.Cut(b.String(), ".vscode/mcp.json. It asks for the token:\n")
+	ofCode, _, _ = strings.Cut(ofCode, "Cursor")
+	var file struct {
+		Inputs []struct {
+			ID       string `json:"id"`
+			Password bool   `json:"password"`
+		} `json:"inputs"`
+		Servers map[string]struct {
+			URL     string            `json:"url"`
+			Headers map[string]string `json:"headers"`
+		} `json:"servers"`
+	}
+	if err := json.Unmarshal([]byte(ofCode), &file); err != nil || len(file.Inputs) != 1 || !file.Inputs[0].Password || strings.Contains(ofCode, "t0k") ||
+		file.Servers["codex"].Headers["Authorization"] != "Bearer ${input:"+file.Inputs[0].ID+"}" {
+		t.Errorf("%s: %+v, %v", ofCode, file, err)
 	}
 	r, w := io.Pipe()
 	if err := r.Close(); err != nil {

@@ -134,7 +134,7 @@ func TestHTTPServes(t *testing.T) {
 		t.Fatalf("status %d: %s", status, stderr.String())
 	}
 	token, _, _ := strings.Cut(stdout.String(), "\n")
-	for _, part := range []string{"claude mcp add --transport http", `{"servers": `, `{"mcpServers": `, "http://127.0.0.1:4517/mcp"} {
+	for _, part := range []string{"claude mcp add --transport http", `"servers": `, `{"mcpServers": `, "http://127.0.0.1:4517/mcp"} {
 		if !strings.Contains(stdout.String(), part) {
 			t.Errorf("--show-token lacks %s", part)
 		}
