@@ -7,7 +7,7 @@ import (
 )
 
 // A page of a host fits on a screen.
-const maxHostLines = 50
+const maxHostLines = 55
 
 var (
 	hostRow = regexp.MustCompile(`(?m)^\| \[([^\]]+)\]\(hosts/(\S+\.md)\) \|.* \| ([^|]+) \|$`)

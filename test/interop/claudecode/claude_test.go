@@ -160,7 +160,7 @@ func setup(e *testscript.Env, bin, version, server string) error {
 			return err
 		}
 	}
-	settings := object{"permissions": object{"defaultMode": "default", "disableAutoMode": "disable", "allow": []string{strings.TrimSuffix(s.tools, "__"), "TaskStop"}}}
+	settings := object{"permissions": object{"defaultMode": "default", "allow": []string{strings.TrimSuffix(s.tools, "__"), "TaskStop"}}}
 	if _, err := os.Stat(in("hook")); err == nil { // a program of the user's that is text of each question
 		settings["hooks"] = object{"Elicitation": []object{{"hooks": []object{{"type": "command", "command": "sh " + in("hook")}}}}}
 	}
