@@ -16,7 +16,7 @@ func TestDocsQuestions(t *testing.T) {
 	}
 	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	rows := regexp.MustCompile(`(?m)^\d+\. .*\]\((\S+)#(\S+)\): "(.*)"$`).FindAllStringSubmatch(read(t, "docs/use/questions.md"), -1)
-	if len(rows) != 40 {
+	if len(rows) < 40 {
 		t.Errorf("%d questions", len(rows))
 	}
 	for _, row := range rows {
