@@ -26,7 +26,8 @@ func (c *conversation) withoutCall() (*config.Config, error) {
 // judge determines what a new conversation may do because of its call.
 func (c *conversation) judge(call *protocol.Config) (err error) {
 	own := c.cfg
-	if call.Sandbox != "" || call.ApprovalPolicy != "" || call.Profile != "" || call.WebSearch != nil || len(call.Overrides) > 0 {
+	full := c.now.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess // without it the arguments of the mode and the policy make nothing wider
+	if full && (call.Sandbox != "" || call.ApprovalPolicy != "") || call.Profile != "" || call.WebSearch != nil || len(call.Overrides) > 0 {
 		if own, err = c.withoutCall(); err != nil {
 			return err
 		}

@@ -115,10 +115,6 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, meta protoco
 		cfg.Cwd = cwd
 	}
 	e.programs.Given(cfg.Cwd)
-	text, err := instructions(cfg, e.fileTools(cfg))
-	if err != nil {
-		return nil, &engine.ConfigError{Err: err}
-	}
 	summary := cfg.ReasoningSummary
 	if summary == "" {
 		summary = protocol.SummaryAuto
@@ -128,9 +124,14 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, meta protoco
 		cfg:       cfg,
 		host:      host,
 		providers: e.providers(cfg),
-		prompts:   prompts{instructions: text, developer: cfg.DeveloperInstructions, compact: cfg.CompactPrompt},
 		saved:     saved{meta: meta},
 	}
+	c.box = e.toolbox(cfg, &c.work.left)
+	text, err := instructions(cfg, e.fileTools(cfg), c.box.LineShell())
+	if err != nil {
+		return nil, &engine.ConfigError{Err: err}
+	}
+	c.prompts = prompts{instructions: text, developer: cfg.DeveloperInstructions, compact: cfg.CompactPrompt}
 	c.now = protocol.TurnContext{
 		Cwd:            cfg.Cwd,
 		ApprovalPolicy: cfg.ApprovalPolicy,
@@ -140,7 +141,6 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, meta protoco
 		Summary:        summary,
 	}
 	c.history.sent = c.now
-	c.box = e.toolbox(cfg, &c.work.left)
 	c.work.life, c.work.end = context.WithCancel(context.Background())
 	c.startServers()
 	return c, nil
@@ -195,7 +195,7 @@ func (c *conversation) shell() string {
 	if runtime.GOOS == "windows" {
 		return ""
 	}
-	return tool.LineShell(environ(c.cfg))[0]
+	return c.box.LineShell()[0]
 }
 
 // ID implements [engine.Conversation].

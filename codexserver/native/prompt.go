@@ -9,7 +9,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -49,13 +48,13 @@ func forShell(text string, shell []string) string {
 const maxInstructions = 1 << 20
 
 // instructions returns the model's instructions: the caller's, those of the configured
-// file, or the built-in ones for its tools.
-func instructions(cfg *config.Config, files bool) (string, error) {
+// file, or the built-in ones for its tools and the shell that runs lines.
+func instructions(cfg *config.Config, files bool, shell []string) (string, error) {
 	if cfg.BaseInstructions != nil {
 		return *cfg.BaseInstructions, nil
 	}
 	if cfg.InstructionsFile == "" {
-		return forShell(builtIn(files), tool.LineShell(environ(cfg))), nil
+		return forShell(builtIn(files), shell), nil
 	}
 	path := cfg.InstructionsFile
 	if !filepath.IsAbs(path) {

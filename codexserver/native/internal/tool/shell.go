@@ -75,9 +75,11 @@ func (c *command) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return json.UnmarshalDecode(d, &c.line)
 }
 
-// LineShell returns the beginning of the list that runs a line: bash, or sh where there is none in the
-// PATH of commands.
-func LineShell(environ []string) []string {
+// LineShell returns the beginning of the list that runs a line.
+func (b *Toolbox) LineShell() []string { return b.line }
+
+// lineShell finds the shell for lines: bash, or sh where there is none in the PATH of commands.
+func lineShell(environ []string) []string {
 	if _, err := proc.LookPath("bash", "/", environ); err != nil {
 		if _, err := proc.LookPath("sh", "/", environ); err == nil {
 			return []string{"sh", "-c"}

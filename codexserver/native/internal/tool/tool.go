@@ -150,7 +150,7 @@ func New(o Options) *Toolbox {
 	if o.Programs == nil {
 		o.Programs = &sandbox.Programs{}
 	}
-	return &Toolbox{options: o, line: LineShell(o.Environ), session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
+	return &Toolbox{options: o, line: lineShell(o.Environ), session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
 }
 
 // Offer returns the definitions of the tools for the model, if it is another one than the options are
