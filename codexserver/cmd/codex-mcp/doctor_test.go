@@ -68,7 +68,7 @@ func TestDoctorBrokenRules(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for text, broken := range map[string]bool{`{"version":2,"last":0,"rules":null}`: false, `{"version":2,`: true} {
+	for text, broken := range map[string]bool{`{"version":3,"rules":null}`: false, `{"version":3,`: true} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
