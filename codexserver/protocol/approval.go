@@ -35,11 +35,8 @@ type ExecApprovalRequest struct {
 	// engine lets the same command run again only inside the sandbox, if LeavesSandbox is true.
 	// It is not part of the event.
 	Once bool `json:"-"`
-	// Person is true when a rule of the user wants a person to be asked each time. Then no
-	// other rule allows the command, and no approval of it lasts. It is not part of the event.
-	Person bool `json:"-"`
-	// Human is true when the engine takes only a decision that a person makes now. Then it is as if
-	// Person were true, and an approval that no person gave does not count. It is not part of the
+	// Human is true when the engine takes only a decision that a person makes now. Then no rule
+	// allows the command, and an approval that no person gave does not count. It is not part of the
 	// event.
 	Human bool `json:"-"`
 	// Program is the path of a program that the command would start, although commands may

@@ -11,38 +11,39 @@ import (
 )
 
 // Offer returns the lasting rule that the question of r may offer, nil if there is none. The
-// question must show all that is asked. The board keeps the rule until [Board.Decide] returns
-// for r: a person accepts what the question showed, whatever has changed since.
+// question must show all that is asked.
 func (b *Board) Offer(r *approval.Request) *elicit.Always {
-	e, isCommand := r.Event.(protocol.ExecApprovalRequest)
-	if !isCommand || b.options.Kept == nil {
-		return nil
-	}
-	rule, ok := rulefile.Offer(&e)
+	rule, ok := b.offer(r)
 	if !ok {
 		return nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.offers == nil {
-		b.offers = map[*approval.Request]rulefile.Rule{}
-	}
-	b.offers[r] = rule
 	return &elicit.Always{Words: rule.Words()}
 }
 
-// offered returns the rule that the board keeps for r, and forgets it.
-func (b *Board) offered(r *approval.Request) (rulefile.Rule, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	rule, ok := b.offers[r]
-	delete(b.offers, r)
-	return rule, ok
+func (b *Board) offer(r *approval.Request) (rule rulefile.Rule, ok bool) {
+	e, isCommand := r.Event.(protocol.ExecApprovalRequest)
+	if !isCommand || b.options.Kept == nil {
+		return rule, false
+	}
+	return rulefile.Offer(&e)
 }
 
-// accept keeps the rule that a person accepted with the answer d. If that fails, r is approved
-// once, as the rule would allow it.
-func (b *Board) accept(r *approval.Request, rule rulefile.Rule, d *approval.Decision) {
+// settle keeps the lasting rule that an answer accepts. Only a person accepts one, and only the one that the
+// question showed: not another, to which the same words in a folder that was replaced lead. If it cannot be
+// kept, r is approved once, as the rule would allow it.
+func (b *Board) settle(r *approval.Request, d *approval.Decision, ruled bool) {
+	if d.Decision != elicit.ApprovedAlways {
+		return
+	}
+	rule, ok := b.offer(r)
+	if ruled || !ok || r.Question.Always == nil || r.Question.Always.Words != rule.Words() {
+		d.Outcome = elicit.Outcome{
+			Decision: elicit.Denied, Reason: elicit.ReasonNotUnderstood, Level: slog.LevelWarn,
+			Feedback: cmp.Or(d.Feedback, "a lasting rule was accepted that no question offered"),
+			Detail:   "denied: a lasting rule was accepted that no question offered",
+		}
+		return
+	}
 	d.Confined = true
 	kept, err := b.options.Kept.Add(rulefile.Kept{Rule: rule, By: string(d.By), Principal: r.Thread.Principal})
 	if err != nil {
@@ -52,22 +53,4 @@ func (b *Board) accept(r *approval.Request, rule rulefile.Rule, d *approval.Deci
 		return
 	}
 	d.Rule, d.RuleWords = kept.Number, rule.Words()
-}
-
-// settle decides what becomes of an answer that accepts a lasting rule. Only a person accepts
-// one, and only one that was offered.
-func (b *Board) settle(r *approval.Request, d *approval.Decision, ruled bool) {
-	rule, ours := b.offered(r)
-	if d.Decision != elicit.ApprovedAlways {
-		return
-	}
-	if ruled || r.Question.Always == nil || !ours {
-		d.Outcome = elicit.Outcome{
-			Decision: elicit.Denied, Reason: elicit.ReasonNotUnderstood, Level: slog.LevelWarn,
-			Feedback: cmp.Or(d.Feedback, "a lasting rule was accepted that no question offered"),
-			Detail:   "denied: a lasting rule was accepted that no question offered",
-		}
-		return
-	}
-	b.accept(r, rule, d)
 }

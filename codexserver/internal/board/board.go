@@ -50,7 +50,6 @@ type Board struct {
 	places
 	options *Options
 	invite  func(words, where string)
-	offers  map[*approval.Request]rulefile.Rule // what open questions offer; the mutex guards it
 	calls   calls
 }
 

@@ -2,7 +2,6 @@ package board_test
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -33,7 +32,6 @@ func TestOnlyWhatWasShownIsAccepted(t *testing.T) {
 		want    elicit.Decision
 	}{
 		{"shown", func(b *board.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, accepts, elicit.ApprovedAlways},
-		{"shown before another", func(b *board.Board, r *approval.Request) { r.Question.Always = b.Offer(r); b.Offer(new(*r)) }, accepts, elicit.ApprovedAlways},
 		{"offered, but not shown", func(b *board.Board, r *approval.Request) { b.Offer(r) }, accepts, elicit.Denied},
 		{"shown by another", func(_ *board.Board, r *approval.Request) { r.Question.Always = &elicit.Always{Words: "all"} }, accepts, elicit.Denied},
 		{"no decision", func(b *board.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, elicit.Outcome{}, elicit.Denied},
@@ -53,30 +51,6 @@ func TestOnlyWhatWasShownIsAccepted(t *testing.T) {
 				t.Errorf("%+v", d)
 			}
 		})
-	}
-}
-
-// TestOfferSaysWhereItRuns checks that a rule says that it is for the sandbox, and that a command that
-// would leave the sandbox and a patch get none.
-func TestOfferSaysWhereItRuns(t *testing.T) {
-	dir := t.TempDir()
-	b := board.New(&board.Options{Kept: rulefile.New(t.TempDir(), nil)}, nil)
-	if offer := b.Offer(lasting(dir)); offer == nil || !strings.HasSuffix(offer.Words, "in the sandbox") {
-		t.Errorf("in the sandbox: %+v", offer)
-	}
-	out := lasting(dir)
-	exec := out.Event.(protocol.ExecApprovalRequest)
-	exec.Confinable = false
-	out.Event = exec
-	if offer := b.Offer(out); offer != nil {
-		t.Errorf("outside: %+v", offer)
-	}
-	out.Event = protocol.PatchApprovalRequest{CallID: "p", Cwd: dir, Changes: map[string]protocol.FileChange{filepath.Join(dir, "x"): {Add: &protocol.FileContent{}}}}
-	if offer := b.Offer(out); offer != nil {
-		t.Errorf("a patch: %+v", offer)
-	}
-	if offer := b.Offer(lasting(dir)); offer == nil { // the first is still kept
-		t.Error("a second offer of one board is missing")
 	}
 }
 

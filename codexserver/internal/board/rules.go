@@ -34,7 +34,7 @@ func decide(ctx context.Context, r *approval.Rules, a *approval.Request) (out el
 // person reports whether a rule or the engine wants a person to decide about a command. Then no rule
 // allows it.
 func person(r *approval.Rules, q *protocol.ExecApprovalRequest) bool {
-	return q.Person || q.Human || policy.Asks(r.Ask, q.Command) || q.Judged != nil && policy.Asks(r.Ask, q.Judged)
+	return q.Human || policy.Asks(r.Ask, q.Command) || q.Judged != nil && policy.Asks(r.Ask, q.Judged)
 }
 
 // Person reports whether a rule or the engine wants a person to be asked about a command each time.

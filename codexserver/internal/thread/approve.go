@@ -20,8 +20,8 @@ import (
 
 // ApproveExec implements [engine.Host].
 func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	r.Person = h.board.Person(&r)
-	r.Once = r.Once || r.Person
+	person := h.board.Person(&r)
+	r.Once = r.Once || person
 	exec := &elicit.ExecQuestion{
 		Subject: r.Subject, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox, NoSandbox: r.NoSandbox,
 		Home: home(),
@@ -36,7 +36,7 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 		exec.Notes = append(exec.Notes, "Only a person may approve this, each time.")
 	}
 	q := exec.Question()
-	whole := !q.Once && !r.Person
+	whole := !q.Once && !person
 	q.Once = q.Once || r.Once
 	h.deliver("", r, false) // without waiting for the client, because the desk may answer
 	return h.approve(ctx, r, q, whole)

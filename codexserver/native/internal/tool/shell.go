@@ -417,9 +417,8 @@ func (r run) request(reason string, confinable bool) protocol.ExecApprovalReques
 		Confinable:    confinable,
 	}
 	req.Program = r.program()
-	req.Person = r.person()
 	// Where the sandbox cannot hold the command, an approval that lasts would let it out again.
-	req.Once = req.Person || req.LeavesSandbox && !confinable
+	req.Once = r.person() || req.LeavesSandbox && !confinable
 	return req
 }
 
