@@ -279,6 +279,7 @@ type question struct {
 	ctx     context.Context // ends with the first answer, the time-out, or the turn
 	ends    chan end
 	over    chan struct{} // closed when the question is removed
+	left    chan struct{} // has an element when a place has left; at most one
 	asked   int           // places; the mutex guards it
 }
 
@@ -289,6 +290,7 @@ type end struct {
 	err       error  // the place could not show the question
 	void      string // the client answered by itself, or was not asked for that reason; what it did
 	client    string // the name of the client that answered
+	host      *Host  // that client, or nil
 	automatic string // what the client answered by itself, "" for a person's answer
 }
 
@@ -322,8 +324,19 @@ func (p *places) Attach(place Place) (leave func()) {
 	return func() {
 		p.mu.Lock()
 		p.list = slices.DeleteFunc(p.list, func(other *attachment) bool { return other == a })
+		for q := range p.questions {
+			q.leave()
+		}
 		p.mu.Unlock()
 		cancel()
+	}
+}
+
+// leave records that a place has left.
+func (q *question) leave() {
+	select {
+	case q.left <- struct{}{}:
+	default:
 	}
 }
 
@@ -332,17 +345,24 @@ func (p *places) Attach(place Place) (leave func()) {
 // none could. It calls ended after each end, with whether the question is over.
 func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e end, over bool)) (best end, notes notes) {
 	ctx, withdraw := context.WithCancelCause(ctx)
-	q := &question{request: r, ctx: ctx, ends: make(chan end), over: make(chan struct{})}
+	q := &question{request: r, ctx: ctx, ends: make(chan end), over: make(chan struct{}), left: make(chan struct{}, 1)}
 	defer close(q.over)
 	defer withdraw(nil)
 	p.open(q)
 	over := ctx.Done()
 	var late <-chan time.Time
+	var refused end // by a client that answered by itself
 	for n := 0; p.pending(q, n); {
 		var e end
 		select {
 		case e = <-q.ends:
 			n++
+		case <-q.left: // perhaps the last place where a person may answer
+			if refused.by != "" && !best.answers() && ctx.Err() == nil && !p.elsewhere(refused.host) {
+				best, notes.void = refused, nil
+				withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, inWords(best.out.Decision), p.where(best.by)))
+			}
+			continue
 		case <-over:
 			over, late = nil, time.After(withdrawal)
 			continue
@@ -369,6 +389,10 @@ func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e e
 			best = e
 		case !best.answers() && ctx.Err() != nil:
 			best.by = e.by // the last place that was asked
+		}
+		if e.void != "" && answered(e.out) && !e.out.Decision.Approves() {
+			refused = e
+			refused.void = ""
 		}
 		if e.void != "" && e.err == nil {
 			notes.void = append(notes.void, e.void)
@@ -418,6 +442,9 @@ func (p *places) askAt(q *question, a *attachment) {
 	go func() {
 		defer cancel()
 		defer stop()
+		if h := hostOf(a.place); h != nil {
+			defer context.AfterFunc(h.here, q.leave)()
+		}
 		e := p.answer(ctx, q.request, a.place)
 		select {
 		case q.ends <- e:
@@ -430,7 +457,7 @@ func (p *places) askAt(q *question, a *attachment) {
 func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end {
 	e, h := end{by: at.Decider()}, hostOf(at)
 	if h != nil {
-		e.client = h.name
+		e.client, e.host = h.name, h
 	}
 	elsewhere := func() bool { return p.elsewhere(h) }
 	if h.never() {
@@ -468,13 +495,13 @@ func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end 
 }
 
 // elsewhere reports whether a question can be answered at another place than a host: at the desk,
-// or by another client that has not answered by itself.
+// or by another client that is there and has not answered by itself.
 func (p *places) elsewhere(h *Host) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.ContainsFunc(p.list, func(a *attachment) bool {
 		other := hostOf(a.place)
-		return a.ctx.Err() == nil && (a.place.Decider() != approval.ByClient || other != nil && other != h && other.skip() == "" && !other.never())
+		return a.ctx.Err() == nil && (a.place.Decider() != approval.ByClient || other != nil && other != h && other.answers())
 	})
 }
 

@@ -2,6 +2,7 @@ package board
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -25,10 +26,18 @@ type Hosts struct {
 	asking setting.Asking
 	all    sync.Map // of *Host
 	count  atomic.Int32
+	here   context.Context // until Leave
+	leave  context.CancelFunc
 }
 
+// Leave records that the clients of the session have gone: nobody answers there any more.
+func (s *Hosts) Leave() { s.leave() }
+
 // NewHosts returns the hosts of a session.
-func NewHosts(a setting.Asking) *Hosts { return &Hosts{asking: a} }
+func NewHosts(a setting.Asking) *Hosts {
+	here, leave := context.WithCancel(context.Background())
+	return &Hosts{asking: a, here: here, leave: leave}
+}
 
 // maxHosts is how many clients of a session are remembered.
 const maxHosts = 64
@@ -38,7 +47,7 @@ func (s *Hosts) Host(name string) *Host {
 	if h, ok := s.all.Load(name); ok {
 		return h.(*Host)
 	}
-	h := &Host{name: name, asking: s.asking}
+	h := &Host{name: name, asking: s.asking, here: s.here}
 	if s.count.Add(1) > maxHosts {
 		return h
 	}
@@ -52,6 +61,7 @@ func (s *Hosts) Host(name string) *Host {
 type Host struct {
 	name   string
 	asking setting.Asking
+	here   context.Context        // until it has gone
 	row    atomic.Int32           // answers in a row that no person gave
 	found  atomic.Pointer[string] // what it answered by itself, and so is not asked again
 }
@@ -79,6 +89,9 @@ func (h *Host) skip() string {
 	}
 	return h.called() + " was not asked, because it " + *why
 }
+
+// answers reports whether a person may answer there.
+func (h *Host) answers() bool { return h.skip() == "" && !h.never() && h.here.Err() == nil }
 
 // never reports whether the host is never asked.
 func (h *Host) never() bool { return h != nil && h.asking.Of(h.name) == setting.WherePage }

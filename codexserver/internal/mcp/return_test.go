@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -302,4 +303,37 @@ type unasked struct{ *codexserver.Principal }
 
 func (u unasked) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	return u.Principal.Serve(approval.WithoutQuestions(ctx), t)
+}
+
+// TestLastClientDeclines checks that a client of a shared server that has left is none that may answer
+// in place of another: a refusal at once by the last client that is there counts.
+func TestLastClientDeclines(t *testing.T) {
+	quick := servertest.After(20*time.Millisecond, servertest.Decline)
+	for _, began := range []bool{true, false} { // the client that has left began the turn, or waited for it
+		synctest.Test(t, func(t *testing.T) {
+			g := &guests{Server: codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}})}
+			defer g.serving.Wait()
+			a := &visitor{t: t, p: g, legacy: servertest.Connect(t, g, servertest.Never)}
+			b := &visitor{t: t, p: g}
+			var thread string
+			if began {
+				thread, _ = a.begin("touch say:done")
+				synctest.Wait()
+				a.leave()
+				synctest.Wait()
+				b.legacy = servertest.Connect(t, g, quick)
+			} else {
+				b.legacy = servertest.Connect(t, g, quick)
+				thread, _ = b.begin("sleep:1m touch say:done")
+				a.call("codex-wait", fmt.Sprintf(`{"threadIds":[%q],"seconds":1}`, thread))
+				a.leave()
+				synctest.Wait()
+			}
+			defer b.leave()
+			start := time.Now()
+			if got := b.call("codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, thread)); !strings.Contains(got, "touch: denied, done") || time.Since(start) > 2*time.Minute {
+				t.Errorf("began %t: after %s: %s", began, time.Since(start), got)
+			}
+		})
+	}
 }

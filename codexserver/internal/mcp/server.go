@@ -95,8 +95,11 @@ func (s *Server) NewClient(ctx context.Context, threads *thread.Share, jobs *mcp
 func (c *Client) waits() bool { return c.jobs.Stays() && c.server.Approvals.OnUnsupported == "" }
 
 // Leave ends the calls that the client waits for. Tasks and turns in the background
-// continue.
-func (c *Client) Leave() { c.leave() }
+// continue, and other clients answer their questions.
+func (c *Client) Leave() {
+	c.hosts.Leave()
+	c.leave()
+}
 
 // Busy reports whether a turn is running or queued.
 func (c *Client) Busy() bool { return c.jobs.Busy() }
@@ -104,6 +107,7 @@ func (c *Client) Busy() bool { return c.jobs.Busy() }
 // Close waits for the turns of the client, and closes its threads. They end by themselves, or
 // with the client's context.
 func (c *Client) Close() error {
+	c.hosts.Leave()
 	defer c.leave()
 	c.running.Wait()
 	c.server.Tasks.Wait()
