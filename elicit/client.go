@@ -10,9 +10,10 @@ import (
 // A Client is what a server knows about its client. It comes from initialize, or since
 // MCP 2026-07-28 from each request (see RequestClient).
 type Client struct {
-	// Capabilities is the capabilities object as it arrived. It is raw because decoding
-	// loses the difference between {"elicitation":null} and {}.
-	Capabilities json.RawMessage
+	// Capabilities is the capabilities object, such as a [json.RawMessage] as it arrived, or
+	// the ClientCapabilities of package mcptypes, as a handler of initialize gets them. A
+	// client without, or whose capabilities cannot be encoded, cannot be asked.
+	Capabilities json.Marshaler
 	// ProtocolVersion is the negotiated version, such as "2025-06-18".
 	ProtocolVersion string
 	// Name is the name that the client sent for itself.
@@ -26,7 +27,10 @@ type Client struct {
 func RequestClient(meta json.RawMessage) Client {
 	const prefix = "io.modelcontextprotocol/"
 	members := members(meta)
-	client := Client{Capabilities: json.RawMessage(members[prefix+"clientCapabilities"])}
+	var client Client
+	if capabilities, ok := members[prefix+"clientCapabilities"]; ok {
+		client.Capabilities = json.RawMessage(capabilities)
+	}
 	client.ProtocolVersion, _ = text(members[prefix+"protocolVersion"])
 	if name, ok := member(json.RawMessage(members[prefix+"clientInfo"]), "name"); ok {
 		client.Name, _ = text(name)
@@ -38,23 +42,39 @@ func RequestClient(meta json.RawMessage) Client {
 // with {"elicitation":{}}, or since MCP 2025-11-25 with {"elicitation":{"form":{}}}. A
 // client with {"elicitation":{"url":{}}} shows no forms.
 func (c Client) CanAsk() bool {
-	elicitation, ok := member(c.Capabilities, "elicitation")
-	if !ok || elicitation.Kind() != '{' {
+	modes, ok := c.modes()
+	if !ok {
 		return false
 	}
-	if form, ok := member(json.RawMessage(elicitation), "form"); ok {
+	if form, ok := modes["form"]; ok {
 		return form.Kind() == '{'
 	}
-	_, url := member(json.RawMessage(elicitation), "url")
+	_, url := modes["url"]
 	return !url
 }
 
 // declaresForms reports whether the client declares the mode form by its name, as clients do that know of modes. The
 // plain {"elicitation":{}} also comes from clients that show a message and no fields.
 func (c Client) declaresForms() bool {
-	elicitation, _ := member(c.Capabilities, "elicitation")
-	_, ok := member(json.RawMessage(elicitation), "form")
-	return ok && c.CanAsk()
+	modes, _ := c.modes()
+	form, ok := modes["form"]
+	return ok && form.Kind() == '{'
+}
+
+// modes returns the modes of elicitation that the client declares, and whether it declares elicitation.
+func (c Client) modes() (modes map[string]jsontext.Value, ok bool) {
+	if c.Capabilities == nil {
+		return nil, false
+	}
+	raw, err := c.Capabilities.MarshalJSON()
+	if err != nil {
+		return nil, false
+	}
+	elicitation, ok := member(raw, "elicitation")
+	if !ok || elicitation.Kind() != '{' {
+		return nil, false
+	}
+	return members(json.RawMessage(elicitation)), true
 }
 
 // member returns the value of a member if raw is a JSON object that has it.

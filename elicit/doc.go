@@ -12,7 +12,7 @@
 // number of open questions and the time for an answer, and always returns an [Outcome]:
 //
 //	asker := elicit.NewAsker(peer, elicit.Client{
-//		Capabilities:    capabilities, // raw, from initialize
+//		Capabilities:    p.Capabilities, // of initialize
 //		ProtocolVersion: "2025-06-18",
 //	}, nil)
 //	exec := elicit.ExecQuestion{Command: []string{"git", "init"}, Cwd: "/work"}

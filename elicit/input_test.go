@@ -1,10 +1,14 @@
 package elicit_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -45,6 +49,35 @@ func TestRequestClient(t *testing.T) {
 			t.Errorf("%s: CanAsk is %t", tt.name, got.CanAsk())
 		}
 	}
+}
+
+// TestCapabilities compares capabilities as a handler of initialize gets them with those that arrived.
+func TestCapabilities(t *testing.T) {
+	for raw, want := range map[string]bool{
+		`{}`: false, `{"elicitation":{}}`: true, `{"elicitation":{"form":{}}}`: true, `{"elicitation":{"url":{}}}`: false,
+		`{"elicitation":{"form":{},"url":{}}}`: true, `{"elicitation":{"form":null}}`: false, `{"roots":{"listChanged":true},"sampling":{}}`: false,
+	} {
+		var mux jsonrpc.Mux
+		var got elicit.Client
+		mcptypes.Initialize.Handle(&mux, func(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
+			got = elicit.Client{Capabilities: p.Capabilities}
+			return nil, errors.New("enough")
+		})
+		params := json.RawMessage(`{"protocolVersion":"2025-06-18","clientInfo":{"name":"t","version":"1"},"capabilities":` + raw + `}`)
+		_, _ = mux.ServeRPC(t.Context(), &jsonrpc.Request{Method: mcptypes.Initialize.Name(), Params: params})
+		if arrived := (elicit.Client{Capabilities: json.RawMessage(raw)}); got.Capabilities == nil || got.CanAsk() != want || arrived.CanAsk() != want {
+			t.Errorf("%s: CanAsk is %t, as it arrived %t, want %t", raw, got.CanAsk(), arrived.CanAsk(), want)
+		}
+	}
+	if (elicit.Client{Capabilities: unencodable{}}).CanAsk() {
+		t.Error("a client whose capabilities cannot be encoded can be asked")
+	}
+}
+
+type unencodable struct{}
+
+func (unencodable) MarshalJSON() ([]byte, error) {
+	return []byte(`{"elicitation":{}}`), errors.New("no")
 }
 
 // Both halves read and write messages of the protocol.

@@ -36,12 +36,8 @@ func serve(ctx context.Context, t jsonrpc.Transport, repo string) error {
 
 // initialize makes the asker from the client's capabilities.
 func (s *server) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
-	capabilities, err := json.Marshal(p.Capabilities)
-	if err != nil {
-		return nil, err
-	}
 	s.asker.Store(elicit.NewAsker(s.peer, elicit.Client{
-		Capabilities:    capabilities,
+		Capabilities:    p.Capabilities,
 		ProtocolVersion: mcptypes.ProtocolVersion,
 		Name:            p.ClientInfo.Name,
 	}, nil))

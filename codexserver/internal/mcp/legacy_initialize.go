@@ -36,19 +36,15 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "initialize called more than once")
 	}
 	version := negotiate(p.ProtocolVersion)
-	capabilities, err := json.Marshal(p.Capabilities)
-	if err != nil {
-		return nil, err
-	}
 	ss.hello, ss.version = p, version
 	if version == batches {
 		ss.peer.AcceptBatches()
 	}
 	ss.end.begin()
-	if ss.unasked {
-		capabilities = nil
+	who := elicit.Client{ProtocolVersion: version, Name: p.ClientInfo.Name}
+	if !ss.unasked {
+		who.Capabilities = p.Capabilities
 	}
-	who := elicit.Client{Capabilities: capabilities, ProtocolVersion: version, Name: p.ClientInfo.Name}
 	ss.able = who.CanAsk()
 	ss.asker = elicit.NewAsker(ss.peer, who, &ss.client.server.Approvals)
 	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(ss.client.server.Version, p.ClientInfo))}

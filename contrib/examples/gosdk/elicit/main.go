@@ -90,7 +90,8 @@ func askerFor(session *mcp.ServerSession) *elicit.Asker {
 	var client elicit.Client
 	if p := session.InitializeParams(); p != nil {
 		client.ProtocolVersion = p.ProtocolVersion
-		client.Capabilities, _ = json.Marshal(p.Capabilities) // they were decoded from JSON
+		capabilities, _ := json.Marshal(p.Capabilities) // they were decoded from JSON
+		client.Capabilities = json.RawMessage(capabilities)
 	}
 	return elicit.NewAsker(elicit.CallFunc(func(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 		var p mcp.ElicitParams

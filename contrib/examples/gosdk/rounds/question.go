@@ -43,7 +43,7 @@ func clientOf(r *mcp.CallToolRequest) elicit.Client {
 	if err != nil {
 		return elicit.Client{} // cannot be asked
 	}
-	client := elicit.Client{Capabilities: capabilities, ProtocolVersion: r.ProtocolVersion()}
+	client := elicit.Client{Capabilities: json.RawMessage(capabilities), ProtocolVersion: r.ProtocolVersion()}
 	if info := r.ClientInfo(); info != nil {
 		client.Name = info.Name
 	}

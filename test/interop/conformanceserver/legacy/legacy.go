@@ -72,13 +72,9 @@ func (f *features) mux() *jsonrpc.Mux {
 }
 
 func (f *features) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
-	capabilities, err := mcptypes.Encode(p.Capabilities)
-	if err != nil {
-		return nil, err
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.client = elicit.Client{Capabilities: capabilities, ProtocolVersion: p.ProtocolVersion, Name: p.ClientInfo.Name}
+	f.client = elicit.Client{Capabilities: p.Capabilities, ProtocolVersion: p.ProtocolVersion, Name: p.ClientInfo.Name}
 	none := map[string]json.RawMessage{}
 	return &mcptypes.InitializeResult{
 		ProtocolVersion: p.ProtocolVersion,
