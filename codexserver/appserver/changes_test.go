@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 )
 
-var whole = flag.Bool("whole", false, "run every kind of change")
+var whole = flag.Bool("whole", false, "run every kind of change, and every hostile call with every client")
 
 // TestChanges runs kinds of changes with an app-server that runs the command. Package report runs all
 // of them, as the step soak does here; a few show that the turns of the bridge are looked at.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -32,11 +33,14 @@ func TestSentences(t *testing.T) {
 		{"none in time", "", false, "no answer"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			y := newYard(t, confined("read-only", "on-request"))
-			y.bench.provider.Reset()
-			made := filepath.Join(y.other, "made")
+			provider := providertest.New()
+			y := servertest.NewYards(t).New(t, "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"", func(t testing.TB, _ func([]byte) servertest.Step) string {
+				t.Cleanup(provider.Close)
+				return provider.BaseURL()
+			})
+			made := filepath.Join(y.Other, "made")
 			for range 2 {
-				y.bench.provider.Add(
+				provider.Add(
 					providertest.Call(providertest.Tool("c1", "shell", map[string]any{
 						"command": []string{"sh", "-c", fmt.Sprintf("echo x >> %q", made)}, "with_escalated_permissions": true, "justification": "to see",
 					})),
@@ -47,7 +51,7 @@ func TestSentences(t *testing.T) {
 			if tt.answer == "" {
 				answer = servertest.Never
 			}
-			c := servertest.Connect(t, y.serve(""), answer)
+			c := servertest.Connect(t, hostileEngine.Open(t, y)(400*time.Millisecond), answer)
 			thread := servertest.ThreadOf(t, c.CallTool(t, "codex", `{"prompt":"go"}`))
 			c.CallTool(t, "codex-reply", `{"prompt":"again","threadId":"`+thread+`"}`)
 			if got := len(c.Received("elicitation/create")); got != 2 {
@@ -57,7 +61,7 @@ func TestSentences(t *testing.T) {
 			if n := strings.Count(string(text), "x"); n != map[bool]int{true: 2}[tt.runs] {
 				t.Errorf("it ran %d times", n)
 			}
-			requests := y.bench.provider.Requests()
+			requests := provider.Requests()
 			if told := string(requests[len(requests)-1].Body); !strings.Contains(told, tt.told) {
 				t.Errorf("the model is not told %q: %s", tt.told, told)
 			}

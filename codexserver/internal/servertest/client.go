@@ -69,19 +69,23 @@ func (c *Client) End() { _ = c.ended() } // the end of the test reports the erro
 func Connect(t testing.TB, s Server, a Answer) *Client {
 	t.Helper()
 	c := Dial(t, s, a)
+	if err := c.initialize(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *Client) initialize(ctx context.Context) error {
 	var capabilities mcptypes.ClientCapabilities
-	if a != nil {
+	if c.answer != nil {
 		capabilities.Elicitation = map[string]json.RawMessage{}
 	}
-	_, err := mcptypes.Initialize.Call(t.Context(), c, &mcptypes.InitializeRequestParams{
+	_, err := mcptypes.Initialize.Call(ctx, c, &mcptypes.InitializeRequestParams{
 		ProtocolVersion: mcptypes.ProtocolVersion,
 		Capabilities:    capabilities,
 		ClientInfo:      mcptypes.Implementation{Name: "test", Version: "1"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return err
 }
 
 // Call sends a request and waits for its answer.

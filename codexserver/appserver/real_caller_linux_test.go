@@ -1,0 +1,66 @@
+//go:build realcodex
+
+package appserver_test
+
+import (
+	"flag"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+var oneClient = flag.String("client", "", "play hostile calls with the client of this `name` alone")
+
+// TestRealHostileCaller plays the table of hostile calls with the real Codex. Unless whole, only some
+// clients make calls that need no question, because Codex takes long for each of their commands.
+func TestRealHostileCaller(t *testing.T) {
+	sandboxtest.Need(t)
+	e := servertest.HostileEngine{Kind: servertest.Codex, Open: openReal, Model: realModel}
+	e.TestHostileCalls(t, func(call *servertest.HostileCall, client *servertest.HostileClient) bool {
+		if *oneClient != "" {
+			return client.Name == *oneClient
+		}
+		return *whole || call.Asks&servertest.Codex != 0 || slices.Contains([]string{"cannot ask", "declines", "never answers", "goes away"}, client.Name)
+	})
+}
+
+// realModel is a model with the tools of the real Codex.
+func realModel(t testing.TB, next func([]byte) servertest.Step) string {
+	p := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		step := next(r.Body)
+		call := map[string]any{"cmd": step.Line, "yield_time_ms": 20000}
+		switch {
+		case step.ID == "":
+			return providertest.Say("done")
+		case step.Patch != "":
+			call["cmd"] = "apply_patch <<'EOF'\n" + step.Patch + "EOF\n"
+		case step.Outside:
+			call["sandbox_permissions"], call["justification"] = "require_escalated", "to write"
+		}
+		return providertest.Call(providertest.Tool(step.ID, "exec_command", call))
+	}})
+	t.Cleanup(p.Close)
+	return p.BaseURL()
+}
+
+// openReal opens the real Codex on a yard.
+func openReal(t *testing.T, y *servertest.Yard) func(time.Duration) servertest.Server {
+	t.Helper()
+	e, err := appserver.New(&appserver.Options{CodexHome: y.Codex})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return func(limit time.Duration) servertest.Server {
+		return codexserver.New(e, &codexserver.Options{
+			Folder: y.Start, Home: y.Codex, Tasks: codexserver.TaskOptions{Never: true}, Approvals: elicit.Options{Timeout: limit},
+		})
+	}
+}

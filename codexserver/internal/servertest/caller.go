@@ -1,0 +1,403 @@
+package servertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// Engines, as sets.
+const (
+	Native = 1 << iota
+	Codex
+	both = Native | Codex
+)
+
+// HostileCall is a call of the tool codex that may go beyond the server's configuration.
+type HostileCall struct {
+	Name string
+	// Arguments are those beside the prompt, for [Yard.In].
+	Arguments string
+	// Configuration has lines of config.toml that the call tries to go beyond. Default: [Confined].
+	Configuration string
+	// Asks are the engines on which the call needs a question. On the others it fails or runs, and
+	// whatever its commands ask for is refused.
+	Asks int
+}
+
+// Confined is a configuration in which a person is asked about each command, and none may write.
+const Confined = "approval_policy = \"untrusted\"\nsandbox_mode = \"read-only\"\n"
+
+const (
+	fullAccess = "approval_policy = \"untrusted\"\nsandbox_mode = \"danger-full-access\"\n"
+	writable   = "approval_policy = \"untrusted\"\nsandbox_mode = \"workspace-write\"\n"
+	other      = Confined + "[model_providers.other]\nname = \"other\"\nbase_url = \"http://127.0.0.1:1/v1\"\nwire_api = \"responses\"\n"
+)
+
+// profiles are the files of profiles in a [Yard].
+var profiles = map[string]string{
+	"wide":     "sandbox_mode = \"danger-full-access\"\napproval_policy = \"never\"\n",
+	"quiet":    "approval_policy = \"never\"\n",
+	"elsewise": "model_provider = \"other\"\n",
+}
+
+// HostileCalls returns a table of calls with every argument and every kind of key of the argument
+// config.
+func HostileCalls() []HostileCall {
+	all := []HostileCall{
+		{"full access", `"sandbox":"danger-full-access","approval-policy":"never"`, "", both},
+		{"full access, asking", `"sandbox":"danger-full-access","approval-policy":"on-request"`, "", both},
+		{"full access in the background", `"sandbox":"danger-full-access","approval-policy":"never","background":true`, "", both},
+		{"full access in a worktree", `"sandbox":"danger-full-access","approval-policy":"never","worktree":true`, "", both},
+		{"full access by config", `"config":{"sandbox_mode":"danger-full-access","approval_policy":"never"}`, "", both},
+		{"full access by profile", `"profile":"wide"`, "", both},
+		{"no questions in full access", `"approval-policy":"never"`, fullAccess, both},
+		{"other questions in full access", `"approval-policy":"on-request"`, fullAccess, both},
+		{"questions after failures in full access", `"config":{"approval_policy":"on-failure"}`, fullAccess, both},
+		{"a profile without questions in full access", `"profile":"quiet"`, fullAccess, both},
+		{"secrets of the home", `"sandbox":"workspace-write","approval-policy":"never","cwd":"HOME/.ssh"`, "", both},
+		{"programs that start by themselves", `"sandbox":"workspace-write","approval-policy":"never","cwd":"HOME/.config/autostart"`, "", both},
+		{"the home", `"sandbox":"workspace-write","approval-policy":"never","cwd":"HOME"`, "", both},
+		{"the root", `"sandbox":"workspace-write","approval-policy":"never","cwd":"/"`, "", both},
+		{"another folder", `"sandbox":"workspace-write","approval-policy":"never","cwd":"OTHER"`, "", both},
+		{"a link in the start folder", `"sandbox":"workspace-write","approval-policy":"never","cwd":"START/link"`, "", both},
+		{"a way out of the start folder", `"sandbox":"workspace-write","approval-policy":"never","cwd":"START/../../.ssh"`, "", both},
+		{"another folder of a wide configuration", `"approval-policy":"never","cwd":"OTHER"`, writable, both},
+		{"the root in a wide configuration", `"approval-policy":"never","cwd":"/"`, writable, both},
+		{"a writable root", `"approval-policy":"never","config":{"sandbox_mode":"workspace-write","sandbox_workspace_write":{"writable_roots":["OTHER"]}}`, "", both},
+		{"a dotted writable root", `"approval-policy":"never","sandbox":"workspace-write","config":{"sandbox_workspace_write.writable_roots":["OTHER"]}`, "", both},
+		{"temporary folders", `"approval-policy":"never","config":{"sandbox_workspace_write.exclude_slash_tmp":false}`, writable + "[sandbox_workspace_write]\nexclude_slash_tmp = true\n", both},
+		{"the folder of a variable", `"approval-policy":"never","config":{"sandbox_workspace_write":{"exclude_tmpdir_env_var":false}}`,
+			writable + "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n", both},
+		{"the network", `"approval-policy":"never","sandbox":"workspace-write","config":{"sandbox_workspace_write.network_access":true}`, "", both},
+		{"a search of the web", `"web-search":true`, "", both},
+		{"a search of the web by config", `"config":{"tools":{"web_search":true}}`, "", Native},
+		{"another provider", `"config":{"model_provider":"other"}`, other, both},
+		{"its profile", `"profile":"elsewise"`, other, both},
+
+		{"the start folder", `"sandbox":"workspace-write","approval-policy":"never","cwd":"START"`, "", 0},
+		{"no questions", `"approval-policy":"never"`, "", 0},
+		{"questions of the model", `"approval-policy":"on-request"`, "", 0},
+		{"questions after failures", `"approval-policy":"on-failure"`, "", 0},
+		{"no questions by profile", `"profile":"quiet"`, "", 0},
+		{"a worktree", `"sandbox":"workspace-write","approval-policy":"never","worktree":true`, "", 0},
+		{"instructions", `"model":"m2","effort":"high","base-instructions":"x","developer-instructions":"x","compact-prompt":"x","include-plan-tool":true,"budget":{"tokens":1000000,"minutes":5},"output-schema":{"type":"object"}`, "", 0},
+		{"keys of the model", `"config":{"model":"m2","compact_prompt":"x","developer_instructions":"x","hide_agent_reasoning":false,"show_raw_agent_reasoning":true,"model_auto_compact_token_limit":100000,"model_context_window":200000,` +
+			`"model_reasoning_effort":"high","model_reasoning_summary":"auto","model_reasoning_summary_format":"none","model_verbosity":"low"}`, "", 0},
+		{"an image of the home", `"images":["HOME/.ssh/id"]`, "", 0},
+		{"in the background", `"background":true`, "", 0},
+		{"folders without a mode", `"config":{"sandbox_workspace_write":{"writable_roots":["OTHER"],"network_access":true,"exclude_slash_tmp":false,"exclude_tmpdir_env_var":false}}`, "", 0},
+	}
+	for _, k := range [][2]string{
+		{"approval_policy", `{"granular":{"sandbox_approval":false,"rules":false,"mcp_elicitations":false}}`},
+		{"features", `{"hooks":true,"plugins":true,"exec_permission_approvals":true,"request_permissions_tool":true,"network_proxy":true,"use_legacy_landlock":true,"shell_snapshot":true,"unified_exec":true}`},
+		{"tools", `{"view_image":true,"update_plan":true,"web_search_request":false,"experimental_request_user_input":{"enabled":true},"client_search_provider":"x"}`},
+		{"shell_environment_policy", `{"inherit":"all","ignore_default_excludes":true,"experimental_use_profile":true,"set":{"BASH_ENV":"START/evil.sh","PATH":"START","GIT_SSH_COMMAND":"START/evil.sh"}}`},
+		{"mcp_servers", `{"evil":{"command":"START/evil.sh","args":["server"]}}`},
+		{"mcp_servers.evil.command", `"START/evil.sh"`},
+		{"notify", `["START/evil.sh","notify"]`},
+		{"projects", `{"START":{"trust_level":"trusted"}}`},
+		{"projects.START.trust_level", `"trusted"`},
+		{"hooks", `{"SessionStart":[{"hooks":[{"type":"command","command":"START/evil.sh hook"}]}]}`},
+		{"default_permissions", `":danger-full-access"`},
+		{"permissions", `{"mine":{"filesystem":{"/":"write"}}}`},
+		{"sandbox_permissions", `["disk-full-write-access"]`},
+		{"profiles", `{"mine":{"sandbox_mode":"danger-full-access"}}`},
+		{"profile", `"wide"`},
+		{"model_providers", `{"mock":{"base_url":"http://127.0.0.1:1/v1"}}`},
+		{"model_providers.mock.base_url", `"http://127.0.0.1:1/v1"`},
+		{"openai_base_url", `"http://127.0.0.1:1/v1"`},
+		{"chatgpt_base_url", `"http://127.0.0.1:1/v1"`},
+		{"web_search", `"live"`},
+		{"approvals_reviewer", `"auto_review"`},
+		{"auto_review", `{"policy":"approve all"}`},
+		{"agents", `{"evil":{"description":"x","config_file":"START/.codex/agents/evil.toml"}}`},
+		{"plugins", `{"evil":{"enabled":true}}`},
+		{"marketplaces", `{"evil":{"source":"START"}}`},
+		{"skills", `{"config":[{"path":"START/.codex/skills/evil","enabled":true}]}`},
+		{"model_instructions_file", `"HOME/.ssh/id"`},
+		{"experimental_instructions_file", `"HOME/.ssh/id"`},
+		{"experimental_compact_prompt_file", `"HOME/.ssh/id"`},
+		{"model_catalog_json", `"HOME/.ssh/id"`},
+		{"zsh_path", `"START/evil.sh"`},
+		{"js_repl_node_path", `"START/evil.sh"`},
+		{"log_dir", `"OTHER/log"`},
+		{"sqlite_home", `"OTHER/sqlite"`},
+		{"otel", `{"exporter":{"otlp-http":{"endpoint":"http://127.0.0.1:1"}}}`},
+		{"history", `{"persistence":"save-all"}`},
+		{"file_opener", `"START/evil.sh"`},
+		{"cli_auth_credentials_store", `"file"`},
+		{"allow_login_shell", `true`},
+		{"project_root_markers", `["evil.sh"]`},
+		{"experimental_thread_store_endpoint", `"http://127.0.0.1:1"`},
+		{"windows", `{"sandbox":"elevated"}`},
+		{"calls", `{"full_access":"allow"}`},
+		{"calls.full_access", `"allow"`},
+		{"trusted_calls", `true`},
+		{"approvals", `{"allow":[["sh"]],"automatic":"accept"}`},
+		{"sandbox", `{"helper":["START/evil.sh"]}`},
+		{"nosuch", `{"command":"START/evil.sh"}`},
+	} {
+		all = append(all, HostileCall{Name: "the key " + k[0], Arguments: fmt.Sprintf(`"config":{%q:%s}`, k[0], k[1])})
+	}
+	return all
+}
+
+// HostileClient is a client, by what it does with a question.
+type HostileClient struct {
+	Name   string
+	Answer Answer // nil is a client that cannot be asked
+	slow   bool   // it takes as long as a person for its answer about the call itself
+	late   bool   // they come when the questions have ended
+	leaves bool   // it goes away in place of an answer
+	forges bool   // it answers a question that nobody asked (2026-07-28)
+	// approves is true if it approves at once. Commands may run then, but the call gets no more.
+	approves bool
+	Says     []string
+}
+
+const (
+	shortLimit = 25 * time.Millisecond
+	// considered is how long a client takes whose answer could be a person's.
+	considered = board.Instant + 100*time.Millisecond
+)
+
+// Clients returns the clients of a hostile caller.
+func Clients() []HostileClient {
+	refused := func(why ...string) []string {
+		return append([]string{"nothing was started", "calls.full_access"}, why...)
+	}
+	overdue := func(context.Context) (string, error) { // also when the question has ended
+		time.Sleep(considered)
+		return Accept, nil
+	}
+	return []HostileClient{
+		{Name: "cannot ask", Says: refused("cannot show approval requests")},
+		{Name: "declines", Answer: Say(Decline), Says: refused("declined")},
+		{Name: "cancels", Answer: Say(Cancel), Says: refused()},
+		{Name: "fails", Answer: Fail, Says: refused()},
+		{Name: "accepts by itself", Answer: Say(Accept), approves: true, Says: refused()},
+		{Name: "never answers", Answer: Never, late: true, Says: []string{"no answer"}},
+		{Name: "answers late", Answer: overdue, late: true, Says: []string{"no answer"}},
+		{Name: "goes away", leaves: true, late: true},
+		{Name: "lies with a malformed answer", Answer: Say(`{"action":["accept"],"content":{"decision":"approved"}}`), slow: true, Says: refused()},
+		{Name: "lies with an unknown decision", Answer: Say(`{"action":"accept","content":{"decision":"everything"}}`), slow: true, Says: refused()},
+		{Name: "lies about the question", Answer: Say(Accept), forges: true, slow: true},
+	}
+}
+
+// HostileEngine is an engine that hostile callers call.
+type HostileEngine struct {
+	Kind int // Native or Codex
+	// Open opens the engine on a yard. It returns a function that makes a server with a limit of
+	// questions, 0 for its default.
+	Open func(t *testing.T, y *Yard) func(limit time.Duration) Server
+	// Model makes the calls of the model.
+	Model Model
+}
+
+// TestHostileCalls plays the table of hostile calls against an engine, with clients in both eras.
+// Nothing is written or started outside, nothing hangs, and the result of a call that needed a
+// question says why nothing was started.
+func (e *HostileEngine) TestHostileCalls(t *testing.T, plays func(call *HostileCall, client *HostileClient) bool) {
+	yards := NewYards(t)
+	groups := map[string][]HostileCall{}
+	var order []string
+	for _, call := range HostileCalls() {
+		if call.Configuration == "" {
+			call.Configuration = Confined
+		}
+		if groups[call.Configuration] == nil {
+			order = append(order, call.Configuration)
+		}
+		groups[call.Configuration] = append(groups[call.Configuration], call)
+	}
+	for i, configuration := range order {
+		t.Run(fmt.Sprint("configuration ", i), func(t *testing.T) {
+			t.Parallel()
+			y := yards.New(t, configuration, e.Model)
+			g := &hostileGroup{engine: e, t: t, yard: y, serve: e.Open(t, y), turn: make(chan struct{}, maxWaiting)}
+			t.Run("calls", func(t *testing.T) {
+				for _, call := range groups[configuration] {
+					t.Run(call.Name, func(t *testing.T) {
+						t.Parallel()
+						for _, client := range Clients() {
+							if plays(&call, &client) {
+								g.play(t, &call, &client)
+							}
+						}
+					})
+				}
+			})
+			g.waiting.Wait()
+		})
+	}
+}
+
+// hostileGroup plays calls under the same configuration.
+type hostileGroup struct {
+	engine  *HostileEngine
+	t       *testing.T
+	yard    *Yard
+	serve   func(time.Duration) Server
+	waiting sync.WaitGroup
+	turn    chan struct{} // filled by each client that waits
+}
+
+// maxWaiting is how many calls of clients that wait run at the same time.
+const maxWaiting = 12
+
+// play has a client make a call in both eras. A client that waits does so in the background.
+func (g *hostileGroup) play(t *testing.T, call *HostileCall, client *HostileClient) {
+	asks := call.Asks&g.engine.Kind != 0
+	switch {
+	case client.approves && !asks: // its commands may run
+		return
+	case client.slow && asks:
+		client.Answer = Delay(considered, client.Answer)
+	}
+	for _, modern := range []bool{false, true} {
+		switch {
+		case client.forges && !modern:
+		case client.slow || client.late:
+			g.waiting.Go(func() {
+				g.turn <- struct{}{}
+				defer func() { <-g.turn }()
+				g.check(g.t, call, client, modern)
+			})
+		default:
+			g.check(t, call, client, modern)
+		}
+	}
+}
+
+// check has a client make a call, and checks what came of it.
+func (g *hostileGroup) check(t *testing.T, call *HostileCall, client *HostileClient, modern bool) {
+	limit, y, id := time.Minute, g.yard, g.yard.ID()
+	switch {
+	case client.late || client.forges:
+		limit = shortLimit
+	case client.approves: // its question may stay open for others
+		limit = 2 * considered
+	}
+	name := fmt.Sprintf("%s, client %s, modern %t", call.Name, client.Name, modern)
+	result := client.play(t, g.serve(limit), name, modern, y.In(fmt.Sprintf(`{"prompt":%q,%s}`, id, call.Arguments)))
+	y.Check(t, name, id)
+	if call.Asks&g.engine.Kind == 0 {
+		return
+	}
+	for _, want := range client.Says {
+		if !strings.Contains(result, want) {
+			t.Errorf("%s: %q is not in the result: %s", name, want, result)
+		}
+	}
+	if n := y.Requests(id); n > 0 {
+		t.Errorf("%s: %d requests reached the model: %s", name, n, result)
+	}
+}
+
+// callLimit is more than any call takes whose questions are answered or end.
+const callLimit = time.Minute
+
+// play makes a call and returns its result, or the error, as text. After it the session has ended.
+func (h *HostileClient) play(t *testing.T, s Server, name string, modern bool, arguments string) string {
+	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
+	defer cancel()
+	var c *Client
+	answer := h.Answer
+	if h.leaves {
+		answer = func(ctx context.Context) (string, error) {
+			c.Close()
+			return Never(ctx)
+		}
+	}
+	c = Dial(t, s, answer)
+	defer c.End()
+	tool := func(name, arguments string) (result string) {
+		if modern {
+			return h.Modern(ctx, c, name, arguments)
+		}
+		return ask(ctx, c, fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments))
+	}
+	if !modern {
+		if err := c.initialize(ctx); err != nil {
+			return err.Error()
+		}
+	}
+	result := tool("codex", arguments)
+	var begun struct {
+		StructuredContent struct{ ThreadID, Status string }
+	}
+	if json.Unmarshal([]byte(result), &begun) == nil && strings.Contains(arguments, `"background":true`) && !h.leaves {
+		result = tool("codex-wait", fmt.Sprintf(`{"threadIds":[%q],"seconds":30}`, begun.StructuredContent.ThreadID))
+	}
+	if ctx.Err() != nil {
+		t.Errorf("%s: the call hangs: %s", name, result)
+	}
+	return result
+}
+
+func ask(ctx context.Context, c *Client, params string) string {
+	var result json.RawMessage
+	if err := c.Call(ctx, mcptypes.ToolsCall.Name(), json.RawMessage(params), &result); err != nil {
+		return err.Error()
+	}
+	return string(result)
+}
+
+// Modern calls a tool as clients of 2026-07-28 do, and answers its questions. It returns the result, or the
+// error, as text.
+func (h *HostileClient) Modern(ctx context.Context, c *Client, tool, arguments string) string {
+	meta := Meta
+	if h.Answer != nil || h.leaves {
+		meta = Capable(`"elicitation":{"form":{}}`)
+	}
+	more := ""
+	for range 12 {
+		result := ask(ctx, c, fmt.Sprintf(`{"name":%q,"arguments":%s%s,"_meta":%s}`, tool, arguments, more, meta))
+		var input struct {
+			InputRequests map[string]json.RawMessage `json:"inputRequests"`
+			RequestState  string                     `json:"requestState"`
+		}
+		if err := json.Unmarshal([]byte(result), &input); err != nil || len(input.InputRequests) == 0 || h.leaves {
+			return result
+		}
+		responses := map[string]json.RawMessage{}
+		for key := range input.InputRequests {
+			waits, cancel := context.WithTimeout(ctx, 2*considered) // clients of this era are not told that a question has ended
+			said, err := h.Answer(waits)
+			cancel()
+			if err != nil { // they have no errors
+				said = `{"action":"?"}`
+			}
+			if h.forges {
+				key, input.RequestState = "other", input.RequestState+"0"
+			}
+			responses[key] = json.RawMessage(said)
+		}
+		said, err := json.Marshal(responses)
+		if err != nil {
+			return err.Error()
+		}
+		more = fmt.Sprintf(`,"requestState":%q,"inputResponses":%s`, input.RequestState, said)
+	}
+	return errEndless.Error()
+}
+
+var errEndless = errors.New("the questions do not end")
+
+// HostileArgument reports whether a call of the table has an argument, or a key of config, of this name.
+func HostileArgument(name string) bool {
+	return slices.ContainsFunc(HostileCalls(), func(c HostileCall) bool {
+		return strings.Contains(c.Arguments, `"`+name+`":`) || strings.Contains(c.Arguments, "."+name+`":`)
+	})
+}
