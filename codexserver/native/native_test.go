@@ -357,7 +357,7 @@ func TestFailedTurn(t *testing.T) {
 		{"server error", "", providertest.Turn{Status: 500}, "error exceeded retry limit, last status: 500 Internal Server Error"},
 		{"cut", "", providertest.Turn{Text: []string{"x"}, Truncate: true}, "error stream disconnected before completion: stream closed before the answer was finished"},
 		{"half JSON", "", providertest.Turn{Body: "data: {\"choices\":[{\"delta\":\n\n"}, "error stream disconnected before completion: event cannot be read: "},
-		{"not a stream", "", providertest.Turn{Body: "<html>"}, "error unexpected status 200 OK: an HTML page instead of an answer"},
+		{"not a stream", "", providertest.Turn{Body: "<html>"}, "error the answer is an HTML page, perhaps the login page of a proxy"},
 		{"no answer", "", providertest.Turn{Body: ": nothing\n\n"}, "error stream disconnected before completion: stream closed before the answer was finished"},
 		{"missing key", "---\nenv_key = \"NO_SUCH_KEY\"", providertest.Turn{}, "error Missing environment variable: `NO_SUCH_KEY`."},
 	} {

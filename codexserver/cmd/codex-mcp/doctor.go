@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -244,6 +245,8 @@ func (d *diagnosis) print(w io.Writer, width int, verbose bool) {
 	s.rows("warning", d.warnings())
 	if d.read {
 		s.rows("approvals", d.approvals())
+		s.row("conversations", "are kept in %s", filepath.Join(d.Home, "sessions"))
+		s.row("log", "goes to standard error, which a client keeps in its own logs; --log debug has more")
 	}
 	if d.Quota != nil && d.Quota.Unknown == "" {
 		s.row("quota", "%s", d.Quota)
@@ -286,20 +289,26 @@ func (d *diagnosis) remedies() (all []string) {
 	if d.Engine == "codex" || d.Native == nil {
 		return []string{"correct that; codex-mcp ask --demo shows how it works meanwhile"}
 	}
+	name, missing := strings.CutPrefix(d.Native.Key, "missing: set ")
+	if d.Native.Reach != "" && !missing {
+		all = append(all, "mend what the first line names")
+	}
 	if c := d.Codex; c != nil && c.Path == "" {
 		all = append(all, "install Codex and sign in: npm i -g @openai/codex, then codex login")
 	} else if c != nil {
 		all = append(all, "let the installed Codex run them: "+c.Problem)
 	}
-	if name, missing := strings.CutPrefix(d.Native.Key, "missing: set "); missing {
-		all = append(all, "or set "+name+" to a key of the provider")
-	} else if d.Native.Reach != "" {
-		all = append(all, "or make the provider answer")
+	if missing {
+		all = append(all, "set "+name+" to a key of the provider")
 	}
 	if at, err := url.Parse(d.Native.BaseURL); err != nil || !webaddr.Loopback(at.Hostname()) {
-		all = append(all, "or use a model server of your own, such as Ollama: -c model_provider=oss -m NAME")
+		all = append(all, "use a model server of your own, such as Ollama: -c model_provider=oss -m NAME")
 	}
-	return append(all, "or see it work without any of these: codex-mcp ask --demo")
+	all = append(all, "see it work without any of these: codex-mcp ask --demo")
+	for i := range all[1:] {
+		all[i+1] = "or " + all[i+1]
+	}
+	return all
 }
 
 // commands says what commands of a task may do without a question.
@@ -315,7 +324,7 @@ func (d *diagnosis) commands() string {
 	if d.Sandbox == "" {
 		may := "reads your files, writes nothing and has no network"
 		if n.Sandbox == protocol.SandboxWorkspaceWrite {
-			may = "reads your files, writes in the folder of the task and for temporary files, and has no network"
+			may = "reads your files, writes in the folder of the task" + temporary(n.Temporary) + ", and has no network"
 			if n.Network {
 				may = strings.Replace(may, "no network", "the network", 1)
 			}
@@ -326,6 +335,14 @@ func (d *diagnosis) commands() string {
 		return "no sandbox works, and nobody is asked, so no command runs " + keys
 	}
 	return "no sandbox works, so you are asked about every command " + keys
+}
+
+// temporary says where commands can write temporary files.
+func temporary(folders []string) string {
+	if len(folders) == 0 {
+		return " (nowhere for temporary files: the folders for them are excluded, or hold your home or $CODEX_HOME)"
+	}
+	return " and, for temporary files, in " + strings.Join(folders, " and ")
 }
 
 // askedWords says what a person is asked under a policy.

@@ -3,13 +3,22 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -28,7 +37,7 @@ func TestDoctor(t *testing.T) {
 	}{
 		{"fine", local, 0, "tasks can run", ""},
 		{"no key", local + "env_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", 1, "or set CODEXMCP_TEST_NO_SUCH_KEY to a key", "the model provider needs a key: set CODEXMCP_TEST_NO_SUCH_KEY"},
-		{"no answer", strings.Replace(local, model.BaseURL(), "http://127.0.0.1:1/v1", 1), 1, "or make the provider answer", "nothing listens at http://127.0.0.1:1/v1"},
+		{"no answer", strings.Replace(local, model.BaseURL(), "http://127.0.0.1:1/v1", 1), 1, "to do          mend what the first line names", "no model server listens at http://127.0.0.1:1/v1/models: start it"},
 		{"broken file", "model = \n", 1, "config.toml", "config.toml"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,6 +62,165 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("problem %q, want %q", d.Problem, tt.problem)
 			}
 		})
+	}
+}
+
+// TestDoctorCauses runs doctor with providers and proxies of which no turn can run, and with some of
+// which one can: the exit status and the first line say so. Without a connection ask says the same, in
+// one line and in three seconds.
+func TestDoctorCauses(t *testing.T) {
+	t.Parallel()
+	const list = `{"data":[{"id":"good-model"},{"id":"other"}]}`
+	good := func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer secret-key-1" }
+	serve := func(answer func(w http.ResponseWriter, r *http.Request) (status int, body string)) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			status, body := answer(w, r)
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	always := func(status int, body string) string {
+		return serve(func(http.ResponseWriter, *http.Request) (int, string) { return status, body })
+	}
+	// whole is a provider with a list, which wants the key for turns, and for the list if it is not public.
+	whole := func(list string, public bool) string {
+		return serve(func(_ http.ResponseWriter, r *http.Request) (int, string) {
+			switch listed := r.Method == http.MethodGet; {
+			case !good(r) && !(listed && public):
+				return 401, `{"error":{"message":"Incorrect key: ` + r.Header.Get("Authorization") + `"}}`
+			case listed && r.URL.Path == "/models/alias":
+				return 200, `{"id":"good-model"}`
+			case listed && r.URL.Path == "/models":
+				return 200, list
+			case listed:
+				return 404, ""
+			}
+			return 400, `{"error":{"message":"there is no model"}}`
+		})
+	}
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mute.Close() })
+	proxy := func(at string) string { return "HTTP_PROXY=http://me:hunter2@" + at }
+	for name, tt := range map[string]struct {
+		at, model, env string
+		code           int
+		want           string // in the first line
+		ask            bool   // it does not connect
+	}{
+		"fine":               {at: whole(list, false), want: "tasks can run"},
+		"fine, public list":  {at: whole(list, true), want: "tasks can run"},
+		"an alias":           {at: whole(list, false), model: "alias", want: "tasks can run"},
+		"a variant":          {at: whole(list, false), model: "other:online", want: "tasks can run"},
+		"a name with latest": {at: whole(`{"data":[{"id":"good-model:latest"}]}`, false), want: "tasks can run"},
+		"Gemini's names":     {at: whole(`{"data":[{"id":"models/good-model"}]}`, false), want: "tasks can run"},
+		"llama.cpp":          {at: whole(`{"data":[{"id":"/m.gguf","owned_by":"llamacpp"}]}`, false), want: "tasks can run"},
+		"an empty list":      {at: whole(`{"data":[]}`, false), want: "tasks can run"},
+		"no list, 404":       {at: always(404, "nothing here"), want: "tasks can run"},
+		"no list, 405":       {at: always(405, ""), want: "tasks can run"},
+		"a list of its own":  {at: always(200, `[{"id":"x"}]`), want: "tasks can run"},
+		"a key for turns": {at: serve(func(_ http.ResponseWriter, r *http.Request) (int, string) {
+			if r.Method == http.MethodGet {
+				return 403, `{"error":{"message":"Missing scopes: api.model.read"}}`
+			}
+			return 400, ""
+		}), want: "tasks can run"},
+		"a refused key":              {at: whole(list, false), env: "KEY=wrong-key-22", code: 1, want: "the provider refuses the key (401 Unauthorized: Incorrect key: Bearer [redacted]): set the environment variable KEY to a valid key"},
+		"a refused key, public list": {at: whole(list, true), env: "KEY=wrong-key-22", code: 1, want: "the provider refuses the key (401 Unauthorized"},
+		"a refused key, no list": {at: serve(func(_ http.ResponseWriter, r *http.Request) (int, string) {
+			if r.Method == http.MethodGet {
+				return 404, ""
+			}
+			return 401, "no"
+		}), code: 1, want: "the provider refuses the key (401 Unauthorized: no)"},
+		"no such model": {at: whole(list, false), model: "good-mdel", code: 1, want: `the provider does not list the model "good-mdel": choose one of its models; do you mean good-model?`},
+		"a login page":  {at: always(200, "<html><title>Hotel</title>"), code: 1, want: "the answer is an HTML page, perhaps the login page of a proxy or a network, or base_url is wrong: Hotel"},
+		"no credit":     {at: always(402, `{"error":{"message":"buy some"}}`), code: 1, want: "the provider answered 402 Payment Required: buy some"},
+		"not now":       {at: always(503, "later"), code: 1, want: "the provider answered 503 Service Unavailable: later"},
+		"elsewhere": {at: serve(func(w http.ResponseWriter, _ *http.Request) (int, string) {
+			w.Header().Set("Location", "http://login.invalid/")
+			return 302, ""
+		}), code: 1, want: "redirects to another host, http://login.invalid"},
+		"nothing listens":      {at: closed.URL, code: 1, want: "no model server listens at " + closed.URL, ask: true},
+		"no name":              {at: "http://model.invalid", code: 1, want: "the name model.invalid cannot be resolved: there is no network, or a proxy is needed (set HTTP_PROXY)", ask: true},
+		"an unknown authority": {at: secure.URL, code: 1, want: "has an unknown authority, perhaps of a company's proxy: set CODEX_CA_CERTIFICATE or SSL_CERT_FILE", ask: true},
+		"a dead proxy":         {at: "http://model.invalid", env: proxy(closed.Listener.Addr().String()), code: 1, want: "the proxy " + closed.Listener.Addr().String() + " does not answer (connection refused): correct or unset HTTP_PROXY", ask: true},
+		"silence":              {at: "http://" + mute.Addr().String(), code: 1, want: "no answer within 5s"},
+		"a silent proxy":       {at: "https://model.invalid", env: "HTTPS_PROXY=http://" + mute.Addr().String(), code: 1, want: "the proxy " + mute.Addr().String() + " does not answer (no connection within 5s)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tt.model == "" {
+				tt.model = "good-model"
+			}
+			f := newFolders(t)
+			writeConfig(t, f.home, fmt.Sprintf("model = %q\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nenv_key = \"KEY\"\n", tt.model, tt.at))
+			start := func(words ...string) (code int, out string) {
+				cmd := exec.CommandContext(t.Context(), built(t), append([]string{"--engine", "native"}, words...)...)
+				cmd.Dir, cmd.Env = f.cwd, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home, "KEY=secret-key-1", tt.env}
+				all, err := cmd.CombinedOutput()
+				if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+					t.Fatal(err)
+				}
+				for _, secret := range []string{"hunter2", "secret-key-1", "wrong-key-22"} {
+					if bytes.Contains(all, []byte(secret)) {
+						t.Errorf("%q shows a secret:\n%s", words, all)
+					}
+				}
+				return cmd.ProcessState.ExitCode(), string(all)
+			}
+			code, screen := start("doctor")
+			if first, _, _ := strings.Cut(screen, "\n"); code != tt.code || !strings.Contains(first, tt.want) {
+				t.Errorf("exit status %d, want %d and %q:\n%s", code, tt.code, tt.want, screen)
+			}
+			if !tt.ask {
+				return
+			}
+			began := time.Now()
+			_, said := start("ask", "hi")
+			want, _, _ := strings.Cut(tt.want, ": ")
+			if took := time.Since(began); strings.Count(strings.TrimSpace(said), "\n") > 2 || !strings.Contains(said, strings.TrimSuffix(want, "/models")) || took > 3*time.Second {
+				t.Errorf("ask took %v:\n%s", took, said)
+			}
+		})
+	}
+}
+
+// TestDoctorPlaces checks what doctor says about files: where the conversations and logs are, and where
+// commands can write temporary files, which no folder is that holds $CODEX_HOME.
+func TestDoctorPlaces(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no sandbox")
+	}
+	outer := t.TempDir()
+	for _, tt := range []struct{ tmp, home, want string }{
+		{filepath.Join(outer, "tmp"), filepath.Join(outer, "home"), "in the folder of the task and, for temporary files, in " + filepath.Join(outer, "tmp") + ", and has"},
+		{outer, filepath.Join(outer, "home"), "in the folder of the task (nowhere for temporary files"},
+	} {
+		for _, dir := range []string{tt.tmp, tt.home} {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Setenv("CODEX_HOME", tt.home)
+		t.Setenv("TMPDIR", tt.tmp)
+		var screen, stderr bytes.Buffer
+		run(t.Context(), "codex-mcp", []string{"--engine", "native", "-c", "sandbox_mode=workspace-write", "-c", "sandbox_workspace_write.exclude_slash_tmp=true", "-c", "model_provider=oss", "doctor"}, &screen, &stderr)
+		for _, want := range []string{tt.want, "are kept in " + filepath.Join(tt.home, "sessions"), "are recorded in " + filepath.Join(tt.home, "codex-mcp", "approvals.log"), "goes to standard error"} {
+			if !strings.Contains(screen.String(), want) && !strings.Contains(screen.String(), "no sandbox works") {
+				t.Errorf("the screen lacks %q:\n%s", want, &screen)
+			}
+		}
 	}
 }
 

@@ -98,7 +98,7 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 	attempt, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var now phase
-	watch := time.AfterFunc(idle, func() { cancel(&silenceError{now.silence(idle)}) })
+	watch := time.AfterFunc(idle, func() { cancel(&silenceError{c.silence(&now, idle, wire.path())}) })
 	defer watch.Stop()
 
 	begun := false
@@ -115,7 +115,7 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 	if !c.answered.Load() {
 		early := time.AfterFunc(firstConnection, func() {
 			if now.now.Load() == connecting {
-				cancel(&silenceError{now.silence(firstConnection)})
+				cancel(&silenceError{c.silence(&now, firstConnection, wire.path())})
 			}
 		})
 		defer early.Stop()
@@ -123,7 +123,7 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 	resp, err := c.post(now.trace(attempt), wire, req, body, refused)
 	watch.Stop()
 	if err != nil {
-		return nil, c.ended(ctx, attempt, wire, err)
+		return nil, ended(ctx, attempt, err)
 	}
 	defer resp.Body.Close()
 	now.now.Store(streaming)
@@ -140,7 +140,7 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 		failure: func(said []byte) error { return refused(0, nil, said) },
 	})
 	if err != nil {
-		return nil, c.ended(ctx, attempt, wire, c.redactErr(err))
+		return nil, ended(ctx, attempt, c.redactErr(err))
 	}
 	nameCalls(req.Items, out.Items)
 	return out, nil
@@ -155,21 +155,14 @@ func (f readFunc) Read(b []byte) (int, error) { return f(b) }
 type silenceError struct{ error }
 
 // ended returns why an attempt ended: the context's cause, the watch's error, or err.
-func (c *Client) ended(ctx, attempt context.Context, w wire, err error) error {
+func ended(ctx, attempt context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var silent *silenceError
-	if !errors.As(context.Cause(attempt), &silent) {
-		return err
+	if silent, ok := errors.AsType[*silenceError](context.Cause(attempt)); ok {
+		return silent.error
 	}
-	var connect *ConnectError
-	if errors.As(silent.error, &connect) {
-		if target, err := c.target(w.path()); err == nil {
-			return c.connectErr(&http.Request{URL: target}, connect.Err)
-		}
-	}
-	return silent.error
+	return err
 }
 
 // refusedFunc returns the error for a refusal with a status, 0 inside a stream.

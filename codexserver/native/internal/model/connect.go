@@ -126,3 +126,14 @@ func (c *Client) connectErr(r *http.Request, err error) error {
 	}
 	return &ConnectError{URL: shown(r.URL), Proxy: proxy, Err: err}
 }
+
+// silence returns the error for a provider that was silent in a phase of a request to path.
+func (c *Client) silence(now *phase, idle time.Duration, path string) error {
+	err := now.silence(idle)
+	if connect, ok := errors.AsType[*ConnectError](err); ok {
+		if target, wrong := c.target(path); wrong == nil {
+			return c.connectErr(&http.Request{URL: target}, connect.Err)
+		}
+	}
+	return err
+}

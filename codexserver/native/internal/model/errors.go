@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// StatusError reports an HTTP status that does not change with another attempt.
+// StatusError reports an HTTP status that does not change with another attempt, or 200 with a page.
 type StatusError struct {
 	Code int
 	// Body is the beginning of the answer, without the provider's keys.
@@ -21,7 +21,11 @@ type StatusError struct {
 // Error implements error.
 func (e *StatusError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "unexpected status %s: %s", statusLine(e.Code), e.Body)
+	if e.Code == http.StatusOK {
+		b.WriteString("the answer is " + e.Body)
+	} else {
+		fmt.Fprintf(&b, "unexpected status %s: %s", statusLine(e.Code), e.Body)
+	}
 	if e.Hint != "" {
 		fmt.Fprintf(&b, " (%s)", e.Hint)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -26,7 +25,12 @@ type ListEntry struct {
 	Name string
 	// Window is the context window in tokens, or 0 if the provider does not say.
 	Window int64
+	// AnyName is true if a server with this model alone takes any name for it.
+	AnyName bool
 }
+
+// errNoList reports an answer that is no list.
+var errNoList = errors.New("its list of models cannot be read")
 
 // Models returns the models that the provider lists, in its order. It fails after 10
 // seconds.
@@ -79,41 +83,25 @@ func windowOf(list []ListEntry, name string) int64 {
 }
 
 func (c *Client) models(ctx context.Context, target *url.URL) ([]ListEntry, error) {
-	hr, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("base_url: %w", err)
-	}
-	if err := c.setHeaders(hr.Header, modelsWire{}, &Request{}); err != nil {
+	text, err := c.get(ctx, target)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	hr.Header.Set("Accept", "application/json")
-	hr.Header.Del("Content-Type")
-	resp, err := staying(c.HTTP).Do(hr)
-	if err != nil {
-		return nil, c.connectErr(hr, err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is enough
-		return nil, c.refused(resp.StatusCode, resp.Header, text)
-	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxModelList+1))
-	if err != nil {
-		return nil, c.connectErr(hr, err)
-	}
-	if len(text) > maxModelList {
-		return nil, fmt.Errorf("its list of models has more than %d bytes", maxModelList)
+	case len(text) > maxModelList:
+		return nil, fmt.Errorf("%w: it has more than %d bytes", errNoList, maxModelList)
+	case strings.HasPrefix(strings.TrimSpace(string(text)), "<"):
+		return nil, c.refused(0, nil, text)
 	}
 	var list struct {
 		Data []wireEntry `json:"data"`
 	}
 	if json.Unmarshal(text, &list, lenient) != nil {
-		return nil, errors.New("its list of models cannot be read")
+		return nil, errNoList
 	}
 	var models []ListEntry
 	for _, m := range list.Data {
 		if m.ID != "" {
-			models = append(models, ListEntry{Name: m.ID, Window: m.window()})
+			models = append(models, ListEntry{Name: m.ID, Window: m.window(), AnyName: textOf(m.OwnedBy) == "llamacpp"})
 		}
 	}
 	return models, nil
@@ -121,8 +109,9 @@ func (c *Client) models(ctx context.Context, target *url.URL) ([]ListEntry, erro
 
 // wireEntry is a model in a list, with the members in which servers state its window.
 type wireEntry struct {
-	ID   string `json:"id"`
-	Meta struct {
+	ID      string         `json:"id"`
+	OwnedBy jsontext.Value `json:"owned_by"`
+	Meta    struct {
 		NCtx jsontext.Value `json:"n_ctx"` // llama.cpp: of a slot
 	} `json:"meta"`
 	LoadedContextLength jsontext.Value `json:"loaded_context_length"` // LM Studio

@@ -120,7 +120,7 @@ var title = lazyregexp.Regexp{Text: `(?is)<title[^>]*>(.*?)</title>`}
 
 // pageWords says what a page is, for which a proxy or a wrong address is the reason.
 func pageWords(page []byte) string {
-	words := "an HTML page instead of an answer, perhaps of a proxy that wants a log-in, or because base_url is wrong"
+	words := "an HTML page, perhaps the login page of a proxy or a network, or base_url is wrong"
 	if m := title.Get().FindSubmatch(page); m != nil {
 		words += ": " + strings.Join(strings.Fields(html.UnescapeString(string(m[1]))), " ")
 	}

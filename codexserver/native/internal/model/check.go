@@ -1,0 +1,161 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/text"
+	"github.com/go-json-experiment/json"
+)
+
+// checkTimeout bounds [Client.Check].
+const checkTimeout = 5 * time.Second
+
+// Check returns why no turn can run with a model, and what to do about it, or nil: the provider does
+// not answer, it refuses the key, or it does not have the model. It costs nothing: it requests the
+// list of models, and sends the key with a request that has neither a model nor a message, because
+// some providers show their list to everybody. What the provider does not say, such as by 404 for a
+// list, is no reason. It waits 5 seconds at most.
+func (c *Client) Check(ctx context.Context, name string) error {
+	target, err := c.target("/models")
+	if err != nil {
+		return err
+	}
+	var now phase
+	ctx, stop := context.WithTimeout(now.trace(ctx), checkTimeout)
+	defer stop()
+	list, err := c.models(ctx, target)
+	status, answered := errors.AsType[*StatusError](err)
+	var busy *RetryLimitError
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return c.silence(&now, checkTimeout, "/models")
+	case answered && saysNothing(status):
+	case answered && slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden}, status.Code):
+		return c.keyError(status)
+	case answered && status.Code != http.StatusOK:
+		return fmt.Errorf("the provider answered %s: %s", statusLine(status.Code), status.words())
+	case errors.As(err, &busy):
+		return fmt.Errorf("the provider answered %s", busy.answer())
+	case err != nil && !errors.Is(err, errNoList):
+		return err
+	}
+	if err := c.tryKey(ctx); err != nil || c.has(ctx, list, name) {
+		return err
+	}
+	names := func(yield func(string) bool) {
+		for _, m := range list {
+			if !yield(m.Name) {
+				return
+			}
+		}
+	}
+	meant := ""
+	if near := text.Nearest(name, names); near != "" {
+		meant = "; do you mean " + near + "?"
+	}
+	return fmt.Errorf("the provider does not list the model %q: choose one of its models%s", name, meant)
+}
+
+// saysNothing reports whether a refusal of the list says nothing about the key: there is no list, or
+// the key may only send requests to models.
+func saysNothing(e *StatusError) bool {
+	switch e.Code {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return true
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return says(e.Body, [][]string{{"scope"}})
+	}
+	return false
+}
+
+// tryKey sends the key with a request that the provider refuses in any case, and returns an error if it
+// refuses the key.
+func (c *Client) tryKey(ctx context.Context) error {
+	if key, err := c.key(); err != nil || key == "" && len(c.Provider.HTTPHeaders)+len(c.Provider.EnvHTTPHeaders) == 0 {
+		return err
+	}
+	var wire wire = chatWire{}
+	if c.Provider.WireAPI == config.WireResponses {
+		wire = responsesWire{}
+	}
+	refused := func(status int, h http.Header, said []byte) error { return c.refused(status, h, said) }
+	resp, err := c.post(ctx, wire, &Request{}, []byte("{}"), refused)
+	if err == nil {
+		return resp.Body.Close()
+	}
+	if status, ok := errors.AsType[*StatusError](err); ok && slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden}, status.Code) {
+		return c.keyError(status)
+	}
+	return nil
+}
+
+// keyError says that the provider refuses the key, or wants one.
+func (c *Client) keyError(e *StatusError) error {
+	what := "refuses the key"
+	if key, _ := c.key(); key == "" {
+		what = "wants a key"
+	}
+	return fmt.Errorf("the provider %s (%s: %s): %s", what, statusLine(e.Code), e.words(), c.hint(http.StatusUnauthorized))
+}
+
+// words returns the provider's words for people, in one line.
+func (e *StatusError) words() string {
+	var r refusal
+	r.read([]byte(e.Body))
+	return text.Brief(strings.Join(strings.Fields(strings.Join(r.words, ": ")), " "), 200)
+}
+
+// has reports whether a provider with a list of models has one, as far as it says.
+func (c *Client) has(ctx context.Context, list []ListEntry, name string) bool {
+	target, err := c.target("/models/" + url.PathEscape(name))
+	if err != nil || len(list) == 0 || list[0].AnyName && len(list) == 1 || strings.HasSuffix(target.Hostname(), ".azure.com") { // Azure wants the names of deployments
+		return true
+	}
+	family, _, _ := strings.Cut(name, ":") // such as OpenRouter's :online
+	name = strings.TrimPrefix(name, "models/")
+	for _, m := range list {
+		if one := strings.TrimPrefix(m.Name, "models/"); one == name || one == name+":latest" || one == family { // Gemini, Ollama
+			return true
+		}
+	}
+	// Some aliases are in no list.
+	var one wireEntry
+	said, err := c.get(ctx, target)
+	return err == nil && json.Unmarshal(said, &one, lenient) == nil && one.ID != ""
+}
+
+// get returns the body of the answer to a request.
+func (c *Client) get(ctx context.Context, target *url.URL) ([]byte, error) {
+	hr, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("base_url: %w", err)
+	}
+	if err := c.setHeaders(hr.Header, modelsWire{}, &Request{}); err != nil {
+		return nil, err
+	}
+	hr.Header.Set("Accept", "application/json")
+	hr.Header.Del("Content-Type")
+	resp, err := staying(c.HTTP).Do(hr)
+	if err != nil {
+		return nil, c.connectErr(hr, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is enough
+		return nil, c.refused(resp.StatusCode, resp.Header, said)
+	}
+	said, err := io.ReadAll(io.LimitReader(resp.Body, maxModelList+1))
+	if err != nil {
+		return nil, c.connectErr(hr, err)
+	}
+	return said, nil
+}
