@@ -131,6 +131,7 @@ func unknownKeys(l layer, top func() []string, note func(why string, segments ..
 	}
 	unknown(top)
 	unknown(toolsKeys, "tools")
+	unknown(workspaceKeys, workspaceTable)
 	each := func(known func() []string, table string) {
 		entries, _ := l[table].(layer)
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
@@ -140,6 +141,41 @@ func unknownKeys(l layer, top func() []string, note func(why string, segments ..
 	each(top, "profiles")
 	each(providerKeys, "model_providers")
 	each(serverTableKeys, "mcp_servers")
+}
+
+// workspaceTable has the keys of the sandbox mode workspace-write.
+const workspaceTable = "sandbox_workspace_write"
+
+// guardedKeys say what is asked, and what commands may touch.
+var guardedKeys = []string{"approval_policy", "sandbox_mode", workspaceTable, "approvals", "calls", "sandbox", "trusted_calls"}
+
+// misspelt returns an error for the first of the overrides that is a typo away from one of guardedKeys:
+// who wrote it would believe that it counts.
+func misspelt(overrides layer) error {
+	find := func(known func() []string, meant []string, path ...string) error {
+		table, _ := at(overrides, path).(layer)
+		for _, key := range slices.Sorted(maps.Keys(table)) {
+			if near := text.Nearest(key, slices.Values(meant)); near != "" && near != key && !slices.Contains(known(), key) {
+				return fmt.Errorf("-c %s: unknown key; do you mean %s?", JoinKey(append(path, key)...), near)
+			}
+		}
+		return nil
+	}
+	if err := find(allKeys, guardedKeys); err != nil {
+		return err
+	}
+	if _, ok := overrides[workspaceTable]; ok {
+		if err := find(workspaceKeys, workspaceKeys(), workspaceTable); err != nil {
+			return err
+		}
+	}
+	profiles, _ := overrides["profiles"].(layer)
+	for _, name := range slices.Sorted(maps.Keys(profiles)) {
+		if err := find(allKeys, guardedKeys, "profiles", name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // at returns the value of a key, or nil.

@@ -115,3 +115,50 @@ func TestUnknownToCodex(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestMisspelt checks that an argument of the command line that is a typo away from a key of approvals or
+// of the sandbox is an error, and nothing else is.
+func TestMisspelt(t *testing.T) {
+	for arg, meant := range map[string]string{
+		"approval_polcy=never":                            "approval_policy",
+		"approval-policy=never":                           "approval_policy",
+		"aproval_policy=never":                            "approval_policy",
+		"sandbox_mod=read-only":                           "sandbox_mode",
+		"sandboxmode=read-only":                           "sandbox_mode",
+		"sandbox_workspace_wrte.writable_roots=1":         "sandbox_workspace_write",
+		"sandbox_workspace_write.network_acces=1":         "network_access",
+		"sandbox_workspace_write.exclude_slash_tpm=true":  "exclude_slash_tmp",
+		"sandbox_workspace_write={exclude_slashtmp=true}": "exclude_slash_tmp",
+		"aprovals.timeout='1m'":                           "approvals",
+		"cals.full_access='deny'":                         "calls",
+		"sandbx.helper=[]":                                "sandbox",
+		"trusted_cals=true":                               "trusted_calls",
+		"profiles.x.sandbox_mdoe=read-only":               "sandbox_mode",
+		"modle=m":                                         "",
+		"approval_policy=never":                           "",
+		"approvals_reviewer=x":                            "",
+		"sandbox_workspace_write.another_thing=1":         "",
+		"profiles.sandbox_mod.model=m":                    "",
+		"model_providers.sandbox_mod.name=m":              "",
+		"tools.web_search=true":                           "",
+	} {
+		key, _, _ := strings.Cut(arg, "=")
+		if strings.Contains(arg, "={") {
+			key += ".exclude_slashtmp"
+		}
+		if meant == "sandbox_workspace_write" || meant == "approvals" || meant == "calls" || meant == "sandbox" {
+			key, _, _ = strings.Cut(key, ".")
+		}
+		want := ""
+		if meant != "" {
+			want = "-c " + key + ": unknown key; do you mean " + meant + "?"
+		}
+		got := ""
+		if _, _, err := config.LoadSettings(t.TempDir(), []string{arg}); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", arg, got, want)
+		}
+	}
+}

@@ -17,6 +17,9 @@ func allKeys() []string { return append(keysHere(), strings.Fields(codexKeys)...
 // toolsKeys returns the keys of the table tools.
 func toolsKeys() []string { return append(members(reflect.TypeFor[Tools]()), "web_search_request") }
 
+// workspaceKeys returns the keys of workspaceTable.
+func workspaceKeys() []string { return members(reflect.TypeFor[WorkspaceWrite]()) }
+
 // providerKeys returns the keys of a provider.
 func providerKeys() []string { return members(reflect.TypeFor[Provider]()) }
 

@@ -349,10 +349,14 @@ func LoadHTTP[T any](home string, args []string, table *T, check func() error) e
 
 // LoadSettings reads codex-mcp.toml in home, by default [Home], and applies those key=value
 // arguments that are our settings. It returns the others for the engine. An unknown key of
-// ours is an error, because it may be a misspelt limit.
+// ours is an error, because it may be a misspelt limit, and so is another one that is a typo away
+// from a key of approvals or of the sandbox.
 func LoadSettings(home string, args []string) (s *Settings, codex map[string]any, err error) {
 	from, err := readSources(home, args)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := misspelt(from.codex); err != nil {
 		return nil, nil, err
 	}
 	s, err = from.settings()
