@@ -261,6 +261,8 @@ type places struct {
 	log *slog.Logger
 	// where says in a sentence where a decider decided.
 	where func(approval.Decider) string
+	// Asks, unless nil, is called when somebody sees a question, once for each place.
+	Asks func(*approval.Request)
 
 	mu        sync.Mutex
 	list      []*attachment // in the order of their arrival, the desk first
@@ -469,6 +471,9 @@ func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end 
 		return e
 	}
 	e.void = ""
+	if p.Asks != nil && ctx.Err() == nil && shows(at) {
+		p.Asks(r)
+	}
 	began := time.Now()
 	e.err = guard(p.log, "Place.Ask", func() (err error) {
 		e.out, err = at.Ask(ctx, r)

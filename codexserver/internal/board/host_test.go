@@ -130,9 +130,9 @@ func TestOnlyPersonApproves(t *testing.T) {
 			}
 			switch who {
 			case "host":
-				all = append(all, NewClient(h.Host("x"), ask))
+				all = append(all, NewClient(h.Host("x"), func() bool { return true }, ask))
 			case "strict":
-				all = append(all, NewClient(strict.Host("x"), ask))
+				all = append(all, NewClient(strict.Host("x"), func() bool { return true }, ask))
 			case "program":
 				all = append(all, NewPlace(approval.ByClient, ask))
 			case "desk":

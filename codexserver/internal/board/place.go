@@ -23,8 +23,11 @@ type Ask func(ctx context.Context, r *approval.Request) (elicit.Outcome, error)
 // NewPlace returns the place of a decider whose questions ask asks.
 func NewPlace(by approval.Decider, ask Ask) Place { return place{by: by, ask: ask} }
 
-// NewClient returns the place of a client whose questions ask asks.
-func NewClient(h *Host, ask Ask) Place { return place{by: approval.ByClient, ask: ask, host: h} }
+// NewClient returns the place of a client whose questions ask asks. Can reports whether it shows
+// questions now.
+func NewClient(h *Host, can func() bool, ask Ask) Place {
+	return place{by: approval.ByClient, ask: ask, host: h, can: can}
+}
 
 // Instead returns p with another way to ask.
 func Instead(p Place, ask Ask) Place {
@@ -36,7 +39,20 @@ func Instead(p Place, ask Ask) Place {
 type place struct {
 	by   approval.Decider
 	ask  Ask
-	host *Host // nil if it is no client, or one that cannot be asked
+	host *Host       // nil if it is no client, or one that cannot be asked
+	can  func() bool // of a host
+}
+
+// shows reports whether somebody sees the questions at a place.
+func shows(p Place) bool {
+	one, ok := p.(place)
+	switch {
+	case !ok || one.by != approval.ByClient:
+		return true
+	case one.host == nil:
+		return false
+	}
+	return one.can()
 }
 
 // hostOf returns the client that a place asks, or nil.

@@ -61,6 +61,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 		return nil, err
 	}
 	c.attached.outlet = c.newOutlet(q, "starting")
+	c.attached.outlet.hold(c.taskable)
 	tc := c.of(q.rpc.ID, c.audience(q.ctx))
 	s.survive(tc, c.tool, func() bool { return c.questions.canAsk }, nil)
 	tc.Folder = func(context.Context) string { return s.client.folder() }
@@ -117,7 +118,7 @@ func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
 // turns in the background.
 func (c *call) audience(ctx context.Context) mcptool.Audience {
 	s := c.session
-	place := board.NewClient(s.client.hosts.Host(c.attached.client.Name), c.asks)
+	place := board.NewClient(s.client.hosts.Host(c.attached.client.Name), func() bool { return c.questions.canAsk }, c.asks)
 	w := way{turn: nobody(s.client.unable), background: nobody(s.client.unable)}
 	if c.questions.canAsk {
 		w.turn, w.caller, w.elicit = place, place, c.elicit
@@ -244,6 +245,9 @@ func (w callWatcher) Ready(ctx context.Context, m protocol.EventMsg) { w.outlet(
 
 // Event implements [thread.Observer].
 func (w callWatcher) Event(e thread.Event) { w.outlet().Event(e) }
+
+// Waits implements [thread.Waited].
+func (w callWatcher) Waits(r *approval.Request) { w.outlet().Waits(r) }
 
 // Decided implements [thread.Observer]. The job has the decision already.
 func (w callWatcher) Decided(r *approval.Request, d approval.Decision) { w.outlet().Decided(r, d) }

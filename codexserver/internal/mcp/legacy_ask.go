@@ -30,7 +30,7 @@ func (ss *LegacySession) Place() board.Place { return ss.PlaceOf(ss.asks("")) }
 
 // PlaceOf is [LegacySession.Place] for a client that ask asks in another way.
 func (ss *LegacySession) PlaceOf(ask board.Ask) board.Place {
-	return board.NewClient(ss.client.hosts.Host(ss.Host()), ask)
+	return board.NewClient(ss.client.hosts.Host(ss.Host()), ss.canAsk, ask)
 }
 
 // asks returns a function that asks the client about the turn of a call, by elicitation/create.

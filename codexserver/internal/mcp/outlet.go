@@ -30,6 +30,7 @@ type outlet struct {
 
 	mu     sync.Mutex
 	closed bool
+	held   bool // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
 	failed bool // the turn's error event was sent
 	gap    gap
 }
@@ -57,9 +58,20 @@ func (o *outlet) start(ctx context.Context, p *progress) {
 func (o *outlet) report(doing string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.closed && o.progress != nil {
+	switch {
+	case o.closed || o.progress == nil:
+	case o.held && doing != "":
+		o.progress.doing = doing
+	default:
 		o.progress.report(doing)
 	}
+}
+
+// hold makes the outlet send no progress but a heartbeat, or ends that.
+func (o *outlet) hold(held bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held = held
 }
 
 // Ready implements [thread.Waiter].
@@ -143,6 +155,13 @@ func (c *Client) notify(peer *jsonrpc.Peer, method string, params any) {
 
 // Asked implements [thread.Observer]. It does nothing: a place asks the client.
 func (*outlet) Asked(*approval.Request) {}
+
+// Waits implements [thread.Waited].
+func (o *outlet) Waits(*approval.Request) {
+	if o != nil {
+		o.report("waiting for approval")
+	}
+}
 
 // Decided implements [thread.Observer].
 func (o *outlet) Decided(_ *approval.Request, d approval.Decision) {

@@ -67,6 +67,9 @@ func (c *call) remain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.taskable = false
+	if c.attached.outlet != nil {
+		c.attached.outlet.hold(false)
+	}
 	c.change() // wakes the request, which has a deadline now
 }
 

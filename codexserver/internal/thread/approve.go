@@ -121,6 +121,18 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	return d
 }
 
+// asks tells the observers that somebody sees a question.
+func (h *host) asks(r *approval.Request) {
+	h.mu.Lock()
+	observers := h.observers
+	h.mu.Unlock()
+	for _, o := range observers {
+		if w, ok := o.(Waited); ok {
+			w.Waits(r)
+		}
+	}
+}
+
 // MetaFacts is the member of [elicit.Question.Meta] with the facts of a question, for clients
 // that show more than its message.
 const MetaFacts = "codex/approval"

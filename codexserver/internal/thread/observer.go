@@ -46,6 +46,12 @@ type Waiter interface {
 	Ready(ctx context.Context, m protocol.EventMsg)
 }
 
+// Waited is an observer that is told when somebody sees a question. A rule decides others.
+type Waited interface {
+	// Waits reports that the turn waits for the answer, once for each place. It must not block.
+	Waits(r *approval.Request)
+}
+
 // NoQuestions is the part of an observer that ignores questions.
 type NoQuestions struct{}
 

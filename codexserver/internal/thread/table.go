@@ -70,6 +70,7 @@ func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 	h.traits = engine.TraitsOf(t.engine)
 	h.list()
 	h.board = board.New(t.approvals, h.invite)
+	h.board.Asks = h.asks
 	return h
 }
 

@@ -136,10 +136,12 @@ func (l *Log) addCall(t *Turn, id string, e protocol.EventMsg) (named protocol.E
 	switch m := e.(type) {
 	case protocol.ExecApprovalRequest:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		named, doing = m, t.awaits(begun)
+		named = m
+		t.speaks(begun)
 	case protocol.PatchApprovalRequest:
 		m.TurnID = cmp.Or(m.TurnID, id)
-		named, doing = m, t.awaits(begun)
+		named = m
+		t.speaks(begun)
 	case protocol.ExecCommandBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, "running "+elicit.ShowCommand(first(m.Command))

@@ -346,12 +346,6 @@ func (t *Turn) acts(begun bool) {
 	t.commands.acted = t.commands.acted || begun
 }
 
-// awaits records that the model waits for an approval, and returns that as a line for a person.
-func (t *Turn) awaits(begun bool) string {
-	t.tokens.answered = t.tokens.answered || begun
-	return "waiting for approval"
-}
-
 // speaks records words of the model.
 func (t *Turn) speaks(begun bool) {
 	t.tokens.answered = t.tokens.answered || begun

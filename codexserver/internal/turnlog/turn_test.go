@@ -149,7 +149,7 @@ BackgroundEvent: not that
 BackgroundEvent: 
 BackgroundEvent: 
 question: , news, waiting, waiting for approval of ` + "`" + `make` + "`" + `
-ExecApprovalRequest: waiting for approval, waiting, waiting for approval of ` + "`" + `make` + "`" + `
+ExecApprovalRequest: , waiting, waiting for approval of ` + "`" + `make` + "`" + `
 decision: , news
 ExecCommandBegin: running make, may change files, news
 ExecCommandOutputDelta: 
