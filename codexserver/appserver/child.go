@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -45,6 +46,7 @@ type child struct {
 	end     ending
 	threads threads
 	limits  *apptypes.RateLimits // of the account, as last reported
+	secrets config.Secrets       // see learn
 }
 
 // connect returns the child of a running app-server after the handshake. It owns the
@@ -224,7 +226,7 @@ func (c *child) clientOptions(o *Options) *appclient.Options {
 func (c *child) notification(method string, n *apptypes.Note) {
 	switch method {
 	case apptypes.NoteWarning, apptypes.NoteConfigWarning, apptypes.NoteDeprecationNotice:
-		c.log.Warn("codex: "+n.Message+n.Summary, "thread", n.ThreadID, "details", n.Details)
+		c.log.Warn("codex: "+c.redact(n.Message+n.Summary), "thread", n.ThreadID, "details", n.Details)
 		return
 	case apptypes.NoteAccountRateLimitsUpdated:
 		for _, t := range c.rateLimited(n.RateLimits) {

@@ -148,7 +148,7 @@ func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note
 		return c.endAgain(cut.ends[i].answer)
 	}
 	if last.Status != apptypes.TurnStatusInterrupted {
-		return failed(errors.New(failureOf(last)))
+		return failed(errors.New(redact(failureOf(last))))
 	}
 	if before >= maxContinued {
 		return failed(fmt.Errorf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", before+1))

@@ -78,7 +78,7 @@ func (c *child) explain(err error) error {
 	case !errors.As(err, &answer):
 		return err
 	}
-	text := redact(answer.Message)
+	text := c.redact(answer.Message)
 	err = errors.New(advise(text))
 	if strings.Contains(text, "failed to load configuration") || strings.Contains(text, "failed to read configuration") || strings.Contains(text, "invalid config") {
 		return &engine.ConfigError{Err: err}

@@ -45,6 +45,50 @@ func turn(t *testing.T, h engine.Host, play func(*run)) (err error) {
 	return err
 }
 
+// TestKeysInErrors has a provider that repeats keys in its errors, which nobody may read: one that looks
+// like a key, and those of variables and headers in the configuration.
+func TestKeysInErrors(t *testing.T) {
+	t.Setenv("MY_PROVIDERS_WORD", "four-words-nobody-knows")
+	t.Setenv("MY_OTHER_WORD", "Bearer five-more-words")
+	t.Setenv("OPENAI_API_KEY", "gsk_openai_key")
+	secrets := []string{"sk-abcdefghij", "four-words-nobody-knows", "five-more-words", "gsk_openai_key", "static-header-1", "static-query-2", "static-token-3"}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.config = map[string]any{"model": "m", "model_providers": map[string]any{"p": map[string]any{
+			"env_key": "MY_PROVIDERS_WORD", "http_headers": map[string]any{"x-key": "static-header-1"},
+			"query_params": map[string]any{"key": "static-query-2"}, "experimental_bearer_token": "static-token-3",
+		}, "q": map[string]any{"env_http_headers": map[string]any{"x": "MY_OTHER_WORD"}}}}
+		said := "the provider p refuses " + strings.Join(secrets, " and ")
+		f.turn = func(r *run) {
+			r.notify("error", `{"threadId":%q,"turnId":%q,"willRetry":true,"error":{"message":%q}}`, threadID, r.current(), said)
+			r.notify("turn/completed", `{"threadId":%q,"turn":{"id":%q,"status":"failed","items":[],"error":{"message":"it failed","additionalDetails":%q}}}`, threadID, r.current(), said)
+		}
+		h := &recorder{}
+		err := start(t, f.engine(appserver.Options{}), h).Turn(t.Context(), text("go"))
+		if err == nil {
+			t.Fatal("the turn did not fail")
+		}
+		want := "the provider p refuses " + strings.TrimSuffix(strings.Repeat("[redacted] and ", len(secrets)), " and ")
+		told := []string{err.Error()}
+		for _, event := range h.events {
+			switch event := event.(type) {
+			case protocol.StreamError:
+				told = append(told, event.Message)
+			case protocol.Error:
+				told = append(told, event.Message)
+			}
+		}
+		if len(told) != 3 {
+			t.Errorf("it said %q", told)
+		}
+		for _, words := range told {
+			if !strings.HasSuffix(words, want) {
+				t.Errorf("it said %q, want %q", words, want)
+			}
+		}
+	})
+}
+
 // TestIncompleteResponse has a provider that cuts a response off, which Codex reports as an
 // error of the turn.
 func TestIncompleteResponse(t *testing.T) {

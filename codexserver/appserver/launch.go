@@ -166,6 +166,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if err := p.restrict(engine.OriginOf(ctx), file, call); err != nil {
 		return p, err
 	}
+	c.learn(file, p.Config)
 	if c.version.Less(keepsSnapshot) {
 		p.Config["features.shell_snapshot"] = stdjson.RawMessage("false")
 	}

@@ -78,7 +78,7 @@ func (c *child) steered(err error, inTime bool) error {
 	case err == nil, errors.Is(err, jsonrpc.ErrClosed), refused(err, "no active turn"), refused(err, "expected active turn"):
 		return engine.ErrNoTurn
 	case errors.As(err, &answer):
-		return &engine.RefusedError{Err: errors.New(redact(answer.Message))}
+		return &engine.RefusedError{Err: errors.New(c.redact(answer.Message))}
 	}
 	return err
 }

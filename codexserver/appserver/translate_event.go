@@ -14,7 +14,8 @@ import (
 // translator turns the notifications of one turn into events. It is not safe for
 // concurrent use.
 type translator struct {
-	now func() time.Time
+	now    func() time.Time
+	redact func(string) string // hides keys in errors
 
 	open   map[string]*openItem // items that have started and not completed
 	items  map[string]bool      // all commands and patches; true if they were asked about
@@ -45,7 +46,7 @@ func (o *openItem) letGo() {
 }
 
 func newTranslator() *translator {
-	return &translator{now: time.Now, open: map[string]*openItem{}, items: map[string]bool{}}
+	return &translator{now: time.Now, redact: redact, open: map[string]*openItem{}, items: map[string]bool{}}
 }
 
 // notification translates a notification of the turn's thread into events, or none.
@@ -251,7 +252,7 @@ func (tr *translator) error(n *apptypes.Note) ([]protocol.EventMsg, error) {
 	if e.AdditionalDetails != "" {
 		msg += ": " + e.AdditionalDetails
 	}
-	return one(protocol.StreamError{Message: msg}), nil
+	return one(protocol.StreamError{Message: tr.redact(msg)}), nil
 }
 
 // end translates the end of the turn, and returns the error that it ends with.
@@ -298,6 +299,7 @@ func whyIncomplete(reason string) string {
 
 // fail ends the turn as failed.
 func (tr *translator) fail(msg string) ([]protocol.EventMsg, error) {
+	msg = tr.redact(msg)
 	return []protocol.EventMsg{protocol.Error{Message: msg}, protocol.TaskComplete{}}, &engine.TurnError{Message: msg}
 }
 

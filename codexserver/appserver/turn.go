@@ -53,6 +53,7 @@ func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
 		thread: t, host: host, completed: make(chan struct{}), counted: make(chan struct{}),
 		start: start{known: make(chan struct{}), active: make(chan struct{})}, tr: newTranslator(), agents: map[string]string{},
 	}
+	r.tr.redact = t.child.redact
 	r.tr.limits = t.child.lastLimits(time.Now())
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	return r
