@@ -23,6 +23,7 @@ type choice struct {
 	engine.Engine
 	io.Closer
 	name, reason string
+	notify       []string // the program of Codex's key, nil where Codex itself runs it
 }
 
 // configuration is what the engine and the server need besides the command line.
@@ -73,14 +74,14 @@ func choose(ctx context.Context, o *options, c *configuration) (*choice, error) 
 		if err != nil {
 			return nil, err
 		}
-		return &choice{bridge, bridge, "codex", "the command line says so"}, nil
+		return &choice{bridge, bridge, "codex", "the command line says so", nil}, nil
 	}
 	if err != nil {
 		return c.native("Codex cannot be used: " + err.Error())
 	}
 	report := c.look(ctx, bridge, o.codex)
 	if report.Err == nil {
-		return &choice{bridge, bridge, "codex", "found Codex " + report.Version}, nil
+		return &choice{bridge, bridge, "codex", "found Codex " + report.Version, nil}, nil
 	}
 	if err := bridge.Close(); err != nil {
 		c.log.Warn("closing Codex", "error", err)
@@ -108,11 +109,15 @@ func (c *configuration) native(reason string) (*choice, error) {
 	if names := c.features(); len(names) > 0 {
 		c.log.Warn("the native engine has no features of Codex; on the command line it ignores " + strings.Join(names, ", "))
 	}
+	var notify []string
+	if own, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides}); err == nil { // the engine or the first call reports it
+		notify = own.Notify
+	}
 	e, err := native.New(c.nativeOptions())
 	if err != nil {
 		return nil, err
 	}
-	return &choice{e, e, "native", reason}, nil
+	return &choice{e, e, "native", reason, notify}, nil
 }
 
 func (c *configuration) nativeOptions() *native.Options {

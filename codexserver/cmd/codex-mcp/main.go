@@ -193,7 +193,7 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 	so := c.serverOptions(o)
 	so.Record, so.Trace = record, traced
 	so.EngineName, so.EngineReason = e.name, e.reason
-	if n := c.newNotifier(e.name, e.Engine); n != nil && so.Observer == nil { // a worker has none: it is not the user's
+	if n := c.newNotifier(e); n != nil && so.Observer == nil { // a worker has none: it is not the user's
 		so.Observer = n
 		defer func() {
 			if err := n.Close(); err != nil {

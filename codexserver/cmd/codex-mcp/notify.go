@@ -66,15 +66,9 @@ type notifier struct {
 	recent []time.Time // the starts of the last minute
 }
 
-// newNotifier returns the notifier of the settings, or nil. The installed Codex runs the program of
-// its key itself.
-func (c *configuration) newNotifier(name string, e engine.Engine) *notifier {
-	n := &notifier{settings: c.settings.Notify, programs: &sandbox.Programs{More: engine.TraitsOf(e).Reach}, log: c.log}
-	if name == "native" {
-		if cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides}); err == nil { // the first call reports it
-			n.codex = cfg.Notify
-		}
-	}
+// newNotifier returns the notifier of the settings and of the engine's choice, or nil.
+func (c *configuration) newNotifier(e *choice) *notifier {
+	n := &notifier{codex: e.notify, settings: c.settings.Notify, programs: &sandbox.Programs{More: engine.TraitsOf(e.Engine).Reach}, log: c.log}
 	if len(n.settings.Command) == 0 && len(n.codex) == 0 {
 		return nil
 	}

@@ -22,7 +22,7 @@ import (
 // newTestNotifier returns a notifier whose program records its argument and takes a time.
 func newTestNotifier(on []string, takes time.Duration) (n *notifier, sent func() []notification) {
 	c := &configuration{settings: &config.Settings{Notify: config.Notify{Command: []string{"x"}, On: on, After: 10 * time.Second}}, log: slog.New(slog.DiscardHandler)}
-	n = c.newNotifier("codex", &servertest.Engine{})
+	n = c.newNotifier(&choice{Engine: &servertest.Engine{}})
 	var mu sync.Mutex
 	var all []notification
 	n.run = func(argv []string) {
