@@ -2,7 +2,6 @@ package appserver
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
@@ -25,15 +24,8 @@ func (e *Engine) reaches(cwd string, s *apptypes.SandboxPolicy) error {
 	}
 	e.programs.Add(cwd)
 	e.programs.Add(s.WritableRoots...)
-	folders := append([]string{cwd}, s.WritableRoots...)
-	if !s.ExcludeSlashTmp {
-		folders = append(folders, "/tmp")
-	}
-	if !s.ExcludeTmpdirEnvVar {
-		folders = append(folders, os.Getenv("TMPDIR"))
-	}
 	for _, file := range e.options.Guarded {
-		for _, folder := range folders {
+		for _, folder := range writable(s, cwd) {
 			if policy.LeadsThrough(filepath.Dir(file), policy.Folders([]string{folder})) {
 				return &engine.RefusedError{Err: fmt.Errorf("commands could write in %s, which holds %s, a file of this server; choose another folder, or the sandbox %s", folder, file, protocol.SandboxReadOnly)}
 			}

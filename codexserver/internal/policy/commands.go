@@ -66,16 +66,20 @@ func scriptOf(argv []string) (text string, ok bool) {
 	return argv[2], true
 }
 
+// ScriptOf returns the script of ["bash", "-lc", script].
+func ScriptOf(argv []string) (text string, ok bool) {
+	if len(argv) == 0 || argv[0] != "bash" || len(argv) == 3 && argv[1] != "-lc" {
+		return "", false
+	}
+	return scriptOf(argv)
+}
+
 // ShellScript returns the script of a command that only runs it in a shell, which is named
 // without a folder or in a folder of the system.
 func ShellScript(argv []string) (text string, ok bool) {
-	text, ok = scriptOf(argv)
-	return text, ok && isSystemShell(argv[0])
-}
-
-// isSystemShell reports whether a program is one of the shells, named without a folder or
-// in a folder of the system.
-func isSystemShell(program string) bool {
-	dir, name := path.Split(program)
-	return slices.Contains(shells, name) && slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, dir)
+	if text, ok = scriptOf(argv); !ok {
+		return "", false
+	}
+	dir, name := path.Split(argv[0])
+	return text, slices.Contains(shells, name) && slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, dir)
 }

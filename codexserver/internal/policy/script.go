@@ -73,14 +73,6 @@ func Statements(text string) iter.Seq2[*syntax.Stmt, error] {
 	return syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(newReader(text))
 }
 
-// ScriptOf returns the script of ["bash", "-lc", script].
-func ScriptOf(argv []string) (text string, ok bool) {
-	if len(argv) != 3 || argv[0] != "bash" || argv[1] != "-lc" {
-		return "", false
-	}
-	return argv[2], true
-}
-
 // ParseScript parses a script that has only commands of plain and quoted words, joined by &&,
 // ||, ; and |. It returns false for a script with anything else, such as a redirection, a
 // variable, a substitution, an assignment, a background job or control flow.

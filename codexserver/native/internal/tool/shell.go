@@ -323,7 +323,8 @@ func (r run) act(ctx context.Context, action policy.Action, c Confinement) (outp
 	case action == policy.Run:
 		return r.free(ctx)
 	case action == policy.RunReadOnly && c != nil:
-		return r.readOnly(ctx, c)
+		const why = "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"
+		return r.confined(ctx, c, policy.Verdict{Reason: why})
 	case action == policy.RunSandboxed && c != nil && r.turn.box.approved(r.key()):
 		return r.confined(ctx, c, policy.Verdict{Action: policy.Ask, Reason: stoppedInside})
 	case action == policy.RunSandboxed && c != nil:
@@ -453,16 +454,6 @@ func (r run) free(ctx context.Context) (output string, err error) {
 	return output, err
 }
 
-// readOnly runs a command that is known to be safe. If the sandbox stops it, that is its
-// result.
-func (r run) readOnly(ctx context.Context, c Confinement) (output string, err error) {
-	res, output, err := r.exec(ctx, c)
-	if err != nil || res == nil || !c.Denied(*res) {
-		return output, err
-	}
-	return stopped(res, "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"), nil
-}
-
 // confined runs the command in the sandbox. If the sandbox stops it and after is
 // [policy.Ask], confined asks the user to run the command again without the sandbox.
 func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) (output string, err error) {
@@ -475,7 +466,8 @@ func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) 
 		if r.turn.ApprovalPolicy == protocol.ApprovalOnRequest {
 			words += "; with_escalated_permissions asks the user to run it outside"
 		}
-		return stopped(res, words), nil
+		note(res, words)
+		return proc.ModelOutput(*res), nil
 	}
 	emit := r.turn.Host.Emit
 	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, proc.FormatOutput(res.Stderr))})
@@ -486,12 +478,6 @@ func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) 
 	emit(protocol.BackgroundEvent{Message: "retrying command without sandbox"})
 	r.ruled = a.ruled
 	return r.free(ctx)
-}
-
-// stopped returns the output for the model, with a note about the sandbox.
-func stopped(res *proc.Result, words string) string {
-	note(res, words)
-	return proc.ModelOutput(*res)
 }
 
 // note adds a note for the model to the output.
