@@ -2,8 +2,10 @@ package codexserver
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
@@ -15,7 +17,9 @@ import (
 type Turn struct {
 	// Prompt is the task.
 	Prompt string
-	// Thread is the id of the thread to continue. Default: a new one.
+	// Thread is the id of the thread to continue. The engine must be an [engine.Resumer], as
+	// that of package native is and an [engine.TurnFunc] is not, unless a session has the
+	// thread open. Otherwise the turn does not begin, and the error says so. Default: a new one.
 	Thread string
 	// Config is the configuration of a new thread. The caller is trusted: the limits of
 	// [Options] on calls of tools do not apply. Default: the engine's.
@@ -69,9 +73,13 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 		})
 	}
 	var th *thread.Thread
-	if t.Thread == "" {
+	_, resumes := s.methods.Engine.(engine.Resumer)
+	switch {
+	case t.Thread == "":
 		th, err = share.Start(ctx, t.Config, a)
-	} else {
+	case !resumes && share.Hold(t.Thread) == nil:
+		err = fmt.Errorf("Turn.Thread: no session has %q open, and the engine cannot open it: it is no engine.Resumer", t.Thread)
+	default:
 		th, err = share.Revive(ctx, t.Thread, a, func() protocol.Config { return t.Config })
 	}
 	if err != nil {

@@ -106,7 +106,12 @@ func TestRunEnds(t *testing.T) {
 			}
 		})
 	}
-	if _, err := codexserver.New(engine.TurnFunc(pusher), nil).Run(t.Context(), codexserver.Turn{Prompt: "p", Thread: "other"}); err == nil {
-		t.Error("an unknown thread is gone on with")
+	s := codexserver.New(engine.TurnFunc(func(context.Context, engine.Host, []protocol.InputItem) error { return nil }), nil)
+	first, err := s.Run(t.Context(), codexserver.Turn{Prompt: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Run(t.Context(), codexserver.Turn{Prompt: "p", Thread: first.Thread}); err == nil || !strings.Contains(err.Error(), "engine.Resumer") {
+		t.Errorf("a thread that has ended, on an engine that cannot resume: %v", err)
 	}
 }
