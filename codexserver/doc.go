@@ -69,8 +69,8 @@
 // result says why. Serve returns an error only if the connection broke. The server does
 // not close its engine.
 //
-// A call may choose its approval policy, its sandbox mode and its configuration: SECURITY.md
-// explains what that means.
+// A call may choose its approval policy, its sandbox mode and its configuration: the page
+// "Security" of the module's documentation explains what that means.
 //
 // # Concurrency
 //
@@ -81,7 +81,8 @@
 //
 // Package approval decides about approvals. Package engine has the interface of engines;
 // native and appserver are two of them. Package protocol has the events, elicit the
-// questions, jsonrpc the transports. Of the module's documents, docs/reference/wire.md lists every
-// tool, method and event, docs/reference/approvals.md every answer, docs/reference/differences.md the
-// differences from the server of September 2025, and docs/embed/embedding.md has whole programs.
+// questions, jsonrpc the transports. Of the module's documentation, the page "The wire"
+// lists every tool, method and event, "The questions on the wire" every answer,
+// "Differences to the old servers" what has changed since September 2025, and "Embedding"
+// has whole programs.
 package codexserver

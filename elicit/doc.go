@@ -83,7 +83,7 @@
 //
 // # Where to go next
 //
-// [Options] sets what happens without a decision. docs/reference/approvals.md of the module
-// has the messages as they are on the wire. The specification is
+// [Options] sets what happens without a decision. The page "The questions on the wire" of
+// the module's documentation has the messages. The specification is
 // https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation.
 package elicit

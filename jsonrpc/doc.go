@@ -87,6 +87,6 @@
 // # Where to go next
 //
 // The examples show calls in both directions, cancellation, and a transport of your own.
-// README.md compares the costs with other peers. Package mcptypes has the messages of MCP,
+// The package's README compares the costs with other peers. Package mcptypes has the messages of MCP,
 // and package elicit asks questions with them.
 package jsonrpc

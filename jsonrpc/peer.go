@@ -11,14 +11,6 @@ import (
 // called. Its methods may be used from any goroutine, before Run too: what is
 // sent then waits for Run.
 //
-// A message in: the reader has it from Transport.Read (read.go), or the transport pushes it.
-// message.parse scans it (message.go). dispatch decides: an answer goes to its call
-// (call.go), a request or notification is admitted by inbound and handled on a goroutine
-// (dispatch.go).
-//
-// A message out: a call, a notification or an answer is encoded on the goroutine that sends
-// it (encode.go), and egress hands it to Transport.Write in order (egress.go).
-//
 // When the queue is empty, the goroutine that sends also writes: a handler its answer, and a
 // caller its request if that does not make the caller wait.
 //
@@ -31,9 +23,17 @@ import (
 //
 // Values to send are encoded before the call returns, and may be changed after it. An idle
 // peer holds no more than 64 KiB of its input.
-//
-// The end: every reason for it calls wake, which starts finish once (run.go).
 type Peer struct {
+	// A message in: the reader has it from Transport.Read (read.go), or the transport pushes it.
+	// message.parse scans it (message.go). dispatch decides: an answer goes to its call
+	// (call.go), a request or notification is admitted by inbound and handled on a goroutine
+	// (dispatch.go).
+	//
+	// A message out: a call, a notification or an answer is encoded on the goroutine that sends
+	// it (encode.go), and egress hands it to Transport.Write in order (egress.go).
+	//
+	// The end: every reason for it calls wake, which starts finish once (run.go).
+
 	t    Transport
 	push pusher // t, if it pushes
 	h    Handler

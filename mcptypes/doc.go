@@ -62,8 +62,9 @@
 //
 // Decode is more lenient than the schema: null in an optional member means absent, null for
 // a required list an empty one, a boolean may be the schema of a tool's argument, and a
-// union value with an unknown tag becomes [*Unknown]. [DecodeStrict] refuses these. schema/2025-06-18/deviations.json lists all other differences with their reasons;
-// the tests read it.
+// union value with an unknown tag becomes [*Unknown]. [DecodeStrict] refuses these. All other
+// differences are listed with their reasons beside the schema in the module's repository;
+// the tests read the list.
 //
 // An interface has no methods to decode with, so only Decode reads a union by itself:
 // Decode(b, &block) with a variable of type [ContentBlock].

@@ -26,10 +26,8 @@
 // # Translation
 //
 // The app-server has threads, turns and items; clients of the Codex MCP server know
-// conversations and events. The files translate_event.go, translate_approval.go and
-// translate_config.go hold that translation and nothing else. Settings that today's Codex
-// no longer takes are translated if that keeps their meaning. Others are refused, with
-// what to write instead:
+// conversations and events. Settings that today's Codex no longer takes are translated if
+// that keeps their meaning. Others are refused, with what to write instead:
 //
 //	on-failure             sent as on-request, which Codex has in its place
 //	untrusted              sent with each thread, where Codex still takes it
@@ -88,7 +86,7 @@
 //
 // # Where to go next
 //
-// docs/reference/bridge.md of the module lists the tested versions and the differences from Codex's
-// own server. Package engine says what an engine promises to a server. Package native is
+// The page "The bridge to the installed Codex" of the module's documentation lists the
+// tested versions and the differences from Codex's own server. Package engine says what an engine promises to a server. Package native is
 // the engine that needs no Codex.
 package appserver

@@ -104,7 +104,7 @@ type Change struct {
 	By string `json:"by"`
 }
 
-// String returns the change in a line, such as "update a.go (+1 -2)".
+// String returns the change in a line, such as "update main.c (+1 -2)".
 func (c Change) String() string {
 	s := c.Kind + " " + c.Path
 	if c.From != "" {

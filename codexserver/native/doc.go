@@ -38,8 +38,8 @@
 //	[model_providers.local]
 //	base_url = "http://localhost:11434/v1"
 //
-// [Options].Overrides sets the same keys from Go; docs/reference/configuration.md of the module
-// lists them all.
+// [Options].Overrides sets the same keys from Go; the page "Configuration" of the module's
+// documentation lists them all.
 //
 // # Guarantees
 //
@@ -102,6 +102,6 @@
 // # Where to go next
 //
 // Package providertest is a model for tests. Package engine documents what every engine
-// promises to a server. SECURITY.md says what the sandbox stops. docs/reference/native.md has
-// measurements, and shows how to measure a model of your own.
+// promises to a server. Of the module's documentation, the page "Security" says what the
+// sandbox stops, and "The native engine" what its tools are.
 package native

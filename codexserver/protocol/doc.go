@@ -35,7 +35,8 @@
 //	JSON-RPC methods          NewConversationParams, NewConversationResult and their like
 //	a conversation's file     RolloutLine, SessionMeta, ResponseItem, Compacted
 //
-// docs/reference/wire.md of the module lists all members, and when each event is sent.
+// The page "The wire" of the module's documentation lists all members, and when each event
+// is sent.
 //
 // # Form
 //

@@ -74,8 +74,8 @@
 //
 //	block := modern.TextContent(old)
 //
-// All others differ. schema/2026-07-28/deviations.json lists the deviations from the schema
-// and their reasons.
+// All others differ. The deviations from the schema and their reasons are listed beside it in
+// the module's repository.
 //
 // # Speed
 //

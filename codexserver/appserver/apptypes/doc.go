@@ -18,7 +18,13 @@
 // person approves keep the members that are not in the schema in Unknown, so that an approval can
 // show them. A member with "not used" is read, but the bridge does not look at it.
 //
-// # A new version of Codex
+// Names and members of this package follow Codex: a version of Codex that renames one renames it here.
+//
+// json/v2 reads and writes these structs by reflection. Strict codecs as those of mcptypes, for the
+// same part of the protocol, are 41,700 lines and add 3.7 MB to the program.
+package apptypes
+
+// A new version of Codex:
 //
 // The file uses.json lists what the package has of the schema; schema.json keeps its structure,
 // without prose, and SOURCE says where it comes from.
@@ -37,11 +43,5 @@
 //
 //	git show TAG:./schema.json >/tmp/older.json
 //	go run ../../../gen -uses uses.json -schema schema.json -diff /tmp/older.json
-//
-// Names and members of this package follow Codex: a version of Codex that renames one renames it here.
-//
-// json/v2 reads and writes these structs by reflection. Strict codecs as those of mcptypes, for the
-// same part of the protocol, are 41,700 lines and add 3.7 MB to the program.
-package apptypes
 
 //go:generate go run ../../../gen -uses uses.json -schema schema.json -out . -codex=$CODEX_BIN
