@@ -53,11 +53,8 @@ func newOwnProcess(t *testing.T) *ownProcess {
 		t.Fatal(err)
 	}
 	t.Setenv("CODEX_HOME", home)
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.args = []string{"--engine", "native", "--listen", "127.0.0.1:0", "--codex-mcp", own, "-c", "nats.url=" + o.nats.ClientURL(), "-c", "link=" + linked(t), "-c", "node.name=n"}
+	const unused = "/bin/true" // no worker starts, but the gateway tries the program
+	o.args = []string{"--engine", "native", "--listen", "127.0.0.1:0", "--codex-mcp", unused, "-c", "nats.url=" + o.nats.ClientURL(), "-c", "link=" + linked(t), "-c", "node.name=n"}
 	conn, err := nats.Connect("", nats.InProcessServer(o.nats))
 	if err != nil {
 		t.Fatal(err)
