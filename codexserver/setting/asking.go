@@ -2,17 +2,14 @@ package setting
 
 import "fmt"
 
-// Asking says who is asked for approvals, and what an answer means that no person gave. The zero
-// value asks the client, and the desk if there is one.
+// Asking says who is asked for approvals. The zero value asks the client, and the desk if there is
+// one.
 type Asking struct {
 	// Where is who is asked. Default: [WhereBoth].
 	Where Where `json:"where"`
 	// Clients is Where for single clients, by the name in their clientInfo. A client chooses its
 	// name itself, and so only where it is asked. None by default.
 	Clients map[string]Where `json:"clients"`
-	// Automatic is what an approval means that came faster than a person can read. Default:
-	// [AutomaticAsk] for clients whose Where is given as [WhereBoth], [AutomaticAccept] for others.
-	Automatic Automatic `json:"automatic"`
 }
 
 // Where is who is asked for approvals.
@@ -25,16 +22,6 @@ const (
 	WhereBoth Where = "both" // the client and the page
 )
 
-// Automatic is what an approval means that came faster than a person can read.
-type Automatic string
-
-// The meanings.
-const (
-	AutomaticAccept Automatic = "accept" // it counts, and is logged as automatic
-	AutomaticAsk    Automatic = "ask"    // the client counts as not asked; nothing runs unless another place approves
-	AutomaticDeny   Automatic = "deny"   // it is a refusal
-)
-
 // Of returns where a client with a name is asked.
 func (a Asking) Of(client string) Where {
 	if w := a.Clients[client]; w != "" {
@@ -43,17 +30,9 @@ func (a Asking) Of(client string) Where {
 	return a.Where
 }
 
-// Instant returns what an approval of a client with a name means that came faster than a person can
-// read.
-func (a Asking) Instant(client string) Automatic {
-	switch {
-	case a.Automatic != "":
-		return a.Automatic
-	case a.Of(client) == WhereBoth:
-		return AutomaticAsk
-	}
-	return AutomaticAccept
-}
+// CountsInstant reports whether an approval of a client with a name counts that came faster than a
+// person can read. It does not where the client's Where is given as [WhereBoth].
+func (a Asking) CountsInstant(client string) bool { return a.Of(client) != WhereBoth }
 
 // Pages reports whether a client is asked on the page.
 func (a Asking) Pages() bool {
@@ -76,11 +55,7 @@ func (a Asking) Validate() error {
 			return fmt.Errorf("clients.%s: %q is not host, page or both", name, w)
 		}
 	}
-	switch a.Automatic {
-	case "", AutomaticAccept, AutomaticAsk, AutomaticDeny:
-		return nil
-	}
-	return fmt.Errorf("automatic: %q is not accept, ask or deny", a.Automatic)
+	return nil
 }
 
 func (w Where) valid() bool { return w == "" || w == WhereHost || w == WherePage || w == WhereBoth }

@@ -74,10 +74,6 @@ func TestAsking(t *testing.T) {
 		{in: setting.Asking{Where: setting.WherePage, Clients: clients(setting.WhereHost)}, a: setting.WhereHost, b: setting.WherePage, pages: true},
 		{in: setting.Asking{Where: "x"}, a: "x", b: "x", fault: `where: "x" is not host, page or both`},
 		{in: setting.Asking{Clients: clients("")}, fault: `clients.a: "" is not host, page or both`},
-		{in: setting.Asking{Automatic: "x"}, fault: `automatic: "x" is not accept, ask or deny`},
-		{in: setting.Asking{Automatic: "accept"}},
-		{in: setting.Asking{Automatic: "ask"}},
-		{in: setting.Asking{Automatic: "deny"}},
 	} {
 		fault := ""
 		if err := tt.in.Validate(); err != nil {
@@ -89,26 +85,23 @@ func TestAsking(t *testing.T) {
 	}
 }
 
-// TestInstant says what an approval means that came faster than a person can read: who asks in both
-// places does not want it to count.
-func TestInstant(t *testing.T) {
+// TestCountsInstant says whether an approval counts that came faster than a person can read: not for
+// who asks in both places.
+func TestCountsInstant(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		in   setting.Asking
-		want setting.Automatic
+		want bool
 	}{
-		{setting.Asking{}, setting.AutomaticAccept},
-		{setting.Asking{Where: setting.WhereHost}, setting.AutomaticAccept},
-		{setting.Asking{Where: setting.WhereBoth}, setting.AutomaticAsk},
-		{setting.Asking{Where: setting.WhereBoth, Automatic: setting.AutomaticAccept}, setting.AutomaticAccept},
-		{setting.Asking{Where: setting.WhereBoth, Automatic: setting.AutomaticDeny}, setting.AutomaticDeny},
-		{setting.Asking{Where: setting.WhereHost, Automatic: setting.AutomaticAsk}, setting.AutomaticAsk},
-		{setting.Asking{Where: setting.WhereHost, Clients: map[string]setting.Where{"a": setting.WhereBoth}}, setting.AutomaticAsk},
-		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"a": setting.WhereHost}}, setting.AutomaticAccept},
-		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"b": setting.WhereHost}}, setting.AutomaticAsk},
+		{setting.Asking{}, true},
+		{setting.Asking{Where: setting.WhereHost}, true},
+		{setting.Asking{Where: setting.WhereBoth}, false},
+		{setting.Asking{Where: setting.WhereHost, Clients: map[string]setting.Where{"a": setting.WhereBoth}}, false},
+		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"a": setting.WhereHost}}, true},
+		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"b": setting.WhereHost}}, false},
 	} {
-		if got := tt.in.Instant("a"); got != tt.want {
-			t.Errorf("%+v: %q, want %q", tt.in, got, tt.want)
+		if got := tt.in.CountsInstant("a"); got != tt.want {
+			t.Errorf("%+v: %v, want %v", tt.in, got, tt.want)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func TestPlugin(t *testing.T) {
 		t.Errorf("%s has %q, want %q", page, got, want)
 	}
 	// The older word gives way to approvals.where of the user's file, which may say that the page alone asks.
-	want := map[string]any{"codex": map[string]any{"command": "node", "args": []any{"${CLAUDE_PLUGIN_ROOT}/start.js", "-c", "approvals.page=true", "-c", "approvals.automatic=ask"}}}
+	want := map[string]any{"codex": map[string]any{"command": "node", "args": []any{"${CLAUDE_PLUGIN_ROOT}/start.js", "--approvals", "both"}}}
 	if diff := cmp.Diff(want, plugin.MCPServers); diff != "" {
 		t.Error(diff)
 	}

@@ -106,7 +106,7 @@ func tryRegistry(t *testing.T, dist, repo, version string) {
 		add[len(add)-1] = repo // which is not published
 		command(t, dir, bin, add[1:]...)
 		command(t, dir, bin, strings.Fields(documented(t, page, "claude plugin install "))[1:]...)
-		if out := command(t, dir, bin, "mcp", "list"); !strings.Contains(out, "/start.js -c approvals.page=true -c approvals.automatic=ask - ✔ Connected") {
+		if out := command(t, dir, bin, "mcp", "list"); !strings.Contains(out, "/start.js --approvals both - ✔ Connected") {
 			t.Error(out)
 		}
 	})

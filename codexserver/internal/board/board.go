@@ -486,14 +486,11 @@ func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end 
 	if ctx.Err() == nil {
 		v = h.judge(e.out, elsewhere)
 	}
-	if human(r) && !v.refused {
+	if human(r) {
 		v = onlyPerson(v, e.by, e.out, time.Since(began))
 	}
 	e.automatic = v.automatic
-	switch {
-	case v.refused:
-		e.out = notCounted(r, e.out)
-	case v.void:
+	if v.void {
 		e.void = v.automatic
 	}
 	return e

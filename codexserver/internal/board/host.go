@@ -100,7 +100,6 @@ func (h *Host) never() bool { return h != nil && h.asking.Of(h.name) == setting.
 type verdict struct {
 	automatic string // what no person answered; "" for a person's answer
 	void      bool   // it counts as not given
-	refused   bool   // it is an approval that counts as a refusal
 }
 
 // judge says what an answer is. Elsewhere reports whether another place could answer. An answer
@@ -121,9 +120,7 @@ func (h *Host) judge(out elicit.Outcome, elsewhere func() bool) (v verdict) {
 	approves := out.Decision.Approves()
 	lies := h.row.Add(1) > 1 || quick && !approves && out.Reason != elicit.ReasonNotUnderstood
 	if approves {
-		instant := h.asking.Instant(h.name)
-		v.refused = instant == setting.AutomaticDeny
-		v.void = !v.refused && (instant == setting.AutomaticAsk || h.found.Load() != nil)
+		v.void = !h.asking.CountsInstant(h.name) || h.found.Load() != nil
 	} else {
 		v.void = lies && elsewhere()
 	}
@@ -188,7 +185,7 @@ func notCounted(r *approval.Request, out elicit.Outcome) elicit.Outcome {
 	if !out.Decision.Approves() {
 		return out
 	}
-	words := "the approval came faster than a person can read, and approvals.automatic does not let it count"
+	words := "the approval came faster than a person can read, and so it does not count"
 	if human(r) {
 		words = "the approval came faster than a person can read, and only a person may approve this"
 	}

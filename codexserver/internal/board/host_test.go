@@ -21,12 +21,12 @@ import (
 func TestRecordedAnswers(t *testing.T) {
 	persons := []int{838, 1402, 1805, 3057, 2304, 908, 12636, 928, 806, 8755, 350}
 	programs := []int{7, 1, 2, 6, 0}
-	for _, automatic := range []setting.Automatic{"", setting.AutomaticAccept, setting.AutomaticAsk, setting.AutomaticDeny} {
+	for _, where := range []setting.Where{"", setting.WhereHost, setting.WhereBoth} {
 		for _, out := range []elicit.Outcome{
 			{Decision: elicit.Approved}, {Decision: elicit.ApprovedForSession}, {Decision: elicit.Denied, Reason: elicit.ReasonDeclined},
 			{Decision: elicit.Abort, Reason: elicit.ReasonCancelled}, {Decision: elicit.Denied, Reason: elicit.ReasonNotUnderstood},
 		} {
-			h := NewHosts(setting.Asking{Automatic: automatic}).Host("claude-code")
+			h := NewHosts(setting.Asking{Where: where}).Host("claude-code")
 			for _, took := range slices.Concat(persons, persons) {
 				out.Took = time.Duration(took) * time.Millisecond
 				if v := h.judge(out, func() bool { return true }); v != (verdict{}) {
@@ -53,10 +53,10 @@ func TestJudge(t *testing.T) {
 		"u": {Decision: elicit.Denied, Reason: elicit.ReasonNotUnderstood}, "t": {Decision: elicit.Denied, Reason: elicit.ReasonTimeout},
 	}
 	for _, tt := range []struct {
-		answers   string
-		automatic setting.Automatic
-		alone     bool
-		want      string // for each answer: given, void, refused; then whether the host is asked again
+		answers string
+		where   setting.Where
+		alone   bool
+		want    string // for each answer: given or void; then whether the host is asked again
 	}{
 		{"A D C U", "", false, "given given given given asked"},
 		{"d", "", false, "void skipped"},
@@ -69,15 +69,13 @@ func TestJudge(t *testing.T) {
 		{"E D E", "", false, "given given given asked"},
 		{"a a a", "", false, "given given given asked"},
 		{"d a", "", false, "void void skipped"}, // it was open already
-		{"a a", setting.AutomaticAsk, false, "void void skipped"},
-		{"a A a", setting.AutomaticAsk, false, "void given void asked"},
-		{"a a", setting.AutomaticDeny, false, "refused refused asked"},
+		{"a a", setting.WhereBoth, false, "void void skipped"},
+		{"a A a", setting.WhereBoth, false, "void given void asked"},
 		{"t t", "", false, "given given asked"},
 		{"d d c e u u a", "", true, "given given given given given given given asked"},
-		{"a a", setting.AutomaticAsk, true, "void void asked"}, // and nothing runs
-		{"a a", setting.AutomaticDeny, true, "refused refused asked"},
+		{"a a", setting.WhereBoth, true, "void void asked"}, // and nothing runs
 	} {
-		h := NewHosts(setting.Asking{Automatic: tt.automatic}).Host("x")
+		h := NewHosts(setting.Asking{Where: tt.where}).Host("x")
 		var got []string
 		for letter := range strings.FieldsSeq(tt.answers) {
 			out := outcomes[strings.ToLower(letter)]
@@ -85,11 +83,8 @@ func TestJudge(t *testing.T) {
 				out.Took = Instant
 			}
 			word := "given"
-			switch v := h.judge(out, func() bool { return !tt.alone }); {
-			case v.void:
+			if v := h.judge(out, func() bool { return !tt.alone }); v.void {
 				word = "void"
-			case v.refused:
-				word = "refused"
 			}
 			got = append(got, word)
 		}
@@ -98,7 +93,7 @@ func TestJudge(t *testing.T) {
 			again = "skipped"
 		}
 		if diff := cmp.Diff(tt.want, strings.Join(append(got, again), " ")); diff != "" {
-			t.Errorf("%s %s (-want +got):\n%s", tt.answers, tt.automatic, diff)
+			t.Errorf("%s %s (-want +got):\n%s", tt.answers, tt.where, diff)
 		}
 	}
 }
@@ -107,7 +102,7 @@ func TestJudge(t *testing.T) {
 // approval counts if it came no sooner than a person can give it, wherever it came from.
 func TestOnlyPersonApproves(t *testing.T) {
 	answers := func(places string) (all []Place) {
-		h, strict := NewHosts(setting.Asking{}), NewHosts(setting.Asking{Automatic: setting.AutomaticDeny}) // of the first, automatic approvals count otherwise
+		h := NewHosts(setting.Asking{}) // its automatic approvals count otherwise
 		for word := range strings.FieldsSeq(places) {
 			who, how, _ := strings.Cut(word, ":")
 			after, err := time.ParseDuration(strings.TrimRight(how, "!-"))
@@ -131,8 +126,6 @@ func TestOnlyPersonApproves(t *testing.T) {
 			switch who {
 			case "host":
 				all = append(all, NewClient(h.Host("x"), func() bool { return true }, ask))
-			case "strict":
-				all = append(all, NewClient(strict.Host("x"), func() bool { return true }, ask))
 			case "program":
 				all = append(all, NewPlace(approval.ByClient, ask))
 			case "desk":
@@ -149,8 +142,6 @@ func TestOnlyPersonApproves(t *testing.T) {
 		{"host:300ms", "approved   client"},
 		{"host:300ms!", "approved   client"}, // this once
 		{"host:1s-", "denied declined  client"},
-		{"strict:5ms", void + "client"},
-		{"strict:1s", "approved   client"},
 		{"program:0ms", void + "client; The client accepted 1 ms after the question. That did not count."},
 		{"program:299ms", void + "client; The client accepted 299 ms after the question. That did not count."},
 		{"program:300ms", "approved   client"},

@@ -276,7 +276,6 @@ func TestInvalidSettings(t *testing.T) {
 		{"port", "", "approvals.page_port=65536", "-c approvals.page_port: 65536 is not a port"},
 		{"where", "", "approvals.where=here", `-c approvals.where: "here" is not host, page or both`},
 		{"where of a client", "", "approvals.clients={x=\"here\"}", `-c approvals.clients.x: "here" is not host, page or both`},
-		{"automatic", "", "approvals.automatic=yes", `-c approvals.automatic: "yes" is not accept, ask or deny`},
 		{"limit", "", "limits.tool_calls=0", "-c limits.tool_calls: want at least 1"},
 		{"time of a command", "[limits]\ncommand = 0", "", atFile + ":2: limits.command: want at least 1ms"},
 		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},

@@ -51,9 +51,8 @@ var lyingHosts = []lying{
 	{name: "fails", lies: []lie{{2 * time.Millisecond, "", true}}, alone: "denied denied"},
 	{name: "fails late", lies: []lie{{time.Second, "", true}}, alone: "denied denied"},
 	{name: "says what nobody understands, twice", lies: []lie{{2 * time.Millisecond, `{"action":"yes"}`, false}}, alone: "denied denied", given: "denied "},
-	{name: "a hook that accepts", lies: []lie{{5 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Automatic: setting.AutomaticAsk}, alone: "denied denied"},
-	{name: "a hook that accepts for the session", lies: []lie{{5 * time.Millisecond, servertest.ForSession, false}}, asking: setting.Asking{Automatic: setting.AutomaticAsk}, alone: "denied denied"},
-	{name: "a hook that accepts, which is denied", lies: []lie{{5 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Automatic: setting.AutomaticDeny}, alone: "denied denied", counts: true},
+	{name: "a hook that accepts", lies: []lie{{5 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Where: setting.WhereBoth}, alone: "denied denied"},
+	{name: "a hook that accepts for the session", lies: []lie{{5 * time.Millisecond, servertest.ForSession, false}}, asking: setting.Asking{Where: setting.WhereBoth}, alone: "denied denied"},
 	{name: "a policy that accepts", lies: []lie{{5 * time.Millisecond, servertest.Accept, false}}, alone: "approved approved", counts: true},
 	{name: "shows only links", capabilities: `{"elicitation":{"url":{}}}`, lies: []lie{{2 * time.Millisecond, servertest.Accept, false}}, alone: "denied denied"},
 	{name: "shows only forms", capabilities: `{"elicitation":{"form":{}}}`, lies: []lie{{2 * time.Millisecond, servertest.Decline, false}}, alone: "denied denied"},
@@ -63,7 +62,7 @@ var lyingHosts = []lying{
 	{name: "a person, and then a program that declines", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}, {2 * time.Millisecond, servertest.Decline, false}}, alone: "approved denied", given: "approved "},
 	{name: "is never asked", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Where: setting.WherePage}, alone: "denied denied"},
 	{name: "is never asked, by its name", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Where: setting.WhereHost, Clients: map[string]setting.Where{"test": setting.WherePage}}, alone: "denied denied"},
-	{name: "shows the question", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Automatic: setting.AutomaticAsk}, alone: "approved approved", counts: true},
+	{name: "shows the question", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Where: setting.WhereBoth}, alone: "approved approved", counts: true},
 }
 
 var whole = flag.Bool("whole", false, "play every lying host in every era, on every engine and next to every place")
@@ -104,7 +103,7 @@ func TestLyingHosts(t *testing.T) {
 // forPerson returns the host as it is asked what only a person may approve: what it accepts by itself
 // does not count.
 func (l lying) forPerson() lying {
-	if l.lies[0].after < board.Instant && l.counts && l.asking.Automatic != setting.AutomaticDeny {
+	if l.lies[0].after < board.Instant && l.counts {
 		l.alone, l.counts = "denied denied", false
 	}
 	if last := l.lies[len(l.lies)-1]; len(l.lies) > 1 && last.result == servertest.Accept && last.after < board.Instant {
