@@ -242,6 +242,13 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	}
 	hooks := s.trace
 	hooks.InputEnd = session.InputEnded
+	problem := hooks.Problem
+	hooks.Problem = func(err error, line []byte) {
+		session.Problem(err, line)
+		if problem != nil {
+			problem(err, line)
+		}
+	}
 	o := s.peerOptions(&hooks)
 	o.Inline, o.InlineIf, o.MaxConcurrent = append(mcp.LegacyInline(), o.Inline...), mcp.InlineIf, mcp.LegacyMaxConcurrent+o.MaxConcurrent
 	handler := session.Handler()

@@ -339,7 +339,7 @@ func (p *Peer) resolve(m *message, line []byte) {
 	remove(&cs.pending, m.id, p.push != nil)
 	cs.mu.Unlock()
 	if c == nil {
-		p.problem(fmt.Errorf("answer with id %s, which no call waits for", m.id), line)
+		p.problem(fmt.Errorf("answer with id %s, %w", m.id, ErrNoCall), line)
 		return
 	}
 	c.raw, c.errv = m.result, m.errv

@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 )
@@ -17,7 +18,7 @@ type Hooks struct {
 	Received, Sent func(line []byte)
 
 	// Problem is called for what is wrong with the traffic and does not fail anything
-	// else: a broken line, an answer that no call waits for, a dropped notification, a
+	// else: a broken line, an answer that no call waits for ([ErrNoCall]), a dropped notification, a
 	// cancel notification for an unknown request.
 	Problem func(err error, line []byte)
 
@@ -26,6 +27,9 @@ type Hooks struct {
 	// continue, see [Options].DrainTimeout.
 	InputEnd func(err error)
 }
+
+// ErrNoCall is what is wrong with an answer that comes after its call has ended, or without one.
+var ErrNoCall = errors.New("which no call waits for")
 
 // Stats is a snapshot of a peer.
 type Stats struct {

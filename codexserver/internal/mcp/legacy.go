@@ -26,6 +26,7 @@ type LegacySession struct {
 	level   mcptypes.LoggingLevel
 	able    bool          // the client can be asked
 	asker   *elicit.Asker // from initialize on; before, the client cannot be asked
+	over    []over        // questions that ended without an answer
 }
 
 // Client returns the client of the session.

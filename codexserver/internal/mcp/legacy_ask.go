@@ -39,7 +39,9 @@ func (ss *LegacySession) asks(call string) board.Ask {
 		asker := ss.theAsker()
 		asked := *r.Question // a copy, because others read it
 		asked.Extra = codexMembers(call, r)
-		return asker.Ask(ctx, &asked), nil
+		out := asker.Ask(ctx, &asked)
+		ss.ends(ctx, r, out)
+		return out, nil
 	}
 }
 

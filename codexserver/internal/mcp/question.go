@@ -36,6 +36,8 @@ type questionnaire struct {
 	keys   int         // how many questions there were
 	rounds int         // how many results had questions
 
+	expired map[string]*approval.Request // by the keys of those that had no answer in time
+
 	life   int           // how many processes have had the call before
 	canAsk bool          // the client of the first request can be asked
 	slots  *elicit.Slots // limit the open ones
@@ -51,6 +53,25 @@ func (q *questionnaire) requests(can bool) modern.InputRequests {
 		requests[one.key] = &modern.Unknown{Raw: one.request} // which is written as it is
 	}
 	return requests
+}
+
+// expire records that a question had no answer in time.
+func (q *questionnaire) expire(key string, r *approval.Request) {
+	if q.expired == nil {
+		q.expired = map[string]*approval.Request{}
+	}
+	q.expired[key] = r
+}
+
+// late returns the question that an answer with a key, which is in keys unless that is nil, comes too
+// late for, or nil. It does so once.
+func (q *questionnaire) late(keys []string, key string) *approval.Request {
+	r := q.expired[key]
+	if keys == nil || slices.Contains(keys, key) {
+		delete(q.expired, key)
+		return r
+	}
+	return nil
 }
 
 // show records that the client gets the open questions now.
@@ -117,8 +138,8 @@ func (s *Server) slots() *elicit.Slots {
 }
 
 // ask opens the question of an elicitation/create request, raw, and waits for its answer, or until
-// ctx ends.
-func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) (*question, error) {
+// ctx ends. R is what is to be approved, or nil.
+func (c *call) ask(ctx context.Context, raw stdjson.RawMessage, r *approval.Request) (*question, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxOpen)
 	defer cancel()
 	c.mu.Lock()
@@ -133,6 +154,9 @@ func (c *call) ask(ctx context.Context, raw stdjson.RawMessage) (*question, erro
 	defer c.mu.Unlock()
 	switch {
 	case c.questions.withdraw(q):
+		if r != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			c.questions.expire(q.key, r)
+		}
 		c.change()
 		return nil, ctx.Err()
 	case q.answer == nil:
@@ -160,13 +184,21 @@ func (c *call) refuse() bool {
 }
 
 // take answers the open questions. It ignores unknown keys, keys that are not in keys
-// unless that is nil, and second answers.
+// unless that is nil, and second answers. The caller learns of answers that are too late.
 func (c *call) take(keys []string, answers map[string]jsontext.Value) {
+	var late []*approval.Request
+	defer func() {
+		for _, r := range late {
+			c.session.client.jobs.Late(r, false)
+		}
+	}()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, answer := range answers {
 		if c.questions.answer(keys, key, answer) {
 			c.change()
+		} else if r := c.questions.late(keys, key); r != nil {
+			late = append(late, r)
 		}
 	}
 }
@@ -192,7 +224,7 @@ func (c *call) asks(ctx context.Context, r *approval.Request) (elicit.Outcome, e
 		return elicit.Outcome{}, err
 	}
 	if err = c.questions.slots.Acquire(ctx); err == nil {
-		asked, err = c.ask(ctx, request)
+		asked, err = c.ask(ctx, request, r)
 		c.questions.slots.Release()
 	}
 	switch {
@@ -228,7 +260,7 @@ func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessag
 	defer c.questions.slots.Release()
 	ctx, cancel := c.session.client.server.Approvals.WithTimeout(ctx)
 	defer cancel()
-	asked, err := c.ask(ctx, request)
+	asked, err := c.ask(ctx, request, nil)
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.abandon()
 	}

@@ -180,7 +180,10 @@ func (t *task) end() {
 	t.notify()
 	c.mu.Unlock()
 	if err == nil {
-		c.session.client.server.Tasks.forget(file.ID)
+		c.mu.Lock()
+		late := len(c.questions.expired) > 0
+		c.mu.Unlock()
+		c.session.client.server.Tasks.forget(file.ID, late)
 	}
 }
 

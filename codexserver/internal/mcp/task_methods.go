@@ -4,12 +4,14 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -194,7 +196,13 @@ func (c *call) now(can bool) moment {
 // detailed returns the task for a poll. The caller holds the call's mutex.
 func (t *task) detailed(can bool) modern.DetailedTask {
 	if t.over {
-		return finished(t.file)
+		f := t.file
+		if t.call.job != nil && f.Status == taskfile.Completed {
+			if late := t.call.job.Afterwards(); len(late) > 0 {
+				f.Result = t.call.withTexts(late)
+			}
+		}
+		return finished(f)
 	}
 	now := t.call.now(can)
 	shared := t.shared(now.message)
@@ -203,6 +211,17 @@ func (t *task) detailed(can bool) modern.DetailedTask {
 		return shared.InputRequired(now.requests)
 	}
 	return shared.Working()
+}
+
+// withTexts returns the result of the call with more texts, as JSON.
+func (c *call) withTexts(words []string) jsontext.Value {
+	r := *c.result
+	r.Content = slices.Clip(r.Content)
+	for _, text := range words {
+		r.Content = append(r.Content, &mcptypes.TextContent{Text: "\n" + text})
+	}
+	result, _ := modern.Encode(c.complete(&r)) // it was encoded before
+	return jsontext.Value(result)
 }
 
 // How often a client should poll, in milliseconds. This delays each approval.

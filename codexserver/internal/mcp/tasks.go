@@ -24,6 +24,7 @@ type Tasks struct {
 	mu    sync.Mutex
 	calls map[string]int // by principal: calls that are tasks or may become one
 	byID  map[string]*task
+	ended []string // ids in byID of tasks that have ended, for answers that are late
 	swept time.Time
 
 	adopting chan struct{} // has an element while a task of another server is taken over
@@ -141,9 +142,20 @@ func (ts *Tasks) finish(f *taskfile.Task) error {
 	return nil
 }
 
-// forget removes a finished task, which is then served from its file.
-func (ts *Tasks) forget(id string) {
+// maxLate is how many tasks that have ended are kept for answers that are late.
+const maxLate = 64
+
+// forget removes a finished task, which is then served from its file. With late, that is after others
+// of the kind: one of its questions had no answer in time.
+func (ts *Tasks) forget(id string, late bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
+	if late {
+		ts.ended = append(ts.ended, id)
+		if len(ts.ended) <= maxLate {
+			return
+		}
+		id, ts.ended = ts.ended[0], ts.ended[1:]
+	}
 	delete(ts.byID, id)
 }

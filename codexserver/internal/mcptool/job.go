@@ -50,6 +50,8 @@ type ending struct {
 	cut    bool // the result's texts have only the beginning of the message
 	did    report.Report
 	result *mcptypes.CallToolResult
+
+	remarks int // how many of the log it has
 }
 
 // newJob returns a job of a call with the attendance a.
@@ -202,7 +204,9 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 			j.end.status, j.end.did.Status, text = Failed, turnlog.Failed, "codex-review: "+err.Error()
 		}
 	}
-	texts := append([]string{j.form.cut(text, j.form.room.most, j.thread)}, j.log.Remarks()...)
+	remarks := j.log.Remarks()
+	texts := append([]string{j.form.cut(text, j.form.room.most, j.thread)}, remarks...)
+	j.end.remarks = len(remarks)
 	j.end.cut = texts[0] != text
 	j.end.did.ThreadID, j.end.did.Content = j.thread.ID(), cmp.Or(hidden, joined(texts))
 	if j.form.room.shows {

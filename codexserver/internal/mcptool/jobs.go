@@ -8,7 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -190,6 +192,26 @@ func (js *Jobs) of(id string) *Job {
 		last = j
 	}
 	return last
+}
+
+// Late records that an answer to a question came after its limit. The result of its turn says so, or, if
+// that is known already, codex-wait does. Unsure is true if it may be another question of the turn.
+func (js *Jobs) Late(r *approval.Request, unsure bool) {
+	about := turnlog.Subject(r)
+	if unsure {
+		about = "a request"
+	}
+	if j := js.of(thread.CanonicalID(r.Thread.ID)); j != nil {
+		j.log.Remark("An answer about " + about + " came after its limit, and changed nothing.")
+	}
+}
+
+// Afterwards returns what the caller of a turn should know and its result does not say.
+func (j *Job) Afterwards() []string {
+	if !j.over() {
+		return nil
+	}
+	return j.log.Remarks()[j.end.remarks:]
 }
 
 // unread returns the jobs of the client that no call waits for and whose result no caller has, one for each

@@ -171,7 +171,7 @@ func (c *call) rows(ctx context.Context, a *waitArguments, jobs []*Job) *mcptype
 			named++
 		}
 		if ended {
-			hints = append(hints, notDone(&j.end.did)...)
+			hints = append(append(hints, notDone(&j.end.did)...), j.Afterwards()...)
 			c.read = append(c.read, j)
 		}
 	}
