@@ -48,9 +48,6 @@ type Verdict struct {
 	// Confinable is true when the command may run in a sandbox if the approval is only for
 	// that.
 	Confinable bool
-	// Then is what happens after an approval if a rule wants the question and the policy does
-	// not: the action without the rule. Otherwise it is Refuse, and Ask says what happens.
-	Then Action
 }
 
 // Input is the basis of a decision about a command.
@@ -73,8 +70,6 @@ type Input struct {
 	// SessionApproved is true when the user has approved exactly this argv in this folder and
 	// sandbox for the whole conversation.
 	SessionApproved bool
-	// Person is true when a rule wants a person to be asked each time, see [Asks].
-	Person bool
 }
 
 // Decide decides what happens to a command.
@@ -90,30 +85,8 @@ type Input struct {
 // and so is an unknown policy or mode. A command approved for the session runs in the
 // sandbox, or with full access: such an approval lets nothing leave the sandbox. If this
 // system cannot confine a command, the user is asked, or the command is refused under
-// never. With Person, the user is asked about all that would run, and approves no more than
-// that.
+// never.
 func Decide(in Input) Verdict {
-	if in.Person {
-		in.SessionApproved = false
-	}
-	v := in.decide()
-	if in.Person && v.Action != Refuse && v.Action != Ask {
-		reason := AsksAbout
-		switch v.Action {
-		case RunReadOnly:
-			reason += "; if approved, it runs in the read-only sandbox"
-		case RunSandboxed:
-			reason += "; if approved, it runs in the sandbox"
-		}
-		return Verdict{Action: Ask, Reason: reason, Then: v.Action}
-	}
-	return v
-}
-
-// AsksAbout is the reason of a question that a rule wants.
-const AsksAbout = "a rule of the user asks about this command"
-
-func (in *Input) decide() Verdict {
 	if in.Escalated && in.Policy != protocol.ApprovalOnRequest {
 		return refusal("not run: escalated permissions are not available under the approval policy %q", in.Policy)
 	}

@@ -56,61 +56,13 @@ func TestDecide(t *testing.T) {
 				in.Policy, in.Sandbox = tt.policy, mode
 				t.Run(fmt.Sprintf("%s %s %d", tt.policy, mode, i), func(t *testing.T) {
 					got := policy.Decide(in)
-					if got.Action != want[i] || got.Then != policy.Refuse {
-						t.Errorf("got %v (%s), then %v, want %v", got.Action, got.Reason, got.Then, want[i])
-					}
-					fresh := in
-					fresh.SessionApproved = false
-					without, in := policy.Decide(fresh), in
-					in.Person = true
-					asked := policy.Decide(in)
-					wanted := without // a rule that asks changes nothing else: no session, and then no more than without it
-					if without.Action != refuse && without.Action != ask {
-						wanted.Action, wanted.Then = ask, without.Action
-					}
-					if asked.Action != wanted.Action || asked.Then != wanted.Then || asked.Confinable != wanted.Confinable {
-						t.Errorf("with a rule that asks: %+v, want %+v", asked, wanted)
+					if got.Action != want[i] {
+						t.Errorf("got %v (%s), want %v", got.Action, got.Reason, want[i])
 					}
 					if got.Action == policy.Refuse && got.Reason == "" {
 						t.Error("refused without a reason")
 					}
 				})
-			}
-		}
-	}
-}
-
-// TestDecideSession checks that an approval for the session lets no command leave the sandbox:
-// neither by an escalation, nor where there is no sandbox.
-func TestDecideSession(t *testing.T) {
-	for _, p := range protocol.ApprovalPolicies() {
-		for _, mode := range protocol.SandboxModes() {
-			for _, available := range []bool{false, true} {
-				for _, escalated := range []bool{false, true} {
-					in := policy.Input{
-						Policy: p, Sandbox: mode, SandboxAvailable: available, Command: []string{"touch", "x"}, Escalated: escalated, SessionApproved: true,
-					}
-					got := policy.Decide(in)
-					switch {
-					case escalated && p != protocol.ApprovalOnRequest:
-						if got.Action != refuse {
-							t.Errorf("%+v: %v", in, got)
-						}
-					case mode == protocol.SandboxDangerFullAccess:
-						if got.Action != run {
-							t.Errorf("%+v: %v", in, got)
-						}
-					case available && !escalated:
-						if got.Action != sandboxed {
-							t.Errorf("%+v: %v", in, got)
-						}
-					default:
-						in.SessionApproved = false
-						if want := policy.Decide(in); got != want {
-							t.Errorf("%+v: %v, want %v as without the approval", in, got, want)
-						}
-					}
-				}
 			}
 		}
 	}

@@ -92,20 +92,3 @@ func TestLimit(t *testing.T) {
 		t.Errorf("a long here-document: %v", err)
 	}
 }
-
-func TestOf(t *testing.T) {
-	for _, tt := range []struct {
-		argv []string
-		want string
-	}{
-		{[]string{"bash", "-lc", "ls"}, "ls"},
-		{[]string{"bash", "-c", "ls"}, ""},
-		{[]string{"/bin/bash", "-lc", "ls"}, ""},
-		{[]string{"bash", "-lc", "ls", "x"}, ""},
-		{nil, ""},
-	} {
-		if got, ok := policy.ScriptOf(tt.argv); got != tt.want || ok != (tt.want != "") {
-			t.Errorf("%q: %q, %t", tt.argv, got, ok)
-		}
-	}
-}

@@ -206,7 +206,6 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 func (r run) again(ctx context.Context) (output string, err error) {
 	after := policy.AfterDenial(r.turn.ApprovalPolicy)
 	switch verdict, _ := r.judge(); {
-	case verdict.Then != policy.Refuse:
 	case verdict.Action == policy.Ask:
 		after = policy.Verdict{Action: policy.Ask, Reason: stoppedInside}
 	case verdict.Action == policy.Refuse:
@@ -228,8 +227,7 @@ func (r run) input() policy.Input {
 		Strict:           t.box.options.Strict,
 		Command:          r.Command,
 		Escalated:        r.escalated(),
-		SessionApproved:  t.box.approved(r.key()),
-		Person:           r.person(),
+		SessionApproved:  t.box.approved(r.key()) && !r.person(),
 	}
 }
 
@@ -247,11 +245,7 @@ func (r run) judge() (policy.Verdict, Confinement) {
 	in := r.input()
 	verdict := policy.Decide(in)
 	sandboxPolicy := t.SandboxPolicy
-	action := verdict.Action
-	if verdict.Then != policy.Refuse {
-		action = verdict.Then
-	}
-	switch action {
+	switch verdict.Action {
 	case policy.RunReadOnly:
 		sandboxPolicy = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
 	case policy.RunSandboxed:
@@ -298,12 +292,6 @@ func (r run) key() string {
 func (r run) decide(ctx context.Context) (output string, err error) {
 	verdict, confinement := r.judge()
 	switch action := verdict.Action; {
-	case verdict.Then != policy.Refuse:
-		a, err := r.ask(ctx, verdict.Reason, verdict.Then, false)
-		if err != nil || a.refusal != "" {
-			return a.refusal, err
-		}
-		return r.act(ctx, verdict.Then, confinement)
 	case action == policy.Ask:
 		reason := r.Justification
 		if reason == "" {
@@ -312,9 +300,22 @@ func (r run) decide(ctx context.Context) (output string, err error) {
 		return r.askAndRun(ctx, reason, confinement)
 	case action == policy.Refuse:
 		return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: verdict.Reason, CallID: r.id}), nil
+	case r.person():
+		a, err := r.ask(ctx, ruleAsks[action], action, false)
+		if err != nil || a.refusal != "" {
+			return a.refusal, err
+		}
+		return r.act(ctx, action, confinement)
 	default:
 		return r.act(ctx, action, confinement)
 	}
+}
+
+// ruleAsks are the reasons of questions that a rule wants about what the policy would let run.
+var ruleAsks = map[policy.Action]string{
+	policy.Run:          "a rule of the user asks about this command",
+	policy.RunSandboxed: "a rule of the user asks about this command; if approved, it runs in the sandbox",
+	policy.RunReadOnly:  "a rule of the user asks about this command; if approved, it runs in the read-only sandbox",
 }
 
 // act does with the command what the policy says.
