@@ -34,30 +34,28 @@ func decide(ctx context.Context, r *approval.Rules, a *approval.Request) (out el
 // person reports whether a rule or the engine wants a person to decide about a command. Then no rule
 // allows it.
 func person(r *approval.Rules, q *protocol.ExecApprovalRequest) bool {
-	return q.Human || policy.Asks(r.Ask, q.Command) || q.Judged != nil && policy.Asks(r.Ask, q.Judged)
+	return q.Human || mentions(r.Ask, q)
+}
+
+// mentions reports whether a command, or the one that the engine wrapped, mentions what a rule begins.
+func mentions(rules [][]string, q *protocol.ExecApprovalRequest) bool {
+	return policy.Mentions(rules, q.Command) || policy.Mentions(rules, q.Judged)
 }
 
 // Person reports whether a rule or the engine wants a person to be asked about a command each time.
 func (b *Board) Person(q *protocol.ExecApprovalRequest) bool { return person(&b.options.Rules, q) }
 
 func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.Outcome, ruled bool) {
-	argv := q.Judged
-	if argv == nil {
-		argv = q.Command
-	}
-	for _, words := range [][]string{q.Command, argv} {
-		feedback, detail := "a rule of the user denies this command", "denied by a rule"
-		switch policy.Mentions(r.Deny, words) {
-		case policy.No:
-			continue
-		case policy.Unclear:
-			feedback = "a rule of the user denies what this command may hide: write its programs and their words plainly"
-			detail = "denied, because the command may hide what a rule denies"
-		}
-		return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: feedback, Detail: detail, Level: slog.LevelInfo}, true
+	if mentions(r.Deny, q) {
+		const feedback = "a rule of the user denies this command, or what it may hide: write its programs and their words plainly"
+		return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: feedback, Detail: "denied by a rule", Level: slog.LevelInfo}, true
 	}
 	if person(r, q) {
 		return elicit.Outcome{}, false
+	}
+	argv := q.Judged
+	if argv == nil {
+		argv = q.Command
 	}
 	commands, plain := policy.Commands(argv)
 	if !plain || len(commands) == 0 {

@@ -9,7 +9,3 @@ func Begins(rules [][]string, argv []string) bool {
 		return len(rule) > 0 && len(rule) <= len(argv) && slices.Equal(rule, argv[:len(rule)])
 	})
 }
-
-// Asks reports whether one of the rules wants a person to be asked about a command: it mentions one, or may
-// hide one.
-func Asks(rules [][]string, argv []string) bool { return Mentions(rules, argv) != No }

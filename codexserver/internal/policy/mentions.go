@@ -9,29 +9,19 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Mention says whether a command is, or starts, one that a rule begins.
-type Mention int
-
-const (
-	// No means that none is seen.
-	No Mention = iota
-	// Unclear means that there may be one: the shell computes a word, or a script cannot be read whole.
-	Unclear
-	// Yes means that there is one.
-	Yes
-)
-
-// Mentions compares rules that deny or ask with a command, and with all that it may start: every command of
+// Mentions reports whether a command is, or starts, one that a rule begins, for rules that deny or ask. It
+// looks at all that the command may start: every command of
 // a shell's script, in substitutions, here-documents and scripts within scripts, and the program behind
 // one that starts what its arguments name, such as env. Options may stand between the words of a rule,
-// as in git -C . push. A rule that names a program without a folder also covers it in any folder.
+// as in git -C . push. A rule that names a program without a folder also covers it in any folder. Where the
+// shell computes a word, or a script cannot be read whole, there may be one, and Mentions returns true.
 //
 // It mentions too much rather than too little. It does not see what a program starts by itself, what a
 // file has that a shell runs, and programs by other names.
-func Mentions(rules [][]string, argv []string) Mention {
+func Mentions(rules [][]string, argv []string) bool {
 	rules = slices.DeleteFunc(slices.Clone(rules), func(rule []string) bool { return len(rule) == 0 })
 	if len(rules) == 0 || len(argv) == 0 {
-		return No
+		return false
 	}
 	m := &mentions{rules: rules}
 	words := make([]spoken, len(argv))
@@ -58,20 +48,23 @@ type spoken struct {
 // mentions looks for the rules.
 type mentions struct {
 	rules [][]string
-	found Mention
+	found bool
 }
 
 // may records that there may be a command of the rules.
-func (m *mentions) may() { m.found = max(m.found, Unclear) }
+func (m *mentions) may() { m.found = true }
+
+// compare looks for a rule that is the beginning of a command.
+func (m *mentions) compare(words []spoken) {
+	m.found = m.found || slices.ContainsFunc(m.rules, func(rule []string) bool { return begins(rule, words) })
+}
 
 // command looks at a command. It is fed if its script comes from a here-document, which is looked at too.
 func (m *mentions) command(words []spoken, fed bool, depth int) {
-	if len(words) == 0 || m.found == Yes {
+	if len(words) == 0 || m.found {
 		return
 	}
-	for _, rule := range m.rules {
-		m.found = max(m.found, begins(rule, words))
-	}
+	m.compare(words)
 	switch name := programName(words[0].text); {
 	case !words[0].known: // it may be any
 	case slices.Contains(unread, strings.TrimPrefix(name, "-")):
@@ -88,36 +81,24 @@ func (m *mentions) command(words []spoken, fed bool, depth int) {
 	}
 }
 
-// begins reports whether a rule is the beginning of a command. Between its words, options of the
-// command may stand, each with a value.
-func begins(rule []string, words []spoken) Mention {
+// begins reports whether a rule is the beginning of a command, as far as its words are known. Between its
+// words, options of the command may stand, each with a value.
+func begins(rule []string, words []spoken) bool {
 	switch {
 	case !words[0].known:
-		return Unclear
+		return true
 	case words[0].text != rule[0] && (strings.Contains(rule[0], "/") || programName(words[0].text) != programName(rule[0])):
-		return No
+		return false
 	}
 	// now has what holds for the rest of the words after each word, for the rest of the rule after next.
-	next := make([]Mention, len(words)+2)
-	for i := range next {
-		next[i] = Yes
-	}
+	next := slices.Repeat([]bool{true}, len(words)+2)
 	for _, want := range slices.Backward(rule[1:]) {
-		now := make([]Mention, len(words)+2)
+		now := make([]bool, len(words)+2)
 		for i, word := range slices.Backward(words[1:]) {
 			at := i + 1
-			switch {
-			case !word.known:
-				now[at] = Unclear
-				continue
-			case word.text == want:
-				now[at] = next[at+1]
-			}
+			now[at] = !word.known || word.text == want && next[at+1]
 			if strings.HasPrefix(word.text, "-") {
-				now[at] = max(now[at], now[at+1])
-				if !strings.Contains(word.text, "=") {
-					now[at] = max(now[at], now[at+2])
-				}
+				now[at] = now[at] || now[at+1] || now[at+2] && !strings.Contains(word.text, "=")
 			}
 		}
 		next = now
@@ -270,9 +251,7 @@ func (m *mentions) behind(name string, args []spoken, fed bool, depth int) {
 		if first := programName(arg.text); LooksLikeShell(first) || first == "eval" || first == "find" || first == "fd" || slices.Contains(unread, first) {
 			m.command(rest, fed, depth-1)
 		}
-		for _, rule := range m.rules {
-			m.found = max(m.found, begins(rule, rest))
-		}
+		m.compare(rest)
 		text := arg.text
 		if name == "alias" {
 			_, text, _ = strings.Cut(text, "=")

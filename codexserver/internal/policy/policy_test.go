@@ -129,8 +129,8 @@ func TestDeepScripts(t *testing.T) {
 			if _, plain := policy.Commands(argv); plain {
 				t.Errorf("%s: it has plain commands", opening)
 			}
-			if got := policy.Mentions([][]string{{"x"}}, argv); got != policy.Unclear {
-				t.Errorf("%s: %d", opening, got)
+			if !policy.Mentions([][]string{{"x"}}, argv) {
+				t.Errorf("%s: it mentions nothing", opening)
 			}
 			if policy.KnownSafe(argv) {
 				t.Errorf("%s: it is known to be safe", opening)

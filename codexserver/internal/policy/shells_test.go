@@ -13,12 +13,8 @@ func TestEveryShell(t *testing.T) {
 	known := []string{"bash", "sh", "zsh", "dash", "ksh"}
 	for _, shell := range append(slices.Clone(known), "ash", "csh", "fish", "mksh", "pdksh", "rbash", "tcsh", "yash") {
 		for _, name := range []string{shell, "/bin/" + shell, `C:\tools\` + shell + ".EXE", "-" + shell, shell + ".exe"} {
-			want := policy.Yes
-			if slices.Contains([]string{"csh", "fish", "tcsh"}, shell) { // another syntax
-				want = policy.Unclear
-			}
-			if got := policy.Mentions([][]string{{"rm", "x"}}, []string{name, "-c", "ls; rm x"}); got != want {
-				t.Errorf("%s: %d", name, got)
+			if !policy.Mentions([][]string{{"rm", "x"}}, []string{name, "-c", "ls; rm x"}) {
+				t.Errorf("%s: rm is not mentioned", name)
 			}
 			commands, plain := policy.Commands([]string{name, "-c", "ls"})
 			if want := name == shell && slices.Contains(known, shell); plain != want || want && !slices.EqualFunc(commands, [][]string{{"ls"}}, slices.Equal) {

@@ -232,7 +232,7 @@ func (r run) input() policy.Input {
 }
 
 // person reports whether a rule wants a person to be asked about the command each time.
-func (r run) person() bool { return policy.Asks(r.turn.box.options.Ask, r.Command) }
+func (r run) person() bool { return policy.Mentions(r.turn.box.options.Ask, r.Command) }
 
 // judge has the policy decide about the command, and prepares its sandbox. It refuses every
 // command, even an approved one, if a writable folder was replaced: the question would
