@@ -13,6 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
+const workspaceOnly = "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n"
+
 // TestLinkedConfiguration has a file of the home that is a link into the workspace. A command
 // writes it, removes it or puts another in its place, and a patch changes it.
 func TestLinkedConfiguration(t *testing.T) {

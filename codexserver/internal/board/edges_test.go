@@ -13,7 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
 // returning is a desk that returns an outcome.
@@ -154,27 +153,6 @@ func TestRuleAnswersItsOwnQuestion(t *testing.T) {
 			t.Errorf("the question that waits: %s by %s", d.Decision, d.By)
 		}
 	})
-}
-
-// TestDeepScriptAndOneRule checks that one rule that denies is enough to refuse a script that is
-// too deep for the rules, and that without such a rule it is asked about.
-func TestDeepScriptAndOneRule(t *testing.T) {
-	script := "true"
-	for range 12 {
-		script = "bash -c " + shellword.Quote(script)
-	}
-	for _, tt := range []struct {
-		rules approval.Rules
-		want  approval.Decider
-	}{
-		{approval.Rules{Deny: [][]string{{"rm"}}}, approval.ByRule}, {approval.Rules{}, approval.ByClient},
-	} {
-		r := request()
-		r.Event = protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", script}}
-		if d := board.New(&board.Options{Rules: tt.rules}, nil).Decide(t.Context(), r); d.Decision != elicit.Denied || d.By != tt.want {
-			t.Errorf("%s by %s, want %s", d.Decision, d.By, tt.want)
-		}
-	}
 }
 
 // TestRecordTakesAnyBytes records an answer with bytes that are not UTF-8, and a desk that
