@@ -60,6 +60,9 @@ func (c *Client) Ready() error {
 func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*Response, error) {
 	known, _ := c.forms.Load(req.Model)
 	f, _ := known.(form)
+	if c.Provider.WireAPI != config.WireResponses {
+		f.without |= rolesInARow
+	}
 	for {
 		resp, err := c.stream(ctx, f, req, emit)
 		refused, other := errors.AsType[*formError](err)

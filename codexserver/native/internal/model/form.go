@@ -28,6 +28,7 @@ const (
 	signsOfCalls                      // what Gemini sent with calls
 	images                            // remarks take their place, also of one that is broken
 	nullContent                       // a text takes its place
+	rolesInARow                       // messages of one role in a row, and system messages behind the first; the Chat wire never has them
 	userAfterTool                     // a message of the assistant comes between them
 	strictMember                      // of tools
 	wholeSchemas                      // only the plain members of schemas
@@ -66,6 +67,7 @@ var forms = []struct {
 	{reasoning, [][]string{{"reasoning"}}, "", func(r *Request) bool { return reasoningMember(r.Items) != "" }},
 	{strictMember, [][]string{{"strict"}}, "", func(r *Request) bool { return len(r.Tools) > 0 }},
 	{wholeSchemas, aboutTools, "response_format", func(r *Request) bool { return len(r.Tools) > 0 }},
+	{rolesInARow, [][]string{{"role"}, {"alternat"}, {"system message"}, {"developer"}, {"template"}, {"jinja"}, {"order"}}, "", func(r *Request) bool { return repeatsRoles(r.Items) }},
 	{userAfterTool, [][]string{{"role"}, {"alternat"}, {"template"}, {"jinja"}, {"order"}, {"after", "tool"}, {"follow", "tool"}}, "", func(r *Request) bool { return asksAfterTool(r.Items) }},
 	{nullContent, [][]string{{"content"}, {"null"}, {"none"}, {"template"}, {"jinja"}}, "", func(r *Request) bool { return slices.ContainsFunc(r.Items, isCall) }},
 }
@@ -160,6 +162,58 @@ func asksAfterTool(items []protocol.ResponseItem) bool {
 		}
 	}
 	return false
+}
+
+// repeatsRoles reports whether messages of one role follow each other, or one belongs to the system message.
+func repeatsRoles(items []protocol.ResponseItem) bool {
+	last := ""
+	for _, item := range items {
+		m, _ := item.(protocol.MessageItem)
+		if isSystem(m.Role) || m.Role != "" && m.Role == last {
+			return true
+		}
+		last = m.Role
+	}
+	return false
+}
+
+// alternating returns the items with one message in place of those of one role in a row, and without those
+// that belong to the system message.
+func alternating(items []protocol.ResponseItem) (all []protocol.ResponseItem) {
+	var last protocol.MessageItem // at the end of all
+	for _, item := range items {
+		m, ok := item.(protocol.MessageItem)
+		switch {
+		case ok && isSystem(m.Role):
+			continue
+		case ok && m.Role == last.Role:
+			m.Content = joinParts(last.Content, m.Content)
+			all = all[:len(all)-1]
+			item = m
+		}
+		all, last = append(all, item), m
+	}
+	return all
+}
+
+// joinParts returns the parts of two messages. Texts that meet become one.
+func joinParts(a, b []protocol.ContentItem) []protocol.ContentItem {
+	a = slices.Clone(a)
+	if end := len(a) - 1; end >= 0 && len(b) > 0 && a[end].Type == b[0].Type && a[end].ImageURL == "" && b[0].ImageURL == "" {
+		a[end].Text, b = join(a[end].Text, b[0].Text), b[1:]
+	}
+	return append(a, b...)
+}
+
+// apart returns the items with a message of the assistant between the output of a call and a message of the user.
+func apart(items []protocol.ResponseItem) (all []protocol.ResponseItem) {
+	for i, item := range items {
+		if i > 0 && asksAfterTool(items[i-1:i+1]) {
+			all = append(all, protocol.MessageItem{Role: "assistant", Content: []protocol.ContentItem{{Type: "output_text", Text: betweenToolAndUser}}})
+		}
+		all = append(all, item)
+	}
+	return all
 }
 
 // plainSchema returns a schema of an object with the members that each provider reads: it leaves out

@@ -119,6 +119,56 @@ func TestRefusedForms(t *testing.T) {
 	}
 }
 
+// TestStrictRolesOfResponses has a server of the Responses API whose template wants one system message and
+// alternating roles, such as llama.cpp's. It gets the history as it is, then as the template takes it.
+func TestStrictRolesOfResponses(t *testing.T) {
+	req := &model.Request{Model: "m", Instructions: "be", Items: []protocol.ResponseItem{
+		developer("kind"), user("rules"), user("go"), picture, text("so"), text("then"), call("c", "f", "{}"), output("c", "o"), user("on"), developer("short"), user("and on"),
+	}}
+	const rules = `{"type":"message","role":"user","content":[{"type":"input_text","text":"rules\n\ngo"},{"type":"input_image","image_url":"data:x"}]},` +
+		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"so\n\nthen"}]},`
+	const last = `{"type":"message","role":"user","content":[{"type":"input_text","text":"on\n\nand on"}]}`
+	const between = `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I have read the result."}]},`
+	all := slices.Clone(req.Items)
+	for _, words := range []string{"System message must be at the beginning.", "conversation roles must alternate user and assistant", "Unknown role: developer", "Jinja Exception: no"} {
+		var inputs []string
+		a := &answers{all: []answer{{body: sse(`{"type":"response.completed"}`)}}, refuse: func(body string) *answer {
+			var sent struct {
+				Instructions string
+				Input        json.RawMessage
+			}
+			if err := json.Unmarshal([]byte(body), &sent); err != nil {
+				t.Error(err)
+			}
+			inputs = append(inputs, sent.Instructions+string(sent.Input))
+			switch {
+			case strings.Contains(body, "developer"):
+				return &answer{status: 400, body: `{"error":{"message":"` + words + `"}}`}
+			case !strings.Contains(body, between):
+				return &answer{status: 400, body: `{"error":{"message":"Unexpected role 'user' after role 'tool'"}}`}
+			}
+			return nil
+		}}
+		c := client(a, config.Provider{WireAPI: config.WireResponses})
+		for range 2 {
+			if _, err := c.Stream(t.Context(), req, func(model.Event) {}); err != nil {
+				t.Fatalf("%q: %v", words, err)
+			}
+		}
+		if len(inputs) != 4 {
+			t.Fatalf("%q: %d requests, want 4", words, len(inputs))
+		}
+		for n, want := range []string{"be[" + `{"type":"message","role":"developer"`, "be\n\nkind\n\nshort[" + rules, "be\n\nkind\n\nshort[" + rules, "be\n\nkind\n\nshort[" + rules} {
+			if !strings.HasPrefix(inputs[n], want) || n > 0 && !strings.HasSuffix(inputs[n], last+"]") || strings.Contains(inputs[n], between+last) != (n > 1) {
+				t.Errorf("%q: request %d has %s", words, n, inputs[n])
+			}
+		}
+	}
+	if diff := cmp.Diff(all, req.Items); diff != "" {
+		t.Errorf("the history has changed: %s", diff)
+	}
+}
+
 // TestSeveralRefusedForms has a provider that refuses one part after another, and one that refuses whatever
 // is sent: each form is tried once, and none is remembered.
 func TestSeveralRefusedForms(t *testing.T) {

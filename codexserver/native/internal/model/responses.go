@@ -63,11 +63,18 @@ type responsesTool struct {
 }
 
 func (w responsesWire) body(req *Request) ([]byte, error) {
+	instructions, items := req.Instructions, req.Items
+	if w.has(rolesInARow) {
+		instructions, items = systemText(req), alternating(items)
+	}
+	if w.has(userAfterTool) {
+		items = apart(items)
+	}
 	b := appendString(append(make([]byte, 0, sizeOf(req)), `{"model":`...), req.Model)
-	b = appendString(append(b, `,"instructions":`...), req.Instructions)
+	b = appendString(append(b, `,"instructions":`...), instructions)
 	b = append(b, `,"input":[`...)
 	first := true
-	for _, item := range req.Items {
+	for _, item := range items {
 		if r, ok := item.(protocol.ReasoningItem); ok {
 			switch plain := r.EncryptedContent != nil && *r.EncryptedContent == ""; {
 			case r.EncryptedContent == nil || plain && len(r.Content) == 0:
