@@ -90,7 +90,7 @@ func (a socketAttack) try(v *victim) string {
 		case map[string]any:
 			config := map[string]any{}
 			for name, roots := range value {
-				config[name] = []any{place.Replace(roots.([]any)[0].(string))}
+				config[name] = []any{place.Replace(roots.([]any)[0].(string)), report} // in place of those of config.toml
 			}
 			arguments[key] = config
 		}
