@@ -12,8 +12,8 @@ import (
 //
 // In a shell script of plain commands, the rules judge each command. One denied command
 // denies the script; it is allowed if all its commands are. Allow covers only a script of
-// plain commands that is run by a shell without a path, with -c or -lc and no other
-// argument. Deny and Ask look into everything that looks like a shell, and behind programs such as
+// plain commands that is run by a shell without a path or in a folder of the system, with -c or -lc
+// and no other argument. Deny and Ask look into everything that looks like a shell, and behind programs such as
 // env that start others; options may stand between their words, and a program without a folder
 // covers that program in any folder. What may hide one of their commands counts as one.
 type Rules struct {

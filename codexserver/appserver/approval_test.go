@@ -237,7 +237,7 @@ func TestQuestionShown(t *testing.T) {
 	want := protocol.ExecApprovalRequest{
 		CallID: "c1", Command: []string{"/bin/sh", "-c", "rm x"}, Cwd: "/work",
 		Reason: "asked by the sub-agent /root/worker", FromEngine: true, LeavesSandbox: true,
-		Judged: []string{"sh", "-c", "rm x"}, Once: true,
+		Once: true,
 	}
 	if diff := cmp.Diff(protocol.EventMsg(want), h.wait(t, "exec_approval_request")); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
@@ -247,7 +247,7 @@ func TestQuestionShown(t *testing.T) {
 // TestApprovedOnce approves all kinds of questions for the session, and accepts what Codex proposes
 // to remember. Each question offers one approval only, and Codex is told of one, so it asks again.
 func TestApprovedOnce(t *testing.T) {
-	exec := protocol.ExecApprovalRequest{CallID: "c9", Command: []string{"/bin/bash", "-lc", "wc made"}, Judged: []string{"bash", "-lc", "wc made"}, Cwd: "/work", LeavesSandbox: true, Once: true}
+	exec := protocol.ExecApprovalRequest{CallID: "c9", Command: []string{"/bin/bash", "-lc", "wc made"}, Cwd: "/work", LeavesSandbox: true, Once: true}
 	with := func(change func(*protocol.ExecApprovalRequest)) protocol.ExecApprovalRequest {
 		r := exec
 		change(&r)
@@ -265,7 +265,6 @@ func TestApprovedOnce(t *testing.T) {
 		"with a rule": {askCommand, command + `,"proposedExecpolicyAmendment":["wc","made"],"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["wc","made"]}},"cancel"]`, exec},
 		"another shell": {askCommand, strings.Replace(command, "/bin/bash", "/tmp/bash", 1), with(func(r *protocol.ExecApprovalRequest) {
 			r.Command = []string{"/tmp/bash", "-lc", "wc made"}
-			r.Judged = r.Command
 		})},
 		"input": {askCommand, command + `,"kind":"writeStdin"`, with(func(r *protocol.ExecApprovalRequest) {
 			r.Reason, r.FromEngine = "input for a command that is running", true
@@ -276,11 +275,11 @@ func TestApprovedOnce(t *testing.T) {
 		})},
 		"a host": {askCommand, host, with(func(r *protocol.ExecApprovalRequest) {
 			r.Command = []string{"network-access", "https", "h.example"}
-			r.Judged, r.LeavesSandbox, r.Reason, r.FromEngine = r.Command, false, "network access to h.example by https", true
+			r.LeavesSandbox, r.Reason, r.FromEngine = false, "network access to h.example by https", true
 		})},
 		"a host, with a rule": {askCommand, host + `,"proposedNetworkPolicyAmendments":[{"action":"allow","host":"h.example"}]`, with(func(r *protocol.ExecApprovalRequest) {
 			r.Command = []string{"network-access", "https", "h.example"}
-			r.Judged, r.LeavesSandbox, r.Reason, r.FromEngine = r.Command, false, "network access to h.example by https", true
+			r.LeavesSandbox, r.Reason, r.FromEngine = false, "network access to h.example by https", true
 		})},
 		"a patch":             {askPatch, `"itemId":"p1"`, protocol.PatchApprovalRequest{CallID: "p1", Cwd: "/work", Once: true, Changes: map[string]protocol.FileChange{"/repo/a": {Add: &protocol.FileContent{Content: "x\n"}}}}},
 		"further permissions": {askMore, `"itemId":"x","cwd":"/work","permissions":{"network":{"enabled":true}}`, nil},

@@ -171,7 +171,7 @@ func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecisio
 	if strings.Contains(strings.Join(q.Command, "")+q.Cwd, "\x00") {
 		return none, errors.New("its command or folder has a NUL byte")
 	}
-	q.Once, q.Judged = true, bareShell(q.Command)
+	q.Once = true
 	q.Human = p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand || unknown(commandUnknown(p)...) != "" || environment(p.EnvironmentID) != ""
 	if hosts := p.NetworkApprovalContext != nil && q.Command[0] == networkAccess; !hosts { // which names no program
 		q.LeavesSandbox = a.turn.thread.leavesSandbox()

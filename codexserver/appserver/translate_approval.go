@@ -4,7 +4,6 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -97,20 +96,6 @@ func environment(raw stdjson.RawMessage) string {
 		return ""
 	}
 	return fmt.Sprintf("%q", id)
-}
-
-// bareShell removes the system's folder from the name of a shell. Codex, and not the
-// model, wraps commands in that shell, so rules see it without the folder.
-func bareShell(argv []string) []string {
-	if len(argv) == 0 {
-		return nil
-	}
-	switch dir, name := path.Split(argv[0]); {
-	case dir != "/bin/" && dir != "/usr/bin/":
-	case slices.Contains([]string{"bash", "sh", "zsh"}, name):
-		return append([]string{name}, argv[1:]...)
-	}
-	return argv
 }
 
 // patchApproval returns the question about a patch.

@@ -42,9 +42,6 @@ type ExecApprovalRequest struct {
 	// Program is the path of a program that the command would start, although commands may
 	// write it; "" if there is none. The question names it. It is not part of the event.
 	Program string `json:"-"`
-	// Judged is the command that rules judge, if the engine wraps the model's command in
-	// its own shell. Nil means Command. It is not part of the event.
-	Judged []string `json:"-"`
 	// Asked is when a process that has ended asked the same, zero if none did.
 	Asked time.Time `json:"-"`
 }

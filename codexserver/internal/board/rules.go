@@ -34,30 +34,21 @@ func decide(ctx context.Context, r *approval.Rules, a *approval.Request) (out el
 // person reports whether a rule or the engine wants a person to decide about a command. Then no rule
 // allows it.
 func person(r *approval.Rules, q *protocol.ExecApprovalRequest) bool {
-	return q.Human || mentions(r.Ask, q)
-}
-
-// mentions reports whether a command, or the one that the engine wrapped, mentions what a rule begins.
-func mentions(rules [][]string, q *protocol.ExecApprovalRequest) bool {
-	return policy.Mentions(rules, q.Command) || policy.Mentions(rules, q.Judged)
+	return q.Human || policy.Mentions(r.Ask, q.Command)
 }
 
 // Person reports whether a rule or the engine wants a person to be asked about a command each time.
 func (b *Board) Person(q *protocol.ExecApprovalRequest) bool { return person(&b.options.Rules, q) }
 
 func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.Outcome, ruled bool) {
-	if mentions(r.Deny, q) {
+	if policy.Mentions(r.Deny, q.Command) {
 		const feedback = "a rule of the user denies this command, or what it may hide: write its programs and their words plainly"
 		return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: feedback, Detail: "denied by a rule", Level: slog.LevelInfo}, true
 	}
 	if person(r, q) {
 		return elicit.Outcome{}, false
 	}
-	argv := q.Judged
-	if argv == nil {
-		argv = q.Command
-	}
-	commands, plain := policy.Commands(argv)
+	commands, plain := policy.Commands(q.Command)
 	if !plain || len(commands) == 0 {
 		return elicit.Outcome{}, false
 	}

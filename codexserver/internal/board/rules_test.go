@@ -29,6 +29,8 @@ func TestRules(t *testing.T) {
 		{"gitx", ""},
 		{"", ""},
 		{"bash|-lc|git status && go test", elicit.Approved},
+		{"/bin/bash|-lc|go test", elicit.Approved}, // as Codex wraps it
+		{"./bash|-lc|go test", ""},
 		{"bash|-lc|git status && git push", elicit.Denied},
 		{"sh|-c|go vet; git push", elicit.Denied},
 		{"bash|-lc|go test && rm -rf /", ""},
@@ -61,21 +63,6 @@ func TestRules(t *testing.T) {
 	}
 	if out, ruled := decide(ctx, &rules, &approval.Request{Event: protocol.PatchApprovalRequest{}, Question: &elicit.Question{}}); !ruled || out.Decision != elicit.Abort {
 		t.Errorf("a rule that returns after the turn: %q, %t", out.Decision, ruled)
-	}
-}
-
-// TestRulesSeeWhatIsJudged asks about a command that the engine wrapped in a shell.
-func TestRulesSeeWhatIsJudged(t *testing.T) {
-	rules := approval.Rules{Allow: []approval.Rule{{Command: []string{"go", "test"}, Outside: true}}, Deny: [][]string{{"git", "push"}}}
-	for script, want := range map[string]elicit.Decision{"go test": elicit.Approved, "git push": elicit.Denied, "make": ""} {
-		q := protocol.ExecApprovalRequest{Command: []string{"/bin/bash", "-lc", script}}
-		if out, _ := decideExec(&rules, &q); out.Decision == elicit.Approved {
-			t.Errorf("%s: allowed in a shell that has a folder", script)
-		}
-		q.Judged = []string{"bash", "-lc", script}
-		if out, _ := decideExec(&rules, &q); out.Decision != want {
-			t.Errorf("%s: %q, want %q", script, out.Decision, want)
-		}
 	}
 }
 

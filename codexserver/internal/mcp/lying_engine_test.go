@@ -128,7 +128,7 @@ func askingAsCodex(human bool) *asking {
 		}
 		for _, name := range []string{"one", "two"} {
 			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
-				CallID: name, Command: []string{"/bin/bash", "-lc", "touch " + name}, Judged: []string{"bash", "-lc", "touch " + name},
+				CallID: name, Command: []string{"/bin/bash", "-lc", "touch " + name},
 				Cwd: a.folder, LeavesSandbox: true, Once: true, Human: human,
 			})
 			switch {

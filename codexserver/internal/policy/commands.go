@@ -15,8 +15,8 @@ var otherShells = []string{"ash", "csh", "fish", "mksh", "pdksh", "rbash", "tcsh
 // Commands returns the argv of each command in a shell's script, for rules that allow. If
 // the program is not a shell, it returns argv itself.
 //
-// Plain is false, and nothing may be allowed, unless the shell is named without a folder,
-// its arguments are -c or -lc and one script, and the script has only commands of plain
+// Plain is false, and nothing may be allowed, unless the shell is named without a folder or in
+// one of the system, its arguments are -c or -lc and one script, and the script has only commands of plain
 // words joined by &&, ||, ; and |.
 func Commands(argv []string) (commands [][]string, plain bool) {
 	if len(argv) == 0 {
@@ -25,8 +25,8 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 	if !LooksLikeShell(argv[0]) {
 		return [][]string{argv}, true
 	}
-	text, ok := scriptOf(argv)
-	if !ok || !slices.Contains(shells, argv[0]) {
+	text, ok := ShellScript(argv)
+	if !ok {
 		return nil, false
 	}
 	return plainCommands(text)
