@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 )
@@ -83,12 +82,7 @@ func (c *Client) tryKey(ctx context.Context) error {
 	if key, err := c.key(); err != nil || key == "" && len(c.Provider.HTTPHeaders)+len(c.Provider.EnvHTTPHeaders) == 0 {
 		return err
 	}
-	var wire wire = chatWire{}
-	if c.Provider.WireAPI == config.WireResponses {
-		wire = responsesWire{}
-	}
-	refused := func(status int, h http.Header, said []byte) error { return c.refused(status, h, said) }
-	resp, err := c.post(ctx, wire, &Request{}, []byte("{}"), refused)
+	resp, err := c.post(ctx, c.wire(form{}), &Request{}, []byte("{}"), c.refused)
 	if err == nil {
 		return resp.Body.Close()
 	}

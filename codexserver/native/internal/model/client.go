@@ -89,10 +89,7 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 	}
 	p := c.Provider
 	idle := time.Duration(value(p.StreamIdleTimeoutMS, 300_000)) * time.Millisecond
-	var wire wire = chatWire{f}
-	if p.WireAPI == config.WireResponses {
-		wire = responsesWire{f}
-	}
+	wire := c.wire(f)
 	body, err := wire.body(req)
 	if err != nil {
 		return nil, fmt.Errorf("request to the model: %w", err)
@@ -341,6 +338,14 @@ func value(p *int64, otherwise int64) int64 {
 		return otherwise
 	}
 	return *p
+}
+
+// wire returns the provider's API, with requests in a form.
+func (c *Client) wire(f form) wire {
+	if c.Provider.WireAPI == config.WireResponses {
+		return responsesWire{f}
+	}
+	return chatWire{f}
 }
 
 // wire is one of the two APIs.
