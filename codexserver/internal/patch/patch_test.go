@@ -29,6 +29,8 @@ type row struct {
 	// Why says why the result is not that of Codex 0.42.0, which rewrote lines that a patch leaves as they
 	// are, and stopped half-way.
 	Why string `json:"why"`
+	// Newest says what Codex 0.171.0 does instead.
+	Newest string `json:"newest"`
 }
 
 func readRows(t testing.TB) []row {
