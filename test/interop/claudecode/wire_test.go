@@ -59,36 +59,6 @@ func parse(trace string) (w wire, err error) {
 	return w, nil
 }
 
-// count returns how many messages are of a kind: "questions" are requests of the server,
-// "rounds" results that ask, "tasks" results that begin one. "accept", "decline" and "cancel"
-// are answers, in retries and in updates of tasks. Others are methods that the client sent.
-func (w wire) count(kind string) (n int) {
-	for _, m := range w {
-		switch kind {
-		case "questions":
-			n += one(m.fromServer && m.Method == "elicitation/create")
-		case "rounds":
-			n += one(m.fromServer && m.Result.Type == "input_required")
-		case "tasks":
-			n += one(m.fromServer && m.Result.Type == "task")
-		case "accept", "decline", "cancel":
-			for _, r := range m.Params.InputResponses {
-				n += one(r.Action == kind)
-			}
-		default:
-			n += one(!m.fromServer && m.Method == kind)
-		}
-	}
-	return n
-}
-
-func one(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
-}
-
 // modern checks what holds for every run of the modern era: the client discovered it
 // and says so in each request, none is refused, and the server sends no request and
 // nothing for a request that it has answered.
@@ -137,16 +107,6 @@ func (w wire) modern() error {
 		return fmt.Errorf("no answered server/discover")
 	}
 	return nil
-}
-
-// legacy checks that the handshake was that of 2025-11-25.
-func (w wire) legacy() error {
-	for _, m := range w {
-		if m.fromServer && m.Result.Version == "2025-11-25" {
-			return nil
-		}
-	}
-	return fmt.Errorf("no answered initialize")
 }
 
 func TestModern(t *testing.T) {
