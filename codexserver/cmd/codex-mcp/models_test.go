@@ -313,9 +313,30 @@ func (r route) restarted(t *testing.T, file, short string) {
 // every name; one with a folder of models does not.
 func (r route) missing(t *testing.T, models string) {
 	server := startLlama(t, freePort(t), "--models-dir", models)
-	c := begin(t, strings.Replace(r.config(server, "", ""), `"script"`, `"no-such-model"`, 1))
+	config := strings.Replace(r.config(server, "", ""), `"script"`, `"no-such-model"`, 1)
+	c := begin(t, config)
+	r.examined(c, "does not list the model")
 	c.ask("codex", "hello", "")
 	c.fails("no-such-model")
+}
+
+// examined checks that doctor says of a server what a turn meets: says is in its first line, or tasks can
+// run.
+func (r route) examined(c *talk, says string, environment ...string) {
+	c.t.Helper()
+	if r.gateway != nil { // it answers requests for a list in its own way
+		return
+	}
+	cmd := exec.Command(built(c.t), "--engine", "native", "doctor")
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.user, "CODEX_HOME=" + c.home}, environment...)
+	out, err := cmd.CombinedOutput()
+	first, _, _ := strings.Cut(string(out), "\n")
+	if says == "" && err == nil && strings.Contains(first, "tasks can run") {
+		return
+	}
+	if says == "" || err == nil || !strings.Contains(first, says) {
+		c.t.Errorf("doctor does not say %q (%v):\n%s", says, err, out)
+	}
 }
 
 // key uses a server that wants a key, with a wrong one, none and the right one.
@@ -330,6 +351,7 @@ func (r route) key(t *testing.T, file string) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := begin(t, config, "MODEL_KEY="+tt.key)
 			c.ask("codex", "hello", "")
+			r.examined(c, tt.says, "MODEL_KEY="+tt.key)
 			if tt.says == "" {
 				c.completes()
 				return
