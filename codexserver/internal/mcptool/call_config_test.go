@@ -12,7 +12,7 @@ import (
 )
 
 // TestCallConfig checks that a key of a call's config reaches the engine, is left out with
-// a warning, or is refused. Keys of the method newConversation all reach the engine.
+// a warning, or is refused, also by the method newConversation.
 func TestCallConfig(t *testing.T) {
 	const (
 		hostile = `{"model_providers":{"x":{"base_url":"http://evil","env_key":"HOME"}},"model_provider":"x"}`
@@ -37,8 +37,9 @@ func TestCallConfig(t *testing.T) {
 		{"none", false, "tools/call", `null`, `{}`, []string{`"text":"p"`}, 0},
 		{"trusted", true, "tools/call", hostile, hostile, []string{`"content":[{"type":"text","text":"p"}`}, 0},
 		{"trusted along", true, "tools/call", along, along, []string{`"content":[{"type":"text","text":"p"}`}, 0},
-		{"a method", false, "newConversation", hostile, hostile, []string{`"conversationId"`}, 0},
-		{"a method along", false, "newConversation", along, along, []string{`"conversationId"`}, 0},
+		{"a method", false, "newConversation", hostile, "", []string{`argument /config: a call may not set "model_providers.x.base_url", "model_providers.x.env_key"; trusted_calls = true in codex-mcp.toml allows it`}, 0},
+		{"a method along", false, "newConversation", along, `{"model_verbosity":"low"}`, []string{`"conversationId"`}, 0},
+		{"a trusted method", true, "newConversation", along, along, []string{`"conversationId"`}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -59,7 +60,7 @@ func TestCallConfig(t *testing.T) {
 				}
 				if tt.engine != "" {
 					got := lastConfig(e)
-					if got.FromCall != (tt.method == "tools/call" && !tt.trusted) {
+					if got.FromCall == tt.trusted {
 						t.Errorf("FromCall = %v", got.FromCall)
 					}
 					keys := got.Overrides
@@ -79,6 +80,28 @@ func TestCallConfig(t *testing.T) {
 					t.Errorf("%d warnings among the events, want %d: %q", len(events), tt.events, events)
 				}
 			})
+		})
+	}
+}
+
+// TestConversationLocked checks that locked arguments and the folders of calls hold for newConversation.
+func TestConversationLocked(t *testing.T) {
+	folder := t.TempDir()
+	for params, want := range map[string]string{
+		`{"sandbox":"read-only"}`:                  "argument /sandbox is locked",
+		`{"approvalPolicy":"never"}`:               "argument /approval-policy is locked",
+		`{"config":{"sandbox_mode":"read-only"}}`:  "sandbox_mode is locked with the argument /sandbox",
+		`{"config":{"tools":{"web_search":true}}}`: "tools.web_search is locked with the argument /web-search",
+		`{"cwd":"/"}`: "argument /cwd: ",
+		`{"config":{"model_verbosity":"low"},"cwd":""}`: "conversationId",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := codexserver.New(&servertest.Engine{}, &codexserver.Options{Folder: folder, Calls: codexserver.CallOptions{
+				LockedArguments: []string{"approval-policy", "sandbox", "web-search"}, Folders: []string{folder},
+			}})
+			if got := servertest.Dial(t, s, nil).Ask(t, "newConversation", params); !strings.Contains(got, want) {
+				t.Errorf("%s: %s, want %s", params, got, want)
+			}
 		})
 	}
 }

@@ -47,16 +47,22 @@ func (ss *session) newConversation(ctx context.Context, p protocol.NewConversati
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Cwd == "" {
-		if cfg.Cwd, err = engine.Abs(ctx, ss.server.Folder); err != nil {
-			return nil, failed("error creating conversation", err)
-		}
+	folder, err := engine.Abs(ctx, ss.server.Folder)
+	if err != nil {
+		return nil, failed("error creating conversation", err)
+	}
+	warnings, err := ss.server.Tools.Conversation(&cfg, folder)
+	if err != nil {
+		return nil, refused("%v", err)
 	}
 	t, err := ss.client.Client().Threads().Start(ctx, cfg, ss.attendance())
 	if err != nil {
 		return nil, startError("error creating conversation", err)
 	}
 	t.Stay() // no method resumes it
+	for _, w := range warnings {
+		t.Warn("", w)
+	}
 	s := t.Info()
 	return &protocol.NewConversationResult{
 		ConversationID: t.ID(), Model: s.Model, ReasoningEffort: s.ReasoningEffort, RolloutPath: s.RolloutPath,
