@@ -149,38 +149,6 @@ func TestAskedCaller(t *testing.T) {
 	}
 }
 
-// TestHostileConversation begins conversations by the method of September 2025.
-func TestHostileConversation(t *testing.T) {
-	sandboxtest.Need(t)
-	for name, answer := range map[string]servertest.Answer{"cannot ask": nil, "declines": servertest.Say(servertest.Decline)} {
-		t.Run(name, func(t *testing.T) {
-			y := servertest.NewYards(t).New(t, servertest.Confined, hostileModel)
-			c, id := servertest.Connect(t, hostileEngine.Open(t, y)(time.Minute), answer), y.ID()
-			var begun struct {
-				ID string `json:"conversationId"`
-			}
-			if err := json.Unmarshal([]byte(c.Ask(t, "newConversation", y.In(`{"cwd":"OTHER","sandbox":"danger-full-access","approvalPolicy":"never"}`))), &begun); err != nil {
-				t.Fatal(err)
-			}
-			c.Ask(t, "addConversationListener", `{"conversationId":"`+begun.ID+`"}`)
-			c.Ask(t, "sendUserMessage", `{"conversationId":"`+begun.ID+`","items":[{"type":"text","data":{"text":"`+id+`"}}]}`)
-			tick, limit := time.NewTicker(time.Millisecond), time.After(10*time.Second)
-			defer tick.Stop()
-			for len(c.Received("codex/event/error")) == 0 {
-				select {
-				case <-tick.C:
-				case <-limit:
-					t.Fatal("the turn does not end")
-				}
-			}
-			y.Check(t, name, id)
-			if got := string(c.Received("codex/event/error")[0]); !strings.Contains(got, "calls.full_access") {
-				t.Errorf("event %s", got)
-			}
-		})
-	}
-}
-
 // TestHostileBackground begins a turn that nobody waits for: its question stays open until a codex-wait
 // has it.
 func TestHostileBackground(t *testing.T) {

@@ -205,8 +205,8 @@ type HostileEngine struct {
 	Model Model
 }
 
-// TestHostileCalls plays the table of hostile calls against an engine, with clients in both eras.
-// Nothing is written or started outside, nothing hangs, and the result of a call that needed a
+// TestHostileCalls plays the table of hostile calls against an engine, with clients in each way of
+// calling. Nothing is written or started outside, nothing hangs, and the result of a call that needed a
 // question says why nothing was started.
 func (e *HostileEngine) TestHostileCalls(t *testing.T, plays func(call *HostileCall, client *HostileClient) bool) {
 	yards := NewYards(t)
@@ -256,7 +256,14 @@ type hostileGroup struct {
 // maxWaiting is how many calls of clients that wait run at the same time.
 const maxWaiting = 12
 
-// play has a client make a call in both eras. A client that waits does so in the background.
+// How a client calls.
+const (
+	legacy  = "the tool of 2025"
+	modern  = "the tool of 2026"
+	methods = "the methods of 2025"
+)
+
+// play has a client make a call in each way. A client that waits does so in the background.
 func (g *hostileGroup) play(t *testing.T, call *HostileCall, client *HostileClient) {
 	asks := call.Asks&g.engine.Kind != 0
 	switch {
@@ -265,23 +272,24 @@ func (g *hostileGroup) play(t *testing.T, call *HostileCall, client *HostileClie
 	case client.slow && asks:
 		client.Answer = Delay(considered, client.Answer)
 	}
-	for _, modern := range []bool{false, true} {
+	for _, era := range []string{legacy, modern, methods} {
 		switch {
-		case client.forges && !modern:
+		case client.forges && era != modern:
+		case era == methods && (client.slow || client.late || !call.isConversation()):
 		case client.slow || client.late:
 			g.waiting.Go(func() {
 				g.turn <- struct{}{}
 				defer func() { <-g.turn }()
-				g.check(g.t, call, client, modern)
+				g.check(g.t, call, client, era)
 			})
 		default:
-			g.check(t, call, client, modern)
+			g.check(t, call, client, era)
 		}
 	}
 }
 
 // check has a client make a call, and checks what came of it.
-func (g *hostileGroup) check(t *testing.T, call *HostileCall, client *HostileClient, modern bool) {
+func (g *hostileGroup) check(t *testing.T, call *HostileCall, client *HostileClient, era string) {
 	limit, y, id := time.Minute, g.yard, g.yard.ID()
 	switch {
 	case client.late || client.forges:
@@ -289,8 +297,8 @@ func (g *hostileGroup) check(t *testing.T, call *HostileCall, client *HostileCli
 	case client.approves: // its question may stay open for others
 		limit = 2 * considered
 	}
-	name := fmt.Sprintf("%s, client %s, modern %t", call.Name, client.Name, modern)
-	result := client.play(t, g.serve(limit), name, modern, y.In(fmt.Sprintf(`{"prompt":%q,%s}`, id, call.Arguments)))
+	name := fmt.Sprintf("%s, client %s, %s", call.Name, client.Name, era)
+	result := client.play(t, g.serve(limit), name, era, id, y.In(call.Arguments))
 	y.Check(t, name, id)
 	if call.Asks&g.engine.Kind == 0 {
 		return
@@ -309,7 +317,7 @@ func (g *hostileGroup) check(t *testing.T, call *HostileCall, client *HostileCli
 const callLimit = time.Minute
 
 // play makes a call and returns its result, or the error, as text. After it the session has ended.
-func (h *HostileClient) play(t *testing.T, s Server, name string, modern bool, arguments string) string {
+func (h *HostileClient) play(t *testing.T, s Server, name, era, prompt, arguments string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), callLimit)
 	defer cancel()
 	var c *Client
@@ -322,20 +330,25 @@ func (h *HostileClient) play(t *testing.T, s Server, name string, modern bool, a
 	}
 	c = Dial(t, s, answer)
 	defer c.End()
-	tool := func(name, arguments string) (result string) {
-		if modern {
-			return h.Modern(ctx, c, name, arguments)
-		}
-		return ask(ctx, c, fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments))
-	}
-	if !modern {
+	if era != modern {
 		if err := c.initialize(ctx); err != nil {
 			return err.Error()
 		}
 	}
-	result := tool("codex", arguments)
+	tool := func(name, arguments string) string {
+		if era == modern {
+			return h.Modern(ctx, c, name, arguments)
+		}
+		return c.ask(ctx, mcptypes.ToolsCall.Name(), fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments))
+	}
+	var result string
+	if era == methods {
+		result = c.converse(ctx, prompt, arguments)
+	} else {
+		result = tool("codex", fmt.Sprintf(`{"prompt":%q,%s}`, prompt, arguments))
+	}
 	var begun struct {
-		StructuredContent struct{ ThreadID, Status string }
+		StructuredContent struct{ ThreadID string }
 	}
 	if json.Unmarshal([]byte(result), &begun) == nil && strings.Contains(arguments, `"background":true`) && !h.leaves {
 		result = tool("codex-wait", fmt.Sprintf(`{"threadIds":[%q],"seconds":30}`, begun.StructuredContent.ThreadID))
@@ -346,9 +359,51 @@ func (h *HostileClient) play(t *testing.T, s Server, name string, modern bool, a
 	return result
 }
 
-func ask(ctx context.Context, c *Client, params string) string {
+// isConversation reports whether newConversation has all arguments of the call.
+func (h *HostileCall) isConversation() bool {
+	var arguments map[string]json.RawMessage
+	if json.Unmarshal([]byte("{"+h.Arguments+"}"), &arguments) != nil {
+		return false
+	}
+	for name := range arguments {
+		if !slices.Contains([]string{"approval-policy", "config", "cwd", "model", "profile", "sandbox"}, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// converse makes a call by the methods of September 2025, and denies its commands. It returns the events
+// at the end of the turn, or an error.
+func (c *Client) converse(ctx context.Context, prompt, arguments string) string {
+	c.Decide(`{"decision":"denied"}`)
+	begun := c.ask(ctx, "newConversation", "{"+strings.ReplaceAll(arguments, "approval-policy", "approvalPolicy")+"}")
+	var conversation struct{ ConversationID string }
+	if json.Unmarshal([]byte(begun), &conversation) != nil {
+		return begun
+	}
+	id := conversation.ConversationID
+	c.ask(ctx, "addConversationListener", fmt.Sprintf(`{"conversationId":%q}`, id))
+	c.ask(ctx, "sendUserMessage", fmt.Sprintf(`{"conversationId":%q,"items":[{"type":"text","data":{"text":%q}}]}`, id, prompt))
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		for _, method := range []string{"error", "turn_aborted", "task_complete"} {
+			if said := c.Received("codex/event/" + method); len(said) > 0 {
+				return string(said[0])
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err().Error()
+		}
+	}
+}
+
+func (c *Client) ask(ctx context.Context, method, params string) string {
 	var result json.RawMessage
-	if err := c.Call(ctx, mcptypes.ToolsCall.Name(), json.RawMessage(params), &result); err != nil {
+	if err := c.Call(ctx, method, json.RawMessage(params), &result); err != nil {
 		return err.Error()
 	}
 	return string(result)
@@ -363,7 +418,7 @@ func (h *HostileClient) Modern(ctx context.Context, c *Client, tool, arguments s
 	}
 	more := ""
 	for range 12 {
-		result := ask(ctx, c, fmt.Sprintf(`{"name":%q,"arguments":%s%s,"_meta":%s}`, tool, arguments, more, meta))
+		result := c.ask(ctx, mcptypes.ToolsCall.Name(), fmt.Sprintf(`{"name":%q,"arguments":%s%s,"_meta":%s}`, tool, arguments, more, meta))
 		var input struct {
 			InputRequests map[string]json.RawMessage `json:"inputRequests"`
 			RequestState  string                     `json:"requestState"`

@@ -162,11 +162,7 @@ func (c *Client) Tool(ctx context.Context, name string, arguments map[string]any
 // Ask sends a request and returns its result or its error as text.
 func (c *Client) Ask(t testing.TB, method, params string) string {
 	t.Helper()
-	var result json.RawMessage
-	if err := c.Call(t.Context(), method, json.RawMessage(params), &result); err != nil {
-		return err.Error()
-	}
-	return string(result)
+	return c.ask(t.Context(), method, params)
 }
 
 // CallTool is [Client.Ask] for a tool. The arguments are JSON.
