@@ -25,29 +25,20 @@ const maxLinks = 64
 // way is a root. It compares the folders themselves, so that neither letter case nor a
 // second name hides one. It returns true if it cannot reach path, which must be absolute.
 func LeadsThrough(path string, roots []os.FileInfo) bool {
-	return !walk(path, func(_ string, info os.FileInfo) bool {
-		return !slices.ContainsFunc(roots, func(root os.FileInfo) bool { return os.SameFile(root, info) })
-	})
-}
-
-// walk goes to path, which must be absolute, and visits the top folder, every folder and link
-// on the way, and the file, each with its path without links. It returns false if it cannot
-// reach path, or as soon as a visit does.
-func walk(path string, visit func(at string, info os.FileInfo) bool) bool {
-	if !filepath.IsAbs(path) {
-		return false
+	isRoot := func(info os.FileInfo) bool {
+		return slices.ContainsFunc(roots, func(root os.FileInfo) bool { return os.SameFile(root, info) })
 	}
 	top := filepath.VolumeName(path) + string(filepath.Separator)
 	at, rest := top, split(path)
-	if info, err := os.Stat(top); err != nil || !visit(top, info) {
-		return false
+	if info, err := os.Stat(top); err != nil || isRoot(info) || !filepath.IsAbs(path) {
+		return true
 	}
 	for links := 0; len(rest) > 0; {
 		next := filepath.Join(at, rest[0])
 		rest = rest[1:]
 		info, err := os.Lstat(next)
-		if err != nil || !visit(next, info) {
-			return false
+		if err != nil || isRoot(info) {
+			return true
 		}
 		if info.Mode()&os.ModeSymlink == 0 {
 			at = next
@@ -55,14 +46,14 @@ func walk(path string, visit func(at string, info os.FileInfo) bool) bool {
 		}
 		target, err := os.Readlink(next)
 		if links++; err != nil || links > maxLinks {
-			return false
+			return true
 		}
 		if filepath.IsAbs(target) {
 			at = top
 		}
 		rest = append(split(target), rest...)
 	}
-	return true
+	return false
 }
 
 // split returns the names in a path. It keeps "..", which leads up from the target of a

@@ -2,24 +2,16 @@ package sandbox
 
 import (
 	"path/filepath"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// own confines programs that the server itself starts. The zero value is
-// ready for use, and safe for concurrent use.
-type own struct {
-	once  sync.Once
-	lacks error
-}
-
-// Confine prepares a confinement in which a program writes only in the folders, and has no
-// network. The error wraps [ErrUnavailable] when this system cannot confine it.
-func (o *own) Confine(folders ...string) (*Confinement, error) {
-	o.once.Do(func() { o.lacks = lacks() })
-	if o.lacks != nil {
-		return nil, o.lacks
+// Confine prepares a confinement in which a program of the server writes only in the folders, and
+// has no network. The error wraps [ErrUnavailable] when this system cannot confine it.
+func (p *Programs) Confine(folders ...string) (*Confinement, error) {
+	p.once.Do(func() { p.lacks = lacks() })
+	if p.lacks != nil {
+		return nil, p.lacks
 	}
 	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
 	for _, name := range folders {

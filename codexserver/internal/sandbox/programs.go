@@ -23,7 +23,8 @@ type Programs struct {
 	// Temporary are the folders for temporary files. Nil means the system's.
 	Temporary []string
 
-	own own
+	once  sync.Once
+	lacks error // what this system lacks to confine
 
 	mu      sync.RWMutex
 	folders map[string][]os.FileInfo // what each name has led to
@@ -233,10 +234,4 @@ func (p *Programs) search(name, path string) ([]string, error) {
 		return nil, refused
 	}
 	return nil, &exec.Error{Name: name, Err: exec.ErrNotFound}
-}
-
-// Confine prepares a confinement in which a program of the server writes only in the
-// folders, and has no network. See [own].
-func (p *Programs) Confine(folders ...string) (*Confinement, error) {
-	return p.own.Confine(folders...)
 }
