@@ -187,7 +187,7 @@ func TestBriefIsSeen(t *testing.T) {
 			t.Errorf("%q: no end in\n%s", e.Command, asked.Message)
 		}
 		changes := []elicit.Change{{Kind: "add", Path: "/" + text(), Via: text()}, {Kind: "add", Path: text(), MoveTo: text(), Why: text()}}
-		checkBrief(t, "patch", (&elicit.PatchQuestion{Cwd: "/w", Changes: changes, Reason: text(), GrantRoot: text()}).Question().For(claude, briefForm))
+		checkBrief(t, "patch", (&elicit.PatchQuestion{Cwd: "/w", Changes: changes, Reason: text()}).Question().For(claude, briefForm))
 		checkBrief(t, "other", (&elicit.Question{Message: elicit.ShowText(text())}).For(claude, briefForm))
 	}
 }

@@ -114,7 +114,7 @@ func TestPatchMessage(t *testing.T) {
 	}{
 		{"bare", elicit.PatchQuestion{}, sentence},
 		{"everything", elicit.PatchQuestion{
-			Subject: "Robot", Reason: "tidy up", GrantRoot: "/w/src", Cwd: "/w", Notes: []string{"A sub-agent asks."},
+			Subject: "Robot", Reason: "tidy up", Cwd: "/w", Notes: []string{"A sub-agent asks."},
 			Changes: []elicit.Change{
 				{Kind: "add", Path: "a.txt", Added: 2},
 				{Kind: "update", Path: "/w/b.go", MoveTo: "c.go", Added: 3, Removed: 1},
@@ -122,7 +122,7 @@ func TestPatchMessage(t *testing.T) {
 			},
 		}, `Reason given by the model: "tidy up"` + "\nAllow Robot to apply proposed code changes?\n" +
 			"- add `a.txt` (+2 -0)\n- update `/w/b.go` and move it to `c.go` (+3 -1)\n- delete `d e.txt`\n" +
-			"An approval for the session allows later changes under `/w/src` too.\nA sub-agent asks."},
+			"A sub-agent asks."},
 		{"deceptive paths", elicit.PatchQuestion{Cwd: "/w", Changes: []elicit.Change{
 			{Kind: "add", Path: "src/../../etc/passwd"},
 			{Kind: "add", Path: "/w/../etc/passwd"},
@@ -287,7 +287,7 @@ func FuzzMessage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, program, arg, cwd, reason string) {
 		checkExec(t, []string{program, arg}, cwd, reason)
 		q := (&elicit.PatchQuestion{
-			Subject: program, Reason: reason, GrantRoot: cwd, Cwd: "/w", Notes: []string{arg},
+			Subject: program, Reason: reason, Cwd: "/w", Notes: []string{arg},
 			Changes: []elicit.Change{{Kind: elicit.ChangeKind(program), Path: arg, MoveTo: cwd, Via: cwd, MoveVia: arg, Diff: strings.Repeat(reason+"\n", 3)}},
 		}).Question()
 		// The change ends before the lines after it, however it is written.

@@ -29,9 +29,6 @@ type PatchQuestion struct {
 	Home string
 	// Reason is why, in the model's own words. The first line quotes it as the model's.
 	Reason string
-	// GrantRoot is the folder in which an approval for the session also allows later
-	// changes. Empty means none.
-	GrantRoot string
 	// Notes are further lines, in the asking program's own words.
 	Notes []string
 }
@@ -114,9 +111,6 @@ func (p *PatchQuestion) Question() *Question {
 		}
 		lines = append(lines, more)
 		partial = true
-	}
-	if p.GrantRoot != "" {
-		lines = append(lines, p.grant())
 	}
 	for _, note := range p.Notes {
 		lines = append(lines, showLine(note))
@@ -201,9 +195,6 @@ func (p *PatchQuestion) brief() *Brief {
 	}
 	first, whole, hidden := briefFirst(files, p.Cwd, p.Home)
 	also := briefAlso(p.Subject, hidden)
-	if p.GrantRoot != "" {
-		also = append(also, p.grant())
-	}
 	for _, note := range p.Notes {
 		also = append(also, showLine(note))
 	}
@@ -370,11 +361,6 @@ func (p *PatchQuestion) describe(c Change, place func(string) string) string {
 		line += fmt.Sprintf(" (+%d -%d)", c.Added, c.Removed)
 	}
 	return line
-}
-
-// grant says what an approval for the session allows.
-func (p *PatchQuestion) grant() string {
-	return "An approval for the session allows later changes under " + p.place(p.GrantRoot) + " too."
 }
 
 // codePath returns the cleaned path in a code span.

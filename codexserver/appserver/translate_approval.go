@@ -112,6 +112,9 @@ func patchApproval(p *apptypes.FileApproval, o *apptypes.Item, agent string) pro
 	if more := unknown(all...); more != "" {
 		r.Notes = append(r.Notes, more)
 	}
+	if p.GrantRoot != "" {
+		r.Notes = append(r.Notes, "Codex names "+p.GrantRoot+" for later changes, which this approval is not for")
+	}
 	r.Reason = reason(about, p.Reason)
 	return r
 }

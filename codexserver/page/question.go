@@ -32,9 +32,6 @@ type questionView struct {
 	Cwd string `json:"cwd,omitzero"`
 	// Files are a patch's.
 	Files []file `json:"files,omitzero"`
-	// GrantRoot is the folder in which an approval for the session also allows later
-	// patches.
-	GrantRoot string `json:"grantRoot,omitzero"`
 	// Message is the text of a question of the kind "other".
 	Message string `json:"message,omitzero"`
 	// Facts is further data of such a question as JSON, such as a tool's arguments.
@@ -97,7 +94,7 @@ func viewQuestion(r *approval.Request) *questionView {
 			v.Covers += " For this session, the same words run again in this folder."
 		}
 	case protocol.PatchApprovalRequest:
-		v.Kind, v.Cwd, v.Reason, v.GrantRoot = "patch", m.Cwd, m.Reason, m.GrantRoot
+		v.Kind, v.Cwd, v.Reason = "patch", m.Cwd, m.Reason
 		v.Covers = "Approve once covers these changes, and no later ones."
 		v.Files = viewFiles(m.Changes, m.Cwd)
 		for _, to := range slices.Sorted(maps.Keys(m.Links)) {
@@ -150,7 +147,7 @@ func script(argv []string) (text string, hidden bool) {
 
 // size returns about how many bytes a question takes.
 func (v *questionView) size() int {
-	n := len(v.Command) + len(v.Rule) + len(v.Script) + len(v.Cwd) + len(v.GrantRoot) + len(v.Message) + len(v.Facts) + len(v.Reason) + len(v.Reach) + len(v.Covers) + len(v.Feedback) + sizeOf(v.Files)
+	n := len(v.Command) + len(v.Rule) + len(v.Script) + len(v.Cwd) + len(v.Message) + len(v.Facts) + len(v.Reason) + len(v.Reach) + len(v.Covers) + len(v.Feedback) + sizeOf(v.Files)
 	if v.Always != nil {
 		n += len(v.Always.Words)
 	}
@@ -172,7 +169,7 @@ func (v *questionView) brief() *questionView {
 	short.Brief = true
 	short.Script, short.Facts, short.Reach, short.Covers, short.Always, short.Notes = "", "", "", "", nil, nil
 	short.Command, short.Message = utf8text.Brief(v.Command, maxBrief), utf8text.Brief(v.Message, maxBrief)
-	short.Cwd, short.GrantRoot, short.Reason = utf8text.Brief(v.Cwd, maxBrief), utf8text.Brief(v.GrantRoot, maxBrief), utf8text.Brief(v.Reason, maxBrief)
+	short.Cwd, short.Reason = utf8text.Brief(v.Cwd, maxBrief), utf8text.Brief(v.Reason, maxBrief)
 	short.Files = clipFiles(v.Files, maxBrief)
 	return &short
 }
@@ -180,7 +177,7 @@ func (v *questionView) brief() *questionView {
 // show returns a copy with hidden characters made visible.
 func (v *questionView) show() *questionView {
 	shown := *v
-	shown.Subject, shown.Cwd, shown.GrantRoot = line(v.Subject), path(v.Cwd), path(v.GrantRoot)
+	shown.Subject, shown.Cwd = line(v.Subject), path(v.Cwd)
 	shown.Message, shown.Facts, shown.Reason = elicit.ShowText(v.Message), elicit.ShowText(v.Facts), elicit.ShowText(v.Reason)
 	shown.Reach, shown.Covers = elicit.ShowText(v.Reach), elicit.ShowText(v.Covers)
 	shown.Rule = line(v.Rule)

@@ -92,7 +92,7 @@ func TestQuestions(t *testing.T) {
 			Question: &elicit.Question{Once: true},
 		},
 		{
-			Event: protocol.PatchApprovalRequest{Cwd: "/work", Reason: "as asked", GrantRoot: "/work/sub", Changes: map[string]protocol.FileChange{
+			Event: protocol.PatchApprovalRequest{Cwd: "/work", Reason: "as asked", Changes: map[string]protocol.FileChange{
 				"/work/new.txt":     {Add: &protocol.FileContent{Content: "one\n\ntwo"}},
 				"/work/old.txt":     {Delete: &protocol.FileContent{Content: "gone\n"}},
 				"/work/a.txt":       {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-x\n+y\u2066\n", MovePath: &moved}},

@@ -213,7 +213,7 @@ var outcomes = []ending{
 	{name: "declined", answers: []string{servertest.Decline}, want: note{"It is made.", "", "", "codex-reply", "", "touch made': declined. "}},
 	{name: "no answer", timeout: time.Second, want: note{"It is made.", "", "", "codex-reply", "", "touch made': no answer within 1 s. "}},
 	{name: "denied by a rule", rules: approval.Rules{Deny: [][]string{{"touch"}}},
-		want: note{"It is made.", "", "", "codex-reply", "", "touch made': declined: a rule of the user denies this command. "}},
+		want: note{"It is made.", "", "", "codex-reply", "", "touch made': declined: a rule of the user denies this command, or what it may hide: write its programs and their words plainly. "}},
 	{name: "a cancelled question", answers: []string{servertest.Accept, servertest.Cancel}, failed: true, want: note{"Turn aborted", "", "made", "codex-reply", "", "touch more': the client cancelled the approval request. "},
 		turns: func(run func(id, script string) providertest.ToolCall, _ chan struct{}) []providertest.Turn {
 			return []providertest.Turn{providertest.Call(run("1", "touch made")), providertest.Call(run("2", "touch more")), providertest.Say("no")}

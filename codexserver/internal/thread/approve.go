@@ -53,7 +53,7 @@ func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest
 
 func patchQuestion(r *protocol.PatchApprovalRequest) *elicit.PatchQuestion {
 	return &elicit.PatchQuestion{
-		Subject: r.Subject, Changes: listChanges(r), Cwd: r.Cwd, Home: home(), Reason: r.Reason, GrantRoot: r.GrantRoot, Notes: r.Notes,
+		Subject: r.Subject, Changes: listChanges(r), Cwd: r.Cwd, Home: home(), Reason: r.Reason, Notes: r.Notes,
 	}
 }
 

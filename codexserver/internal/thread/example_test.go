@@ -42,7 +42,7 @@ func Example() {
 	// question:
 	//   Allow Codex to run `git push` in `/work`?
 	// denied by rule:
-	//   declined: a rule of the user denies this command
+	//   declined: a rule of the user denies this command, or what it may hide: write its programs and their words plainly
 	// codex:
-	//   not pushed: declined: a rule of the user denies this command
+	//   not pushed: declined: a rule of the user denies this command, or what it may hide: write its programs and their words plainly
 }
