@@ -133,28 +133,6 @@ func TestQuestionOfAnotherKind(t *testing.T) {
 	}
 }
 
-// TestPlantedProgramIsApprovedOnce asks about a program that lies where commands may write. The question
-// says where, and an approval for the session holds once.
-func TestPlantedProgramIsApprovedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-			out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{
-				CallID: "c", Command: []string{"tsc"}, Cwd: "/work", Once: true, Program: "/work/node_modules/.bin/tsc",
-			})
-			host.Emit(protocol.AgentMessage{Message: string(out.Decision)})
-			return nil
-		})
-		c := servertest.Connect(t, codexserver.New(e, nil), servertest.Say(servertest.ForSession))
-		got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := "Allow Codex to run `tsc` in `/work`?\nThe program is `/work/node_modules/.bin/tsc`."; asked(c) != want || got.Content != string(elicit.Approved) {
-			t.Errorf("%s after %q, want %q", got.Content, asked(c), want)
-		}
-	})
-}
-
 // asked returns the message of the first question that a client was asked.
 func asked(c *servertest.Client) string {
 	for _, params := range c.Received("elicitation/create") {
