@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -22,14 +23,22 @@ var oneClient = flag.String("client", "", "play hostile calls with the client of
 // clients make calls that need no question, because Codex takes long for each of their commands.
 func TestRealHostileCaller(t *testing.T) {
 	sandboxtest.Need(t)
-	e := servertest.HostileEngine{Kind: servertest.Codex, Open: openReal, Model: realModel}
-	e.TestHostileCalls(t, func(call *servertest.HostileCall, client *servertest.HostileClient) bool {
+	hostileEngine.TestHostileCalls(t, func(call *servertest.HostileCall, client *servertest.HostileClient) bool {
 		if *oneClient != "" {
 			return client.Name == *oneClient
 		}
 		return *whole || call.Asks&servertest.Codex != 0 || slices.Contains([]string{"cannot ask", "declines", "never answers", "goes away"}, client.Name)
 	})
 }
+
+// TestRealAskedCaller approves what calls ask for.
+func TestRealAskedCaller(t *testing.T) {
+	sandboxtest.Need(t)
+	hostileEngine.TestAskedCalls(t)
+}
+
+// hostileEngine is the real Codex for hostile callers.
+var hostileEngine = servertest.HostileEngine{Kind: servertest.Codex, Open: openReal, Model: realModel}
 
 // realModel is a model with the tools of the real Codex.
 func realModel(t testing.TB, next func([]byte) servertest.Step) string {
@@ -51,16 +60,17 @@ func realModel(t testing.TB, next func([]byte) servertest.Step) string {
 }
 
 // openReal opens the real Codex on a yard.
-func openReal(t *testing.T, y *servertest.Yard) func(time.Duration) servertest.Server {
+func openReal(t *testing.T, y *servertest.Yard) func(time.Duration, setting.FullAccess) servertest.Server {
 	t.Helper()
 	e, err := appserver.New(&appserver.Options{CodexHome: y.Codex})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	return func(limit time.Duration) servertest.Server {
+	return func(limit time.Duration, access setting.FullAccess) servertest.Server {
 		return codexserver.New(e, &codexserver.Options{
 			Folder: y.Start, Home: y.Codex, Tasks: codexserver.TaskOptions{Never: true}, Approvals: elicit.Options{Timeout: limit},
+			Calls: codexserver.CallOptions{FullAccess: access},
 		})
 	}
 }

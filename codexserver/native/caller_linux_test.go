@@ -17,11 +17,12 @@ import (
 )
 
 // hostileEngine is the native engine for hostile callers.
-var hostileEngine = servertest.HostileEngine{Kind: servertest.Native, Model: hostileModel, Open: func(t *testing.T, y *servertest.Yard) func(time.Duration) servertest.Server {
+var hostileEngine = servertest.HostileEngine{Kind: servertest.Native, Model: hostileModel, Open: func(t *testing.T, y *servertest.Yard) func(time.Duration, setting.FullAccess) servertest.Server {
 	e := openYard(t, y)
-	return func(limit time.Duration) servertest.Server {
+	return func(limit time.Duration, access setting.FullAccess) servertest.Server {
 		return codexserver.New(e, &codexserver.Options{
 			Folder: y.Start, Home: y.Codex, Tasks: codexserver.TaskOptions{Never: true}, Approvals: elicit.Options{Timeout: limit},
+			Calls: codexserver.CallOptions{FullAccess: access},
 		})
 	}
 }}
@@ -58,7 +59,7 @@ func openYard(t *testing.T, y *servertest.Yard) *native.Engine {
 
 // TestHostileArguments checks that the table has each argument of codex.
 func TestHostileArguments(t *testing.T) {
-	c := servertest.Connect(t, hostileEngine.Open(t, servertest.NewYards(t).New(t, servertest.Confined, hostileModel))(0), nil)
+	c := servertest.Connect(t, hostileEngine.Open(t, servertest.NewYards(t).New(t, servertest.Confined, hostileModel))(0, ""), nil)
 	var list struct {
 		Tools []struct {
 			Name        string
@@ -89,64 +90,10 @@ func TestHostileCaller(t *testing.T) {
 	hostileEngine.TestHostileCalls(t, func(*servertest.HostileCall, *servertest.HostileClient) bool { return true })
 }
 
-// TestAskedCaller approves what a call asks for, once: it holds for the conversation on this server,
-// and after a restart a conversation has no more than the configuration gives.
+// TestAskedCaller approves what calls ask for.
 func TestAskedCaller(t *testing.T) {
 	sandboxtest.Need(t)
-	approves := servertest.After(400*time.Millisecond, servertest.Accept)
-	for _, tt := range []struct {
-		name, arguments string
-		questions       int
-		writes, again   bool // outside, in the first turn, and in one of a fresh server
-		access          setting.FullAccess
-		answer          servertest.Answer
-	}{
-		{"approved", `"sandbox":"danger-full-access","approval-policy":"never"`, 1, true, false, "", approves},
-		{"allowed by the settings", `"sandbox":"danger-full-access","approval-policy":"never"`, 0, true, true, setting.FullAccessAllow, nil},
-		{"refused by the settings", `"sandbox":"danger-full-access","approval-policy":"never"`, 0, false, false, setting.FullAccessDeny, approves},
-		{"the start folder", `"sandbox":"workspace-write","approval-policy":"never","cwd":"START"`, 0, false, false, "", approves},
-		{"less", `"sandbox":"read-only","approval-policy":"untrusted"`, 3, false, false, "", servertest.Say(servertest.Decline)}, // about two commands and the patch
-		{"nothing", `"approval-policy":"never"`, 0, false, false, "", approves},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			y := servertest.NewYards(t).New(t, servertest.Confined, hostileModel)
-			e := openYard(t, y)
-			serve := func() servertest.Server {
-				return codexserver.New(e, &codexserver.Options{Folder: y.Start, Calls: codexserver.CallOptions{FullAccess: tt.access}})
-			}
-			id := y.ID()
-			c := servertest.Connect(t, serve(), tt.answer)
-			result := c.CallTool(t, "codex", y.In(`{"prompt":"`+id+`",`+tt.arguments+`}`))
-			if got := len(c.Received("elicitation/create")); got != tt.questions {
-				t.Errorf("%d questions, want %d: %s", got, tt.questions, result)
-			}
-			if got := y.Written(id); len(got) > 0 != tt.writes {
-				t.Errorf("written: %q\n%s", got, result)
-			}
-			if tt.access == setting.FullAccessDeny {
-				if !strings.Contains(result, `calls.full_access = \"deny\" refuses it`) {
-					t.Error(result)
-				}
-				return
-			}
-			thread := servertest.ThreadOf(t, result)
-			id = y.ID()
-			c.CallTool(t, "codex-reply", `{"prompt":"`+id+`","threadId":"`+thread+`"}`)
-			if got := y.Written(id); len(got) > 0 != tt.writes {
-				t.Errorf("written in a second turn: %q", got)
-			}
-			questions := len(c.Received("elicitation/create"))
-			if tt.writes && questions != tt.questions {
-				t.Errorf("asked again: %d", questions)
-			}
-			c.End()
-			e, id = openYard(t, y), y.ID()
-			result = servertest.Connect(t, serve(), servertest.Say(servertest.Decline)).CallTool(t, "codex-reply", `{"prompt":"`+id+`","threadId":"`+thread+`"}`)
-			if got := y.Written(id); len(got) > 0 != tt.again {
-				t.Errorf("written after a restart: %q\n%s", got, result)
-			}
-		})
-	}
+	hostileEngine.TestAskedCalls(t)
 }
 
 // TestHostileBackground begins a turn that nobody waits for: its question stays open until a codex-wait
@@ -163,7 +110,7 @@ func TestHostileBackground(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			y := servertest.NewYards(t).New(t, servertest.Confined, hostileModel)
-			c, id := servertest.Dial(t, hostileEngine.Open(t, y)(time.Minute), nil), y.ID()
+			c, id := servertest.Dial(t, hostileEngine.Open(t, y)(time.Minute, ""), nil), y.ID()
 			client := servertest.HostileClient{Answer: tt.answer}
 			begun := client.Modern(t.Context(), c, "codex", `{"prompt":"`+id+`","sandbox":"danger-full-access","approval-policy":"never","background":true}`)
 			if got := y.Written(id); len(got) > 0 || y.Requests(id) > 0 {

@@ -51,7 +51,7 @@ func TestSentences(t *testing.T) {
 			if tt.answer == "" {
 				answer = servertest.Never
 			}
-			c := servertest.Connect(t, hostileEngine.Open(t, y)(400*time.Millisecond), answer)
+			c := servertest.Connect(t, hostileEngine.Open(t, y)(400*time.Millisecond, ""), answer)
 			thread := servertest.ThreadOf(t, c.CallTool(t, "codex", `{"prompt":"go"}`))
 			c.CallTool(t, "codex-reply", `{"prompt":"again","threadId":"`+thread+`"}`)
 			if got := len(c.Received("elicitation/create")); got != 2 {

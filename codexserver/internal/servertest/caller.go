@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -200,7 +201,7 @@ type HostileEngine struct {
 	Kind int // Native or Codex
 	// Open opens the engine on a yard. It returns a function that makes a server with a limit of
 	// questions, 0 for its default.
-	Open func(t *testing.T, y *Yard) func(limit time.Duration) Server
+	Open func(t *testing.T, y *Yard) func(limit time.Duration, access setting.FullAccess) Server
 	// Model makes the calls of the model.
 	Model Model
 }
@@ -248,7 +249,7 @@ type hostileGroup struct {
 	engine  *HostileEngine
 	t       *testing.T
 	yard    *Yard
-	serve   func(time.Duration) Server
+	serve   func(time.Duration, setting.FullAccess) Server
 	waiting sync.WaitGroup
 	turn    chan struct{} // filled by each client that waits
 }
@@ -298,7 +299,7 @@ func (g *hostileGroup) check(t *testing.T, call *HostileCall, client *HostileCli
 		limit = 2 * considered
 	}
 	name := fmt.Sprintf("%s, client %s, %s", call.Name, client.Name, era)
-	result := client.play(t, g.serve(limit), name, era, id, y.In(call.Arguments))
+	result := client.play(t, g.serve(limit, ""), name, era, id, y.In(call.Arguments))
 	y.Check(t, name, id)
 	if call.Asks&g.engine.Kind == 0 {
 		return
