@@ -353,17 +353,6 @@ type RateWindow struct {
 	WindowDurationMins *int64 `json:"windowDurationMins,omitzero"`
 }
 
-// RevertParams is made of ThreadRevertParams.
-type RevertParams struct {
-	BeforeTurnID string `json:"beforeTurnId"`
-	ThreadID     string `json:"threadId"`
-}
-
-// RevertReply is made of ThreadRevertResponse.
-type RevertReply struct {
-	Thread Thread `json:"thread"`
-}
-
 // SandboxPolicy is made of SandboxPolicy:dangerFullAccess, SandboxPolicy:externalSandbox, SandboxPolicy:readOnly, SandboxPolicy:workspaceWrite.
 type SandboxPolicy struct {
 	ExcludeSlashTmp     bool            `json:"excludeSlashTmp,omitzero"`
@@ -420,7 +409,7 @@ type ThreadParams struct {
 	ThreadID              string                     `json:"threadId,omitzero"`
 }
 
-// ThreadRef is made of ThreadArchiveParams, ThreadBackgroundTerminalsCleanParams, ThreadCompactStartParams, ThreadDeleteParams.
+// ThreadRef is made of ThreadBackgroundTerminalsCleanParams, ThreadDeleteParams.
 type ThreadRef struct {
 	ThreadID string `json:"threadId"`
 }
