@@ -40,8 +40,8 @@
 // for programs. The exit status is 1 when no turn can run.
 //
 // Exit status: 0 at the end of the input or after a signal; 1 when a configuration file
-// or -c cannot be read; 2 when the command line is wrong. For ask, and for tasks with an
-// id: 0 answered, 1 failed, 2 wrong command line, 130 interrupted.
+// or -c cannot be read; 2 when the command line is wrong. For ask: 0 answered, 1 failed, 2
+// wrong command line, 130 interrupted.
 package main
 
 import (

@@ -207,7 +207,7 @@ func (p *Patience) UnmarshalJSON(b []byte) error {
 // ourKeys are the keys of our file except tools and its tables, which are ourTables.
 var (
 	ourKeys   = []string{"always_load", "locked_arguments", "model_tools", "shared", "trusted_calls"}
-	ourTables = []string{"approvals", "calls", "changes", "drain", "failover", "fetch", "http", "keep", "limits", "results", "sandbox", "tasks"}
+	ourTables = []string{"approvals", "calls", "changes", "drain", "failover", "http", "keep", "limits", "results", "sandbox", "tasks"}
 )
 
 // Ours reports whether the key of an override is one of our settings. An engine does not
