@@ -129,7 +129,7 @@ func TestScopesToday(t *testing.T) {
 		"server/discover": read, "ping": read, "tools/list": read,
 		"tasks/get": read, "tasks/list": read, "tasks/result": read, "tasks/update": approve, "tasks/cancel": run,
 		"prompts/list": run, "completion/complete": run, "no/such": run, "Tools/list": run,
-		"sendUserMessage": run, "execOneOffCommand": run,
+		"sendUserMessage": run,
 	} {
 		more := ""
 		if strings.HasPrefix(method, "tasks/") {
@@ -171,7 +171,7 @@ func TestScopesInSession(t *testing.T) {
 	}
 	for method, scope := range map[string]mcphttp.Scope{
 		"ping": read, "tools/list": read, "resources/read": run, "logging/setLevel": read,
-		"initialize": read, "prompts/list": run, "resources/subscribe": run, "sendUserMessage": run, "execOneOffCommand": run, "no/such": run, "Ping": run,
+		"initialize": read, "prompts/list": run, "resources/subscribe": run, "sendUserMessage": run, "no/such": run, "Ping": run,
 	} {
 		add(scope, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{}}`)
 	}

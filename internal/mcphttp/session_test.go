@@ -110,7 +110,6 @@ func TestSessionRefusals(t *testing.T) {
 		{"another type", "POST", ping, with("Content-Type", "text/plain"), 415, "application/json"},
 		{"a coded body", "POST", ping, with("Content-Encoding", "gzip"), 415, "Content-Encoding"},
 		{"a method of 2025 that starts a conversation", "POST", `{"jsonrpc":"2.0","id":1,"method":"newConversation","params":{"sandbox":"danger-full-access","approvalPolicy":"never"}}`, mine, 200, "-32601"},
-		{"a method of 2025 that runs a command", "POST", `{"jsonrpc":"2.0","id":1,"method":"execOneOffCommand","params":{"command":["true"]}}`, mine, 200, "-32601"},
 		{"initialize again", "POST", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, mine, 200, "more than once"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

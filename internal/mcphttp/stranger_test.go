@@ -27,11 +27,6 @@ func (e archive) Resume(ctx context.Context, _ string, cfg protocol.Config, host
 	return e.Start(ctx, cfg, host)
 }
 
-// Fork implements [engine.Resumer].
-func (e archive) Fork(ctx context.Context, path string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	return e.Resume(ctx, path, cfg, host)
-}
-
 // threadOf returns the id of the thread in a result.
 func threadOf(t *testing.T, body string) string {
 	t.Helper()

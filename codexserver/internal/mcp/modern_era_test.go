@@ -75,7 +75,6 @@ func TestModernErrors(t *testing.T) {
 		{"resources/subscribe", `{"uri":"a:b",` + modernMeta + `}`, -32601, ""},
 		{"newConversation", `{` + modernMeta + `}`, -32601, ""},
 		{"sendUserMessage", `{"conversationId":"a","items":[],` + modernMeta + `}`, -32601, ""},
-		{"execOneOffCommand", `{"command":["ls"],` + modernMeta + `}`, -32601, ""},
 		{"subscriptions/listen", `{"notifications":{"taskIds":["a"]},` + modernMeta + `}`, -32021, ""},
 	} {
 		t.Run("", func(t *testing.T) {

@@ -32,10 +32,6 @@ func (e heir) Traits() engine.Traits {
 	return engine.Traits{CanContinue: func(context.Context) error { return nil }}
 }
 
-func (e heir) Fork(context.Context, string, protocol.Config, engine.Host) (engine.Conversation, error) {
-	return nil, errors.New("no copies")
-}
-
 func (e heir) FindRollout(_ context.Context, id string) (string, error) { return id, nil }
 
 func (e heir) Resume(_ context.Context, id string, _ protocol.Config, host engine.Host) (engine.Conversation, error) {

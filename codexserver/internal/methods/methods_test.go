@@ -280,7 +280,7 @@ func TestFolders(t *testing.T) {
 func TestMethodsOfAPlainEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil)
-		for _, method := range []string{"resumeConversation", "getAuthStatus", "fuzzyFileSearch"} {
+		for _, method := range []string{"getAuthStatus", "fuzzyFileSearch"} {
 			if got := c.Ask(t, method, `{}`); !strings.Contains(got, "(-32601)") {
 				t.Errorf("%s: %s", method, got)
 			}

@@ -24,10 +24,6 @@ func (o *singleEngine) Resume(_ context.Context, _ string, _ protocol.Config, h 
 	return o, nil
 }
 
-func (o *singleEngine) Fork(ctx context.Context, path string, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
-	return o.Resume(ctx, path, cfg, h)
-}
-
 func (o *singleEngine) FindRollout(context.Context, string) (string, error) { return "1", nil }
 func (o *singleEngine) ID() string                                          { return "1" }
 func (o *singleEngine) Turn(context.Context, protocol.TurnInput) error      { return nil }

@@ -77,10 +77,6 @@ func (b *broken) Start(ctx context.Context, cfg protocol.Config, h engine.Host) 
 	return failing{c}, err
 }
 
-func (b *broken) Fork(ctx context.Context, _ string, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
-	return b.Start(ctx, cfg, h)
-}
-
 var errFault = errors.New("a fault")
 
 // failing is a conversation that cannot be closed.

@@ -45,10 +45,6 @@ func (m *memory) Resume(_ context.Context, path string, _ protocol.Config, h eng
 	return &memoryConversation{m, path, h}, nil
 }
 
-func (m *memory) Fork(ctx context.Context, _ string, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
-	return m.Start(ctx, cfg, h)
-}
-
 func (m *memory) FindRollout(_ context.Context, id string) (string, error) {
 	if n, err := strconv.Atoi(id); err != nil || n > 100 {
 		return "", engine.ErrNotFound

@@ -12,7 +12,7 @@ import (
 func Example() {
 	var written bytes.Buffer
 	hooks := trace.Hooks(&written)
-	hooks.Received([]byte(`{"jsonrpc":"2.0","id":1,"method":"loginApiKey","params":{"apiKey":"sk-1"}}`))
+	hooks.Received([]byte(`{"jsonrpc":"2.0","id":1,"method":"newConversation","params":{"config":{"apiKey":"sk-1"}}}`))
 	hooks.Sent([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
 	for line := range bytes.Lines(written.Bytes()) {
 		_, message, _ := bytes.Cut(line, []byte("Z ")) // after the time
@@ -20,7 +20,7 @@ func Example() {
 	}
 	fmt.Println(trace.Hooks(nil).Sent == nil)
 	// Output:
-	// < {"jsonrpc":"2.0","id":1,"method":"loginApiKey","params":{"apiKey":"<redacted>"}}
+	// < {"jsonrpc":"2.0","id":1,"method":"newConversation","params":{"config":{"apiKey":"<redacted>"}}}
 	// > {"jsonrpc":"2.0","id":1,"result":{}}
 	// true
 }
