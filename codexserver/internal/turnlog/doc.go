@@ -1,6 +1,6 @@
 // Package turnlog has the log of a turn, the only place where the events of a turn are read: the
-// host of an engine writes them, and the result of the turn, its progress, its status, its tokens,
-// the silence of its model and what codex-show returns are read from it.
+// host of an engine writes them, and the result of the turn, its progress, its status, its tokens
+// and what codex-show returns are read from it.
 //
 // # Two parts
 //
