@@ -124,7 +124,11 @@ func (c *Client) has(ctx context.Context, list []ListEntry, name string) bool {
 	// Some aliases are in no list.
 	var one wireEntry
 	said, err := c.get(ctx, target)
-	return err == nil && json.Unmarshal(said, &one, lenient) == nil && one.ID != ""
+	if err != nil {
+		_, no := errors.AsType[*StatusError](err)
+		return !no
+	}
+	return json.Unmarshal(said, &one, lenient) == nil && one.ID != ""
 }
 
 // get returns the body of the answer to a request.
