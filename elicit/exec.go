@@ -16,8 +16,10 @@ import (
 // and lists everything else on separate lines. Only a command that is too long has a line before it, which says so. All fields but Notes may come from a model:
 // they cannot end the sentence, hide a character, or pass for words of the asking program.
 type ExecQuestion struct {
-	// Subject is who wants to run the command. Empty means "Codex".
+	// Subject is who wants to run the command. Empty means Engine.
 	Subject string
+	// Engine is the name of the engine, as clients since MCP 2025-11-25 are told. Default: "Codex".
+	Engine string
 	// Command is the program with its arguments.
 	Command []string
 	// Script is what a brief question shows in place of Command: the script, if Command is only
@@ -53,8 +55,11 @@ func (e *ExecQuestion) Question() *Question {
 		lines = append(lines, fmt.Sprintf("The command is not shown whole: it has %s characters in %s.",
 			thousands(utf8.RuneCountInString(shown)), counted(countLines(e.Command), "line")))
 	}
-	lines = append(lines, fmt.Sprintf("Allow %s to run %s in %s?",
-		subject(e.Subject), codeSpan(cut), codeSpan(clip(cwd, pathHead, pathTail))))
+	first := len(lines)
+	asks := func(who string) string {
+		return fmt.Sprintf("Allow %s to run %s in %s?", who, codeSpan(cut), codeSpan(clip(cwd, pathHead, pathTail)))
+	}
+	lines = append(lines, asks(subject(e.Subject, e.Engine)))
 	if hidden || hiddenCwd {
 		lines = append(lines, hiddenMarker)
 	}
@@ -80,8 +85,11 @@ func (e *ExecQuestion) Question() *Question {
 	if e.Reason != "" {
 		lines = append(lines, reasonLine(e.Reason))
 	}
+	message := strings.Join(lines, "\n")
+	lines[first] = asks(subject(e.Subject, ""))
 	return &Question{
-		Message: strings.Join(lines, "\n"),
+		Message: message,
+		Older:   strings.Join(lines, "\n"),
 		Brief:   e.brief(),
 		Reach:   reach,
 		Inside:  e.Unsandboxed,
@@ -131,8 +139,8 @@ func (e *ExecQuestion) bare() (shown string, hidden bool) {
 	return script, false
 }
 
-// subject returns the name of who asks, escaped for display.
-func subject(name string) string { return showLine(cmp.Or(name, "Codex")) }
+// subject returns the name of who asks, a sub-agent or the engine, escaped for display.
+func subject(name, engine string) string { return showLine(cmp.Or(name, engine, "Codex")) }
 
 // reasonLine returns the line that quotes the model's reason.
 func reasonLine(reason string) string {

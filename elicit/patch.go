@@ -17,8 +17,10 @@ import (
 // with the reason before it, if there is one, and the files after it. As in an
 // ExecQuestion, only Notes can pass for words of the asking program.
 type PatchQuestion struct {
-	// Subject is who wants to make the changes. Empty means "Codex".
+	// Subject is who wants to make the changes. Empty means Engine.
 	Subject string
+	// Engine is the name of the engine, as clients since MCP 2025-11-25 are told. Default: "Codex".
+	Engine string
 	// Changes are the files, in the order in which to show them.
 	Changes []Change
 	// Cwd is the folder that relative paths start from. If it is set, changes outside of it
@@ -84,7 +86,9 @@ func (p *PatchQuestion) Question() *Question {
 	if p.Reason != "" {
 		lines = append(lines, reasonLine(p.Reason))
 	}
-	lines = append(lines, "Allow "+subject(p.Subject)+" to apply proposed code changes?")
+	first := len(lines)
+	asks := func(who string) string { return "Allow " + who + " to apply proposed code changes?" }
+	lines = append(lines, asks(subject(p.Subject, p.Engine)))
 	changes, named, _ := p.sorted()
 	shown := len(changes)
 	if shown > maxChanges {
@@ -115,8 +119,11 @@ func (p *PatchQuestion) Question() *Question {
 	for _, note := range p.Notes {
 		lines = append(lines, showLine(note))
 	}
+	message := strings.Join(lines, "\n")
+	lines[first] = asks(subject(p.Subject, ""))
 	return &Question{
-		Message: strings.Join(lines, "\n"),
+		Message: message,
+		Older:   strings.Join(lines, "\n"),
 		Brief:   p.brief(),
 		Partial: partial,
 		Once:    shown < len(changes) || len(changes) > maxChanges,

@@ -18,6 +18,10 @@ type Question struct {
 	// everything that is needed to decide.
 	Message string
 
+	// Older takes the place of Message for a client of MCP 2025-06-18 or older, whose programs read its
+	// first sentence. Default: Message.
+	Older string
+
 	// Brief takes the place of Message for a client that is known to cut messages (see For).
 	// Default: made from Message.
 	Brief *Brief
@@ -79,6 +83,9 @@ func (q *Question) For(client Client, o *Options) *Question {
 		return q.brief(o, shows)
 	}
 	asked := *q
+	if client.ProtocolVersion < versionModes {
+		asked.Message = cmp.Or(q.Older, q.Message)
+	}
 	if !shows {
 		asked.Always = nil
 	}

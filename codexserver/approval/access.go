@@ -9,10 +9,10 @@ import (
 )
 
 // AccessQuestion returns the question whether a conversation may have more than the configuration
-// gives. An approval holds for the conversation, so there is none for the session.
-func AccessQuestion(r protocol.AccessRequest) *elicit.Question {
+// gives. Engine is the name of the engine. An approval holds for the conversation, so there is none for the session.
+func AccessQuestion(r protocol.AccessRequest, engine string) *elicit.Question {
 	folder, whole := elicit.ShowCode(r.Folder)
-	lines := []string{fmt.Sprintf("Allow Codex to work in %s with more than your configuration gives?", folder)}
+	lines := []string{fmt.Sprintf("Allow %s to work in %s with more than your configuration gives?", engine, folder)}
 	if r.Mode == protocol.SandboxDangerFullAccess {
 		lines = append(lines, "- Full access: no sandbox. Commands can read, change and send all that you can.")
 	}

@@ -51,6 +51,8 @@ type Thread struct {
 	// Principal is the user whose thread it is, if a server has several users; else "".
 	// Answers [ByClient] come from that user.
 	Principal string
+	// Engine is what questions call the engine that runs it, such as "Codex".
+	Engine string
 	// Stop interrupts the running turn and does not wait for its end. It does
 	// nothing between turns.
 	Stop func()

@@ -36,6 +36,9 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // Traits are what a server should know of an engine. The zero value is that of an engine that is
 // no [Describer].
 type Traits struct {
+	// Name is what questions call the engine. Default: "Codex". Clients of MCP 2025-06-18 and older, whose
+	// programs read the first sentence of a question, are always told "Codex".
+	Name string
 	// Streams means that the conversations share one stream of events, such as the connection
 	// to another process. Emit of their hosts never waits. If a client reads too slowly, deltas
 	// are left out, and an event reports how many.

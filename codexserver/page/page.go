@@ -134,7 +134,7 @@ func (p *Page) Invite() string {
 	if p.Watched() {
 		return ""
 	}
-	return "Codex asks for approval. Decide at " + p.invitation()
+	return "An approval is wanted. Decide at " + p.invitation()
 }
 
 // announce passes a link to Announce.

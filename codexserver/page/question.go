@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,7 +67,7 @@ type alwaysView struct {
 }
 
 func viewQuestion(r *approval.Request) *questionView {
-	v := &questionView{Subject: "Codex", Session: !r.Question.Once, Inside: !r.Question.Once && r.Question.Inside, Reach: r.Question.Reach}
+	v := &questionView{Subject: cmp.Or(r.Thread.Engine, "Codex"), Session: !r.Question.Once, Inside: !r.Question.Once && r.Question.Inside, Reach: r.Question.Reach}
 	if a := r.Question.Always; a != nil {
 		v.Always = &alwaysView{a.Words}
 	}

@@ -63,7 +63,7 @@ func (e *spentError) Error() string { return "budget of " + e.what + " reached" 
 func stopped(why error, last string) string {
 	words := "The turn was stopped: " + why.Error() + ". What it has changed stays; codex-reply continues."
 	if last = strings.TrimSpace(last); last != "" {
-		words += " Codex said last:\n\n" + last
+		words += " The last message:\n\n" + last
 	}
 	return words
 }

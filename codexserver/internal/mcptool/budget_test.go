@@ -50,7 +50,7 @@ func endOf(t *testing.T, result string) (e turnEnd, thread string) {
 func stops(budget, last string) turnEnd {
 	text := "The turn was stopped: budget of " + budget + " reached. What it has changed stays; codex-reply continues."
 	if last != "" {
-		text += " Codex said last:\n\n" + last
+		text += " The last message:\n\n" + last
 	}
 	return turnEnd{Status: "aborted", Stopped: "budget of " + budget + " reached", Content: text}
 }

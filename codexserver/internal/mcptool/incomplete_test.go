@@ -112,7 +112,7 @@ func TestBrokenOffAnswer(t *testing.T) {
 		if got := c.CallTool(t, "codex-wait", `{}`); !strings.Contains(got, quoted(half)) {
 			t.Errorf("a turn that was interrupted: %s", got)
 		}
-		if got := c.CallTool(t, "codex", `{"prompt":"p","budget":{"minutes":1}}`); !strings.Contains(got, quoted("Codex said last:\n\nhalf an answer")) {
+		if got := c.CallTool(t, "codex", `{"prompt":"p","budget":{"minutes":1}}`); !strings.Contains(got, quoted("The last message:\n\nhalf an answer")) {
 			t.Errorf("a turn that a budget stopped: %s", got)
 		}
 	})

@@ -23,7 +23,7 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 	person := h.board.Person(&r)
 	r.Once = r.Once || person
 	exec := &elicit.ExecQuestion{
-		Subject: r.Subject, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox, NoSandbox: r.NoSandbox,
+		Subject: r.Subject, Engine: h.thread.Engine, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox, NoSandbox: r.NoSandbox,
 		Home: home(),
 	}
 	exec.Script, _ = policy.ShellScript(r.Command)
@@ -44,16 +44,16 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 
 // ApprovePatch implements [engine.Host].
 func (h *host) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	q := patchQuestion(&r).Question()
+	q := patchQuestion(&r, h.thread.Engine).Question()
 	whole := !q.Once
 	q.Once = q.Once || r.Once
 	h.deliver("", r, false)
 	return h.approve(ctx, r, q, whole)
 }
 
-func patchQuestion(r *protocol.PatchApprovalRequest) *elicit.PatchQuestion {
+func patchQuestion(r *protocol.PatchApprovalRequest, engine string) *elicit.PatchQuestion {
 	return &elicit.PatchQuestion{
-		Subject: r.Subject, Changes: listChanges(r), Cwd: r.Cwd, Home: home(), Reason: r.Reason, Notes: r.Notes,
+		Subject: r.Subject, Engine: engine, Changes: listChanges(r), Cwd: r.Cwd, Home: home(), Reason: r.Reason, Notes: r.Notes,
 	}
 }
 

@@ -76,7 +76,7 @@ func TestPatchMessages(t *testing.T) {
 		{"one that decides behind many", hooked},
 		{"those that others run behind many", named},
 	} {
-		q := patchQuestion(&protocol.PatchApprovalRequest{Changes: tt.changes, Cwd: "/w"}).Question()
+		q := patchQuestion(&protocol.PatchApprovalRequest{Changes: tt.changes, Cwd: "/w"}, "Codex").Question()
 		for _, client := range []string{"", "claude-code"} {
 			message := q.For(elicit.Client{Name: client}, &elicit.Options{Elsewhere: "on the approvals page"}).Message
 			if len(message) > 20_000 || strings.Count(message, "\n") > 250 {
@@ -141,7 +141,7 @@ func TestPatchMessagesHideNothing(t *testing.T) {
 				p.Links[path] = fmt.Sprintf("/w/%d/%s", len(p.Links), random(3, "/")) // each link once
 			}
 		}
-		q := patchQuestion(&p).Question()
+		q := patchQuestion(&p, "Codex").Question()
 		q.Always = &elicit.Always{Words: "x"}
 		o := &elicit.Options{Elsewhere: place, Schema: elicit.FormDecision}
 		message, cut := q.For(elicit.Client{}, o).Message, q.For(elicit.Client{Name: "claude-code"}, o)

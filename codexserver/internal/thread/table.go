@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -64,7 +65,7 @@ func (t *Table) Share(principal string) *Share { return &Share{table: t, princip
 func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 	kept := t.logs.New()
 	h := &host{
-		thread: approval.Thread{Server: t.server(), Principal: principal, Stop: func() { thread.Stop(ErrStopped) }},
+		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: cmp.Or(engine.TraitsOf(t.engine).Name, "Codex"), Stop: func() { thread.Stop(ErrStopped) }},
 		log:    t.log, kept: kept, desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attendance: a},
 	}
 	h.traits = engine.TraitsOf(t.engine)
