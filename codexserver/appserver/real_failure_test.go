@@ -5,6 +5,7 @@ package appserver_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -215,6 +216,29 @@ func TestRealNotSignedIn(t *testing.T) {
 	if report := r.engine.Check(t.Context()); report.Usable() || report.Version == "" {
 		t.Errorf("report %+v", report)
 	}
+}
+
+// TestRealKeyInError has a provider that repeats its key when it refuses it. Neither an event nor the
+// error of the turn has it.
+func TestRealKeyInError(t *testing.T) {
+	const key = "four-words-nobody-knows"
+	t.Setenv("MY_PROVIDERS_WORD", key)
+	r := newReal(t, "", providertest.Turn{Repeat: true, Status: 401, Body: `{"error":{"message":"the key ` + key + ` is wrong"}}`})
+	file := filepath.Join(r.home, "config.toml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.LastIndex(string(text), "base_url")
+	writeFile(t, file, string(text[:at])+"env_key = \"MY_PROVIDERS_WORD\"\n"+string(text[at:]))
+	r.restart(t)
+	within(t, func() {
+		h := &recorder{}
+		err := r.start(t, h, protocol.Config{}).Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("go")})
+		if said := fmt.Sprintf("%v %+v", err, h.events); !strings.Contains(said, "[redacted]") || strings.Contains(said, key) {
+			t.Errorf("the turn said %s", said)
+		}
+	})
 }
 
 func TestRealRefusesItsConfiguration(t *testing.T) {
