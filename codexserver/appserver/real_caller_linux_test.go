@@ -19,15 +19,24 @@ import (
 
 var oneClient = flag.String("client", "", "play hostile calls with the client of this `name` alone")
 
-// TestRealHostileCaller plays the table of hostile calls with the real Codex. Unless whole, only some
-// clients make calls that need no question, because Codex takes long for each of their commands.
+// TestRealHostileCaller plays the table of hostile calls with the real Codex. Unless whole, three clients
+// make the calls that need no question, because Codex takes long for each of their commands, and two
+// begin conversations by the methods of 2025.
 func TestRealHostileCaller(t *testing.T) {
 	sandboxtest.Need(t)
-	hostileEngine.TestHostileCalls(t, func(call *servertest.HostileCall, client *servertest.HostileClient) bool {
-		if *oneClient != "" {
+	hostileEngine.TestHostileCalls(t, func(call *servertest.HostileCall, client *servertest.HostileClient, era string) bool {
+		simple := slices.Contains([]string{"cannot ask", "declines"}, client.Name)
+		switch {
+		case *oneClient != "":
 			return client.Name == *oneClient
+		case *whole:
+			return true
+		case call.Asks&servertest.Codex != 0:
+			return simple || era != servertest.Methods
+		case era == servertest.Methods:
+			return client.Name == "declines"
 		}
-		return *whole || call.Asks&servertest.Codex != 0 || slices.Contains([]string{"cannot ask", "declines", "never answers", "goes away"}, client.Name)
+		return simple || client.Name == "never answers"
 	})
 }
 

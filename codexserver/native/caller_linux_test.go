@@ -87,7 +87,7 @@ func TestHostileArguments(t *testing.T) {
 // TestHostileCaller plays the table of hostile calls.
 func TestHostileCaller(t *testing.T) {
 	sandboxtest.Need(t)
-	hostileEngine.TestHostileCalls(t, func(*servertest.HostileCall, *servertest.HostileClient) bool { return true })
+	hostileEngine.TestHostileCalls(t, func(*servertest.HostileCall, *servertest.HostileClient, string) bool { return true })
 }
 
 // TestAskedCaller approves what calls ask for.

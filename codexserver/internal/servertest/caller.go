@@ -209,7 +209,7 @@ type HostileEngine struct {
 // TestHostileCalls plays the table of hostile calls against an engine, with clients in each way of
 // calling. Nothing is written or started outside, nothing hangs, and the result of a call that needed a
 // question says why nothing was started.
-func (e *HostileEngine) TestHostileCalls(t *testing.T, plays func(call *HostileCall, client *HostileClient) bool) {
+func (e *HostileEngine) TestHostileCalls(t *testing.T, plays func(call *HostileCall, client *HostileClient, era string) bool) {
 	yards := NewYards(t)
 	groups := map[string][]HostileCall{}
 	var order []string
@@ -232,9 +232,7 @@ func (e *HostileEngine) TestHostileCalls(t *testing.T, plays func(call *HostileC
 					t.Run(call.Name, func(t *testing.T) {
 						t.Parallel()
 						for _, client := range Clients() {
-							if plays(&call, &client) {
-								g.play(t, &call, &client)
-							}
+							g.play(t, &call, &client, plays)
 						}
 					})
 				}
@@ -257,15 +255,15 @@ type hostileGroup struct {
 // maxWaiting is how many calls of clients that wait run at the same time.
 const maxWaiting = 12
 
-// How a client calls.
+// How a client calls. Methods are newConversation and those around it.
 const (
 	legacy  = "the tool of 2025"
 	modern  = "the tool of 2026"
-	methods = "the methods of 2025"
+	Methods = "the methods of 2025"
 )
 
 // play has a client make a call in each way. A client that waits does so in the background.
-func (g *hostileGroup) play(t *testing.T, call *HostileCall, client *HostileClient) {
+func (g *hostileGroup) play(t *testing.T, call *HostileCall, client *HostileClient, plays func(*HostileCall, *HostileClient, string) bool) {
 	asks := call.Asks&g.engine.Kind != 0
 	switch {
 	case client.approves && !asks: // its commands may run
@@ -273,10 +271,11 @@ func (g *hostileGroup) play(t *testing.T, call *HostileCall, client *HostileClie
 	case client.slow && asks:
 		client.Answer = Delay(considered, client.Answer)
 	}
-	for _, era := range []string{legacy, modern, methods} {
+	for _, era := range []string{legacy, modern, Methods} {
 		switch {
+		case !plays(call, client, era):
 		case client.forges && era != modern:
-		case era == methods && (client.slow || client.late || !call.isConversation()):
+		case era == Methods && (client.slow || client.late || !call.isConversation()):
 		case client.slow || client.late:
 			g.waiting.Go(func() {
 				g.turn <- struct{}{}
@@ -343,7 +342,7 @@ func (h *HostileClient) play(t *testing.T, s Server, name, era, prompt, argument
 		return c.ask(ctx, mcptypes.ToolsCall.Name(), fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, arguments))
 	}
 	var result string
-	if era == methods {
+	if era == Methods {
 		result = c.converse(ctx, prompt, arguments)
 	} else {
 		result = tool("codex", fmt.Sprintf(`{"prompt":%q,%s}`, prompt, arguments))
@@ -352,7 +351,10 @@ func (h *HostileClient) play(t *testing.T, s Server, name, era, prompt, argument
 		StructuredContent struct{ ThreadID string }
 	}
 	if json.Unmarshal([]byte(result), &begun) == nil && strings.Contains(arguments, `"background":true`) && !h.leaves {
-		result = tool("codex-wait", fmt.Sprintf(`{"threadIds":[%q],"seconds":30}`, begun.StructuredContent.ThreadID))
+		waits := fmt.Sprintf(`{"threadIds":[%q],"seconds":30}`, begun.StructuredContent.ThreadID)
+		for result = tool("codex-wait", waits); strings.Contains(result, `"status":"waiting"`) && Wait(ctx, shortLimit) == nil; { // a question is about to end
+			result = tool("codex-wait", waits)
+		}
 	}
 	if ctx.Err() != nil {
 		t.Errorf("%s: the call hangs: %s", name, result)
