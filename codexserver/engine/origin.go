@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 )
 
@@ -29,14 +28,6 @@ func WithOrigin(ctx context.Context, o Origin) context.Context {
 func OriginOf(ctx context.Context) *Origin {
 	o, _ := ctx.Value(originKey{}).(*Origin)
 	return o
-}
-
-// EnvironOf returns the environment of the client whose call ctx is.
-func EnvironOf(ctx context.Context) []string {
-	if o := OriginOf(ctx); o != nil {
-		return o.Environ
-	}
-	return os.Environ()
 }
 
 // Abs returns the absolute path of a path that the client names whose call ctx is.

@@ -83,11 +83,6 @@ const (
 	SummaryNone     ReasoningSummary = "none"
 )
 
-// ReasoningSummaries lists the summaries.
-func ReasoningSummaries() []ReasoningSummary {
-	return []ReasoningSummary{SummaryAuto, SummaryConcise, SummaryDetailed, SummaryNone}
-}
-
 // Config is the configuration that the caller of a conversation asks for. It overrides the
 // engine's own configuration, config.toml and its overrides. A zero field changes nothing.
 type Config struct {

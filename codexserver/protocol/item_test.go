@@ -45,13 +45,12 @@ func TestInputItems(t *testing.T) {
 // TestValues pins the values of the configuration that clients may send.
 func TestValues(t *testing.T) {
 	got := map[string]any{
-		"approval": protocol.ApprovalPolicies(), "sandbox": protocol.SandboxModes(), "effort": protocol.ReasoningEfforts(), "summary": protocol.ReasoningSummaries(),
+		"approval": protocol.ApprovalPolicies(), "sandbox": protocol.SandboxModes(), "effort": protocol.ReasoningEfforts(),
 	}
 	want := map[string]any{
 		"approval": []protocol.ApprovalPolicy{"untrusted", "on-failure", "on-request", "never"},
 		"sandbox":  []protocol.SandboxMode{"read-only", "workspace-write", "danger-full-access"},
 		"effort":   []protocol.ReasoningEffort{"minimal", "low", "medium", "high"},
-		"summary":  []protocol.ReasoningSummary{"auto", "concise", "detailed", "none"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -121,7 +121,7 @@ func TestDetach(t *testing.T) {
 			t.Error("its result is not kept")
 		}
 		late, _ := c.begin(t, "hello", false)
-		if late.Detach() || c.Jobs.of(late.ThreadID()) != late || !late.read() {
+		if late.Detach() || c.Jobs.of(late.ThreadID()) != late || !late.to().returned {
 			t.Error("detached after its end")
 		}
 	})

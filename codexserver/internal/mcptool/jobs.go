@@ -250,9 +250,6 @@ func (j *Job) to() delivery {
 	return j.delivery
 }
 
-// read reports whether a caller has the result.
-func (j *Job) read() bool { return j.to().returned }
-
 // take records that a caller has the result.
 func (j *Job) take() {
 	js := j.delivery.owner
