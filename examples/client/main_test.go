@@ -31,16 +31,16 @@ func TestConversation(t *testing.T) {
 	server := build(t, model.BaseURL())
 
 	play(t, server(), `> Make a folder.
-Allow Codex to run `+"`mkdir made` in `"+server().Dir+"`?"+`
+Allow codex-mcp to run `+"`mkdir made` in `"+server().Dir+"`?"+`
 If approved, it runs outside the sandbox, once: files and network are open. (yes, no, stop) yes
 $ mkdir made
 completed: It is there.
 > Remove it.
-Allow Codex to run `+"`rmdir made` in `"+server().Dir+"`?"+`
+Allow codex-mcp to run `+"`rmdir made` in `"+server().Dir+"`?"+`
 If approved, it runs outside the sandbox, once: files and network are open. (yes, no, stop) no
 completed: I was told: the command was not run: declined
 > Remove it!
-Allow Codex to run `+"`rmdir made` in `"+server().Dir+"`?"+`
+Allow codex-mcp to run `+"`rmdir made` in `"+server().Dir+"`?"+`
 If approved, it runs outside the sandbox, once: files and network are open. (yes, no, stop) stop
 aborted: Turn aborted: the client cancelled the approval request
 > `)

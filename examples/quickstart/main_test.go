@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
   event session_configured
   event task_started
   event exec_approval_request
-Allow Codex to run ` + "`git init -b main` in `DIR/work`" + `?
+Allow codex-mcp to run ` + "`git init -b main` in `DIR/work`" + `?
 If approved, it runs outside the sandbox, once: files and network are open.
 `
 	const asks = "y approve   n deny   s stop: "

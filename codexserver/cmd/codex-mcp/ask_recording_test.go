@@ -236,16 +236,16 @@ func TestTerminalRecordings(t *testing.T) {
 		say("Done: `hello.sh` greets its user.\n"))...)
 	p.types(`codex-mcp ask -a untrusted "write a script that says hello, and run it"`)
 	p.until(func(screen string) bool {
-		return strings.Contains(from(screen, "Allow Codex to apply"), "s stop")
+		return strings.Contains(from(screen, "Allow codex-mcp to apply"), "s stop")
 	}, "the patch is asked about")
 	screens := []string{p.coloured()}
-	p.press("Allow Codex to apply", "y")
+	p.press("Allow codex-mcp to apply", "y")
 	p.until(func(screen string) bool {
-		return strings.Contains(from(screen, "Allow Codex to run `sh hello.sh`"), "s stop") && strings.Contains(screen, "`sh hello.sh`")
+		return strings.Contains(from(screen, "Allow codex-mcp to run `sh hello.sh`"), "s stop") && strings.Contains(screen, "`sh hello.sh`")
 	}, "the command is asked about")
-	recorded["question"] = from(p.recording(), "◆ Allow Codex to run")
+	recorded["question"] = from(p.recording(), "◆ Allow codex-mcp to run")
 	screens = append(screens, p.coloured())
-	p.press("Allow Codex to run `sh hello.sh`", "y")
+	p.press("Allow codex-mcp to run `sh hello.sh`", "y")
 	p.done()
 	recorded["approve"] = p.recording()
 	keepPicture(t, append(screens, p.coloured()))
@@ -261,7 +261,7 @@ func TestTerminalRecordings(t *testing.T) {
 		providertest.Call(providertest.Shell("c3", "git", "push", "origin", "main")),
 		say("I did not push. Run the tests, then ask me again.\n"))...)
 	p.types(`codex-mcp ask -a untrusted "publish it"`)
-	p.press("Allow Codex to run `git push origin main`", "d")
+	p.press("Allow codex-mcp to run `git push origin main`", "d")
 	p.await("  reason for the agent:")
 	p.types("not before the tests have passed")
 	p.done()
@@ -275,7 +275,7 @@ func TestTerminalRecordings(t *testing.T) {
 	p.model.Reset(
 		providertest.Call(providertest.Shell("c4", "sh", "-c", "seq 30; sleep 100")))
 	p.types(`codex-mcp ask -a untrusted "count to thirty, slowly"`)
-	p.press("Allow Codex to run", "y")
+	p.press("Allow codex-mcp to run", "y")
 	p.await("  30")
 	recorded["interrupt"] = p.recording()
 	p.tmux("send-keys", "C-c")
@@ -344,7 +344,7 @@ func TestTerminalIsOutOfReach(t *testing.T) {
 	p := newPane(t)
 	p.model.Add(providertest.Call(providertest.Shell("c", "sh", "-c", "echo forged >/dev/tty || head -c1 </dev/tty || tty")), repeated)
 	p.types(`codex-mcp ask "look for the terminal"`)
-	p.press("Allow Codex to run", "y")
+	p.press("Allow codex-mcp to run", "y")
 	p.done()
 	screen := p.shows()
 	if strings.Contains(screen, "\nforged") || !strings.Contains(screen, "  not a tty") {
@@ -365,7 +365,7 @@ func TestTerminalIsRestored(t *testing.T) {
 		p.clear()
 		p.model.Reset(gitInit)
 		p.types("stty -g > before; sh -c 'echo $$ > pid; exec codex-mcp ask \"make a repository\"'")
-		p.press("Allow Codex to run", "x") // explains the keys
+		p.press("Allow codex-mcp to run", "x") // explains the keys
 		p.press("approve this once", "Enter")
 		p.until(func(screen string) bool { return strings.Count(screen, "approve this once") == 2 }, "the keys are explained twice")
 		var pid int

@@ -28,20 +28,20 @@ var screens = []aScreen{
 			providertest.Say("The repository is there, and it is empty."),
 		},
 		`codex-mcp ask -a untrusted "make a repository"`,
-		func(p *pane) { p.press("Allow Codex to run `git init -q`", "y") },
+		func(p *pane) { p.press("Allow codex-mcp to run `git init -q`", "y") },
 	},
 	{
 		"a command that is denied", []providertest.Turn{gitInit, providertest.Say("I made nothing.")},
 		`codex-mcp ask -a untrusted "make a repository"`,
 		func(p *pane) {
-			p.press("Allow Codex to run `git init -q`", "n")
+			p.press("Allow codex-mcp to run `git init -q`", "n")
 		},
 	},
 	{
 		"a question that the page answers", []providertest.Turn{gitInit, providertest.Say("The repository is there.")},
 		`codex-mcp ask -a untrusted --approvals page "make a repository"`,
 		func(p *pane) {
-			p.press("Allow Codex to run `git init -q`", "d")
+			p.press("Allow codex-mcp to run `git init -q`", "d")
 			p.await("  reason for the agent:")
 			v := visit(p.t, regexp.MustCompile(`http://127\S+`).FindString(p.shows("-J")))
 			v.answer(v.await("open").ID, `{"action":"accept"}`)
@@ -55,7 +55,7 @@ var screens = []aScreen{
 			providertest.Say("`hello.sh` greets its user now."),
 		},
 		`codex-mcp ask "greet me by my name"`,
-		func(p *pane) { p.press("Allow Codex to apply proposed code changes", "y") },
+		func(p *pane) { p.press("Allow codex-mcp to apply proposed code changes", "y") },
 	},
 	{
 		"a long command", []providertest.Turn{
@@ -65,8 +65,8 @@ var screens = []aScreen{
 		},
 		`codex-mcp ask -a untrusted "print"`,
 		func(p *pane) {
-			p.press("Allow Codex to run `printf", "y")
-			p.press("Allow Codex to run this script", "y")
+			p.press("Allow codex-mcp to run `printf", "y")
+			p.press("Allow codex-mcp to run this script", "y")
 		},
 	},
 	{
@@ -79,9 +79,9 @@ var screens = []aScreen{
 	{
 		"the demo", nil, `codex-mcp ask --demo`,
 		func(p *pane) {
-			p.press("Allow Codex to apply proposed code changes", "y")
-			p.press("Allow Codex to run `mkdir greetings`", "y")
-			p.press("Allow Codex to run `rm hello.txt`", "n")
+			p.press("Allow codex-mcp to apply proposed code changes", "y")
+			p.press("Allow codex-mcp to run `mkdir greetings`", "y")
+			p.press("Allow codex-mcp to run `rm hello.txt`", "n")
 		},
 	},
 }

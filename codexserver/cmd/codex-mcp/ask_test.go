@@ -150,7 +150,7 @@ func TestEndToEndAsk(t *testing.T) {
 	}{
 		"approve": {
 			turns: []providertest.Turn{touch("one"), repeated}, keys: []string{"y"}, asked: 1, made: 1,
-			shows: []string{"native engine · mock-model", "Allow Codex to run `touch one`", "✓ approved", "$ touch one", "exit 0", "The tool said:", "continue with: codex-mcp ask --resume "},
+			shows: []string{"native engine · mock-model", "Allow codex-mcp to run `touch one`", "✓ approved", "$ touch one", "exit 0", "The tool said:", "continue with: codex-mcp ask --resume "},
 		},
 		"for the session":    {turns: []providertest.Turn{touch("one"), touch("one"), repeated}, keys: []string{"a"}, asked: 1, made: 1, shows: []string{"✓ approved for this session"}},
 		"deny with a reason": {turns: []providertest.Turn{touch("one"), repeated}, keys: []string{"d", "use make instead\n"}, asked: 1, told: "use make instead"},
@@ -170,7 +170,7 @@ func TestEndToEndAsk(t *testing.T) {
 			}
 			done()
 			s.shows(tt.shows...)
-			if n := strings.Count(s.out.String(), "Allow Codex to run"); n != tt.asked {
+			if n := strings.Count(s.out.String(), "Allow codex-mcp to run"); n != tt.asked {
 				t.Errorf("asked %d times", n)
 			}
 			if files, err := os.ReadDir(s.f.cwd); err != nil || len(files) != tt.made {

@@ -33,8 +33,8 @@ func TestOfficialClient(t *testing.T) {
 		made   bool
 		want   string
 	}{
-		{"accept", true, tools + "? Allow Codex to run `git init -q` in `CWD`? accept\n> begin\nfirst\n> go on\nsecond\n"},
-		{"decline", false, tools + "? Allow Codex to run `git init -q` in `CWD`? decline\n> begin\nfirst\n> go on\nsecond\n"},
+		{"accept", true, tools + "? Allow codex-mcp to run `git init -q` in `CWD`? accept\n> begin\nfirst\n> go on\nsecond\n"},
+		{"decline", false, tools + "? Allow codex-mcp to run `git init -q` in `CWD`? decline\n> begin\nfirst\n> go on\nsecond\n"},
 	} {
 		t.Run(tt.answer, func(t *testing.T) {
 			model := providertest.New(gitInit, providertest.Say("first"), providertest.Say("second"))

@@ -50,7 +50,7 @@ func TestPerson(t *testing.T) {
 			if err := run(t.Context(), e, "Make a folder.", strings.NewReader(typed), &out); (err != nil) != (typed == "stop\n") {
 				t.Errorf("run: %v", err)
 			}
-			question := "Allow Codex to run `mkdir made` in `" + cwd + "`?\nIf approved, it runs outside the sandbox, once: files and network are open. (yes, no, stop) "
+			question := "Allow codex-mcp to run `mkdir made` in `" + cwd + "`?\nIf approved, it runs outside the sandbox, once: files and network are open. (yes, no, stop) "
 			if diff := cmp.Diff(question+want.said, out.String()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

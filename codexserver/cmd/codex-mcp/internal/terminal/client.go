@@ -13,7 +13,6 @@ import (
 	codexclient "github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
@@ -167,7 +166,7 @@ func (cl *client) options(t jsonrpc.Transport) *codexclient.Options {
 			t = nil
 			return once, nil
 		},
-		Name: ClientName, Version: cl.task.Version, Protocol: mcptypes.ProtocolVersion, MaxMessage: maxMessage,
+		Name: ClientName, Version: cl.task.Version, Protocol: "2025-11-25", MaxMessage: maxMessage,
 	}
 	if cl.keys != nil {
 		o.AskRaw = func(ctx context.Context, asked *codexclient.Question) (json.RawMessage, error) {

@@ -305,7 +305,7 @@ func newFakeServer(t *testing.T, end jsonrpc.Transport) *fakeServer {
 	m := new(jsonrpc.Mux)
 	m.Handle("initialize", jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
 		s.requests <- r.Method + " " + string(r.Params)
-		return json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"codex-mcp","version":"1","engine":{"name":"native","reason":"the command line says so"}}}`), nil
+		return json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"codex-mcp","version":"1","engine":{"name":"native","reason":"the command line says so"}}}`), nil
 	}))
 	m.Handle("notifications/initialized", jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) { return nil, nil }))
 	m.Handle("ping", jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) {
