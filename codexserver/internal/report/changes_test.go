@@ -23,10 +23,12 @@ func TestChangesOfTheNativeEngine(t *testing.T) {
 		mode := "danger-full-access"
 		if len(roots) > 0 {
 			mode = "workspace-write"
+		} else {
+			roots = []string{}
 		}
 		e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
 			"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
-			"model_providers.local.wire_api": "responses", "approval_policy": "never", "sandbox_mode": mode,
+			"model_providers.local.wire_api": "responses", "approval_policy": "never", "sandbox_mode": mode, "sandbox_workspace_write.writable_roots": roots,
 		}})
 		if err != nil {
 			t.Fatal(err)
