@@ -31,8 +31,8 @@ func parse(name string, args []string, stdout, stderr io.Writer) (*options, erro
 	root.SetOut(&said)
 	root.SetErr(stderr)
 	root.SetArgs(arrange(args, flags))
-	if err := root.Execute(); err != nil {
-		return nil, err
+	if cmd, err := root.ExecuteC(); err != nil {
+		return nil, &wrongLine{err, cmd.CommandPath(), cmd.HasParent()}
 	}
 	if said.Len() > 0 {
 		if _, err := stdout.Write(said.Bytes()); err != nil {
@@ -43,6 +43,23 @@ func parse(name string, args []string, stdout, stderr io.Writer) (*options, erro
 		return nil, errors.New(strings.Join(o.refusals, "\n"))
 	}
 	return o, nil
+}
+
+// wrongLine is what is wrong with a command line.
+type wrongLine struct {
+	error
+	command string // the words of the command that it names
+	one     bool   // which is not the program alone
+}
+
+func (w *wrongLine) Unwrap() error { return w.error }
+
+// help says which help to read.
+func (w *wrongLine) help() string {
+	if w.one {
+		return w.command + " --help explains it."
+	}
+	return w.command + " --help lists the commands and flags."
 }
 
 // errOutput means that standard output cannot be written.
@@ -248,6 +265,7 @@ func elsewhere(word string) string {
 		"init":       setUp,
 		"setup":      setUp,
 		"config":     "the configuration is $CODEX_HOME/config.toml and codex-mcp.toml next to it; PROGRAM doctor checks them",
+		"demo":       "write PROGRAM ask --demo",
 		"models":     "the tool codex-models lists them; PROGRAM doctor shows the one that is configured",
 		"sandbox":    "--sandbox MODE says what commands may touch",
 	}[word]

@@ -89,7 +89,11 @@ func run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	case errors.Is(err, errOutput):
 		return fail(stderr, err)
 	case err != nil:
-		fmt.Fprintf(stderr, "%s: %v\n%[1]s --help lists the commands and flags.\n", name, err)
+		help := name + " --help lists the commands and flags."
+		if wrong, ok := errors.AsType[*wrongLine](err); ok {
+			help = wrong.help()
+		}
+		fmt.Fprintf(stderr, "%s: %v\n%s\n", name, err, help)
 		return 2
 	case o.version:
 		info, _ := debug.ReadBuildInfo()

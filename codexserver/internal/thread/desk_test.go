@@ -39,7 +39,7 @@ func TestDeskSeesAndStopsConversation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !got.IsError || got.Content != "Turn aborted: stopped by the user" {
+		if !got.IsError || got.Content != "Turn aborted: a person pressed Stop on the approvals page" {
 			t.Errorf("result %+v", got)
 		}
 		d.Threads()[0].Stop() // nothing runs

@@ -45,7 +45,7 @@ var (
 	// errClosed is the error of a turn of a closed thread.
 	errClosed = errors.New("the conversation was closed")
 	// ErrStopped is the cause of an interrupt that came from the desk.
-	ErrStopped = errors.New("stopped by the user")
+	ErrStopped = errors.New("a person pressed Stop on the approvals page")
 )
 
 // ID returns the thread's id.
