@@ -131,7 +131,7 @@ func New(e engine.Engine, o *Options) *Server {
 		log = slog.New(slog.DiscardHandler)
 	}
 	asking := o.Approvals
-	asking.Elsewhere = cmp.Or(asking.Elsewhere, "in codex-show, as transcript")
+	asking.Elsewhere = cmp.Or(asking.Elsewhere, "in the transcript, which your agent can show")
 	approvals := &board.Options{
 		Questions: asking, Rules: o.Rules, Desk: o.Desk, Record: board.NewRecord(o.record()), Logger: log,
 	}

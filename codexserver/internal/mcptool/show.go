@@ -125,7 +125,7 @@ type unknownThread struct{ id string }
 
 // Error implements error.
 func (e unknownThread) Error() string {
-	return fmt.Sprintf("no conversation %q, here or in a rollout", Cut(e.id, maxBrief))
+	return fmt.Sprintf("no conversation %q, open or saved here", Cut(e.id, maxBrief))
 }
 
 // read returns the page at a passage, at most most bytes of JSON. The error is an

@@ -169,7 +169,7 @@ func (s *Share) Revive(ctx context.Context, id string, a Attendance, config func
 }
 
 // notHere returns the error for a thread that does not exist for a share.
-func notHere(id string) error { return fmt.Errorf("no conversation %q, here or in a rollout", id) }
+func notHere(id string) error { return fmt.Errorf("no conversation %q, open or saved here", id) }
 
 // foreign reports whether the thread is open and belongs to another principal.
 func (s *Share) foreign(id string) bool {

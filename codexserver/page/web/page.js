@@ -348,7 +348,7 @@ function details(v) {
   }
   if (v.files) parts.push(...v.files.map(showFile));
   if (v.cwd) parts.push(el("p", { class: "where" }, v.kind === "patch" ? "The folder is " : "in ", el("code", {}, v.cwd)));
-  if (v.reach) parts.push(el("p", { class: "reach" }, el("strong", { class: "outside" }, "not confined"), " ", v.reach));
+  if (v.reach) parts.push(el("p", { class: "reach" }, el("strong", { class: "outside" }, "no sandbox"), " ", v.reach));
   for (const note of v.notes || []) parts.push(el("p", { class: "warning" }, note));
   if (v.reason) parts.push(el("blockquote", {}, el("cite", {}, "The model’s reason"), box(el("p", scrolls("The model’s reason"), v.reason))));
   if (v.covers) parts.push(el("p", { class: "where covers" }, v.covers));
