@@ -220,6 +220,7 @@ func (c *call) withTexts(words []string) jsontext.Value {
 	for _, text := range words {
 		r.Content = append(r.Content, &mcptypes.TextContent{Text: "\n" + text})
 	}
+	r.StructuredContent = stdjson.RawMessage(c.job.WithAfterwards(maxText))
 	result, _ := modern.Encode(c.complete(&r)) // it was encoded before
 	return jsontext.Value(result)
 }

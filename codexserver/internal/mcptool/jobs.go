@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // maxRunning is how many turns may run in the background at a time.
@@ -212,6 +213,14 @@ func (j *Job) Afterwards() []string {
 		return nil
 	}
 	return j.log.Remarks()[j.end.remarks:]
+}
+
+// WithAfterwards returns the structured content of the result with the words of [Job.Afterwards], at most
+// most bytes. Some hosts pass on nothing else.
+func (j *Job) WithAfterwards(most int) jsontext.Value {
+	did := j.end.did
+	did.Content = joined(append([]string{did.Content}, j.Afterwards()...))
+	return did.JSON(most)
 }
 
 // unread returns the jobs of the client that no call waits for and whose result no caller has, one for each

@@ -236,7 +236,7 @@ func (j *Job) row(most int) (r row, ended bool) {
 	}
 	r.Content, r.Since = j.form.cut(j.end.did.Content, most, j.thread), ""
 	r.hint = j.named(j.end.cut || r.Content != j.end.did.Content)
-	r.whole = j.end.did.JSON(most)
+	r.whole = j.WithAfterwards(most)
 	return r, true
 }
 
