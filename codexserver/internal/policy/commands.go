@@ -68,10 +68,10 @@ func scriptOf(argv []string) (text string, ok bool) {
 
 // ScriptOf returns the script of ["bash", "-lc", script].
 func ScriptOf(argv []string) (text string, ok bool) {
-	if len(argv) == 0 || argv[0] != "bash" || len(argv) == 3 && argv[1] != "-lc" {
+	if len(argv) != 3 || argv[0] != "bash" || argv[1] != "-lc" {
 		return "", false
 	}
-	return scriptOf(argv)
+	return argv[2], true
 }
 
 // ShellScript returns the script of a command that only runs it in a shell, which is named
