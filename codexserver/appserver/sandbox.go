@@ -44,11 +44,17 @@ const (
 	profileKey = "default_permissions"
 )
 
-// profileModes are the sandbox modes of Codex's own profiles of permissions.
-var profileModes = map[string]string{
-	":read-only":          apptypes.SandboxModeReadOnly,
-	":workspace":          apptypes.SandboxModeWorkspaceWrite,
-	":danger-full-access": apptypes.SandboxModeDangerFullAccess,
+// profileMode returns the sandbox mode of one of Codex's own profiles of permissions, "" for others.
+func profileMode(name string) string {
+	switch name {
+	case ":read-only":
+		return apptypes.SandboxModeReadOnly
+	case ":workspace":
+		return apptypes.SandboxModeWorkspaceWrite
+	case ":danger-full-access":
+		return apptypes.SandboxModeDangerFullAccess
+	}
+	return ""
 }
 
 // mode returns the sandbox mode as Codex chooses it: by the parameter, else by the strongest layer
@@ -61,10 +67,10 @@ func (p *threadParams) mode(file *configuration, cwd string) (mode string, plain
 	for _, keys := range append([]map[string]stdjson.RawMessage{p.Config}, file.layers...) {
 		if raw := keys[profileKey]; isSet(raw) {
 			name := value[string](raw)
-			if profileModes[name] == "" {
+			if profileMode(name) == "" {
 				return "", false, configErrorf("%s: the profile of permissions %.200s cannot be given to a turn of Codex; pass the argument sandbox, or write %s in its place", profileKey, raw, modeKey)
 			}
-			return profileModes[name], true, nil
+			return profileMode(name), true, nil
 		}
 		if raw := keys[modeKey]; isSet(raw) {
 			if mode = value[string](raw); !slices.Contains(sandboxModes, mode) {

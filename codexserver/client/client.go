@@ -123,7 +123,7 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
-	c.leave(errLeave)
+	c.leave(errLeave())
 	err := c.hangUp() // also ends calls that wait for the end of their turns
 	c.calls.Wait()
 	err = errors.Join(err, c.hangUp()) // a call may have been connecting
@@ -157,8 +157,8 @@ func killed(err error) bool {
 	return errors.As(err, &exit) && slices.Contains([]string{"signal: terminated", "signal: killed"}, exit.String())
 }
 
-// errLeave is the cause of the end of calls that Close ends.
-var errLeave = fmt.Errorf("%w: %w", ErrClosed, mcpcall.ErrLeave)
+// errLeave returns the cause of the end of calls that Close ends.
+func errLeave() error { return fmt.Errorf("%w: %w", ErrClosed, mcpcall.ErrLeave) }
 
 // Info returns what the server says about itself.
 func (c *Client) Info() Info {
@@ -182,7 +182,7 @@ func (c *Client) enter(ctx context.Context) (context.Context, func(), error) {
 	}
 	c.calls.Add(1)
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(c.life, func() { cancel(errLeave) })
+	stop := context.AfterFunc(c.life, func() { cancel(errLeave()) })
 	return ctx, func() {
 		stop()
 		cancel(nil)

@@ -9,7 +9,7 @@ import (
 func (t *Table) Instructions() string {
 	lines := []string{"Codex works on coding tasks in a folder on this machine, under a sandbox. A person approves what leaves it."}
 	for i := range t.tools {
-		if words := purposes[t.tools[i].name]; words != "" {
+		if words := purpose(t.tools[i].name); words != "" {
 			lines = append(lines, "- "+t.tools[i].name+": "+words)
 		}
 	}
@@ -20,14 +20,25 @@ func (t *Table) Instructions() string {
 	return strings.Join(lines, "\n")
 }
 
-// purposes say what each tool is for.
-var purposes = map[string]string{
-	"codex":           "hand over a task. Say what is to be done, where (cwd), and how to check it; the answer comes when it is done. With background it comes at once, for tasks that take longer than a call may.",
-	"codex-reply":     "say more in a conversation (threadId): an answer, a correction, the next step.",
-	"codex-wait":      "wait for conversations that run in the background, and read their results.",
-	"codex-show":      "read the whole diff, transcript, or output of a command of a conversation, where a result is truncated or not enough.",
-	"codex-review":    "have changes of a git repository looked at for faults, read-only.",
-	"codex-interrupt": "stop what a conversation does now.",
-	"codex-list":      "find past conversations.",
-	"codex-models":    "find the models that a task can be given to, and their efforts.",
+// purpose says what a tool is for, "" for one that its description alone explains.
+func purpose(tool string) string {
+	switch tool {
+	case "codex":
+		return "hand over a task. Say what is to be done, where (cwd), and how to check it; the answer comes when it is done. With background it comes at once, for tasks that take longer than a call may."
+	case "codex-reply":
+		return "say more in a conversation (threadId): an answer, a correction, the next step."
+	case "codex-wait":
+		return "wait for conversations that run in the background, and read their results."
+	case "codex-show":
+		return "read the whole diff, transcript, or output of a command of a conversation, where a result is truncated or not enough."
+	case "codex-review":
+		return "have changes of a git repository looked at for faults, read-only."
+	case "codex-interrupt":
+		return "stop what a conversation does now."
+	case "codex-list":
+		return "find past conversations."
+	case "codex-models":
+		return "find the models that a task can be given to, and their efforts."
+	}
+	return ""
 }

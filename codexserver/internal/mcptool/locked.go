@@ -6,14 +6,22 @@ import (
 	"strings"
 )
 
-// sameInConfig are the keys of the argument config that choose what an argument
+// sameInConfig returns the keys of the argument config that choose what an argument
 // chooses. A key holds for what is below it.
-var sameInConfig = map[string][]string{
-	"approval-policy": {"approval_policy"},
-	"model":           {"model"},
-	"profile":         {"profile"},
-	"sandbox":         {"sandbox_mode", "sandbox_workspace_write", "sandbox_permissions", "permissions", "default_permissions"},
-	"web-search":      {"web_search", "tools.web_search", "tools.web_search_request", "features.web_search_request"},
+func sameInConfig(argument string) []string {
+	switch argument {
+	case "approval-policy":
+		return []string{"approval_policy"}
+	case "model":
+		return []string{"model"}
+	case "profile":
+		return []string{"profile"}
+	case "sandbox":
+		return []string{"sandbox_mode", "sandbox_workspace_write", "sandbox_permissions", "permissions", "default_permissions"}
+	case "web-search":
+		return []string{"web_search", "tools.web_search", "tools.web_search_request", "features.web_search_request"}
+	}
+	return nil
 }
 
 // allLocked returns the locked arguments and those that would choose the same:
@@ -35,7 +43,7 @@ func unlocked(given map[string]any, locked []string) error {
 		}
 	}
 	for _, name := range locked {
-		for _, key := range sameInConfig[name] {
+		for _, key := range sameInConfig(name) {
 			if holds(given["config"], key) {
 				return fmt.Errorf("argument /config: %s is locked with the argument /%s: the server's own configuration decides", key, name)
 			}

@@ -305,9 +305,13 @@ func (m *mentions) after(args []spoken, depth int) {
 var unread = []string{"cmd", "csh", "elvish", "fish", "nu", "powershell", "pwsh", "tcsh", "xonsh"}
 
 // starters are programs, and commands of shells, that start what their arguments name.
-var starters = strings.Fields(`
-	- alias arch at batch builtin bunx busybox bwrap caffeinate capsh catchsegv choom chroot chrt command coproc cpulimit
-	dbus-launch dbus-run-session doas eatmydata entr env exec expect faketime fakeroot firejail flock gdb hash i386 ionice linux32
-	linux64 ltrace mise nice nocorrect noglob nohup npx nsenter numactl parallel perf pkexec pnpx prlimit proot proxychains
-	repeat rlwrap runuser script setarch setpriv setsid ssh-agent start-stop-daemon stdbuf strace su sudo systemd-inhibit systemd-run
-	taskset time timeout torsocks toybox trap tsocks unbuffer unshare uvx valgrind watch x86_64 xargs xvfb-run`)
+var starters = []string{
+	"-", "alias", "arch", "at", "batch", "builtin", "bunx", "busybox", "bwrap", "caffeinate", "capsh", "catchsegv",
+	"choom", "chroot", "chrt", "command", "coproc", "cpulimit", "dbus-launch", "dbus-run-session", "doas",
+	"eatmydata", "entr", "env", "exec", "expect", "faketime", "fakeroot", "firejail", "flock", "gdb", "hash",
+	"i386", "ionice", "linux32", "linux64", "ltrace", "mise", "nice", "nocorrect", "noglob", "nohup", "npx",
+	"nsenter", "numactl", "parallel", "perf", "pkexec", "pnpx", "prlimit", "proot", "proxychains", "repeat",
+	"rlwrap", "runuser", "script", "setarch", "setpriv", "setsid", "ssh-agent", "start-stop-daemon", "stdbuf",
+	"strace", "su", "sudo", "systemd-inhibit", "systemd-run", "taskset", "time", "timeout", "torsocks", "toybox",
+	"trap", "tsocks", "unbuffer", "unshare", "uvx", "valgrind", "watch", "x86_64", "xargs", "xvfb-run",
+}

@@ -155,7 +155,7 @@ func (s source) git(ctx context.Context, dir string, writes []string, args ...st
 	p := s.program
 	p.env = slices.DeleteFunc(slices.Clone(p.env), func(entry string) bool { // no keys, whatever may run
 		name, _, _ := strings.Cut(entry, "=")
-		return !slices.Contains(worktreeVariables, name)
+		return !slices.Contains(worktreeVariables, name) && !slices.Contains(userSettings, name)
 	})
 	c := call{dir: dir, finds: true, writes: writes}
 	// Git lists more than the filters, because it fails if none is set.
@@ -186,11 +186,11 @@ func (s source) git(ctx context.Context, dir string, writes []string, args ...st
 	return err
 }
 
-// worktreeVariables are the variables that git gets for a worktree, and worktreeSettings keys with
+// worktreeVariables are the variables that git gets for a worktree, besides userSettings, and worktreeSettings keys with
 // their values: hooks in the configuration, which git has since 2.54, and what could make git read
 // another file or work in a submodule.
 var (
-	worktreeVariables = append([]string{"PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"}, userSettings...)
+	worktreeVariables = []string{"PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"}
 	worktreeSettings  = []string{
 		"hook.post-checkout.enabled", "false", "hook.post-index-change.enabled", "false", "hook.reference-transaction.enabled", "false",
 		"core.attributesFile", os.DevNull, "submodule.recurse", "false", "maintenance.auto", "false", "gc.auto", "0",

@@ -136,8 +136,10 @@ func NamesProgram(variable string) bool {
 
 // programVariables are the variables that a command does not get which a rule lets run outside. A * stands
 // for any rest. docs/reference/rules.md has the list.
-var programVariables = strings.Fields(`
-	*_ASKPASS *_BROWSER *_COMMAND *EDITOR *_JAVA_OPTIONS *PAGER *_SHELL *_WRAPPER BASH* BROWSER BUNDLE_* CARGO_* CC CDPATH
-	CLASSPATH COMSPEC CXX DYLD_* ENV GCONV_PATH GEM_* GIT_* GLIBC_TUNABLES GOFLAGS GOROOT GOTOOLCHAIN IFS JAVA_TOOL_OPTIONS
-	LD_* LESSCLOSE LESSOPEN LUA_* MAKEFLAGS NODE_* NPM_CONFIG_* PERL* PS0 PS1 PS2 PS4 PYTHON* RUBY* RUSTC* RUSTFLAGS SHELL
-	SHELLOPTS SSH_ASKPASS* VISUAL ZDOTDIR`)
+var programVariables = []string{
+	"*_ASKPASS", "*_BROWSER", "*_COMMAND", "*EDITOR", "*_JAVA_OPTIONS", "*PAGER", "*_SHELL", "*_WRAPPER", "BASH*",
+	"BROWSER", "BUNDLE_*", "CARGO_*", "CC", "CDPATH", "CLASSPATH", "COMSPEC", "CXX", "DYLD_*", "ENV", "GCONV_PATH",
+	"GEM_*", "GIT_*", "GLIBC_TUNABLES", "GOFLAGS", "GOROOT", "GOTOOLCHAIN", "IFS", "JAVA_TOOL_OPTIONS", "LD_*",
+	"LESSCLOSE", "LESSOPEN", "LUA_*", "MAKEFLAGS", "NODE_*", "NPM_CONFIG_*", "PERL*", "PS0", "PS1", "PS2", "PS4",
+	"PYTHON*", "RUBY*", "RUSTC*", "RUSTFLAGS", "SHELL", "SHELLOPTS", "SSH_ASKPASS*", "VISUAL", "ZDOTDIR",
+}

@@ -19,7 +19,7 @@ const (
 const MaxLooked = 8 << 10
 
 // onOneLine shows what breaks a line.
-var onOneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
+func onOneLine(text string) string { return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(text) }
 
 // Show returns a text as one line with every control character visible, shortened to max
 // bytes.
@@ -29,7 +29,7 @@ func Show(text string, max int) string {
 		text = text[:MaxLooked]
 	}
 	text = elicit.ShowText(text)
-	return shorten(onOneLine.Replace(text), max, more)
+	return shorten(onOneLine(text), max, more)
 }
 
 // ShowCommand returns an argv as questions show it, shortened.

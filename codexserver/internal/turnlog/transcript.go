@@ -39,15 +39,12 @@ func (l *Log) concludes(words string) {
 	})
 }
 
-// lineBreaks makes each break of a line the same.
-var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
-
 // entry writes a heading on its own line, and an indented body.
 func (l *Log) entry(heading, body string) {
 	var b strings.Builder
 	b.WriteString(valid(heading) + "\n")
 	body, _ = middle(valid(body), maxEntry)
-	for line := range strings.Lines(lineBreaks.Replace(body)) {
+	for line := range strings.Lines(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body)) {
 		b.WriteString("  " + strings.TrimSuffix(line, "\n") + "\n")
 	}
 	l.transcript.add(b.String())
@@ -124,7 +121,7 @@ func patchLines(changes map[string]protocol.FileChange) string {
 // showLine returns a text as one line without hidden characters, about maxLine bytes long.
 func showLine(s string) string {
 	s, _ = middle(elicit.ShowText(cutLine(s)), maxLine)
-	return onOneLine.Replace(s)
+	return onOneLine(s)
 }
 
 // cutLine limits the text before hidden characters are replaced.

@@ -301,7 +301,7 @@ func (r run) decide(ctx context.Context) (output string, err error) {
 	case action == policy.Refuse:
 		return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: verdict.Reason, CallID: r.id}), nil
 	case r.person():
-		a, err := r.ask(ctx, ruleAsks[action], action, false)
+		a, err := r.ask(ctx, ruleAsks(action), action, false)
 		if err != nil || a.refusal != "" {
 			return a.refusal, err
 		}
@@ -311,11 +311,15 @@ func (r run) decide(ctx context.Context) (output string, err error) {
 	}
 }
 
-// ruleAsks are the reasons of questions that a rule wants about what the policy would let run.
-var ruleAsks = map[policy.Action]string{
-	policy.Run:          "a rule of the user asks about this command",
-	policy.RunSandboxed: "a rule of the user asks about this command; if approved, it runs in the sandbox",
-	policy.RunReadOnly:  "a rule of the user asks about this command; if approved, it runs in the read-only sandbox",
+// ruleAsks returns the reason of a question that a rule wants about what the policy would let run.
+func ruleAsks(a policy.Action) string {
+	switch a {
+	case policy.RunSandboxed:
+		return "a rule of the user asks about this command; if approved, it runs in the sandbox"
+	case policy.RunReadOnly:
+		return "a rule of the user asks about this command; if approved, it runs in the read-only sandbox"
+	}
+	return "a rule of the user asks about this command"
 }
 
 // act does with the command what the policy says.

@@ -44,7 +44,7 @@ type Task struct {
 const MaxTask = 64 << 20
 
 // ErrTaskTooLong means that a task does not fit into a message.
-var ErrTaskTooLong = fmt.Errorf("the task is too long: with its quoting it may have %d MiB; put it into a file, and name that in the task", MaxTask>>20)
+var ErrTaskTooLong = errors.New("the task is too long: with its quoting it may have 64 MiB; put it into a file, and name that in the task")
 
 // envelope bounds the message without the arguments of the call, in bytes.
 const envelope = 4 << 10

@@ -162,7 +162,7 @@ func (f *field) ask() string {
 	if len(about) > 0 {
 		name += " (" + strings.Join(about, "; ") + ")"
 	}
-	return unmarked.Replace(showOutput(oneLine([]byte(name)))) + ": "
+	return unmarked(showOutput(oneLine([]byte(name)))) + ": "
 }
 
 var errNumber = errors.New("type a number")

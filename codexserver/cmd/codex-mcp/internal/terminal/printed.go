@@ -21,7 +21,9 @@ const (
 )
 
 // lineBreaks ends a line where a program would write over it, so that nothing is hidden.
-var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+func lineBreaks(text string) string {
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+}
 
 // printed is the output of a command while it arrives. The lines that are not shown yet are
 // bounded; a line counts when it is complete. The zero value is ready.
@@ -89,7 +91,7 @@ func (p *printed) end(whole string) {
 	if len(p.line)+p.more > 0 {
 		p.complete(headLines - p.shown)
 	}
-	all := lines(lineBreaks.Replace(whole))
+	all := lines(lineBreaks(whole))
 	if len(all) <= p.seen {
 		return
 	}

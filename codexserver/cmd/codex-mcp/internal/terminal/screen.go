@@ -23,7 +23,7 @@ const (
 // text does not look like a question, wherever the terminal breaks its lines.
 const mark = "◆"
 
-var unmarked = strings.NewReplacer(mark, `\u{25c6}`)
+func unmarked(text string) string { return strings.ReplaceAll(text, mark, `\u{25c6}`) }
 
 // screen shows lines. It breaks words of the agent and of ours where the terminal would break them
 // in half, and leaves the lines of commands and files to the terminal, so that a copy of them is
@@ -83,7 +83,7 @@ func (s *screen) line(prefix string, st style, text string) {
 		prefix = strings.TrimRight(prefix, " ")
 	}
 	s.fresh()
-	s.write(prefix + s.paint(st, unmarked.Replace(expand(text, 0))) + "\n")
+	s.write(prefix + s.paint(st, unmarked(expand(text, 0))) + "\n")
 }
 
 // words shows words of ours after a prefix of indent cells.
@@ -93,7 +93,7 @@ func (s *screen) words(prefix string, indent int, st style, gap string, words []
 
 // prose is line for a text of words, after a prefix of indent cells.
 func (s *screen) prose(prefix string, indent int, st style, text string) {
-	text = unmarked.Replace(expand(text, 0))
+	text = unmarked(expand(text, 0))
 	if !s.seen {
 		s.line(prefix, st, text)
 		return
@@ -115,7 +115,7 @@ func (s *screen) room(indent int) int { return max(s.width()-1-indent, narrowest
 // flow continues a text of words where the last flow ended, in the same row. The further rows of an
 // item of a list begin below its words.
 func (s *screen) flow(text string) {
-	for i, line := range strings.Split(unmarked.Replace(text), "\n") {
+	for i, line := range strings.Split(unmarked(text), "\n") {
 		if i > 0 {
 			s.write("\n")
 		}
@@ -153,10 +153,10 @@ func hanging(line string) int {
 // title shows a line with a remark.
 func (s *screen) title(prefix, text, remark string) {
 	if remark != "" {
-		remark = "  " + s.paint(dim, unmarked.Replace(remark))
+		remark = "  " + s.paint(dim, unmarked(remark))
 	}
 	s.fresh()
-	s.write(prefix + s.paint(bold, unmarked.Replace(text)) + remark + "\n")
+	s.write(prefix + s.paint(bold, unmarked(text)) + remark + "\n")
 }
 
 // silent reports whether a sign is due. None is shown within a line.

@@ -109,7 +109,7 @@ func (v *view) ended(c *call, output string) {
 		c.out.show(v, c.out.seen+1)
 		return
 	}
-	for _, line := range lines(lineBreaks.Replace(output)) {
+	for _, line := range lines(lineBreaks(output)) {
 		v.s.line("  ", plain, showOutput(line))
 	}
 }
