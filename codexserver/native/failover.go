@@ -86,10 +86,6 @@ func (c *conversation) away() bool { return c.providers.at > 0 }
 func (c *conversation) choose() {
 	p, now := &c.providers, time.Now()
 	first := p.list[0]
-	if c.away() && c.engine.options.Failover.Stay {
-		c.reroute(0, p.at, "the conversation stays there")
-		return
-	}
 	to := slices.IndexFunc(p.list, func(p provider) bool { return !now.Before(p.until) })
 	if to < 0 {
 		to = p.at

@@ -248,26 +248,20 @@ func TestAllRefuse(t *testing.T) {
 // TestFailoverBack takes the limits of a provider for what they are: later turns begin elsewhere until
 // the limit is over, and then with the first provider again.
 func TestFailoverBack(t *testing.T) {
-	for _, stay := range []bool{false, true} {
-		f := newSeveral(t, native.Failover{Stay: stay}, "chat", "chat")
-		f.scripts[0].Add(limited(3600))
-		for range 3 {
-			f.scripts[1].Add(providertest.Say("b"))
-		}
-		turn(t, f.conv, say("one"))
-		turn(t, f.conv, say("two")) // nobody asks the first provider
-		if n := len(f.scripts[0].Requests()); n != 1 {
-			t.Errorf("the first provider got %d requests", n)
-		}
-		native.EndLimits(f.conv)
-		f.scripts[0].Reset(providertest.Say("a"))
-		turn(t, f.conv, say("three"))
-		want := []string{"a/m0 > b/m1", "a/m0 > b/m1", "b/m1 > a/m0"}
-		if stay {
-			want[2] = "a/m0 > b/m1"
-		}
-		diff(t, fmt.Sprintf("reroutes, stay %t", stay), want, f.rerouted())
+	f := newSeveral(t, native.Failover{}, "chat", "chat")
+	f.scripts[0].Add(limited(3600))
+	for range 2 {
+		f.scripts[1].Add(providertest.Say("b"))
 	}
+	turn(t, f.conv, say("one"))
+	turn(t, f.conv, say("two")) // nobody asks the first provider
+	if n := len(f.scripts[0].Requests()); n != 1 {
+		t.Errorf("the first provider got %d requests", n)
+	}
+	native.EndLimits(f.conv)
+	f.scripts[0].Reset(providertest.Say("a"))
+	turn(t, f.conv, say("three"))
+	diff(t, "reroutes", []string{"a/m0 > b/m1", "a/m0 > b/m1", "b/m1 > a/m0"}, f.rerouted())
 }
 
 // TestFailoverWait has a provider ask for a pause: a short one is waited for, a long one is not if
@@ -399,7 +393,7 @@ func playFailover(t *testing.T, r *rand.Rand) {
 	for i := range wires {
 		wires[i] = []string{"chat", "responses"}[r.IntN(2)]
 	}
-	f := newSeveral(t, native.Failover{Stay: r.IntN(4) == 0}, wires...)
+	f := newSeveral(t, native.Failover{}, wires...)
 	var mu sync.Mutex // of r and turns
 	turns := 0
 	for i, script := range f.scripts {

@@ -16,9 +16,6 @@ type Failover struct {
 	// Wait is how long a provider may have a turn wait while another one is left. 0 means a minute.
 	// A negative value is an error.
 	Wait time.Duration `json:"wait"`
-	// Stay lets a conversation stay with the provider that answered last. By default its next turn
-	// goes back to the first one, once the limit is over as far as that is known.
-	Stay bool `json:"stay"`
 }
 
 // FailoverTo is a provider with its model.

@@ -62,10 +62,6 @@ type Calls struct {
 	// MaxResult bounds the answer in a result's text, and its structured content, in bytes
 	// of JSON. Default: [DefaultResult].
 	MaxResult int `json:"-"`
-	// Hint says whether results of turns have a text block that names the thread, for clients
-	// that pass only texts on to their model: "auto" and "always", which are the same, or
-	// "never". Default: "auto".
-	Hint string `json:"-"`
 }
 
 // FullAccess says what happens to a call that asks for more than the configuration gives.

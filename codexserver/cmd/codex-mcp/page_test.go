@@ -204,7 +204,7 @@ func TestEndToEndPageAndClient(t *testing.T) {
 		return link
 	}
 	t.Run("the client first", func(t *testing.T) {
-		p, f, _ := startWithPage(t, start, `{"elicitation":{}}`, "-c", "approvals.page=true")
+		p, f, _ := startWithPage(t, start, `{"elicitation":{}}`, "-c", "approvals.where=both")
 		v := visit(t, link(p))
 		q := v.await("open")
 		asked := p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})

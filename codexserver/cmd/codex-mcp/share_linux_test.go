@@ -155,7 +155,7 @@ func TestEndToEndSharedComesBack(t *testing.T) {
 	}})
 	t.Cleanup(model.Close)
 	writeConfig(t, f.home, fmt.Sprintf(configOf, model.BaseURL()))
-	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte("[approvals]\npage = true\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte("[approvals]\nwhere = \"both\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := newSharing(t, f)

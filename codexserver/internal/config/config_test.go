@@ -233,27 +233,21 @@ func TestErrorsDoNotShowValues(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	dir := home(t, map[string]string{config.SettingsFile: "[approvals]\non_cancel = \"deny\"\ntimeout = \"1m\"\n[limits]\ntokens = 5\n"})
-	s, codex, err := config.LoadSettings(dir, []string{"approvals.timeout=2s", "model=x", "approvals={legacy_flat=false}", "approvals.page=true", "limits.wall_time=1h", "tools.web_search=true"})
+	s, codex, err := config.LoadSettings(dir, []string{"approvals.timeout=2s", "model=x", "approvals={legacy_flat=false}", "approvals.where=both", "limits.wall_time=1h", "tools.web_search=true"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second, NoLegacyFlat: true, MaxPending: 32}, s.Approvals.Options); d != "" {
 		t.Errorf("approvals (-want +got):\n%s", d)
 	}
-	if !s.Approvals.Page || s.Approvals.Where != "both" || !s.Approvals.Pages() || s.Approvals.PagePort != 0 {
-		t.Errorf("page %v on port %d", s.Approvals.Page, s.Approvals.PagePort)
+	if s.Approvals.Where != "both" || !s.Approvals.Pages() || s.Approvals.PagePort != 0 {
+		t.Errorf("%q, page on port %d", s.Approvals.Where, s.Approvals.PagePort)
 	}
 	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute}, s.Limits.Limits); d != "" {
 		t.Errorf("limits (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(map[string]any{"model": "x", "tools": map[string]any{"web_search": true}}, codex); d != "" {
 		t.Errorf("for the engine (-want +got):\n%s", d)
-	}
-	for _, where := range []setting.Where{setting.WhereHost, setting.WherePage} { // the plugin of Claude Code has the flag
-		dir := home(t, map[string]string{config.SettingsFile: "[approvals]\nwhere = \"" + string(where) + "\"\n"})
-		if s, _, err := config.LoadSettings(dir, []string{"approvals.page=true"}); err != nil || s.Approvals.Where != where {
-			t.Errorf("where %q in the file gave way to approvals.page: %+v, %v", where, s, err)
-		}
 	}
 }
 
@@ -281,7 +275,6 @@ func TestInvalidSettings(t *testing.T) {
 		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},
 		{"files", "", "changes.files=0", "-c changes.files: want at least 1"},
 		{"before", "[changes]\nbefore = 0", "", atFile + ":2: changes.before: want more than 0"},
-		{"hint", "", `results.hint=often`, `-c results.hint: "often" is not one of auto, always or never`},
 		{"patience", "[calls]\npatience = 0.5", "", atFile + `:2: calls.patience: want "auto", 0, or a second or more`},
 		{"patience before now", "", "calls.patience=-5", "-c calls.patience: want"},
 		{"patience of another type", "", "calls.patience=true", "-c calls.patience: want"},

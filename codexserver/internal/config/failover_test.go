@@ -19,7 +19,7 @@ func TestFailoverSettings(t *testing.T) {
 		want      setting.Failover
 	}{
 		{file: "", want: setting.Failover{Wait: time.Minute}},
-		{file: "[failover]\nto = [{ provider = \"b\", model = \"m\" }]\nwait = \"5s\"\nstay = true", want: setting.Failover{To: to, Wait: 5 * time.Second, Stay: true}},
+		{file: "[failover]\nto = [{ provider = \"b\", model = \"m\" }]\nwait = \"5s\"", want: setting.Failover{To: to, Wait: 5 * time.Second}},
 		{file: "[[failover.to]]\nprovider = \"b\"\nmodel = \"m\"", want: setting.Failover{To: to, Wait: time.Minute}},
 		{file: "[failover]\nto = [{ provider = \"b\" }]", err: "codex-mcp.toml:1: failover.to[0]: it needs a provider and a model"},
 		{file: "[failover]\nwait = 0", err: "codex-mcp.toml:2: failover.wait: want more than 0"},

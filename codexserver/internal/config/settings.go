@@ -40,9 +40,6 @@ type Settings struct {
 		Mode   string `json:"mode"`   // for Never
 		Resume bool   `json:"resume"` // for NoResume
 	} `json:"tasks"`
-	Results struct {
-		Hint string `json:"hint"` // for Calls.Hint
-	} `json:"results"`
 	Call struct {
 		Patience   Patience           `json:"patience"`    // for Calls.Patience
 		FullAccess setting.FullAccess `json:"full_access"` // for Calls.FullAccess
@@ -82,9 +79,7 @@ type Approvals struct {
 	// Log is a file to which every question, its decision and what ran is appended. Nil is the
 	// default of the program, and "" is none.
 	Log *string `json:"log"`
-	// Page is the older way to write that Where is both. PagePort is the port of the page; 0 is a
-	// free one. PageOrigin is the origin of a proxy or a forwarded port in front of it. Default: none.
-	Page       bool   `json:"page"`
+	// PagePort is the port of the page; 0 is a free one. PageOrigin is the origin of a proxy or a forwarded port in front of it. Default: none.
 	PagePort   int    `json:"page_port"`
 	PageOrigin string `json:"page_origin"`
 }
@@ -103,7 +98,7 @@ func newSettings() *Settings {
 	a := &s.Approvals
 	a.Timeout, a.MaxPending, a.LegacyFlat = unset, elicit.DefaultMaxPending, true
 	s.Tasks.Tasks, s.Tasks.Mode, s.Tasks.Resume = setting.Tasks{}.Resolved(), tasksAuto, true
-	s.Results.Hint, s.Call.FullAccess = "auto", setting.FullAccessAsk
+	s.Call.FullAccess = setting.FullAccessAsk
 	s.Changes.Changes, s.Changes.Track = setting.Changes{}.Resolved(false), true
 	s.Drain.Timeout, s.Failover = 30*time.Second, setting.Failover{}.Resolved()
 	l := &s.Limits
@@ -128,17 +123,11 @@ func (s *Settings) complete() {
 	l.ModelRequests, l.Tokens = orNone(l.ModelRequests), orNone(l.Tokens)
 	a := &s.Approvals
 	a.NoLegacyFlat = !a.LegacyFlat
-	switch {
-	case a.Where != "":
-	case a.Page:
-		a.Where = setting.WhereBoth
-	default:
-		a.Where = setting.WhereHost
-	}
+	a.Where = cmp.Or(a.Where, setting.WhereHost)
 	s.Tasks.Never, s.Tasks.NoResume, s.Tasks.Limit = s.Tasks.Mode == tasksNever, !s.Tasks.Resume, l.Tasks
 	s.Changes.Off = !s.Changes.Track
 	s.FullAccess = s.Call.FullAccess
-	s.Hint, s.Patience, s.MaxResult = s.Results.Hint, time.Duration(s.Call.Patience), l.Result
+	s.Patience, s.MaxResult = time.Duration(s.Call.Patience), l.Result
 	s.HTTP.Drain, s.HTTP.Gateway = s.Drain.Timeout, s.HTTP.ofGateway()
 }
 
@@ -207,7 +196,7 @@ func (p *Patience) UnmarshalJSON(b []byte) error {
 // ourKeys are the keys of our file except tools and its tables, which are ourTables.
 var (
 	ourKeys   = []string{"always_load", "locked_arguments", "model_tools", "shared", "trusted_calls"}
-	ourTables = []string{"approvals", "calls", "changes", "drain", "failover", "http", "keep", "limits", "results", "sandbox", "tasks"}
+	ourTables = []string{"approvals", "calls", "changes", "drain", "failover", "http", "keep", "limits", "sandbox", "tasks"}
 )
 
 // Ours reports whether the key of an override is one of our settings. An engine does not
@@ -415,9 +404,6 @@ func (s *Settings) check() error {
 	}
 	if modes := []string{tasksAuto, tasksNever}; !slices.Contains(modes, s.Tasks.Mode) {
 		return fmt.Errorf("tasks.mode: %q is not one of %s", s.Tasks.Mode, text.Or(modes))
-	}
-	if hints := []string{"auto", "always", "never"}; !slices.Contains(hints, s.Results.Hint) {
-		return fmt.Errorf("results.hint: %q is not one of %s", s.Results.Hint, text.Or(hints))
 	}
 	if !slices.Contains(modelTools, s.ModelTools) {
 		return fmt.Errorf("model_tools: %q is not one of %s", s.ModelTools, text.Or(modelTools))

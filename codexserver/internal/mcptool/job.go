@@ -59,7 +59,7 @@ func (c *call) newJob(a thread.Attendance) *Job {
 	o := c.table.options
 	log := turnlog.NewTurn()
 	j := &Job{
-		attendance: a, options: o, form: form{room: c.table.room(c.MaxText), hint: o.hints()},
+		attendance: a, options: o, form: form{room: c.table.room(c.MaxText)},
 		log: log, report: report.New(log, o.Report), done: make(chan struct{}), delivery: delivery{owner: c.Jobs, durable: c.Survival.Durable},
 	}
 	j.attendance.Turn, j.attendance.Caller = j.log, c.caller()
@@ -213,11 +213,7 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		j.end.did.More = "codex-show has the rest"
 	}
 	j.end.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.end.did.JSON(j.form.room.most)}
-	var lines []string
-	if j.form.hint {
-		lines = append(lines, j.named(j.end.cut))
-	}
-	lines = append(lines, notDone(&j.end.did)...)
+	lines := append([]string{j.named(j.end.cut)}, notDone(&j.end.did)...)
 	if err != nil && spent == nil {
 		lines, j.end.result.IsError = append(lines, facts(j.end.did)), new(true)
 	}
@@ -287,9 +283,7 @@ func (j *Job) interim(status Status, text string) *mcptypes.CallToolResult {
 		r.StructuredContent = append(r.StructuredContent[:len(r.StructuredContent)-1], `,"worktree":{"path":`...)
 		r.StructuredContent = append(quote(append(quote(r.StructuredContent, w.Path), `,"branch":`...), w.Branch), `}}`...)
 	}
-	if j.form.hint {
-		forModel(r, hint(j.ThreadID(), nil, false))
-	}
+	forModel(r, hint(j.ThreadID(), nil, false))
 	return r
 }
 

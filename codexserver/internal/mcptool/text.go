@@ -80,7 +80,6 @@ func (t *Table) room(maxText int) room {
 type form struct {
 	room   room
 	schema *outputschema.Schema // of the answer, or nil
-	hint   bool                 // it has a block that names the thread
 }
 
 // Cut returns at most most runes of the words, as valid UTF-8.

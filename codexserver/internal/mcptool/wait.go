@@ -166,7 +166,7 @@ func (c *call) rows(ctx context.Context, a *waitArguments, jobs []*Job) *mcptype
 		found[thread.CanonicalID(j.ThreadID())] = true
 		r, ended := j.row(c.table.room(c.MaxText).most / max(len(jobs), 1))
 		rows = append(rows, r)
-		if named < maxHints && c.table.options.hints() {
+		if named < maxHints {
 			hints = append(hints, r.hint)
 			named++
 		}
