@@ -7,7 +7,7 @@ import (
 // Instructions returns a description of the tools for models. It has less than 2,000
 // characters, which all clients show completely.
 func (t *Table) Instructions() string {
-	lines := []string{"Codex works on coding tasks in a folder on this machine, under a sandbox. A person approves what leaves it."}
+	lines := []string{"These tools give coding tasks to an agent that works in a folder on this machine, under a sandbox. A person approves what leaves it."}
 	for i := range t.tools {
 		if words := purpose(t.tools[i].name); words != "" {
 			lines = append(lines, "- "+t.tools[i].name+": "+words)
