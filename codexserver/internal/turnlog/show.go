@@ -19,7 +19,9 @@ const (
 const MaxLooked = 8 << 10
 
 // onOneLine shows what breaks a line.
-func onOneLine(text string) string { return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(text) }
+func onOneLine(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\n", `\n`), "\t", `\t`)
+}
 
 // Show returns a text as one line with every control character visible, shortened to max
 // bytes.

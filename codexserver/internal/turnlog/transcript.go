@@ -44,7 +44,7 @@ func (l *Log) entry(heading, body string) {
 	var b strings.Builder
 	b.WriteString(valid(heading) + "\n")
 	body, _ = middle(valid(body), maxEntry)
-	for line := range strings.Lines(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body)) {
+	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n")) {
 		b.WriteString("  " + strings.TrimSuffix(line, "\n") + "\n")
 	}
 	l.transcript.add(b.String())

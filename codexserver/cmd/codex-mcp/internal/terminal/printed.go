@@ -22,7 +22,7 @@ const (
 
 // lineBreaks ends a line where a program would write over it, so that nothing is hidden.
 func lineBreaks(text string) string {
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 }
 
 // printed is the output of a command while it arrives. The lines that are not shown yet are
