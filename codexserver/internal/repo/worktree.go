@@ -74,7 +74,15 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	}
 	r.program.programs.Given(w.Path)
 	writes := []string{r.commonDir, w.Path}
-	if err := r.git(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", "-b", w.Branch, w.Path, "HEAD"); err != nil {
+	add := func() error {
+		return r.git(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", "-b", w.Branch, w.Path, "HEAD")
+	}
+	err = add()
+	for n := 0; n < 5 && err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "commondir"); n++ {
+		time.Sleep(20 * time.Millisecond) // another worktree is being made or removed, whose files git could not read
+		err = add()
+	}
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(w.Path))
 	}
 	// The files come in a second step, because only now git says which filters the worktree has: the
