@@ -394,8 +394,14 @@ func (g *golden) text() string {
 	if g.killed && g.engine == "codex" { // which may have counted the tokens of the last answer or not
 		text = totals.ReplaceAllString(text, "$1<SUM>")
 	}
+	if g.engine == "codex" { // which may have counted them before the end or not
+		text = abortedUsage.ReplaceAllString(text, "$1")
+	}
 	return text
 }
+
+// abortedUsage are the tokens in the result of a turn that was aborted.
+var abortedUsage = regexp.MustCompile(`(\\*"status\\*":\\*"aborted\\*",\\*"threadId\\*":[^,]*),\\*"usage\\*":{\\*"thread\\*":{[^{}]*},\\*"turn\\*":{[^{}]*}}`)
 
 // totals are the tokens of a whole conversation.
 var totals = regexp.MustCompile(`("(?:total_token_usage|thread)":){[^}]*}`)
