@@ -87,6 +87,6 @@
 // # Where to go next
 //
 // The page "The bridge to the installed Codex" of the module's documentation lists the
-// tested versions and the differences from Codex's own server. Package engine says what an engine promises to a server. Package native is
-// the engine that needs no Codex.
+// tested versions and the differences from Codex's own server. Package engine says what an
+// engine promises to a server. Package native is the engine that needs no Codex.
 package appserver
