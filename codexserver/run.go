@@ -6,7 +6,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -68,7 +68,7 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 		}
 	}
 	if t.Approve != nil {
-		a.Place = board.NewPlace(approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+		a.Place = approve.NewPlace(approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 			return t.Approve(ctx, r), nil
 		})
 	}

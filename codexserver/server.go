@@ -14,7 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
@@ -132,8 +132,8 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 	asking := o.Approvals
 	asking.Elsewhere = cmp.Or(asking.Elsewhere, "in the transcript, which your agent can show")
-	approvals := &board.Options{
-		Questions: asking, Rules: o.Rules, Desk: o.Desk, Record: board.NewRecord(o.record()), Logger: log,
+	approvals := &approve.Options{
+		Questions: asking, Rules: o.Rules, Desk: o.Desk, Record: approve.NewRecord(o.record()), Logger: log,
 	}
 	traits := engine.TraitsOf(e)
 	if o.Home != "" {

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -29,9 +29,9 @@ func TestRecordOfRecordings(t *testing.T) {
 			answer := recorded(steps)
 			h := decide(answer)
 			synctest.Test(t, func(t *testing.T) { _ = play(t, steps, h) }) // its golden file has the error
-			var record strings.Builder
-			b := board.New(&board.Options{Record: board.NewRecord(&record)}, nil)
-			defer b.Attach(board.NewPlace(approval.ByDesk, func(context.Context, *approval.Request) (elicit.Outcome, error) {
+			var lines strings.Builder
+			b := approve.New(&approve.Options{Record: approve.NewRecord(&lines)}, nil)
+			defer b.Attach(approve.NewPlace(approval.ByDesk, func(context.Context, *approval.Request) (elicit.Outcome, error) {
 				return elicit.Outcome{Decision: answer}, nil
 			}))()
 			thread := approval.Thread{ID: "t"}
@@ -55,21 +55,21 @@ func TestRecordOfRecordings(t *testing.T) {
 			}
 			b.EndTurn(thread, "turn")
 			running := map[string]string{} // the decisions of calls that have begun
-			for text := range strings.Lines(record.String()) {
-				l, err := audit.Parse([]byte(text))
+			for text := range strings.Lines(lines.String()) {
+				l, err := record.Parse([]byte(text))
 				if err != nil {
 					t.Fatal(err)
 				}
 				decision, begun := running[l.Call]
 				switch l.Event {
-				case audit.Begins:
+				case record.Begins:
 					if begun || approved[l.Call] != (l.DecisionID != "") {
 						t.Errorf("%s: begun before: %t, approved: %t, the decision %q", l.Call, begun, approved[l.Call], l.DecisionID)
 					}
 					running[l.Call] = l.DecisionID
 					calls[l.Call]--
 					total++
-				case audit.Ends:
+				case record.Ends:
 					if !begun || l.DecisionID != decision {
 						t.Errorf("%s: begun: %t, its decision %q, of the end %q", l.Call, begun, decision, l.DecisionID)
 					}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	reports "github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -43,7 +43,7 @@ func TestRefusedByCodex(t *testing.T) {
 				tt.play(r)
 				r.complete("completed")
 			}
-			share := thread.NewTable(f.engine(appserver.Options{}), &board.Options{}).Share("")
+			share := thread.NewTable(f.engine(appserver.Options{}), &approve.Options{}).Share("")
 			defer share.Close()
 			log := turnlog.NewTurn()
 			c := reports.New(log, reports.Options{})

@@ -39,7 +39,7 @@ func TestCommandsBeyondTheTokens(t *testing.T) {
 				}, providertest.Say("next"))
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
-				h := &host{exec: approve}
+				h := &host{exec: allow}
 				h.on = func(m protocol.EventMsg) {
 					count, ok := m.(protocol.TokenCount)
 					if ok && count.Info != nil && tt.serverInterrupt {

@@ -77,7 +77,7 @@ func TestContinue(t *testing.T) {
 		t.Run(wire, func(t *testing.T) {
 			b := setup(t, "---\nwire_api = \""+wire+"\"", native.Limits{})
 			b.provider.Add(stepModel(work(b.cwd)...))
-			h := &host{exec: approve}
+			h := &host{exec: allow}
 			c := b.start(t, h, protocol.Config{})
 			in := say("go")
 			in.Key = "key"
@@ -178,7 +178,7 @@ func TestContinueKeepsNarrowPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.provider.Add(stepModel(work(b.cwd)[:1]...))
-	h := &host{exec: approve}
+	h := &host{exec: allow}
 	c := b.start(t, h, protocol.Config{ApprovalPolicy: protocol.ApprovalUntrusted})
 	in := say("go")
 	in.Key = "key"

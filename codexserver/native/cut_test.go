@@ -46,7 +46,7 @@ func TestCutAnswer(t *testing.T) {
 		for _, wire := range []string{"chat", "responses"} {
 			t.Run(tt.name+" "+wire, func(t *testing.T) {
 				b := setup(t, "model_context_window = 4096\n---\nwire_api = \""+wire+"\"", tt.limits, slices.Concat(tt.turns, []providertest.Turn{providertest.Say("next")})...)
-				h := &host{exec: approve}
+				h := &host{exec: allow}
 				var end protocol.TaskComplete
 				h.on = func(m protocol.EventMsg) {
 					if m, ok := m.(protocol.TaskComplete); ok {

@@ -40,7 +40,7 @@ ignore_default_excludes = true
 	}
 	b.engine = e
 	t.Cleanup(func() { _ = e.Close() })
-	h := &host{exec: approve}
+	h := &host{exec: allow}
 	turn(t, b.start(t, h, protocol.Config{}), say("go"))
 	seen := strings.Join(h.take(), "\n")
 	for _, name := range []string{"value-plain", "value-loud"} {

@@ -42,7 +42,7 @@ func newSeveral(t *testing.T, failover native.Failover, wires ...string) *severa
 // newSeveralWith is newSeveral with other options.
 func newSeveralWith(t *testing.T, o native.Options, wires ...string) *several {
 	t.Helper()
-	f := &several{t: t, home: t.TempDir(), at: t.TempDir(), host: &host{exec: approve}}
+	f := &several{t: t, home: t.TempDir(), at: t.TempDir(), host: &host{exec: allow}}
 	var config strings.Builder
 	config.WriteString("model = \"m0\"\nmodel_provider = \"a\"\napproval_policy = \"untrusted\"\nsandbox_mode = \"danger-full-access\"\n")
 	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.home, "SHELL=/bin/bash"}

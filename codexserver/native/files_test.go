@@ -100,7 +100,7 @@ func TestManyReads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := &host{exec: approve} // asked where there is no sandbox
+	h := &host{exec: allow} // asked where there is no sandbox
 	turn(t, b.start(t, h, protocol.Config{}), say("read"))
 	var got []string
 	for _, m := range h.events {
@@ -127,7 +127,7 @@ func TestContinueFileTools(t *testing.T) {
 		providertest.Tool("c2", "edit", map[string]any{"path": "a", "old": "x", "new": "xy"}),
 		providertest.Tool("c3", "read", map[string]any{"path": "a"}),
 	))
-	h := &host{exec: approve}
+	h := &host{exec: allow}
 	c := b.start(t, h, protocol.Config{})
 	in := say("go")
 	in.Key = "key"
@@ -151,7 +151,7 @@ func TestContinueFileTools(t *testing.T) {
 					write(t, file, done.content)
 				}
 			}
-			h := &host{exec: approve}
+			h := &host{exec: allow}
 			answer, _, err := continued(t, b, path, "key", h)
 			content, _ := os.ReadFile(file)
 			if err != nil || string(content) != "xy\n" || !strings.HasPrefix(answer, "done: ") {

@@ -70,7 +70,7 @@ func TestSummaryOfLongOutput(t *testing.T) {
 	b := setup(t, "model_context_window = 4096", native.Limits{},
 		providertest.Call(providertest.Shell("c1", "sh", "-c", "yes output | head -c 9000; echo; echo the end")), full, full,
 		providertest.Say("NOTE"), providertest.Say("done"))
-	turn(t, b.start(t, &host{exec: approve}, protocol.Config{}), say("the task"))
+	turn(t, b.start(t, &host{exec: allow}, protocol.Config{}), say("the task"))
 	all := b.provider.Requests()
 	first, second := len(all[2].Body), len(all[3].Body)
 	if second >= first {

@@ -44,7 +44,7 @@ func TestLeftoversEndWithTheConversation(t *testing.T) {
 				_, err := unix.Read(fd, make([]byte, 1))
 				return errors.Is(err, unix.EAGAIN)
 			}
-			c := b.start(t, &host{exec: approve}, protocol.Config{
+			c := b.start(t, &host{exec: allow}, protocol.Config{
 				ApprovalPolicy: protocol.ApprovalPolicy(tt.policy), Sandbox: protocol.SandboxWorkspaceWrite,
 			})
 			turn(t, c, say("go"))

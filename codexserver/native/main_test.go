@@ -87,7 +87,7 @@ func playEngine() {
 	if err != nil {
 		panic(err)
 	}
-	h := &host{exec: approve, on: func(m protocol.EventMsg) {
+	h := &host{exec: allow, on: func(m protocol.EventMsg) {
 		switch m := m.(type) {
 		case protocol.SessionConfigured:
 			fmt.Println(m.RolloutPath)

@@ -173,7 +173,7 @@ func TestMCPServerByURL(t *testing.T) {
 	engine(native.Options{})
 	b.provider.Add(
 		providertest.Call(providertest.ToolCall{ID: "c1", Name: "far__echo", Arguments: `{}`}, providertest.Shell("c2", "env")), providertest.Say("ok"))
-	h := &host{exec: approve}
+	h := &host{exec: allow}
 	turn(t, b.start(t, h, protocol.Config{}), say("use it"))
 	got := b.provider.Requests()[1].ToolOutputs()
 	if len(got) != 2 || got[0].Output != `[{"type":"text","text":"heard"}]` || strings.Contains(got[1].Output, "FAR_TOKEN") {

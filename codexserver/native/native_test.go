@@ -99,7 +99,7 @@ func short(m protocol.EventMsg) string {
 	return m.EventType()
 }
 
-func approve(context.Context, protocol.ExecApprovalRequest) elicit.Decision { return elicit.Approved }
+func allow(context.Context, protocol.ExecApprovalRequest) elicit.Decision { return elicit.Approved }
 
 // bench is an engine with a scripted provider and a folder to work in.
 type bench struct {
@@ -203,7 +203,7 @@ func TestTurnRunsAnApprovedCommand(t *testing.T) {
 		providertest.Turn{Func: func(r providertest.Request) providertest.Turn {
 			return providertest.Say("done:" + r.LastToolOutput())
 		}})
-	h := &host{exec: approve}
+	h := &host{exec: allow}
 	c := b.start(t, h, protocol.Config{})
 	turn(t, c, say("make it"))
 	diff(t, "events", []string{

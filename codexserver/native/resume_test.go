@@ -289,7 +289,7 @@ func TestReadOnlyStaysReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := b.engine.Resume(t.Context(), path, protocol.Config{ReadOnly: true}, &host{exec: approve})
+	again, err := b.engine.Resume(t.Context(), path, protocol.Config{ReadOnly: true}, &host{exec: allow})
 	if err != nil {
 		t.Fatal(err)
 	}

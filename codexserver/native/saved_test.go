@@ -42,7 +42,7 @@ func (b *bench) resumed(t *testing.T, path string) string {
 // request to the model, and the rollout is complete afterwards.
 func TestRolloutIsCompletedLater(t *testing.T) {
 	b := setup(t, "", native.Limits{}, providertest.Say("one"), providertest.Say("three"))
-	h := &host{exec: approve}
+	h := &host{exec: allow}
 	c := b.start(t, h, protocol.Config{})
 	path := configured(t, h).RolloutPath
 	turn(t, c, say("first"))
@@ -90,7 +90,7 @@ func TestRemovedRollout(t *testing.T) {
 			for _, when := range []string{"between turns", "within a turn"} {
 				t.Run(when, func(t *testing.T) {
 					b := setup(t, "", native.Limits{}, providertest.Say("one"))
-					h := &host{exec: approve}
+					h := &host{exec: allow}
 					c := b.start(t, h, protocol.Config{})
 					path := configured(t, h).RolloutPath
 					turn(t, c, say("first"))

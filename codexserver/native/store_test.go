@@ -132,7 +132,7 @@ func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
 	b, f := storeBench(t, disk, providertest.Turn{})
 	b.provider.Reset(stepModel(work(b.cwd)...))
 	f.from, f.err, f.does = from, kind, does
-	h := &host{exec: approve}
+	h := &host{exec: allow}
 	c := b.start(t, h, protocol.Config{})
 	in := say("go")
 	in.Key = "key"
@@ -183,7 +183,7 @@ func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, notes, err := continued(t, b, c2, "key", &host{exec: approve})
+	answer, notes, err := continued(t, b, c2, "key", &host{exec: allow})
 	after := count(t, ran)
 	never := err != nil && strings.Contains(err.Error(), "nothing of it ran")
 	for _, name := range []string{"one", "two"} {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -36,7 +36,7 @@ type person struct {
 
 // answer answers a question, unless a rule does.
 func (p *person) answer(ctx context.Context, m protocol.EventMsg, what string, rule rulefile.Rule, offered bool) elicit.Outcome {
-	d := board.New(&board.Options{Kept: p.kept}, nil).Decide(ctx, &approval.Request{Event: m, Question: &elicit.Question{}})
+	d := approve.New(&approve.Options{Kept: p.kept}, nil).Decide(ctx, &approval.Request{Event: m, Question: &elicit.Question{}})
 	if d.By == approval.ByRule {
 		return d.Outcome
 	}

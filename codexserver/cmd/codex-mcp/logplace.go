@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -50,7 +50,7 @@ func (c *configuration) openRecord(o *options, engine string) (w io.Writer, end 
 	case path == "":
 		return nil, func() error { return nil }, nil
 	}
-	l := audit.New(path, c.settings.Keep.Log)
+	l := record.New(path, c.settings.Keep.Log)
 	if c.settings.Approvals.Log != nil {
 		if err := c.checkPlace(o, engine, path); err != nil {
 			return nil, nil, err

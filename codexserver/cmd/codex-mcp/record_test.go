@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/google/go-cmp/cmp"
 )
@@ -74,7 +74,7 @@ func TestApprovalsLog(t *testing.T) {
 			var got []string
 			var ids [2]string
 			for line := range strings.Lines(string(text)) {
-				l, err := audit.Parse([]byte(line))
+				l, err := record.Parse([]byte(line))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -266,7 +266,7 @@ func (e *editor) answer(action string) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(board.Instant) // the page asks, too, so that an approval at once is no person's
+	time.Sleep(approve.Instant) // the page asks, too, so that an approval at once is no person's
 	answers := map[string]any{}
 	for key := range v.InputRequests {
 		answers[key] = map[string]any{"action": action, "content": map[string]any{}}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -16,9 +16,9 @@ import (
 // way is how the client of a call is asked. Its era says so: a client with a handshake gets
 // requests (legacy_ask.go), one of 2026-07-28 gets questions in results (question.go).
 type way struct {
-	turn       board.Place // about the turn that the call waits for
-	background board.Place // about others
-	caller     board.Place // see [mcptool.Audience]; nil if the client cannot be asked
+	turn       approve.Place // about the turn that the call waits for
+	background approve.Place // about others
+	caller     approve.Place // see [mcptool.Audience]; nil if the client cannot be asked
 	session    context.Context
 	elicit     func(context.Context, *elicit.Foreign) (json.RawMessage, error) // nil if the client cannot be asked
 	patience   time.Duration
@@ -50,7 +50,7 @@ func (c *Client) call(id jsonrpc.ID, host string, a mcptool.Audience) *mcptool.C
 }
 
 // nobody returns a place where no client is asked: unable, or hold.
-func nobody(ask board.Ask) board.Place { return board.NewPlace(approval.ByClient, ask) }
+func nobody(ask approve.Ask) approve.Place { return approve.NewPlace(approval.ByClient, ask) }
 
 // unable ends the questions for a client that cannot be asked.
 func (c *Client) unable(_ context.Context, r *approval.Request) (elicit.Outcome, error) {

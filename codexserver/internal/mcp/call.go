@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -118,7 +118,7 @@ func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
 // turns in the background.
 func (c *call) audience(ctx context.Context) mcptool.Audience {
 	s := c.session
-	place := board.NewClient(s.client.hosts.Host(c.attached.client.Name), func() bool { return c.questions.canAsk }, c.asks)
+	place := approve.NewClient(s.client.hosts.Host(c.attached.client.Name), func() bool { return c.questions.canAsk }, c.asks)
 	w := way{turn: nobody(s.client.unable), background: nobody(s.client.unable)}
 	if c.questions.canAsk {
 		w.turn, w.caller, w.elicit = place, place, c.elicit

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -82,7 +82,7 @@ func (s *ModernSession) follow(j *mcptool.Job, news <-chan struct{}, file taskfi
 
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
 // continue, see takeUp for ask. Able says whether the client can be asked.
-func (s *ModernSession) survive(tc *mcptool.Call, tool string, able func() bool, ask board.Place) {
+func (s *ModernSession) survive(tc *mcptool.Call, tool string, able func() bool, ask approve.Place) {
 	tc.Survival.Took = s.takeUp(ask)
 	tc.Survival.Kept = func(j *mcptool.Job) { s.keepTurn(j, tool, keepsake{Form: able(), Host: tc.Host}) }
 }
@@ -90,7 +90,7 @@ func (s *ModernSession) survive(tc *mcptool.Call, tool string, able func() bool,
 // takeUp continues the work of servers that were killed, once, in the background. Ask asks
 // the questions of turns in the background, or is nil for this session's. The channel is closed
 // when the turns are known here.
-func (s *ModernSession) takeUp(ask board.Place) <-chan struct{} {
+func (s *ModernSession) takeUp(ask approve.Place) <-chan struct{} {
 	s.taken.Do(func() {
 		if !s.client.server.Tasks.continues() {
 			close(s.took)
@@ -119,7 +119,7 @@ func (s *ModernSession) takeUp(ask board.Place) <-chan struct{} {
 // prevents it is logged.
 func (s *ModernSession) continueTask(file taskfile.Task) { s.continueAs(file, nil) }
 
-func (s *ModernSession) continueAs(file taskfile.Task, ask board.Place) {
+func (s *ModernSession) continueAs(file taskfile.Task, ask approve.Place) {
 	if !s.client.server.Tasks.continues() || file.Resume == nil || s.client.ctx.Err() != nil {
 		return
 	}
@@ -129,7 +129,7 @@ func (s *ModernSession) continueAs(file taskfile.Task, ask board.Place) {
 }
 
 // continued continues a task. Several goroutines and servers may try; one does.
-func (s *ModernSession) continued(id string, ask board.Place) error {
+func (s *ModernSession) continued(id string, ask approve.Place) error {
 	tasks := s.client.server.Tasks
 	if err := s.client.server.Tools.CanContinue(s.client.ctx); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (c *call) awaitTurn() {
 }
 
 // continueInBackground continues a turn in the background.
-func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut mcptool.Orphan, ask board.Place) error {
+func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut mcptool.Orphan, ask approve.Place) error {
 	switch {
 	case !k.Form && !s.client.waits():
 		ask = nobody(s.client.unable)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -26,15 +26,15 @@ func (ss *LegacySession) way(call string) way {
 
 // Place returns the place that asks the client the questions of a turn that no call of a tool
 // waits for.
-func (ss *LegacySession) Place() board.Place { return ss.PlaceOf(ss.asks("")) }
+func (ss *LegacySession) Place() approve.Place { return ss.PlaceOf(ss.asks("")) }
 
 // PlaceOf is [LegacySession.Place] for a client that ask asks in another way.
-func (ss *LegacySession) PlaceOf(ask board.Ask) board.Place {
-	return board.NewClient(ss.client.hosts.Host(ss.Host()), ss.canAsk, ask)
+func (ss *LegacySession) PlaceOf(ask approve.Ask) approve.Place {
+	return approve.NewClient(ss.client.hosts.Host(ss.Host()), ss.canAsk, ask)
 }
 
 // asks returns a function that asks the client about the turn of a call, by elicitation/create.
-func (ss *LegacySession) asks(call string) board.Ask {
+func (ss *LegacySession) asks(call string) approve.Ask {
 	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 		asker := ss.theAsker()
 		asked := *r.Question // a copy, because others read it
@@ -47,7 +47,7 @@ func (ss *LegacySession) asks(call string) board.Ask {
 
 // asksOrHolds is asks for turns that outlive the client, or that other clients began. When the
 // client has gone, the question waits for another one.
-func (ss *LegacySession) asksOrHolds(call string) board.Ask {
+func (ss *LegacySession) asksOrHolds(call string) approve.Ask {
 	asks := ss.asks(call)
 	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 		if !ss.canAsk() && ss.client.waits() {

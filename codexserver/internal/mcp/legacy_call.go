@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -55,7 +55,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	w := ss.way(callID(r.ID))
 	c := ss.client.call(r.ID, ss.Host(), ss.client.audience(ctx, w, o, ss.outlet()))
 	if home := ss.client.home; home != nil {
-		var background board.Place
+		var background approve.Place
 		if w.caller != nil {
 			background = w.background
 		}

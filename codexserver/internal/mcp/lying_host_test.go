@@ -15,7 +15,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -103,10 +103,10 @@ func TestLyingHosts(t *testing.T) {
 // forPerson returns the host as it is asked what only a person may approve: what it accepts by itself
 // does not count.
 func (l lying) forPerson() lying {
-	if l.lies[0].after < board.Instant && l.counts {
+	if l.lies[0].after < approve.Instant && l.counts {
 		l.alone, l.counts = "denied denied", false
 	}
-	if last := l.lies[len(l.lies)-1]; len(l.lies) > 1 && last.result == servertest.Accept && last.after < board.Instant {
+	if last := l.lies[len(l.lies)-1]; len(l.lies) > 1 && last.result == servertest.Accept && last.after < approve.Instant {
 		l.alone = "denied denied"
 	}
 	return l
@@ -156,7 +156,7 @@ func (l lying) play(t *testing.T, era, on, place string) {
 	if heard && took > limit {
 		t.Errorf("it took %v", took)
 	}
-	void := !never && !strings.Contains(l.capabilities, "url") && slices.ContainsFunc(l.lies, func(one lie) bool { return one.fails || one.result != "" && one.after < board.Instant })
+	void := !never && !strings.Contains(l.capabilities, "url") && slices.ContainsFunc(l.lies, func(one lie) bool { return one.fails || one.result != "" && one.after < approve.Instant })
 	if never && asked > 0 {
 		t.Errorf("asked %d times", asked)
 	}

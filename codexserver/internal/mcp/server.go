@@ -10,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -62,7 +62,7 @@ type Client struct {
 	server  *Server
 	ctx     context.Context // of the turns
 	threads *thread.Share   // and the principal
-	hosts   *board.Hosts
+	hosts   *approve.Hosts
 	jobs    *mcptool.Jobs
 	running sync.WaitGroup // what outlives its request
 	pace    pace
@@ -85,7 +85,7 @@ func (s *Server) NewClient(ctx context.Context, threads *thread.Share, jobs *mcp
 	if jobs == nil {
 		jobs = mcptool.NewJobs(ctx)
 	}
-	c := &Client{server: s, ctx: ctx, threads: threads, jobs: jobs, hosts: board.NewHosts(s.Asking)}
+	c := &Client{server: s, ctx: ctx, threads: threads, jobs: jobs, hosts: approve.NewHosts(s.Asking)}
 	c.present, c.leave = context.WithCancel(context.Background())
 	return c
 }

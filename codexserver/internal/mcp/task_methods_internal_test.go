@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -18,7 +18,7 @@ import (
 // file can be read.
 func TestManyUnknownTasks(t *testing.T) {
 	tasks := NewTasks(taskfile.New(t.TempDir(), nil), setting.Tasks{}, func(string, ...any) {}, nil)
-	threads := thread.NewTable(nil, &board.Options{}).Share("")
+	threads := thread.NewTable(nil, &approve.Options{}).Share("")
 	s := NewModernSession((&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewClient(t.Context(), threads, nil), false)
 	ours, theirs := jsonrpc.Pipe()
 	peer := jsonrpc.NewPeer(theirs, s.Handler(true), &jsonrpc.Options{Inline: Inline(), MaxConcurrent: MaxConcurrent})

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -16,7 +16,7 @@ type Audience struct {
 	Turn, Background thread.Attendance
 	// Caller asks the client of the call, also about turns that other clients began. It is nil
 	// if the client cannot be asked.
-	Caller board.Place
+	Caller approve.Place
 	// Session is the time in which the client is asked by requests of the server, whether or not
 	// it waits for a call. It is nil for a client that gets its questions in results of calls, so
 	// that only a call that waits can ask.
@@ -25,7 +25,7 @@ type Audience struct {
 
 // waiter asks the client of a codex-wait, and counts what the client has not answered.
 type waiter struct {
-	caller board.Place
+	caller approve.Place
 
 	mu      sync.Mutex
 	out     int // questions that are with the client
@@ -38,8 +38,8 @@ func (c *call) newWaiter() *waiter {
 
 // place returns the client as a place for the questions that concern it. Another turn of a thread
 // may belong to another client.
-func (w *waiter) place(concerns func(*approval.Request) bool) board.Place {
-	return board.Instead(w.caller, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+func (w *waiter) place(concerns func(*approval.Request) bool) approve.Place {
+	return approve.Instead(w.caller, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 		if !concerns(r) {
 			return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
 		}

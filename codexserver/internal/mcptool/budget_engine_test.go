@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -39,7 +39,7 @@ type outcome struct {
 // within its budget. The model is [budgetScript]. most is the number of requests that the
 // engine may make before it stops for the tokens.
 func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) {
-	share := thread.NewTable(e, &board.Options{}).Share("")
+	share := thread.NewTable(e, &approve.Options{}).Share("")
 	defer share.Close()
 	jobs := mcptool.NewJobs(t.Context())
 	table := mcptool.New(e, nil)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -20,7 +20,7 @@ func Example() {
 		host.Emit(protocol.AgentMessage{Message: "You said: " + protocol.TextOf(in)})
 		return nil
 	})
-	share := thread.NewTable(e, &board.Options{}).Share("")
+	share := thread.NewTable(e, &approve.Options{}).Share("")
 	defer share.Close()
 	table := mcptool.New(e, nil)
 	c := &mcptool.Call{Threads: share, Jobs: mcptool.NewJobs(ctx), Folder: func(context.Context) string { return "/work" }}

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -36,7 +36,7 @@ func bench(t *testing.T) *call {
 		}
 	})
 	ctx, stop := context.WithCancel(t.Context())
-	share := thread.NewTable(e, &board.Options{}).Share("")
+	share := thread.NewTable(e, &approve.Options{}).Share("")
 	c := &call{table: New(e, nil), Call: &Call{Threads: share, Jobs: NewJobs(ctx)}}
 	t.Cleanup(func() {
 		stop()

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,7 +21,7 @@ import (
 func TestSharedJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
-		table := thread.NewTable(c.table.engine, &board.Options{})
+		table := thread.NewTable(c.table.engine, &approve.Options{})
 		keeper, next := table.Share(""), table.Share("")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -109,7 +109,7 @@ func TestPanic(t *testing.T) {
 			host.Emit(protocol.AgentMessage{Message: "hello"})
 			return nil
 		})
-		share := thread.NewTable(e, &board.Options{}).Share("")
+		share := thread.NewTable(e, &approve.Options{}).Share("")
 		c.Call = &Call{Threads: share, Jobs: NewJobs(t.Context())}
 		for _, background := range []bool{false, true} {
 			j, answer := c.begin(t, "panic", background)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/methods"
@@ -20,7 +20,7 @@ func Example() {
 	e := &servertest.Engine{}
 	tools := mcptool.New(e, nil)
 	wire := &mcp.Server{Tools: tools}
-	client := wire.NewClient(ctx, thread.NewTable(e, &board.Options{}).Share(""), nil)
+	client := wire.NewClient(ctx, thread.NewTable(e, &approve.Options{}).Share(""), nil)
 	defer client.Close()
 	session := mcp.NewLegacySession(client, true, func() {})
 	defer session.Close()

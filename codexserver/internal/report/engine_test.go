@@ -10,7 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -59,7 +59,7 @@ func engineTurn(t *testing.T, e engine.Engine) report.Report {
 	tt.write("old.go", "x\ndirty\n")
 	tt.write("dirty.go", "x\n")
 	var record bytes.Buffer
-	share := thread.NewTable(e, &board.Options{Record: board.NewRecord(&record)}).Share("")
+	share := thread.NewTable(e, &approve.Options{Record: approve.NewRecord(&record)}).Share("")
 	defer share.Close()
 
 	tt.c = newWatch(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: engine.TraitsOf(e).Streams, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})

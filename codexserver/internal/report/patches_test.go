@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -61,7 +61,7 @@ func TestDiffOfPatches(t *testing.T) {
 			if tt.git {
 				servertest.Git(t, dir, "init", "-q")
 			}
-			share := thread.NewTable(e, &board.Options{}).Share("")
+			share := thread.NewTable(e, &approve.Options{}).Share("")
 			defer share.Close()
 			c := newWatch(report.Options{Changes: setting.Changes{Off: true}})
 			a := thread.Attendance{Turn: c.turn, Observers: []thread.Observer{servertest.Watcher{Watch: c.Watch}}, Awaited: true}

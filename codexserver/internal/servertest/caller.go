@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -169,7 +169,7 @@ type HostileClient struct {
 const (
 	shortLimit = 25 * time.Millisecond
 	// considered is how long a client takes whose answer could be a person's.
-	considered = board.Instant + 100*time.Millisecond
+	considered = approve.Instant + 100*time.Millisecond
 )
 
 // Clients returns the clients of a hostile caller.

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -132,7 +132,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	options.Wait = engine.TraitsOf(e).Streams
 	log := turnlog.NewTurn()
 	c := report.New(log, options)
-	share := thread.NewTable(e, &board.Options{}).Share("")
+	share := thread.NewTable(e, &approve.Options{}).Share("")
 	defer share.Close()
 	a := thread.Attendance{Turn: log, Observers: []thread.Observer{Watcher{Watch: c}}, Awaited: true}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: work}, a)

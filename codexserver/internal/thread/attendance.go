@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -29,7 +29,7 @@ type Attendance struct {
 	// turn that no call waits for are kept for the first listener.
 	Awaited bool
 	// Place is asked the questions of the turn, in addition to the desk.
-	Place board.Place
+	Place approve.Place
 	// Elicit asks a question of another party, such as an MCP server, and returns the result
 	// for it. It is nil if the client cannot be asked.
 	Elicit func(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error)

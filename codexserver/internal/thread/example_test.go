@@ -7,7 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -20,7 +20,7 @@ func Example() {
 		host.Emit(protocol.AgentMessage{Message: "not pushed: " + out.ForModel()})
 		return nil
 	})
-	table := thread.NewTable(e, &board.Options{Rules: approval.Rules{Deny: [][]string{{"git", "push"}}}})
+	table := thread.NewTable(e, &approve.Options{Rules: approval.Rules{Deny: [][]string{{"git", "push"}}}})
 	share := table.Share("")
 	defer share.Close()
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -32,7 +32,7 @@ func (o *singleEngine) Close() error                                        { re
 // TestForeignLog closes the log of a thread that another principal holds open.
 func TestForeignLog(t *testing.T) {
 	e := &singleEngine{}
-	table := NewTable(e, &board.Options{})
+	table := NewTable(e, &approve.Options{})
 	if _, err := table.Share("alice").Start(t.Context(), protocol.Config{}, Attendance{}); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestForeignLog(t *testing.T) {
 // TestOpenOnly: only who started the server sees threads that nobody has open, since their rollouts
 // do not say whose they are.
 func TestOpenOnly(t *testing.T) {
-	table := NewTable(&singleEngine{}, &board.Options{})
+	table := NewTable(&singleEngine{}, &approve.Options{})
 	if table.Share("").OpenOnly() || !table.Share("alice").OpenOnly() {
 		t.Error("a principal is shown rollouts, or who started the server is not")
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -22,7 +22,7 @@ import (
 type host struct {
 	thread approval.Thread // for desks, without an id
 	log    *slog.Logger
-	board  *board.Board
+	board  *approve.Board
 	traits engine.Traits
 	kept   *turnlog.Log
 	desk   deskObserver

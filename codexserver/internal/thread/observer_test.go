@@ -9,7 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -81,7 +81,7 @@ func TestObservers(t *testing.T) {
 		return nil
 	})
 	desk := deskNoter{noted("desk")}
-	share := thread.NewTable(e, &board.Options{Desk: desk}).Share("")
+	share := thread.NewTable(e, &approve.Options{Desk: desk}).Share("")
 	a := thread.Attendance{Observers: []thread.Observer{noted("first"), noted("second")}, Observer: noted("metrics"), Place: deniedPlace{}, Leaves: true}
 	th, err := share.Start(t.Context(), protocol.Config{}, a)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -87,7 +87,7 @@ func (f failing) Close() error { return errors.Join(errFault, f.Conversation.Clo
 // TestFaultsOfTheEngine passes the errors of the engine on.
 func TestFaultsOfTheEngine(t *testing.T) {
 	b := &broken{fault: errFault}
-	s := thread.NewTable(b, &board.Options{}).Share("")
+	s := thread.NewTable(b, &approve.Options{}).Share("")
 	for name, f := range map[string]func() (*thread.Thread, error){
 		"start":  func() (*thread.Thread, error) { return s.Start(t.Context(), protocol.Config{}, thread.Attendance{}) },
 		"revive": func() (*thread.Thread, error) { return s.Revive(t.Context(), "7", thread.Attendance{}, plain) },
@@ -106,7 +106,7 @@ func TestFaultsOfTheEngine(t *testing.T) {
 		t.Errorf("the end of a share: %v", err)
 	}
 
-	s = thread.NewTable(engine.TurnFunc(nil), &board.Options{}).Share("")
+	s = thread.NewTable(engine.TurnFunc(nil), &approve.Options{}).Share("")
 	if _, err := s.Revive(t.Context(), "7", thread.Attendance{}, plain); err == nil || !strings.Contains(err.Error(), "in this session") {
 		t.Errorf("an engine without rollouts revives: %v", err)
 	}
@@ -255,7 +255,7 @@ func TestKindsOfTurns(t *testing.T) {
 		return nil
 	})
 	for _, e := range []engine.Engine{ask, reviews{ask}} {
-		s := thread.NewTable(e, &board.Options{}).Share("")
+		s := thread.NewTable(e, &approve.Options{}).Share("")
 		th := start(t, s)
 		_, can := e.(reviews)
 		if th.Reviews() != can {
@@ -356,7 +356,7 @@ func TestRequests(t *testing.T) {
 			}
 			return nil
 		}}
-		if err := say(t, start(t, thread.NewTable(m, &board.Options{Rules: rules}).Share("")), "ask"); err != nil || got == nil {
+		if err := say(t, start(t, thread.NewTable(m, &approve.Options{Rules: rules}).Share("")), "ask"); err != nil || got == nil {
 			t.Fatalf("%+v: %v", tt.event, err)
 		}
 		if got.Once != tt.once {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -119,7 +119,7 @@ func TestSteer(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			desk := &screen{asked: make(chan struct{}), answer: make(chan string)}
-			th := start(t, thread.NewTable(steerEngine{}, &board.Options{Desk: desk}).Share(""))
+			th := start(t, thread.NewTable(steerEngine{}, &approve.Options{Desk: desk}).Share(""))
 			if err := th.Steer(t.Context(), protocol.TextInput("early")); !errors.Is(err, engine.ErrNoTurn) {
 				t.Errorf("before the turn: %v", err)
 			}
@@ -155,7 +155,7 @@ func TestSteer(t *testing.T) {
 func TestSteerAsTheTurnBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		desk := &screen{asked: make(chan struct{}), answer: make(chan string, 1)}
-		th := start(t, thread.NewTable(steerEngine{slow: time.Minute}, &board.Options{Desk: desk}).Share(""))
+		th := start(t, thread.NewTable(steerEngine{slow: time.Minute}, &approve.Options{Desk: desk}).Share(""))
 		done := make(chan error, 1)
 		go func() { done <- say(t, th, "build") }()
 		synctest.Wait()

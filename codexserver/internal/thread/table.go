@@ -12,7 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
@@ -21,7 +21,7 @@ import (
 // Table has the threads of one server by canonical id. It is safe for concurrent use.
 type Table struct {
 	engine    engine.Engine
-	approvals *board.Options
+	approvals *approve.Options
 	log       *slog.Logger
 	logs      *turnlog.Store
 	server    func() string // a unique id, made for the first thread
@@ -41,7 +41,7 @@ type entry struct {
 
 // NewTable returns an empty table of threads that e runs. Approvals are the options for
 // their questions.
-func NewTable(e engine.Engine, approvals *board.Options) *Table {
+func NewTable(e engine.Engine, approvals *approve.Options) *Table {
 	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, logs: turnlog.NewStore(turnlog.MaxInMemory), server: sync.OnceValue(rand.Text), threads: map[string]*entry{}}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
@@ -70,7 +70,7 @@ func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
 	}
 	h.traits = engine.TraitsOf(t.engine)
 	h.list()
-	h.board = board.New(t.approvals, h.invite)
+	h.board = approve.New(t.approvals, h.invite)
 	h.board.Asks = h.asks
 	return h
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -90,7 +90,7 @@ func (t *memoryConversation) Close() error {
 // plain resumes a thread without changes.
 func plain() protocol.Config { return protocol.Config{} }
 
-func newTable(m *memory) *thread.Table { return thread.NewTable(m, &board.Options{}) }
+func newTable(m *memory) *thread.Table { return thread.NewTable(m, &approve.Options{}) }
 
 func say(t *testing.T, th *thread.Thread, text string) error {
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -229,7 +229,7 @@ func (t *Thread) Interrupt(ctx context.Context) (bool, error) {
 
 // Attach adds a place for the questions of the thread, including open ones, until leave is
 // called.
-func (t *Thread) Attach(p board.Place) (leave func()) { return t.host.board.Attach(p) }
+func (t *Thread) Attach(p approve.Place) (leave func()) { return t.host.board.Attach(p) }
 
 // Warn logs a message and sends it as an event of a submission.
 func (t *Thread) Warn(submission, words string) {

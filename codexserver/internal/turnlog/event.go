@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -213,14 +213,14 @@ func (l *Log) addCall(t *Turn, id string, e protocol.EventMsg) (named protocol.E
 // LineOf returns the line of the record for an event that reports the beginning or the end of a call, or a
 // refusal. It is without thread and turn; its Event is "" for other events. Arguments and outputs, which may
 // contain secrets, are not in it.
-func LineOf(e protocol.EventMsg) (line audit.Line) {
+func LineOf(e protocol.EventMsg) (line record.Line) {
 	switch m := e.(type) {
 	case protocol.ExecCommandBegin:
-		line = audit.Line{Event: audit.Begins, Call: m.CallID, Subject: audit.Subject{Kind: audit.KindCommand, Command: m.Command, Cwd: m.Cwd}}
+		line = record.Line{Event: record.Begins, Call: m.CallID, Subject: record.Subject{Kind: record.KindCommand, Command: m.Command, Cwd: m.Cwd}}
 	case protocol.PatchApplyBegin:
-		line = audit.Line{Event: audit.Begins, Call: m.CallID, Subject: audit.Subject{Kind: audit.KindPatch, Changes: audit.ChangesOf(m.Changes, false)}}
+		line = record.Line{Event: record.Begins, Call: m.CallID, Subject: record.Subject{Kind: record.KindPatch, Changes: record.ChangesOf(m.Changes, false)}}
 	case protocol.MCPToolCallBegin:
-		line = audit.Line{Event: audit.Begins, Call: m.CallID, Subject: audit.Subject{Kind: audit.KindTool, Tool: m.Invocation.Server + "/" + m.Invocation.Tool}}
+		line = record.Line{Event: record.Begins, Call: m.CallID, Subject: record.Subject{Kind: record.KindTool, Tool: m.Invocation.Server + "/" + m.Invocation.Tool}}
 	case protocol.ExecCommandEnd:
 		line = ended(m.CallID, m.ExitCode, m.Duration, "")
 	case protocol.PatchApplyEnd:
@@ -235,25 +235,25 @@ func LineOf(e protocol.EventMsg) (line audit.Line) {
 		line = ended(m.CallID, 1, m.Duration, *m.Result.Err)
 	case protocol.BackgroundEvent:
 		if r := m.Refused; r != nil {
-			line = audit.Line{
-				Event: audit.Decided, Call: r.CallID, Subject: audit.Subject{Kind: audit.KindTool, Tool: r.Tool, Cwd: r.Cwd},
-				Verdict: audit.Verdict{Decision: string(elicit.Denied), By: string(approval.ByEngine), Detail: r.Reason},
+			line = record.Line{
+				Event: record.Decided, Call: r.CallID, Subject: record.Subject{Kind: record.KindTool, Tool: r.Tool, Cwd: r.Cwd},
+				Verdict: record.Verdict{Decision: string(elicit.Denied), By: string(approval.ByEngine), Detail: r.Reason},
 			}
 			switch {
 			case len(r.Command) > 0:
-				line.Kind, line.Command = audit.KindCommand, r.Command
+				line.Kind, line.Command = record.KindCommand, r.Command
 			case len(r.Changes) > 0:
-				line.Kind, line.Changes = audit.KindPatch, audit.ChangesOf(r.Changes, false)
+				line.Kind, line.Changes = record.KindPatch, record.ChangesOf(r.Changes, false)
 			}
 		}
 	}
 	return line
 }
 
-func ended(call string, exit int, took protocol.Duration, words string) audit.Line {
-	return audit.Line{
-		Event: audit.Ends, Call: call,
-		Outcome: audit.Outcome{Exit: &exit, Took: time.Duration(took).Milliseconds(), Words: elicit.OneLine(words, maxDoing)},
+func ended(call string, exit int, took protocol.Duration, words string) record.Line {
+	return record.Line{
+		Event: record.Ends, Call: call,
+		Outcome: record.Outcome{Exit: &exit, Took: time.Duration(took).Milliseconds(), Words: elicit.OneLine(words, maxDoing)},
 	}
 }
 

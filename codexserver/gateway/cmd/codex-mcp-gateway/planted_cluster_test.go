@@ -33,11 +33,11 @@ var plants = []struct {
 		{"codexserver/native/continue.go", "	case begun == nil:\n", "	case begun == nil || begun.Tool == \"\" && len(begun.Files) == 0:\n"},
 	}, "it ran twice"},
 	{"the next node does not ask again", []edit{
-		{"codexserver/internal/board/board.go", "	questions := b.options.Questions\n",
+		{"codexserver/internal/approve/board.go", "	questions := b.options.Questions\n",
 			"	if !r.Asked.IsZero() {\n		return approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByClient}, \"\"\n	}\n	questions := b.options.Questions\n"},
 	}, "nobody accepted it"},
 	{"an answer is recorded twice", []edit{
-		{"codexserver/internal/board/board.go", "	b.record(r, &d, evidence{automatic, time.Since(began)})\n", "	b.record(r, &d, evidence{automatic, time.Since(began)})\n	b.record(r, &d, evidence{automatic, time.Since(began)})\n"},
+		{"codexserver/internal/approve/board.go", "	b.record(r, &d, evidence{automatic, time.Since(began)})\n", "	b.record(r, &d, evidence{automatic, time.Since(began)})\n	b.record(r, &d, evidence{automatic, time.Since(began)})\n"},
 	}, "a question has two decisions"},
 	{"a front sends a request again that may have had an effect", []edit{
 		{"codexserver/gateway/internal/front/front.go", "		if !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {\n", "		if r.Context().Err() != nil {\n"},

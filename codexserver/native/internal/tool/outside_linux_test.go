@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -26,7 +26,7 @@ import (
 type server struct {
 	t     *testing.T
 	r     *rand.Rand
-	board *board.Board
+	board *approve.Board
 	box   *tool.Toolbox
 	turn  *tool.Turn
 
@@ -41,12 +41,12 @@ type server struct {
 
 func newServer(t *testing.T, r *rand.Rand, home, dir string) *server {
 	s := &server{t: t, r: r, dir: dir}
-	o := &board.Options{Kept: rulefile.New(home, nil)}
+	o := &approve.Options{Kept: rulefile.New(home, nil)}
 	if r.IntN(2) == 0 {
 		o.Rules = approval.Rules{Allow: []approval.Rule{{Command: []string{"make"}}, {Command: []string{"./x"}}}, Ask: [][]string{{"git", "push"}}}
 	}
-	s.board = board.New(o, nil)
-	s.board.Attach(board.NewPlace(approval.ByClient, s.answer))
+	s.board = approve.New(o, nil)
+	s.board.Attach(approve.NewPlace(approval.ByClient, s.answer))
 	s.box = newBox(tool.Options{Environ: environ, Sandbox: brokenSandbox{s}, Processes: s, Ask: o.Rules.Ask})
 	return s
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -60,7 +60,7 @@ type ruling struct {
 }
 
 func (r ruling) ApproveExec(ctx context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-	d := board.New(&board.Options{Rules: r.rules}, nil).Decide(ctx, &approval.Request{Event: q, Question: &elicit.Question{}})
+	d := approve.New(&approve.Options{Rules: r.rules}, nil).Decide(ctx, &approval.Request{Event: q, Question: &elicit.Question{}})
 	if d.By != approval.ByRule {
 		r.host.add(nil, "person")
 	}

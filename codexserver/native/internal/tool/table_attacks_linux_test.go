@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
@@ -360,7 +360,7 @@ type denying struct {
 }
 
 func (d denying) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	decision := board.New(&board.Options{Rules: d.rules}, nil).Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}})
+	decision := approve.New(&approve.Options{Rules: d.rules}, nil).Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}})
 	if decision.By == approval.ByRule {
 		return decision.Outcome
 	}

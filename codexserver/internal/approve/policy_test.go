@@ -1,4 +1,4 @@
-package board_test
+package approve_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -34,7 +34,7 @@ func TestDeskAndPolicies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &servertest.Desk{Answer: tt.desk}
-				b := board.New(&board.Options{Questions: tt.options, Desk: d}, nil)
+				b := approve.New(&approve.Options{Questions: tt.options, Desk: d}, nil)
 				place := unable(&tt.options)
 				if tt.client != nil {
 					place = newClient(tt.client, &tt.options)

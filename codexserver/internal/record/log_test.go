@@ -1,4 +1,4 @@
-package audit_test
+package record_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +21,7 @@ import (
 // TestMain runs the process of TestLogProcesses.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("AUDIT_TEST_LOG"); path != "" {
-		writeLines(audit.New(path, 0), os.Getenv("AUDIT_TEST_NAME"))
+		writeLines(record.New(path, 0), os.Getenv("AUDIT_TEST_NAME"))
 		return
 	}
 	os.Exit(m.Run())
@@ -30,11 +30,11 @@ func TestMain(m *testing.M) {
 const linesTested = 200
 
 // writeLines writes decisions and calls, each with the id of the writer.
-func writeLines(l *audit.Log, name string) {
+func writeLines(l *record.Log, name string) {
 	for i := range linesTested {
-		line := audit.Line{Event: audit.Decided, Thread: "t", DecisionID: fmt.Sprint(name, "-", i), Subject: audit.Subject{Command: []string{strings.Repeat("x", i)}}}
+		line := record.Line{Event: record.Decided, Thread: "t", DecisionID: fmt.Sprint(name, "-", i), Subject: record.Subject{Command: []string{strings.Repeat("x", i)}}}
 		if i%2 == 1 {
-			line.Event = audit.Begins
+			line.Event = record.Begins
 		}
 		text, err := line.Append(nil, true)
 		if err == nil {
@@ -63,7 +63,7 @@ func TestLogProcesses(t *testing.T) {
 			}
 		})
 	}
-	l := audit.New(path, 0)
+	l := record.New(path, 0)
 	for i := range 2 {
 		writing.Go(func() { writeLines(l, fmt.Sprint("own", i)) })
 	}
@@ -77,7 +77,7 @@ func TestLogProcesses(t *testing.T) {
 	}
 	found := map[string]int{}
 	for line := range bytes.Lines(text) {
-		got, err := audit.Parse(line)
+		got, err := record.Parse(line)
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
@@ -99,7 +99,7 @@ func TestLogProcesses(t *testing.T) {
 func TestLogBegins(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "codex-mcp", "approvals.log")
-	l := audit.New(path, 0)
+	l := record.New(path, 0)
 	if _, err := os.Stat(filepath.Dir(path)); err == nil {
 		t.Error("the folder was made")
 	}
@@ -122,7 +122,7 @@ func TestLogBegins(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := audit.New(path, 0).Close(); err != nil {
+	if err := record.New(path, 0).Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -143,7 +143,7 @@ func TestLogPlace(t *testing.T) {
 		if err := make(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := audit.New(path, 0).Open(); err == nil {
+		if err := record.New(path, 0).Open(); err == nil {
 			t.Errorf("%s was opened", name)
 		}
 	}
@@ -160,7 +160,7 @@ func TestOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	w := audit.On(file)
+	w := record.On(file)
 	for _, line := range []string{"{\"event\":\"decided\"}\n", "{\"event\":\"ends\"}\n"} {
 		if _, err := io.WriteString(w, line); err != nil {
 			t.Error(err)
@@ -180,16 +180,16 @@ func TestBound(t *testing.T) {
 	}
 	to := "/to"
 	for name, tt := range map[string]struct {
-		in                  audit.Subject
+		in                  record.Subject
 		words, changes      int
 		left, most, longest int
 	}{
-		"short":        {audit.Subject{Command: []string{"a", "b"}, Changes: []audit.Change{{Path: "/a", Diff: "+x\n"}}}, 2, 1, 0, 10, 3},
-		"a command":    {audit.Subject{Command: []string{"a", long, "b", "c"}}, 3, 0, 0, 70 << 10, 0},
-		"a long diff":  {audit.Subject{Changes: []audit.Change{{Path: "/a", Diff: long}, {Path: "/b", Diff: "+x\n"}}}, 0, 1, 1, 70 << 10, 70 << 10},
-		"many changes": {audit.Subject{Changes: audit.ChangesOf(many, true)}, 0, 1724, 1276, 70 << 10, 10},
-		"a question":   {audit.Subject{Question: []byte(`{"message":"` + long + `"}`)}, 0, 0, 0, 70 << 10, 0},
-		"a move":       {audit.Subject{Changes: audit.ChangesOf(map[string]protocol.FileChange{"/a": {Update: &protocol.FileUpdate{MovePath: &to}}}, false)}, 0, 1, 0, 10, 0},
+		"short":        {record.Subject{Command: []string{"a", "b"}, Changes: []record.Change{{Path: "/a", Diff: "+x\n"}}}, 2, 1, 0, 10, 3},
+		"a command":    {record.Subject{Command: []string{"a", long, "b", "c"}}, 3, 0, 0, 70 << 10, 0},
+		"a long diff":  {record.Subject{Changes: []record.Change{{Path: "/a", Diff: long}, {Path: "/b", Diff: "+x\n"}}}, 0, 1, 1, 70 << 10, 70 << 10},
+		"many changes": {record.Subject{Changes: record.ChangesOf(many, true)}, 0, 1724, 1276, 70 << 10, 10},
+		"a question":   {record.Subject{Question: []byte(`{"message":"` + long + `"}`)}, 0, 0, 0, 70 << 10, 0},
+		"a move":       {record.Subject{Changes: record.ChangesOf(map[string]protocol.FileChange{"/a": {Update: &protocol.FileUpdate{MovePath: &to}}}, false)}, 0, 1, 0, 10, 0},
 	} {
 		before := slices.Clone(tt.in.Command)
 		command := tt.in.Command

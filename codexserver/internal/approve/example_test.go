@@ -1,18 +1,18 @@
-package board_test
+package approve_test
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // A rule denies one command. Nobody can be asked about the other, so it is denied, too.
 func Example() {
-	b := board.New(&board.Options{Rules: approval.Rules{Deny: [][]string{{"git", "push"}}}}, nil)
+	b := approve.New(&approve.Options{Rules: approval.Rules{Deny: [][]string{{"git", "push"}}}}, nil)
 	for _, command := range [][]string{{"git", "push"}, {"make"}} {
 		d := b.Decide(context.Background(), &approval.Request{
 			Event:    protocol.ExecApprovalRequest{Command: command, Cwd: "/work"},

@@ -1,4 +1,4 @@
-package board
+package approve
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -39,10 +39,10 @@ func NewRecord(w io.Writer) *Record {
 }
 
 // write appends a line. A decision gets an id, which it returns. Strict refuses text that is not UTF-8.
-func (r *Record) write(l audit.Line, strict bool) (id string, err error) {
+func (r *Record) write(l record.Line, strict bool) (id string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if l.Event == audit.Decided {
+	if l.Event == record.Decided {
 		r.last++
 		l.DecisionID = fmt.Sprintf("%s-%d", r.server, r.last)
 	}
@@ -72,9 +72,9 @@ func (r *Record) add(a *approval.Request, d approval.Decision, e evidence) (id s
 	if err != nil {
 		return "", err
 	}
-	l := audit.Line{
-		Event: audit.Decided, Thread: a.Thread.ID, Turn: turnOf(a), Call: a.Call(), Principal: a.Thread.Principal, Subject: subject,
-		Verdict: audit.Verdict{
+	l := record.Line{
+		Event: record.Decided, Thread: a.Thread.ID, Turn: turnOf(a), Call: a.Call(), Principal: a.Thread.Principal, Subject: subject,
+		Verdict: record.Verdict{
 			Decision: string(d.Decision), By: string(d.By), Rule: d.Rule, RuleWords: d.RuleWords,
 			Reason: string(d.Reason), Detail: d.Detail, Feedback: d.Feedback, Automatic: e.automatic, Waited: e.waited.Milliseconds(),
 		},
@@ -99,17 +99,17 @@ func turnOf(a *approval.Request) string {
 }
 
 // subjectOf returns what a question is about. The error says that JSON cannot have it.
-func subjectOf(a *approval.Request) (s audit.Subject, err error) {
-	s = audit.Subject{Reach: a.Question.Reach}
+func subjectOf(a *approval.Request) (s record.Subject, err error) {
+	s = record.Subject{Reach: a.Question.Reach}
 	switch m := a.Event.(type) {
 	case protocol.ExecApprovalRequest:
-		s.Kind, s.Command, s.Cwd = audit.KindCommand, m.Command, m.Cwd
+		s.Kind, s.Command, s.Cwd = record.KindCommand, m.Command, m.Cwd
 	case protocol.PatchApprovalRequest:
-		s.Kind, s.Cwd, s.Changes = audit.KindPatch, m.Cwd, audit.ChangesOf(m.Changes, true)
+		s.Kind, s.Cwd, s.Changes = record.KindPatch, m.Cwd, record.ChangesOf(m.Changes, true)
 	case protocol.AccessRequest:
-		s.Kind, s.Access, s.Client = audit.KindAccess, &m.Access, m.Client
+		s.Kind, s.Access, s.Client = record.KindAccess, &m.Access, m.Client
 	default:
-		s.Kind = audit.KindOther
+		s.Kind = record.KindOther
 		s.Question, err = protocol.AppendEvent(nil, m)
 	}
 	return s, err
@@ -142,21 +142,21 @@ func (b *Board) keep(r *approval.Request, d *approval.Decision, id string) {
 // Note records the beginning or the end of a call, or a refusal: the line that [turnlog.LineOf] returns for
 // an event of a turn. It must be called before others receive the event: an engine that reports a beginning
 // before the call runs then has it recorded before.
-func (b *Board) Note(thread approval.Thread, turn string, line audit.Line) {
+func (b *Board) Note(thread approval.Thread, turn string, line record.Line) {
 	if b.options.Record == nil || line.Event == "" {
 		return
 	}
 	line.Thread, line.Principal, line.Turn = thread.ID, thread.Principal, turn
 	b.mu.Lock()
 	switch line.Event {
-	case audit.Begins:
+	case record.Begins:
 		line.DecisionID = b.calls.approved[line.Call]
 		delete(b.calls.approved, line.Call)
 		if b.calls.running == nil {
 			b.calls.running = map[string]string{}
 		}
 		b.calls.running[line.Call] = line.DecisionID
-	case audit.Ends:
+	case record.Ends:
 		line.DecisionID = b.calls.running[line.Call]
 		delete(b.calls.running, line.Call)
 	}
@@ -172,15 +172,15 @@ func (b *Board) EndTurn(thread approval.Thread, turn string) {
 	b.calls = calls{}
 	b.mu.Unlock()
 	for _, call := range slices.Sorted(maps.Keys(left)) {
-		b.write(audit.Line{
-			Event: audit.Ends, DecisionID: left[call], Thread: thread.ID, Principal: thread.Principal, Turn: turn, Call: call,
-			Outcome: audit.Outcome{Words: "the turn ended before the end was reported"},
+		b.write(record.Line{
+			Event: record.Ends, DecisionID: left[call], Thread: thread.ID, Principal: thread.Principal, Turn: turn, Call: call,
+			Outcome: record.Outcome{Words: "the turn ended before the end was reported"},
 		})
 	}
 }
 
 // write records a line that is not a question's.
-func (b *Board) write(line audit.Line) {
+func (b *Board) write(line record.Line) {
 	line.Bound()
 	err := guard(b.log, "Record", func() error {
 		_, err := b.options.Record.write(line, false)
@@ -229,13 +229,13 @@ func withoutDigits(text string) string {
 // the principal of the caller, who does not trust that process. The error says what is no such
 // line.
 func Stamp(line []byte, now time.Time, principal string) ([]byte, error) {
-	r, err := audit.Parse(line)
+	r, err := record.Parse(line)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("not a line of the record: %w", err)
-	case !slices.Contains([]audit.Event{audit.Decided, audit.Begins, audit.Ends}, r.Event):
+	case !slices.Contains([]record.Event{record.Decided, record.Begins, record.Ends}, r.Event):
 		return nil, errors.New("not a line of the record: no event")
-	case (r.Event == audit.Decided) != (r.Decision != "" && r.By != ""):
+	case (r.Event == record.Decided) != (r.Decision != "" && r.By != ""):
 		return nil, errors.New("not a line of the record: no decision, or one of another event")
 	}
 	if r.DecisionID != "" { // those of one user must not be those of another

@@ -1,4 +1,4 @@
-package board_test
+package approve_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -29,7 +29,7 @@ func lasting(folder string) *approval.Request {
 }
 
 // offer asks a question with what the board offers for it, as a host does.
-func offer(ctx context.Context, b *board.Board, r *approval.Request) approval.Decision {
+func offer(ctx context.Context, b *approve.Board, r *approval.Request) approval.Decision {
 	r.Question.Always = b.Offer(r)
 	return b.Decide(ctx, r)
 }
@@ -37,19 +37,19 @@ func offer(ctx context.Context, b *board.Board, r *approval.Request) approval.De
 // TestAlways keeps a rule if a person accepts one that the question showed, and for no other
 // reason. It holds for the principal of the question alone.
 func TestAlways(t *testing.T) {
-	says := func(answer string) func(*board.Board, *elicit.Options) {
-		return func(b *board.Board, o *elicit.Options) { b.Attach(newClient(servertest.Say(answer), o)) }
+	says := func(answer string) func(*approve.Board, *elicit.Options) {
+		return func(b *approve.Board, o *elicit.Options) { b.Attach(newClient(servertest.Say(answer), o)) }
 	}
-	returns := func(out elicit.Outcome) func(*board.Board, *elicit.Options) {
-		return func(b *board.Board, _ *elicit.Options) {
+	returns := func(out elicit.Outcome) func(*approve.Board, *elicit.Options) {
+		return func(b *approve.Board, _ *elicit.Options) {
 			b.Attach(raw{approval.ByDesk, func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }})
 		}
 	}
 	for _, tt := range []struct {
 		name   string
 		form   elicit.Form
-		change func(*board.Options, *approval.Request)
-		place  func(*board.Board, *elicit.Options)
+		change func(*approve.Options, *approval.Request)
+		place  func(*approve.Board, *elicit.Options)
 		want   elicit.Decision
 		kept   bool
 	}{
@@ -58,29 +58,29 @@ func TestAlways(t *testing.T) {
 		{"a client approves once", elicit.FormDecision, nil, says(servertest.Accept), elicit.Approved, false},
 		{"a client whose form does not show it", elicit.FormEmpty, nil, says(always), elicit.Denied, false},
 		{"a flat answer", elicit.FormDecision, nil, says(`{"decision":"approved_always"}`), elicit.Denied, false},
-		{"a rule of the program", elicit.FormDecision, func(o *board.Options, _ *approval.Request) {
+		{"a rule of the program", elicit.FormDecision, func(o *approve.Options, _ *approval.Request) {
 			o.Rules.Decide = func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 				return elicit.Outcome{Decision: elicit.ApprovedAlways}, true
 			}
 		}, says(always), elicit.Denied, false},
-		{"no store", elicit.FormDecision, func(o *board.Options, _ *approval.Request) { o.Kept = nil }, says(always), elicit.Denied, false},
-		{"nothing to offer", elicit.FormDecision, func(_ *board.Options, r *approval.Request) {
+		{"no store", elicit.FormDecision, func(o *approve.Options, _ *approval.Request) { o.Kept = nil }, says(always), elicit.Denied, false},
+		{"nothing to offer", elicit.FormDecision, func(_ *approve.Options, r *approval.Request) {
 			exec := r.Event.(protocol.ExecApprovalRequest)
 			exec.Confinable = false
 			r.Event = exec
 		}, returns(elicit.Outcome{Decision: elicit.ApprovedAlways}), elicit.Denied, false},
-		{"denied without asking", elicit.FormDecision, func(_ *board.Options, r *approval.Request) { r.Deny = "no" }, says(always), elicit.Denied, false},
+		{"denied without asking", elicit.FormDecision, func(_ *approve.Options, r *approval.Request) { r.Deny = "no" }, says(always), elicit.Denied, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			home, folder := t.TempDir(), t.TempDir()
 			var record servertest.Journal
-			o := &board.Options{Questions: elicit.Options{Schema: tt.form}, Kept: rulefile.New(home, nil), Record: board.NewRecord(&record)}
+			o := &approve.Options{Questions: elicit.Options{Schema: tt.form}, Kept: rulefile.New(home, nil), Record: approve.NewRecord(&record)}
 			store, r := o.Kept, lasting(folder)
 			r.Thread.Principal = "ann"
 			if tt.change != nil {
 				tt.change(o, r)
 			}
-			b := board.New(o, nil)
+			b := approve.New(o, nil)
 			tt.place(b, &o.Questions)
 			d := offer(t.Context(), b, r)
 			if d.Decision != tt.want || tt.kept && (!d.Confined || d.Rule != 1 || d.RuleWords == "") {
@@ -103,7 +103,7 @@ func TestAlways(t *testing.T) {
 			for principal, hers := range map[string]bool{"ann": true, "bob": false, "": false} {
 				r := lasting(folder)
 				r.Thread.Principal = principal
-				again := offer(t.Context(), board.New(o, nil), r)
+				again := offer(t.Context(), approve.New(o, nil), r)
 				if ruled := again.Decision == elicit.Approved && again.By == approval.ByRule && again.Confined; ruled != hers {
 					t.Errorf("asked again for %q: %+v", principal, again)
 				}
@@ -118,8 +118,8 @@ func TestAlwaysThatCannotBeKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, "codex-mcp"), []byte("a file, not a folder"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := &board.Options{Questions: elicit.Options{Schema: elicit.FormDecision}, Kept: rulefile.New(home, nil)}
-	b := board.New(o, nil)
+	o := &approve.Options{Questions: elicit.Options{Schema: elicit.FormDecision}, Kept: rulefile.New(home, nil)}
+	b := approve.New(o, nil)
 	b.Attach(newClient(servertest.Say(always), &o.Questions))
 	d := offer(t.Context(), b, lasting(t.TempDir()))
 	if d.Decision != elicit.Approved || !d.Confined || d.Rule != 0 || !strings.Contains(strings.Join(d.Remarks, " "), "approved once") {
@@ -131,7 +131,7 @@ func TestAlwaysThatCannotBeKept(t *testing.T) {
 func TestAlwaysAgainstAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := rulefile.New(t.TempDir(), nil)
-		b := board.New(&board.Options{Kept: store}, nil)
+		b := approve.New(&approve.Options{Kept: store}, nil)
 		for _, decision := range []elicit.Decision{elicit.ApprovedAlways, elicit.Approved} {
 			b.Attach(raw{approval.ByDesk, func(ctx context.Context, _ *approval.Request) (elicit.Outcome, error) {
 				time.Sleep(time.Second)

@@ -1,4 +1,4 @@
-package board_test
+package approve_test
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/audit"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -25,18 +25,18 @@ import (
 func TestRecordFails(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		record *board.Record
+		record *approve.Record
 		event  protocol.EventMsg
 		want   string
 	}{
-		{"no writer", board.NewRecord(nil), request().Event, ""},
-		{"a writer that fails", board.NewRecord(brokenWriter{}), request().Event, "error=broken"},
-		{"an event that is no JSON", board.NewRecord(&strings.Builder{}), protocol.RawEvent{Type: "x", Raw: []byte(`{`)}, "not recorded"},
-		{"a command that JSON cannot have", board.NewRecord(&strings.Builder{}), protocol.ExecApprovalRequest{Command: []string{"echo", "\xff"}}, "not recorded"},
+		{"no writer", approve.NewRecord(nil), request().Event, ""},
+		{"a writer that fails", approve.NewRecord(brokenWriter{}), request().Event, "error=broken"},
+		{"an event that is no JSON", approve.NewRecord(&strings.Builder{}), protocol.RawEvent{Type: "x", Raw: []byte(`{`)}, "not recorded"},
+		{"a command that JSON cannot have", approve.NewRecord(&strings.Builder{}), protocol.ExecApprovalRequest{Command: []string{"echo", "\xff"}}, "not recorded"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var log servertest.Journal
-			b := board.New(&board.Options{Record: tt.record, Logger: log.Logger()}, nil)
+			b := approve.New(&approve.Options{Record: tt.record, Logger: log.Logger()}, nil)
 			defer b.Attach(newClient(servertest.Say(servertest.Accept), nil))()
 			r := request()
 			r.Event = tt.event
@@ -67,7 +67,7 @@ func TestDenialIsNotRecorded(t *testing.T) {
 			Remarks: []string{"Nothing was run: " + words + "."},
 		},
 	} {
-		b := board.New(&board.Options{Record: board.NewRecord(brokenWriter{})}, nil)
+		b := approve.New(&approve.Options{Record: approve.NewRecord(brokenWriter{})}, nil)
 		leave := b.Attach(newClient(servertest.Say(answer), nil))
 		got := b.Decide(t.Context(), request())
 		leave()
@@ -104,28 +104,28 @@ func TestRecord(t *testing.T) {
 		{"a question of others", servertest.Accept, protocol.RawEvent{Type: "approval_request", Raw: []byte(`{"type":"approval_request","message":"Run it?","_meta":{"path":"/etc"}}`)},
 			`"threadId":"t","turnId":"1","principal":"ann","kind":"other","question":{"type":"approval_request","message":"Run it?","_meta":{"path":"/etc"}},"decision":"approved","by":"client","detail":"approved by the client"}`},
 	} {
-		var record servertest.Journal
-		b := board.New(&board.Options{Record: board.NewRecord(&record)}, nil)
+		var lines servertest.Journal
+		b := approve.New(&approve.Options{Record: approve.NewRecord(&lines)}, nil)
 		leave := b.Attach(newClient(servertest.Say(tt.answer), nil))
 		r := request()
 		r.Event, r.Turn, r.Thread = tt.event, "1", approval.Thread{ID: "t", Principal: "ann"}
 		b.Decide(t.Context(), r)
 		leave()
 		head := regexp.MustCompile(`^{"event":"decided","time":"2[^"]+Z","decisionId":"[A-Z0-9]{12}-1",`)
-		got := head.ReplaceAllString(regexp.MustCompile(`,"waitedMs":\d+`).ReplaceAllString(record.String(), ""), "")
+		got := head.ReplaceAllString(regexp.MustCompile(`,"waitedMs":\d+`).ReplaceAllString(lines.String(), ""), "")
 		if diff := cmp.Diff(tt.want+"\n", got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
 	for answer, whole := range map[string]bool{servertest.Accept: true, servertest.Decline: false} {
-		var record servertest.Journal
-		b := board.New(&board.Options{Record: board.NewRecord(&record)}, nil)
+		var lines servertest.Journal
+		b := approve.New(&approve.Options{Record: approve.NewRecord(&lines)}, nil)
 		leave := b.Attach(newClient(servertest.Say(answer), nil))
 		r := request()
 		r.Event = protocol.ExecApprovalRequest{Command: []string{strings.Repeat("x", long)}}
 		b.Decide(t.Context(), r)
 		leave()
-		if got := len(record.String()); (got > long) != whole || got < 64<<10 {
+		if got := len(lines.String()); (got > long) != whole || got < 64<<10 {
 			t.Errorf("%s: the line has %d bytes", answer, got)
 		}
 	}
@@ -150,7 +150,7 @@ func TestStamp(t *testing.T) {
 		{made, `{"event":"ends","time":"2020-01-01T00:00:00Z","decisionId":"x-1","threadId":"t","principal":"eve","exit":0}`, `{"event":"ends","time":"2026-01-02T02:04:05Z","decisionId":"ann/x-1","threadId":"t","principal":"ann","exit":0}`},
 		{"\u00e9", "\xff", strings.Replace(stamped, "\u00e9", "\ufffd", 1)},
 	} {
-		line, err := board.Stamp([]byte(strings.Replace(made, tt.from, tt.to, 1)), now, "ann")
+		line, err := approve.Stamp([]byte(strings.Replace(made, tt.from, tt.to, 1)), now, "ann")
 		got := string(line)
 		if err != nil {
 			got = "! " + err.Error()
@@ -162,11 +162,11 @@ func TestStamp(t *testing.T) {
 }
 
 // shown returns the lines of a record in short, without their times. Ids are numbers.
-func shown(t *testing.T, record string) string {
+func shown(t *testing.T, lines string) string {
 	t.Helper()
 	var b strings.Builder
-	for text := range strings.Lines(record) {
-		l, err := audit.Parse([]byte(text))
+	for text := range strings.Lines(lines) {
+		l, err := record.Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,8 +226,8 @@ func TestCalls(t *testing.T) {
 		{"nothing", nil, []protocol.EventMsg{protocol.TaskStarted{}, protocol.AgentMessage{Message: "hello"}, protocol.TaskComplete{}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var record strings.Builder
-			b := board.New(&board.Options{Record: board.NewRecord(&record)}, nil)
+			var lines strings.Builder
+			b := approve.New(&approve.Options{Record: approve.NewRecord(&lines)}, nil)
 			for _, answer := range tt.asked {
 				leave := b.Attach(newClient(servertest.Say(answer), nil))
 				r := request()
@@ -240,10 +240,10 @@ func TestCalls(t *testing.T) {
 			}
 			b.EndTurn(thread, "turn")
 			b.EndTurn(thread, "turn")
-			if diff := cmp.Diff(tt.want, shown(t, record.String())); diff != "" {
+			if diff := cmp.Diff(tt.want, shown(t, lines.String())); diff != "" {
 				t.Error(diff)
 			}
-			if strings.Contains(record.String(), "secret") {
+			if strings.Contains(lines.String(), "secret") {
 				t.Error("the record has the arguments of a tool, or the content of a file that nobody was asked about")
 			}
 		})
@@ -278,7 +278,7 @@ func TestRecordFaults(t *testing.T) {
 	} {
 		u := &unsteady{fails: map[int]bool{tt.fails: true}}
 		var log servertest.Journal
-		b := board.New(&board.Options{Record: board.NewRecord(u), Logger: log.Logger()}, nil)
+		b := approve.New(&approve.Options{Record: approve.NewRecord(u), Logger: log.Logger()}, nil)
 		leave := b.Attach(newClient(servertest.Say(servertest.Accept), nil))
 		r := request()
 		r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git"}}

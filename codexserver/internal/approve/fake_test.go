@@ -1,4 +1,4 @@
-package board_test
+package approve_test
 
 import (
 	"context"

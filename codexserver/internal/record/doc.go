@@ -1,4 +1,4 @@
-// Package audit has the lines of the record: who decided what, what ran because of it, and how that
+// Package record has the lines of the record: who decided what, what ran because of it, and how that
 // ended. A line is one JSON object:
 //
 //	decided  a question with its decision, or what the engine refused without a question
@@ -8,7 +8,7 @@
 // Lines about one decision have its id. What runs without a question has none. Outputs and the
 // arguments of tools are not in the record.
 //
-//	board: decisions ───┐
+//	approve: decisions ─┐
 //	                    ├──▶ Line ──▶ Log: a file of whole lines, for any number of processes
 //	host: events ───────┘
-package audit
+package record

@@ -1,4 +1,4 @@
-// Package board puts questions to everybody who may answer them, and returns one decision.
+// Package approve puts questions to everybody who may answer them, and returns one decision.
 //
 //	                 ┌─ approval.Rules ── the user's configuration
 //	Board.Decide ────┤
@@ -20,4 +20,4 @@
 // such an answer counts as not given where another place can answer (host.go).
 //
 // Each decision is recorded once and logged once.
-package board
+package approve

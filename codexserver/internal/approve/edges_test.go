@@ -1,4 +1,4 @@
-package board_test
+package approve_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -26,23 +26,23 @@ func TestOnlyWhatWasShownIsAccepted(t *testing.T) {
 	accepts := elicit.Outcome{Decision: elicit.ApprovedAlways}
 	for _, tt := range []struct {
 		name    string
-		prepare func(b *board.Board, r *approval.Request)
+		prepare func(b *approve.Board, r *approval.Request)
 		out     elicit.Outcome
 		want    elicit.Decision
 	}{
-		{"shown", func(b *board.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, accepts, elicit.ApprovedAlways},
-		{"offered, but not shown", func(b *board.Board, r *approval.Request) { b.Offer(r) }, accepts, elicit.Denied},
-		{"shown by another", func(_ *board.Board, r *approval.Request) { r.Question.Always = &elicit.Always{Words: "all"} }, accepts, elicit.Denied},
-		{"no decision", func(b *board.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, elicit.Outcome{}, elicit.Denied},
-		{"an unknown decision", func(b *board.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, elicit.Outcome{Decision: "yes"}, elicit.Denied},
-		{"for the sandbox, where that is not possible", func(b *board.Board, r *approval.Request) {
+		{"shown", func(b *approve.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, accepts, elicit.ApprovedAlways},
+		{"offered, but not shown", func(b *approve.Board, r *approval.Request) { b.Offer(r) }, accepts, elicit.Denied},
+		{"shown by another", func(_ *approve.Board, r *approval.Request) { r.Question.Always = &elicit.Always{Words: "all"} }, accepts, elicit.Denied},
+		{"no decision", func(b *approve.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, elicit.Outcome{}, elicit.Denied},
+		{"an unknown decision", func(b *approve.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, elicit.Outcome{Decision: "yes"}, elicit.Denied},
+		{"for the sandbox, where that is not possible", func(b *approve.Board, r *approval.Request) {
 			exec := r.Event.(protocol.ExecApprovalRequest)
 			exec.Confinable = false
 			r.Event = exec
 		}, elicit.Outcome{Decision: elicit.Approved, Confined: true}, elicit.Denied},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := board.New(&board.Options{Kept: rulefile.New(t.TempDir(), nil)}, nil)
+			b := approve.New(&approve.Options{Kept: rulefile.New(t.TempDir(), nil)}, nil)
 			defer b.Attach(returning(tt.out))()
 			r := lasting(t.TempDir())
 			tt.prepare(b, r)
@@ -57,8 +57,8 @@ func TestOnlyWhatWasShownIsAccepted(t *testing.T) {
 // to what a place left open, or answered with a word that is no decision.
 func TestUndecidedIsNotUnsupported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &board.Options{Questions: elicit.Options{OnUnsupported: elicit.PolicyAbort, Timeout: time.Minute}}
-		b := board.New(o, nil)
+		o := &approve.Options{Questions: elicit.Options{OnUnsupported: elicit.PolicyAbort, Timeout: time.Minute}}
+		b := approve.New(o, nil)
 		if d := b.Decide(t.Context(), request()); d.Decision != elicit.Abort || d.Reason != elicit.ReasonUnsupported {
 			t.Errorf("nobody can be asked: %s, %s", d.Decision, d.Reason)
 		}
@@ -82,7 +82,7 @@ func TestUndecidedIsNotUnsupported(t *testing.T) {
 // TestPatienceOfTheRequest waits as long as the request says if the options do not.
 func TestPatienceOfTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := board.New(&board.Options{}, nil)
+		b := approve.New(&approve.Options{}, nil)
 		defer b.Attach(newClient(servertest.Never, nil))()
 		r, begin := request(), time.Now()
 		r.Patience = time.Minute
@@ -103,7 +103,7 @@ func TestLeftPlaceIsNotAsked(t *testing.T) {
 				return elicit.Outcome{Decision: elicit.Approved}, nil
 			}}
 		}
-		b := board.New(&board.Options{}, nil)
+		b := approve.New(&approve.Options{}, nil)
 		leave := b.Attach(place("a"))
 		defer b.Attach(place("b"))()
 		leave()
@@ -130,11 +130,11 @@ func TestLeftPlaceIsNotAsked(t *testing.T) {
 // does not answer another question that waits.
 func TestRuleAnswersItsOwnQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &board.Options{}
+		o := &approve.Options{}
 		o.Rules.Decide = func(_ context.Context, r *approval.Request) (elicit.Outcome, bool) {
 			return elicit.Outcome{Decision: elicit.ApprovedForSession}, r.Event.(protocol.ExecApprovalRequest).CallID == "c2"
 		}
-		b := board.New(o, nil)
+		b := approve.New(o, nil)
 		defer b.Attach(newClient(servertest.After(time.Second, servertest.Decline), nil))()
 		ask := func(call string) *approval.Request {
 			r := lasting("/work")
@@ -159,12 +159,12 @@ func TestRuleAnswersItsOwnQuestion(t *testing.T) {
 // invites a client which nobody passes on.
 func TestRecordTakesAnyBytes(t *testing.T) {
 	var record servertest.Journal
-	b := board.New(&board.Options{Record: board.NewRecord(&record), Desk: inviterDesk{&servertest.Desk{Answer: servertest.Say(servertest.Accept)}, func() string { return "open the page" }}}, nil)
+	b := approve.New(&approve.Options{Record: approve.NewRecord(&record), Desk: inviterDesk{&servertest.Desk{Answer: servertest.Say(servertest.Accept)}, func() string { return "open the page" }}}, nil)
 	defer b.Attach(unable(nil))()
 	if d := b.Decide(t.Context(), request()); d.Decision != elicit.Approved {
 		t.Errorf("%s", d.Decision)
 	}
-	b = board.New(&board.Options{Record: board.NewRecord(&record)}, nil)
+	b = approve.New(&approve.Options{Record: approve.NewRecord(&record)}, nil)
 	defer b.Attach(returning(elicit.Outcome{Decision: elicit.Denied, Feedback: "\xff"}))()
 	b.Decide(t.Context(), request())
 	if n := strings.Count(record.String(), "\n"); n != 2 {

@@ -1,4 +1,4 @@
-package board_test
+package approve_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/board"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
@@ -62,16 +62,16 @@ func TestDecide(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var record, log servertest.Journal
-				o := &board.Options{
+				o := &approve.Options{
 					Questions: elicit.Options{Timeout: minutes},
-					Record:    board.NewRecord(&record),
+					Record:    approve.NewRecord(&record),
 					Logger:    log.Logger(),
 				}
 				d := &servertest.Desk{Answer: tt.desk}
 				if tt.desk != nil {
 					o.Desk = d
 				}
-				b := board.New(o, nil)
+				b := approve.New(o, nil)
 				if tt.client == nil {
 					defer b.Attach(unable(&o.Questions))()
 				} else {
@@ -114,7 +114,7 @@ func TestRaces(t *testing.T) {
 		for seed := range 200 {
 			synctest.Test(t, func(t *testing.T) {
 				var record servertest.Journal
-				b := board.New(&board.Options{Record: board.NewRecord(&record)}, nil)
+				b := approve.New(&approve.Options{Record: approve.NewRecord(&record)}, nil)
 				possible := map[elicit.Decision]bool{}
 				strictest, first := 0, seed%n
 				for i := range n {
@@ -165,7 +165,7 @@ func TestStricterAnswerCounts(t *testing.T) {
 		{servertest.Accept, servertest.ForSession, elicit.Approved, "first"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := board.New(&board.Options{}, nil)
+			b := approve.New(&approve.Options{}, nil)
 			say := func(by approval.Decider, words string, when func(context.Context)) raw {
 				return raw{by, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 					when(ctx)
@@ -200,15 +200,15 @@ func TestElsewhere(t *testing.T) {
 		{nil, approval.ByClient, `{"action":"accept","content":{"decision":"approved_always"}}`, "approved, always, by another client"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			o := &board.Options{Desk: tt.desk}
+			o := &approve.Options{Desk: tt.desk}
 			told := make(chan string, 1)
 			asked := raw{approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 				<-ctx.Done()
 				told <- context.Cause(ctx).Error()
 				return r.Question.ReadError(ctx.Err(), nil), nil
 			}}
-			b := board.New(o, nil)
-			for _, place := range []board.Place{asked, raw{tt.by, func(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
+			b := approve.New(o, nil)
+			for _, place := range []approve.Place{asked, raw{tt.by, func(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
 				return r.Question.Read([]byte(tt.answer), nil), nil
 			}}} {
 				defer b.Attach(place)()
@@ -239,7 +239,7 @@ func TestAskedAgain(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Hour) // of synctest
-			b := board.New(&board.Options{Questions: elicit.Options{Timeout: tt.limit}}, nil)
+			b := approve.New(&approve.Options{Questions: elicit.Options{Timeout: tt.limit}}, nil)
 			defer b.Attach(newClient(servertest.Never, &elicit.Options{Timeout: -1}))()
 			r := request()
 			if tt.ago != 0 {
@@ -259,7 +259,7 @@ func TestAskedAgain(t *testing.T) {
 
 func TestTurnEndsBeforeAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := board.New(&board.Options{Questions: elicit.Options{Timeout: -1}}, nil)
+		b := approve.New(&approve.Options{Questions: elicit.Options{Timeout: -1}}, nil)
 		defer b.Attach(newClient(servertest.After(time.Hour, servertest.Accept), &elicit.Options{Timeout: -1}))()
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
@@ -273,7 +273,7 @@ func TestTurnEndsBeforeAnswer(t *testing.T) {
 // wait for one that leaves.
 func TestPlacesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := board.New(&board.Options{}, nil)
+		b := approve.New(&approve.Options{}, nil)
 		leave := b.Attach(newClient(servertest.Never, nil))
 		decided := make(chan approval.Decision)
 		go func() { decided <- b.Decide(t.Context(), request()) }()
@@ -290,7 +290,7 @@ func TestPlacesComeAndGo(t *testing.T) {
 
 func TestLastPlaceLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := board.New(&board.Options{}, nil)
+		b := approve.New(&approve.Options{}, nil)
 		leave := b.Attach(newClient(servertest.Never, nil))
 		go func() {
 			synctest.Wait()
@@ -303,7 +303,7 @@ func TestLastPlaceLeaves(t *testing.T) {
 }
 
 func TestNoPlace(t *testing.T) {
-	b := board.New(&board.Options{}, nil)
+	b := approve.New(&approve.Options{}, nil)
 	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied || got.Reason != elicit.ReasonUnsupported || len(got.Remarks) != 1 {
 		t.Errorf("decided %q %q %q", got.Decision, got.Reason, got.Remarks)
 	}
@@ -314,7 +314,7 @@ func TestNoPlace(t *testing.T) {
 func TestPlaceAttachedAtTheEnd(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			b := board.New(&board.Options{}, nil)
+			b := approve.New(&approve.Options{}, nil)
 			defer b.Attach(unable(nil))()
 			go func() { b.Attach(newClient(servertest.Say(servertest.Accept), nil)) }()
 			if got := b.Decide(t.Context(), request()); got.Decision != elicit.Approved && got.Decision != elicit.Denied {
@@ -329,7 +329,7 @@ func TestPlaceAttachedAtTheEnd(t *testing.T) {
 func TestPlaceThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log servertest.Journal
-		b := board.New(&board.Options{Logger: log.Logger()}, nil)
+		b := approve.New(&approve.Options{Logger: log.Logger()}, nil)
 		release := make(chan struct{})
 		defer b.Attach(raw{"stuck", func(context.Context, *approval.Request) (elicit.Outcome, error) {
 			<-release
@@ -360,7 +360,7 @@ func TestOutcomeIsLimited(t *testing.T) {
 		{elicit.Outcome{Decision: elicit.ApprovedForSession}, true, elicit.Approved},
 		{elicit.Outcome{Decision: elicit.ApprovedForSession}, false, elicit.ApprovedForSession},
 	} {
-		b := board.New(&board.Options{Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
+		b := approve.New(&approve.Options{Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 			return tt.out, true
 		}}}, nil)
 		r := request()
@@ -390,7 +390,7 @@ func TestInvitation(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sent := 0
-				b := board.New(&board.Options{Desk: inviterDesk{&servertest.Desk{Answer: tt.desk}, tt.invites}}, func(string, string) { sent++ })
+				b := approve.New(&approve.Options{Desk: inviterDesk{&servertest.Desk{Answer: tt.desk}, tt.invites}}, func(string, string) { sent++ })
 				if tt.client == nil {
 					defer b.Attach(unable(nil))()
 				} else {
@@ -410,22 +410,22 @@ func TestInvitation(t *testing.T) {
 func TestPanics(t *testing.T) {
 	var log servertest.Journal
 	boom := func() { panic("a fault") }
-	b := board.New(&board.Options{
+	b := approve.New(&approve.Options{
 		Desk:   &servertest.Desk{Answer: servertest.Say(servertest.Accept), OnDecided: boom},
 		Logger: log.Logger(),
 	}, nil)
 	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Approved {
 		t.Errorf("decided %q", got.Decision)
 	}
-	b = board.New(&board.Options{
+	b = approve.New(&approve.Options{
 		Desk:   &servertest.Desk{Answer: servertest.Say(servertest.Accept)},
-		Record: board.NewRecord(brokenWriter{boom}),
+		Record: approve.NewRecord(brokenWriter{boom}),
 		Logger: log.Logger(),
 	}, nil)
 	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied {
 		t.Errorf("without a record: decided %q", got.Decision)
 	}
-	b = board.New(&board.Options{Logger: log.Logger(), Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
+	b = approve.New(&approve.Options{Logger: log.Logger(), Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 		panic("a fault")
 	}}}, nil)
 	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied || got.By != approval.ByRule || got.Feedback == "" {
