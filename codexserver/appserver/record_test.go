@@ -39,10 +39,10 @@ func TestRecordOfRecordings(t *testing.T) {
 			for _, m := range h.events {
 				switch e := m.(type) {
 				case protocol.ExecApprovalRequest:
-					d := b.Decide(t.Context(), &approval.Request{Thread: thread, Event: m, Question: &elicit.Question{}})
+					d := b.Decide(t.Context(), &approval.Request{Thread: thread, Event: m, Question: &elicit.Question{}}, false)
 					approved[e.CallID] = d.Decision.Approves()
 				case protocol.PatchApprovalRequest:
-					d := b.Decide(t.Context(), &approval.Request{Thread: thread, Event: m, Question: &elicit.Question{}})
+					d := b.Decide(t.Context(), &approval.Request{Thread: thread, Event: m, Question: &elicit.Question{}}, false)
 					approved[e.CallID] = d.Decision.Approves()
 				case protocol.ExecCommandBegin:
 					calls[e.CallID]++

@@ -36,7 +36,7 @@ type person struct {
 
 // answer answers a question, unless a rule does.
 func (p *person) answer(ctx context.Context, m protocol.EventMsg, what string, rule rulefile.Rule, offered bool) elicit.Outcome {
-	d := approve.New(&approve.Options{Kept: p.kept}, nil).Decide(ctx, &approval.Request{Event: m, Question: &elicit.Question{}})
+	d := approve.New(&approve.Options{Kept: p.kept}, nil).Decide(ctx, &approval.Request{Event: m, Question: &elicit.Question{}}, false)
 	if d.By == approval.ByRule {
 		return d.Outcome
 	}

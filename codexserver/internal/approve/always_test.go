@@ -31,7 +31,7 @@ func lasting(folder string) *approval.Request {
 // offer asks a question with what the board offers for it, as a host does.
 func offer(ctx context.Context, b *approve.Board, r *approval.Request) approval.Decision {
 	r.Question.Always = b.Offer(r)
-	return b.Decide(ctx, r)
+	return b.Decide(ctx, r, false)
 }
 
 // TestAlways keeps a rule if a person accepts one that the question showed, and for no other
@@ -90,7 +90,7 @@ func TestAlways(t *testing.T) {
 			if err != nil || (len(kept) == 1) != tt.kept {
 				t.Fatalf("kept %+v, %v", kept, err)
 			}
-			if d := b.Decide(t.Context(), r); d.Decision == elicit.ApprovedAlways && !tt.kept {
+			if d := b.Decide(t.Context(), r, false); d.Decision == elicit.ApprovedAlways && !tt.kept {
 				t.Errorf("the offer counts again: %+v", d)
 			}
 			if !tt.kept {

@@ -47,18 +47,23 @@ func (o *Options) logger() *slog.Logger {
 
 // Board puts the questions of one thread to its places. It is safe for concurrent use.
 type Board struct {
-	places
 	options *Options
+	log     *slog.Logger
 	invite  func(words, where string)
-	calls   calls
+	// Asks, unless nil, is called when somebody sees a question, once for each place.
+	Asks func(*approval.Request)
+
+	mu        sync.Mutex
+	places    []*attachment // in the order of their arrival, the desk first
+	questions map[*question]bool
+	calls     calls
 }
 
 // New returns a board. If the desk is an [approval.Inviter] and another place cannot show a
 // question, the board calls invite with the desk's words, and with where it can be answered if a client has
 // answered by itself, else "". Nil ignores them.
 func New(o *Options, invite func(words, where string)) *Board {
-	b := &Board{places: places{log: o.logger()}, options: o, invite: invite}
-	b.where = b.at
+	b := &Board{options: o, log: o.logger(), invite: invite}
 	if o.Desk != nil {
 		b.Attach(newDesk(o.Desk, &o.Questions))
 	}
@@ -67,12 +72,16 @@ func New(o *Options, invite func(words, where string)) *Board {
 
 // Decide returns the decision about r. It always returns, at the latest soon after ctx
 // ends. The end of ctx decides [elicit.Abort].
-func (b *Board) Decide(ctx context.Context, r *approval.Request) approval.Decision {
+//
+// The question is open while a place is asked. If comes is true, somebody may attach another place later,
+// and the question is open meanwhile, for a day without a time-out. It is not if a place that
+// was asked could not show it, or gave an answer that does not count. Otherwise it is decided at once.
+func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) approval.Decision {
 	began := time.Now()
 	d, ruled := b.rule(ctx, r)
 	automatic := "" // what clients answered by themselves
 	if !ruled {
-		d, automatic = b.ask(ctx, r)
+		d, automatic = b.ask(ctx, r, comes)
 	}
 	d.Outcome = limited(r, d.Outcome)
 	b.settle(r, &d, ruled)
@@ -160,16 +169,23 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 
 // ask asks the question at every place and waits for its end. It also returns what clients answered
 // by themselves.
-func (b *Board) ask(ctx context.Context, r *approval.Request) (d approval.Decision, automatic string) {
+func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (d approval.Decision, automatic string) {
 	questions := b.options.Questions
 	questions.Timeout = cmp.Or(questions.Timeout, r.Patience)
+	if comes && questions.Timeout < 0 {
+		questions.Timeout = maxOpen
+	}
 	if !r.Asked.IsZero() {
 		since := max(0, time.Since(r.Asked)) // the clock may have been set back
 		questions.Timeout = max(questions.Timeout-since, min(questions.Timeout, leastAgain))
 	}
 	bounded, cancel := questions.WithTimeout(ctx)
 	defer cancel()
-	best, notes := b.askAll(bounded, r, b.sendInvitation)
+	best, notes := b.askAll(bounded, r, comes, func(e end, over bool) {
+		if !over && (!comes || e.tried() || e.void != "") {
+			b.sendInvitation(e)
+		}
+	})
 	return b.decided(ctx, bounded, r, best, notes), strings.Join(notes.automatic, "; ")
 }
 
@@ -226,14 +242,14 @@ func (b *Board) at(by approval.Decider) string {
 
 // sendInvitation sends the desk's invitation after another place could not show the
 // question, and says so if a client has answered by itself.
-func (b *Board) sendInvitation(e end, over bool) {
-	if b.invite == nil || e.by == approval.ByDesk || e.answers() || over {
+func (b *Board) sendInvitation(e end) {
+	if b.invite == nil || e.by == approval.ByDesk || e.answers() {
 		return
 	}
 	var all []string
 	where := ""
 	if e.void != "" {
-		where = b.elsewhere()
+		where = b.others()
 		all = append(all, e.void+". The question stays open "+where+".")
 	}
 	if inviter, ok := b.options.Desk.(approval.Inviter); ok {
@@ -248,25 +264,12 @@ func (b *Board) sendInvitation(e end, over bool) {
 	}
 }
 
-// elsewhere says where a question can be answered besides the client that asked.
-func (b *Board) elsewhere() string {
+// others says where a question can be answered besides the client that asked.
+func (b *Board) others() string {
 	if b.options.Desk != nil {
 		return b.at(approval.ByDesk)
 	}
 	return "for other clients, with codex-wait"
-}
-
-// places are the places of a board, and the questions that are open there.
-type places struct {
-	log *slog.Logger
-	// where says in a sentence where a decider decided.
-	where func(approval.Decider) string
-	// Asks, unless nil, is called when somebody sees a question, once for each place.
-	Asks func(*approval.Request)
-
-	mu        sync.Mutex
-	list      []*attachment // in the order of their arrival, the desk first
-	questions map[*question]bool
 }
 
 // attachment is an attached place.
@@ -299,12 +302,18 @@ type end struct {
 // answers reports whether the end is an answer that counts.
 func (e *end) answers() bool { return e.by != "" && e.err == nil && e.void == "" && isAnswer(e.out) }
 
+// tried reports whether the place was asked and has not just left: it answered somehow, or failed.
+func (e *end) tried() bool { return e.err != nil || answered(e.out) }
+
 // notes are what happened to a question besides its decision.
 type notes struct {
 	failures  []string // why places could not show it
 	void      []string // what clients answered by themselves that did not count
 	automatic []string // all that clients answered by themselves
 }
+
+// maxOpen is how long a question without a time-out waits for somebody who may come.
+const maxOpen = 24 * time.Hour
 
 // leastAgain is how long a question stays open at least that is asked again.
 const leastAgain = time.Minute
@@ -314,22 +323,22 @@ const withdrawal = time.Second
 
 // Attach adds a place. It is asked every question that is open now or later, until leave is
 // called. Leave withdraws its open questions.
-func (p *places) Attach(place Place) (leave func()) {
+func (b *Board) Attach(place Place) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &attachment{place, ctx}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.list = append(p.list, a)
-	for q := range p.questions {
-		p.askAt(q, a)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.places = append(b.places, a)
+	for q := range b.questions {
+		b.askAt(q, a)
 	}
 	return func() {
-		p.mu.Lock()
-		p.list = slices.DeleteFunc(p.list, func(other *attachment) bool { return other == a })
-		for q := range p.questions {
+		b.mu.Lock()
+		b.places = slices.DeleteFunc(b.places, func(other *attachment) bool { return other == a })
+		for q := range b.questions {
 			q.leave()
 		}
-		p.mu.Unlock()
+		b.mu.Unlock()
 		cancel()
 	}
 }
@@ -344,33 +353,35 @@ func (q *question) leave() {
 
 // askAll asks a question at every place until ctx ends, and returns the answer that counts. If
 // there is none, it returns the end at a place that could show the question, or the zero end if
-// none could. It calls ended after each end, with whether the question is over.
-func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e end, over bool)) (best end, notes notes) {
+// none could. It calls ended after each end, with whether the question is over. See [Board.Decide] for comes.
+func (b *Board) askAll(ctx context.Context, r *approval.Request, comes bool, ended func(e end, over bool)) (best end, notes notes) {
 	ctx, withdraw := context.WithCancelCause(ctx)
 	q := &question{request: r, ctx: ctx, ends: make(chan end), over: make(chan struct{}), left: make(chan struct{}, 1)}
 	defer close(q.over)
 	defer withdraw(nil)
-	p.open(q)
+	if clients := b.open(q); clients == 0 {
+		ended(end{by: approval.ByClient, out: r.Question.ReadError(elicit.ErrUnsupported, &b.options.Questions)}, false)
+	}
 	over := ctx.Done()
 	var late <-chan time.Time
 	var refused end // by a client that answered by itself
-	for n := 0; p.pending(q, n); {
+	for n := 0; b.pending(q, n, comes && ctx.Err() == nil); {
 		var e end
 		select {
 		case e = <-q.ends:
 			n++
 		case <-q.left: // perhaps the last place where a person may answer
-			if refused.by != "" && !best.answers() && ctx.Err() == nil && !p.elsewhere(refused.host) {
+			if refused.by != "" && !best.answers() && ctx.Err() == nil && !b.elsewhere(refused.host) {
 				best, notes.void = refused, nil
-				withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, inWords(best.out.Decision), p.where(best.by)))
+				withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, inWords(best.out.Decision), b.at(best.by)))
 			}
 			continue
 		case <-over:
 			over, late = nil, time.After(withdrawal)
 			continue
 		case <-late:
-			p.log.Warn("a place does not return from a question that is over", "thread", r.Thread.ID)
-			p.remove(q)
+			b.log.Warn("a place does not return from a question that is over", "thread", r.Thread.ID)
+			b.remove(q)
 			return best, notes
 		}
 		if e.automatic != "" {
@@ -379,11 +390,11 @@ func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e e
 		switch {
 		case e.err != nil:
 			if !errors.Is(e.err, errOnlyPage) {
-				p.log.Warn("a place could not show a question", "place", string(e.by), "thread", r.Thread.ID, "error", e.err)
+				b.log.Warn("a place could not show a question", "place", string(e.by), "thread", r.Thread.ID, "error", e.err)
 			}
 			notes.failures = append(notes.failures, fmt.Sprintf("The %s could not show the question: %v.", e.by, e.err))
 		case e.answers():
-			withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, inWords(e.out.Decision), p.where(e.by)))
+			withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, inWords(e.out.Decision), b.at(e.by)))
 			if !best.answers() || e.out.Decision.Stricter(best.out.Decision) {
 				best = e
 			}
@@ -400,44 +411,49 @@ func (p *places) askAll(ctx context.Context, r *approval.Request, ended func(e e
 			notes.void = append(notes.void, e.void)
 		}
 		ended(e, ctx.Err() != nil)
+		comes = comes && !e.tried()
 	}
 	return best, notes
 }
 
-// open adds a question and asks it at every place.
-func (p *places) open(q *question) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.questions == nil {
-		p.questions = map[*question]bool{}
+// open adds a question and asks it at every place. It returns how many of them are clients.
+func (b *Board) open(q *question) (clients int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.questions == nil {
+		b.questions = map[*question]bool{}
 	}
-	p.questions[q] = true
-	for _, a := range p.list {
-		p.askAt(q, a)
+	b.questions[q] = true
+	for _, a := range b.places {
+		b.askAt(q, a)
+		if a.place.Decider() != approval.ByDesk {
+			clients++
+		}
 	}
+	return clients
 }
 
-// pending reports whether the end at another place than the first n is to be awaited. If not,
-// it removes the question, so that a place that is attached later is not asked.
-func (p *places) pending(q *question, n int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n < q.asked {
+// pending reports whether the end at another place than the first n is to be awaited, or somebody who
+// may come. If not, it removes the question, so that a place that is attached later is not asked.
+func (b *Board) pending(q *question, n int, comes bool) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n < q.asked || comes {
 		return true
 	}
-	delete(p.questions, q)
+	delete(b.questions, q)
 	return false
 }
 
 // remove removes a question.
-func (p *places) remove(q *question) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.questions, q)
+func (b *Board) remove(q *question) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.questions, q)
 }
 
 // askAt asks a question at a place. p.mu is held.
-func (p *places) askAt(q *question, a *attachment) {
+func (b *Board) askAt(q *question, a *attachment) {
 	q.asked++
 	ctx, cancel := context.WithCancel(q.ctx)
 	stop := context.AfterFunc(a.ctx, cancel)
@@ -447,7 +463,7 @@ func (p *places) askAt(q *question, a *attachment) {
 		if h := hostOf(a.place); h != nil {
 			defer context.AfterFunc(h.here, q.leave)()
 		}
-		e := p.answer(ctx, q.request, a.place)
+		e := b.answer(ctx, q.request, a.place)
 		select {
 		case q.ends <- e:
 		case <-q.over:
@@ -456,12 +472,12 @@ func (p *places) askAt(q *question, a *attachment) {
 }
 
 // answer asks one place. A client that answered by itself may be not asked, or not counted.
-func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end {
+func (b *Board) answer(ctx context.Context, r *approval.Request, at Place) end {
 	e, h := end{by: at.Decider()}, hostOf(at)
 	if h != nil {
 		e.client, e.host = h.name, h
 	}
-	elsewhere := func() bool { return p.elsewhere(h) }
+	elsewhere := func() bool { return b.elsewhere(h) }
 	if h.never() {
 		e.err = errOnlyPage
 		return e
@@ -471,11 +487,11 @@ func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end 
 		return e
 	}
 	e.void = ""
-	if p.Asks != nil && ctx.Err() == nil && shows(at) {
-		p.Asks(r)
+	if b.Asks != nil && ctx.Err() == nil && shows(at) {
+		b.Asks(r)
 	}
 	began := time.Now()
-	e.err = guard(p.log, "Place.Ask", func() (err error) {
+	e.err = guard(b.log, "Place.Ask", func() (err error) {
 		e.out, err = at.Ask(ctx, r)
 		return err
 	})
@@ -498,10 +514,10 @@ func (p *places) answer(ctx context.Context, r *approval.Request, at Place) end 
 
 // elsewhere reports whether a question can be answered at another place than a host: at the desk,
 // or by another client that is there and has not answered by itself.
-func (p *places) elsewhere(h *Host) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.list, func(a *attachment) bool {
+func (b *Board) elsewhere(h *Host) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.places, func(a *attachment) bool {
 		other := hostOf(a.place)
 		return a.ctx.Err() == nil && (a.place.Decider() != approval.ByClient || other != nil && other != h && other.answers())
 	})
@@ -536,9 +552,9 @@ func guard(log *slog.Logger, name string, call func() error) (err error) {
 }
 
 // isAnswer reports whether a person decided at the place. It returns false if the place
-// could not ask, or if the question was withdrawn.
+// could not ask or has left, or if the question was withdrawn.
 func isAnswer(out elicit.Outcome) bool {
-	return out.ForCaller() == "" && out.Reason != elicit.ReasonInterrupted
+	return out.ForCaller() == "" && out.Reason != elicit.ReasonInterrupted && out.Reason != elicit.ReasonPeerGone
 }
 
 // limited returns the outcome with a decision that the request offers. The outcome of a

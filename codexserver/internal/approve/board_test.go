@@ -78,7 +78,7 @@ func TestDecide(t *testing.T) {
 					defer b.Attach(newClient(tt.client, &o.Questions))()
 				}
 				begin := time.Now()
-				got := b.Decide(t.Context(), request())
+				got := b.Decide(t.Context(), request(), false)
 				if s := fmt.Sprintf("%s %s %s", got.Decision, got.Reason, got.By); !strings.HasPrefix(s, tt.want) {
 					t.Errorf("decided %q, want %q", s, tt.want)
 				}
@@ -137,7 +137,7 @@ func TestRaces(t *testing.T) {
 					}}
 					defer b.Attach(p)()
 				}
-				got := b.Decide(t.Context(), request())
+				got := b.Decide(t.Context(), request(), false)
 				if !possible[got.Decision] {
 					t.Errorf("%d places, seed %d: %q, possible were %v", n, seed, got.Decision, possible)
 				}
@@ -174,7 +174,7 @@ func TestStricterAnswerCounts(t *testing.T) {
 			}
 			defer b.Attach(say("first", tt.first, func(context.Context) {}))()
 			defer b.Attach(say("second", tt.second, func(ctx context.Context) { <-ctx.Done() }))()
-			if got := b.Decide(t.Context(), request()); got.Decision != tt.want || got.By != tt.by {
+			if got := b.Decide(t.Context(), request(), false); got.Decision != tt.want || got.By != tt.by {
 				t.Errorf("%s, then %s: decided %q by %q", tt.first, tt.second, got.Decision, got.By)
 			}
 		})
@@ -215,7 +215,7 @@ func TestElsewhere(t *testing.T) {
 			}
 			r := request()
 			r.Question.Always = &elicit.Always{Words: "git init"}
-			b.Decide(t.Context(), r)
+			b.Decide(t.Context(), r, false)
 			if got, want := <-told, "the question was answered elsewhere: "+tt.want; got != want {
 				t.Errorf("told %q, want %q", got, want)
 			}
@@ -248,7 +248,7 @@ func TestAskedAgain(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 			defer cancel()
 			begin := time.Now()
-			got := b.Decide(ctx, r)
+			got := b.Decide(ctx, r, false)
 			took := time.Since(begin)
 			if tt.want == 0 && (took != 24*time.Hour || got.Reason != elicit.ReasonInterrupted) || tt.want != 0 && (took != tt.want || got.Reason != elicit.ReasonTimeout) {
 				t.Errorf("of %v, asked %v ago: %q after %v", tt.limit, tt.ago, got.Reason, took)
@@ -263,7 +263,7 @@ func TestTurnEndsBeforeAnswer(t *testing.T) {
 		defer b.Attach(newClient(servertest.After(time.Hour, servertest.Accept), &elicit.Options{Timeout: -1}))()
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		if got := b.Decide(ctx, request()); got.Decision != elicit.Abort || got.Reason != elicit.ReasonInterrupted || got.By != approval.ByClient {
+		if got := b.Decide(ctx, request(), false); got.Decision != elicit.Abort || got.Reason != elicit.ReasonInterrupted || got.By != approval.ByClient {
 			t.Errorf("decided %q %q by %q", got.Decision, got.Reason, got.By)
 		}
 	})
@@ -276,7 +276,7 @@ func TestPlacesComeAndGo(t *testing.T) {
 		b := approve.New(&approve.Options{}, nil)
 		leave := b.Attach(newClient(servertest.Never, nil))
 		decided := make(chan approval.Decision)
-		go func() { decided <- b.Decide(t.Context(), request()) }()
+		go func() { decided <- b.Decide(t.Context(), request(), false) }()
 		synctest.Wait()
 		defer b.Attach(newClient(servertest.After(time.Minute, servertest.Accept), nil))()
 		leave()
@@ -296,7 +296,7 @@ func TestLastPlaceLeaves(t *testing.T) {
 			synctest.Wait()
 			leave()
 		}()
-		if got := b.Decide(t.Context(), request()); got.Decision != elicit.Abort || got.Reason != elicit.ReasonInterrupted {
+		if got := b.Decide(t.Context(), request(), false); got.Decision != elicit.Abort || got.Reason != elicit.ReasonInterrupted {
 			t.Errorf("decided %q %q", got.Decision, got.Reason)
 		}
 	})
@@ -304,7 +304,7 @@ func TestLastPlaceLeaves(t *testing.T) {
 
 func TestNoPlace(t *testing.T) {
 	b := approve.New(&approve.Options{}, nil)
-	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied || got.Reason != elicit.ReasonUnsupported || len(got.Remarks) != 1 {
+	if got := b.Decide(t.Context(), request(), false); got.Decision != elicit.Denied || got.Reason != elicit.ReasonUnsupported || len(got.Remarks) != 1 {
 		t.Errorf("decided %q %q %q", got.Decision, got.Reason, got.Remarks)
 	}
 }
@@ -317,7 +317,7 @@ func TestPlaceAttachedAtTheEnd(t *testing.T) {
 			b := approve.New(&approve.Options{}, nil)
 			defer b.Attach(unable(nil))()
 			go func() { b.Attach(newClient(servertest.Say(servertest.Accept), nil)) }()
-			if got := b.Decide(t.Context(), request()); got.Decision != elicit.Approved && got.Decision != elicit.Denied {
+			if got := b.Decide(t.Context(), request(), false); got.Decision != elicit.Approved && got.Decision != elicit.Denied {
 				t.Errorf("decided %q", got.Decision)
 			}
 		})
@@ -337,7 +337,7 @@ func TestPlaceThatDoesNotReturn(t *testing.T) {
 		}})()
 		defer b.Attach(newClient(servertest.Say(servertest.Decline), nil))()
 		begin := time.Now()
-		if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied || time.Since(begin) > time.Second {
+		if got := b.Decide(t.Context(), request(), false); got.Decision != elicit.Denied || time.Since(begin) > time.Second {
 			t.Errorf("decided %q after %v", got.Decision, time.Since(begin))
 		}
 		if !strings.Contains(log.String(), "does not return") {
@@ -365,7 +365,7 @@ func TestOutcomeIsLimited(t *testing.T) {
 		}}}, nil)
 		r := request()
 		r.Question.Once = tt.once
-		if got := b.Decide(t.Context(), r); got.Decision != tt.want || got.By != approval.ByRule {
+		if got := b.Decide(t.Context(), r, false); got.Decision != tt.want || got.By != approval.ByRule {
 			t.Errorf("%q, once %t: %q by %q, want %q", tt.out.Decision, tt.once, got.Decision, got.By, tt.want)
 		}
 	}
@@ -396,7 +396,7 @@ func TestInvitation(t *testing.T) {
 				} else {
 					defer b.Attach(newClient(tt.client, nil))()
 				}
-				b.Decide(t.Context(), request())
+				b.Decide(t.Context(), request(), false)
 				if sent != tt.want {
 					t.Errorf("%d invitations, want %d", sent, tt.want)
 				}
@@ -414,7 +414,7 @@ func TestPanics(t *testing.T) {
 		Desk:   &servertest.Desk{Answer: servertest.Say(servertest.Accept), OnDecided: boom},
 		Logger: log.Logger(),
 	}, nil)
-	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Approved {
+	if got := b.Decide(t.Context(), request(), false); got.Decision != elicit.Approved {
 		t.Errorf("decided %q", got.Decision)
 	}
 	b = approve.New(&approve.Options{
@@ -422,13 +422,13 @@ func TestPanics(t *testing.T) {
 		Record: approve.NewRecord(brokenWriter{boom}),
 		Logger: log.Logger(),
 	}, nil)
-	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied {
+	if got := b.Decide(t.Context(), request(), false); got.Decision != elicit.Denied {
 		t.Errorf("without a record: decided %q", got.Decision)
 	}
 	b = approve.New(&approve.Options{Logger: log.Logger(), Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 		panic("a fault")
 	}}}, nil)
-	if got := b.Decide(t.Context(), request()); got.Decision != elicit.Denied || got.By != approval.ByRule || got.Feedback == "" {
+	if got := b.Decide(t.Context(), request(), false); got.Decision != elicit.Denied || got.By != approval.ByRule || got.Feedback == "" {
 		t.Errorf("decided %q by %q: %q", got.Decision, got.By, got.Feedback)
 	}
 	for _, in := range []string{"Desk.Decided", "Record", "Rules.Decide"} {

@@ -11,8 +11,9 @@
 // the question is withdrawn from the other places. If two answers arrive together, the
 // stricter one counts.
 //
-// A place that fails or cannot show the question does not count. If no place answers, the
-// question is denied, with a reason for the model and for the caller. Decide always
+// A place that fails or cannot show the question does not count. A question is open while a place is
+// asked, or while somebody may come who can be asked; otherwise it is denied at once, with a reason for
+// the model and for the caller. Decide always
 // returns: also when its context ends, after [Options].Questions.Timeout, and when foreign
 // code panics.
 //

@@ -46,7 +46,7 @@ func TestOnlyWhatWasShownIsAccepted(t *testing.T) {
 			defer b.Attach(returning(tt.out))()
 			r := lasting(t.TempDir())
 			tt.prepare(b, r)
-			if d := b.Decide(t.Context(), r); d.Decision != tt.want || (d.Rule != 0) != (tt.want == elicit.ApprovedAlways) {
+			if d := b.Decide(t.Context(), r, false); d.Decision != tt.want || (d.Rule != 0) != (tt.want == elicit.ApprovedAlways) {
 				t.Errorf("%+v", d)
 			}
 		})
@@ -59,11 +59,11 @@ func TestUndecidedIsNotUnsupported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &approve.Options{Questions: elicit.Options{OnUnsupported: elicit.PolicyAbort, Timeout: time.Minute}}
 		b := approve.New(o, nil)
-		if d := b.Decide(t.Context(), request()); d.Decision != elicit.Abort || d.Reason != elicit.ReasonUnsupported {
+		if d := b.Decide(t.Context(), request(), false); d.Decision != elicit.Abort || d.Reason != elicit.ReasonUnsupported {
 			t.Errorf("nobody can be asked: %s, %s", d.Decision, d.Reason)
 		}
 		leave := b.Attach(returning(elicit.Outcome{Decision: "yes"}))
-		if d := b.Decide(t.Context(), request()); d.Decision != elicit.Denied {
+		if d := b.Decide(t.Context(), request(), false); d.Decision != elicit.Denied {
 			t.Errorf("an unknown decision: %s, %s", d.Decision, d.Reason)
 		}
 		leave()
@@ -72,7 +72,7 @@ func TestUndecidedIsNotUnsupported(t *testing.T) {
 			<-hung
 			return elicit.Outcome{}, nil
 		}})()
-		if d := b.Decide(t.Context(), request()); d.Decision != elicit.Denied || d.Reason != elicit.ReasonTimeout {
+		if d := b.Decide(t.Context(), request(), false); d.Decision != elicit.Denied || d.Reason != elicit.ReasonTimeout {
 			t.Errorf("a place that does not return: %s, %s", d.Decision, d.Reason)
 		}
 		close(hung)
@@ -86,7 +86,7 @@ func TestPatienceOfTheRequest(t *testing.T) {
 		defer b.Attach(newClient(servertest.Never, nil))()
 		r, begin := request(), time.Now()
 		r.Patience = time.Minute
-		if d := b.Decide(t.Context(), r); d.Decision != elicit.Denied || time.Since(begin) != time.Minute {
+		if d := b.Decide(t.Context(), r, false); d.Decision != elicit.Denied || time.Since(begin) != time.Minute {
 			t.Errorf("%s after %v", d.Decision, time.Since(begin))
 		}
 	})
@@ -107,7 +107,7 @@ func TestLeftPlaceIsNotAsked(t *testing.T) {
 		leave := b.Attach(place("a"))
 		defer b.Attach(place("b"))()
 		leave()
-		if d := b.Decide(t.Context(), request()); d.Decision != elicit.Approved || d.By != "b" {
+		if d := b.Decide(t.Context(), request(), false); d.Decision != elicit.Approved || d.By != "b" {
 			t.Errorf("%s by %s", d.Decision, d.By)
 		}
 		hung := make(chan struct{})
@@ -115,7 +115,7 @@ func TestLeftPlaceIsNotAsked(t *testing.T) {
 			<-hung
 			return elicit.Outcome{Decision: elicit.Denied}, nil
 		}})
-		b.Decide(t.Context(), request()) // c does not return from it
+		b.Decide(t.Context(), request(), false) // c does not return from it
 		defer b.Attach(place("late"))()
 		synctest.Wait()
 		if got := strings.Join(asked, " "); got != "b b" {
@@ -144,9 +144,9 @@ func TestRuleAnswersItsOwnQuestion(t *testing.T) {
 			return r
 		}
 		first := make(chan approval.Decision, 1)
-		go func() { first <- b.Decide(t.Context(), ask("c1")) }()
+		go func() { first <- b.Decide(t.Context(), ask("c1"), false) }()
 		synctest.Wait()
-		if d := b.Decide(t.Context(), ask("c2")); d.Decision != elicit.ApprovedForSession || d.By != approval.ByRule {
+		if d := b.Decide(t.Context(), ask("c2"), false); d.Decision != elicit.ApprovedForSession || d.By != approval.ByRule {
 			t.Errorf("the rule: %s by %s", d.Decision, d.By)
 		}
 		if d := <-first; d.Decision != elicit.Denied {
@@ -161,12 +161,12 @@ func TestRecordTakesAnyBytes(t *testing.T) {
 	var record servertest.Journal
 	b := approve.New(&approve.Options{Record: approve.NewRecord(&record), Desk: inviterDesk{&servertest.Desk{Answer: servertest.Say(servertest.Accept)}, func() string { return "open the page" }}}, nil)
 	defer b.Attach(unable(nil))()
-	if d := b.Decide(t.Context(), request()); d.Decision != elicit.Approved {
+	if d := b.Decide(t.Context(), request(), false); d.Decision != elicit.Approved {
 		t.Errorf("%s", d.Decision)
 	}
 	b = approve.New(&approve.Options{Record: approve.NewRecord(&record)}, nil)
 	defer b.Attach(returning(elicit.Outcome{Decision: elicit.Denied, Feedback: "\xff"}))()
-	b.Decide(t.Context(), request())
+	b.Decide(t.Context(), request(), false)
 	if n := strings.Count(record.String(), "\n"); n != 2 {
 		t.Errorf("%d lines: %s", n, &record)
 	}

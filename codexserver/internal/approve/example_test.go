@@ -17,7 +17,7 @@ func Example() {
 		d := b.Decide(context.Background(), &approval.Request{
 			Event:    protocol.ExecApprovalRequest{Command: command, Cwd: "/work"},
 			Question: (&elicit.ExecQuestion{Command: command, Cwd: "/work"}).Question(),
-		})
+		}, false)
 		fmt.Println(command, d.Decision, d.By)
 	}
 	// Output:

@@ -160,7 +160,7 @@ func TestOnlyPersonApproves(t *testing.T) {
 					defer b.Attach(p)()
 				}
 				exec := protocol.ExecApprovalRequest{Command: []string{"go", "test"}, Human: true, Once: true}
-				d := b.Decide(t.Context(), &approval.Request{Event: exec, Question: &elicit.Question{Once: true}})
+				d := b.Decide(t.Context(), &approval.Request{Event: exec, Question: &elicit.Question{Once: true}}, false)
 				got := strings.Join(append([]string{fmt.Sprintf("%s %s %s %s", d.Decision, d.Reason, d.Feedback, d.By)}, d.Remarks...), "; ")
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)

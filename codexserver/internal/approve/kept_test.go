@@ -65,7 +65,7 @@ func TestKeptRules(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			q := q
 			q.Human, q.Confinable = tt.human, !tt.outside
-			d := New(&tt.options, nil).Decide(t.Context(), &approval.Request{Event: q, Question: &elicit.Question{}, Deny: tt.deny})
+			d := New(&tt.options, nil).Decide(t.Context(), &approval.Request{Event: q, Question: &elicit.Question{}, Deny: tt.deny}, false)
 			if d.Decision != tt.want || d.By != tt.by || d.Confined != tt.confined {
 				t.Errorf("%s by %s, confined %t, want %s by %s, %t", d.Decision, d.By, d.Confined, tt.want, tt.by, tt.confined)
 			}
@@ -73,7 +73,7 @@ func TestKeptRules(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if d := New(&Options{Kept: kept}, nil).Decide(ctx, &approval.Request{Event: q, Question: &elicit.Question{}}); d.Decision != elicit.Abort {
+	if d := New(&Options{Kept: kept}, nil).Decide(ctx, &approval.Request{Event: q, Question: &elicit.Question{}}, false); d.Decision != elicit.Abort {
 		t.Errorf("after the end of the turn: %s", d.Decision)
 	}
 }

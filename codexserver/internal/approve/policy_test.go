@@ -40,7 +40,7 @@ func TestDeskAndPolicies(t *testing.T) {
 					place = newClient(tt.client, &tt.options)
 				}
 				defer b.Attach(place)()
-				got := b.Decide(t.Context(), request())
+				got := b.Decide(t.Context(), request(), false)
 				if words := string(got.Decision) + " by " + string(got.By); !strings.HasPrefix(words, tt.want) || len(d.Decisions()) != 1 {
 					t.Errorf("decided %q, %q; want %q", words, d.Decisions(), tt.want)
 				}

@@ -44,7 +44,7 @@ func TestRecordFails(t *testing.T) {
 			if tt.want != "" {
 				want = elicit.Denied
 			}
-			got := b.Decide(t.Context(), r)
+			got := b.Decide(t.Context(), r, false)
 			if told := strings.Contains(got.ForModel()+strings.Join(got.Remarks, ""), "could not be recorded"); got.Decision != want || told != (tt.want != "") {
 				t.Errorf("decided %q, %q, %q", got.Decision, got.ForModel(), got.Remarks)
 			}
@@ -69,7 +69,7 @@ func TestDenialIsNotRecorded(t *testing.T) {
 	} {
 		b := approve.New(&approve.Options{Record: approve.NewRecord(brokenWriter{})}, nil)
 		leave := b.Attach(newClient(servertest.Say(answer), nil))
-		got := b.Decide(t.Context(), request())
+		got := b.Decide(t.Context(), request(), false)
 		leave()
 		want.By = approval.ByClient
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(elicit.Outcome{}), cmpopts.IgnoreFields(elicit.Outcome{}, "Took")); diff != "" {
@@ -109,7 +109,7 @@ func TestRecord(t *testing.T) {
 		leave := b.Attach(newClient(servertest.Say(tt.answer), nil))
 		r := request()
 		r.Event, r.Turn, r.Thread = tt.event, "1", approval.Thread{ID: "t", Principal: "ann"}
-		b.Decide(t.Context(), r)
+		b.Decide(t.Context(), r, false)
 		leave()
 		head := regexp.MustCompile(`^{"event":"decided","time":"2[^"]+Z","decisionId":"[A-Z0-9]{12}-1",`)
 		got := head.ReplaceAllString(regexp.MustCompile(`,"waitedMs":\d+`).ReplaceAllString(lines.String(), ""), "")
@@ -123,7 +123,7 @@ func TestRecord(t *testing.T) {
 		leave := b.Attach(newClient(servertest.Say(answer), nil))
 		r := request()
 		r.Event = protocol.ExecApprovalRequest{Command: []string{strings.Repeat("x", long)}}
-		b.Decide(t.Context(), r)
+		b.Decide(t.Context(), r, false)
 		leave()
 		if got := len(lines.String()); (got > long) != whole || got < 64<<10 {
 			t.Errorf("%s: the line has %d bytes", answer, got)
@@ -232,7 +232,7 @@ func TestCalls(t *testing.T) {
 				leave := b.Attach(newClient(servertest.Say(answer), nil))
 				r := request()
 				r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}}
-				b.Decide(t.Context(), r)
+				b.Decide(t.Context(), r, false)
 				leave()
 			}
 			for _, m := range tt.events {
@@ -282,7 +282,7 @@ func TestRecordFaults(t *testing.T) {
 		leave := b.Attach(newClient(servertest.Say(servertest.Accept), nil))
 		r := request()
 		r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git"}}
-		d := b.Decide(t.Context(), r)
+		d := b.Decide(t.Context(), r, false)
 		leave()
 		for _, m := range []protocol.EventMsg{protocol.ExecCommandBegin{CallID: "c"}, protocol.ExecCommandEnd{CallID: "c"}} {
 			b.Note(approval.Thread{ID: "t"}, "turn", turnlog.LineOf(m))

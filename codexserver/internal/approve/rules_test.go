@@ -113,7 +113,7 @@ func TestConfinedApprovalsAreLimited(t *testing.T) {
 		o := &Options{Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 			return elicit.Outcome{Decision: tt.given, Confined: true}, true
 		}}}
-		if got := New(o, nil).Decide(t.Context(), &approval.Request{Event: tt.event, Question: &elicit.Question{}}); got.Decision != tt.want {
+		if got := New(o, nil).Decide(t.Context(), &approval.Request{Event: tt.event, Question: &elicit.Question{}}, false); got.Decision != tt.want {
 			t.Errorf("%+v: %s became %s, want %s", tt.event, tt.given, got.Decision, tt.want)
 		}
 	}

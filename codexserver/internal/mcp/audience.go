@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -16,8 +15,9 @@ import (
 // way is how the client of a call is asked. Its era says so: a client with a handshake gets
 // requests (legacy_ask.go), one of 2026-07-28 gets questions in results (question.go).
 type way struct {
-	turn       approve.Place // about the turn that the call waits for
+	turn       approve.Place // about the turn that the call waits for; nil if the client cannot be asked
 	background approve.Place // about others
+	comes      bool          // a client may come for the questions of others
 	caller     approve.Place // see [mcptool.Audience]; nil if the client cannot be asked
 	session    context.Context
 	elicit     func(context.Context, *elicit.Foreign) (json.RawMessage, error) // nil if the client cannot be asked
@@ -37,7 +37,7 @@ func (c *Client) audience(ctx context.Context, w way, o thread.Observer, backgro
 	if w.session != nil {
 		a.Background.Elicit = w.elicit
 	}
-	a.Turn.Place, a.Background.Place = w.turn, w.background
+	a.Turn.Place, a.Background.Place, a.Background.Comes = w.turn, w.background, w.comes
 	return a
 }
 
@@ -49,18 +49,9 @@ func (c *Client) call(id jsonrpc.ID, host string, a mcptool.Audience) *mcptool.C
 	}
 }
 
-// nobody returns a place where no client is asked: unable, or hold.
-func nobody(ask approve.Ask) approve.Place { return approve.NewPlace(approval.ByClient, ask) }
-
-// unable ends the questions for a client that cannot be asked.
-func (c *Client) unable(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
-	return r.Question.ReadError(elicit.ErrUnsupported, &c.server.Approvals), nil
-}
-
-// hold keeps the questions open of turns that no client waits for, until one does.
-func (c *Client) hold(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxOpen)
-	defer cancel()
-	<-ctx.Done()
-	return r.Question.ReadError(ctx.Err(), &c.server.Approvals), nil
+// comes reports whether a client may come for the questions of a turn that no call waits for, of a
+// client that could be asked or not: that one, or any other if the server goes on, and the configuration
+// does not say what happens if the client cannot be asked.
+func (c *Client) comes(asked bool) bool {
+	return asked || c.jobs.Stays() && c.server.Approvals.OnUnsupported == ""
 }

@@ -119,15 +119,11 @@ func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
 func (c *call) audience(ctx context.Context) mcptool.Audience {
 	s := c.session
 	place := approve.NewClient(s.client.hosts.Host(c.attached.client.Name), func() bool { return c.questions.canAsk }, c.asks)
-	w := way{turn: nobody(s.client.unable), background: nobody(s.client.unable)}
+	w := way{comes: s.client.comes(c.questions.canAsk)}
 	if c.questions.canAsk {
 		w.turn, w.caller, w.elicit = place, place, c.elicit
-	}
-	if c.questions.canAsk || s.client.waits() {
-		w.background = nobody(s.client.hold)
-		if c.taskable { // another client may poll the task
-			w.turn = place
-		}
+	} else if w.comes && c.taskable { // another client may poll the task
+		w.turn = place
 	}
 	if c.taskable {
 		w.patience = patience

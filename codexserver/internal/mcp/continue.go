@@ -216,13 +216,11 @@ func (c *call) awaitTurn() {
 
 // continueInBackground continues a turn in the background.
 func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut mcptool.Orphan, ask approve.Place) error {
-	switch {
-	case !k.Form && !s.client.waits():
-		ask = nobody(s.client.unable)
-	case ask == nil:
-		ask = nobody(s.client.hold)
+	w := way{background: ask, comes: s.client.comes(k.Form)}
+	if !w.comes {
+		w.background = nil
 	}
-	a := s.client.audience(s.client.server.Tasks.observed(s.client.ctx, file), way{turn: ask, background: ask}, nil)
+	a := s.client.audience(s.client.server.Tasks.observed(s.client.ctx, file), w, nil)
 	a.Turn = a.Background
 	var job *mcptool.Job
 	tc := s.call(jsonrpc.ID{}, k.Host, a)

@@ -15,12 +15,10 @@ import (
 func (ss *LegacySession) way(call string) way {
 	place := ss.PlaceOf(ss.asks(call))
 	w := way{turn: place, background: place, elicit: ss.Elicit, session: ss.client.ctx}
-	if ss.client.jobs.Stays() {
-		w.background = ss.PlaceOf(ss.asksOrHolds(call))
-	}
 	if ss.canAsk() {
-		w.caller = ss.PlaceOf(ss.asksOrHolds(call))
+		w.caller = place
 	}
+	w.comes = ss.client.comes(w.caller != nil)
 	return w
 }
 
@@ -43,34 +41,6 @@ func (ss *LegacySession) asks(call string) approve.Ask {
 		ss.ends(ctx, r, out)
 		return out, nil
 	}
-}
-
-// asksOrHolds is asks for turns that outlive the client, or that other clients began. When the
-// client has gone, the question waits for another one.
-func (ss *LegacySession) asksOrHolds(call string) approve.Ask {
-	asks := ss.asks(call)
-	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-		if !ss.canAsk() && ss.client.waits() {
-			return ss.client.hold(ctx, r)
-		}
-		out, err := asks(ctx, r)
-		if !ss.canAsk() {
-			return out, err
-		}
-		if gone := out.Reason == elicit.ReasonPeerGone || ss.client.ctx.Err() != nil; gone && ctx.Err() == nil && !answered(out) {
-			return ss.client.hold(ctx, r)
-		}
-		return out, err
-	}
-}
-
-// answered reports whether a client gave an answer that could be read.
-func answered(out elicit.Outcome) bool {
-	switch out.Reason {
-	case "", elicit.ReasonDeclined, elicit.ReasonCancelled, elicit.ReasonNotUnderstood:
-		return true
-	}
-	return false
 }
 
 // codexMembers returns the facts of a question under Codex's names. They are next to the

@@ -90,10 +90,6 @@ func (s *Server) NewClient(ctx context.Context, threads *thread.Share, jobs *mcp
 	return c
 }
 
-// waits reports whether a question of a turn without a client waits for one: the server goes on,
-// and the configuration does not say what happens if the client cannot be asked.
-func (c *Client) waits() bool { return c.jobs.Stays() && c.server.Approvals.OnUnsupported == "" }
-
 // Leave ends the calls that the client waits for. Tasks and turns in the background
 // continue, and other clients answer their questions.
 func (c *Client) Leave() {

@@ -90,7 +90,7 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 		m.TurnID = cmp.Or(m.TurnID, h.now.id)
 		r.Asked, r.Event = m.Asked, m
 	}
-	observers, turn := h.observers, h.now.Turn
+	observers, turn, comes := h.observers, h.now.Turn, h.now.Comes
 	h.mu.Unlock()
 	if q.Meta == nil {
 		asked := *q // a copy, because the question of Approve is the engine's
@@ -104,7 +104,7 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	for _, o := range observers {
 		o.Asked(r)
 	}
-	d := h.board.Decide(ctx, r)
+	d := h.board.Decide(ctx, r, comes)
 	h.mu.Lock()
 	h.submit()
 	h.mu.Unlock()

@@ -30,6 +30,9 @@ type Attendance struct {
 	Awaited bool
 	// Place is asked the questions of the turn, in addition to the desk.
 	Place approve.Place
+	// Comes is true when somebody may attach another place for the questions of the turn, such as with
+	// codex-wait, so that they are open meanwhile.
+	Comes bool
 	// Elicit asks a question of another party, such as an MCP server, and returns the result
 	// for it. It is nil if the client cannot be asked.
 	Elicit func(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error)

@@ -77,7 +77,7 @@ func (h *hostOf) ApproveExec(ctx context.Context, q protocol.ExecApprovalRequest
 	s.note("asked about %q in %s, outside %t, once %t", q.Command, q.Cwd, q.LeavesSandbox, q.Once)
 	r := &approval.Request{Thread: approval.Thread{ID: "t"}, Event: q, Question: &elicit.Question{Once: q.Once}}
 	r.Question.Always = s.board.Offer(r)
-	d := s.board.Decide(ctx, r)
+	d := s.board.Decide(ctx, r, false)
 	if d.By != approval.ByRule && d.Decision.Approves() && !d.Confined && q.LeavesSandbox {
 		s.approved = &q
 	}

@@ -60,7 +60,7 @@ type ruling struct {
 }
 
 func (r ruling) ApproveExec(ctx context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
-	d := approve.New(&approve.Options{Rules: r.rules}, nil).Decide(ctx, &approval.Request{Event: q, Question: &elicit.Question{}})
+	d := approve.New(&approve.Options{Rules: r.rules}, nil).Decide(ctx, &approval.Request{Event: q, Question: &elicit.Question{}}, false)
 	if d.By != approval.ByRule {
 		r.host.add(nil, "person")
 	}

@@ -360,7 +360,7 @@ type denying struct {
 }
 
 func (d denying) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	decision := approve.New(&approve.Options{Rules: d.rules}, nil).Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}})
+	decision := approve.New(&approve.Options{Rules: d.rules}, nil).Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}}, false)
 	if decision.By == approval.ByRule {
 		return decision.Outcome
 	}
