@@ -1,16 +1,11 @@
 package policy
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Self is the running program, which the server looks for among the configured MCP servers:
@@ -47,166 +42,68 @@ type Command struct {
 	Env map[string]string
 }
 
-// StartedBy reports whether the command is the program or probably starts it: whether
-// one of these is the program's file, a link to it, or a copy of it:
+// maxChecked is how many words of one command are checked. An untrusted project may have written them.
+const maxChecked = 4096
+
+// StartedBy reports whether a word of the command names the program: a path that leads to its file or
+// ends with its name, or a name that is found in the PATH. The words of a script, as after sh -c, count
+// too.
 //
-//   - the command's own name, as a path or in the PATH,
-//   - a path anywhere in its arguments,
-//   - the program's own name anywhere in its arguments,
-//   - any name in the arguments of a launcher, such as env, sh -c or npx,
-//   - any of these in a shell script that is started,
-//   - a path that ends with the program's own name in such a script or in the
-//     arguments of a launcher, as "$(dirname "$0")/codex-mcp".
-//
-// It is also true if such a path or name is in the arguments for another reason: to lose
-// an MCP server is better than to start this one in an endless chain.
+// It is also true if a word names the program for another reason: to lose an MCP server is better than to
+// start this one in an endless chain. It does not see what a file has, such as a script around the program.
 func (p *Self) StartedBy(c Command) bool {
-	if p == nil || len(c.Argv) == 0 {
+	if p == nil {
 		return false
 	}
-	s := &search{program: p, command: c}
-	s.path = append(filepath.SplitList(c.Env["PATH"]), filepath.SplitList(os.Getenv("PATH"))...)
-	if s.home = c.Env["HOME"]; s.home == "" {
-		s.home = os.Getenv("HOME")
+	path := append(filepath.SplitList(c.Env["PATH"]), filepath.SplitList(os.Getenv("PATH"))...)
+	home := c.Env["HOME"]
+	if home == "" {
+		home = os.Getenv("HOME")
 	}
-	if s.word(c.Argv[0], true) {
-		return true
-	}
-	launches := slices.Contains(launchers, strings.TrimSuffix(filepath.Base(c.Argv[0]), ".exe"))
-	return slices.ContainsFunc(c.Argv[1:], func(arg string) bool {
-		return s.word(arg, launches) || s.text(arg, launches)
-	})
-}
-
-// launchers are programs that start what their arguments name.
-var launchers = []string{
-	"ash", "bash", "bunx", "busybox", "cmd", "command", "dash", "doas", "env", "exec", "fish", "ionice", "ksh", "mise",
-	"nice", "nohup", "npm", "npx", "pnpm", "powershell", "pwsh", "setsid", "sh", "stdbuf", "sudo", "timeout", "uvx",
-	"xargs", "yarn", "zsh",
-}
-
-// search looks for a program in one command.
-type search struct {
-	program *Self
-	command Command
-	path    []string // folders
-	home    string
-	scripts int // read so far
-	words   int // checked so far
-}
-
-// text checks the words of a script or of an argument.
-func (s *search) text(text string, launched bool) bool {
-	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>{}\"'`=,", r) })
-	return slices.ContainsFunc(words, func(w string) bool {
-		return s.word(w, launched) || launched && strings.HasSuffix(w, "/"+s.program.name)
-	})
-}
-
-// word checks one name or path. A bare name counts only if it is a command's name or the
-// program's own.
-func (s *search) word(w string, command bool) bool {
-	if s.words++; w == "" || len(w) > maxWord || s.words > maxChecked {
-		return false
-	}
-	if after, ok := strings.CutPrefix(w, "~/"); ok {
-		w = filepath.Join(s.home, after)
-	}
-	w = strings.NewReplacer("${HOME}", s.home, "$HOME", s.home).Replace(w)
-	if strings.ContainsRune(w, '/') || strings.ContainsRune(w, filepath.Separator) {
-		if !filepath.IsAbs(w) {
-			w = filepath.Join(s.command.Dir, w)
+	homes := strings.NewReplacer("${HOME}", home, "$HOME", home)
+	checked := 0
+	for _, arg := range c.Argv {
+		words := strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>{}\"'`=,", r) })
+		for _, w := range append(words, arg) {
+			if checked++; checked > maxChecked {
+				return false
+			}
+			if after, ok := strings.CutPrefix(w, "~/"); ok {
+				w = filepath.Join(home, after)
+			}
+			if p.named(homes.Replace(w), c.Dir, path) {
+				return true
+			}
 		}
-		return s.file(w, command)
 	}
-	if !command && w != s.program.name && w+".exe" != s.program.name {
-		return false
-	}
-	return slices.ContainsFunc(s.path, func(folder string) bool { return s.file(filepath.Join(folder, w), command) })
+	return false
 }
 
-// Limits for one command, which an untrusted project may have written.
-const (
-	maxWord       = 4096
-	maxChecked    = 4096
-	maxScriptText = 64 << 10
-	maxScripts    = 8
-)
+// named reports whether a word names the program.
+func (p *Self) named(w, dir string, path []string) bool {
+	switch {
+	case w == "":
+		return false
+	case !strings.ContainsRune(w, '/') && !strings.ContainsRune(w, filepath.Separator):
+		return slices.ContainsFunc(path, func(folder string) bool { return p.isAt(filepath.Join(folder, w)) })
+	case filepath.Base(w) == p.name: // a variable may hide its folder
+		return true
+	case !filepath.IsAbs(w):
+		w = filepath.Join(dir, w)
+	}
+	return p.isAt(w)
+}
 
-// file checks whether a file is the program, or a script that starts it.
-func (s *search) file(path string, command bool) bool {
+// isAt reports whether a path leads to the program's file, or to the one that took its place since it started.
+func (p *Self) isAt(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil && runtime.GOOS == "windows" {
 		path += ".exe"
 		info, err = os.Stat(path)
 	}
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	if os.SameFile(info, s.program.file) {
-		return true
-	}
-	// The program's file may have been replaced since it started.
-	if real, err := filepath.EvalSymlinks(path); err == nil && real == s.program.path {
-		return true
-	}
-	if info.Size() == s.program.file.Size() && s.program.sameContent(path) {
-		return true
-	}
-	if !command || s.scripts == maxScripts {
-		return false
-	}
-	s.scripts++
-	return s.text(script(path), true)
-}
-
-// sameContent reports whether the file at path has the program's bytes.
-func (p *Self) sameContent(path string) bool {
-	mine, err := safefile.Open(p.path)
 	if err != nil {
 		return false
 	}
-	defer mine.Close()
-	other, err := safefile.Open(path)
-	if err != nil {
-		return false
-	}
-	defer other.Close()
-	a, b := make([]byte, 64<<10), make([]byte, 64<<10)
-	for {
-		n, err := io.ReadFull(mine, a)
-		m, _ := io.ReadFull(other, b)
-		if !bytes.Equal(a[:n], b[:m]) {
-			return false
-		}
-		if err != nil {
-			return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		}
-	}
-}
-
-// script returns the text of a shell script without its comments, or "" for any other
-// file.
-func script(path string) string {
-	f, err := safefile.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxScriptText))
-	if err != nil {
-		return ""
-	}
-	first, rest, _ := strings.Cut(string(text), "\n")
-	interpreter := strings.Fields(strings.TrimPrefix(first, "#!"))
-	if !strings.HasPrefix(first, "#!") || !slices.ContainsFunc(interpreter, func(w string) bool { return strings.HasSuffix(filepath.Base(w), "sh") }) {
-		return ""
-	}
-	var lines []string
-	for line := range strings.Lines(rest) {
-		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, "")
+	real, err := filepath.EvalSymlinks(path)
+	return os.SameFile(info, p.file) || err == nil && real == p.path
 }

@@ -5,7 +5,6 @@ package policy_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
@@ -27,26 +26,12 @@ func TestStartedBy(t *testing.T) {
 	}
 	self := write(filepath.Join(bin, "codex-mcp"), "\x7fELF")
 	other := write(filepath.Join(bin, "other"), "\x7fELG") // of the same size
-	copied := write(filepath.Join(dir, "copied"), "\x7fELF")
 	for _, link := range []string{filepath.Join(links, "codex"), filepath.Join(links, "a b"), filepath.Join(work, "mine")} {
 		if err := os.Symlink(self, link); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := os.Link(self, filepath.Join(links, "hard")); err != nil {
-		t.Fatal(err)
-	}
-	wrapper := write(filepath.Join(dir, "wrapper"), "#!/usr/bin/env bash\n# starts it\nexport A=b\nexec \"$HOME/bin/codex-mcp\" \"$@\"\n")
-	nested := write(filepath.Join(dir, "nested"), "#!/bin/sh\n. "+wrapper+"\n")
-	harmless := write(filepath.Join(dir, "harmless"), "#!/bin/sh\n# not codex-mcp\nexec other\n")
-	python := write(filepath.Join(dir, "python"), "#!/usr/bin/python3\nnames = ['codex-mcp']\n")
-	beside := write(filepath.Join(dir, "beside"), "#!/bin/sh\nexec \"$(dirname \"$0\")/bin/codex-mcp\" \"$@\"\n")
-	variable := write(filepath.Join(dir, "variable"), "#!/bin/sh\ncd ~/bin\nD=.\n$D/codex-mcp\n")
-	loop := filepath.Join(dir, "loop")
-	write(loop, "#!/bin/sh\nexec "+loop+"\n")
-
-	write(filepath.Join(dir, "text"), "bin/sh\nexec codex-mcp\n")
-	if err := os.Symlink(wrapper, filepath.Join(links, "wrap")); err != nil {
 		t.Fatal(err)
 	}
 	ending := write(filepath.Join(bin, "server.exe"), "MZ of a server")
@@ -67,13 +52,9 @@ func TestStartedBy(t *testing.T) {
 		{"a link in the PATH", []string{"codex", "mcp-server"}, true},
 		{"a hard link", []string{filepath.Join(links, "hard")}, true},
 		{"a relative link", []string{"./mine"}, true},
-		{"a copy", []string{copied, "mcp-server"}, true},
-		{"a copy that env starts", []string{"env", copied}, true},
-		{"a script with a folder of its own", []string{beside}, true},
-		{"a script with a variable", []string{"sh", variable}, true},
 		{"sh -c with a variable", []string{"sh", "-c", "$D/codex-mcp"}, true},
 		{"sh -c with a variable and another", []string{"sh", "-c", "$D/not-codex-mcp"}, false},
-		{"another program's path with a variable", []string{"other", "$D/codex-mcp"}, false},
+		{"another program's argument with a variable", []string{"other", "$D/codex-mcp"}, true},
 		{"another program", []string{other, "mcp-server"}, false},
 		{"a name that is not there", []string{"nosuch", "mcp-server"}, false},
 		{"env", []string{"env", "-u", "A", "B=c", "codex-mcp"}, true},
@@ -86,21 +67,13 @@ func TestStartedBy(t *testing.T) {
 		{"npx of Codex's package", []string{"npx", "-y", "@openai/codex", "mcp-server"}, false},
 		{"a proxy", []string{"other", "--", "codex-mcp"}, true},
 		{"a proxy with a path", []string{"other", "--command=" + self}, true},
-		{"a name that is an argument", []string{"other", "--client", "codex"}, false},
+		{"a link's name that is an argument", []string{"other", "--client", "codex"}, true},
+		{"a package with its name", []string{"npx", "-y", "@codexmcp/codex-mcp"}, true},
 		{"a folder", []string{"other", bin}, false},
-		{"a script", []string{wrapper}, true},
-		{"a script of a script", []string{"bash", nested}, true},
-		{"another script", []string{harmless}, false},
-		{"no shell script", []string{python}, false},
-		{"a script that starts itself", []string{loop}, false},
 		{"nothing", nil, false},
 		{"an empty word", []string{""}, false},
 		{"a home in a word", []string{"env", "${HOME}/links/hard"}, true},
 		{"a short home in a word", []string{"env", "$HOME/links/hard"}, true},
-		{"another program of a script", []string{"other", wrapper}, false},
-		{"a script in PATH", []string{"wrap"}, true},
-		{"an argument that is a script in PATH", []string{"other", "wrap"}, false},
-		{"no script", []string{filepath.Join(dir, "text")}, false},
 		{"a name with a blank", []string{"env", "a b"}, true},
 		{"a launcher with an ending", []string{"env.exe", "codex"}, true},
 		{"another home", []string{"sh", "-c", "~/links/hard"}, true},
@@ -113,12 +86,6 @@ func TestStartedBy(t *testing.T) {
 		})
 	}
 
-	for launcher := range strings.FieldsSeq(`ash bash bunx busybox cmd command dash doas env exec fish ionice ksh mise nice nohup npm npx
-		pnpm powershell pwsh setsid sh stdbuf sudo timeout uvx xargs yarn zsh`) {
-		if !p.StartedBy(policy.Command{Argv: []string{launcher, "-x", "codex"}, Dir: work, Env: map[string]string{"PATH": links}}) {
-			t.Errorf("%s starts what its arguments name", launcher)
-		}
-	}
 	t.Setenv("HOME", dir)
 	if !p.StartedBy(policy.Command{Argv: []string{"sh", "-c", "~/links/hard"}, Dir: work}) {
 		t.Error("not found in the home directory of the server")
