@@ -16,7 +16,7 @@ import (
 const (
 	maxNear     = 5      // names and lines that an answer proposes
 	maxNearWalk = 20_000 // files that are looked at for a name
-	maxNearText = 5_000  // lines that are looked at for a text
+	maxNearText = 5_000  // texts that are compared
 )
 
 // missing reports a path where nothing is, with the nearest names.
@@ -51,21 +51,18 @@ func (t *Turn) names(dir string) string {
 	return text
 }
 
-// nearestNames returns paths that resemble a missing one: names beside its first missing one, and
-// files of the working folder with its last name.
-func (t *Turn) nearestNames(missing string) []string {
-	type candidate struct {
-		path     string
-		distance int
-	}
-	var all []*candidate
-	add := func(path, name, want string) {
-		d := distance(strings.ToLower(name), strings.ToLower(want))
-		if d <= max(2, len(want)/3) {
-			all = append(all, &candidate{path, d})
+// nearestNames returns paths that resemble a missing one: files of the working folder with its last
+// name, and names beside its first missing one.
+func (t *Turn) nearestNames(missing string) (paths []string) {
+	walked, base := 0, filepath.Base(missing)
+	walkFiles(context.Background(), t.Cwd, func(file string) bool {
+		if strings.EqualFold(path.Base(file), base) {
+			paths = append(paths, strings.ToValidUTF8(file, "\uFFFD"))
 		}
-	}
-	dir, want := filepath.Dir(missing), filepath.Base(missing)
+		walked++
+		return walked < maxNearWalk && len(paths) < maxNear
+	})
+	dir, want := filepath.Dir(missing), base
 	for dir != filepath.Dir(dir) {
 		if _, err := os.Lstat(dir); err == nil {
 			break
@@ -75,29 +72,13 @@ func (t *Turn) nearestNames(missing string) []string {
 	if root, err := t.openFolder(dir); err == nil {
 		names, _, _ := entries(root)
 		root.Close()
-		for _, name := range names {
-			add(t.shown(filepath.Join(dir, name)), strings.TrimSuffix(name, "/"), want)
+		for _, i := range nearest(want, names) {
+			paths = append(paths, t.shown(filepath.Join(dir, names[i])))
 		}
 	}
-	walked := 0
-	base := filepath.Base(missing)
-	walkFiles(context.Background(), t.Cwd, func(file string) bool {
-		if strings.EqualFold(path.Base(file), base) {
-			all = append(all, &candidate{strings.ToValidUTF8(file, "\uFFFD"), 0})
-		}
-		walked++
-		return walked < maxNearWalk
-	})
-	slices.SortFunc(all, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.path, b.path))
-	})
-	var paths []string
-	for _, c := range all {
-		if !slices.Contains(paths, c.path) && len(paths) < maxNear {
-			paths = append(paths, c.path)
-		}
-	}
-	return paths
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	return paths[:min(len(paths), maxNear)]
 }
 
 // shown returns a path relative to the working folder, if it is below it.
@@ -133,36 +114,22 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// nearestLines returns the numbers of lines that resemble the first line of a text, the nearest
-// first.
-func nearestLines(lines, text []string) []int {
-	want := ""
-	for _, line := range text {
-		if want = strings.TrimSpace(line); want != "" {
-			break
-		}
-	}
-	if want == "" {
-		return nil
-	}
-	type candidate struct{ number, distance int }
-	var all []*candidate
-	for i, line := range lines[:min(len(lines), maxNearText)] {
-		line = strings.TrimSpace(line)
-		longer := max(len(line), len(want))
-		if line == "" || min(len(line), len(want))*2 < longer {
+// nearest returns the indices of texts that resemble one, the nearest first.
+func nearest(want string, texts []string) (at []int) {
+	distances := map[int]int{}
+	want = strings.ToLower(strings.TrimSpace(want))
+	for i, text := range texts[:min(len(texts), maxNearText)] {
+		text = strings.ToLower(strings.TrimSpace(strings.TrimSuffix(text, "/")))
+		longer := max(len(text), len(want))
+		most := max(2, longer/3)
+		if text == "" || want == "" || longer-min(len(text), len(want)) > most {
 			continue
 		}
-		if d := distance(line, want); d*2 <= min(longer, maxCompared) {
-			all = append(all, &candidate{i + 1, d})
+		if d := distance(text, want); d <= most {
+			distances[i] = d
+			at = append(at, i)
 		}
 	}
-	slices.SortFunc(all, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.number, b.number))
-	})
-	var numbers []int
-	for _, c := range all[:min(len(all), maxNear)] {
-		numbers = append(numbers, c.number)
-	}
-	return numbers
+	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(distances[a], distances[b]) })
+	return at[:min(len(at), maxNear)]
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/text"
 )
 
@@ -87,18 +88,13 @@ func (r replacement) absent(content string) error {
 	if r.stale {
 		what += ", which has changed since you read it"
 	}
-	if text, ok := withoutNumbers(r.old); ok && strings.Contains(content, text) {
-		return &fault{what: what + ": it begins its lines with line numbers, which are not in the file", next: "call edit again without the numbers and the tabs after them."}
+	at, n := sameBut(lines, r.old)
+	if n == 0 { // many models write line breaks and tabs as two characters
+		at, n = sameBut(lines, strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`).Replace(r.old))
 	}
-	if text := strings.TrimRight(r.old, "\r\n"); text != r.old && text != "" && strings.HasSuffix(content, text) {
-		return &fault{what: what + ": it ends with a newline, but the last line of the file does not", next: "leave out the newline at the end of old."}
-	}
-	if text := unescape(r.old); text != r.old && strings.Contains(content, text) {
-		return &fault{what: what + `: it has \n or \t as two characters, where the file has a line break or a tab`, next: "write real line breaks and tabs in old and new."}
-	}
-	if at, n := sameBut(lines, splitLines(r.old)); n > 0 {
+	if n > 0 {
 		return &fault{
-			what:   fmt.Sprintf("%s: only blanks and tabs differ from line %d on. The file has", what, at),
+			what:   fmt.Sprintf("%s: only blanks, tabs, line ends or line numbers differ from line %d on. The file has", what, at),
 			quotes: strings.Join(lines[at-1:at-1+n], "\n"),
 			next:   "copy these lines exactly, with their tabs and blanks.",
 		}
@@ -107,72 +103,46 @@ func (r replacement) absent(content string) error {
 		return &fault{what: fmt.Sprintf("%s, but new is there already, at line %d: the change seems to be made", what, lineAt(content, strings.Index(content, r.new))), next: "go on, or read the file."}
 	}
 	f := &fault{what: what, next: fmt.Sprintf("read %s and copy the text exactly.", r.path)}
-	if near := nearestLines(lines, splitLines(r.old)); near != nil {
+	first, _, _ := strings.Cut(strings.TrimSpace(r.old), "\n")
+	if near := nearest(first, lines); near != nil {
 		f.what += ". The nearest lines are"
 		var quotes strings.Builder
-		for _, number := range near {
-			fmt.Fprintf(&quotes, "line %d: %s\n", number, quoted(lines, number))
+		for _, at := range near {
+			fmt.Fprintf(&quotes, "line %d: %s\n", at+1, quoted(lines, at+1))
 		}
 		f.quotes = quotes.String()
 	}
 	return f
 }
 
-// withoutNumbers removes what the tool read puts before the lines. Ok is false if a line has none.
-func withoutNumbers(text string) (string, bool) {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		rest := strings.TrimLeft(strings.TrimLeft(line, " "), "0123456789")
-		digits := len(strings.TrimLeft(line, " ")) - len(rest)
-		body, ok := strings.CutPrefix(rest, "\t")
-		if !ok {
-			body, ok = strings.CutPrefix(rest, ": ")
-		}
-		if !ok {
-			body, ok = strings.CutPrefix(rest, "| ")
-		}
-		if digits == 0 || !ok {
-			return "", false
-		}
-		b.WriteString(body)
-	}
-	return b.String(), b.Len() > 0
-}
-
-func unescape(text string) string {
-	return strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`).Replace(text)
-}
+// slips matches what models copy wrongly at the begin of a line: its number as the tool read shows it.
+var slips = lazyregexp.Regexp{Text: `^ *[0-9]+(?:\t|: |\| )`}
 
 // maxSameBut bounds the lines that sameBut compares.
 const maxSameBut = 5_000_000
 
-// sameBut returns the number of the first line from which all of want follow, blanks, tabs and
+// sameBut returns the number of the first line from which all of want follow, numbers, blanks, tabs and
 // empty lines around them aside, and how many these are, or 0.
-func sameBut(lines, want []string) (at, n int) {
-	for len(want) > 0 && strings.TrimSpace(want[0]) == "" {
-		want = want[1:]
+func sameBut(lines []string, want string) (at, n int) {
+	plain := func(line string) string { return strings.Join(strings.Fields(line), " ") }
+	var wanted []string
+	for _, line := range splitLines(strings.TrimSpace(want)) {
+		wanted = append(wanted, plain(slips.Get().ReplaceAllString(line, "")))
 	}
-	for len(want) > 0 && strings.TrimSpace(want[len(want)-1]) == "" {
-		want = want[:len(want)-1]
-	}
-	if len(want) == 0 {
+	if len(wanted) == 0 {
 		return 0, 0
 	}
-	plain := func(lines []string) []string {
-		all := make([]string, len(lines))
-		for i, line := range lines {
-			all[i] = strings.Join(strings.Fields(line), " ")
-		}
-		return all
+	all := make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = plain(line)
 	}
-	lines, want = plain(lines), plain(want)
 	left := maxSameBut
-	for i := range max(0, len(lines)-len(want)+1) {
+	for i := range max(0, len(all)-len(wanted)+1) {
 		k := 0
-		for k < len(want) && lines[i+k] == want[k] {
+		for k < len(wanted) && all[i+k] == wanted[k] {
 			k++
 		}
-		if k == len(want) {
+		if k == len(wanted) {
 			return i + 1, k
 		}
 		if left -= k + 1; left < 0 {
