@@ -6,7 +6,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -26,7 +26,7 @@ func (e *Engine) reaches(cwd string, s *apptypes.SandboxPolicy) error {
 	e.programs.Add(s.WritableRoots...)
 	for _, file := range e.options.Guarded {
 		for _, folder := range writable(s, cwd) {
-			if policy.LeadsThrough(filepath.Dir(file), policy.Folders([]string{folder})) {
+			if sandbox.Reaches(filepath.Dir(file), folder) {
 				return &engine.RefusedError{Err: fmt.Errorf("commands could write in %s, which holds %s, a file of this server; choose another folder, or the sandbox %s", folder, file, protocol.SandboxReadOnly)}
 			}
 		}

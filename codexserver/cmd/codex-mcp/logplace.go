@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -115,7 +114,7 @@ func (c *configuration) checkPlace(o *options, engine, path string) error {
 		folders = append(folders, sandbox.AskedRoots(cfg.Sandbox(), "", os.Environ())...)
 	}
 	for _, root := range folders {
-		if policy.LeadsThrough(dir, policy.Folders([]string{root})) {
+		if sandbox.Reaches(dir, root) {
 			return fmt.Errorf("commands can write in %s, and could change %s or what leads there; name a file elsewhere", root, path)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 )
 
@@ -146,57 +145,20 @@ func (a areas) around(dir string) (area, bool) {
 	}
 }
 
-// maxLinks is how many symbolic links one name may lead through, as in the kernel.
-const maxLinks = 40
-
 // follow returns the folder that a clean absolute name leads to. It fails with a
 // [*linkError] when the way leads through a symbolic link in one of the areas.
 func (a areas) follow(name string) (path string, info fs.FileInfo, err error) {
-	path, rest := split(name)
-	for links := 0; len(rest) > 0; {
-		part := rest[0]
-		rest = rest[1:]
-		if part == "" || part == "." {
-			continue
-		}
-		next := filepath.Join(path, part) // for .. the folder above, because path has no links
-		info, err := os.Lstat(next)
-		if err != nil {
-			return "", nil, err
-		}
+	path, info, err = walk(name, func(at string, info fs.FileInfo) error {
 		if info.Mode()&fs.ModeSymlink == 0 {
-			path = next
-			continue
+			return nil
 		}
-		if within, ok := a.around(path); ok {
-			return "", nil, &linkError{next, within.path}
+		if within, ok := a.around(filepath.Dir(at)); ok {
+			return &linkError{at, within.path}
 		}
-		if links++; links > maxLinks {
-			return "", nil, &fs.PathError{Op: "follow", Path: name, Err: errors.New("too many symbolic links")}
-		}
-		to, err := os.Readlink(next)
-		if err != nil {
-			return "", nil, err
-		}
-		if !filepath.IsAbs(to) {
-			rest = append(strings.Split(filepath.ToSlash(to), "/"), rest...)
-			continue
-		}
-		var parts []string
-		path, parts = split(to)
-		rest = append(parts, rest...)
+		return nil
+	})
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is not a folder")
 	}
-	if info, err = os.Lstat(path); err != nil {
-		return "", nil, err
-	}
-	if !info.IsDir() {
-		return "", nil, errors.New("it is not a folder")
-	}
-	return path, info, nil
-}
-
-// split splits an absolute path into the root of its volume and the names below it.
-func split(path string) (root string, parts []string) {
-	volume := filepath.VolumeName(path)
-	return volume + string(filepath.Separator), strings.Split(filepath.ToSlash(path[len(volume):]), "/")
+	return path, info, err
 }

@@ -2,38 +2,54 @@ package sandbox
 
 import (
 	"fmt"
-	"os/exec"
+	"io"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// interpret makes cmd start the interpreter of a script, if env would search it in cmd's
-// PATH: a command could put a program with its name into a folder there. The error is an
-// [*ProgramError] if commands can write the interpreter. The caller holds the lock.
-func (p *Programs) interpret(cmd *exec.Cmd) error {
-	words := policy.Interpreter(cmd.Path)
-	if len(words) == 0 {
-		return nil
-	}
-	if err := p.check(words[0]); err != nil || filepath.Base(words[0]) != "env" {
-		return err
-	}
-	name, ok := policy.EnvProgram(words)
-	if !ok {
-		return fmt.Errorf("%s is a script whose interpreter is not clear: start the interpreter instead", cmd.Path)
-	}
-	words = words[slices.Index(words, name):]
-	all, err := p.search(name, value(cmd.Environ(), "PATH"))
+// maxLine is how much of a script's first line the system reads.
+const maxLine = 256
+
+// interpreter is what the system starts for a script, by the words after #! in its first line.
+type interpreter struct {
+	program  string   // "" for a file that is no script
+	searched string   // what env searches in the PATH, "" for another program
+	args     []string // of searched
+}
+
+// interpreterOf returns the interpreter of a program.
+func interpreterOf(path string) (i interpreter, err error) {
+	f, err := safefile.Open(path)
 	if err != nil {
-		return fmt.Errorf("the interpreter of %s: %w", cmd.Path, err)
+		return i, nil // starting it reports the error
 	}
-	cmd.Args = slices.Concat(words, []string{cmd.Path}, cmd.Args[1:])
-	cmd.Path = all[0]
-	return nil
+	defer f.Close()
+	head := make([]byte, maxLine)
+	n, err := io.ReadFull(f, head)
+	line, isScript := strings.CutPrefix(string(head[:n]), "#!")
+	if err != nil && err != io.ErrUnexpectedEOF || !isScript {
+		return i, nil
+	}
+	line, _, _ = strings.Cut(line, "\n")
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return i, nil
+	}
+	i.program, words = words[0], words[1:]
+	if filepath.Base(i.program) != "env" {
+		return i, nil
+	}
+	if len(words) > 0 && words[0] == "-S" {
+		words = words[1:]
+	}
+	if len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.ContainsAny(words[0], `=/\"'$`) {
+		return i, fmt.Errorf("%s is a script whose interpreter is not clear: start the interpreter instead", path)
+	}
+	i.searched, i.args = words[0], words[1:]
+	return i, nil
 }
 
 // value returns the value of a variable. The last entry counts.

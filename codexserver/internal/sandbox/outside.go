@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,9 +24,7 @@ func (p *Programs) Outside(argv []string, dir string, env []string, also ...stri
 		return nil, nil, fmt.Errorf("it is more than plain commands")
 	}
 	s := starts{dir: dir, roots: p.roots(append(also, p.temporary()...)...)}
-	s.path = slices.DeleteFunc(filepath.SplitList(value(env, "PATH")), func(folder string) bool {
-		return !filepath.IsAbs(folder) || policy.LeadsThrough(folder, s.roots)
-	})
+	s.path = unwritable(value(env, "PATH"), s.roots)
 	program, err := s.program(argv[0])
 	if err != nil {
 		return nil, nil, err
@@ -61,49 +60,72 @@ func (s *starts) program(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	words := policy.Interpreter(path)
-	if len(words) == 0 {
-		return path, nil
+	by, err := interpreterOf(path)
+	for _, name := range []string{by.program, by.searched} {
+		if err == nil && name != "" {
+			if _, err = s.find(name); err != nil {
+				err = fmt.Errorf("the interpreter of %s: %w", path, err)
+			}
+		}
 	}
-	if _, err := s.find(words[0]); err != nil {
-		return "", fmt.Errorf("the interpreter of %s: %w", path, err)
-	}
-	if filepath.Base(words[0]) != "env" {
-		return path, nil
-	}
-	interpreter, ok := policy.EnvProgram(words)
-	if !ok {
-		return "", fmt.Errorf("%s is a script whose interpreter is not clear", path)
-	}
-	if _, err := s.find(interpreter); err != nil {
-		return "", fmt.Errorf("the interpreter of %s: %w", path, err)
-	}
-	return path, nil
+	return path, err
 }
 
 // find returns the first program with a name, as the system or a shell finds it.
 func (s *starts) find(name string) (string, error) {
-	all := []string{name}
+	found := programsNamed(name, s.dir, s.path)
 	switch {
-	case filepath.Base(name) == name:
-		all = nil
-		for _, folder := range s.path {
-			all = append(all, filepath.Join(folder, name))
-		}
-	case !filepath.IsAbs(name):
-		all[0] = s.dir + string(filepath.Separator) + name // not cleaned: .. leads up from the target of a link
+	case len(found) == 0:
+		return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+	case leadsThrough(found[0], s.roots):
+		return "", &ProgramError{found[0]}
 	}
-	for _, path := range all {
-		found, err := exec.LookPath(path)
-		switch {
-		case err != nil:
-		case policy.LeadsThrough(found, s.roots):
-			return "", &ProgramError{found}
-		default:
-			return found, nil
+	return found[0], nil
+}
+
+// programsNamed returns the programs with a name in the order in which the folders have them, or the one that a
+// path names. Its dir is not cleaned away: .. leads up from the target of a link.
+func programsNamed(name, dir string, folders []string) (found []string) {
+	if filepath.Base(name) != name {
+		folders = []string{dir}
+		if filepath.IsAbs(name) {
+			dir, folders = "", []string{""}
 		}
 	}
-	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+	for _, folder := range folders {
+		path := name
+		if folder != "" {
+			path = folder + string(filepath.Separator) + name
+		}
+		if path, err := exec.LookPath(path); err == nil {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// Planted returns the path of a program that a command in dir with the environment env would start,
+// although commands may write it: it, or a link on the way to it, lies in one of the folders. The path is
+// "" if there is none. Of a script of plain commands it returns the first.
+func Planted(argv []string, dir string, env, folders []string) string {
+	commands, _ := policy.Commands(argv)
+	if len(argv) > 0 && policy.LooksLikeShell(argv[0]) {
+		commands = append([][]string{argv[:1]}, commands...)
+	}
+	s := starts{dir: dir, roots: existing(folders)}
+	for _, folder := range filepath.SplitList(value(env, "PATH")) {
+		if !filepath.IsAbs(folder) { // a shell also searches there
+			folder = filepath.Join(dir, folder)
+		}
+		s.path = append(s.path, folder)
+	}
+	for _, words := range commands {
+		var planted *ProgramError
+		if _, err := s.find(words[0]); errors.As(err, &planted) {
+			return filepath.Clean(planted.Path)
+		}
+	}
+	return ""
 }
 
 // inScript checks the program of a command of a script, which may be built into the shell.

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -11,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 )
 
 // Programs finds and starts programs. The zero value knows only the folders for temporary
@@ -62,7 +59,7 @@ func (p *Programs) Add(folders ...string) {
 func (p *Programs) Given(folders ...string) {
 	home, err := os.UserHomeDir()
 	p.Add(slices.DeleteFunc(slices.Clone(folders), func(folder string) bool {
-		return err == nil && filepath.IsAbs(folder) && policy.LeadsThrough(home, policy.Folders([]string{folder}))
+		return err == nil && filepath.IsAbs(folder) && Reaches(home, folder)
 	})...)
 }
 
@@ -70,12 +67,10 @@ func (p *Programs) Given(folders ...string) {
 // name may lead to another one.
 func (p *Programs) add(folder string) {
 	known := p.folders[folder]
-	for _, info := range policy.Folders([]string{folder}) {
-		if !slices.ContainsFunc(known, func(other os.FileInfo) bool { return os.SameFile(info, other) }) {
-			known = append(known, info)
-		}
+	if info, err := os.Stat(folder); err == nil && !isOneOf(known, info) {
+		known = append(known, info)
 	}
-	p.folders[folder] = known
+	p.folders[folder] = known // also of one that does not exist yet
 }
 
 // Folders returns the recorded folders.
@@ -102,7 +97,7 @@ func (p *Programs) roots(also ...string) []os.FileInfo {
 	if p.More != nil {
 		names = append(names, p.More()...)
 	}
-	roots := policy.Folders(names)
+	roots := existing(names)
 	for _, known := range p.folders {
 		roots = append(roots, known...)
 	}
@@ -134,7 +129,7 @@ func (p *Programs) Start(cmd *exec.Cmd, start func() error) error {
 // check returns an [*ProgramError] if commands can write the program at a path that the user or
 // Find has chosen.
 func (p *Programs) check(path string) error {
-	if policy.LeadsThrough(path, p.named()) {
+	if leadsThrough(path, p.named()) {
 		return &ProgramError{path}
 	}
 	return nil
@@ -144,7 +139,7 @@ func (p *Programs) check(path string) error {
 // those for temporary files as a whole do not, because the user has chosen one there.
 func (p *Programs) named() []os.FileInfo {
 	return slices.DeleteFunc(p.roots(), func(root os.FileInfo) bool {
-		return slices.ContainsFunc(policy.Folders(p.temporary()), func(dir os.FileInfo) bool { return os.SameFile(root, dir) })
+		return isOneOf(existing(p.temporary()), root)
 	})
 }
 
@@ -153,17 +148,21 @@ func (p *Programs) named() []os.FileInfo {
 func (p *Programs) Writable(path string) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return policy.LeadsThrough(path, p.roots(p.temporary()...))
+	return leadsThrough(path, p.roots(p.temporary()...))
 }
 
 // Path returns the folders of a PATH that no command can write.
 func (p *Programs) Path(list string) string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	roots := p.roots(p.temporary()...)
-	return strings.Join(slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
-		return !filepath.IsAbs(dir) || policy.LeadsThrough(dir, roots)
-	}), string(filepath.ListSeparator))
+	return strings.Join(unwritable(list, p.roots(p.temporary()...)), string(filepath.ListSeparator))
+}
+
+// unwritable returns the folders of a PATH to which none of the roots leads.
+func unwritable(list string, roots []os.FileInfo) []string {
+	return slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
+		return !filepath.IsAbs(dir) || leadsThrough(dir, roots)
+	})
 }
 
 // Environ returns the environment with a PATH as [Programs.Path] returns it, for a program
@@ -211,27 +210,37 @@ func (p *Programs) FindAll(name, dir, path string) ([]string, error) {
 // search returns the programs with a name in the folders of path, without those that
 // commands can write. The caller holds the lock.
 func (p *Programs) search(name, path string) ([]string, error) {
-	roots := p.roots(p.temporary()...)
-	var all []string
-	var refused error
-	for _, folder := range filepath.SplitList(path) {
-		if !filepath.IsAbs(folder) { // it depends on the working folder, which may be a repository
-			continue
-		}
-		found, err := exec.LookPath(filepath.Join(folder, name))
-		switch {
-		case err != nil:
-		case policy.LeadsThrough(found, roots):
-			refused = errors.Join(refused, &ProgramError{found})
-		default:
-			all = append(all, found)
-		}
+	folders := slices.DeleteFunc(filepath.SplitList(path), func(folder string) bool {
+		return !filepath.IsAbs(folder) // it depends on the working folder, which may be a repository
+	})
+	all, roots := programsNamed(name, "", folders), p.roots(p.temporary()...)
+	if len(all) == 0 {
+		return nil, &exec.Error{Name: name, Err: exec.ErrNotFound}
 	}
-	if len(all) > 0 {
-		return all, nil
-	}
-	if refused != nil {
+	refused := &ProgramError{all[0]}
+	all = slices.DeleteFunc(all, func(found string) bool { return leadsThrough(found, roots) })
+	if len(all) == 0 {
 		return nil, refused
 	}
-	return nil, &exec.Error{Name: name, Err: exec.ErrNotFound}
+	return all, nil
+}
+
+// interpret makes cmd start the interpreter of a script, if env would search it in cmd's
+// PATH: a command could put a program with its name into a folder there. The error is an
+// [*ProgramError] if commands can write the interpreter. The caller holds the lock.
+func (p *Programs) interpret(cmd *exec.Cmd) error {
+	by, err := interpreterOf(cmd.Path)
+	if err != nil || by.program == "" {
+		return err
+	}
+	if err := p.check(by.program); err != nil || by.searched == "" {
+		return err
+	}
+	all, err := p.search(by.searched, value(cmd.Environ(), "PATH"))
+	if err != nil {
+		return fmt.Errorf("the interpreter of %s: %w", cmd.Path, err)
+	}
+	cmd.Args = slices.Concat([]string{by.searched}, by.args, []string{cmd.Path}, cmd.Args[1:])
+	cmd.Path = all[0]
+	return nil
 }
