@@ -57,7 +57,7 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 		}
 	}()
 	log := turnlog.NewTurn()
-	a := thread.Attendance{Turn: log, Awaited: true}
+	a := thread.Attend{Turn: log, Awaited: true}
 	if t.Event != nil {
 		a.Observers = []thread.Observer{callback{event: t.Event}}
 	}
@@ -68,7 +68,7 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 		}
 	}
 	if t.Approve != nil {
-		a.Place = approve.NewPlace(approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+		a.Ask = approve.NewPlace(approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 			return t.Approve(ctx, r), nil
 		})
 	}

@@ -47,7 +47,7 @@ func TestRefusedByCodex(t *testing.T) {
 			defer share.Close()
 			log := turnlog.NewTurn()
 			c := reports.New(log, reports.Options{})
-			a := thread.Attendance{Turn: log, Observers: []thread.Observer{servertest.Watcher{Watch: c}}, Awaited: true}
+			a := thread.Attend{Turn: log, Observers: []thread.Observer{servertest.Watcher{Watch: c}}, Awaited: true}
 			th, err := share.Start(t.Context(), protocol.Config{Cwd: "/work"}, a)
 			if err != nil {
 				t.Fatal(err)

@@ -276,6 +276,7 @@ func (b *Board) others() string {
 type attachment struct {
 	place Place
 	ctx   context.Context // ends when the place leaves
+	gone  bool            // its client had gone when it was asked last; the mutex guards it
 }
 
 // question is one open question.
@@ -325,7 +326,7 @@ const withdrawal = time.Second
 // called. Leave withdraws its open questions.
 func (b *Board) Attach(place Place) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &attachment{place, ctx}
+	a := &attachment{place: place, ctx: ctx}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.places = append(b.places, a)
@@ -464,6 +465,9 @@ func (b *Board) askAt(q *question, a *attachment) {
 			defer context.AfterFunc(h.here, q.leave)()
 		}
 		e := b.answer(ctx, q.request, a.place)
+		b.mu.Lock()
+		a.gone = e.out.Reason == elicit.ReasonPeerGone
+		b.mu.Unlock()
 		select {
 		case q.ends <- e:
 		case <-q.over:
@@ -487,7 +491,7 @@ func (b *Board) answer(ctx context.Context, r *approval.Request, at Place) end {
 		return e
 	}
 	e.void = ""
-	if b.Asks != nil && ctx.Err() == nil && shows(at) {
+	if b.Asks != nil && ctx.Err() == nil && Shows(at) {
 		b.Asks(r)
 	}
 	began := time.Now()
@@ -519,7 +523,7 @@ func (b *Board) elsewhere(h *Host) bool {
 	defer b.mu.Unlock()
 	return slices.ContainsFunc(b.places, func(a *attachment) bool {
 		other := hostOf(a.place)
-		return a.ctx.Err() == nil && (a.place.Decider() != approval.ByClient || other != nil && other != h && other.answers())
+		return a.ctx.Err() == nil && !a.gone && (a.place.Decider() != approval.ByClient || other != nil && other != h && other.answers())
 	})
 }
 

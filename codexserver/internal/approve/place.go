@@ -29,10 +29,15 @@ func NewClient(h *Host, can func() bool, ask Ask) Place {
 	return place{by: approval.ByClient, ask: ask, host: h, can: can}
 }
 
-// Instead returns p with another way to ask.
-func Instead(p Place, ask Ask) Place {
+// Only returns p for the questions that concern it. It cannot be asked others.
+func Only(p Place, concerns func(*approval.Request) bool) Place {
 	one, _ := p.(place)
-	one.by, one.ask = p.Decider(), ask
+	one.by, one.ask = p.Decider(), func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+		if !concerns(r) {
+			return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
+		}
+		return p.Ask(ctx, r)
+	}
 	return one
 }
 
@@ -43,8 +48,8 @@ type place struct {
 	can  func() bool // of a host
 }
 
-// shows reports whether somebody sees the questions at a place.
-func shows(p Place) bool {
+// Shows reports whether somebody sees the questions at a place.
+func Shows(p Place) bool {
 	one, ok := p.(place)
 	switch {
 	case !ok || one.by != approval.ByClient:

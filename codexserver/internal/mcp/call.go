@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -62,7 +61,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	}
 	c.attached.outlet = c.newOutlet(q, "starting")
 	c.attached.outlet.hold(c.taskable)
-	tc := c.of(q.rpc.ID, c.audience(q.ctx))
+	tc := c.of(q.ctx, q.rpc.ID)
 	s.survive(tc, c.tool, func() bool { return c.questions.canAsk }, nil)
 	tc.Folder = func(context.Context) string { return s.client.folder() }
 	tc.Late = c.deadline.of(c.mayTake(q))
@@ -84,16 +83,17 @@ func (s *ModernSession) unstarted(tool string, client elicit.Client) *call {
 	return c
 }
 
-// of returns the call as the tools know it.
-func (c *call) of(id jsonrpc.ID, a mcptool.Audience) *mcptool.Call {
-	c.call = c.session.call(id, c.attached.client.Name, a)
-	c.call.Begun, c.call.Survival.Durable = c.begin, c.taskable
+// of returns the call as the tools know it. Ctx is that of its request.
+func (c *call) of(ctx context.Context, id jsonrpc.ID) *mcptool.Call {
+	awaited, others := c.attend(ctx)
+	c.call = c.session.call(id, c.attached.client.Name, awaited, others)
+	c.call.Begun, c.call.Open, c.call.Survival.Durable = c.begin, c.open, c.taskable
 	return c.call
 }
 
 // call is [Client.call] for a call whose result is not longer than clients of this era show.
-func (s *ModernSession) call(id jsonrpc.ID, host string, a mcptool.Audience) *mcptool.Call {
-	tc := s.client.call(id, host, a)
+func (s *ModernSession) call(id jsonrpc.ID, host string, awaited, others thread.Attend) *mcptool.Call {
+	tc := s.client.call(id, host, awaited, others)
 	tc.Shared, tc.MaxText = s.shared, maxText
 	return tc
 }
@@ -112,25 +112,6 @@ func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
 			c.result = mcptool.Broken()
 		}
 	})
-}
-
-// audience returns who is asked about the turns of the call, and who observes them: codex-wait reports
-// turns in the background.
-func (c *call) audience(ctx context.Context) mcptool.Audience {
-	s := c.session
-	place := approve.NewClient(s.client.hosts.Host(c.attached.client.Name), func() bool { return c.questions.canAsk }, c.asks)
-	w := way{comes: s.client.comes(c.questions.canAsk)}
-	if c.questions.canAsk {
-		w.turn, w.caller, w.elicit = place, place, c.elicit
-	} else if w.comes && c.taskable { // another client may poll the task
-		w.turn = place
-	}
-	if c.taskable {
-		w.patience = patience
-	}
-	a := s.client.audience(ctx, w, callWatcher{call: c})
-	a.Turn.Leaves, a.Background.Leaves = true, true
-	return a
 }
 
 // mayTake returns how long a request of the call may take, 0 for no limit.

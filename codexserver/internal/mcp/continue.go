@@ -7,6 +7,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -183,7 +184,7 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool
 	}
 	c := s.unstarted(file.Tool, client)
 	c.taskable, c.questions.life, c.attached.adrift = true, k.Life, true
-	turn, err := s.client.server.Tools.Reopen(c.ctx, c.of(jsonrpc.ID{}, c.audience(s.client.server.Tasks.observed(c.ctx, file))), cut)
+	turn, err := s.client.server.Tools.Reopen(c.ctx, c.of(s.client.server.Tasks.observed(c.ctx, file), jsonrpc.ID{}), cut)
 	if err != nil {
 		c.cancel(nil)
 		return err
@@ -216,14 +217,12 @@ func (c *call) awaitTurn() {
 
 // continueInBackground continues a turn in the background.
 func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut mcptool.Orphan, ask approve.Place) error {
-	w := way{background: ask, comes: s.client.comes(k.Form)}
-	if !w.comes {
-		w.background = nil
+	a := thread.Attend{Ask: ask, Comes: s.client.comes(k.Form), Observer: thread.ObserverOf(s.client.server.Tasks.observed(s.client.ctx, file))}
+	if !a.Comes {
+		a.Ask = nil
 	}
-	a := s.client.audience(s.client.server.Tasks.observed(s.client.ctx, file), w, nil)
-	a.Turn = a.Background
 	var job *mcptool.Job
-	tc := s.call(jsonrpc.ID{}, k.Host, a)
+	tc := s.call(jsonrpc.ID{}, k.Host, a, a)
 	tc.Survival.Durable, tc.Begun = true, func(j *mcptool.Job) { job = j }
 	turn, err := s.client.server.Tools.Reopen(s.client.ctx, tc, cut)
 	if err != nil {

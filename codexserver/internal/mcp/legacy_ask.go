@@ -10,18 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// way returns how the client is asked about the turns of a call. One that cannot be asked may yet
-// be, while the turn runs, so it is asked in any case.
-func (ss *LegacySession) way(call string) way {
-	place := ss.PlaceOf(ss.asks(call))
-	w := way{turn: place, background: place, elicit: ss.Elicit, session: ss.client.ctx}
-	if ss.canAsk() {
-		w.caller = place
-	}
-	w.comes = ss.client.comes(w.caller != nil)
-	return w
-}
-
 // Place returns the place that asks the client the questions of a turn that no call of a tool
 // waits for.
 func (ss *LegacySession) Place() approve.Place { return ss.PlaceOf(ss.asks("")) }

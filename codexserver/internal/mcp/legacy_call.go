@@ -52,14 +52,15 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		})
 	}
 	defer o.close()
-	w := ss.way(callID(r.ID))
-	c := ss.client.call(r.ID, ss.Host(), ss.client.audience(ctx, w, o, ss.outlet()))
+	awaited, others := ss.attend(ctx, callID(r.ID), o)
+	c := ss.client.call(r.ID, ss.Host(), awaited, others)
+	c.Session = ss.client.ctx
 	if home := ss.client.home; home != nil {
-		var background approve.Place
-		if w.caller != nil {
-			background = w.background
+		var ask approve.Place
+		if ss.canAsk() {
+			ask = others.Ask
 		}
-		home.survive(c, p.Name, ss.canAsk, background)
+		home.survive(c, p.Name, ss.canAsk, ask)
 	}
 	c.Folder, c.Begun, c.Late = ss.folder, job.Store, deadline.of(most)
 	c.Folders = ss.Folders

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
@@ -208,6 +209,19 @@ func (c *call) who() elicit.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.attached.client
+}
+
+// place returns the client of the call as a place.
+func (c *call) place() approve.Place {
+	return approve.NewClient(c.session.client.hosts.Host(c.attached.client.Name), func() bool { return c.questions.canAsk }, c.asks)
+}
+
+// open reports whether the client has a question of the call, and returns a channel that is closed when
+// that may have changed.
+func (c *call) open() (open bool, changed <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.questions.open) > 0, c.changed
 }
 
 // asks asks the client of the call. The question is sent in the result of a request.

@@ -47,7 +47,7 @@ func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) 
 	call := func(tool, arguments string) (s outcome) {
 		t.Helper()
 		c := &mcptool.Call{
-			Threads: share, Jobs: jobs, Audience: mcptool.Audience{Turn: thread.Attendance{Awaited: true}},
+			Threads: share, Jobs: jobs, Awaited: thread.Attend{Awaited: true},
 			Folder: func(context.Context) string { return dir },
 		}
 		r := table.Call(t.Context(), c, tool, []byte(arguments))

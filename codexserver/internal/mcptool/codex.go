@@ -116,12 +116,12 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 	return c.run(ctx, job, conversation, in, a.Background)
 }
 
-// attendance returns the attendance of a turn of the call.
-func (c *call) attendance(background bool) thread.Attendance {
+// attendance returns who attends a turn of the call.
+func (c *call) attendance(background bool) thread.Attend {
 	if background {
-		return c.Audience.Background
+		return c.Background
 	}
-	return c.Audience.Turn
+	return c.Awaited
 }
 
 // workingFolder makes a call's cwd absolute. A missing one is [Call.Folder]. With bounds it

@@ -102,7 +102,7 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 		return nil, err
 	}
 	own.leave = leave
-	j := own.newJob(c.Audience.Turn)
+	j := own.newJob(c.Awaited)
 	if j.kept = turn; turn.Schema != nil {
 		j.form.schema, err = outputschema.Compile([]byte(turn.Schema))
 	}

@@ -11,7 +11,7 @@ import (
 
 // Run runs a turn of a thread that no tool started, as [thread.Thread.Turn] does, and
 // keeps the diff of the turn for codex-show.
-func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticket, a thread.Attendance, in protocol.TurnInput) error {
+func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticket, a thread.Attend, in protocol.TurnInput) error {
 	log := turnlog.NewTurn()
 	f := follower{watch: report.New(log, t.options.Report)}
 	number := 0

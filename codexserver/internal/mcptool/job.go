@@ -25,8 +25,8 @@ import (
 // [thread.Observer] of the turn. A job in the background outlives its call, and so does a
 // detached one.
 type Job struct {
-	thread.NoQuestions                   // the log has them
-	attendance         thread.Attendance // the caller's, with the job as an observer
+	thread.NoQuestions               // the log has them
+	attendance         thread.Attend // the caller's, with the job as an observer
 	options            *Options
 	thread             *thread.Thread
 	review             *reviewCall // nil for other turns
@@ -55,7 +55,7 @@ type ending struct {
 }
 
 // newJob returns a job of a call with the attendance a.
-func (c *call) newJob(a thread.Attendance) *Job {
+func (c *call) newJob(a thread.Attend) *Job {
 	o := c.table.options
 	log := turnlog.NewTurn()
 	j := &Job{

@@ -102,7 +102,7 @@ func TestJob(t *testing.T) {
 func TestDetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
-		j := c.newJob(c.Audience.Turn)
+		j := c.newJob(c.Awaited)
 		th, err := c.Threads.Start(t.Context(), protocol.Config{}, j.attendance)
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestAnsweredJobsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
 		first, _ := c.begin(t, "hello", false)
-		again := c.newJob(c.Audience.Turn)
+		again := c.newJob(c.Awaited)
 		c.run(t.Context(), again, first.thread, protocol.TurnInput{Items: protocol.TextInput("hello")}, false)
 		if len(c.Jobs.list) != 1 || c.Jobs.of(first.ThreadID()) != again {
 			t.Errorf("%d turns of one thread are kept", len(c.Jobs.list))
@@ -140,7 +140,7 @@ func TestAnsweredJobsAreLimited(t *testing.T) {
 		for range maxAnswered {
 			c.begin(t, "hello", false)
 		}
-		broken := c.newJob(c.Audience.Turn)
+		broken := c.newJob(c.Awaited)
 		broken.thread = first.thread
 		c.Jobs.add(broken)
 		c.Jobs.ended(broken)

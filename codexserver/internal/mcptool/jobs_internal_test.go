@@ -123,7 +123,7 @@ func TestPanic(t *testing.T) {
 			if j.thread.Busy() {
 				t.Errorf("background %t: the thread has a turn after the panic", background)
 			}
-			again := c.newJob(c.Audience.Turn)
+			again := c.newJob(c.Awaited)
 			if got := Texts(c.run(t.Context(), again, j.thread, protocol.TurnInput{}, false)); got[0] != "hello" {
 				t.Errorf("the next turn: %q", got)
 			}

@@ -79,9 +79,9 @@ func (j *Job) still(c *call) *mcptypes.CallToolResult {
 	case Waiting:
 		words = "Still running, and " + s.Words() + ". "
 		switch {
-		case c.Audience.Caller != nil && c.Audience.Session != nil:
+		case c.asker() != nil && c.Session != nil:
 			words += "The client still has the question. "
-		case c.Audience.Caller != nil:
+		case c.asker() != nil:
 			words += "codex-wait asks it again. "
 		default:
 			words += "A person has to answer it where this server asks, not in this client. "

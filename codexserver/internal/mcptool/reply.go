@@ -122,7 +122,7 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 	}
 	// The question of a call that this client gave up is not asked again: that call ends with it.
 	if other := c.Jobs.runs(id); other != nil && !a.Background && (other.delivery.owner != c.Jobs || other.delivery.durable || other.InBackground()) {
-		defer c.visit(other, c.newWaiter())()
+		defer c.visit(other)()
 	}
 	c.read = append(c.read, c.Jobs.passed(id)...)
 	return c.run(ctx, job, th, in, a.Background)

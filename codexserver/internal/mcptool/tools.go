@@ -28,8 +28,15 @@ type Call struct {
 	// Threads are the threads that the client holds, Jobs its turns.
 	Threads *thread.Share
 	Jobs    *Jobs
-	// Audience is who attends the turns of the call, and is asked.
-	Audience Audience
+	// Awaited is who attends the turn that the call waits for, and Background others.
+	Awaited, Background thread.Attend
+	// Session is the time in which the client is asked by requests of the server, whether or not
+	// it waits for a call. It is nil for a client that gets its questions in results of calls, so
+	// that only a call that waits can ask.
+	Session context.Context
+	// Open reports whether the client has a question of the call, and returns a channel that is closed
+	// when that may have changed. It is nil with Session.
+	Open func() (open bool, changed <-chan struct{})
 	// Shared reports that several clients share Jobs.
 	Shared bool
 	// MaxText is the size of the longest text of a result in bytes of JSON. 0 means no

@@ -3,28 +3,38 @@ package mcptool
 import (
 	"context"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 )
 
 // visit makes the client a place for the questions of a turn: until leave is called, or, if it is
 // asked without a call, until the turn that another client began or its session ends.
-func (c *call) visit(j *Job, w *waiter) (leave func()) {
-	a := &c.Audience
-	switch {
-	case a.Caller == nil || a.Session != nil && j.delivery.owner == c.Jobs:
-	case a.Session == nil:
-		return j.thread.Attach(w.place(j.log.Asks))
-	default:
-		j.receive(c.Jobs, func() (leave func()) {
-			away := j.thread.Attach(w.place(j.log.Asks))
-			stop := context.AfterFunc(a.Session, away)
-			return func() {
-				stop()
-				away()
-			}
-		})
+func (c *call) visit(j *Job) (leave func()) {
+	asker := c.asker()
+	if asker == nil || c.Session != nil && j.delivery.owner == c.Jobs {
+		return func() {}
 	}
+	asker = approve.Only(asker, j.log.Asks) // another turn of the thread may belong to another client
+	if c.Session == nil {
+		return j.thread.Attach(asker)
+	}
+	j.receive(c.Jobs, func() (leave func()) {
+		away := j.thread.Attach(asker)
+		stop := context.AfterFunc(c.Session, away)
+		return func() {
+			stop()
+			away()
+		}
+	})
 	return func() {}
+}
+
+// asker returns the client of the call as a place, or nil if it cannot be asked.
+func (c *call) asker() approve.Place {
+	if ask := c.Awaited.Ask; ask != nil && approve.Shows(ask) {
+		return ask
+	}
+	return nil
 }
 
 // receive lets a visitor attend until the turn ends, unless it does already.

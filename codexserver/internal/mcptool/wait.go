@@ -60,20 +60,35 @@ func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallTool
 	if len(jobs) < max(len(a.ThreadIDs), 1) && c.took(ctx, a.wait()) {
 		jobs = c.jobs(a)
 	}
-	w := c.newWaiter()
 	for _, j := range jobs {
-		defer c.visit(j, w)()
+		defer c.visit(j)()
 	}
 	for {
 		timer := time.NewTimer(a.wait())
-		await(ctx, jobs, c.Audience.Caller == nil, timer.C)
+		await(ctx, jobs, c.asker() == nil, timer.C)
 		timer.Stop()
 		// The call stays open while the client has a question of it, so that the answer
 		// finds a call.
-		if ctx.Err() != nil || c.Audience.Session != nil || !w.hold(ctx) {
+		if ctx.Err() != nil || !c.answers(ctx) {
 			return c.rows(ctx, a, jobs)
 		}
 	}
+}
+
+// answers waits while the client has a question of the call. It returns false if there was none.
+func (c *call) answers(ctx context.Context) (waited bool) {
+	for ; c.Open != nil; waited = true {
+		open, changed := c.Open()
+		if !open {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return true
+		}
+	}
+	return waited
 }
 
 // took waits until the turns of servers that were killed are known, at most most. It returns false

@@ -28,9 +28,9 @@ func (ss *session) sendUserMessage(ctx context.Context, p protocol.SendUserMessa
 
 // attendance returns the attendance for turns that the methods start. The events go to the
 // listeners of the thread.
-func (ss *session) attendance() thread.Attendance {
+func (ss *session) attendance() thread.Attend {
 	caller := &thread.Caller{Client: ss.client.Host(), Folders: ss.client.Folders, FullAccess: ss.server.FullAccess}
-	return thread.Attendance{Caller: caller, Observers: []thread.Observer{ss.client.Outlet()}, Place: ss.client.PlaceOf(ss.ask), Elicit: ss.client.Elicit}
+	return thread.Attend{Caller: caller, Observers: []thread.Observer{ss.client.Outlet()}, Ask: ss.client.PlaceOf(ss.ask), Elicit: ss.client.Elicit}
 }
 
 // submit queues a turn. Only the end of the session waits for it.

@@ -63,7 +63,7 @@ func engineTurn(t *testing.T, e engine.Engine) report.Report {
 	defer share.Close()
 
 	tt.c = newWatch(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: engine.TraitsOf(e).Streams, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
-	a := thread.Attendance{Turn: tt.c.turn, Observers: []thread.Observer{servertest.Watcher{Watch: tt.c.Watch}}, Awaited: true, Place: person{}}
+	a := thread.Attend{Turn: tt.c.turn, Observers: []thread.Observer{servertest.Watcher{Watch: tt.c.Watch}}, Awaited: true, Ask: person{}}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: tt.dir}, a)
 	if err != nil {
 		t.Fatal(err)

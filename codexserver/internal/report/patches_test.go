@@ -64,7 +64,7 @@ func TestDiffOfPatches(t *testing.T) {
 			share := thread.NewTable(e, &approve.Options{}).Share("")
 			defer share.Close()
 			c := newWatch(report.Options{Changes: setting.Changes{Off: true}})
-			a := thread.Attendance{Turn: c.turn, Observers: []thread.Observer{servertest.Watcher{Watch: c.Watch}}, Awaited: true}
+			a := thread.Attend{Turn: c.turn, Observers: []thread.Observer{servertest.Watcher{Watch: c.Watch}}, Awaited: true}
 			th, err := share.Start(t.Context(), protocol.Config{Cwd: dir}, a)
 			if err != nil {
 				t.Fatal(err)

@@ -134,7 +134,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	c := report.New(log, options)
 	share := thread.NewTable(e, &approve.Options{}).Share("")
 	defer share.Close()
-	a := thread.Attendance{Turn: log, Observers: []thread.Observer{Watcher{Watch: c}}, Awaited: true}
+	a := thread.Attend{Turn: log, Observers: []thread.Observer{Watcher{Watch: c}}, Awaited: true}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: work}, a)
 	if err != nil {
 		t.Fatal(err)

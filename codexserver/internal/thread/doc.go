@@ -9,7 +9,7 @@
 //	            └─ questions ───▶ board.Board ──▶ places
 //
 // A thread belongs to the table, not to the caller that started it. The caller that
-// requests a turn attends it: its [Attendance] has observers, which receive the events of
+// requests a turn attends it: its [Attend] has observers, which receive the events of
 // the turn, and a place, which is asked the questions of the turn. Neither outlives the
 // turn.
 package thread

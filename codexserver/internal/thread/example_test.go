@@ -24,13 +24,13 @@ func Example() {
 	share := table.Share("")
 	defer share.Close()
 
-	th, err := share.Start(ctx, protocol.Config{}, thread.Attendance{})
+	th, err := share.Start(ctx, protocol.Config{}, thread.Attend{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	ticket := th.Queue() // the thread's turns run in the order of the tickets
-	err = th.Turn(ctx, ticket, thread.Attendance{}, protocol.TurnInput{Items: protocol.TextInput("publish it")})
+	err = th.Turn(ctx, ticket, thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("publish it")})
 	fmt.Println("error:", err)
 	p, _ := th.Log().Transcript(0, 1000)
 	_, said, _ := strings.Cut(p.Text, "\n") // after the line with the time

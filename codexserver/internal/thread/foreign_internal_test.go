@@ -33,11 +33,11 @@ func (o *singleEngine) Close() error                                        { re
 func TestForeignLog(t *testing.T) {
 	e := &singleEngine{}
 	table := NewTable(e, &approve.Options{})
-	if _, err := table.Share("alice").Start(t.Context(), protocol.Config{}, Attendance{}); err != nil {
+	if _, err := table.Share("alice").Start(t.Context(), protocol.Config{}, Attend{}); err != nil {
 		t.Fatal(err)
 	}
 	resumed := func() protocol.Config { return protocol.Config{} }
-	if _, err := table.Share("bob").Revive(t.Context(), "another name of it", Attendance{}, resumed); err == nil {
+	if _, err := table.Share("bob").Revive(t.Context(), "another name of it", Attend{}, resumed); err == nil {
 		t.Fatal("a foreign thread was resumed")
 	}
 	if page, err := e.host.(*host).kept.Transcript(0, 100); err == nil && page.Text != "" {

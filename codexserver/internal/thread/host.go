@@ -40,7 +40,7 @@ type host struct {
 // hostTurn is the running turn for its host; between turns it is the last one, without its
 // attendance if that leaves.
 type hostTurn struct {
-	Attendance
+	Attend
 	ctx     context.Context // nil between turns
 	event   string          // the submission id of the turn's events
 	id      string
@@ -55,18 +55,18 @@ var (
 // begin makes a attend the turn that starts now. The turn ends with ctx at the latest.
 // started is closed when the engine reports the start. The caller must call leave at the
 // end of the turn.
-func (h *host) begin(ctx context.Context, a Attendance, started chan struct{}) (leave func()) {
+func (h *host) begin(ctx context.Context, a Attend, started chan struct{}) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.now = hostTurn{Attendance: a, ctx: ctx, event: a.Submission, id: turnID(), started: started}
+	h.now = hostTurn{Attend: a, ctx: ctx, event: a.Submission, id: turnID(), started: started}
 	if h.now.event == "" {
 		h.now.event = h.submit()
 	}
 	h.list()
-	if a.Place == nil {
+	if a.Ask == nil {
 		return func() {}
 	}
-	return h.board.Attach(a.Place)
+	return h.board.Attach(a.Ask)
 }
 
 // end counts the interrupt that ended the turn, if one did.
@@ -79,7 +79,7 @@ func (h *host) end(interrupted bool) {
 	defer h.mu.Unlock()
 	h.now.ctx = nil
 	if h.now.Leaves {
-		h.now.Attendance = Attendance{Awaited: h.now.Awaited}
+		h.now.Attend = Attend{Awaited: h.now.Awaited}
 		h.kept.Leave()
 		h.list()
 	}

@@ -45,7 +45,7 @@ func TestIdle(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 61*time.Minute)
 			defer cancel()
 			var abort *engine.AbortError
-			if err := th.Turn(ctx, th.Queue(), thread.Attendance{}, protocol.TurnInput{Items: protocol.TextInput("wait")}); !errors.As(err, &abort) {
+			if err := th.Turn(ctx, th.Queue(), thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("wait")}); !errors.As(err, &abort) {
 				t.Error(err)
 			}
 			wait(time.Minute)
@@ -60,7 +60,7 @@ func TestIdle(t *testing.T) {
 				if closed := s.Find(th.ID()) == nil; closed != tt.want || closed != (m.ends() != "") {
 					t.Errorf("it is closed: %t, the engine has closed %q", closed, m.ends())
 				}
-				again, err := s.Revive(t.Context(), th.ID(), thread.Attendance{}, plain)
+				again, err := s.Revive(t.Context(), th.ID(), thread.Attend{}, plain)
 				if err != nil || (again == th) == tt.want || (m.resume == 1) != tt.want {
 					t.Fatalf("revived: %v, resumed %d times", err, m.resume)
 				}

@@ -89,7 +89,7 @@ func ObserverOf(ctx context.Context) CallObserver {
 }
 
 // observed returns f, a turn that a attends, with its observer.
-func (t *Thread) observed(a Attendance, f func(context.Context) error) func(context.Context) error {
+func (t *Thread) observed(a Attend, f func(context.Context) error) func(context.Context) error {
 	if a.Observer == nil {
 		return f
 	}

@@ -82,7 +82,7 @@ func TestObservers(t *testing.T) {
 	})
 	desk := deskNoter{noted("desk")}
 	share := thread.NewTable(e, &approve.Options{Desk: desk}).Share("")
-	a := thread.Attendance{Observers: []thread.Observer{noted("first"), noted("second")}, Observer: noted("metrics"), Place: deniedPlace{}, Leaves: true}
+	a := thread.Attend{Observers: []thread.Observer{noted("first"), noted("second")}, Observer: noted("metrics"), Ask: deniedPlace{}, Leaves: true}
 	th, err := share.Start(t.Context(), protocol.Config{}, a)
 	if err != nil {
 		t.Fatal(err)

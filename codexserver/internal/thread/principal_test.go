@@ -35,13 +35,13 @@ func TestPrincipals(t *testing.T) {
 		t.Error("elsewhere")
 	}
 	none := func() protocol.Config { t.Error("bob's configuration is read"); return protocol.Config{} }
-	if _, err := bob.Revive(t.Context(), id, thread.Attendance{}, none); err == nil || !strings.Contains(err.Error(), "no conversation") || m.resume != 0 {
+	if _, err := bob.Revive(t.Context(), id, thread.Attend{}, none); err == nil || !strings.Contains(err.Error(), "no conversation") || m.resume != 0 {
 		t.Errorf("bob revives it: %v, resumed %d times", err, m.resume)
 	}
 	if err := bob.End(t.Context(), id); err != nil || m.ends() != "" {
 		t.Errorf("bob ends it: %v, closed %q", err, m.ends())
 	}
-	if got, err := second.Revive(t.Context(), id, thread.Attendance{}, none); got != th || err != nil || second.Find(id) != th || second.Elsewhere(id) {
+	if got, err := second.Revive(t.Context(), id, thread.Attend{}, none); got != th || err != nil || second.Find(id) != th || second.Elsewhere(id) {
 		t.Errorf("ann's other connection: %v, %v", got, err)
 	}
 	other := start(t, bob)
@@ -89,8 +89,8 @@ func TestFaultsOfTheEngine(t *testing.T) {
 	b := &broken{fault: errFault}
 	s := thread.NewTable(b, &approve.Options{}).Share("")
 	for name, f := range map[string]func() (*thread.Thread, error){
-		"start":  func() (*thread.Thread, error) { return s.Start(t.Context(), protocol.Config{}, thread.Attendance{}) },
-		"revive": func() (*thread.Thread, error) { return s.Revive(t.Context(), "7", thread.Attendance{}, plain) },
+		"start":  func() (*thread.Thread, error) { return s.Start(t.Context(), protocol.Config{}, thread.Attend{}) },
+		"revive": func() (*thread.Thread, error) { return s.Revive(t.Context(), "7", thread.Attend{}, plain) },
 	} {
 		if th, err := f(); th != nil || !errors.Is(err, errFault) {
 			t.Errorf("%s: %v, %v", name, th, err)
@@ -107,7 +107,7 @@ func TestFaultsOfTheEngine(t *testing.T) {
 	}
 
 	s = thread.NewTable(engine.TurnFunc(nil), &approve.Options{}).Share("")
-	if _, err := s.Revive(t.Context(), "7", thread.Attendance{}, plain); err == nil || !strings.Contains(err.Error(), "in this session") {
+	if _, err := s.Revive(t.Context(), "7", thread.Attend{}, plain); err == nil || !strings.Contains(err.Error(), "in this session") {
 		t.Errorf("an engine without rollouts revives: %v", err)
 	}
 }
@@ -139,7 +139,7 @@ func TestStopBeforeTheTurn(t *testing.T) {
 			t.Error("a queued turn runs")
 		}
 		var abort *engine.AbortError
-		err := th.Turn(t.Context(), ticket, thread.Attendance{}, protocol.TurnInput{Items: protocol.TextInput("wait")})
+		err := th.Turn(t.Context(), ticket, thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("wait")})
 		if !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
 			t.Errorf("the queued turn ended with %v", err)
 		}
@@ -159,7 +159,7 @@ func TestStopBeforeTheTurn(t *testing.T) {
 		if ran, err := th.Interrupt(late); !ran || !errors.Is(err, errFault) {
 			t.Errorf("interrupt: %t, %v", ran, err)
 		}
-		if err := th.Turn(late, th.Queue(), thread.Attendance{}, protocol.TurnInput{}); !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
+		if err := th.Turn(late, th.Queue(), thread.Attend{}, protocol.TurnInput{}); !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
 			t.Errorf("a turn whose context ends while it waits: %v", err)
 		}
 		ticket = th.Queue()
@@ -196,7 +196,7 @@ func TestBacklog(t *testing.T) {
 			return nil
 		}}).Share("")
 		th := start(t, s)
-		if err := th.Turn(t.Context(), th.Queue(), thread.Attendance{Awaited: tt.awaited}, protocol.TurnInput{}); err != nil {
+		if err := th.Turn(t.Context(), th.Queue(), thread.Attend{Awaited: tt.awaited}, protocol.TurnInput{}); err != nil {
 			t.Fatal(err)
 		}
 		var got [2][]string
@@ -263,8 +263,8 @@ func TestKindsOfTurns(t *testing.T) {
 		}
 		begun := 0
 		turn := turnlog.NewTurn()
-		a := thread.Attendance{
-			Turn: turn, Place: yes{}, Begin: func(context.Context) { begun++ },
+		a := thread.Attend{
+			Turn: turn, Ask: yes{}, Begin: func(context.Context) { begun++ },
 			Elicit: func(context.Context, *elicit.Foreign) (json.RawMessage, error) { return nil, nil },
 		}
 		task := func(r protocol.Review, err error) func(context.Context) (protocol.Review, error) {

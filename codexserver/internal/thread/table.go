@@ -62,11 +62,11 @@ func (t *Table) Engine() engine.Engine { return t.engine }
 func (t *Table) Share(principal string) *Share { return &Share{table: t, principal: principal} }
 
 // newHost returns the host of a new thread.
-func (t *Table) newHost(thread *Thread, principal string, a Attendance) *host {
+func (t *Table) newHost(thread *Thread, principal string, a Attend) *host {
 	kept := t.logs.New()
 	h := &host{
 		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: cmp.Or(engine.TraitsOf(t.engine).Name, "Codex"), Stop: func() { thread.Stop(ErrStopped) }},
-		log:    t.log, kept: kept, desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attendance: a},
+		log:    t.log, kept: kept, desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attend: a},
 	}
 	h.traits = engine.TraitsOf(t.engine)
 	h.list()
@@ -115,13 +115,13 @@ func (s *Share) Principal() string { return s.principal }
 func (s *Share) OpenOnly() bool { return s.principal != "" }
 
 // Start begins a thread. A receives its first events.
-func (s *Share) Start(ctx context.Context, cfg protocol.Config, a Attendance) (*Thread, error) {
+func (s *Share) Start(ctx context.Context, cfg protocol.Config, a Attend) (*Thread, error) {
 	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
 		return s.table.engine.Start(ctx, cfg, h)
 	})
 }
 
-func (s *Share) begin(ctx context.Context, a Attendance, start func(*host) (engine.Conversation, error)) (*Thread, error) {
+func (s *Share) begin(ctx context.Context, a Attend, start func(*host) (engine.Conversation, error)) (*Thread, error) {
 	t := &Thread{}
 	t.host = s.table.newHost(t, s.principal, a)
 	var err error
@@ -141,7 +141,7 @@ func (s *Share) begin(ctx context.Context, a Attendance, start func(*host) (engi
 // Revive returns the thread with an id. The share also holds it from then on. If the thread
 // is not open, Revive resumes it from its rollout with the configuration that config
 // returns.
-func (s *Share) Revive(ctx context.Context, id string, a Attendance, config func() protocol.Config) (*Thread, error) {
+func (s *Share) Revive(ctx context.Context, id string, a Attend, config func() protocol.Config) (*Thread, error) {
 	s.table.reviving.Lock()
 	defer s.table.reviving.Unlock()
 	if t := s.Hold(id); t != nil {

@@ -94,12 +94,12 @@ func newTable(m *memory) *thread.Table { return thread.NewTable(m, &approve.Opti
 
 func say(t *testing.T, th *thread.Thread, text string) error {
 	t.Helper()
-	return th.Turn(t.Context(), th.Queue(), thread.Attendance{}, protocol.TurnInput{Items: protocol.TextInput(text)})
+	return th.Turn(t.Context(), th.Queue(), thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput(text)})
 }
 
 func start(t *testing.T, s *thread.Share) *thread.Thread {
 	t.Helper()
-	th, err := s.Start(t.Context(), protocol.Config{}, thread.Attendance{})
+	th, err := s.Start(t.Context(), protocol.Config{}, thread.Attend{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestShares(t *testing.T) {
 	if b.Find(th.ID()) != nil {
 		t.Error("a share finds a thread that it does not hold")
 	}
-	same, err := b.Revive(t.Context(), th.ID(), thread.Attendance{}, plain)
+	same, err := b.Revive(t.Context(), th.ID(), thread.Attend{}, plain)
 	if err != nil || same != th || m.resume != 0 {
 		t.Fatalf("revived %p, %v, want the open thread %p; resumed %d times", same, err, th, m.resume)
 	}
@@ -132,7 +132,7 @@ func TestShares(t *testing.T) {
 	if err := say(t, th, "too late"); !strings.Contains(err.Error(), "closed") {
 		t.Errorf("a turn of a closed thread: %v", err)
 	}
-	if _, err := b.Start(t.Context(), protocol.Config{}, thread.Attendance{}); !errors.Is(err, thread.ErrShareClosed) {
+	if _, err := b.Start(t.Context(), protocol.Config{}, thread.Attend{}); !errors.Is(err, thread.ErrShareClosed) {
 		t.Errorf("a closed share starts a thread: %v", err)
 	}
 	if m.ends() != "1 2" {
@@ -147,7 +147,7 @@ func TestRevive(t *testing.T) {
 	found := make([]*thread.Thread, 8)
 	for i := range found {
 		wait.Go(func() {
-			th, err := s.Revive(t.Context(), "7", thread.Attendance{}, plain)
+			th, err := s.Revive(t.Context(), "7", thread.Attend{}, plain)
 			if err != nil {
 				t.Error(err)
 			}
@@ -163,7 +163,7 @@ func TestRevive(t *testing.T) {
 	if m.resume != 1 {
 		t.Errorf("resumed %d times", m.resume)
 	}
-	if _, err := s.Revive(t.Context(), "unknown", thread.Attendance{}, plain); err == nil || !strings.Contains(err.Error(), `"unknown"`) {
+	if _, err := s.Revive(t.Context(), "unknown", thread.Attend{}, plain); err == nil || !strings.Contains(err.Error(), `"unknown"`) {
 		t.Errorf("an unknown thread: %v", err)
 	}
 	if err := s.Close(); err != nil || m.ends() != "7" {
@@ -204,7 +204,7 @@ func TestTurnsInOrder(t *testing.T) {
 		turn := func(ctx context.Context, text string) func() error {
 			ticket := th.Queue()
 			return func() error {
-				return th.Turn(ctx, ticket, thread.Attendance{}, protocol.TurnInput{Items: protocol.TextInput(text)})
+				return th.Turn(ctx, ticket, thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput(text)})
 			}
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -236,7 +236,7 @@ func TestManyShares(t *testing.T) {
 	for i := range 100 {
 		wait.Go(func() {
 			s := table.Share("")
-			th, err := s.Revive(t.Context(), strconv.Itoa(i%10), thread.Attendance{}, plain)
+			th, err := s.Revive(t.Context(), strconv.Itoa(i%10), thread.Attend{}, plain)
 			if err != nil {
 				t.Error(err)
 				return

@@ -71,7 +71,7 @@ func (t *Thread) Queue() *Ticket { return t.join(false) }
 // Turn waits until the ticket is the first, then runs one turn until it ends. It returns
 // nil, an [*engine.TurnError] or an [*engine.AbortError]. A turn that never began counts
 // as aborted.
-func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput) error {
+func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attend, in protocol.TurnInput) error {
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
 		words := protocol.TextOf(in.Items)
 		t.host.kept.Begin(words)
@@ -89,7 +89,7 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attendance, in prot
 
 // Continue runs the rest of a turn of a process that has ended, see [engine.Continuable]. It
 // returns what [Thread.Turn] does.
-func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attendance, in protocol.TurnInput, note func(words string)) error {
+func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attend, in protocol.TurnInput, note func(words string)) error {
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
 		t.host.kept.Begin("[the server ended during this turn, which continues here]")
 		defer func() { t.host.kept.End(err) }()
@@ -116,7 +116,7 @@ func (t *Thread) Reviews() bool {
 // Review is Turn for a review. It calls task for the review when the ticket is the first.
 // Every question of the turn is denied without asking. An engine that cannot review runs a
 // turn with the prompt instead; the thread must then be read-only.
-func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attendance, task func(context.Context) (protocol.Review, error)) error {
+func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attend, task func(context.Context) (protocol.Review, error)) error {
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) error {
 		t.host.deny(denyInReview)
 		defer t.host.deny("")
@@ -149,7 +149,7 @@ func (t *Thread) WritableRoots() []string {
 const denyInReview = "this is a review, which changes nothing and asks for nothing"
 
 // run runs f as the thread's turn.
-func (t *Thread) run(ctx context.Context, ticket *Ticket, a Attendance, f func(context.Context) error) error {
+func (t *Thread) run(ctx context.Context, ticket *Ticket, a Attend, f func(context.Context) error) error {
 	defer ticket.Leave()
 	if err := ticket.wait(ctx); err != nil {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}

@@ -1,0 +1,47 @@
+package thread
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// Attend is who attends a turn, or the start of a thread: who observes it, and who is asked its questions
+// besides the desk. With the zero value only the thread's own observers receive the events, and no client
+// can be asked.
+type Attend struct {
+	// Ask is asked the questions of the turn. Nil is a client that cannot be asked.
+	Ask approve.Place
+	// Comes is true when somebody may attach another place for the questions of the turn, such as with
+	// codex-wait, so that they are open meanwhile.
+	Comes bool
+	// Elicit asks a question of another party, such as an MCP server, and returns the result
+	// for it. It is nil if the client cannot be asked.
+	Elicit func(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error)
+	// Patience is that of the turn's questions, see [approval.Request].
+	Patience time.Duration
+	// Observers observe the turn, before those of the thread.
+	Observers []Observer
+	// Observer also observes the turn, for metrics and traces. Default: none.
+	Observer CallObserver
+	// Leaves removes the observers at the end of the turn. By default they also observe
+	// until the next turn.
+	Leaves bool
+	// Awaited is true when a call waits for the result of the turn. Events of a
+	// turn that no call waits for are kept for the first listener.
+	Awaited bool
+	// Caller is who begins or resumes the thread by a call. Nil is one who may choose everything, and
+	// then a resumed thread has no more than the configuration gives.
+	Caller *Caller
+	// Turn is the log of the turn. Default: only the thread keeps what it does.
+	Turn *turnlog.Turn
+	// Begin, unless nil, is called when the turn is the first in the queue, before the
+	// engine starts it.
+	Begin func(ctx context.Context)
+	// Submission is the id of the turn's events. Default: the thread's next id.
+	Submission string
+}
