@@ -1,4 +1,4 @@
-// Command bench measures jsonrpc and five other Go packages on the same work, in one run,
+// Command bench measures jsonrpc and six other Go packages on the same work, in one run,
 // sample by sample in turn. It compares them with a bare pipe and with a naive loop over
 // encoding/json.
 //
@@ -11,6 +11,9 @@
 // seq is one call after another with about 265 bytes of request, par is 64 callers at once,
 // flood is notifications until the server has handled all in order, big is a string of
 // 1 MiB there and back, twoway is a call whose handler calls back.
+//
+// The peers whose names end with inline handle the echo and the answer to a question on the goroutine that reads.
+// In go.lsp.dev/jsonrpc2 that is the default, and Async releases the reader.
 //
 // The peer lines is jsonrpc with Lines over the standard streams of a child, instead of Stdio.
 //

@@ -9,7 +9,18 @@ type peer struct {
 	dial  func(*stream) caller
 }
 
-var peers = []*peer{rawPeer, naivePeer, oursPeer, linesPeer, jrpc2Peer, sourcegraphPeer, xexpPeer, gosdkPeer, mcpgoPeer}
+var peers = []*peer{
+	rawPeer, naivePeer, oursPeer, linesPeer, inlinePeer,
+	lspdevPeer, lspdevInlinePeer, jrpc2Peer, sourcegraphPeer, xexpPeer, gosdkPeer, mcpgoPeer,
+}
+
+// other reports whether p is another package.
+func (p *peer) other() bool {
+	return p != rawPeer && p != naivePeer && p != oursPeer && p != linesPeer && p != inlinePeer
+}
+
+// inlineMode ends the name of a peer that handles short requests on the goroutine that reads.
+const inlineMode = " inline"
 
 // caller is the calling end of a connection.
 type caller interface {

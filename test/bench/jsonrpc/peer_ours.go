@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -8,22 +9,34 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
-var oursPeer = &peer{name: "jsonrpc", serve: serveStdio, dial: dialOurs}
+var oursPeer = &peer{name: "jsonrpc", serve: func(s *stream) { serveOurs(oursTransport(s), nil) }, dial: dialPlain}
 
 // linesPeer is oursPeer with Lines over the standard streams of the child instead of Stdio.
-var linesPeer = &peer{name: "lines", serve: serveLines, dial: dialOurs}
+var linesPeer = &peer{name: "lines", serve: serveLines, dial: dialPlain}
 
-func serveStdio(s *stream) {
-	if s.Reader == io.Reader(os.Stdin) {
-		serveOurs(jsonrpc.Stdio())
-	} else {
-		serveLines(s)
-	}
+// inlinePeer is oursPeer with the echo and the answer to a question declared as short: the reader handles them.
+var inlinePeer = &peer{
+	name:  "jsonrpc" + inlineMode,
+	serve: func(s *stream) { serveOurs(oursTransport(s), inlineEcho) },
+	dial: func(s *stream) caller {
+		return dialOurs(s, func(r *jsonrpc.Request) bool { return r.Method == "elicitation/create" })
+	},
 }
 
-func serveLines(s *stream) { serveOurs(jsonrpc.Lines(s.Reader, s.Writer, s)) }
+func inlineEcho(r *jsonrpc.Request) bool { return bytes.Contains(r.Params, []byte(`"name":"echo"`)) }
 
-func serveOurs(t jsonrpc.Transport) {
+func oursTransport(s *stream) jsonrpc.Transport {
+	if s.Reader == io.Reader(os.Stdin) {
+		return jsonrpc.Stdio()
+	}
+	return jsonrpc.Lines(s.Reader, s.Writer, s)
+}
+
+func serveLines(s *stream) { serveOurs(jsonrpc.Lines(s.Reader, s.Writer, s), nil) }
+
+func dialPlain(s *stream) caller { return dialOurs(s, nil) }
+
+func serveOurs(t jsonrpc.Transport, inline func(*jsonrpc.Request) bool) {
 	n := newCounter()
 	m := new(jsonrpc.Mux)
 	m.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
@@ -44,18 +57,19 @@ func serveOurs(t jsonrpc.Transport) {
 		return result(p.Arguments.Text), nil
 	}))
 	jsonrpc.HandleNotify(m, "notifications/progress", func(context.Context, progress) { n.add() })
-	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}
+	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, InlineIf: inline}
 	_ = jsonrpc.NewPeer(t, m, o).Run(context.Background())
 }
 
 type oursClient struct{ p *jsonrpc.Peer }
 
-func dialOurs(s *stream) caller {
+func dialOurs(s *stream, inline func(*jsonrpc.Request) bool) caller {
 	m := new(jsonrpc.Mux)
 	jsonrpc.Handle(m, "elicitation/create", func(context.Context, question) (decision, error) {
 		return decision{"accept"}, nil
 	})
-	p := jsonrpc.NewPeer(jsonrpc.Lines(s.Reader, s.Writer, s), m, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, InlineIf: inline}
+	p := jsonrpc.NewPeer(jsonrpc.Lines(s.Reader, s.Writer, s), m, o)
 	go func() { _ = p.Run(context.Background()) }()
 	return &oursClient{p}
 }
