@@ -16,6 +16,8 @@ import (
 const (
 	// maxToolOutput bounds a tool's result or error for the model, in bytes.
 	maxToolOutput = 256 << 10
+	// maxBeside bounds the structured content beside data, in bytes: it may have the same data.
+	maxBeside = 16 << 10
 	// maxPictures bounds the pictures of a result, in number.
 	maxPictures = 8
 )
@@ -24,8 +26,8 @@ const (
 var pictureTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // resultOf returns what the model gets of a result of an MCP server: its content blocks as JSON text,
-// and its pictures as pictures. Remarks take the place of other data that is no text. Without content
-// it is the structured content.
+// and its pictures as pictures. Remarks take the place of other data that is no text. Without a text it
+// also gets the structured content.
 func resultOf(result stdjson.RawMessage) (out tool.Result) {
 	var r struct {
 		Content    jsontext.Value `json:"content"`
@@ -39,22 +41,28 @@ func resultOf(result stdjson.RawMessage) (out tool.Result) {
 	}
 	var blocks []jsontext.Value
 	if json.Unmarshal(r.Content, &blocks) == nil { // null has no blocks
-		blank := true
+		blank, data := true, false
 		for i, raw := range blocks {
 			var b block
 			if json.Unmarshal(raw, &b) != nil { // it stays as it is
 				blank = false
 				continue
 			}
-			blank = blank && b.Type == "text" && strings.TrimSpace(b.Text) == ""
-			if text, ok := b.plain(&out); ok {
-				blocks[i] = text
+			text, ok := b.plain(&out)
+			if ok {
+				blocks[i], data = text, true
 			}
+			blank = blank && (ok || b.Type == "text") && strings.TrimSpace(b.Text) == ""
+		}
+		structured := blank && len(r.Structured) > 0 && r.Structured.Kind() != 'n'
+		if structured && data && len(r.Structured) <= maxBeside {
+			text, _ := json.Marshal(map[string]string{"type": "text", "text": string(r.Structured)}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+			blocks = append(blocks, text)
 		}
 		if text, err := json.Marshal(blocks, jsontext.AllowInvalidUTF8(true)); err == nil {
 			r.Content = text
 		}
-		if blank && len(r.Structured) > 0 && r.Structured.Kind() != 'n' {
+		if structured && !data {
 			r.Content = r.Structured
 		}
 	}
@@ -93,6 +101,9 @@ func (b *block) plain(out *tool.Result) (text jsontext.Value, ok bool) {
 	if _, err := base64.StdEncoding.DecodeString(data); err == nil && slices.Contains(pictureTypes, kind) && size <= maxImage && len(out.Items) < maxPictures {
 		remark = fmt.Sprintf("[%s, %s: it follows as a picture]", what, kind)
 		out.Items = append(out.Items, protocol.MessageItem{Role: "user", Content: []protocol.ContentItem{{Type: "input_image", ImageURL: "data:" + kind + ";base64," + data}}})
+	}
+	if b.Text != "" {
+		remark = b.Text + "\n" + remark
 	}
 	text, err := json.Marshal(map[string]string{"type": "text", "text": remark}, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	return text, err == nil
