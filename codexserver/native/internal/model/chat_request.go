@@ -20,14 +20,18 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 	m := &chatMessages{b: make([]byte, 0, sizeOf(req)), form: w.form}
 	m.b = appendString(append(m.b, `{"model":`...), req.Model)
 	m.b = append(m.b, `,"messages":[`...)
-	if text := systemText(req); text != "" {
-		m.begin("system")
+	if text := w.instructions(req, systemText(req)); text != "" {
+		role := "system"
+		if w.has(systemRole) {
+			role = "user"
+		}
+		m.begin(role)
 		m.parts = append(m.parts, protocol.ContentItem{Text: text})
 	}
 	if !w.has(reasoning) {
 		m.member = reasoningMember(req.Items)
 	}
-	for _, item := range req.Items {
+	for _, item := range w.withIDs(req.Items) {
 		if w.has(signsOfCalls) && isSigns(item) {
 			continue
 		}
@@ -60,7 +64,7 @@ func (w chatWire) body(req *Request) ([]byte, error) {
 	if req.Effort != "" && !w.has(effort) {
 		b = appendString(append(b, `,"reasoning_effort":`...), string(req.Effort))
 	}
-	if req.OutputSchema != nil {
+	if req.OutputSchema != nil && !w.has(answerSchema) {
 		b = appendString(append(b, `,"response_format":{"type":"json_schema","json_schema":{"name":`...), schemaName)
 		b = append(append(append(b, `,"strict":true,"schema":`...), req.OutputSchema...), "}}"...)
 	}
@@ -148,6 +152,9 @@ func hasSigns(items []protocol.ResponseItem) bool { return slices.ContainsFunc(i
 
 // betweenToolAndUser is the message of the assistant for providers that want one.
 const betweenToolAndUser = "I have read the result."
+
+// noContent is the content of a message without one, for providers that want some.
+const noContent = "."
 
 // begin begins a message, or goes on with the open one.
 func (m *chatMessages) begin(role string) {
@@ -298,7 +305,11 @@ func (m *chatMessages) addParts(parts []protocol.ContentItem) {
 // content writes one string if there are only texts.
 func (m *chatMessages) content() {
 	if !slices.ContainsFunc(m.parts, isImage) {
-		m.b = appendString(m.b, textsOf(m.parts))
+		text := textsOf(m.parts)
+		if text == "" && m.form.has(emptyContent) {
+			text = noContent
+		}
+		m.b = appendString(m.b, text)
 		return
 	}
 	m.b = append(m.b, '[')

@@ -61,7 +61,9 @@ func (c *Client) Stream(ctx context.Context, req *Request, emit func(Event)) (*R
 	known, _ := c.forms.Load(req.Model)
 	f, _ := known.(form)
 	if c.Provider.WireAPI != config.WireResponses {
-		f.without |= rolesInARow
+		f.without |= rolesInARow | extras
+	} else {
+		f.without |= systemRole
 	}
 	for {
 		resp, err := c.stream(ctx, f, req, emit)

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -32,6 +34,11 @@ const (
 	userAfterTool                     // a message of the assistant comes between them
 	strictMember                      // of tools
 	wholeSchemas                      // only the plain members of schemas
+	emptyContent                      // a word takes its place
+	systemRole                        // the first message of the user has the instructions; the Chat wire alone
+	answerSchema                      // the instructions have it
+	idsOfCalls                        // nine letters and digits take their place
+	extras                            // what no answer needs in the Responses API; the Chat wire never has it
 )
 
 func (w without) has(one without) bool { return w&one != 0 }
@@ -61,19 +68,34 @@ var forms = []struct {
 		{"cannot identify image"},         // vLLM
 	}, "", func(r *Request) bool { return hasImages(r.Items) }},
 	{usageOption, [][]string{{"stream_options"}, {"include_usage"}}, "", func(*Request) bool { return true }},
-	{effort, [][]string{{"effort"}, {"reasoning.summary"}}, "", func(r *Request) bool { return r.Effort != "" || r.Reasoning != nil }},
+	{effort, [][]string{{"effort"}, {"reasoning.summary"}, {"encrypted content"}, {"encrypted_content"}, {"support thinking"}, {"think value"}}, "", wantsEffort}, // the last two are Ollama's
 	// Gemini wants them: it says that one is missing.
 	{signsOfCalls, [][]string{{"extra_content"}, {"thought_signature"}}, "missing", func(r *Request) bool { return hasSigns(r.Items) }},
 	{reasoning, [][]string{{"reasoning"}}, "", func(r *Request) bool { return reasoningMember(r.Items) != "" }},
+	{effort, [][]string{{"reasoning"}}, "", wantsEffort},
+	{answerSchema, [][]string{{"response_format"}, {"json_schema"}, {"text.format"}, {"structured output"}}, "Invalid schema", func(r *Request) bool { return r.OutputSchema != nil }},
+	{idsOfCalls, [][]string{{"tool call id"}, {"tool_call_id"}, {"tool_call.id"}, {"tool_use.id"}, {"tool_use_id"}, {"call_id"}, {"tool_calls", ".id"}, {"tool_calls", "].id"}}, "", func(r *Request) bool { return slices.ContainsFunc(r.Items, isCall) }},
 	{strictMember, [][]string{{"strict"}}, "", func(r *Request) bool { return len(r.Tools) > 0 }},
 	{wholeSchemas, aboutTools, "response_format", func(r *Request) bool { return len(r.Tools) > 0 }},
+	{systemRole, [][]string{{"system role"}, {"role system"}, {"role 'system'"}, {"support 'system'"}}, "", func(*Request) bool { return true }},
 	{rolesInARow, [][]string{{"role"}, {"alternat"}, {"system message"}, {"developer"}, {"template"}, {"jinja"}, {"order"}}, "", func(r *Request) bool { return repeatsRoles(r.Items) }},
 	{userAfterTool, [][]string{{"role"}, {"alternat"}, {"template"}, {"jinja"}, {"order"}, {"after", "tool"}, {"follow", "tool"}}, "", func(r *Request) bool { return asksAfterTool(r.Items) }},
 	{nullContent, [][]string{{"content"}, {"null"}, {"none"}, {"template"}, {"jinja"}}, "", func(r *Request) bool { return slices.ContainsFunc(r.Items, isCall) }},
+	{emptyContent, [][]string{{"content", "empty"}, {"content", "at least 1"}, {"content", "required"}}, "", func(r *Request) bool { return slices.ContainsFunc(r.Items, isCall) }},
+	{systemRole, [][]string{{"system"}}, "", func(*Request) bool { return true }},
+	// Other words about pictures, and about a content that is no text.
+	{images, [][]string{{"image"}, {"vision"}, {"multimodal"}, {"multi-modal"}, {"content", "string"}, {"content type"}}, "", func(r *Request) bool { return hasImages(r.Items) }},
+	{extras, [][]string{
+		{"prompt_cache_key"}, {"parallel_tool_calls"}, {"tool_choice"}, {"verbosity"}, {"parameter", "reasoning"}, {"reasoning", "a valid"}, {"'include'"}, {"\"include\""}, {"`include`"},
+		// OpenAI says other things about it, and would keep the conversation without it.
+		{"store", "unknown"}, {"store", "unsupported"}, {"store", "unrecognized"}, {"store", "extra"},
+	}, "", func(*Request) bool { return true }},
 }
 
+func wantsEffort(r *Request) bool { return r.Effort != "" || r.Reasoning != nil }
+
 // aboutTools are parts of refusals of a tool.
-var aboutTools = [][]string{{"schema"}, {"parameters"}, {"function_declaration"}, {"tools["}, {"tools."}}
+var aboutTools = [][]string{{"schema"}, {"parameters"}, {"function_declaration"}, {"tools["}, {"tools."}, {"tools", "too long"}, {"tools", "too many"}, {"tools", "maximum"}, {"tools", "at most"}}
 
 // other returns the form in which a request is sent again that the provider refused in this one. ok is
 // false if there is none.
@@ -138,6 +160,48 @@ func (f form) schema(t Tool) jsontext.Value {
 		return jsontext.Value(`{"type":"object","properties":{}}`)
 	}
 	return jsontext.Value(t.Parameters)
+}
+
+// instructions returns what a request says first: its instructions, and the schema of the answer where the
+// provider takes none.
+func (f form) instructions(req *Request, text string) string {
+	if req.OutputSchema == nil || !f.has(answerSchema) {
+		return text
+	}
+	return join(text, "Your last message is only JSON that follows this schema, with nothing around it:\n"+string(req.OutputSchema))
+}
+
+// id returns the id of a call.
+func (f form) id(id string) string {
+	if !f.has(idsOfCalls) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id)) // only keeps ids apart
+	const most = 9                   // Mistral takes no other number
+	return hex.EncodeToString(sum[:])[:most]
+}
+
+// withIDs returns the items with the ids of calls that the provider takes.
+func (f form) withIDs(items []protocol.ResponseItem) []protocol.ResponseItem {
+	if !f.has(idsOfCalls) {
+		return items
+	}
+	items = slices.Clone(items)
+	for i, item := range items {
+		switch item := item.(type) {
+		case protocol.FunctionCallOutputItem:
+			item.CallID = f.id(item.CallID)
+			items[i] = item
+		case protocol.CustomToolCallOutputItem:
+			item.CallID = f.id(item.CallID)
+			items[i] = item
+		default:
+			if id, ok := callID(item); ok {
+				items[i] = named(item, f.id(id))
+			}
+		}
+	}
+	return items
 }
 
 // formError asks for another attempt, in another form.

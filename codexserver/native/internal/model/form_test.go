@@ -76,7 +76,7 @@ func TestMessagesForAnyTemplate(t *testing.T) {
 // sent once more without the part, and later ones lack it at once.
 func TestRefusedForms(t *testing.T) {
 	req := &model.Request{
-		Model: "m", Effort: protocol.EffortHigh, Reasoning: &model.Reasoning{Effort: protocol.EffortHigh},
+		Model: "m", Instructions: "be", ConversationID: "x", Effort: protocol.EffortHigh, Reasoning: &model.Reasoning{Effort: protocol.EffortHigh},
 		Items: []protocol.ResponseItem{user("go"), call("c", "f", "{}"), output("c", "o"), picture},
 		Tools: []model.Tool{{Name: "f", Parameters: []byte(`{"type":"object","properties":{"x":{"type":"string"}}}`)}},
 	}
@@ -95,6 +95,15 @@ func TestRefusedForms(t *testing.T) {
 		{"a user behind a tool", between, "chat", 400, []string{"Unexpected role 'user' after role 'tool'", "invalid_request_message_order", "roles must alternate"}},
 		{"a user behind a tool, in a template", between, "chat", 500, []string{"Jinja Exception: After a tool's message comes the assistant's"}},
 		{"pictures", "data:x", "chat responses", 404, []string{"No endpoints found that support image input"}},
+		{"pictures, in other words", "data:x", "chat responses", 400, []string{"This model does not accept images", "At most 0 image(s) may be provided in one prompt.", "I am a text model without vision"}},
+		{"reasoning_effort, in other words", `"reasoning_effort"`, "chat", 400, []string{`\"llama3.2\" does not support thinking`, `think value \"high\" is not supported for this model`}},
+		{"reasoning", `"effort":"high"`, "responses", 400, []string{"Unknown parameter: 'reasoning'.", "Encrypted content is not supported with this model."}},
+		{"the system's role", `"role":"system"`, "chat", 400, []string{"System role not supported", "Unsupported value: 'messages[0].role' does not support 'system' with this model."}},
+		{"the system's role, in a template", `"role":"system"`, "chat", 500, []string{"Jinja Exception: System role not supported"}},
+		{"the answer's schema", `"json_schema"`, "chat responses", 400, []string{"This response_format type is unavailable now", "Input should be 'text' or 'json_object', not json_schema", "Unknown parameter: 'text.format'"}},
+		{"ids of calls", `"c"`, "chat responses", 400, []string{"Tool call id was c but must be a-z, A-Z, 0-9, with a length of 9.", "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'", "Invalid 'input[1].call_id': string too long."}},
+		{"a member of the Responses API", `"prompt_cache_key"`, "responses", 400, []string{"Unknown parameter: 'prompt_cache_key'."}},
+		{"members of the Responses API", `"store"`, "responses", 422, []string{"body.store: Extra inputs are not permitted"}},
 	} {
 		for wire := range strings.FieldsSeq(tt.wires) {
 			for _, words := range tt.words {
@@ -106,8 +115,12 @@ func TestRefusedForms(t *testing.T) {
 				}
 				a := &answers{all: []answer{{body: sse(chatDone, `{"type":"response.completed"}`)}}, refuse: refuse}
 				c := client(a, config.Provider{WireAPI: config.WireAPI(wire)})
+				req := *req
+				if tt.part == `"json_schema"` {
+					req.OutputSchema = []byte(`{"type":"object"}`)
+				}
 				for range 2 {
-					if _, err := c.Stream(t.Context(), req, func(model.Event) {}); err != nil {
+					if _, err := c.Stream(t.Context(), &req, func(model.Event) {}); err != nil {
 						t.Fatalf("%s, %s, %q: %v", tt.name, wire, words, err)
 					}
 				}
@@ -246,6 +259,7 @@ func TestRefusedTools(t *testing.T) {
 		{"by its place", func(body string) bool { return strings.Contains(body, `"s__bad"`) }, "tools.2.custom.input_schema: is invalid", []string{"shell", "s__good", "s__badly"}},
 		{"by its place among functions", func(body string) bool { return strings.Contains(body, `"s__bad"`) }, "tools[0].function_declarations[2].parameters.properties[l].items: missing field", []string{"shell", "s__good", "s__badly"}},
 		{"two of them", func(body string) bool { return strings.Contains(body, `"s__bad`) }, "tools[2].parameters: no", []string{"shell", "s__good"}},
+		{"by their number", func(body string) bool { return len(names(body)) > 2 }, "Invalid 'tools': array too long. Expected an array with maximum length 2", []string{"shell"}},
 		{"without a name", func(body string) bool { return strings.Contains(body, `"s__bad"`) }, "a schema is invalid", []string{"shell"}},
 	} {
 		for _, wire := range []config.WireAPI{config.WireChat, config.WireResponses} {

@@ -31,12 +31,12 @@ func (responsesWire) headers(h http.Header, req *Request) {
 // responsesTail is what follows the history in a request.
 type responsesTail struct {
 	Tools             []responsesTool `json:"tools"`
-	ToolChoice        string          `json:"tool_choice"`
-	ParallelToolCalls bool            `json:"parallel_tool_calls"`
-	Reasoning         *Reasoning      `json:"reasoning"`
-	Store             bool            `json:"store"`
+	ToolChoice        string          `json:"tool_choice,omitzero"`
+	ParallelToolCalls *bool           `json:"parallel_tool_calls,omitzero"`
+	Reasoning         **Reasoning     `json:"reasoning,omitzero"`
+	Store             *bool           `json:"store,omitzero"`
 	Stream            bool            `json:"stream"`
-	Include           []string        `json:"include"`
+	Include           *[]string       `json:"include,omitzero"`
 	PromptCacheKey    string          `json:"prompt_cache_key,omitzero"`
 	Text              *responsesText  `json:"text,omitzero"`
 }
@@ -70,6 +70,7 @@ func (w responsesWire) body(req *Request) ([]byte, error) {
 	if w.has(userAfterTool) {
 		items = apart(items)
 	}
+	items, instructions = w.withIDs(items), w.instructions(req, instructions)
 	b := appendString(append(make([]byte, 0, sizeOf(req)), `{"model":`...), req.Model)
 	b = appendString(append(b, `,"instructions":`...), instructions)
 	b = append(b, `,"input":[`...)
@@ -93,15 +94,24 @@ func (w responsesWire) body(req *Request) ([]byte, error) {
 			return nil, err
 		}
 	}
-	tail := responsesTail{ToolChoice: "auto", ParallelToolCalls: req.SeveralCalls, Stream: true, PromptCacheKey: req.ConversationID}
-	if req.Reasoning != nil && !w.has(effort) {
-		tail.Reasoning = req.Reasoning
-		tail.Include = []string{"reasoning.encrypted_content"}
+	tail := responsesTail{Stream: true}
+	if !w.has(extras) {
+		thinking, include := req.Reasoning, []string(nil)
+		if w.has(effort) {
+			thinking = nil
+		}
+		if thinking != nil {
+			include = []string{"reasoning.encrypted_content"}
+		}
+		tail = responsesTail{
+			ToolChoice: "auto", ParallelToolCalls: &req.SeveralCalls, Reasoning: &thinking, Store: new(false), Stream: true,
+			Include: &include, PromptCacheKey: req.ConversationID,
+		}
+		if req.Verbosity != "" {
+			tail.Text = &responsesText{Verbosity: req.Verbosity}
+		}
 	}
-	if req.Verbosity != "" {
-		tail.Text = &responsesText{Verbosity: req.Verbosity}
-	}
-	if req.OutputSchema != nil {
+	if req.OutputSchema != nil && !w.has(answerSchema) {
 		if tail.Text == nil {
 			tail.Text = &responsesText{}
 		}
