@@ -54,6 +54,8 @@ func TestCallsInPieces(t *testing.T) {
 		{"an empty object holds the place", [][]string{{piece("0", "a", "f", `{}`)}, {piece("0", "-", "", `{"x"`)}, {piece("0", "-", "", `:1}`)}}, nil, []string{`a f {"x":1}`}},
 		{"two objects as arguments of one", [][]string{{piece("0", "a", "f", `{"x":1}{"x":2}`)}}, nil, []string{`a f {"x":1}{"x":2}`}},
 		{"a brace in a text", [][]string{{piece("0", "a", "f", `{"x":"}\"`)}, {piece("0", "a", "f", `{"}`)}}, nil, []string{`a f {"x":"}\"{"}`}},
+		{"calls without the member function", [][]string{{`{"index":0,"id":"a","name":"f","arguments":"{\"x\":"}`}, {`{"index":0,"arguments":"1}"}`}}, nil, []string{`a f {"x":1}`}},
+		{"an empty piece", [][]string{{`{}`, piece("0", "a", "f", `{}`)}, {`{"index":0}`}}, nil, []string{`a f {}`}},
 		{"the name in pieces", [][]string{{piece("0", "a", "sh", ``)}, {piece("0", "-", "ell", `{}`)}}, nil, []string{`a shell {}`}},
 		{"the index as a text, the id as a number", [][]string{{`{"index":"0","id":7,"function":{"name":"f","arguments":"{\"x\":"}}`}, {`{"index":"0","function":{"arguments":"1}"}}`}}, nil, []string{`7 f {"x":1}`}},
 	} {
@@ -72,6 +74,21 @@ func TestCallsInPieces(t *testing.T) {
 			}
 			diffCalls(t, tt.want, resp.Items)
 		})
+	}
+}
+
+// TestOlderCalls has calls that come otherwise than as a list of them.
+func TestOlderCalls(t *testing.T) {
+	for name, events := range map[string][]string{
+		"function_call":              {`{"choices":[{"delta":{"function_call":{"name":"f","arguments":""}}}]}`, `{"choices":[{"delta":{"function_call":{"arguments":"{\"x\":"}}}]}`, `{"choices":[{"delta":{"function_call":{"arguments":"1}"}},"finish_reason":"function_call"}]}`},
+		"one object":                 {`{"choices":[{"delta":{"tool_calls":{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}}}]}`, `{"choices":[{"delta":{"tool_calls":{"function":{"arguments":"1}"}}},"finish_reason":"tool_calls"}]}`},
+		"function_call of a message": {`{"choices":[{"message":{"content":null,"function_call":{"name":"f","arguments":"{\"x\":1}"}},"finish_reason":"stop"}]}`},
+	} {
+		resp, err := client(&answers{all: []answer{{body: sse(events...)}}}, config.Provider{}).Stream(t.Context(), &model.Request{}, func(model.Event) {})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		diffCalls(t, []string{`* f {"x":1}`}, resp.Items)
 	}
 }
 
@@ -145,29 +162,43 @@ func TestResponsesParts(t *testing.T) {
 		want   []protocol.ResponseItem
 		cut    model.Cut
 	}{
-		"a message in the end":             {[]string{output(message)}, so, ""},
-		"a message in the end and before":  {[]string{delta(`"so"`), done(message), output(message)}, so, ""},
-		"deltas alone":                     {[]string{delta(`"s"`), delta(`"o"`), completed}, so, ""},
-		"deltas and the end":               {[]string{delta(`"s"`), delta(`"o"`), output(message)}, so, ""},
-		"a text without deltas":            {[]string{`{"type":"response.output_text.done","text":"so"}`, completed}, so, ""},
-		"deltas and their text":            {[]string{delta(`"s"`), delta(`"o"`), `{"type":"response.output_text.done","text":"so"}`, completed}, so, ""},
-		"a message before deltas":          {[]string{done(message), delta(`"more"`), completed}, []protocol.ResponseItem{text("so"), text("more")}, ""},
-		"a call in the end":                {[]string{output(function)}, one, ""},
-		"a call in the end and before":     {[]string{added, done(function), output(function)}, one, ""},
-		"a message and a call in the end":  {[]string{output(message + "," + function)}, append(so[:1:1], one...), ""},
-		"a call that comes twice":          {[]string{done(function), done(function), completed}, one, ""},
-		"a call in arguments.done":         {[]string{added, `{"type":"response.function_call_arguments.done","item_id":"f","output_index":0,"arguments":"{\"x\":1}"}`, completed}, one, ""},
-		"a call in arguments.done alone":   {[]string{`{"type":"response.function_call_arguments.done","item_id":"f","call_id":"c","name":"f","arguments":"{\"x\":1}"}`, completed}, one, ""},
-		"a call in deltas":                 {[]string{added, piece(`"{\"x\":"`), piece(`"1}"`), completed}, one, ""},
-		"half a call":                      {[]string{added, piece(`"{\"x\":"`), completed}, nil, ""},
-		"a call of a cut response":         {[]string{added, piece(`"{\"x\":1}"`), `{"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"}}}`}, nil, "length"},
-		"an incomplete response":           {[]string{delta(`"so"`), `{"type":"response.completed","response":{"status":"incomplete","incomplete_details":{}}}`}, so, "without a reason"},
-		"a call with all in its beginning": {[]string{strings.Replace(added, `"arguments":""`, `"arguments":"{\"x\":1}"`, 1), completed}, one, ""},
-		"free text":                        {[]string{`{"type":"response.output_item.added","item":{"type":"custom_tool_call","id":"i","call_id":"c","name":"p","input":""}}`, `{"type":"response.custom_tool_call_input.done","item_id":"i","input":"free"}`, completed}, custom, ""},
-		"content as a text":                {[]string{done(`{"type":"message","role":"assistant","content":"so"}`), completed}, so, ""},
-		"content as an object":             {[]string{done(`{"type":"message","role":"assistant","content":{"text":"so"}}`), completed}, so, ""},
-		"a refusal":                        {[]string{done(`{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"so"}]}`), completed}, so, ""},
-		"a refusal in deltas":              {[]string{`{"type":"response.refusal.delta","delta":"s"}`, `{"type":"response.refusal.delta","delta":"o"}`, completed}, so, ""},
+		"a message in the end":               {[]string{output(message)}, so, ""},
+		"a message in the end and before":    {[]string{delta(`"so"`), done(message), output(message)}, so, ""},
+		"deltas alone":                       {[]string{delta(`"s"`), delta(`"o"`), completed}, so, ""},
+		"deltas and the end":                 {[]string{delta(`"s"`), delta(`"o"`), output(message)}, so, ""},
+		"a text without deltas":              {[]string{`{"type":"response.output_text.done","text":"so"}`, completed}, so, ""},
+		"deltas and their text":              {[]string{delta(`"s"`), delta(`"o"`), `{"type":"response.output_text.done","text":"so"}`, completed}, so, ""},
+		"a message before deltas":            {[]string{done(message), delta(`"more"`), completed}, []protocol.ResponseItem{text("so"), text("more")}, ""},
+		"a call in the end":                  {[]string{output(function)}, one, ""},
+		"a call in the end and before":       {[]string{added, done(function), output(function)}, one, ""},
+		"a message and a call in the end":    {[]string{output(message + "," + function)}, append(so[:1:1], one...), ""},
+		"a call that comes twice":            {[]string{done(function), done(function), completed}, one, ""},
+		"a call in arguments.done":           {[]string{added, `{"type":"response.function_call_arguments.done","item_id":"f","output_index":0,"arguments":"{\"x\":1}"}`, completed}, one, ""},
+		"a call in arguments.done alone":     {[]string{`{"type":"response.function_call_arguments.done","item_id":"f","call_id":"c","name":"f","arguments":"{\"x\":1}"}`, completed}, one, ""},
+		"a call in deltas":                   {[]string{added, piece(`"{\"x\":"`), piece(`"1}"`), completed}, one, ""},
+		"half a call":                        {[]string{added, piece(`"{\"x\":"`), completed}, nil, ""},
+		"a call of a cut response":           {[]string{added, piece(`"{\"x\":1}"`), `{"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"}}}`}, nil, "length"},
+		"an incomplete response":             {[]string{delta(`"so"`), `{"type":"response.completed","response":{"status":"incomplete","incomplete_details":{}}}`}, so, "without a reason"},
+		"a call with all in its beginning":   {[]string{strings.Replace(added, `"arguments":""`, `"arguments":"{\"x\":1}"`, 1), completed}, one, ""},
+		"free text":                          {[]string{`{"type":"response.output_item.added","item":{"type":"custom_tool_call","id":"i","call_id":"c","name":"p","input":""}}`, `{"type":"response.custom_tool_call_input.done","item_id":"i","input":"free"}`, completed}, custom, ""},
+		"content as a text":                  {[]string{done(`{"type":"message","role":"assistant","content":"so"}`), completed}, so, ""},
+		"content as an object":               {[]string{done(`{"type":"message","role":"assistant","content":{"text":"so"}}`), completed}, so, ""},
+		"a refusal":                          {[]string{done(`{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"so"}]}`), completed}, so, ""},
+		"a text as a part":                   {[]string{`{"type":"response.content_part.done","part":{"type":"output_text","text":"so"}}`, completed}, so, ""},
+		"a text and its part":                {[]string{delta(`"so"`), `{"type":"response.output_text.done","text":"so"}`, `{"type":"response.content_part.done","part":{"type":"output_text","text":"so"}}`, completed}, so, ""},
+		"deltas as objects":                  {[]string{delta(`{"text":"s"}`), delta(`{"text":"o"}`), completed}, so, ""},
+		"deltas and an item without them":    {[]string{delta(`"so"`), done(`{"type":"message","role":"assistant","content":[]}`), completed}, so, ""},
+		"a message in its beginning":         {[]string{`{"type":"response.output_item.added","item":` + message + `}`, completed}, so, ""},
+		"output_text":                        {[]string{`{"type":"response.completed","response":{"output":[],"output_text":"so"}}`}, so, ""},
+		"output_text and a message":          {[]string{done(message), `{"type":"response.completed","response":{"output_text":"so"}}`}, so, ""},
+		"one item in the place of a list":    {[]string{`{"type":"response.completed","response":{"output":` + message + `}}`}, so, ""},
+		"no member response":                 {[]string{`{"type":"response.completed","status":"completed","output":[` + message + `]}`}, so, ""},
+		"a call as an object":                {[]string{done(strings.Replace(function, `"{\"x\":1}"`, `{"x":1}`, 1)), completed}, one, ""},
+		"a call whose item has no arguments": {[]string{added, piece(`"{\"x\":1}"`), done(strings.Replace(function, `{\"x\":1}`, "", 1)), completed}, one, ""},
+		"a call and [DONE]":                  {[]string{done(function), "[DONE]"}, one, ""},
+		"another status of the end":          {[]string{done(message), `{"type":"response.completed","response":{"status":"cancelled"}}`}, so, "cancelled"},
+		"a status of before the end":         {[]string{done(message), `{"type":"response.done","response":{"status":"in_progress"}}`}, so, ""},
+		"a refusal in deltas":                {[]string{`{"type":"response.refusal.delta","delta":"s"}`, `{"type":"response.refusal.delta","delta":"o"}`, completed}, so, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp, err := client(&answers{all: []answer{{body: sse(tt.events...)}}}, config.Provider{WireAPI: config.WireResponses}).Stream(t.Context(), &model.Request{}, func(model.Event) {})

@@ -18,18 +18,21 @@ func (chatWire) path() string                  { return "/chat/completions" }
 func (chatWire) headers(http.Header, *Request) {}
 
 type chatChunk struct {
-	Choices []struct {
-		Delta        chatDelta      `json:"delta"`
-		Message      jsontext.Value `json:"message"` // of a whole answer, as a delta
-		FinishReason jsontext.Value `json:"finish_reason"`
-		Usage        jsontext.Value `json:"usage"` // Kimi
-		Error        jsontext.Value `json:"error"` // OpenRouter
-	} `json:"choices"`
-	Usage jsontext.Value `json:"usage"`
-	Error jsontext.Value `json:"error"`
-	XGroq struct {
+	Choices []chatChoice   `json:"choices"`
+	Usage   jsontext.Value `json:"usage"`
+	Error   jsontext.Value `json:"error"`
+	XGroq   struct {
 		Usage jsontext.Value `json:"usage"`
 	} `json:"x_groq"`
+}
+
+type chatChoice struct {
+	Delta        chatDelta      `json:"delta"`
+	Message      jsontext.Value `json:"message"` // of a whole answer, as a delta
+	Text         jsontext.Value `json:"text"`    // in its place, as completions had it before chats
+	FinishReason jsontext.Value `json:"finish_reason"`
+	Usage        jsontext.Value `json:"usage"` // Kimi
+	Error        jsontext.Value `json:"error"` // OpenRouter
 }
 
 type chatDelta struct {
@@ -39,21 +42,26 @@ type chatDelta struct {
 	ReasoningContent jsontext.Value  `json:"reasoning_content"`
 	ReasoningDetails jsontext.Value  `json:"reasoning_details"`
 	ToolCalls        []chatCallDelta `json:"tool_calls"`
+	FunctionCall     jsontext.Value  `json:"function_call"` // the one call of an answer, before there were several
 }
 
 func (d *chatDelta) empty() bool {
-	return !has(d.Content) && !has(d.Refusal) && len(d.ToolCalls) == 0 && !has(d.Reasoning) && !has(d.ReasoningContent) && !has(d.ReasoningDetails)
+	return !has(d.Content) && !has(d.Refusal) && len(d.ToolCalls) == 0 && !has(d.FunctionCall) && !has(d.Reasoning) && !has(d.ReasoningContent) && !has(d.ReasoningDetails)
 }
 
 type chatCallDelta struct {
-	Index    *count         `json:"index"`
-	ID       jsontext.Value `json:"id"`
-	Function struct {
-		Name             jsontext.Value `json:"name"`
-		Arguments        jsontext.Value `json:"arguments"`         // a string; some servers write the object
-		ThoughtSignature jsontext.Value `json:"thought_signature"` // Gemini behind Portkey's gateway
-	} `json:"function"`
+	Index        *count         `json:"index"`
+	ID           jsontext.Value `json:"id"`
+	Function     chatFunction   `json:"function"`
+	Name         jsontext.Value `json:"name"`          // of a call without the member function
+	Arguments    jsontext.Value `json:"arguments"`     // also of such a call
 	ExtraContent jsontext.Value `json:"extra_content"` // Gemini
+}
+
+type chatFunction struct {
+	Name             jsontext.Value `json:"name"`
+	Arguments        jsontext.Value `json:"arguments"`         // a string; some servers write the object
+	ThoughtSignature jsontext.Value `json:"thought_signature"` // Gemini behind Portkey's gateway
 }
 
 func (chatWire) read(s *stream) (*Response, error) {
@@ -87,7 +95,7 @@ func (a *chatAnswer) chunk(e sseEvent, chunk *chatChunk, s *stream) error {
 			a.usage = u
 		}
 	}
-	if len(chunk.Choices) == 0 || has(chunk.Error) || has(chunk.Choices[0].Error) {
+	if len(chunk.Choices) == 0 || fails(chunk.Error, 0) || fails(chunk.Choices[0].Error, 0) {
 		return s.trouble(e)
 	}
 	choice := &chunk.Choices[0]
@@ -100,7 +108,11 @@ func (a *chatAnswer) chunk(e sseEvent, chunk *chatChunk, s *stream) error {
 		a.usage = u
 	}
 	delta := &choice.Delta
-	if has(choice.Message) && a.empty() && delta.empty() {
+	switch {
+	case !delta.empty():
+	case !has(choice.Message):
+		delta.Content = choice.Text
+	case a.empty():
 		take(choice.Message, delta)
 	}
 	if err := a.add(delta, s); err != nil {
@@ -109,6 +121,10 @@ func (a *chatAnswer) chunk(e sseEvent, chunk *chatChunk, s *stream) error {
 	if word != "" || whole {
 		why, err := cutOf(word, s.hide)
 		if err != nil {
+			var said refusal
+			if said.read(e.data); len(said.words) > 0 {
+				return s.failure(e.data)
+			}
 			return err
 		}
 		a.finished, a.cut = true, cmp.Or(a.cut, why)
@@ -152,10 +168,13 @@ func (a *chatAnswer) add(d *chatDelta, s *stream) error {
 		content = d.Refusal
 	}
 	var thinking string
-	if content.Kind() == '[' || content.Kind() == '{' {
+	switch content.Kind() {
+	case '[', '{':
 		var text string
 		text, thinking = contentOf(content, 0)
 		content, _ = jsontext.AppendQuote(nil, text)
+	case '0':
+		content = quoted(content)
 	}
 	if piece := a.think(d, thinking); piece != "" {
 		s.emit(Event{Type: RawReasoningDelta, Text: piece})
@@ -165,8 +184,19 @@ func (a *chatAnswer) add(d *chatDelta, s *stream) error {
 			s.emit(Event{Type: TextDelta, Text: piece})
 		}
 	}
+	if has(d.FunctionCall) {
+		var only chatCallDelta
+		take(d.FunctionCall, &only.Function)
+		d.ToolCalls = append(d.ToolCalls, only)
+	}
 	for i := range d.ToolCalls {
 		piece := &d.ToolCalls[i]
+		if piece.Function.Name == nil && piece.Function.Arguments == nil {
+			piece.Function.Name, piece.Function.Arguments = piece.Name, piece.Arguments
+		}
+		if !has(piece.ID) && !has(piece.Function.Name) && len(piece.Function.Arguments) == 0 && !has(piece.ExtraContent) {
+			continue
+		}
 		call := a.calls.of(piece)
 		if len(a.calls) > s.maxCalls {
 			return &LimitError{What: fmt.Sprintf("it has more than %d tool calls", s.maxCalls)}

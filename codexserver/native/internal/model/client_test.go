@@ -259,7 +259,7 @@ func TestResponsesStreams(t *testing.T) {
 		{name: "failed", stream: sse(`{"type":"response.failed","response":{"error":{"code":"server_error","message":"sorry"}}}`), err: "sorry"},
 		{name: "error", stream: sse(`{"type":"error","message":"sorry"}`), err: "sorry"},
 		{name: "too long for the model", stream: sse(`{"type":"response.failed","response":{"error":{"code":"context_length_exceeded","message":"m"}}}`), err: "context window"},
-		{name: "item of a wrong shape", stream: sse(done(`{"type":"function_call","name":7}`)), err: "item cannot be read"},
+		{name: "item of a wrong shape", stream: sse(done(`{"type":"local_shell_call","action":7}`)), err: "item cannot be read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := client(&answers{all: []answer{{body: tt.stream}}}, config.Provider{WireAPI: config.WireResponses})

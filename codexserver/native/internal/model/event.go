@@ -24,8 +24,32 @@ import (
 // lenient accepts JSON of providers that repeat members, or split a character between two events.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// tolerant goes on after a member of another type.
-var tolerant = jsonv1.ReportErrorsWithLegacySemantics(true)
+// tolerant goes on after a member of another type. One object counts as a list of one, and a text in the
+// place of a delta as its content.
+var tolerant = json.JoinOptions(jsonv1.ReportErrorsWithLegacySemantics(true), json.WithUnmarshalers(json.JoinUnmarshalers(
+	oneOf[chatChoice](), oneOf[chatCallDelta](), oneOf[jsontext.Value](),
+	json.UnmarshalFromFunc(func(d *jsontext.Decoder, delta *chatDelta) error {
+		if d.PeekKind() != '"' {
+			return errors.ErrUnsupported
+		}
+		raw, err := d.ReadValue()
+		delta.Content = raw.Clone()
+		return err
+	}),
+)))
+
+// oneOf reads an object in the place of a list.
+func oneOf[T any]() *json.Unmarshalers {
+	return json.UnmarshalFromFunc(func(d *jsontext.Decoder, list *[]T) error {
+		if d.PeekKind() != '{' {
+			return errors.ErrUnsupported
+		}
+		var one T
+		err := json.UnmarshalDecode(d, &one)
+		*list = []T{one}
+		return err
+	})
+}
 
 // take decodes into v the members of an object that have its types, and reports whether data is JSON.
 func take[T any](data []byte, v *T, how ...json.Options) bool {
@@ -52,7 +76,7 @@ type stream struct {
 	maxCalls int
 
 	odd   []byte // the last event that was no part of an answer, and may say why
-	queue [][]byte
+	queue []sseEvent
 }
 
 // object returns the next event that is a JSON object. At [DONE], and at the end of the stream, the
@@ -65,7 +89,7 @@ func (s *stream) object() (e sseEvent, done bool, err error) {
 		switch e.data = bytes.TrimSpace(e.data); {
 		case len(e.data) == 0:
 			continue
-		case bytes.EqualFold(e.data, []byte("[DONE]")):
+		case bytes.EqualFold(bytes.Trim(e.data, `"`), []byte("[DONE]")):
 			return e, true, io.EOF
 		case e.data[0] == '{':
 			return e, false, nil
@@ -80,18 +104,30 @@ func (s *stream) object() (e sseEvent, done bool, err error) {
 // leave out the empty line.
 func (s *stream) event() (e sseEvent, err error) {
 	if len(s.queue) > 0 {
-		e.data, s.queue = s.queue[0], s.queue[1:]
+		e, s.queue = s.queue[0], s.queue[1:]
 		return e, nil
 	}
-	if e, err = s.next(); err != nil || e.open || bytes.IndexByte(e.data, '\n') < 0 || jsontext.Value(e.data).IsValid(lenient) {
+	if e, err = s.next(); err != nil || e.body || bytes.IndexByte(e.data, '\n') < 0 || jsontext.Value(e.data).IsValid(lenient) {
 		return e, err
 	}
-	s.queue = bytes.Split(slices.Clone(e.data), []byte("\n"))
+	s.split(e, bytes.Split(slices.Clone(e.data), []byte("\n")))
 	return s.event()
 }
 
-// unread returns the error for an object that is no JSON, nil if nothing is lost with it.
+// split takes an event as several ones. Only the last of them may lack a part.
+func (s *stream) split(e sseEvent, parts [][]byte) {
+	for i, part := range parts {
+		s.queue = append(s.queue, sseEvent{name: slices.Clone(e.name), data: part, open: e.open && i == len(parts)-1})
+	}
+}
+
+// unread returns the error for an object that is no JSON, nil if nothing is lost with it, as with several
+// objects one after another.
 func (s *stream) unread(e sseEvent) error {
+	if parts := valuesOf(e.data); len(parts) > 1 {
+		s.split(e, parts)
+		return nil
+	}
 	switch {
 	case e.body:
 		return s.failure(e.data)
@@ -99,6 +135,21 @@ func (s *stream) unread(e sseEvent) error {
 		return nil
 	}
 	return &StreamError{Reason: "event cannot be read: " + shorten(string(e.data))}
+}
+
+// valuesOf returns the values that a text has one after another, nil if it has anything else.
+func valuesOf(data []byte) (parts [][]byte) {
+	d := jsontext.NewDecoder(bytes.NewReader(data), lenient)
+	for {
+		raw, err := d.ReadValue()
+		switch {
+		case errors.Is(err, io.EOF):
+			return parts
+		case err != nil:
+			return nil
+		}
+		parts = append(parts, slices.Clone(raw))
+	}
 }
 
 // closed returns the error for a stream that ended with err before the answer was whole.
@@ -191,6 +242,46 @@ func has(raw jsontext.Value) bool {
 	return true
 }
 
+// fails reports whether a member for an error has one. Some servers write an empty one, or one that says
+// that there is none, in each event.
+func fails(raw jsontext.Value, depth int) bool {
+	if !has(raw) || depth > maxNested {
+		return false
+	}
+	switch raw.Kind() {
+	case '0':
+		return string(raw) != "0"
+	case '"':
+		return !slices.Contains([]string{"", "0", "none", "null", "ok", "success"}, strings.ToLower(strings.TrimSpace(textOf(raw))))
+	case '[':
+		var all []jsontext.Value
+		take(raw, &all)
+		return slices.ContainsFunc(all, func(one jsontext.Value) bool { return fails(one, depth+1) })
+	case '{':
+		var members map[string]jsontext.Value
+		take(raw, &members)
+		for _, one := range members {
+			if fails(one, depth+1) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// quoted returns a value as a text: what an object or a list says, and a number in its digits.
+func quoted(raw jsontext.Value) jsontext.Value {
+	switch raw.Kind() {
+	case '{', '[':
+		text, _ := contentOf(raw, 0)
+		raw, _ = jsontext.AppendQuote(nil, text)
+	case '0':
+		raw, _ = jsontext.AppendQuote(nil, string(raw))
+	}
+	return raw
+}
+
 // textOf decodes a string, and returns anything else as JSON text.
 func textOf(raw jsontext.Value) string {
 	if len(raw) == 0 || string(raw) == "null" {
@@ -205,22 +296,35 @@ func textOf(raw jsontext.Value) string {
 	return string(raw)
 }
 
-// wordOf returns a word, which some servers put into an object.
+// wordOf returns a word, which some servers put into an object or a list, or write as none.
 func wordOf(raw jsontext.Value) string {
-	var o struct {
-		Type   jsontext.Value `json:"type"`
-		Reason jsontext.Value `json:"reason"`
+	switch raw.Kind() {
+	case '[':
+		var all []jsontext.Value
+		if take(raw, &all); len(all) == 1 {
+			return wordOf(all[0])
+		}
+	case '{':
+		var o map[string]jsontext.Value
+		take(raw, &o)
+		for _, name := range []string{"reason", "type"} {
+			if has(o[name]) {
+				return textOf(o[name])
+			}
+		}
+		for _, one := range o {
+			if len(o) == 1 && one.Kind() == '"' {
+				return textOf(one)
+			}
+		}
 	}
-	switch {
-	case !has(raw):
+	if !has(raw) {
 		return ""
-	case raw.Kind() != '{' || !take(raw, &o):
-		return textOf(raw)
 	}
-	if has(o.Reason) {
-		return textOf(o.Reason)
+	if word := textOf(raw); !slices.Contains([]string{"null", "none"}, strings.ToLower(strings.TrimSpace(word))) {
+		return word
 	}
-	return textOf(o.Type)
+	return ""
 }
 
 // maxNested is how deep texts are looked for.

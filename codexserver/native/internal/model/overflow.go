@@ -24,18 +24,28 @@ var overflow = [][]string{
 	{"input token", "exceed", "maximum number of tokens"}, // Gemini
 	{"reduce the length of the messages"},                 // Cerebras, Groq
 	{"expected maxlength", "actual"},                      // Bedrock
-	{"超长"},                                                // GLM
+	{"prompt too long"},
+	{"prompt", "n_ctx"},           // llama.cpp
+	{"sum of prompt length"},      // TensorRT-LLM
+	{"exceed max message tokens"}, // Doubao
+	{"payload size exceeds"},      // Gemini
+	{"context size", "exceeded"},  // llama.cpp
+	{"context shift is disabled"}, // llama.cpp
+	{"compared to kv size"},       // llama.cpp
+	{"input characters"},          // Qianfan
+	{"超长"}, {"过长"},                // GLM, Hunyuan
+	{"输入", "超"}, {"上下文", "超"}, {"长度", "超过"},
 }
 
 // The words of a message that is new: it measures what was sent, by its length or its tokens, and
 // finds it too long. It is about nothing else that has a limit.
 var (
-	sent    = []string{"input", "prompt", "context", "conversation", "history", "sequence", "message", "request", "total"}
-	beyond  = []string{"exceed", "longer than", "greater than", "larger than", "more than", "less than", "fewer than", "too long", "too large", "too many", "maximum", "at most", "limit", "range", "must be <", "should be ["}
-	lengths = []string{"length", "window", "limit", "too long", "too large", "too many tokens"}
+	sent    = []string{"input", "prompt", "context", "conversation", "history", "sequence", "message", "request", "total", "content", "text", "token limit"}
+	beyond  = []string{"exceed", "longer than", "greater than", "larger than", "more than", "less than", "fewer than", "too long", "too large", "too big", "too many", "maximum", "at most", "limit", "range", "must be <", "should be [", " > ", "not fit"}
+	lengths = []string{"length", "window", "size", "limit", "too long", "too large", "too big", "too many tokens"}
 	others  = []string{
 		"max_tokens", "max_completion_tokens", "max_output_tokens", "output token", "completion token", "budget",
-		"per minute", "per hour", "per day", "rate limit", "rate_limit", "quota", "balance", "credit",
+		"per minute", "per hour", "per day", "month", "daily", "rate limit", "rate_limit", "quota", "balance", "credit", "took too long",
 		"array too long", "string too long", "string_above", "array_above", "cache_key", "tool", "function", "metadata", "stop sequence", "image", "audio", "video", " file", "timed out", "timeout",
 	}
 )
@@ -53,7 +63,12 @@ func isOverflow(status int, answer string, r *refusal) bool {
 	default:
 		return false
 	}
-	return says(answer, overflow) || tooMuchSent(strings.Join(r.words, " ")+" "+strings.ReplaceAll(r.code+" "+r.kind, "_", " "))
+	named := []string{r.code, r.kind}
+	if slices.ContainsFunc(named, func(code string) bool { return says(code, [][]string{{"context_length"}, {"context_window"}}) }) {
+		return true
+	}
+	words := strings.Join(r.words, " ")
+	return says(answer, overflow) || says(words, overflow) || tooMuchSent(words+" "+strings.ReplaceAll(r.code+" "+r.kind, "_", " "))
 }
 
 func tooMuchSent(words string) bool {

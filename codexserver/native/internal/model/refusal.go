@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -34,7 +35,9 @@ func (r *refusal) read(said []byte) {
 		r.explicit = true
 		r.add(pageWords(said))
 	case jsontext.Value(said).IsValid(lenient):
-		r.walk(said, 0)
+		if r.walk(said, 0); len(r.words) == 0 {
+			r.sentences(said, 0)
+		}
 	default:
 		r.add(string(said))
 	}
@@ -49,6 +52,37 @@ func (r *refusal) add(words string) {
 	}
 }
 
+// ofAnswers are members with texts that are no words about a failure.
+var ofAnswers = []string{"choices", "output", "response", "item", "part", "delta", "instructions", "input", "tools"}
+
+// sentences adds the texts of several words that a value has, but for those of an answer: a provider may
+// say in any member what is wrong.
+func (r *refusal) sentences(raw jsontext.Value, depth int) {
+	if depth > maxNested {
+		return
+	}
+	switch raw.Kind() {
+	case '"':
+		if text := textOf(raw); strings.Contains(strings.TrimSpace(text), " ") {
+			r.add(text)
+		}
+	case '[':
+		var all []jsontext.Value
+		take(raw, &all)
+		for _, one := range all[:min(len(all), 8)] {
+			r.sentences(one, depth+1)
+		}
+	case '{':
+		var members map[string]jsontext.Value
+		take(raw, &members)
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			if !slices.Contains(ofAnswers, name) {
+				r.sentences(members[name], depth+1)
+			}
+		}
+	}
+}
+
 // The members with which providers refuse, in lower case, without underscores and dashes.
 var (
 	refusalInside = []string{"error", "errors", "response", "choices", "baseresp"} // baseresp: MiniMax
@@ -56,7 +90,7 @@ var (
 	refusalWords  = []string{"message", "msg", "errormessage", "errormsg", "errordescription", "description", "title", "raw"}
 	refusalCodes  = []string{"code", "errorcode", "statuscode"}
 	refusalKinds  = []string{"type", "status"}
-	refusalWaits  = []string{"retrydelay", "retryafter"} // retryDelay: Gemini
+	refusalWaits  = []string{"retrydelay", "retryafter", "retryin", "resetafter", "waitseconds"} // retryDelay: Gemini
 )
 
 // walk reads a value of an answer in JSON. What is further inside counts first.
@@ -87,7 +121,7 @@ func (r *refusal) walk(raw jsontext.Value, depth int) {
 // members reads the members of an object.
 func (r *refusal) members(m map[string]jsontext.Value, depth int) {
 	failed := has(m["statuscode"]) && string(m["statuscode"]) != "0"
-	r.explicit = r.explicit || failed || has(m["error"]) || has(m["errors"]) || string(m["success"]) == "false" ||
+	r.explicit = r.explicit || failed || fails(m["error"], 0) || fails(m["errors"], 0) || string(m["success"]) == "false" ||
 		textOf(m["object"]) == "error" || textOf(m["type"]) == "error"
 	for _, name := range refusalInside {
 		r.walk(m[name], depth+1)
@@ -99,13 +133,28 @@ func (r *refusal) members(m map[string]jsontext.Value, depth int) {
 		r.kind = cmp.Or(r.kind, textOf(m[name]))
 	}
 	for _, name := range refusalWaits {
-		r.after = cmp.Or(r.after, spanOf(textOf(m[name])))
+		var parts struct { // as protobuf has it
+			Seconds jsontext.Value `json:"seconds"`
+		}
+		if raw := m[name]; raw.Kind() == '{' && take(raw, &parts) {
+			m[name] = parts.Seconds
+		}
+		r.after = cmp.Or(r.after, spanOf(textOf(m[name])), spanOf(textOf(m[name+"seconds"])), spanOf(textOf(m[name+"ms"]))/1000)
+	}
+	var passed map[string]jsontext.Value // the headers that OpenRouter got
+	if take(m["headers"], &passed); len(passed) > 0 {
+		h := http.Header{}
+		for name, value := range passed {
+			h.Set(name, textOf(value))
+		}
+		r.after = cmp.Or(r.after, retryAfter(h))
 	}
 	r.plan = cmp.Or(r.plan, textOf(m["plantype"]))
 	r.resets = cmp.Or(r.resets, spanOf(textOf(m["resetsinseconds"])))
 	for _, name := range refusalWords {
-		if m[name].Kind() == '"' {
-			r.add(textOf(m[name]))
+		// That of a choice is an answer.
+		if kind := m[name].Kind(); kind == '"' || kind == '{' && m["index"] == nil && m["finishreason"] == nil {
+			r.walk(m[name], depth+1)
 		}
 	}
 	if failed { // else it is of a success
@@ -116,15 +165,30 @@ func (r *refusal) members(m map[string]jsontext.Value, depth int) {
 	}
 }
 
-var title = lazyregexp.Regexp{Text: `(?is)<title[^>]*>(.*?)</title>`}
+var (
+	title  = lazyregexp.Regexp{Text: `(?is)<title[^>]*>(.*?)</title>`}
+	isHTML = lazyregexp.Regexp{Text: `(?i)<!doctype html|<html|<head|<body`}
+	marks  = lazyregexp.Regexp{Text: `(?is)<(?:script|style)\b.*?</(?:script|style)>|<[^>]*>`}
+)
 
-// pageWords says what a page is, for which a proxy or a wrong address is the reason.
-func pageWords(page []byte) string {
-	words := "an HTML page, perhaps the login page of a proxy or a network, or base_url is wrong"
+// pageWords says what a page is, for which a proxy or a wrong address is the reason, and its title or else
+// its text. XML that is no page has its text alone.
+func pageWords(page []byte) (words string) {
+	var text []byte
 	if m := title.Get().FindSubmatch(page); m != nil {
-		words += ": " + strings.Join(strings.Fields(html.UnescapeString(string(m[1]))), " ")
+		text = m[1]
+	} else {
+		text = marks.Get().ReplaceAll(page, []byte(" "))
 	}
-	return words
+	words = strings.Join(strings.Fields(html.UnescapeString(string(text))), " ")
+	const most = 300
+	if len(words) > most {
+		words = strings.ToValidUTF8(words[:most], "") + "…"
+	}
+	if words != "" && !isHTML.Get().Match(page) {
+		return words
+	}
+	return strings.TrimSuffix("an HTML page, perhaps the login page of a proxy or a network, or base_url is wrong: "+words, ": ")
 }
 
 // refused converts what a provider said into an error. status is that of the answer, or 0 inside a
@@ -150,7 +214,7 @@ func (c *Client) refused(status int, h http.Header, body []byte) error {
 		return &QuotaError{Message: words}
 	case streamed && page:
 		return &StatusError{Code: http.StatusOK, Body: words}
-	case noCredit, status >= 300 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
+	case noCredit, status >= 300 && status < 500 && !slices.Contains(passing, status):
 		if streamed || page {
 			text = words
 		}
@@ -164,6 +228,9 @@ func (c *Client) refused(status int, h http.Header, body []byte) error {
 	return &RetryLimitError{Code: status, Message: words, After: after}
 }
 
+// passing are the statuses below 500 that a later request need not meet; 498 is Groq's for no room.
+var passing = []int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests, 498}
+
 func shorten(s string) string {
 	const most = 2000
 	if len(s) > most {
@@ -172,13 +239,8 @@ func shorten(s string) string {
 	return s
 }
 
-// resets are headers that say when a limit ends, each with the one that says what is left of it.
-var resets = [][2]string{
-	{"X-Ratelimit-Reset-Requests", "X-Ratelimit-Remaining-Requests"}, // OpenAI, Groq
-	{"X-Ratelimit-Reset-Tokens", "X-Ratelimit-Remaining-Tokens"},
-	{"X-Ratelimit-Reset", "X-Ratelimit-Remaining"}, // OpenRouter
-	{"Ratelimit-Reset", "Ratelimit-Remaining"},
-}
+// draftReset is the time in the header RateLimit of drafts of the IETF.
+var draftReset = lazyregexp.Regexp{Text: `(?:^|[;,\s])(?:reset|t)=(\d+)`}
 
 // retryAfter returns how long the headers ask to wait, or 0.
 func retryAfter(h http.Header) time.Duration {
@@ -189,9 +251,17 @@ func retryAfter(h http.Header) time.Duration {
 		return spanOf(value)
 	}
 	var longest time.Duration
-	for _, limit := range resets {
-		if h.Get(limit[1]) == "0" {
-			longest = max(longest, spanOf(h.Get(limit[0])))
+	if m := draftReset.Get().FindStringSubmatch(h.Get("Ratelimit")); m != nil {
+		longest = spanOf(m[1])
+	}
+	for name := range h {
+		// Each limit has a header with its end, and one with what is left of it.
+		if !strings.Contains(name, "Ratelimit") || !strings.Contains(name, "Reset") {
+			continue
+		}
+		left, err := strconv.ParseFloat(h.Get(strings.Replace(name, "Reset", "Remaining", 1)), 64)
+		if err != nil || left <= 0 {
+			longest = max(longest, spanOf(h.Get(name)))
 		}
 	}
 	return longest
@@ -201,6 +271,9 @@ func retryAfter(h http.Header) time.Duration {
 // milliseconds since 1970. It returns 0 for anything else, and for the past.
 func spanOf(text string) time.Duration {
 	if date, err := http.ParseTime(text); err == nil {
+		return max(time.Until(date), 0)
+	}
+	if date, err := time.Parse(time.RFC3339, text); err == nil {
 		return max(time.Until(date), 0)
 	}
 	if d, err := time.ParseDuration(text); err == nil {
@@ -219,7 +292,8 @@ func spanOf(text string) time.Duration {
 }
 
 var (
-	asksToWait = lazyregexp.Regexp{Text: `(?i)\b(?:again|retry|wait)\b[^.\d]{0,40}`}
+	asksToWait = lazyregexp.Regexp{Text: `(?i)\b(?:again|retry|wait|(?:available|allowed) in|resets? (?:in|after)|cool-?down)\b[^.\d]{0,40}`}
+	clock      = lazyregexp.Regexp{Text: `^\s*(\d+):(\d\d):(\d\d)\b`}
 	timeUnit   = lazyregexp.Regexp{Text: `(?i)^(?:[\s,]|and\b)*(\d+(?:\.\d+)?)\s*(ms|milliseconds?|h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?)(?:[^a-z]|$)`}
 )
 
@@ -227,6 +301,10 @@ var (
 // is 0 without one, and for hours, for which nobody waits.
 func askedDelay(message string) time.Duration {
 	for _, at := range asksToWait.Get().FindAllStringIndex(message, -1) {
+		if m := clock.Get().FindStringSubmatch(message[at[1]:]); m != nil {
+			d, _ := time.ParseDuration(m[1] + "h" + m[2] + "m" + m[3] + "s") // they are numbers
+			return d
+		}
 		var sum float64
 		for rest := message[at[1]:]; ; {
 			m := timeUnit.Get().FindStringSubmatchIndex(rest)

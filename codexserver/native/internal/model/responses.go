@@ -153,6 +153,7 @@ type responsesPart struct {
 	CallID, Name        jsontext.Value
 	Arguments, Input    jsontext.Value
 	Output, Status      jsontext.Value // of a response that is no stream
+	Part                jsontext.Value
 }
 
 func (e sseEvent) part() (p responsesPart) {
@@ -163,6 +164,8 @@ func (e sseEvent) part() (p responsesPart) {
 // responsesEnd is a whole response.
 type responsesEnd struct {
 	Usage      jsontext.Value   `json:"usage"`
+	Text       jsontext.Value   `json:"output_text"`
+	Error      jsontext.Value   `json:"error"`
 	Status     jsontext.Value   `json:"status"`
 	Output     []jsontext.Value `json:"output"`
 	Incomplete jsontext.Value   `json:"incomplete_details"`
@@ -174,7 +177,9 @@ func (responsesWire) read(s *stream) (*Response, error) {
 	for {
 		e, done, err := s.object()
 		switch {
-		case done: // from servers that mix the two wires
+		case done && a.any(): // from servers that mix the two wires
+			return a.out, a.end("response.done", nil)
+		case done:
 			continue
 		case err != nil:
 			return nil, s.closed(err, "stream closed before response.completed")
@@ -188,6 +193,9 @@ func (responsesWire) read(s *stream) (*Response, error) {
 		}
 		if event.Type == "" {
 			event.Type = string(e.name)
+		}
+		if !has(event.Response) {
+			event.Response = e.data
 		}
 		if e.body {
 			if p := e.part(); has(p.Output) {
@@ -206,6 +214,7 @@ type responsesAnswer struct {
 	out   *Response
 	calls int
 	text  pieces          // of a message that has not ended
+	begun string          // the text that the beginning of a message had
 	open  []*openCall     // whose items have not ended
 	seen  map[string]bool // the types of items that have ended
 }
@@ -228,16 +237,15 @@ func (a *responsesAnswer) event(event *responsesEvent, e sseEvent) (whole bool, 
 	}
 	switch kind {
 	case "response.output_text.delta", "response.refusal.delta":
-		if piece := a.text.add(event.Delta); piece != "" {
+		if piece := a.text.add(quoted(event.Delta)); piece != "" {
 			a.emit(Event{Type: TextDelta, Text: piece})
 		}
 	case "response.output_text.done", "response.refusal.done":
 		p := e.part()
-		text := cmp.Or(textOf(p.Text), textOf(p.Refusal))
-		if a.text.end(); !strings.HasSuffix(a.text.String(), text) { // it had no deltas
-			a.text.WriteString(text)
-			a.emit(Event{Type: TextDelta, Text: text})
-		}
+		a.wholeText(cmp.Or(textOf(p.Text), textOf(p.Refusal)))
+	case "response.content_part.done":
+		text, _ := contentOf(e.part().Part, 0)
+		a.wholeText(text)
 	case "response.reasoning_summary_text.delta":
 		a.emit(Event{Type: ReasoningDelta, Text: textOf(event.Delta)})
 	case "response.reasoning_text.delta":
@@ -251,6 +259,8 @@ func (a *responsesAnswer) event(event *responsesEvent, e sseEvent) (whole bool, 
 		case "function_call", "custom_tool_call":
 			c := a.call(item.ID, e.part())
 			c.custom, c.id, c.name, c.first = item.Type == "custom_tool_call", item.CallID, item.Name, item.Arguments
+		case "message":
+			a.begun, _ = contentOf(event.Item, 0)
 		}
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
 		a.call("", e.part()).arguments.add(event.Delta)
@@ -277,6 +287,19 @@ func (a *responsesAnswer) event(event *responsesEvent, e sseEvent) (whole bool, 
 	return false, nil
 }
 
+// wholeText adds the text of a part that has ended, unless its deltas had it.
+func (a *responsesAnswer) wholeText(text string) {
+	if a.text.end(); !strings.HasSuffix(a.text.String(), text) {
+		a.text.WriteString(text)
+		a.emit(Event{Type: TextDelta, Text: text})
+	}
+}
+
+// any reports whether something of an answer has come.
+func (a *responsesAnswer) any() bool {
+	return len(a.out.Items)+len(a.open)+a.text.Len() > 0
+}
+
 func (a *responsesAnswer) tooMany() error {
 	return &LimitError{What: fmt.Sprintf("it has more than %d tool calls", a.maxCalls)}
 }
@@ -297,12 +320,30 @@ func (a *responsesAnswer) call(item string, p responsesPart) *openCall {
 // item adds an item that has ended.
 func (a *responsesAnswer) item(raw, index jsontext.Value) error {
 	head := headOf(raw)
+	var pieces string // that came before its end
 	a.open = slices.DeleteFunc(a.open, func(c *openCall) bool {
-		return head.CallID != "" && c.id == head.CallID || head.ID != "" && c.item == head.ID || has(index) && c.at == textOf(index)
+		ended := head.CallID != "" && c.id == head.CallID || head.ID != "" && c.item == head.ID || has(index) && c.at == textOf(index)
+		if ended {
+			c.arguments.end()
+			pieces = cmp.Or(c.arguments.String(), c.first)
+		}
+		return ended
 	})
 	item, err := responsesItem(raw, head)
 	if err != nil {
 		return &StreamError{Reason: err.Error()}
+	}
+	switch whole := item.(type) {
+	case protocol.MessageItem:
+		if a.text.end(); whole.Content[0].Text == "" {
+			item = assistantMessage(a.text.String())
+		}
+	case protocol.FunctionCallItem:
+		whole.Arguments = cmp.Or(whole.Arguments, pieces)
+		item = whole
+	case protocol.CustomToolCallItem:
+		whole.Input = cmp.Or(whole.Input, pieces)
+		item = whole
 	}
 	return a.add(item)
 }
@@ -335,8 +376,14 @@ func (a *responsesAnswer) end(kind string, raw jsontext.Value) error {
 	if err != nil {
 		return err
 	}
-	if status := textOf(end.Status); why == "" && (kind == "response.incomplete" || status == "incomplete") {
+	switch status := textOf(end.Status); {
+	case fails(end.Error, 0):
+		return a.failure(raw)
+	case why != "":
+	case kind == "response.incomplete" || status == "incomplete":
 		why = Cut(cmp.Or(shorten(a.hide(reason)), "without a reason"))
+	case !slices.Contains([]string{"", "completed", "in_progress", "queued"}, status):
+		why = Cut(shorten(a.hide(status)))
 	}
 	a.out.Cut = why
 	seen := maps.Clone(a.seen)
@@ -352,7 +399,12 @@ func (a *responsesAnswer) end(kind string, raw jsontext.Value) error {
 			}
 		}
 	}
-	if a.text.end(); a.text.Len() > 0 { // of a message whose end was not sent
+	text := (protocol.MessageItem{}).ItemType()
+	if a.text.end(); a.text.Len() == 0 && !a.seen[text] {
+		alone, _ := contentOf(end.Text, 0)
+		a.text.WriteString(cmp.Or(alone, a.begun))
+	}
+	if a.text.Len() > 0 { // of a message whose end was not sent
 		if err := a.add(assistantMessage(a.text.String())); err != nil {
 			return err
 		}
@@ -400,6 +452,9 @@ func responsesItem(raw jsontext.Value, head itemHead) (protocol.ResponseItem, er
 	if head.Type == "message" { // whose content some servers write as a text, or as a refusal
 		text, _ := contentOf(raw, 0)
 		return assistantMessage(text), nil
+	}
+	if head.Type == "function_call" { // whose arguments some servers write as the object
+		return protocol.FunctionCallItem{Name: head.Name, Arguments: head.Arguments, CallID: head.CallID}, nil
 	}
 	item, err := protocol.ParseItem(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
 	if err != nil {

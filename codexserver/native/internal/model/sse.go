@@ -62,10 +62,14 @@ func (s *sse) next() (sseEvent, error) {
 
 // field adds a line to the event.
 func (s *sse) field(line []byte) error {
-	field, value, _ := bytes.Cut(line, []byte(":"))
+	field, value, _ := bytes.Cut(bytes.TrimLeft(line, " \t"), []byte(":"))
 	switch string(field) {
 	case "data":
-		if value = bytes.TrimSpace(value); len(s.data) > 0 && len(value) > 0 {
+		value = bytes.TrimSpace(value)
+		for bytes.HasPrefix(value, []byte("data:")) { // an event in an event, from a proxy
+			value = bytes.TrimSpace(value[len("data:"):])
+		}
+		if len(s.data) > 0 && len(value) > 0 {
 			s.data = append(s.data, '\n')
 		}
 		s.data = append(s.data, value...)
