@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -24,13 +25,14 @@ func (ss *LegacySession) attend(ctx context.Context, id string, o *outlet) (awai
 // attend returns who attends the turn that the call waits for, and the others that it begins: their questions
 // wait for codex-wait.
 func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
-	others = thread.Attend{Comes: c.session.client.comes(c.questions.canAsk), Observer: thread.ObserverOf(ctx), Leaves: true}
+	others = thread.Attend{Comes: c.session.client.comes(c.inbox.canAsk), Observer: thread.ObserverOf(ctx), Leaves: true}
 	awaited = thread.Attend{Observer: others.Observer, Observers: []thread.Observer{callWatcher{call: c}}, Leaves: true, Awaited: true}
-	if c.questions.canAsk {
+	if c.inbox.canAsk {
 		awaited.Elicit = c.elicit
 	}
-	if c.questions.canAsk || others.Comes && c.taskable { // another client may poll the task
-		awaited.Ask = c.place()
+	if c.inbox.canAsk || others.Comes && c.taskable { // another client may poll the task
+		host := c.session.client.hosts.Host(c.attached.client.Name)
+		awaited.Ask = approve.NewClient(host, func() bool { return c.inbox.canAsk }, c.inbox.ask)
 	}
 	if c.taskable {
 		awaited.Patience = patience

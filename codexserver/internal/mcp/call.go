@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // call is one call of a tool, from its first request to its result. It reports the turn to
@@ -29,14 +30,14 @@ type call struct {
 	deadline deadline
 	done     <-chan struct{} // closed when there is a result
 	result   *mcptypes.CallToolResult
+	inbox    inbox
 
-	mu        sync.Mutex
-	attached  attachment
-	questions questionnaire
-	job       *mcptool.Job // the turn; nil before it is queued, and for tools without one
-	changed   chan struct{}
-	taskable  bool // the call may become a task
-	task      *task
+	mu       sync.Mutex
+	attached attachment
+	job      *mcptool.Job // the turn; nil before it is queued, and for tools without one
+	changed  chan struct{}
+	taskable bool // the call may become a task
+	task     *task
 }
 
 // attachment is how a call reaches its client. The call's mutex guards it.
@@ -44,11 +45,11 @@ type attachment struct {
 	client elicit.Client // of the newest request
 	outlet *outlet       // of the request that waits for the call; nil between two
 	sent   float64       // progress so far; some clients use one token for all requests
-	adrift bool          // the turn continues without a request that waits for it
+	alone  bool          // the turn continues without a request that waits for it
 }
 
 // abandoned reports whether the client does not come back for the call.
-func (a *attachment) abandoned() bool { return a.outlet == nil && !a.adrift }
+func (a *attachment) abandoned() bool { return a.outlet == nil && !a.alone }
 
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
@@ -62,11 +63,11 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	c.attached.outlet = c.newOutlet(q, "starting")
 	c.attached.outlet.hold(c.taskable)
 	tc := c.of(q.ctx, q.rpc.ID)
-	s.survive(tc, c.tool, func() bool { return c.questions.canAsk }, nil)
+	s.survive(tc, c.tool, func() bool { return c.inbox.canAsk }, nil)
 	tc.Folder = func(context.Context) string { return s.client.folder() }
 	tc.Late = c.deadline.of(c.mayTake(q))
 	arguments := stdjson.RawMessage(p.arguments)
-	stay := context.AfterFunc(s.client.present, c.orphan)
+	stay := context.AfterFunc(s.client.present, c.clientLeft)
 	c.run(func() *mcptypes.CallToolResult { return s.client.server.Tools.Call(c.ctx, tc, c.tool, arguments) }, func() {
 		leave()
 		stay()
@@ -78,7 +79,10 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 func (s *ModernSession) unstarted(tool string, client elicit.Client) *call {
 	c := &call{session: s, tool: tool, changed: make(chan struct{})}
 	c.attached.client = client
-	c.questions.canAsk, c.questions.slots = client.CanAsk(), s.client.server.slots()
+	c.inbox = inbox{
+		options: &s.client.server.Approvals, slots: s.client.server.slots(), client: c.who, changed: c.wake, expires: c.abandon,
+		canAsk: client.CanAsk(),
+	}
 	c.ctx, c.cancel = context.WithCancelCause(s.client.ctx)
 	return c
 }
@@ -119,8 +123,8 @@ func (c *call) mayTake(q *request) time.Duration {
 	return c.session.client.server.Tools.Patience(c.tool, q.client.Name, q.bare)
 }
 
-// orphan ends the call of a client that has left, unless it is a task.
-func (c *call) orphan() {
+// clientLeft ends the call of a client that has left, unless it is a task.
+func (c *call) clientLeft() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.task == nil {
@@ -185,6 +189,44 @@ func (c *call) change() {
 	if c.task != nil {
 		c.task.notify()
 	}
+}
+
+// wake is change for callers that do not hold c.mu.
+func (c *call) wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.change()
+}
+
+// open reports whether the client has a question of the call, and returns a channel that is closed when
+// that may have changed.
+func (c *call) open() (open bool, changed <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inbox.has(), c.changed
+}
+
+// who returns the client of the newest request.
+func (c *call) who() elicit.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.attached.client
+}
+
+// take answers the open questions that have keys, all unless keys is nil. The caller learns of answers
+// that are too late.
+func (c *call) take(keys []string, answers map[string]jsontext.Value) {
+	for _, r := range c.inbox.take(keys, answers) {
+		c.session.client.jobs.Late(r, false)
+	}
+}
+
+// elicit asks a question of another party.
+func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessage, error) {
+	if c.over() {
+		return nil, elicit.ErrUnsupported // the turn continues in the background
+	}
+	return c.inbox.elicit(ctx, f)
 }
 
 // complete returns the result of the call in the types of this era.

@@ -183,7 +183,7 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool
 		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
 	}
 	c := s.unstarted(file.Tool, client)
-	c.taskable, c.questions.life, c.attached.adrift = true, k.Life, true
+	c.taskable, c.inbox.life, c.attached.alone = true, k.Life, true
 	turn, err := s.client.server.Tools.Reopen(c.ctx, c.of(s.client.server.Tasks.observed(c.ctx, file), jsonrpc.ID{}), cut)
 	if err != nil {
 		c.cancel(nil)

@@ -112,8 +112,8 @@ func (s *ModernSession) retry(q *request, p *params) (any, error) {
 	return nil, nil
 }
 
-// settle is how long a question waits for others, so that they are sent together.
-const settle = 20 * time.Millisecond
+// gather is how long a question waits for others, so that they are sent together.
+const gather = 20 * time.Millisecond
 
 // serve answers a request of the call with the result of the call, with questions, or with
 // a task. If the request is cancelled it interrupts the turn.
@@ -126,16 +126,17 @@ func (c *call) serve(q *request) (any, error) {
 			c.cancel(cause)
 		}
 	})
-	var settled <-chan time.Time
+	var gathered <-chan time.Time
 	grace := c.session.grace(q)
 	late := false // the grace period is over
 	began := time.Now()
 	var answered func() // ends the deadline; nil while the answer may be a task
 	for {
 		c.mu.Lock()
-		open, changed, taskable := len(c.questions.open), c.changed, c.taskable && q.tasks
+		changed, taskable := c.changed, c.taskable && q.tasks
 		c.mu.Unlock()
-		if taskable && (late || open > 0) {
+		open := c.inbox.has()
+		if taskable && (late || open) {
 			if result := c.becomeTask(q.canAsk); result != nil {
 				return result, nil
 			}
@@ -144,24 +145,24 @@ func (c *call) serve(q *request) (any, error) {
 			answered = c.deadline.within(c.mayTake(q), began)
 			defer answered()
 		}
-		if open > 0 && !q.canAsk && c.refuse() {
+		if open && !q.canAsk && c.inbox.refuse() {
 			continue
 		}
 		switch {
-		case open == 0:
-			settled = nil
-		case settled == nil:
-			settled = time.After(settle)
+		case !open:
+			gathered = nil
+		case gathered == nil:
+			gathered = time.After(gather)
 		}
 		select {
 		case <-c.done:
 			c.call.Answered()
 			return c.complete(c.result), nil
-		case <-settled:
+		case <-gathered:
 			if result, err := c.round(q.canAsk); result != nil || err != nil {
 				return result, err
 			}
-			settled = nil
+			gathered = nil
 		case <-changed:
 		case <-grace:
 			late = true
@@ -216,13 +217,12 @@ const maxRounds = 8
 // round returns the open questions as a result for a client that can be asked, or nil if there are none.
 // After too many rounds the turn continues in the background.
 func (c *call) round(can bool) (any, error) {
-	c.mu.Lock()
-	requests := c.questions.requests(can)
-	c.questions.show()
-	if len(requests) > 0 {
-		c.questions.rounds++
+	if !can {
+		return nil, nil
 	}
-	rounds, job := c.questions.rounds, c.job
+	requests, rounds := c.inbox.round()
+	c.mu.Lock()
+	job := c.job
 	c.mu.Unlock()
 	switch {
 	case len(requests) == 0:
@@ -235,7 +235,7 @@ func (c *call) round(can bool) (any, error) {
 		<-c.done
 		return c.complete(c.result), nil
 	}
-	c.drift()
+	c.leaveAlone()
 	if !job.Detach() {
 		<-c.done
 		return c.complete(c.result), nil
@@ -248,18 +248,18 @@ var (
 	errAbandoned = errors.New("no answer came back in time; codex-reply continues the conversation")
 )
 
-// drift makes the turn continue without the client.
-func (c *call) drift() {
+// leaveAlone makes the turn continue without the client.
+func (c *call) leaveAlone() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.attached.adrift = true
+	c.attached.alone = true
 }
 
-// isAdrift reports whether the turn continues without the client.
-func (c *call) isAdrift() bool {
+// isAlone reports whether the turn continues without the client.
+func (c *call) isAlone() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.attached.adrift
+	return c.attached.alone
 }
 
 // abandon interrupts the turn if no client waits for it. It is called when a question has

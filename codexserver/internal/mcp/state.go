@@ -72,7 +72,7 @@ func (s *ModernSession) Parked() bool {
 	s.states.mu.Lock()
 	defer s.states.mu.Unlock()
 	for _, st := range s.states.parked {
-		if c := st.call; !c.over() && !c.isAdrift() {
+		if c := st.call; !c.over() && !c.isAlone() {
 			return true
 		}
 	}

@@ -42,7 +42,7 @@ func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	}
 	news, _ := job.Changed() // before the file says what it is
 	id, err := taskfile.NewID(job.ThreadID())
-	t := &task{call: c, keepsake: keepsake{Form: c.questions.canAsk, Host: c.call.Host}, listeners: map[*listener]bool{}}
+	t := &task{call: c, keepsake: keepsake{Form: c.inbox.canAsk, Host: c.call.Host}, listeners: map[*listener]bool{}}
 	if err == nil {
 		t.file, err = c.session.client.server.Tasks.create(taskfile.Task{
 			ID: id, Principal: c.session.client.principal(), Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
@@ -55,7 +55,7 @@ func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 		return nil
 	}
 	c.mu.Lock()
-	c.task, c.attached.adrift = t, true
+	c.task, c.attached.alone = t, true
 	created := t.created(shown)
 	c.mu.Unlock()
 	c.session.client.Go(func() { t.keep(news) })
@@ -180,10 +180,7 @@ func (t *task) end() {
 	t.notify()
 	c.mu.Unlock()
 	if err == nil {
-		c.mu.Lock()
-		late := len(c.questions.expired) > 0
-		c.mu.Unlock()
-		c.session.client.server.Tasks.forget(file.ID, late)
+		c.session.client.server.Tasks.forget(file.ID, c.inbox.isLate())
 	}
 }
 

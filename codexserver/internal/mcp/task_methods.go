@@ -172,10 +172,9 @@ func elsewhere(f taskfile.Task) error {
 
 // moment is the state of a task at one moment.
 type moment struct {
-	status   taskfile.Status
-	message  string
-	doing    string // message without the duration
-	requests modern.InputRequests
+	status  taskfile.Status
+	message string
+	doing   string // message without the duration
 }
 
 // now returns the current state for a client that can be asked, or not. The caller holds c.mu.
@@ -187,8 +186,8 @@ func (c *call) now(can bool) moment {
 		state.Since = time.Now()
 		m.doing = state.Words()
 	}
-	if requests := c.questions.requests(can); len(requests) > 0 {
-		m.status, m.requests = taskfile.InputRequired, requests
+	if can && c.inbox.has() {
+		m.status = taskfile.InputRequired
 	}
 	return m
 }
@@ -207,8 +206,9 @@ func (t *task) detailed(can bool) modern.DetailedTask {
 	now := t.call.now(can)
 	shared := t.shared(now.message)
 	if now.status == taskfile.InputRequired {
-		t.call.questions.show()
-		return shared.InputRequired(now.requests)
+		if requests := t.call.inbox.send(); len(requests) > 0 { // or they were answered just now
+			return shared.InputRequired(requests)
+		}
 	}
 	return shared.Working()
 }
@@ -235,7 +235,7 @@ const (
 // caller holds the call's mutex.
 func (t *task) shared(message string) modern.Task {
 	poll := int64(pollSeldom)
-	if time.Since(t.file.Created) < time.Minute || len(t.call.questions.open) > 0 {
+	if time.Since(t.file.Created) < time.Minute || t.call.inbox.has() {
 		poll = pollOften
 	}
 	return modern.Task{
