@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -83,7 +84,7 @@ func TestPosingServers(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						if r, err := c.Run(t.Context(), client.Task{Prompt: "go"}); err != nil || r.Status != client.Done {
+						if r, err := c.Run(t.Context(), client.Task{Prompt: "go"}); err != nil || r.Status != protocol.StatusCompleted {
 							t.Errorf("%+v, %v", r, err)
 						}
 						if err := c.Close(); err != nil {

@@ -55,7 +55,7 @@ func TestRefusedByCodex(t *testing.T) {
 			a.Begin = func(ctx context.Context) { c.Begin(ctx, th.Info(), nil) }
 			c.End(th.Turn(t.Context(), th.Queue(), a, text("go")))
 			var got []string
-			for _, r := range c.Report().Refused {
+			for _, r := range c.Result().Refused {
 				got = append(got, fmt.Sprintf("%s %s in %s by %s, %s: %s", r.Kind, r.What, r.Cwd, r.By, r.Reason, r.Why))
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {

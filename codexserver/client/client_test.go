@@ -41,25 +41,28 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, start func(client.Options) *client.Client, modern bool) {
 		c := start(client.Options{Ask: outcome(elicit.Approved)})
-		for prompt, want := range map[string]client.Result{
-			"say:hello":         {Status: client.Done, Answer: "hello"},
-			"fail:broken":       {Status: client.Failed, Answer: "broken"},
-			"wait:50ms say:yes": {Status: client.Done, Answer: "yes"},
+		for prompt, want := range map[string]struct {
+			Status protocol.TurnStatus
+			Answer string
+		}{
+			"say:hello":         {Status: protocol.StatusCompleted, Answer: "hello"},
+			"fail:broken":       {Status: protocol.StatusFailed, Answer: "broken"},
+			"wait:50ms say:yes": {Status: protocol.StatusCompleted, Answer: "yes"},
 		} {
 			got, err := c.Run(t.Context(), client.Task{Prompt: prompt})
-			if err != nil || got.Status != want.Status || got.Answer != want.Answer || got.Thread == "" || (got.Err() == nil) != (want.Status == client.Done) {
+			if err != nil || got.Status != want.Status || got.Answer != want.Answer || got.ThreadID == "" || (got.Err() == nil) != (want.Status == protocol.StatusCompleted) {
 				t.Errorf("%s: %+v, %v", prompt, got, err)
 			}
-			if long := strings.HasPrefix(prompt, "wait"); modern && long && !strings.HasPrefix(got.Task, got.Thread+".") {
-				t.Errorf("%s: task %q of %s", prompt, got.Task, got.Thread)
+			if long := strings.HasPrefix(prompt, "wait"); modern && long && !strings.HasPrefix(got.Task, got.ThreadID+".") {
+				t.Errorf("%s: task %q of %s", prompt, got.Task, got.ThreadID)
 			}
-			again, err := c.Run(t.Context(), client.Task{Prompt: "say:again", Thread: got.Thread})
-			if err != nil || again.Thread != got.Thread || again.Answer != "again" {
+			again, err := c.Run(t.Context(), client.Task{Prompt: "say:again", Thread: got.ThreadID})
+			if err != nil || again.ThreadID != got.ThreadID || again.Answer != "again" {
 				t.Errorf("%s, continued: %+v, %v", prompt, again, err)
 			}
 		}
 		r, err := c.Run(t.Context(), client.Task{Prompt: "say:x", Arguments: map[string]any{"sandbx": "none"}})
-		if err != nil || r.Status != client.Failed || !strings.Contains(r.Answer, "sandbx") {
+		if err != nil || r.Status != protocol.StatusFailed || !strings.Contains(r.Answer, "sandbx") {
 			t.Errorf("a wrong argument: %+v, %v", r, err)
 		}
 	})
@@ -71,21 +74,21 @@ func TestQuestions(t *testing.T) {
 		for name, tt := range map[string]struct {
 			ask    func(context.Context, *client.Question) elicit.Outcome
 			raw    func(context.Context, *client.Question) (json.RawMessage, error)
-			status client.Status
+			status protocol.TurnStatus
 			answer string // its beginning
 		}{
-			"approved":    {outcome(elicit.Approved), nil, client.Done, "ls: approved"},
-			"for session": {outcome(elicit.ApprovedForSession), nil, client.Done, "ls: approved_for_session"},
-			"denied":      {outcome(elicit.Denied), nil, client.Done, "ls: denied"},
-			"invalid":     {outcome("yes"), nil, client.Done, "ls: denied"},
-			"aborted":     {outcome(elicit.Abort), nil, client.Interrupted, ""},
-			"panic":       {func(context.Context, *client.Question) elicit.Outcome { panic("oh") }, nil, client.Done, "ls: denied"},
-			"no one":      {nil, nil, client.Done, "ls: denied"},
+			"approved":    {outcome(elicit.Approved), nil, protocol.StatusCompleted, "ls: approved"},
+			"for session": {outcome(elicit.ApprovedForSession), nil, protocol.StatusCompleted, "ls: approved_for_session"},
+			"denied":      {outcome(elicit.Denied), nil, protocol.StatusCompleted, "ls: denied"},
+			"invalid":     {outcome("yes"), nil, protocol.StatusCompleted, "ls: denied"},
+			"aborted":     {outcome(elicit.Abort), nil, protocol.StatusAborted, ""},
+			"panic":       {func(context.Context, *client.Question) elicit.Outcome { panic("oh") }, nil, protocol.StatusCompleted, "ls: denied"},
+			"no one":      {nil, nil, protocol.StatusCompleted, "ls: denied"},
 			"raw": {nil, func(context.Context, *client.Question) (json.RawMessage, error) {
 				return json.RawMessage(`{"action":"accept"}`), nil
-			}, client.Done, "ls: approved"},
-			"raw nonsense": {nil, func(context.Context, *client.Question) (json.RawMessage, error) { return json.RawMessage(`7`), nil }, client.Done, "ls: denied"},
-			"raw error":    {nil, func(context.Context, *client.Question) (json.RawMessage, error) { return nil, errors.New("no") }, client.Done, "ls: denied"},
+			}, protocol.StatusCompleted, "ls: approved"},
+			"raw nonsense": {nil, func(context.Context, *client.Question) (json.RawMessage, error) { return json.RawMessage(`7`), nil }, protocol.StatusCompleted, "ls: denied"},
+			"raw error":    {nil, func(context.Context, *client.Question) (json.RawMessage, error) { return nil, errors.New("no") }, protocol.StatusCompleted, "ls: denied"},
 		} {
 			for _, watched := range []bool{false, true} {
 				var mu sync.Mutex
@@ -135,7 +138,7 @@ func TestEvents(t *testing.T) {
 						t.Error("no message")
 					}
 				}}})
-				if err != nil || r.Status != client.Done {
+				if err != nil || r.Status != protocol.StatusCompleted {
 					t.Errorf("%+v, %v", r, err)
 				}
 				want := []string{"session_configured", "task_started", "agent_message", "exec_approval_request", "agent_message", "agent_message", "task_complete"}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/client"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -70,16 +71,16 @@ func interrupted(t *testing.T, c *client.Client) (thread string) {
 			stop()
 		}
 	}}})
-	if !errors.Is(err, context.Canceled) || r.Thread == "" {
+	if !errors.Is(err, context.Canceled) || r.ThreadID == "" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	return r.Thread
+	return r.ThreadID
 }
 
 // needed returns the ids that Wait needs: none but over a URL, where clients share the server.
 func needed(t *testing.T, b client.Result) []string {
 	if strings.Contains(t.Name(), "url") {
-		return []string{b.Thread}
+		return []string{b.ThreadID}
 	}
 	return nil
 }
@@ -96,10 +97,10 @@ func TestWaitAfterInterrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows, err := c.Wait(t.Context(), needed(t, b)...)
-		if err != nil || len(rows) != 1 || rows[0].Thread != b.Thread || rows[0].Status != client.Done {
+		if err != nil || len(rows) != 1 || rows[0].ThreadID != b.ThreadID || rows[0].Status != protocol.StatusCompleted {
 			t.Errorf("%+v, %v", rows, err)
 		}
-		if rows, err = c.Wait(t.Context(), thread); err != nil || len(rows) != 1 || rows[0].Status != client.Interrupted {
+		if rows, err = c.Wait(t.Context(), thread); err != nil || len(rows) != 1 || rows[0].Status != protocol.StatusAborted {
 			t.Errorf("asked for by its id: %+v, %v", rows, err)
 		}
 	})
@@ -117,7 +118,7 @@ func TestTurnAfterInterrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows, err := c.Wait(t.Context(), needed(t, b)...)
-		if err != nil || len(rows) != 1 || rows[0].Thread != thread || rows[0].Status != client.Done || rows[0].Answer != "b" {
+		if err != nil || len(rows) != 1 || rows[0].ThreadID != thread || rows[0].Status != protocol.StatusCompleted || rows[0].Answer != "b" {
 			t.Errorf("%+v, %v", rows, err)
 		}
 	})

@@ -8,7 +8,7 @@
 //	defer c.Close()
 //	r, err := c.Run(ctx, client.Task{Prompt: "Run the tests and fix what fails."})
 //	fmt.Println(r.Answer, r.Changes)
-//	r, err = c.Run(ctx, client.Task{Thread: r.Thread, Prompt: "Now commit it."})
+//	r, err = c.Run(ctx, client.Task{Thread: r.ThreadID, Prompt: "Now commit it."})
 //
 // # The server
 //

@@ -65,7 +65,7 @@ func ExampleClient_Background() {
 		}
 		for _, r := range results {
 			if r.Status.Ended() {
-				fmt.Println(r.Thread, r.Answer)
+				fmt.Println(r.ThreadID, r.Answer)
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/client"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -169,7 +170,7 @@ func how(r client.Result, err error) string {
 		return "lost"
 	case err != nil:
 		return err.Error()
-	case r.Status == client.Done && strings.HasPrefix(r.Answer, "did "):
+	case r.Status == protocol.StatusCompleted && strings.HasPrefix(r.Answer, "did "):
 		return "done"
 	case strings.HasPrefix(r.Answer, "The server ended while this task ran."):
 		return "server ended"
@@ -200,7 +201,7 @@ func TestResume(t *testing.T) {
 	}
 	second := start(t, o)
 	r, err := second.Resume(t.Context(), id, client.Watch{})
-	if err != nil || r.Status != client.Done || r.Answer != "later" || r.Task != id {
+	if err != nil || r.Status != protocol.StatusCompleted || r.Answer != "later" || r.Task != id {
 		t.Errorf("%+v, %v", r, err)
 	}
 	var lost *client.LostError
@@ -230,7 +231,7 @@ func TestResumeAfterTheServer(t *testing.T) {
 		t.Fatal(got)
 	}
 	r, err = start(t, client.Options{Dial: k.dial}).Resume(t.Context(), id, client.Watch{})
-	if got := how(r, err); got != "server ended" || r.Thread == "" {
+	if got := how(r, err); got != "server ended" || r.ThreadID == "" {
 		t.Error(got)
 	}
 }
@@ -262,10 +263,10 @@ func TestCancelledContext(t *testing.T) {
 					task.Started = func(string) { cancel(enough) }
 				}
 				r, err := c.Run(ctx, task)
-				if !errors.Is(err, enough) || r.Thread == "" {
+				if !errors.Is(err, enough) || r.ThreadID == "" {
 					t.Errorf("%s: %+v, %v", prompt, r, err)
 				}
-				next, err := c.Run(t.Context(), client.Task{Thread: r.Thread, Prompt: "say:on"}) // waits for the turn before it
+				next, err := c.Run(t.Context(), client.Task{Thread: r.ThreadID, Prompt: "say:on"}) // waits for the turn before it
 				if err != nil || next.Answer != "on" {
 					t.Errorf("%s: then %+v, %v", prompt, next, err)
 				}
@@ -358,7 +359,7 @@ func TestHTTPServerStartsAgain(t *testing.T) {
 	<-door.refused // the client tries in vain
 	door.leadTo(serveHTTP(t, home).Listener.Addr())
 	<-ended
-	if err != nil || r.Status == client.Done || r.Thread == "" {
+	if err != nil || r.Status == protocol.StatusCompleted || r.ThreadID == "" {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -6,201 +6,35 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Status is the state of a turn.
-type Status string
-
-// The statuses. Idle and Unknown are those of [Client.Wait] only.
-const (
-	Done        Status = "completed"
-	Cut         Status = "incomplete" // the answer is cut off, or empty
-	Failed      Status = "failed"
-	Interrupted Status = "aborted" // by a person, a question, or the budget
-	Running     Status = "running"
-	Waiting     Status = "waiting" // for the answer to a question
-	Idle        Status = "idle"    // the conversation is open, and no turn runs
-	Unknown     Status = "unknown"
-)
-
-// Ended reports whether the turn does not continue.
-func (s Status) Ended() bool { return s != Running && s != Waiting }
-
-// Result is the result of a turn.
+// Result is the result of a turn: what the server says that it did, and what this client knows besides. Its
+// Content has the answer and the notes as one text.
 type Result struct {
-	// Thread is the id of the conversation, "" if none began.
-	Thread string
+	protocol.TurnResult `json:",embed"`
 	// Task is the id of the task of MCP, "" if the turn was none.
-	Task string
-	// Status is how the turn ended, or that it continues.
-	Status Status
+	Task string `json:"task,omitzero"`
 	// Answer is the last message of the turn, or why there is none.
-	Answer string
+	Answer string `json:"answer"`
 	// Notes are for the user: why the answer is not whole, what could not be asked, and
 	// what was ignored.
-	Notes []string
-	// Output is the answer as JSON, if it fits the task's schema.
-	Output json.RawMessage
-	// Stopped says which budget was spent, or is "".
-	Stopped string
-	// Model is the model that answered.
-	Model string
-	// Duration is how long the turn took.
-	Duration time.Duration
-	// Usage is nil if the tokens are not known.
-	Usage *Usage
-	// Changes are the files that differ from before the turn.
-	Changes []Change
-	// Commands are the commands that ran.
-	Commands []Command
-	// Refused is what was not approved. A turn that is Done may have refusals.
-	Refused []Refusal
-	// Findings and Verdict are those of a review.
-	Findings []Finding
-	Verdict  *Verdict
-	// Raw is the result of tools/call, with all that is not above.
-	Raw json.RawMessage
+	Notes []string `json:"notes,omitempty"`
+	// Raw is the result of tools/call.
+	Raw json.RawMessage `json:"-"`
 }
 
-// Usage counts tokens.
-type Usage struct {
-	// Turn counts those of the turn.
-	Turn Tokens `json:"turn"`
-	// Thread counts those of the conversation.
-	Thread Tokens `json:"thread"`
-}
-
-// Tokens are numbers of tokens.
-type Tokens struct {
-	// Input includes Cached.
-	Input int64 `json:"input"`
-	// Cached were read from the provider's cache.
-	Cached int64 `json:"cached"`
-	// Output includes Reasoning.
-	Output int64 `json:"output"`
-	// Reasoning is the model's reasoning.
-	Reasoning int64 `json:"reasoning"`
-}
-
-// Change is a file that changed.
-type Change struct {
-	// Path is relative to the top of the repository, or absolute outside of it.
-	Path string `json:"path"`
-	// From is the path before a rename, or "".
-	From string `json:"from"`
-	// Kind is add, update, delete or rename.
-	Kind string `json:"kind"`
-	// Added is how many lines were added, nil if the file is not text.
-	Added *int `json:"added"`
-	// Removed is how many lines were removed, nil if the file is not text.
-	Removed *int `json:"removed"`
-	// By is patch, command or other: how sure it is that this turn made the change.
-	By string `json:"by"`
-}
-
-// String returns the change in a line, such as "update main.c (+1 -2)".
-func (c Change) String() string {
-	s := c.Kind + " " + c.Path
-	if c.From != "" {
-		s = c.Kind + " " + c.From + " to " + c.Path
-	}
-	if c.Added != nil && c.Removed != nil {
-		s += fmt.Sprintf(" (+%d -%d)", *c.Added, *c.Removed)
-	}
-	return s
-}
-
-// Command is a command that ran.
-type Command struct {
-	// ID is the number for [View].Command.
-	ID int `json:"id"`
-	// Command is the command line, shortened.
-	Command string `json:"command"`
-	// Cwd is its folder. "" is the working folder of the conversation.
-	Cwd string `json:"cwd"`
-	// ExitCode is nil if the command's end is not known.
-	ExitCode *int `json:"exitCode"`
-	// DurationMs is in milliseconds, nil if the command's end is not known.
-	DurationMs *int64 `json:"durationMs"`
-	// ApprovedBy is who approved it, "" if it was not asked about.
-	ApprovedBy string `json:"approvedBy"`
-}
-
-// String returns the command in a line, such as "go test ./... (exit 1)".
-func (c Command) String() string {
-	if c.ExitCode == nil {
-		return c.Command
-	}
-	return fmt.Sprintf("%s (exit %d)", c.Command, *c.ExitCode)
-}
-
-// Refusal is something that was not approved.
-type Refusal struct {
-	// Kind is command, patch, access or other.
-	Kind string `json:"kind"`
-	// What is the command, the paths of the patch, or the question.
-	What string `json:"what"`
-	// Why is what the model was told.
-	Why string `json:"why"`
-	// By is who decided.
-	By string `json:"by"`
-	// Reason is the kind of reason, as in package elicit.
-	Reason string `json:"reason"`
-}
-
-// String returns the refusal in a line, such as "not run: git push (declined)".
-func (r Refusal) String() string {
-	done := "done"
-	switch r.Kind {
-	case "command":
-		done = "run"
-	case "patch":
-		done = "applied"
-	case "access":
-		done = "given"
-	}
-	return fmt.Sprintf("not %s: %s (%s)", done, r.What, r.Why)
-}
-
-// Finding is a finding of a review.
-type Finding struct {
-	// Title is the finding in a line.
-	Title string `json:"title"`
-	// Body explains it.
-	Body string `json:"body"`
-	// Path is relative to the top of the repository.
-	Path string `json:"path"`
-	// StartLine is the first line, 0 for none.
-	StartLine int `json:"startLine"`
-	// EndLine is the last line, 0 for none.
-	EndLine int `json:"endLine"`
-	// Priority is from 0, the most urgent, to 3; nil for none.
-	Priority *int `json:"priority"`
-	// OutsideDiff means that the finding is not about the change.
-	OutsideDiff bool `json:"outsideDiff"`
-}
-
-// Verdict is the verdict of a review.
-type Verdict struct {
-	// Correct means that the reviewer sees no fault that must be corrected.
-	Correct bool `json:"correct"`
-	// Explanation is why.
-	Explanation string `json:"explanation"`
-}
-
-// Err returns nil if the turn is Done, Running or Waiting, and otherwise a [*TurnError].
+// Err returns nil if the turn is completed, running or waiting, and otherwise a [*TurnError].
 func (r *Result) Err() error {
 	switch r.Status {
-	case Done, Running, Waiting:
+	case protocol.StatusCompleted, protocol.StatusRunning, protocol.StatusWaiting:
 		return nil
 	}
-	return &TurnError{r.Thread, r.Status, r.Answer}
+	return &TurnError{r.ThreadID, r.Status, r.Answer}
 }
 
 // TurnError is a turn without a whole answer as an error.
@@ -208,7 +42,7 @@ type TurnError struct {
 	// Thread is the conversation, which can be continued.
 	Thread string
 	// Status is how the turn ended.
-	Status Status
+	Status protocol.TurnStatus
 	// Answer is the [Result]'s.
 	Answer string
 }
@@ -217,11 +51,11 @@ type TurnError struct {
 func (e *TurnError) Error() string {
 	ended := "the turn is " + string(e.Status)
 	switch e.Status {
-	case Failed:
+	case protocol.StatusFailed:
 		ended = "the turn failed"
-	case Interrupted:
+	case protocol.StatusAborted:
 		ended = "the turn was aborted"
-	case Cut:
+	case protocol.StatusIncomplete:
 		ended = "the answer is incomplete"
 	}
 	return ended + ": " + mcpcall.Brief(e.Answer)
@@ -238,31 +72,6 @@ type ToolError struct {
 
 // Error implements error.
 func (e *ToolError) Error() string { return e.Tool + ": " + mcpcall.Brief(e.Message) }
-
-// structured is the structured content of a turn's result.
-type structured struct {
-	ThreadID   string         `json:"threadId"`
-	Content    string         `json:"content"`
-	Status     Status         `json:"status"`
-	Output     jsontext.Value `json:"output"`
-	Stopped    string         `json:"stopped"`
-	Model      string         `json:"model"`
-	DurationMs int64          `json:"durationMs"`
-	Usage      *Usage         `json:"usage"`
-	Changes    []Change       `json:"changes"`
-	Commands   []Command      `json:"commands"`
-	Refused    []Refusal      `json:"refused"`
-	Findings   []Finding      `json:"findings"`
-	Verdict    *Verdict       `json:"verdict"`
-}
-
-func (s *structured) result() Result {
-	return Result{
-		Thread: s.ThreadID, Status: s.Status, Answer: s.Content, Output: json.RawMessage(s.Output), Stopped: s.Stopped,
-		Model: s.Model, Duration: time.Duration(s.DurationMs) * time.Millisecond, Usage: s.Usage,
-		Changes: s.Changes, Commands: s.Commands, Refused: s.Refused, Findings: s.Findings, Verdict: s.Verdict,
-	}
-}
 
 // toolResult decodes the result of tools/call, and the texts that are for everybody.
 func toolResult(raw json.RawMessage) (r mcptypes.CallToolResult, texts []string, err error) {
@@ -285,23 +94,23 @@ func turnResult(raw json.RawMessage) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	var s structured
+	result := Result{Raw: raw}
 	if len(r.StructuredContent) > 0 {
-		if err := jsonv2.Unmarshal(r.StructuredContent, &s); err != nil {
+		if err := jsonv2.Unmarshal(r.StructuredContent, &result.TurnResult); err != nil {
 			return Result{}, fmt.Errorf("client: %w: structuredContent: %s", mcpcall.ErrAnswer, mcpcall.Brief(err.Error()))
 		}
 	}
-	result := s.result()
-	result.Raw = raw
+	result.Answer = result.Content
 	if len(texts) > 0 {
 		result.Answer = texts[0]
 		for _, note := range texts[1:] {
 			result.Notes = append(result.Notes, strings.TrimPrefix(note, "\n"))
 		}
 	}
-	result.Status = cmp.Or(s.Status, Done)
-	if r.IsError != nil && *r.IsError && s.Status != Interrupted {
-		result.Status = Failed
+	aborted := result.Status == protocol.StatusAborted
+	result.Status = cmp.Or(result.Status, protocol.StatusCompleted)
+	if r.IsError != nil && *r.IsError && !aborted {
+		result.Status = protocol.StatusFailed
 	}
 	return result, nil
 }

@@ -32,9 +32,9 @@ type Task struct {
 	// Sandbox says what commands may do.
 	Sandbox protocol.SandboxMode
 	// Worktree makes the conversation work in a new git worktree. The result names its folder and
-	// its branch in [Result].Notes, and as worktree in the structured content of [Result].Raw.
+	// its branch in [Result].Notes and in [protocol.TurnResult].Worktree.
 	Worktree bool
-	// Schema is the JSON schema of the answer, see [Result].Output.
+	// Schema is the JSON schema of the answer, see [protocol.TurnResult].Output.
 	Schema json.RawMessage
 	// Arguments are further arguments of the tool codex or codex-reply, such as budget.
 	Arguments map[string]any
@@ -198,12 +198,12 @@ func (c *Client) turn(ctx context.Context, t *turn, arguments map[string]any) (R
 		r.Task = t.id
 		return r, err
 	case errors.Is(err, mcpcall.ErrCancelled):
-		return Result{Thread: t.thread, Task: t.id, Status: Interrupted, Answer: "the task was cancelled"}, nil
+		return Result{TurnResult: protocol.TurnResult{ThreadID: t.thread, Status: protocol.StatusAborted}, Task: t.id, Answer: "the task was cancelled"}, nil
 	}
 	if ctx.Err() != nil {
 		c.note(t.thread, true)
 	}
-	return Result{Thread: t.thread, Task: t.id}, err
+	return Result{TurnResult: protocol.TurnResult{ThreadID: t.thread}, Task: t.id}, err
 }
 
 // note notes whether the last turn of a conversation was interrupted by the end of its context.

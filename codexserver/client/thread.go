@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	jsonv2 "github.com/go-json-experiment/json"
 )
@@ -25,7 +26,7 @@ type Thread struct {
 	Began time.Time
 	// Status and Doing describe the last turn of this client: what it does, or how it ended.
 	// They are "" if this client ran none.
-	Status Status
+	Status protocol.TurnStatus
 	Doing  string
 }
 
@@ -58,12 +59,12 @@ func (c *Client) list(ctx context.Context, f Filter) iter.Seq2[Thread, error] {
 			set(arguments, "cursor", cursor)
 			var page struct {
 				Conversations []struct {
-					ThreadID  string `json:"threadId"`
-					Preview   string `json:"preview"`
-					Cwd       string `json:"cwd"`
-					Timestamp string `json:"timestamp"`
-					Status    Status `json:"status"`
-					Doing     string `json:"doing"`
+					ThreadID  string              `json:"threadId"`
+					Preview   string              `json:"preview"`
+					Cwd       string              `json:"cwd"`
+					Timestamp string              `json:"timestamp"`
+					Status    protocol.TurnStatus `json:"status"`
+					Doing     string              `json:"doing"`
 				} `json:"conversations"`
 				NextCursor string `json:"nextCursor"`
 			}
@@ -86,7 +87,7 @@ func (c *Client) list(ctx context.Context, f Filter) iter.Seq2[Thread, error] {
 }
 
 // Wait waits until one of the conversations has no running turn, and returns the results of all
-// of them; those that continue are Running or Waiting. Without an id it waits for the turns of
+// of them; those that continue are running or waiting. Without an id it waits for the turns of
 // [Client.Background] whose results have not been returned; without such turns it returns at
 // once. A turn of [Client.Run] that was interrupted is not among them.
 func (c *Client) Wait(ctx context.Context, threads ...string) ([]Result, error) {
@@ -101,14 +102,14 @@ func (c *Client) Wait(ctx context.Context, threads ...string) ([]Result, error) 
 	}
 	for {
 		var rows struct {
-			Threads []structured `json:"threads"`
+			Threads []protocol.TurnResult `json:"threads"`
 		}
 		if err := c.read(ctx, "codex-wait", arguments, &rows); err != nil {
 			return nil, err
 		}
 		results, ended := make([]Result, 0, len(rows.Threads)), len(rows.Threads) == 0
 		for i := range rows.Threads {
-			r := rows.Threads[i].result()
+			r := Result{TurnResult: rows.Threads[i], Answer: rows.Threads[i].Content}
 			if len(threads) == 0 && c.gaveUp(&r) {
 				continue
 			}
@@ -132,9 +133,9 @@ func (c *Client) Wait(ctx context.Context, threads ...string) ([]Result, error) 
 func (c *Client) gaveUp(r *Result) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, is := c.interrupted[r.Thread]
+	_, is := c.interrupted[r.ThreadID]
 	if is && r.Status.Ended() {
-		delete(c.interrupted, r.Thread)
+		delete(c.interrupted, r.ThreadID)
 	}
 	return is
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -92,30 +93,33 @@ func TestMethods(t *testing.T) {
 		}, `codex {"approval-policy":"never","cwd":"/w","effort":"low","model":"m","output-schema":{"type":"object"},"prompt":"p","sandbox":"read-only","worktree":true}`,
 			result(`{"threadId":"t","content":"c","status":"completed","output":{"a":1},"model":"m","durationMs":1500,"usage":{"turn":{"input":1},"thread":{"output":2}},` +
 				`"changes":[{"path":"a","kind":"add","added":2,"by":"patch"}],"commands":[{"id":1,"command":"ls","cwd":"/","exitCode":2}],"refused":[{"kind":"command","what":"rm","why":"no","by":"client","reason":"declined"}]}`),
-			client.Result{
-				Thread: "t", Status: client.Done, Answer: "text", Notes: []string{"note", "both", "all"}, Output: json.RawMessage(`{"a":1}`), Model: "m", Duration: 1500 * time.Millisecond,
-				Usage:   &client.Usage{Turn: client.Tokens{Input: 1}, Thread: client.Tokens{Output: 2}},
-				Changes: []client.Change{{Path: "a", Kind: "add", Added: &two, By: "patch"}}, Commands: []client.Command{{ID: 1, Command: "ls", Cwd: "/", ExitCode: &two}},
-				Refused: []client.Refusal{{Kind: "command", What: "rm", Why: "no", By: "client", Reason: "declined"}},
-			}},
+			client.Result{Answer: "text", Notes: []string{"note", "both", "all"}, TurnResult: protocol.TurnResult{
+				ThreadID: "t", Content: "c", Status: protocol.StatusCompleted, Output: jsontext.Value(`{"a":1}`), Model: "m", DurationMS: 1500,
+				Usage:   &protocol.TurnUsage{Turn: protocol.Tokens{Input: 1}, Thread: protocol.Tokens{Output: 2}},
+				Changes: []protocol.Change{{Path: "a", Kind: "add", Added: &two, By: "patch"}}, Commands: []protocol.Command{{ID: 1, Command: "ls", Cwd: "/", ExitCode: &two}},
+				Refused: []protocol.Refusal{{Kind: "command", What: "rm", Why: "no", By: "client", Reason: "declined"}},
+			}}},
 		{"Call", func(c *client.Client) (any, error) { return c.Call(ctx, "codex-list", nil) },
 			`codex-list {}`, `{"content":[],"isError":true}`, json.RawMessage(`{"content":[],"isError":true}`)},
 		{"Run in a conversation", func(c *client.Client) (any, error) {
 			return c.Run(ctx, client.Task{Prompt: "p", Thread: "t", Cwd: "/w"})
 		}, `codex-reply {"prompt":"p","threadId":"t"}`, result(`{"threadId":"t","status":"incomplete"}`),
-			client.Result{Thread: "t", Status: client.Cut, Answer: "text", Notes: []string{"note", "both", "all"}}},
+			client.Result{TurnResult: protocol.TurnResult{ThreadID: "t", Status: protocol.StatusIncomplete}, Answer: "text", Notes: []string{"note", "both", "all"}}},
 		{"Background", func(c *client.Client) (any, error) { return c.Background(ctx, client.Task{Prompt: "p"}) },
 			`codex {"background":true,"prompt":"p"}`, result(`{"threadId":"t","status":"running"}`),
-			client.Result{Thread: "t", Status: client.Running, Answer: "text", Notes: []string{"note", "both", "all"}}},
+			client.Result{TurnResult: protocol.TurnResult{ThreadID: "t", Status: protocol.StatusRunning}, Answer: "text", Notes: []string{"note", "both", "all"}}},
 		{"Review", func(c *client.Client) (any, error) {
 			return c.Review(ctx, client.Review{Target: "base", Branch: "main", Instructions: "i", Cwd: "/w", Thread: "t"})
 		}, `codex-review {"branch":"main","cwd":"/w","instructions":"i","target":"base","threadId":"t"}`,
 			result(`{"threadId":"t","status":"completed","findings":[{"title":"x","body":"b","path":"a","startLine":1,"endLine":2,"priority":2}],"verdict":{"correct":true,"explanation":"e"}}`),
-			client.Result{Thread: "t", Status: client.Done, Answer: "text", Notes: []string{"note", "both", "all"},
-				Findings: []client.Finding{{Title: "x", Body: "b", Path: "a", StartLine: 1, EndLine: 2, Priority: &two}}, Verdict: &client.Verdict{Correct: true, Explanation: "e"}}},
+			client.Result{Answer: "text", Notes: []string{"note", "both", "all"}, TurnResult: protocol.TurnResult{ThreadID: "t", Status: protocol.StatusCompleted,
+				Findings: []protocol.Finding{{Title: "x", Body: "b", Path: "a", StartLine: 1, EndLine: 2, Priority: &two}}, Verdict: &protocol.Verdict{Correct: true, Explanation: "e"}}}},
 		{"Wait", func(c *client.Client) (any, error) { return c.Wait(ctx, "t", "u") }, `codex-wait {"threadIds":["t","u"]}`,
 			result(`{"threads":[{"threadId":"t","status":"completed","content":"c"},{"threadId":"u","status":"waiting","content":"w","since":"now"}]}`),
-			[]client.Result{{Thread: "t", Status: client.Done, Answer: "c"}, {Thread: "u", Status: client.Waiting, Answer: "w"}}},
+			[]client.Result{
+				{TurnResult: protocol.TurnResult{ThreadID: "t", Status: protocol.StatusCompleted, Content: "c"}, Answer: "c"},
+				{TurnResult: protocol.TurnResult{ThreadID: "u", Status: protocol.StatusWaiting, Content: "w"}, Answer: "w"},
+			}},
 		{"List", func(c *client.Client) (any, error) {
 			for row, err := range c.List(ctx, client.Filter{Search: "s", Cwd: "/w"}) {
 				return row, err
@@ -123,7 +127,7 @@ func TestMethods(t *testing.T) {
 			return nil, nil
 		}, `codex-list {"cwd":"/w","pageSize":50,"search":"s"}`,
 			result(`{"conversations":[{"threadId":"t","preview":"p","cwd":"/w","timestamp":"2026-11-20T10:00:00.5Z","status":"running","doing":"d"}],"nextCursor":"n"}`),
-			client.Thread{ID: "t", Preview: "p", Cwd: "/w", Began: time.Date(2026, 11, 20, 10, 0, 0, 5e8, time.UTC), Status: client.Running, Doing: "d"}},
+			client.Thread{ID: "t", Preview: "p", Cwd: "/w", Began: time.Date(2026, 11, 20, 10, 0, 0, 5e8, time.UTC), Status: protocol.StatusRunning, Doing: "d"}},
 		{"Show", func(c *client.Client) (any, error) {
 			text, cut, err := c.Show(ctx, client.View{Thread: "t", What: "output", Command: 3})
 			return []any{text, cut}, err
@@ -331,7 +335,7 @@ func TestQuestionAnsweredElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Status != client.Done {
+			if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Status != protocol.StatusCompleted {
 				t.Errorf("%+v, %v", r, err)
 			}
 		})
@@ -422,7 +426,7 @@ func TestSlowFunction(t *testing.T) {
 			<-time.After(time.Second)
 			last = e.Msg.EventType()
 		}}})
-		if err != nil || r.Status != client.Done || last != "task_complete" {
+		if err != nil || r.Status != protocol.StatusCompleted || last != "task_complete" {
 			t.Errorf("%+v, %v, last %s", r, err, last)
 		}
 		if err := c.Close(); err != nil {
@@ -494,20 +498,20 @@ func TestBackground(t *testing.T) {
 		var ids []string
 		for _, prompt := range []string{"wait:1h", "ls say:b"} {
 			r, err := c.Background(t.Context(), client.Task{Prompt: prompt})
-			if err != nil || r.Status.Ended() || r.Thread == "" {
+			if err != nil || r.Status.Ended() || r.ThreadID == "" {
 				t.Fatalf("%+v, %v", r, err)
 			}
-			ids = append(ids, r.Thread)
+			ids = append(ids, r.ThreadID)
 		}
 		rows, err := c.Wait(t.Context(), ids...)
-		if err != nil || len(rows) != 2 || rows[0].Status != client.Running || rows[1].Status != client.Done || !strings.HasSuffix(rows[1].Answer, "b") {
+		if err != nil || len(rows) != 2 || rows[0].Status != protocol.StatusRunning || rows[1].Status != protocol.StatusCompleted || !strings.HasSuffix(rows[1].Answer, "b") {
 			t.Fatalf("%+v, %v", rows, err)
 		}
 		if err := c.Interrupt(t.Context(), ids[0]); err != nil {
 			t.Error(err)
 		}
 		rows, err = c.Wait(t.Context(), ids[0])
-		if err != nil || len(rows) != 1 || rows[0].Status != client.Interrupted {
+		if err != nil || len(rows) != 1 || rows[0].Status != protocol.StatusAborted {
 			t.Errorf("%+v, %v", rows, err)
 		}
 		text, _, err := c.Show(t.Context(), client.View{Thread: ids[1], What: "transcript"})

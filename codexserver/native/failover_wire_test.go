@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -172,7 +173,7 @@ func inBackground(w *wired) (client.Result, error) {
 	if err != nil {
 		return r, err
 	}
-	all, err := w.client.Wait(w.t.Context(), r.Thread)
+	all, err := w.client.Wait(w.t.Context(), r.ThreadID)
 	if err != nil || len(all) != 1 {
 		return r, fmt.Errorf("%d results, %w", len(all), err)
 	}
@@ -184,7 +185,7 @@ func compacted(w *wired) (client.Result, error) {
 	if err != nil {
 		return r, err
 	}
-	return w.client.Run(w.t.Context(), client.Task{Prompt: "go", Thread: r.Thread, Arguments: map[string]any{"compact": true}})
+	return w.client.Run(w.t.Context(), client.Task{Prompt: "go", Thread: r.ThreadID, Arguments: map[string]any{"compact": true}})
 }
 
 func review(w *wired) (client.Result, error) {
@@ -206,7 +207,7 @@ func (p disturbance) play(t *testing.T, version string, wires ...string) (*wired
 	}
 	w := newWired(t, version, p, wires...)
 	r, err := p.run(w)
-	if err != nil || r.Status != client.Done {
+	if err != nil || r.Status != protocol.StatusCompleted {
 		t.Fatalf("refusals %q: %+v, %v", p.how, r, err)
 	}
 	return w, r
@@ -276,7 +277,7 @@ func (w *wired) told(r client.Result) {
 		}
 	}
 	show := func(c *client.Client, turns int) string {
-		text, _, err := c.Show(t.Context(), client.View{Thread: r.Thread, What: "transcript"})
+		text, _, err := c.Show(t.Context(), client.View{Thread: r.ThreadID, What: "transcript"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,8 +287,8 @@ func (w *wired) told(r client.Result) {
 		return text
 	}
 	inOrder(t, show(w.client, 1), "m1 of b answers", "codex:\n")
-	again, err := w.client.Run(t.Context(), client.Task{Prompt: "hello", Thread: r.Thread})
-	if err != nil || again.Status != client.Done || again.Answer != "hello" {
+	again, err := w.client.Run(t.Context(), client.Task{Prompt: "hello", Thread: r.ThreadID})
+	if err != nil || again.Status != protocol.StatusCompleted || again.Answer != "hello" {
 		t.Errorf("the next turn: %+v, %v", again, err)
 	}
 	if err := w.client.Close(); err != nil {

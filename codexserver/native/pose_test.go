@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -49,10 +50,10 @@ func TestPosingServers(t *testing.T) {
 					task.Cwd = b.cwd
 				}
 				r, err := c.Run(t.Context(), task)
-				if err != nil || r.Status != client.Done {
+				if err != nil || r.Status != protocol.StatusCompleted {
 					t.Fatalf("%s: %+v, %v", name, r, err)
 				}
-				thread = r.Thread
+				thread = r.ThreadID
 				all := b.provider.Requests()
 				output := all[len(all)-1].LastToolOutput()
 				refused := strings.Contains(output, "is not a form")

@@ -58,7 +58,7 @@ func run(ctx context.Context, cmd *exec.Cmd, in io.Reader, out io.Writer) error 
 	for err == nil && next() {
 		var r client.Result
 		r, err = c.Run(ctx, task)
-		task.Thread = r.Thread // the next line continues the conversation
+		task.Thread = r.ThreadID // the next line continues the conversation
 		fmt.Fprintf(out, "%s: %s\n", r.Status, elicit.ShowText(r.Answer))
 	}
 	return cmp.Or(err, c.Close())

@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/examples/internal/exampletest"
 	"github.com/google/go-cmp/cmp"
 )
@@ -50,12 +51,12 @@ func TestFailedReview(t *testing.T) {
 
 func TestLongComment(t *testing.T) {
 	for size, cut := range map[int]bool{60_000: false, 60_001: true} {
-		text := comment(&client.Result{Verdict: &client.Verdict{Explanation: strings.Repeat("x", size-1)}}) // and the end of the line
+		text := comment(&client.Result{TurnResult: protocol.TurnResult{Verdict: &protocol.Verdict{Explanation: strings.Repeat("x", size-1)}}}) // and the end of the line
 		if strings.HasSuffix(text, "The review is longer.\n") != cut || cut && strings.Count(text, "x\n```") != 1 {
 			t.Errorf("%d bytes are cut: …%q", size, text[len(text)-50:])
 		}
 	}
-	text := comment(&client.Result{Verdict: &client.Verdict{Explanation: strings.Repeat("é", 60_000)}})
+	text := comment(&client.Result{TurnResult: protocol.TurnResult{Verdict: &protocol.Verdict{Explanation: strings.Repeat("é", 60_000)}}})
 	if len(text) > 60_000+200 || !strings.HasSuffix(text, "é\n```\nThe review is longer.\n") {
 		t.Errorf("%d bytes, the end is %q", len(text), text[len(text)-50:])
 	}

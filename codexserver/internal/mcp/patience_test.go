@@ -333,7 +333,7 @@ func TestPatienceDid(t *testing.T) {
 		})
 		h := &host{Client: servertest.Connect(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Patience: time.Minute}}), nil), t: t}
 		r := h.codex("x")
-		h.still(r, "running", "Still running: Done. The turn has ended. "+strings.Repeat("x", 174)+"…, 1m0s. Until now 1 command ran and 1 file changed: /work/a]\\n\\ncall codex-reply.")
+		h.still(r, "running", "Still running: Done. The turn has ended. "+strings.Repeat("x", 174)+"…, 1m0s. Until now 1 command ran and 1 file changed: \"/work/a]\\n\\ncall codex-reply\".")
 	})
 }
 

@@ -66,7 +66,7 @@ func TestPending(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Status != client.Done || asked != 2*questions {
+				if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Status != protocol.StatusCompleted || asked != 2*questions {
 					t.Errorf("%+v, %v, %d asked", r, err, asked)
 				}
 				if err := c.Close(); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -98,7 +97,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 		if tree, err = t.addWorktree(ctx, cwd); err != nil {
 			return notBegun(ctx, "codex", "", err)
 		}
-		cfg.Cwd, job.kept.Worktree = tree.Cwd, &report.Worktree{Path: tree.Path, Branch: tree.Branch}
+		cfg.Cwd, job.kept.Worktree = tree.Cwd, &protocol.Worktree{Path: tree.Path, Branch: tree.Branch}
 		job.log.Remark(inWorktree(tree))
 	}
 	conversation, err := c.Threads.Start(ctx, cfg, job.attendance)

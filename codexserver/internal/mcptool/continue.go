@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -35,7 +35,15 @@ type keepsake struct {
 	Budget *budget              `json:",embed"`
 	Schema jsontext.Value       `json:"schema,omitzero"` // of the answer
 
-	Worktree *report.Worktree `json:"worktree,omitzero"` // that the call made for its thread
+	Worktree *protocol.Worktree `json:"worktree,omitzero"` // that the call made for its thread
+}
+
+// worktree returns the worktree for the result, or nil.
+func (k *keepsake) worktree() *protocol.Worktree {
+	if k.Worktree == nil {
+		return nil
+	}
+	return &protocol.Worktree{Path: turnlog.Show(k.Worktree.Path, maxTree), Branch: turnlog.Show(k.Worktree.Branch, maxName)}
 }
 
 // Continues reports whether turns of processes that have ended are continued.
@@ -106,7 +114,11 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 	if j.kept = turn; turn.Schema != nil {
 		j.form.schema, err = outputschema.Compile([]byte(turn.Schema))
 	}
-	j.report.Continue(cut.Did)
+	before := &protocol.TurnResult{}
+	if json.Unmarshal(cut.Did, before) != nil {
+		before = &protocol.TurnResult{}
+	}
+	j.report.Continue(before)
 	var th *thread.Thread
 	if err == nil {
 		th, err = t.reviveAs(ctx, own, cut.Thread, j, func() protocol.Config { return protocol.Config{Continues: true} })

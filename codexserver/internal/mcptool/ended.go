@@ -27,7 +27,7 @@ func (js *Jobs) passed(id string) (all []*Job) {
 // last returns the end of a turn that has ended as a line for a person.
 func (j *Job) last() string {
 	words := turnlog.Brief(j.end.did.Content)
-	if changed := j.end.did.Changes.Paths(); changed != "" {
+	if changed := turnlog.ShowChanges(j.end.did.Changes); changed != "" {
 		words += "; changed: " + changed
 	}
 	return words

@@ -1,6 +1,9 @@
 package mcptool
 
-import "github.com/codexmcp/codexmcp/codexserver/internal/report"
+import (
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
 
 // maxHints is how many threads one block names. Some hosts show 2 kB of a block.
 const maxHints = 20
@@ -9,7 +12,7 @@ const maxHints = 20
 // model that sees only the texts of a result could not continue the conversation.
 // did is what the turn did, or nil before its end. more is true if codex-show has more of the
 // answer.
-func hint(thread string, did *report.Report, more bool) string {
+func hint(thread string, did *protocol.TurnResult, more bool) string {
 	if did == nil {
 		return "[thread " + thread + "; codex-wait waits for it]"
 	}
@@ -17,7 +20,7 @@ func hint(thread string, did *report.Report, more bool) string {
 	if more {
 		words += "; codex-show has the whole answer"
 	}
-	if changed := did.Changes.Paths(); changed != "" {
+	if changed := turnlog.ShowChanges(did.Changes); changed != "" {
 		words += "; changed: " + changed
 	}
 	return "[" + words + "]"

@@ -39,7 +39,7 @@ func TestHint(t *testing.T) {
 		{"unknown", "", `,"background":true`, `^\n\[thread ID; codex-wait waits for it\]$`},
 		{"unknown", "a.go b.go", "", `^\n\[thread ID; codex-reply continues it; changed: /work/a.go, /work/b.go\]$`},
 		{"unknown", "a b c d e f g", "", `; changed: /work/a, /work/b, /work/c, /work/d, /work/e, … \(7 files\)\]$`},
-		{"unknown", "x\u202e]\u0007", "", `; changed: /work/x\\u\{202e\}\]\\x07\]$`},
+		{"unknown", "x\u202e]\u0007", "", `; changed: "/work/x\\342\\200\\256\]\\a"\]$`},
 	} {
 		t.Run(tt.client+" "+tt.prompt+tt.more, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

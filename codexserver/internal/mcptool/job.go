@@ -46,9 +46,8 @@ type Job struct {
 
 // ending is how a turn has ended.
 type ending struct {
-	status Status
-	cut    bool // the result's texts have only the beginning of the message
-	did    report.Report
+	cut    bool                // the result's texts have only the beginning of the message
+	did    protocol.TurnResult // whole: what is sent is fitted
 	result *mcptypes.CallToolResult
 
 	remarks int // how many of the log it has
@@ -113,7 +112,7 @@ func (j *Job) broken(v any, stack []byte) *mcptypes.CallToolResult {
 	}
 	if j.end.result == nil {
 		words := "internal error: the turn panicked"
-		j.end.status, j.end.did = Failed, report.Report{ThreadID: j.ThreadID(), Status: turnlog.Failed, Content: words}
+		j.end.did = protocol.TurnResult{ThreadID: j.ThreadID(), Status: protocol.StatusFailed, Content: words}
 		j.end.result = failure(j.ThreadID(), words)
 	}
 	if !j.over() {
@@ -164,17 +163,18 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	lost := call.Err() != nil
 	text, lacks := j.log.Answer()
 	hidden := "" // only in the structured content
+	status := protocol.StatusCompleted
 	var abort *engine.AbortError
 	var spent *spentError
 	switch {
 	case err != nil && errors.As(context.Cause(ctx), &spent):
-		j.end.status, text = Aborted, stopped(spent, cmp.Or(j.log.Said()))
+		status, text = protocol.StatusAborted, stopped(spent, cmp.Or(j.log.Said()))
 	case errors.As(err, &abort):
-		j.end.status, text = Aborted, "Turn aborted: "+abortCause(abort)+j.soFar()
+		status, text = protocol.StatusAborted, "Turn aborted: "+abortCause(abort)+j.soFar()
 	case err != nil:
-		j.end.status, text = Failed, err.Error()+j.soFar()
+		status, text = protocol.StatusFailed, err.Error()+j.soFar()
 	case lacks != "":
-		j.end.status = Incomplete
+		status = protocol.StatusIncomplete
 		words := "The answer is incomplete: " + lacks + ". codex-reply continues, for example with \"continue\"."
 		switch {
 		case j.review != nil && text == "": // its end says so
@@ -185,33 +185,29 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		default:
 			j.log.Remark(words)
 		}
-	default:
-		j.end.status = Completed
 	}
-	j.end.did = j.report.Report()
-	j.end.did.Changes.Worktree = j.kept.Worktree
-	if j.end.did.Output = output; j.end.status == Incomplete {
-		j.end.did.Status = turnlog.Incomplete
-	}
-	if words := j.end.did.Changes.Remark(); words != "" {
+	did := j.report.Result()
+	did.Output, did.Status, did.Worktree = output, status, j.kept.worktree()
+	if words := j.report.Remark(); words != "" {
 		j.log.Remark(words)
 	}
 	if spent != nil {
-		j.end.did.Status, j.end.did.Stopped = turnlog.Aborted, spent.Error()
+		did.Stopped = turnlog.Show(spent.Error(), turnlog.MaxWords)
 	}
 	if j.review != nil && err == nil {
-		if text, err = j.review.end(text, &j.end.did); err != nil {
-			j.end.status, j.end.did.Status, text = Failed, turnlog.Failed, "codex-review: "+err.Error()
+		if text, err = j.review.end(text, &did); err != nil {
+			did.Status, text = protocol.StatusFailed, "codex-review: "+err.Error()
 		}
 	}
 	remarks := j.log.Remarks()
 	texts := append([]string{j.form.cut(text, j.form.room.most, j.thread)}, remarks...)
 	j.end.remarks = len(remarks)
 	j.end.cut = texts[0] != text
-	j.end.did.ThreadID, j.end.did.Content = j.thread.ID(), cmp.Or(hidden, joined(texts))
+	did.ThreadID, did.Content = turnlog.Show(j.thread.ID(), maxName), cmp.Or(hidden, joined(texts))
 	if j.form.room.shows {
-		j.end.did.More = "codex-show has the rest"
+		did.Truncated.See = "codex-show has the rest"
 	}
+	j.end.did = did
 	j.end.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.end.did.JSON(j.form.room.most)}
 	lines := append([]string{j.named(j.end.cut)}, notDone(&j.end.did)...)
 	if err != nil && spent == nil {
@@ -275,7 +271,7 @@ func (j *Job) Interim(advice string) *mcptypes.CallToolResult {
 }
 
 // interim returns the result of a call whose turn continues.
-func (j *Job) interim(status Status, text string) *mcptypes.CallToolResult {
+func (j *Job) interim(status protocol.TurnStatus, text string) *mcptypes.CallToolResult {
 	r := result(j.ThreadID(), text)
 	last := len(r.StructuredContent) - 1
 	r.StructuredContent = append(quote(append(r.StructuredContent[:last:last], `,"status":`...), string(status)), '}')
@@ -296,22 +292,9 @@ func (j *Job) state(over bool) turnlog.State {
 		return j.log.State()
 	}
 	s := j.log.State()
-	s.Status, s.Question = j.end.status, ""
+	s.Status, s.Question = j.end.did.Status, ""
 	return s
 }
-
-// Status is the progress of a turn.
-type Status = turnlog.Status
-
-// The statuses of a turn.
-const (
-	Running    = turnlog.Running
-	Waiting    = turnlog.Waiting // a question is open
-	Completed  = turnlog.Completed
-	Incomplete = turnlog.Incomplete // the answer is cut off, or empty
-	Failed     = turnlog.Failed
-	Aborted    = turnlog.Aborted
-)
 
 func abortCause(e *engine.AbortError) string {
 	switch {

@@ -62,14 +62,14 @@ func (c *call) begin(t *testing.T, prompt string, background bool) (*Job, *mcpty
 func TestJob(t *testing.T) {
 	for _, tt := range []struct {
 		prompt string
-		status Status
+		status protocol.TurnStatus
 		text   string
 		failed bool
 	}{
-		{"hello", Completed, "hello", false},
-		{"", Completed, "", false},
-		{"fail", Failed, "it failed", true},
-		{"wait", Aborted, "Turn aborted: interrupted by the client", true},
+		{"hello", protocol.StatusCompleted, "hello", false},
+		{"", protocol.StatusCompleted, "", false},
+		{"fail", protocol.StatusFailed, "it failed", true},
+		{"wait", protocol.StatusAborted, "Turn aborted: interrupted by the client", true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := bench(t)
@@ -79,7 +79,7 @@ func TestJob(t *testing.T) {
 			}
 			synctest.Wait()
 			if tt.prompt == "wait" {
-				if s := j.State(); s.Status != Running || j.over() {
+				if s := j.State(); s.Status != protocol.StatusRunning || j.over() {
 					t.Errorf("%+v", s)
 				}
 				pass(time.Minute)

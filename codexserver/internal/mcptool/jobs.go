@@ -130,7 +130,7 @@ func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.Tu
 		j.run(c.Jobs.ctx, ticket, in)
 		c.Jobs.ended(j)
 	})
-	return j.interim(Running, "The turn runs in the background. Call codex-wait with this threadId for its result.")
+	return j.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
 }
 
 // add adds a job. It returns false if too many run in the background.

@@ -117,7 +117,7 @@ func TestPanic(t *testing.T) {
 			if background {
 				answer = j.end.result
 			}
-			if got := Texts(answer); len(got) == 0 || got[0] != "internal error: the turn panicked" || answer.IsError == nil || !j.over() || j.State().Status != Failed {
+			if got := Texts(answer); len(got) == 0 || got[0] != "internal error: the turn panicked" || answer.IsError == nil || !j.over() || j.State().Status != protocol.StatusFailed {
 				t.Errorf("background %t: %q, %+v", background, got, j.State())
 			}
 			if j.thread.Busy() {
@@ -172,8 +172,8 @@ func TestReviewArguments(t *testing.T) {
 // TestEnded checks what the caller of a task learns whose server ended.
 func TestEnded(t *testing.T) {
 	for did, want := range map[string]string{
-		"": "", "x": "", `{}`: "0 commands ran and 0 files changed", `{"changes":[1],"commands":[1,2],"truncated":{"changes":3,"commands":0}}`: "2 commands ran and 4 files changed",
-		`{"changes":[1],"commands":[1]}`: "1 command ran and 1 file changed",
+		"": "", "x": "", `{"changes":[1]}`: "", `{}`: "0 commands ran and 0 files changed", `{"changes":[{"path":"a"}],"commands":[{},{}],"truncated":{"changes":3,"commands":0}}`: "2 commands ran and 4 files changed",
+		`{"changes":[{}],"commands":[{}]}`: "1 command ran and 1 file changed",
 	} {
 		r, line := Ended("7", jsontext.Value(did))
 		if text := Texts(r)[0]; line != want || !strings.Contains(text, "threadId 7") || !strings.Contains(text, want) || r.IsError == nil {

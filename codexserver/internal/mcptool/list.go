@@ -44,14 +44,14 @@ type listed struct {
 }
 
 type listRow struct {
-	ThreadID  string  `json:"threadId"`
-	Preview   string  `json:"preview"` // the title, or else the beginning of the first message
-	Cwd       string  `json:"cwd,omitempty"`
-	Timestamp *string `json:"timestamp,omitempty"`
-	Status    Status  `json:"status,omitempty"`
-	Doing     string  `json:"doing,omitempty"`
-	Origin    string  `json:"origin,omitempty"` // the program that began it
-	OpenIn    string  `json:"openIn,omitempty"` // who has it open
+	ThreadID  string              `json:"threadId"`
+	Preview   string              `json:"preview"` // the title, or else the beginning of the first message
+	Cwd       string              `json:"cwd,omitempty"`
+	Timestamp *string             `json:"timestamp,omitempty"`
+	Status    protocol.TurnStatus `json:"status,omitempty"`
+	Doing     string              `json:"doing,omitempty"`
+	Origin    string              `json:"origin,omitempty"` // the program that began it
+	OpenIn    string              `json:"openIn,omitempty"` // who has it open
 }
 
 func (l list) call(ctx context.Context, call *call, a *listArguments) *mcptypes.CallToolResult {

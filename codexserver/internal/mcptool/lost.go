@@ -3,8 +3,8 @@ package mcptool
 import (
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,40 +16,25 @@ func Broken() *mcptypes.CallToolResult { return failure("", "internal error: the
 // Ended returns the result of a task whose server ended while the task ran, and what it did as
 // a line. did is what [Job.Did] returned last, or nil.
 func Ended(thread string, did jsontext.Value) (r *mcptypes.CallToolResult, line string) {
-	line = doneBefore(did)
 	words := "The server ended while this task ran. What it did until then remains"
-	if line != "" {
+	var before protocol.TurnResult
+	known := json.Unmarshal(did, &before) == nil
+	if known {
+		line = doneUntil(&before)
 		words += ": " + line
 	}
 	words += ". Call codex-reply with threadId " + thread + " to continue."
-	var members map[string]jsontext.Value
-	if line == "" || json.Unmarshal(did, &members) != nil {
+	if !known {
 		return failure(thread, words), line
 	}
-	members["content"] = quote(nil, words)
-	structured, err := json.Marshal(members, json.Deterministic(true))
-	if err != nil {
-		return failure(thread, words), line
-	}
-	r = &mcptypes.CallToolResult{Content: blocks(words), StructuredContent: structured, IsError: new(true)}
+	before.Content = words
+	r = &mcptypes.CallToolResult{Content: blocks(words), StructuredContent: before.JSON(setting.DefaultResult), IsError: new(true)}
 	forModel(r, string(did))
 	return r, line
 }
 
-// doneBefore returns how many commands ran and how many files changed; "" if did is not a
-// report.
-func doneBefore(did jsontext.Value) string {
-	var r struct {
-		Changes   []jsontext.Value `json:"changes"`
-		Commands  []jsontext.Value `json:"commands"`
-		Truncated struct {
-			Changes  int `json:"changes"`
-			Commands int `json:"commands"`
-		} `json:"truncated"`
-	}
-	if json.Unmarshal(did, &r) != nil {
-		return ""
-	}
+// doneUntil returns how many commands ran and how many files changed.
+func doneUntil(r *protocol.TurnResult) string {
 	return many(len(r.Commands)+r.Truncated.Commands, "command") + " ran and " + many(len(r.Changes)+r.Truncated.Changes, "file") + " changed"
 }
 
@@ -62,13 +47,12 @@ func many(n int, noun string) string {
 }
 
 // Did returns what the turn has done until now, as the JSON of a turn that was aborted. It has
-// no content and at most [report.MinLimit] bytes.
+// no content and at most [protocol.MinResult] bytes.
 func (j *Job) Did() jsontext.Value {
-	r := j.report.Report()
+	r := j.report.Result()
 	r.ThreadID, r.Content = j.ThreadID(), ""
-	switch r.Status {
-	case "", turnlog.Running, turnlog.Waiting:
-		r.Status = turnlog.Aborted
+	if r.Status == "" || !r.Status.Ended() {
+		r.Status = protocol.StatusAborted
 	}
-	return r.JSON(report.MinLimit)
+	return r.JSON(protocol.MinResult)
 }

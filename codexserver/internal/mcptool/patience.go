@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/hosts"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -70,13 +70,13 @@ func (c *call) until(ctx context.Context) (context.Context, context.CancelFunc) 
 // still returns the result of a call that ends before its turn: what the turn does and has
 // done, and the question that it waits for. It returns nil if the turn has ended.
 func (j *Job) still(c *call) *mcptypes.CallToolResult {
-	s, did := j.State(), j.report.Report()
+	s, did := j.State(), j.report.Result()
 	words := "Still running: " + s.Words() + ". "
 	switch s.Status {
 	default:
 		return nil
-	case Running:
-	case Waiting:
+	case protocol.StatusRunning:
+	case protocol.StatusWaiting:
 		words = "Still running, and " + s.Words() + ". "
 		switch {
 		case c.asker() != nil && c.Session != nil:
@@ -88,9 +88,9 @@ func (j *Job) still(c *call) *mcptypes.CallToolResult {
 		}
 	}
 	did.ThreadID, did.Status = j.ThreadID(), s.Status
-	if len(did.Commands)+len(did.Changes.List) > 0 {
-		words += "Until now " + doneBefore(did.JSON(report.MinLimit))
-		if changed := did.Changes.Paths(); changed != "" {
+	if len(did.Commands)+len(did.Changes) > 0 {
+		words += "Until now " + doneUntil(&did)
+		if changed := turnlog.ShowChanges(did.Changes); changed != "" {
 			words += ": " + changed
 		}
 		words += ". "
@@ -98,6 +98,6 @@ func (j *Job) still(c *call) *mcptypes.CallToolResult {
 	words += "The turn continues in the background: call codex-wait with threadIds [\"" + j.ThreadID() + "\"] for its result."
 	did.Content = words
 	r := j.interim(s.Status, words)
-	r.StructuredContent = did.JSON(report.MinLimit)
+	r.StructuredContent = did.JSON(protocol.MinResult)
 	return r
 }

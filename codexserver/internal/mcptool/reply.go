@@ -8,6 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -109,7 +110,7 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 		err = th.Steer(ctx, in.Items)
 		if err == nil {
 			job.thread = th
-			return job.interim(Running, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background.")
+			return job.interim(protocol.StatusRunning, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background.")
 		}
 		if errors.Is(err, engine.ErrNoTurn) {
 			err = nil // the message is a turn of its own

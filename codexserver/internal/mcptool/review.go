@@ -11,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -131,9 +130,9 @@ func (r *reviewCall) begin(ctx context.Context) (protocol.Review, error) {
 	}, nil
 }
 
-// end parses the reviewer's answer, adds it to the report, and returns it as a text for
+// end parses the reviewer's answer, adds it to the result, and returns it as a text for
 // people.
-func (r *reviewCall) end(answer string, did *report.Report) (string, error) {
+func (r *reviewCall) end(answer string, did *protocol.TurnResult) (string, error) {
 	result, err := review.Parse(answer)
 	if err != nil {
 		if answer = Cut(answer, maxAnswer); answer != "" {
@@ -148,7 +147,7 @@ func (r *reviewCall) end(answer string, did *report.Report) (string, error) {
 	if n := result.Check(r.task.Files, r.changes.Cut, roots...); n > 0 {
 		result.Problems = append(result.Problems, fmt.Sprintf("The changes are too many to be read as a whole: %d findings could not be checked.", n))
 	}
-	did.Review = result
+	did.Findings, did.Verdict = append([]protocol.Finding{}, result.Findings...), result.Verdict
 	return result.Text(), nil
 }
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -135,7 +135,7 @@ func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, mos
 	if err != nil {
 		return nil, err
 	}
-	room := max(min(most, maxPage), report.MinLimit) - pageCost
+	room := max(min(most, maxPage), protocol.MinResult) - pageCost
 	var p turnlog.Page
 	switch at.what {
 	case diffView:

@@ -4,8 +4,8 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -32,12 +32,15 @@ func blocks(texts ...string) []mcptypes.ContentBlock {
 	return list
 }
 
+// How much a result has of what it never cuts: of names and ids, and of the path of a worktree, in bytes.
+const maxName, maxTree = 100, 2000
+
 // facts returns what a turn did that ended with an error. Claude Code does not show its model
 // the structured content of an error, and shows only the first and the last 5,000 characters
 // of the texts. So this is in the last block, and shorter.
-func facts(did report.Report) string {
+func facts(did protocol.TurnResult) string {
 	did.Content = "" // the blocks before have it
-	return string(did.JSON(report.MinLimit))
+	return string(did.JSON(protocol.MinResult))
 }
 
 // forModel adds a block of lines for the model, if there are any. Some clients join the blocks

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -34,20 +35,14 @@ func (a *waitArguments) wait() time.Duration {
 
 // row is the result of codex-wait for one thread.
 type row struct {
-	ThreadID string `json:"threadId"`
-	Status   Status `json:"status"`
-	Content  string `json:"content"`
-	Since    string `json:"since,omitzero"`
+	ThreadID string              `json:"threadId"`
+	Status   protocol.TurnStatus `json:"status"`
+	Content  string              `json:"content"`
+	Since    string              `json:"since,omitzero"`
 
 	whole jsontext.Value // the result, instead of the members
 	hint  string         // names the thread for the client's model
 }
-
-// The statuses of a thread without a turn.
-const (
-	idle    Status = "idle"
-	unknown Status = "unknown"
-)
 
 func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallToolResult {
 	if c.Shared && a.ThreadIDs == nil {
@@ -203,12 +198,12 @@ func (c *call) rows(ctx context.Context, a *waitArguments, jobs []*Job) *mcptype
 // rest returns the row of a thread without a job.
 func (c *call) rest(ctx context.Context, id string) row {
 	if c.open(id) != nil {
-		return row{ThreadID: id, Status: idle, Content: "No turn runs. codex-reply continues the conversation."}
+		return row{ThreadID: id, Status: protocol.StatusIdle, Content: "No turn runs. codex-reply continues the conversation."}
 	}
 	if held := c.holder(ctx, id); held != nil {
-		return row{ThreadID: id, Status: Running, Content: held.Error()}
+		return row{ThreadID: id, Status: protocol.StatusRunning, Content: held.Error()}
 	}
-	return row{ThreadID: id, Status: unknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."}
+	return row{ThreadID: id, Status: protocol.StatusUnknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."}
 }
 
 // holder returns the error of codex-reply if another program runs a turn of the thread with an id.

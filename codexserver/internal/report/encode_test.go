@@ -4,87 +4,17 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
 )
-
-func TestJSON(t *testing.T) {
-	r := report.Report{
-		ThreadID: "t1", Content: "done", Output: jsontext.Value(`{ "a": 1 }`), Status: turnlog.Completed, Model: turnlog.Model{Name: "m", Rerouted: slices.Repeat([]protocol.ModelReroute{{FromProvider: "a", FromModel: "k", ToProvider: "b\n", ToModel: "m", Reason: "its limit\u202e"}}, 9)}, Duration: 1500 * time.Millisecond,
-		Usage: &turnlog.Usage{
-			Turn:   protocol.TokenUsage{InputTokens: 10, CachedInputTokens: 4, OutputTokens: 3, ReasoningOutputTokens: 1, TotalTokens: 13},
-			Thread: protocol.TokenUsage{InputTokens: 30, CachedInputTokens: 4, OutputTokens: 9, ReasoningOutputTokens: 2, TotalTokens: 39},
-		},
-		Plan: []protocol.PlanStep{{Step: "look", Status: "completed"}},
-		Changes: report.Changes{From: report.FromTree, List: []report.Change{
-			{Change: repo.Change{Path: "a\nb\xff\u202e", Kind: repo.Update, Lines: &repo.Lines{Added: 2, Removed: 1}}, Origin: report.ByPatch},
-			{Change: repo.Change{Path: "new", From: "old", Kind: repo.Rename, Lines: &repo.Lines{}}, Origin: report.ByOther},
-			{Change: repo.Change{Path: "x.png", Kind: repo.Add}},
-		}, Unknown: []repo.Gap{{Path: "sub/\n", Why: "it is too large"}}},
-		Commands: []turnlog.Command{
-			{Shown: "go test", Cwd: "/w", Exit: &turnlog.Exit{Code: 1, Duration: time.Second}, ApprovedBy: approval.ByClient},
-			{Shown: "sleep 9", Cwd: "/w"},
-		},
-		Refused: []turnlog.Refusal{{Kind: "command", What: "git push", Cwd: "/w", Why: "declined", By: approval.ByDesk, Reason: elicit.ReasonDeclined}},
-	}
-	const want = `{
-	"threadId": "t1",
-	"content": "done",
-	"output": {"a": 1},
-	"status": "completed",
-	"model": "m",
-	"rerouted": [
-		{"fromProvider": "a", "fromModel": "k", "toProvider": "b\\n", "toModel": "m", "reason": "its limit\\u{202e}"},
-		{"fromProvider": "a", "fromModel": "k", "toProvider": "b\\n", "toModel": "m", "reason": "its limit\\u{202e}"},
-		{"fromProvider": "a", "fromModel": "k", "toProvider": "b\\n", "toModel": "m", "reason": "its limit\\u{202e}"}
-	],
-	"durationMs": 1500,
-	"usage": {
-		"turn": {"input": 10, "cached": 4, "output": 3, "reasoning": 1},
-		"thread": {"input": 30, "cached": 4, "output": 9, "reasoning": 2}
-	},
-	"plan": [{"step": "look", "status": "completed"}],
-	"changesFrom": "tree",
-	"changes": [
-		{"path": "\"a\\nb\\377\\342\\200\\256\"", "kind": "update", "added": 2, "removed": 1, "by": "patch"},
-		{"path": "new", "from": "old", "kind": "rename", "added": 0, "removed": 0, "by": "other"},
-		{"path": "x.png", "kind": "add"}
-	],
-	"unknown": [{"path": "\"sub/\\n\"", "why": "it is too large"}],
-	"commands": [
-		{"command": "go test", "cwd": "/w", "exitCode": 1, "durationMs": 1000, "approvedBy": "client"},
-		{"command": "sleep 9", "cwd": "/w"}
-	],
-	"refused": [{"kind": "command", "what": "git push", "cwd": "/w", "why": "declined", "by": "desk", "reason": "declined"}]
-}`
-	got := r.JSON(0)
-	check(t, schema(t), got, setting.DefaultResult)
-	if d := cmp.Diff(compact(t, want), string(got)); d != "" {
-		t.Error("(-want +got)\n" + d)
-	}
-}
-
-func compact(t *testing.T, text string) string {
-	t.Helper()
-	v := jsontext.Value(text)
-	if err := v.Compact(); err != nil {
-		t.Fatal(err)
-	}
-	return string(v)
-}
 
 // shape has the members of an encoded report that the tests check.
 type shape struct {
@@ -106,100 +36,12 @@ func shapeOf(t testing.TB, out []byte) shape {
 	return s
 }
 
-// TestJSONCutsTheLongest checks that only the longest members are cut.
-func TestJSONCutsTheLongest(t *testing.T) {
-	strict := schema(t)
-	for _, tt := range []struct {
-		name string
-		r    report.Report
-		cut  []string // the members that are cut
-	}{
-		{"changes", report.Report{Content: strings.Repeat("word ", 1000), Changes: report.Changes{List: changesOf(10_000)}, Commands: commandsOf(50)}, []string{"changes"}},
-		{"commands", report.Report{Changes: report.Changes{List: changesOf(100)}, Commands: commandsOf(5000)}, []string{"commands"}},
-		{"content", report.Report{Content: strings.Repeat("é", 1<<20), Changes: report.Changes{List: changesOf(100)}}, []string{"content"}},
-		{"content that grows when it is quoted", report.Report{Content: strings.Repeat("\x01\xff", 1<<20)}, []string{"content"}},
-		{"content of half characters", report.Report{Content: strings.Repeat("\x80", 1<<20)}, []string{"content"}},
-		{"output", report.Report{Output: jsontext.Value(`"` + strings.Repeat("x", 90_000) + `"`)}, []string{"output"}},
-		{"all", report.Report{
-			Content: strings.Repeat("x", 90_000), Output: jsontext.Value(`"` + strings.Repeat("x", 90_000) + `"`), Changes: report.Changes{List: changesOf(10_000)},
-			Commands: commandsOf(5000), Refused: refusalsOf(5000), Plan: planOf(5000),
-		}, []string{"changes", "commands", "content", "output", "plan", "refused"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			out := tt.r.JSON(0)
-			check(t, strict, out, setting.DefaultResult)
-			got := shapeOf(t, out)
-			if d := cmp.Diff(tt.cut, keys(got.Truncated)); d != "" {
-				t.Error("cut (-want +got)\n" + d)
-			}
-			if len(out) < setting.DefaultResult*3/4 && len(tt.cut) == 1 && tt.cut[0] != "output" {
-				t.Errorf("only %d bytes", len(out))
-			}
-			for name, sum := range map[string][2]int{
-				"changes":  {len(got.Changes) + got.Truncated["changes"], len(tt.r.Changes.List)},
-				"commands": {len(got.Commands) + got.Truncated["commands"], len(tt.r.Commands)},
-				"refused":  {len(got.Refused) + got.Truncated["refused"], len(tt.r.Refused)},
-				"plan":     {len(got.Plan) + got.Truncated["plan"], len(tt.r.Plan)},
-			} {
-				if sum[0] != sum[1] {
-					t.Errorf("%s: %d including omitted ones, want %d", name, sum[0], sum[1])
-				}
-			}
-			if n := len(got.Commands); n > 0 && !strings.Contains(string(got.Commands[n-1]), fmt.Sprintf(" %d", len(tt.r.Commands)-1)) {
-				t.Errorf("the last command is %s", got.Commands[n-1])
-			}
-		})
-	}
-}
-
-func changesOf(n int) []report.Change {
-	var list []report.Change
-	for i := range n {
-		list = append(list, report.Change{Change: repo.Change{Path: fmt.Sprintf("folder/%d.go", i), Kind: repo.Add, Lines: &repo.Lines{Added: i}}})
-	}
-	return list
-}
-
-func commandsOf(n int) []turnlog.Command {
-	var list []turnlog.Command
-	for i := range n {
-		list = append(list, turnlog.Command{Shown: fmt.Sprintf("run %d", i), Cwd: "/w", Exit: &turnlog.Exit{}})
-	}
-	return list
-}
-
-func refusalsOf(n int) []turnlog.Refusal {
-	var list []turnlog.Refusal
-	for i := range n {
-		list = append(list, turnlog.Refusal{Kind: "other", What: fmt.Sprint("w", i), Why: "declined"})
-	}
-	return list
-}
-
-func planOf(n int) []protocol.PlanStep {
-	var list []protocol.PlanStep
-	for i := range n {
-		list = append(list, protocol.PlanStep{Step: fmt.Sprint("step ", i), Status: "pending"})
-	}
-	return list
-}
-
-func keys(m map[string]int) []string {
-	var names []string
-	for _, name := range []string{"changes", "commands", "content", "output", "plan", "refused"} {
-		if m[name] > 0 {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // TestJSONOfBadOutput checks that output is left out if it is not JSON that every reader
 // accepts.
 func TestJSONOfBadOutput(t *testing.T) {
 	for _, output := range []string{`{`, `{"a":1,"a":2}`, ``, `1 2`, strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)} {
-		r := report.Report{Output: jsontext.Value(output)}
-		out := r.JSON(0)
+		r := protocol.TurnResult{Output: jsontext.Value(output)}
+		out := r.JSON(setting.DefaultResult)
 		check(t, schema(t), out, setting.DefaultResult)
 		if got := shapeOf(t, out); got.Output != nil {
 			t.Errorf("%.20s: output %.20s", output, got.Output)
@@ -250,12 +92,9 @@ func FuzzJSON(f *testing.F) {
 			RateLimits: &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: math.Inf(n(5)%2 - 1)}},
 		})
 		c.End(nil)
-		r := c.Report()
+		r := c.Result()
 		r.Content, r.Output = strings.Repeat(content, n(6)%300), jsontext.Value(output)
-		want := max(int(limit), report.MinLimit)
-		if limit == 0 {
-			want = setting.DefaultResult
-		}
+		want := max(int(limit), protocol.MinResult)
 		out := r.JSON(int(limit))
 		check(t, strict, out, want)
 		got := shapeOf(t, out)
@@ -265,14 +104,20 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// TestLeast fills the members of the smallest report that are never cut.
+// TestLeast fills the members of the smallest result that are never cut.
 func TestLeast(t *testing.T) {
 	for _, char := range []string{"x", `"`, "\\", "\x01", "\xff", "é", "\u2028"} {
 		long := strings.Repeat(char, 1000)
-		m := protocol.ModelReroute{FromProvider: long, FromModel: long, ToProvider: long, ToModel: long, Reason: long}
-		r := &report.Report{ThreadID: long, Stopped: long, Content: long, Model: turnlog.Model{Name: long, Rerouted: []protocol.ModelReroute{m, m, m}}}
-		out := r.JSON(report.MinLimit)
-		if len(out) > report.MinLimit || !strings.Contains(string(out), `"rerouted":[{`) {
+		c := newWatch(report.Options{})
+		c.Begin(t.Context(), protocol.SessionConfigured{SessionID: long, Model: long}, nil)
+		for range 4 {
+			c.Event(protocol.ModelReroute{FromProvider: long, FromModel: long, ToProvider: long, ToModel: long, Reason: long})
+		}
+		c.End(nil)
+		r := c.Result()
+		r.Content = long
+		out := r.JSON(protocol.MinResult)
+		if len(out) > protocol.MinResult || !strings.Contains(string(out), `"rerouted":[{`) {
 			t.Errorf("%q: %d bytes: %s", char, len(out), out)
 		}
 	}

@@ -48,7 +48,7 @@ const enginePatch = "*** Begin Patch\n*** Update File: a.go\n@@\n a\n-b\n+B\n c\
 // engineTurn runs the turn of TestTurn with an engine. Its model applies enginePatch, removes
 // old.go, runs a failing test that writes test.log, and tries to push. The report must have
 // the changes that git sees, and the commands and refusals of the record of approvals.
-func engineTurn(t *testing.T, e engine.Engine) report.Report {
+func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	t.Helper()
 	tt := newTurn(t, func(tt *turn) {
 		tt.write("a.go", "a\nb\nc\n")
@@ -96,8 +96,8 @@ func engineTurn(t *testing.T, e engine.Engine) report.Report {
 	if n := len(got.Commands); n == 0 || got.Commands[n-1].ExitCode == nil || *got.Commands[n-1].ExitCode != 3 {
 		t.Errorf("commands: %+v", got.Commands)
 	}
-	r := tt.c.Report()
-	t.Logf("%s", r.JSON(0))
+	r := tt.c.Result()
+	t.Logf("%s", r.JSON(setting.DefaultResult))
 	return r
 }
 
@@ -119,12 +119,11 @@ func TestTurnOfTheNativeEngine(t *testing.T) {
 	}
 	defer e.Close()
 	r := engineTurn(t, e)
-	want := protocol.TokenUsage{InputTokens: 70, CachedInputTokens: 7, OutputTokens: 22, ReasoningOutputTokens: 1}
+	want := protocol.Tokens{Input: 70, Cached: 7, Output: 22, Reasoning: 1}
 	if r.Usage == nil {
 		t.Fatal("no usage")
 	}
-	r.Usage.Turn.TotalTokens = 0
-	if d := cmp.Diff(want, r.Usage.Turn); d != "" || r.Model.Name != "scripted" {
+	if d := cmp.Diff(want, r.Usage.Turn); d != "" || r.Model != "scripted" {
 		t.Errorf("model %q, usage (-want +got)\n%s", r.Model, d)
 	}
 }

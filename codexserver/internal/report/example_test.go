@@ -21,13 +21,13 @@ func Example() {
 	log.Add(turn, "", protocol.ExecCommandBegin{CallID: "2", Command: []string{"go", "build"}, Cwd: "/work"})
 	log.Add(turn, "", protocol.ExecCommandEnd{CallID: "2", ExitCode: 1})
 	w.End(nil)
-	r := w.Report()
-	fmt.Println(r.Status, r.Changes.From)
-	for _, change := range r.Changes.List {
-		fmt.Println(change.Kind, change.Path, change.Origin)
+	r := w.Result()
+	fmt.Println(r.Status, r.ChangesFrom)
+	for _, change := range r.Changes {
+		fmt.Println(change.Kind, change.Path, change.By)
 	}
 	for _, command := range r.Commands {
-		fmt.Println(command.Shown, command.Exit.Code)
+		fmt.Println(command.Command, *command.ExitCode)
 	}
 	// Output:
 	// completed events

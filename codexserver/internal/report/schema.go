@@ -1,6 +1,6 @@
 package report
 
-// Schema is the JSON schema of the result of [Report.JSON], for a tool's outputSchema. The
+// Schema is the JSON schema of a [protocol.TurnResult] of a turn, for a tool's outputSchema. The
 // result of a call that fails before its turn has only the first two members.
 //
 // A member has a description only if its name is not clear enough.

@@ -50,7 +50,7 @@ func TestSlowSnapshot(t *testing.T) {
 			}
 			c.Event(turnlog.Step{Changes: turnlog.Changes(protocol.ExecCommandBegin{})})
 			c.End(nil)
-			if got := c.Report().Changes.From; got != FromEvents {
+			if got := c.Result().ChangesFrom; got != protocol.ChangesFromEvents {
 				t.Errorf("wait %t: changes from %q", tt.wait, got)
 			}
 		})
@@ -171,8 +171,8 @@ func TestAnnounced(t *testing.T) {
 			_, step := turnlog.NewStore(1).New().Add(log, "", tt.event)
 			c.Event(step)
 			c.End(nil)
-			if got := c.Report(); takes != tt.takes || got.Changes.From != FromEvents || len(got.Changes.Unknown) != tt.gaps {
-				t.Errorf("%s: %d snapshots, changes from %q, unknown %v", tt.name, takes, got.Changes.From, got.Changes.Unknown)
+			if got := c.Result(); takes != tt.takes || got.ChangesFrom != protocol.ChangesFromEvents || len(got.Unknown) != tt.gaps {
+				t.Errorf("%s: %d snapshots, changes from %q, unknown %v", tt.name, takes, got.ChangesFrom, got.Unknown)
 			}
 		})
 	}

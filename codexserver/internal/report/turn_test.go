@@ -162,8 +162,8 @@ type result struct {
 func (tt *turn) end(err error) result {
 	tt.t.Helper()
 	tt.c.End(err)
-	r := tt.c.Report()
-	out := r.JSON(0)
+	r := tt.c.Result()
+	out := r.JSON(setting.DefaultResult)
 	check(tt.t, schema(tt.t), out, setting.DefaultResult)
 	var res result
 	if err := json.Unmarshal(out, &res); err != nil {
@@ -258,9 +258,9 @@ func TestTurnOfManyFiles(t *testing.T) {
 	}
 	tt.emit(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: output, Status: "completed"}}})
 	tt.c.End(nil)
-	r := tt.c.Report()
+	r := tt.c.Result()
 	r.Content = strings.Repeat(output, 50)
-	out := r.JSON(0)
+	out := r.JSON(setting.DefaultResult)
 	check(t, schema(t), out, 80_000)
 	got := shapeOf(t, out)
 	if n := len(got.Changes) + got.Truncated["changes"]; n != files || len(got.Changes) < 100 {
@@ -323,8 +323,8 @@ func TestOrigins(t *testing.T) {
 		}
 		tt.c.End(nil)
 		var got []string
-		for _, c := range tt.c.Report().Changes.List {
-			got = append(got, c.Path+" "+string(c.Origin))
+		for _, c := range tt.c.Result().Changes {
+			got = append(got, c.Path+" "+string(c.By))
 		}
 		if s := strings.Join(got, ", "); s != want {
 			t.Errorf("%q: %s, want %s", name, s, want)
@@ -393,8 +393,8 @@ func TestUntold(t *testing.T) {
 			c.Event(m)
 		}
 		c.End(nil)
-		if got := c.Report().Changes; got.Untold != tt.want || (got.Remark() != "") != tt.want {
-			t.Errorf("%s: untold %t, %q", tt.name, got.Untold, got.Remark())
+		if got := c.Remark(); (got != "") != tt.want {
+			t.Errorf("%s: %q", tt.name, got)
 		}
 	}
 }

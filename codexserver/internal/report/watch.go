@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"sort"
 	"sync/atomic"
 
@@ -42,8 +41,8 @@ type Options struct {
 type Watch struct {
 	turn    *turnlog.Turn
 	tree    tree
-	earlier []Change // of the process that ran the turn before
-	ended   atomic.Pointer[Changes]
+	earlier []protocol.Change // of the process that ran the turn before
+	ended   atomic.Pointer[changes]
 }
 
 // New returns the watch of a turn with a log.
@@ -81,54 +80,62 @@ func (w *Watch) Event(s turnlog.Step) {
 // End ends the turn and its log with the error of [engine.Conversation] Turn. It compares the
 // folder with the snapshot, for a bounded time.
 func (w *Watch) End(err error) {
-	found, unknown := w.tree.end()
+	found, fault := w.tree.end()
 	did := w.turn.Did()
-	if unknown == nil {
+	if fault == nil {
 		w.ended.Store(w.compared(found, did.Ran))
 	} else {
-		w.ended.Store(w.unseen(&did, unknown))
+		w.ended.Store(w.unseen(&did, fault))
 	}
 	w.turn.End(err)
 }
 
 // unseen returns the changes of a turn whose folder was not compared: those of its patches.
-func (w *Watch) unseen(did *turnlog.Did, why error) *Changes {
-	c := &Changes{Dir: did.Cwd, From: FromEvents, diff: diffOfPatches(did.Diff, did.Cwd)}
-	c.List, c.omitted = w.patched()
-	if did.Status == "" {
-		c.From = ""
+func (w *Watch) unseen(did *turnlog.Did, why error) *changes {
+	c := &changes{from: protocol.ChangesFromEvents, diff: diffOfPatches(did.Diff, did.Cwd)}
+	c.list, c.omitted = w.patched()
+	if did.Result.Status == "" {
+		c.from = ""
 	}
 	if did.Acted || !errors.Is(why, errEnded) { // a turn that ran nothing may end before the snapshot
-		c.Unknown = []repo.Gap{{Path: did.Cwd, Why: reason(why)}}
+		c.unknown = unknown(repo.Gap{Path: did.Cwd, Why: reason(why)})
 	}
-	c.Untold = len(did.Commands) > 0 && !errors.Is(why, errOff) && !errors.Is(why, errNone)
+	c.untold = len(did.Result.Commands) > 0 && !errors.Is(why, errOff) && !errors.Is(why, errNone)
 	return c
 }
 
 // compared returns the changes of a turn whose folder was compared. Ran is true if it ran commands.
-func (w *Watch) compared(found outcome, ran bool) *Changes {
+func (w *Watch) compared(found outcome, ran bool) *changes {
 	elsewhere := w.turn.PatchedOutside(w.tree.covers)
-	c := &Changes{Dir: w.tree.root(), From: FromTree, Unknown: found.gaps, diff: diffOf(found, elsewhere)}
-	for _, change := range found.changes {
-		path := change.Path
+	type change struct {
+		repo.Change
+		by protocol.ChangeOrigin
+	}
+	var list []change
+	for _, one := range found.changes {
+		path := one.Path
 		if !filepath.IsAbs(filepath.FromSlash(path)) {
-			path = filepath.Join(c.Dir, filepath.FromSlash(path))
+			path = filepath.Join(w.tree.root(), filepath.FromSlash(path))
 		}
-		c.List = append(c.List, Change{change, originOf(change, w.turn.Patched(path), ran)})
+		list = append(list, change{one, originOf(one, w.turn.Patched(path), ran)})
 	}
-	for _, change := range elsewhere {
-		c.List = append(c.List, Change{change, ByPatch})
+	for _, one := range elsewhere {
+		list = append(list, change{one, protocol.ByPatch})
 	}
-	sort.SliceStable(c.List, func(i, j int) bool { return c.List[i].Path < c.List[j].Path })
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Path < list[j].Path })
+	c := &changes{from: protocol.ChangesFromTree, unknown: unknown(found.gaps...), diff: diffOf(found, elsewhere)}
+	for _, one := range list {
+		c.list = append(c.list, changed(one.Change, one.by))
+	}
 	return c
 }
 
 // patched returns the changes of the turn's patches, and how many files are left out.
-func (w *Watch) patched() ([]Change, int) {
+func (w *Watch) patched() ([]protocol.Change, int) {
 	patches, omitted := w.turn.Patches()
-	var list []Change
-	for _, change := range patches {
-		list = append(list, Change{change, ByPatch})
+	var list []protocol.Change
+	for _, one := range patches {
+		list = append(list, changed(one, protocol.ByPatch))
 	}
 	return w.withEarlier(list), omitted
 }
@@ -142,21 +149,27 @@ func (w *Watch) Diff() string {
 	return ""
 }
 
-// Report returns what the turn has done until now. While it runs, the report has only
-// the changes of its patches.
-func (w *Watch) Report() Report {
-	did := w.turn.Did()
-	r := Report{
-		ThreadID: did.Thread, Status: did.Status, Model: did.Model, Usage: did.Usage, Duration: did.Duration,
-		Commands: did.Commands, Refused: did.Refused, Plan: did.Plan, dropped: did.Dropped,
+// Remark returns a sentence for the caller if what the commands of a turn that has ended changed is
+// not known, or "".
+func (w *Watch) Remark() string {
+	c := w.ended.Load()
+	if c == nil || !c.untold || len(c.unknown) == 0 {
+		return ""
 	}
+	return "What the commands of this turn changed is not known: " + c.unknown[0].Why + "."
+}
+
+// Result returns what the turn has done until now, without the answer. While it runs, the result has
+// only the changes of its patches.
+func (w *Watch) Result() protocol.TurnResult {
+	did := w.turn.Did()
+	r := did.Result
 	switch c := w.ended.Load(); {
-	case c != nil && did.Status != turnlog.Running && did.Status != turnlog.Waiting:
-		r.Changes = *c
-		r.Changes.List = slices.Clone(c.List)
-	case did.Status != "":
-		r.Changes = Changes{Dir: did.Cwd, From: FromEvents, Unknown: []repo.Gap{{Path: did.Cwd, Why: errRuns.Error()}}}
-		r.Changes.List, r.Changes.omitted = w.patched()
+	case c != nil && r.Status.Ended():
+		r.ChangesFrom, r.Changes, r.Unknown, r.Truncated.Changes = c.from, c.list, c.unknown, c.omitted
+	case r.Status != "":
+		r.ChangesFrom, r.Unknown = protocol.ChangesFromEvents, unknown(repo.Gap{Path: did.Cwd, Why: errRuns.Error()})
+		r.Changes, r.Truncated.Changes = w.patched()
 	}
 	return r
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -22,38 +22,38 @@ func TestStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {
 			err  error
-			want turnlog.Status
+			want protocol.TurnStatus
 		}{
-			{nil, turnlog.Completed},
-			{&engine.TurnError{Message: "no"}, turnlog.Failed},
-			{errors.New("no"), turnlog.Failed},
-			{fmt.Errorf("turn: %w", &engine.AbortError{}), turnlog.Aborted},
+			{nil, protocol.StatusCompleted},
+			{&engine.TurnError{Message: "no"}, protocol.StatusFailed},
+			{errors.New("no"), protocol.StatusFailed},
+			{fmt.Errorf("turn: %w", &engine.AbortError{}), protocol.StatusAborted},
 		} {
 			c := newWatch(report.Options{})
-			if got := c.Report(); got.Status != "" || got.Duration != 0 {
+			if got := c.Result(); got.Status != "" || got.DurationMS != 0 {
 				t.Errorf("before the turn: %+v", got)
 			}
 			c.Begin(t.Context(), protocol.SessionConfigured{SessionID: "t", Model: "m"}, nil)
 			<-time.After(time.Second)
-			status := func(want turnlog.Status) {
+			status := func(want protocol.TurnStatus) {
 				t.Helper()
-				if got := c.Report(); got.Status != want {
+				if got := c.Result(); got.Status != want {
 					t.Errorf("status %q, want %q", got.Status, want)
 				}
 			}
-			status(turnlog.Running)
+			status(protocol.StatusRunning)
 			first, second := &approval.Request{Event: protocol.PatchApprovalRequest{CallID: "1"}}, &approval.Request{Event: protocol.ExecApprovalRequest{CallID: "2"}}
 			c.Asked(first)
-			status(turnlog.Waiting)
+			status(protocol.StatusWaiting)
 			c.Asked(second)
 			c.Decided(first, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied}})
-			status(turnlog.Waiting)
+			status(protocol.StatusWaiting)
 			c.Decided(second, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}})
-			status(turnlog.Running)
+			status(protocol.StatusRunning)
 			c.End(tt.err)
 			status(tt.want)
 			<-time.After(time.Second)
-			if got := c.Report(); got.Duration != time.Second || got.ThreadID != "t" || got.Model.Name != "m" {
+			if got := c.Result(); got.DurationMS != 1000 || got.ThreadID != "t" || got.Model != "m" {
 				t.Errorf("%+v", got)
 			}
 		}
@@ -77,16 +77,16 @@ func TestCommands(t *testing.T) {
 	c.Event(protocol.ExecCommandBegin{CallID: "2", Command: []string{"sleep", strings.Repeat("9", 1<<20)}, Cwd: "/w/sub"})
 	c.Event(protocol.ExecCommandEnd{CallID: "1", Duration: protocol.Duration(time.Second)})
 	c.Event(protocol.ExecCommandEnd{CallID: "unknown"})
-	got := c.Report().Commands
-	want := []turnlog.Command{
-		{ID: 8, Shown: `touch $'/x\x1b[2J'`, Exit: &turnlog.Exit{Code: 1}},
-		{ID: 9, Shown: `touch $'/x\x1b[2J'`, Exit: &turnlog.Exit{Duration: time.Second}, ApprovedBy: approval.ByClient},
-		{ID: 10, Shown: got[2].Shown, Cwd: "/w/sub"},
+	got := c.Result().Commands
+	want := []protocol.Command{
+		{ID: 8, Command: `touch $'/x\x1b[2J'`, ExitCode: new(1), DurationMS: new(int64(0))},
+		{ID: 9, Command: `touch $'/x\x1b[2J'`, ExitCode: new(0), DurationMS: new(int64(1000)), ApprovedBy: string(approval.ByClient)},
+		{ID: 10, Command: got[2].Command, Cwd: "/w/sub"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error("(-want +got)\n" + d)
 	}
-	if s := got[2].Shown; !strings.HasPrefix(s, "sleep 999") || !strings.HasSuffix(s, fmt.Sprintf("…%d bytes…", 1<<20+len("sleep ")-(600-len("…9223372036854775807 bytes…")))) || len(s) > 600 {
+	if s := got[2].Command; !strings.HasPrefix(s, "sleep 999") || !strings.HasSuffix(s, fmt.Sprintf("…%d bytes…", 1<<20+len("sleep ")-(600-len("…9223372036854775807 bytes…")))) || len(s) > 600 {
 		t.Errorf("%d bytes: %s", len(s), s)
 	}
 }
@@ -104,12 +104,12 @@ func TestRefused(t *testing.T) {
 	c.Decided(&approval.Request{Event: protocol.RawEvent{Type: "approval_request"}, Question: question}, denied)
 	c.Decided(&approval.Request{Event: protocol.RawEvent{Type: "approval_request"}, Question: question}, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}})
 	c.Decided(&approval.Request{Event: protocol.ExecApprovalRequest{Command: []string{"git", "push"}, Cwd: "/w"}}, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Abort}})
-	want := []turnlog.Refusal{
-		{Kind: "patch", What: "/w/0, /w/1, /w/2, /w/3, /w/4, … (7 files)", Why: `declined: no\nway`, By: approval.ByRule, Reason: elicit.ReasonTimeout},
-		{Kind: "other", What: "Allow the server x to call y?", Why: `declined: no\nway`, By: approval.ByRule, Reason: elicit.ReasonTimeout},
+	want := []protocol.Refusal{
+		{Kind: "patch", What: "/w/0, /w/1, /w/2, /w/3, /w/4, … (7 files)", Why: `declined: no\nway`, By: string(approval.ByRule), Reason: string(elicit.ReasonTimeout)},
+		{Kind: "other", What: "Allow the server x to call y?", Why: `declined: no\nway`, By: string(approval.ByRule), Reason: string(elicit.ReasonTimeout)},
 		{Kind: "command", What: "git push", Cwd: "/w", Why: "declined"},
 	}
-	if d := cmp.Diff(want, c.Report().Refused); d != "" {
+	if d := cmp.Diff(want, c.Result().Refused); d != "" {
 		t.Error("(-want +got)\n" + d)
 	}
 }
@@ -144,8 +144,8 @@ func TestPatches(t *testing.T) {
 			c.Event(protocol.PatchApplyEnd{CallID: "1", Success: i < len(tt.steps)})
 		}
 		var got []string
-		for _, change := range c.Report().Changes.List {
-			got = append(got, fmt.Sprintf("%s %s>%s +%d-%d", change.Kind, change.From, change.Path, change.Lines.Added, change.Lines.Removed))
+		for _, change := range c.Result().Changes {
+			got = append(got, fmt.Sprintf("%s %s>%s +%d-%d", change.Kind, change.From, change.Path, *change.Added, *change.Removed))
 		}
 		if s := strings.Join(got, ", "); s != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, s, tt.want)
@@ -164,8 +164,8 @@ func TestManyPatches(t *testing.T) {
 	c.Event(protocol.PatchApplyBegin{CallID: "1", Changes: files})
 	c.Event(protocol.PatchApplyEnd{CallID: "1", Success: true})
 	c.End(nil)
-	r := c.Report()
-	got := shapeOf(t, r.JSON(0))
+	r := c.Result()
+	got := shapeOf(t, r.JSON(setting.DefaultResult))
 	if n := len(got.Changes) + got.Truncated["changes"]; n != len(files) {
 		t.Errorf("%d files, want %d", n, len(files))
 	}
@@ -207,15 +207,15 @@ func TestUsage(t *testing.T) {
 		for _, m := range tt.events {
 			c.Event(m)
 		}
-		r := c.Report()
-		want := &turnlog.Usage{Turn: protocol.TokenUsage{InputTokens: tt.turn}, Thread: protocol.TokenUsage{InputTokens: tt.total}}
+		r := c.Result()
+		want := &protocol.TurnUsage{Turn: protocol.Tokens{Input: tt.turn}, Thread: protocol.Tokens{Input: tt.total}}
 		if d := cmp.Diff(want, r.Usage); d != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.name, d)
 		}
 	}
 	c := newWatch(report.Options{})
 	c.Begin(t.Context(), protocol.SessionConfigured{}, nil)
-	if got := c.Report().Usage; got != nil {
+	if got := c.Result().Usage; got != nil {
 		t.Errorf("usage %+v of a turn without a count", got)
 	}
 }
@@ -228,14 +228,14 @@ func TestReportIsACopy(t *testing.T) {
 	c.Event(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "one"}}})
 	c.Event(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "two"}}})
 	c.Event(protocol.ExecCommandBegin{CallID: "1", Command: []string{"ls"}})
-	before := c.Report()
+	before := c.Result()
 	c.Event(protocol.ExecCommandEnd{CallID: "1"})
 	c.End(nil)
-	if before.Commands[0].Exit != nil || before.Plan[0].Step != "two" || before.Status != turnlog.Running {
+	if before.Commands[0].ExitCode != nil || before.Plan[0].Step != "two" || before.Status != protocol.StatusRunning {
 		t.Errorf("%+v", before)
 	}
-	after := c.Report()
-	if d := cmp.Diff([]report.Change{}, after.Changes.List, cmpopts.EquateEmpty()); d != "" || after.Commands[0].Exit == nil {
+	after := c.Result()
+	if d := cmp.Diff([]protocol.Change{}, after.Changes, cmpopts.EquateEmpty()); d != "" || after.Commands[0].ExitCode == nil {
 		t.Errorf("%+v", after)
 	}
 }

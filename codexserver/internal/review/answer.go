@@ -8,41 +8,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Finding is one fault that a review found.
-type Finding struct {
-	Title string
-	Body  string
-	// Path is relative to the repository's top, with slashes, after [Result.Check].
-	Path string
-	// StartLine and EndLine are 0 if the answer has no valid ones.
-	StartLine, EndLine int
-	// Priority is 0 to 3, nil where there is none.
-	Priority *int
-	// Confidence is 0 to 1, nil where there is none.
-	Confidence *float64
-	// OutsideDiff is true if none of the finding's lines is in the diff.
-	OutsideDiff bool
-	// Error describes faults of the finding itself, such as a priority of 7.
-	Error string
-}
-
-// Verdict is the reviewer's judgement of the whole change.
-type Verdict struct {
-	Correct     bool
-	Explanation string
-	Confidence  *float64
-}
-
 // Result is the answer of a reviewer.
 type Result struct {
-	Findings []Finding
+	Findings []protocol.Finding
 	// Verdict is nil if the answer has no readable one.
-	Verdict *Verdict
+	Verdict *protocol.Verdict
 	// Problems are the faults of the answer, except those of single findings.
 	Problems []string
 }
@@ -130,7 +106,7 @@ func take(m members, name string) (jsontext.Value, bool) {
 func (r *Result) verdict(top members) {
 	var f faults
 	word := f.text(top, "overall_correctness", maxTitle)
-	v := &Verdict{Explanation: f.text(top, "overall_explanation", maxBody), Confidence: f.score(top, "overall_confidence_score")}
+	v := &protocol.Verdict{Explanation: f.text(top, "overall_explanation", maxBody), Confidence: f.score(top, "overall_confidence_score")}
 	switch word {
 	case "patch is correct":
 		v.Correct = true
@@ -151,7 +127,7 @@ func (r *Result) verdict(top members) {
 }
 
 // finding reads one finding.
-func finding(raw jsontext.Value) (r Finding) {
+func finding(raw jsontext.Value) (r protocol.Finding) {
 	var f faults
 	defer func() { r.Error = f.String() }()
 	m, ok := f.object(raw)
@@ -229,7 +205,7 @@ func (f *faults) score(m members, name string) *float64 {
 }
 
 // location reads the file and the lines of a finding.
-func (f *faults) location(r *Finding, raw jsontext.Value) {
+func (f *faults) location(r *protocol.Finding, raw jsontext.Value) {
 	m, ok := f.object(raw)
 	if !ok {
 		return

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
@@ -25,7 +26,7 @@ func (r *Result) Check(files []File, cut bool, roots ...string) (unknown int) {
 		ranges, known := lines[f.Path]
 		switch {
 		case known:
-			f.OutsideDiff = !f.touches(ranges)
+			f.OutsideDiff = !touches(f, ranges)
 		case cut && f.Path != "" && f.StartLine > 0:
 			unknown++
 		default:
@@ -36,7 +37,7 @@ func (r *Result) Check(files []File, cut bool, roots ...string) (unknown int) {
 }
 
 // touches reports whether a line of the finding is in one of the ranges.
-func (f *Finding) touches(ranges []Range) bool {
+func touches(f *protocol.Finding, ranges []Range) bool {
 	for _, r := range ranges {
 		if f.StartLine > 0 && f.StartLine <= r.End && f.EndLine >= r.Start {
 			return true

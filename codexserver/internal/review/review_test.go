@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -253,7 +254,7 @@ func TestCheck(t *testing.T) {
 		{"", 1, 1, "", true},
 	} {
 		for _, whole := range []bool{true, false} {
-			r := &review.Result{Findings: []review.Finding{{Path: tt.path, StartLine: tt.start, EndLine: tt.end}}}
+			r := &review.Result{Findings: []protocol.Finding{{Path: tt.path, StartLine: tt.start, EndLine: tt.end}}}
 			unknown := r.Check(files, !whole, "/elsewhere", root)
 			f := r.Findings[0]
 			if f.Path != tt.want || f.OutsideDiff != (tt.outside && unknown == 0) || unknown > 0 && whole {
@@ -291,8 +292,8 @@ func TestPrompt(t *testing.T) {
 // TestText checks that line breaks and control characters are escaped or indented.
 func TestText(t *testing.T) {
 	r := &review.Result{
-		Findings: []review.Finding{{Title: "a\nb\x1b[2J", Body: "one\n2. two", Path: "x\u202ey", StartLine: 1, EndLine: 2, Priority: new(2), OutsideDiff: true, Error: "e"}},
-		Verdict:  &review.Verdict{Explanation: "No.", Confidence: new(0.5)},
+		Findings: []protocol.Finding{{Title: "a\nb\x1b[2J", Body: "one\n2. two", Path: "x\u202ey", StartLine: 1, EndLine: 2, Priority: new(2), OutsideDiff: true, Error: "e"}},
+		Verdict:  &protocol.Verdict{Explanation: "No.", Confidence: new(0.5)},
 		Problems: []string{"p"},
 	}
 	const want = "Verdict: the change is incorrect (confidence 0.5). No.\n\n1. [P2] a b\\x1b[2J — x\\u{202e}y:1-2 (outside of the diff) (faulty: e)\n   one\n   2. two\n\np"
@@ -301,8 +302,8 @@ func TestText(t *testing.T) {
 	}
 	for want, r := range map[string]review.Result{
 		"The review has no verdict.\n\nNo findings.":             {},
-		"Verdict: the change is correct.\n\nNo findings.":        {Verdict: &review.Verdict{Correct: true}},
-		"Verdict: the change is correct. Fine.\n\n1. [P1] t — x": {Verdict: &review.Verdict{Correct: true, Explanation: "Fine."}, Findings: []review.Finding{{Title: "[P1] t", Path: "x", Priority: new(1)}}},
+		"Verdict: the change is correct.\n\nNo findings.":        {Verdict: &protocol.Verdict{Correct: true}},
+		"Verdict: the change is correct. Fine.\n\n1. [P1] t — x": {Verdict: &protocol.Verdict{Correct: true, Explanation: "Fine."}, Findings: []protocol.Finding{{Title: "[P1] t", Path: "x", Priority: new(1)}}},
 	} {
 		if got := r.Text(); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -24,6 +24,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	gocmp "github.com/google/go-cmp/cmp"
 )
@@ -144,15 +145,16 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 		t.Fatal(err)
 	}
 	c.End(nil)
-	r := c.Report()
+	r := c.Result()
 	for _, command := range r.Commands {
-		if command.Exit == nil || command.Exit.Code != 0 {
+		if command.ExitCode == nil || *command.ExitCode != 0 {
 			t.Errorf("the command failed: %+v", command)
 		}
 	}
 	if left, err := os.ReadDir(options.Scratch.Dir); err == nil && len(left) > 0 {
 		t.Errorf("left in scratch: %v", left)
 	}
+	p.paths(&r)
 	diff := c.Diff()
 	if k.want != anything {
 		if d := gocmp.Diff(k.want, p.shown(&r, diff)); d != "" {
@@ -160,29 +162,28 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 		}
 	}
 	p.check(before, p.tree(), &r)
-	p.paths(&r)
 	p.apply(diff, &r)
 }
 
 // shown returns a report in the form of [kind].want.
-func (p *place) shown(r *report.Report, diff string) string {
+func (p *place) shown(r *protocol.TurnResult, diff string) string {
 	var b strings.Builder
 	plain := strings.NewReplacer(p.top, "TOP")
-	for _, c := range r.Changes.List {
+	for _, c := range r.Changes {
 		from := ""
 		if c.From != "" {
 			from = c.From + ">"
 		}
 		fmt.Fprintf(&b, "%s %s%s", c.Kind, from, plain.Replace(c.Path))
-		if c.Lines != nil {
-			fmt.Fprintf(&b, " +%d-%d", c.Lines.Added, c.Lines.Removed)
+		if c.Added != nil {
+			fmt.Fprintf(&b, " +%d-%d", *c.Added, *c.Removed)
 		}
-		if c.Origin != report.ByCommand {
-			b.WriteString(" by " + string(c.Origin))
+		if c.By != protocol.ByCommand {
+			b.WriteString(" by " + string(c.By))
 		}
 		b.WriteByte('\n')
 	}
-	for _, g := range r.Changes.Unknown {
+	for _, g := range r.Unknown {
 		fmt.Fprintf(&b, "? %s: %s\n", plain.Replace(g.Path), g.Why)
 	}
 	for line := range strings.Lines(diff) {
@@ -271,12 +272,12 @@ func changed(a, b map[string]file) []string {
 
 // check checks that the report has every change or says that it did not look, and has no
 // other changes.
-func (p *place) check(before, after map[string]file, r *report.Report) {
+func (p *place) check(before, after map[string]file, r *protocol.TurnResult) {
 	p.t.Helper()
 	truth := changed(before, after)
 	for _, name := range truth {
 		if !p.told(name, r) {
-			p.t.Errorf("%q has changed, and neither the changes nor the gaps name it: %v, %v", name, r.Changes.List, r.Changes.Unknown)
+			p.t.Errorf("%q has changed, and neither the changes nor the gaps name it: %v, %v", name, r.Changes, r.Unknown)
 		}
 	}
 	has := func(name string) bool {
@@ -284,29 +285,38 @@ func (p *place) check(before, after map[string]file, r *report.Report) {
 			return t == name || strings.HasSuffix(name, "/") && strings.HasPrefix(t, name)
 		})
 	}
-	for _, c := range r.Changes.List {
+	for _, c := range r.Changes {
 		if !has(c.Path) && !p.gap(c.Path, r) && !p.isRepository(c.Path) || c.From != "" && !has(c.From) {
 			p.t.Errorf("%q is among the changes and has not changed", c.Path)
 		}
 	}
 }
 
-// paths checks that the report as JSON has the path of each change, and none that is cut.
-func (p *place) paths(r *report.Report) {
+// paths checks that the result as JSON has every change, and gives the result the paths without git's
+// quotes.
+func (p *place) paths(r *protocol.TurnResult) {
 	p.t.Helper()
-	var sent struct {
-		Changes []struct{ Path, From string }
+	var sent protocol.TurnResult
+	if err := json.Unmarshal(r.JSON(setting.DefaultResult), &sent); err != nil {
+		p.t.Error(err)
 	}
-	if err := json.Unmarshal(r.JSON(0), &sent); err != nil || len(sent.Changes) != len(r.Changes.List) {
-		p.t.Errorf("%d changes are sent of %d: %v", len(sent.Changes), len(r.Changes.List), err)
-		return
+	if d := gocmp.Diff(r.Changes, sent.Changes); d != "" && len(r.Changes)+len(sent.Changes) > 0 {
+		p.t.Errorf("the changes that are sent (-want +got)\n%s", d)
 	}
-	for i, c := range sent.Changes {
-		path, ok := unquote(c.Path)
-		from, also := unquote(c.From)
-		if want := r.Changes.List[i]; !ok || !also || path != want.Path || from != want.From {
-			p.t.Errorf("the paths %q and %q are sent as %q and %q", want.Path, want.From, c.Path, c.From)
+	r.Changes, r.Unknown = slices.Clone(r.Changes), slices.Clone(r.Unknown)
+	plain := func(path *string) {
+		raw, ok := unquote(*path)
+		if !ok {
+			p.t.Errorf("the path %s cannot be read", *path)
 		}
+		*path = raw
+	}
+	for i := range r.Changes {
+		plain(&r.Changes[i].Path)
+		plain(&r.Changes[i].From)
+	}
+	for i := range r.Unknown {
+		plain(&r.Unknown[i].Path)
 	}
 }
 
@@ -319,15 +329,15 @@ func unquote(path string) (string, bool) {
 	return path, err == nil
 }
 
-func (p *place) told(name string, r *report.Report) bool {
-	return p.gap(name, r) || slices.ContainsFunc(r.Changes.List, func(c report.Change) bool {
+func (p *place) told(name string, r *protocol.TurnResult) bool {
+	return p.gap(name, r) || slices.ContainsFunc(r.Changes, func(c protocol.Change) bool {
 		return c.Path == name || c.From == name || strings.HasSuffix(c.Path, "/") && strings.HasPrefix(name, c.Path)
 	})
 }
 
 // gap reports whether the report says that it did not look at a file.
-func (p *place) gap(name string, r *report.Report) bool {
-	for _, g := range r.Changes.Unknown {
+func (p *place) gap(name string, r *protocol.TurnResult) bool {
+	for _, g := range r.Unknown {
 		switch {
 		case g.Path == p.dir, g.Path == name, strings.HasSuffix(g.Path, "/") && strings.HasPrefix(name, g.Path):
 			return true
@@ -353,7 +363,7 @@ func (p *place) isRepository(name string) bool {
 var note = regexp.MustCompile(`(?m)^# [^:]*: (?:add|update|delete|rename) (.*)\n`)
 
 // apply applies the diff to the copy and compares it with the folder.
-func (p *place) apply(diff string, r *report.Report) {
+func (p *place) apply(diff string, r *protocol.TurnResult) {
 	p.t.Helper()
 	if strings.Contains(diff, "diff --git ") {
 		cmd := exec.CommandContext(p.t.Context(), "git", "apply", "--whitespace=nowarn", "-")

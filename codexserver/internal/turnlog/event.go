@@ -258,8 +258,8 @@ func ended(call string, exit int, took protocol.Duration, words string) record.L
 }
 
 // refusal describes what the engine refused by itself.
-func (t *Turn) refusal(r *protocol.Refused) Refusal {
-	out := Refusal{Kind: "other", Why: Show(r.Reason, MaxWords), By: approval.ByEngine, Reason: "policy"}
+func (t *Turn) refusal(r *protocol.Refused) protocol.Refusal {
+	out := protocol.Refusal{Kind: "other", Why: Show(r.Reason, MaxWords), By: string(approval.ByEngine), Reason: "policy"}
 	switch {
 	case len(r.Command) > 0:
 		out.Kind, out.What, out.Cwd = "command", ShowCommand(r.Command), t.folder(r.Cwd)
@@ -334,7 +334,9 @@ func (t *Turn) decided(r *approval.Request, d approval.Decision) {
 		return
 	}
 	approved := d.Decision.Approves()
-	refusal := Refusal{Kind: "other", Why: Show(d.ForModel(), MaxWords), By: d.By, Reason: d.Reason}
+	refusal := protocol.Refusal{
+		Kind: "other", Why: Show(d.ForModel(), MaxWords), By: Show(string(d.By), maxName), Reason: string(d.Reason),
+	}
 	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
 		if approved {

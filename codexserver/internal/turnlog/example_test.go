@@ -26,8 +26,8 @@ func Example() {
 	log.End(nil)
 	turn.End(nil)
 
-	did := turn.Did()
-	fmt.Println(did.Status, did.Commands[0].Shown, did.Commands[0].Exit.Code)
+	did := turn.Did().Result
+	fmt.Println(did.Status, did.Commands[0].Command, *did.Commands[0].ExitCode)
 	output, _, _ := log.Output(0, 0, 1000) // of the last command
 	fmt.Printf("%q\n", output.Text)
 	transcript, _ := log.Transcript(0, 1000)

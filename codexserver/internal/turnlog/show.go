@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	utf8text "github.com/codexmcp/codexmcp/internal/text"
 )
@@ -11,6 +12,8 @@ import (
 // How much is shown of one text, in bytes.
 const (
 	maxCommand = 600
+	maxName    = 100
+	maxReason  = 200 // of a reroute
 	MaxPath    = 400
 	MaxWords   = 600
 )
@@ -58,6 +61,15 @@ func ShowPaths(paths []string) string {
 		shown = append(shown, fmt.Sprintf("… (%d files)", len(paths)))
 	}
 	return strings.Join(shown, ", ")
+}
+
+// ShowChanges is ShowPaths for what a result says has changed.
+func ShowChanges(list []protocol.Change) string {
+	paths := make([]string, len(list))
+	for i, one := range list {
+		paths[i] = one.Path
+	}
+	return ShowPaths(paths)
 }
 
 // shorten replaces the middle of a text by a note if it is longer than max bytes. If more

@@ -41,7 +41,7 @@ func (m *moment) change() {
 
 // State is what a turn does at one moment.
 type State struct {
-	Status Status
+	Status protocol.TurnStatus
 	// Doing is what the turn does, Since when it began with that.
 	Doing string
 	Since time.Time
@@ -55,9 +55,9 @@ type State struct {
 func (t *Turn) State() State {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := State{Status: Running, Doing: t.now.doing, Since: t.now.since}
+	s := State{Status: protocol.StatusRunning, Doing: t.now.doing, Since: t.now.since}
 	if len(t.now.questions) > 0 {
-		s.Status, s.Question, s.Where = Waiting, Brief(Subject(t.now.questions[0])), t.now.where
+		s.Status, s.Question, s.Where = protocol.StatusWaiting, Brief(Subject(t.now.questions[0])), t.now.where
 	}
 	return s
 }

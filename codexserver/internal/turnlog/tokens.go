@@ -46,14 +46,26 @@ func (t *tokens) count(m protocol.TokenCount) {
 	t.now = &m.Info.TotalTokenUsage
 }
 
-// Usage counts the tokens of the turn and of its thread.
-type Usage struct{ Turn, Thread protocol.TokenUsage }
+// usage counts the tokens of the turn and of its thread.
+type usage struct{ turn, thread protocol.TokenUsage }
 
-func (t *tokens) usage() *Usage {
+func (t *tokens) usage() *usage {
 	if t.now == nil {
 		return nil
 	}
-	return &Usage{Turn: minus(*t.now, *t.before), Thread: *t.now}
+	return &usage{turn: minus(*t.now, *t.before), thread: *t.now}
+}
+
+// shown returns the usage for the result.
+func (t *tokens) shown() *protocol.TurnUsage {
+	u := t.usage()
+	if u == nil {
+		return nil
+	}
+	of := func(u protocol.TokenUsage) protocol.Tokens {
+		return protocol.Tokens{Input: u.InputTokens, Cached: u.CachedInputTokens, Output: u.OutputTokens, Reasoning: u.ReasoningOutputTokens}
+	}
+	return &protocol.TurnUsage{Turn: of(u.turn), Thread: of(u.thread)}
 }
 
 func minus(a, b protocol.TokenUsage) protocol.TokenUsage {

@@ -13,7 +13,7 @@ import (
 // thread that was resumed have.
 func TestTokens(t *testing.T) {
 	count := func(total int64) json.RawMessage {
-		return json.RawMessage(fmt.Sprintf(`{"type":"token_count","info":{"total_token_usage":{"total_tokens":%d},"last_token_usage":{}},"rate_limits":null}`, total))
+		return json.RawMessage(fmt.Sprintf(`{"type":"token_count","info":{"total_token_usage":{"input_tokens":%d},"last_token_usage":{}},"rate_limits":null}`, total))
 	}
 	limits := json.RawMessage(`{"type":"token_count","info":null,"rate_limits":null}`)
 	for name, tt := range map[string]struct {
@@ -22,14 +22,14 @@ func TestTokens(t *testing.T) {
 		want int64 // of a turn after which the thread has used 100
 	}{
 		"a new thread":           {nil, nil, 100},
-		"a thread that goes on":  {nil, &protocol.TokenUsage{TotalTokens: 30}, 70},
+		"a thread that goes on":  {nil, &protocol.TokenUsage{InputTokens: 30}, 70},
 		"a resumed one":          {[]json.RawMessage{count(40), count(90), limits, json.RawMessage(`no JSON`)}, nil, 10},
-		"one that was used here": {[]json.RawMessage{count(40)}, &protocol.TokenUsage{TotalTokens: 95}, 5},
+		"one that was used here": {[]json.RawMessage{count(40)}, &protocol.TokenUsage{InputTokens: 95}, 5},
 	} {
 		turn := turnlog.NewTurn()
 		turn.Begin(protocol.SessionConfigured{InitialMessages: tt.past}, tt.used)
-		newLog(t).Add(turn, "", protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{TotalTokens: 100}}})
-		if u := turn.Did().Usage; u == nil || u.Turn.TotalTokens != tt.want || u.Thread.TotalTokens != 100 {
+		newLog(t).Add(turn, "", protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: 100}}})
+		if u := turn.Did().Result.Usage; u == nil || u.Turn.Input != tt.want || u.Thread.Input != 100 {
 			t.Errorf("%s: %+v, want %d", name, u, tt.want)
 		}
 	}

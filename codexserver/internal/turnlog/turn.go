@@ -12,7 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -24,19 +25,6 @@ const (
 	maxRerouted = 16
 )
 
-// Status is the state of a turn.
-type Status string
-
-// The statuses.
-const (
-	Completed  Status = "completed"
-	Incomplete Status = "incomplete" // the answer is cut off, or empty
-	Failed     Status = "failed"
-	Aborted    Status = "aborted"
-	Waiting    Status = "waiting" // for the answer to a question
-	Running    Status = "running"
-)
-
 // Turn is what one turn does, from before its begin to its end. [Log.Add] writes its events. It is
 // safe for concurrent use.
 type Turn struct {
@@ -44,12 +32,12 @@ type Turn struct {
 	place    place
 	began    time.Time // zero before
 	duration time.Duration
-	status   Status // "" before the turn begins
+	status   protocol.TurnStatus // "" before the turn begins
 	now      moment
 	answer   answer
 	commands commands
-	refused  []Refusal
-	dropped  Dropped
+	refused  []protocol.Refusal
+	dropped  protocol.Truncated // how much of the lists is no longer kept
 	plan     []protocol.PlanStep
 	tokens   tokens
 	patches  patches
@@ -59,18 +47,11 @@ type Turn struct {
 
 // place is where a turn runs.
 type place struct {
-	thread string
-	model  Model
-	dir    string // the working folder
-	real   string // the same without links
-}
-
-// Model is what answers a turn.
-type Model struct {
-	// Name is the name of the model that answers.
-	Name string
-	// Rerouted has the first changes of what answers, in their order.
-	Rerouted []protocol.ModelReroute
+	thread   string
+	model    string
+	rerouted []protocol.ModelReroute // the first changes of what answers
+	dir      string                  // the working folder
+	real     string                  // the same without links
 }
 
 // answer is what the model says.
@@ -84,67 +65,13 @@ type answer struct {
 
 // commands are the commands that the turn runs.
 type commands struct {
-	list     []*Command
-	running  map[string]*Command         // by call
-	approved map[string]approval.Decider // by the call that was approved
-	last     int                         // the number of the last one
-	acted    bool                        // something began that may change files
-	ran      bool                        // a command, a tool, or a patch that was not applied
+	list     []*protocol.Command
+	running  map[string]*protocol.Command // by call
+	approved map[string]approval.Decider  // by the call that was approved
+	last     int                          // the number of the last one
+	acted    bool                         // something began that may change files
+	ran      bool                         // a command, a tool, or a patch that was not applied
 }
-
-// Command is a command that ran.
-type Command struct {
-	// ID is the command's number in the thread, counted from 1.
-	ID int
-	// Shown is the argv as questions show it, shortened.
-	Shown string
-	// Cwd is the folder, shortened. "" is the working folder.
-	Cwd string
-	// Exit is nil while the command runs, or if its end was not reported.
-	Exit *Exit
-	// ApprovedBy is "" when no question was asked.
-	ApprovedBy approval.Decider
-}
-
-// Exit is how a command ended.
-type Exit struct {
-	Code     int
-	Duration time.Duration
-}
-
-// Refusal is something that was not approved.
-type Refusal struct {
-	// Kind is "command", "patch", "access" or "other".
-	Kind string
-	// What is the command, the patch's paths, or the question, shortened.
-	What string
-	// Cwd is a command's folder. "" is the working folder.
-	Cwd string
-	// Why is the text that the model received as the reason.
-	Why string
-	// By names who decided.
-	By approval.Decider
-	// Reason is the kind of reason, as one word.
-	Reason elicit.Reason
-}
-
-// String returns the refusal as a line, such as "Not run: `git push` (declined)".
-func (r Refusal) String() string {
-	what, _ := elicit.ShowCode(r.What)
-	done := "done"
-	switch r.Kind {
-	case "command":
-		done = "run"
-	case "patch":
-		done, what = "applied", "changes of "+what
-	case "access":
-		done = "given"
-	}
-	return "Not " + done + ": " + what + " (" + Brief(strings.TrimPrefix(r.Why, "not run: ")) + ")"
-}
-
-// Dropped counts what a turn did and no longer keeps.
-type Dropped struct{ Commands, Refused int }
 
 // NewTurn returns a turn that has not begun.
 func NewTurn() *Turn { return &Turn{now: moment{doing: "starting", since: time.Now()}} }
@@ -158,20 +85,21 @@ func (t *Turn) Begin(begun protocol.SessionConfigured, used *protocol.TokenUsage
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.began, t.status = time.Now(), Running
-	t.place = place{thread: begun.SessionID, model: Model{Name: begun.Model}, dir: begun.Cwd, real: real}
+	t.began, t.status = time.Now(), protocol.StatusRunning
+	t.place = place{thread: begun.SessionID, model: begun.Model, dir: begun.Cwd, real: real}
 	t.tokens.begin(begun, used)
 }
 
 // Continue records what the turn did in a process that has ended, before it begins here.
-func (t *Turn) Continue(commands []Command, refused []Refusal, dropped Dropped) {
+func (t *Turn) Continue(before *protocol.TurnResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, c := range commands {
+	for _, c := range before.Commands {
 		t.commands.list = append(t.commands.list, &c)
 		t.commands.last = max(t.commands.last, c.ID)
 	}
-	t.refused, t.dropped = refused, dropped
+	t.refused = before.Refused
+	t.dropped = protocol.Truncated{Commands: before.Truncated.Commands, Refused: before.Truncated.Refused}
 }
 
 // Began returns when the turn began, and the thread's last token count then, or zeros before.
@@ -211,11 +139,11 @@ func (t *Turn) End(err error) {
 	var abort *engine.AbortError
 	switch {
 	case err == nil:
-		t.status = Completed
+		t.status = protocol.StatusCompleted
 	case errors.As(err, &abort):
-		t.status = Aborted
+		t.status = protocol.StatusAborted
 	default:
-		t.status = Failed
+		t.status = protocol.StatusFailed
 	}
 	if !t.began.IsZero() {
 		t.duration = time.Since(t.began)
@@ -224,21 +152,10 @@ func (t *Turn) End(err error) {
 
 // Did is what a turn has done until a moment.
 type Did struct {
-	// Thread is the id of the thread.
-	Thread string
-	// Model is what answers.
-	Model Model
+	// Result has all but what the turn changed, and the answer.
+	Result protocol.TurnResult
 	// Cwd is the working folder.
 	Cwd string
-	// Status is "" before the turn begins.
-	Status   Status
-	Duration time.Duration
-	// Usage is nil while it is not known.
-	Usage    *Usage
-	Plan     []protocol.PlanStep
-	Commands []Command
-	Refused  []Refusal
-	Dropped  Dropped
 	// Acted is true if something began that may change files. Ran is true if that was a
 	// command, a tool, or a patch that was not applied.
 	Acted, Ran bool
@@ -250,21 +167,41 @@ type Did struct {
 func (t *Turn) Did() Did {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	d := Did{
-		Thread: t.place.thread, Model: t.place.model, Cwd: t.place.dir, Status: t.status, Duration: t.duration,
-		Usage: t.tokens.usage(), Plan: t.plan, Refused: slices.Clone(t.refused), Dropped: t.dropped,
-		Acted: t.commands.acted, Ran: t.commands.ran, Diff: t.diff,
+	r := protocol.TurnResult{
+		ThreadID: Show(t.place.thread, maxName), Status: t.status, Model: Show(t.place.model, maxName), Rerouted: reroutes(t.place.rerouted),
+		DurationMS: t.duration.Milliseconds(), Usage: t.tokens.shown(), Refused: slices.Clone(t.refused), Truncated: t.dropped,
+	}
+	for _, step := range t.plan {
+		r.Plan = append(r.Plan, protocol.PlanStep{Step: Show(step.Step, MaxWords), Status: Show(step.Status, maxName)})
 	}
 	for _, c := range t.commands.list {
-		d.Commands = append(d.Commands, *c)
+		r.Commands = append(r.Commands, *c)
 	}
-	if d.Status == Running {
-		d.Duration = time.Since(t.began)
+	if r.Status == protocol.StatusRunning {
+		r.DurationMS = time.Since(t.began).Milliseconds()
 		if len(t.now.questions) > 0 {
-			d.Status = Waiting
+			r.Status = protocol.StatusWaiting
 		}
 	}
-	return d
+	return Did{Result: r, Cwd: t.place.dir, Acted: t.commands.acted, Ran: t.commands.ran, Diff: t.diff}
+}
+
+// reroutes returns the first reroutes for the result, which never leaves them out.
+func reroutes(list []protocol.ModelReroute) (all []protocol.Rerouted) {
+	const most, room = 3, 1000
+	size := 0
+	for i, m := range list[:min(len(list), most)] {
+		one := protocol.Rerouted{
+			FromProvider: Show(m.FromProvider, maxName), FromModel: Show(m.FromModel, maxName),
+			ToProvider: Show(m.ToProvider, maxName), ToModel: Show(m.ToModel, maxName), Reason: Show(m.Reason, maxReason),
+		}
+		raw, _ := json.Marshal(one, jsontext.AllowInvalidUTF8(true))
+		if size += len(raw); i > 0 && size > room {
+			break
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // Patches returns the changes of the turn's patches, sorted by path, and how many files are left
@@ -304,7 +241,7 @@ func (t *Turn) Used() (turn, thread int64) {
 	if u == nil {
 		return 0, 0
 	}
-	return whole(u.Turn), whole(u.Thread)
+	return whole(u.turn), whole(u.thread)
 }
 
 func whole(u protocol.TokenUsage) int64 {
@@ -353,10 +290,9 @@ func (t *Turn) speaks(begun bool) {
 
 // reroute records that another model answers, and says it to the caller.
 func (t *Turn) reroute(m protocol.ModelReroute) {
-	model := &t.place.model
-	model.Name = m.ToModel
-	if len(model.Rerouted) < maxRerouted {
-		model.Rerouted = append(slices.Clip(model.Rerouted), m)
+	t.place.model = m.ToModel
+	if len(t.place.rerouted) < maxRerouted {
+		t.place.rerouted = append(slices.Clip(t.place.rerouted), m)
 		t.remark([]string{Show(m.Words(), MaxWords) + "."})
 	}
 }
@@ -365,10 +301,12 @@ func (t *Turn) reroute(m protocol.ModelReroute) {
 func (t *Turn) runs(m protocol.ExecCommandBegin, number int) {
 	c := &t.commands
 	c.ran, c.last = true, max(c.last+1, number)
-	command := &Command{ID: c.last, Shown: ShowCommand(m.Command), Cwd: t.folder(m.Cwd), ApprovedBy: c.approved[m.CallID]}
+	command := &protocol.Command{
+		ID: c.last, Command: ShowCommand(m.Command), Cwd: t.folder(m.Cwd), ApprovedBy: Show(string(c.approved[m.CallID]), maxName),
+	}
 	delete(c.approved, m.CallID)
 	if c.running == nil {
-		c.running = map[string]*Command{}
+		c.running = map[string]*protocol.Command{}
 	}
 	c.running[m.CallID] = command
 	c.list = keep(append(c.list, command), &t.dropped.Commands)
@@ -385,12 +323,12 @@ func (c *commands) approve(call string, by approval.Decider) {
 // ended records the end of a command.
 func (c *commands) ended(m protocol.ExecCommandEnd) {
 	if command := c.running[m.CallID]; command != nil {
-		command.Exit = &Exit{m.ExitCode, time.Duration(m.Duration)}
+		command.ExitCode, command.DurationMS = new(m.ExitCode), new(time.Duration(m.Duration).Milliseconds())
 		delete(c.running, m.CallID)
 	}
 }
 
-func (t *Turn) refuse(r Refusal) {
+func (t *Turn) refuse(r protocol.Refusal) {
 	t.refused = keep(append(t.refused, r), &t.dropped.Refused)
 }
 

@@ -99,7 +99,7 @@ func play(log *turnlog.Log, turn *turnlog.Turn, events []protocol.EventMsg) stri
 		default:
 		}
 		if turn.Unseen() {
-			b.WriteString(", " + string(turn.Did().Status) + ", " + turn.State().Words())
+			b.WriteString(", " + string(turn.Did().Result.Status) + ", " + turn.State().Words())
 		}
 		b.WriteString("\n")
 		<-time.After(time.Second)
@@ -138,7 +138,9 @@ func TestTurn(t *testing.T) {
 		log = store.New()
 		defer log.Close()
 		turn := turnlog.NewTurn()
-		turn.Continue([]turnlog.Command{{ID: 7, Shown: "before"}}, []turnlog.Refusal{{What: "before"}}, turnlog.Dropped{Commands: 2})
+		turn.Continue(&protocol.TurnResult{
+			Commands: []protocol.Command{{ID: 7, Command: "before"}}, Refused: []protocol.Refusal{{What: "before"}}, Truncated: protocol.Truncated{Commands: 2, Changes: 3},
+		})
 		turn.Begin(protocol.SessionConfigured{SessionID: "id", Model: "m", Cwd: dir}, nil)
 		log.Begin("do it")
 		const want = `TaskStarted: thinking, news
@@ -180,19 +182,22 @@ Error:
 			t.Errorf("the events (-want +got):\n%s", diff)
 		}
 		did := turn.Did()
-		usage := protocol.TokenUsage{InputTokens: 5, OutputTokens: 2}
-		if diff := cmp.Diff(turnlog.Did{
-			Thread: "id", Model: turnlog.Model{Name: "m"}, Cwd: dir, Status: turnlog.Running, Duration: 34 * time.Second, Usage: &turnlog.Usage{Turn: usage, Thread: usage},
-			Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}}, Acted: true, Ran: true, Diff: "the diff",
-			Commands: []turnlog.Command{{ID: 7, Shown: "before"}, {ID: 8, Shown: "make", ApprovedBy: approval.ByDesk, Exit: &turnlog.Exit{Code: 3, Duration: 2 * time.Second}}, {ID: 9, Shown: "ls", Cwd: os.TempDir()}},
-			Refused: []turnlog.Refusal{
-				{What: "before"},
-				{Kind: "command", What: "rm x", Why: "never", By: approval.ByEngine, Reason: "policy"},
-				{Kind: "patch", What: filepath.Join(dir, "a"), Why: "no patch", By: approval.ByEngine, Reason: "policy"},
-				{Kind: "other", What: "web", Why: "no web", By: approval.ByEngine, Reason: "policy"},
+		usage := protocol.Tokens{Input: 5, Output: 2}
+		if diff := cmp.Diff(turnlog.Did{Cwd: dir, Acted: true, Ran: true, Diff: "the diff", Result: protocol.TurnResult{
+			ThreadID: "id", Model: "m", Status: protocol.StatusRunning, DurationMS: 34_000, Usage: &protocol.TurnUsage{Turn: usage, Thread: usage},
+			Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}},
+			Commands: []protocol.Command{
+				{ID: 7, Command: "before"}, {ID: 8, Command: "make", ApprovedBy: string(approval.ByDesk), ExitCode: new(3), DurationMS: new(int64(2000))},
+				{ID: 9, Command: "ls", Cwd: os.TempDir()},
 			},
-			Dropped: turnlog.Dropped{Commands: 2},
-		}, did); diff != "" {
+			Refused: []protocol.Refusal{
+				{What: "before"},
+				{Kind: "command", What: "rm x", Why: "never", By: string(approval.ByEngine), Reason: "policy"},
+				{Kind: "patch", What: filepath.Join(dir, "a"), Why: "no patch", By: string(approval.ByEngine), Reason: "policy"},
+				{Kind: "other", What: "web", Why: "no web", By: string(approval.ByEngine), Reason: "policy"},
+			},
+			Truncated: protocol.Truncated{Commands: 2},
+		}}, did); diff != "" {
 			t.Errorf("what it did (-want +got):\n%s", diff)
 		}
 		list, _ := turn.Patches()
@@ -260,12 +265,12 @@ the turn did not complete:
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct {
 		event protocol.EventMsg
-		want  turnlog.Refusal
+		want  protocol.Refusal
 	}{
-		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/w"}, turnlog.Refusal{Kind: "command", What: "rm x"}},
-		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/v"}, turnlog.Refusal{Kind: "command", What: "rm x", Cwd: "/v"}},
-		{protocol.PatchApprovalRequest{Changes: map[string]protocol.FileChange{"/w/a": {}}}, turnlog.Refusal{Kind: "patch", What: "/w/a"}},
-		{nil, turnlog.Refusal{Kind: "other", What: "may it?"}},
+		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/w"}, protocol.Refusal{Kind: "command", What: "rm x"}},
+		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/v"}, protocol.Refusal{Kind: "command", What: "rm x", Cwd: "/v"}},
+		{protocol.PatchApprovalRequest{Changes: map[string]protocol.FileChange{"/w/a": {}}}, protocol.Refusal{Kind: "patch", What: "/w/a"}},
+		{nil, protocol.Refusal{Kind: "other", What: "may it?"}},
 	} {
 		for _, d := range []elicit.Decision{elicit.Denied, elicit.Abort, elicit.Approved, elicit.ApprovedForSession, elicit.ApprovedAlways} {
 			log, turn := newLog(t), turnlog.NewTurn()
@@ -276,9 +281,9 @@ func TestRefused(t *testing.T) {
 			turn.Seen()
 			log.Decided(turn, r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not now"}, By: approval.ByDesk})
 			want := tt.want
-			want.By, want.Reason = approval.ByDesk, "declined"
-			did := turn.Did()
-			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || turn.Asks(r) || turn.Unseen() || turn.Stopped() != (d == elicit.Abort) || did.Status != turnlog.Running {
+			want.By, want.Reason = string(approval.ByDesk), "declined"
+			did := turn.Did().Result
+			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || turn.Asks(r) || turn.Unseen() || turn.Stopped() != (d == elicit.Abort) || did.Status != protocol.StatusRunning {
 				t.Errorf("%s: %+v", d, did)
 			} else if n == 1 {
 				if !strings.Contains(did.Refused[0].Why, "not now") {
@@ -297,11 +302,11 @@ func TestRefused(t *testing.T) {
 func TestTurnEnds(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
-		want turnlog.Status
+		want protocol.TurnStatus
 	}{
-		{nil, turnlog.Completed},
-		{fmt.Errorf("x: %w", &engine.AbortError{}), turnlog.Aborted},
-		{context.Canceled, turnlog.Failed},
+		{nil, protocol.StatusCompleted},
+		{fmt.Errorf("x: %w", &engine.AbortError{}), protocol.StatusAborted},
+		{context.Canceled, protocol.StatusFailed},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			turn, never := turnlog.NewTurn(), turnlog.NewTurn()
@@ -310,10 +315,10 @@ func TestTurnEnds(t *testing.T) {
 			turn.End(tt.err)
 			never.End(tt.err)
 			<-time.After(time.Minute)
-			if did := turn.Did(); did.Status != tt.want || did.Duration != time.Minute {
+			if did := turn.Did().Result; did.Status != tt.want || did.DurationMS != 60_000 {
 				t.Errorf("%v: %+v", tt.err, did)
 			}
-			if did := never.Did(); did.Status != tt.want || did.Duration != 0 {
+			if did := never.Did().Result; did.Status != tt.want || did.DurationMS != 0 {
 				t.Errorf("%v, not begun: %+v", tt.err, did)
 			}
 		})
@@ -324,14 +329,14 @@ func TestTurnEnds(t *testing.T) {
 // message that is being written.
 func TestTurnIsBounded(t *testing.T) {
 	log, turn := newLog(t), turnlog.NewTurn()
-	turn.Continue(make([]turnlog.Command, 999), make([]turnlog.Refusal, 999), turnlog.Dropped{})
+	turn.Continue(&protocol.TurnResult{Commands: make([]protocol.Command, 999), Refused: make([]protocol.Refusal, 999)})
 	turn.Begin(protocol.SessionConfigured{}, nil)
 	for i, dropped := range []int{0, 1, 2} {
 		log.Add(turn, "", protocol.ExecCommandBegin{Command: []string{"x"}})
 		log.Add(turn, "", protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "x"}})
-		did := turn.Did()
-		if len(did.Commands) != 1000 || len(did.Refused) != 1000 || did.Dropped != (turnlog.Dropped{Commands: dropped, Refused: dropped}) || did.Commands[999].ID != i+1 || did.Refused[999].What != "x" {
-			t.Errorf("%d commands and %d refusals, and dropped %+v", len(did.Commands), len(did.Refused), did.Dropped)
+		did := turn.Did().Result
+		if len(did.Commands) != 1000 || len(did.Refused) != 1000 || did.Truncated != (protocol.Truncated{Commands: dropped, Refused: dropped}) || did.Commands[999].ID != i+1 || did.Refused[999].What != "x" {
+			t.Errorf("%d commands and %d refusals, and dropped %+v", len(did.Commands), len(did.Refused), did.Truncated)
 		}
 	}
 	for _, delta := range []string{strings.Repeat("x", 1<<20-1), "yy", "z"} {
@@ -459,16 +464,16 @@ func TestRerouted(t *testing.T) {
 	log, turn := newLog(t), turnlog.NewTurn()
 	turn.Begin(protocol.SessionConfigured{Model: "m0"}, nil)
 	log.Add(turn, "", protocol.AgentMessageDelta{Delta: "half"})
-	var want []protocol.ModelReroute
+	var want []protocol.Rerouted
 	for i := range 20 {
 		m := protocol.ModelReroute{FromModel: fmt.Sprint("m", i), ToProvider: "p\n", ToModel: fmt.Sprint("m", i+1), Reason: "its limit"}
-		if log.Add(turn, "", m); i < 16 {
-			want = append(want, m)
+		if log.Add(turn, "", m); i < 3 {
+			want = append(want, protocol.Rerouted{FromModel: m.FromModel, ToProvider: `p\n`, ToModel: m.ToModel, Reason: m.Reason})
 		}
 	}
-	did := turn.Did()
-	if diff := cmp.Diff(want, did.Model.Rerouted); diff != "" || did.Model.Name != "m20" {
-		t.Errorf("the model is %s; the changes (-want +got):\n%s", did.Model.Name, diff)
+	did := turn.Did().Result
+	if diff := cmp.Diff(want, did.Rerouted); diff != "" || did.Model != "m20" {
+		t.Errorf("the model is %s; the changes (-want +got):\n%s", did.Model, diff)
 	}
 	if coming, _ := turn.Said(); coming != "" {
 		t.Errorf("%q still counts", coming)

@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/page"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -51,7 +52,7 @@ func TestTaskAndBackground(t *testing.T) {
 	stopped := run("stop me")
 	b.see(`questions.size === 1 && selected.view.command === "stop me"`)
 	b.do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll(".conversation button")].find((button) => button.checkVisibility()).click()`))
-	if v := get(t, stopped); v.Status != client.Interrupted {
+	if v := get(t, stopped); v.Status != protocol.StatusAborted {
 		t.Errorf("the result of a task that was stopped is %+v", v)
 	}
 

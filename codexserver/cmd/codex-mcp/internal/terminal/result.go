@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
-	codexclient "github.com/codexmcp/codexmcp/codexserver/client"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,7 +35,7 @@ type result struct {
 // whole is StatusFailed.
 func (cl *client) finish(e end) int {
 	code := cl.conclude(e)
-	if code == StatusAnswered && e.result.Status == codexclient.Cut {
+	if code == StatusAnswered && e.result.Status == protocol.StatusIncomplete {
 		return StatusFailed
 	}
 	return code
@@ -50,10 +50,10 @@ func (cl *client) conclude(e end) int {
 		for _, refusal := range e.result.Refused {
 			texts = append(texts, refusal.String())
 		}
-		if s := e.result.Status; s == codexclient.Failed || s == codexclient.Interrupted {
+		if s := e.result.Status; s == protocol.StatusFailed || s == protocol.StatusAborted {
 			code = StatusFailed
 		}
-		thread = cmp.Or(e.result.Thread, thread)
+		thread = cmp.Or(e.result.ThreadID, thread)
 	case errors.Is(e.err, context.Canceled):
 		texts = []string{"interrupted"}
 	case errors.Is(e.err, jsonrpc.ErrClosed):

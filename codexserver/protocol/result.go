@@ -1,0 +1,263 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// TurnResult is what one turn did: the structured content of the tools' results, and what a server
+// keeps of a turn that another server may continue. Its texts are shown on one line and are
+// shortened, but for Content and Output.
+type TurnResult struct {
+	// ThreadID is the id of the thread, "" if none began.
+	ThreadID string `json:"threadId"`
+	// Content is the answer with what the caller should know besides.
+	Content string `json:"content"`
+	// Output is the answer as JSON, or nil if the caller wanted none or the answer does not fit its schema.
+	Output jsontext.Value `json:"output,omitzero"`
+	// Findings and Verdict are those of a review. Findings is nil for other turns, Verdict if the
+	// review has none.
+	Findings []Finding `json:"findings,omitzero"`
+	Verdict  *Verdict  `json:"verdict,omitzero"`
+	// Status is how the turn ended, or that it continues; "" before it begins.
+	Status TurnStatus `json:"status,omitzero"`
+	// Stopped is the caller's limit that ended the turn, or "".
+	Stopped string `json:"stopped,omitzero"`
+	// Model is the name of the model that answers.
+	Model string `json:"model,omitzero"`
+	// Rerouted has the first changes of what answers, in their order.
+	Rerouted []Rerouted `json:"rerouted,omitempty"`
+	// Worktree is the git worktree that was made for the thread before the turn, or nil.
+	Worktree *Worktree `json:"worktree,omitzero"`
+	// DurationMS is the time from the begin of the turn to its end, or to now, in milliseconds.
+	DurationMS int64 `json:"durationMs"`
+	// Usage is nil while the tokens are not known.
+	Usage *TurnUsage `json:"usage,omitzero"`
+	// Plan is the model's last plan.
+	Plan []PlanStep `json:"plan,omitzero"`
+	// ChangesFrom says what the changes are taken from; "" before the turn begins.
+	ChangesFrom ChangesSource `json:"changesFrom,omitzero"`
+	// Changes are the files that changed, sorted by path.
+	Changes []Change `json:"changes"`
+	// Unknown names where changes were not looked for.
+	Unknown []Unknown `json:"unknown,omitzero"`
+	// Commands are the commands that ran, in the order of their start.
+	Commands []Command `json:"commands"`
+	// Refused is what was not approved, in the order of the decisions. A turn that is completed may
+	// have refusals.
+	Refused []Refusal `json:"refused"`
+	// Truncated says how much is left out.
+	Truncated Truncated `json:"truncated,omitzero"`
+}
+
+// TurnStatus is the state of a turn.
+type TurnStatus string
+
+// The statuses. Idle and unknown are those of threads without a turn.
+const (
+	StatusCompleted  TurnStatus = "completed"
+	StatusIncomplete TurnStatus = "incomplete" // the answer is cut off, or empty
+	StatusFailed     TurnStatus = "failed"
+	StatusAborted    TurnStatus = "aborted" // by a person, a question, or the budget
+	StatusWaiting    TurnStatus = "waiting" // for the answer to a question
+	StatusRunning    TurnStatus = "running"
+	StatusIdle       TurnStatus = "idle" // the thread is open, and no turn runs
+	StatusUnknown    TurnStatus = "unknown"
+)
+
+// Ended reports whether the turn does not continue.
+func (s TurnStatus) Ended() bool { return s != StatusRunning && s != StatusWaiting }
+
+// Rerouted is a change of what answers, see [ModelReroute].
+type Rerouted struct {
+	// FromProvider and FromModel answered before. A provider that is not known is "".
+	FromProvider string `json:"fromProvider,omitzero"`
+	FromModel    string `json:"fromModel"`
+	// ToProvider and ToModel answer from then on.
+	ToProvider string `json:"toProvider,omitzero"`
+	ToModel    string `json:"toModel"`
+	// Reason says why.
+	Reason string `json:"reason"`
+}
+
+// Worktree is a git worktree on a branch of its own.
+type Worktree struct {
+	// Path is its top folder, and Branch the name of the branch.
+	Path   string `json:"path"`
+	Branch string `json:"branch"`
+}
+
+// TurnUsage counts tokens.
+type TurnUsage struct {
+	// Turn counts those of the turn, and Thread those of its thread.
+	Turn   Tokens `json:"turn"`
+	Thread Tokens `json:"thread"`
+}
+
+// Tokens are numbers of tokens.
+type Tokens struct {
+	// Input includes Cached, which were read from the provider's cache.
+	Input  int64 `json:"input"`
+	Cached int64 `json:"cached"`
+	// Output includes Reasoning.
+	Output    int64 `json:"output"`
+	Reasoning int64 `json:"reasoning"`
+}
+
+// ChangesSource is what the changes of a turn are taken from.
+type ChangesSource string
+
+// The sources.
+const (
+	ChangesFromTree   ChangesSource = "tree"   // the folder before and after the turn
+	ChangesFromEvents ChangesSource = "events" // the turn's patches; its commands may have changed more
+)
+
+// ChangeOrigin says what of the turn may have made a change. The folder shows only what has changed.
+type ChangeOrigin string
+
+// The origins.
+const (
+	ByPatch   ChangeOrigin = "patch"   // a patch of the turn explains the change
+	ByCommand ChangeOrigin = "command" // the turn ran commands or tools
+	ByOther   ChangeOrigin = "other"   // the turn ran none
+)
+
+// Change is a file that changed.
+type Change struct {
+	// Path is relative to the top of the repository, or absolute outside of it. It is quoted as git
+	// does if it has characters that a person would not see.
+	Path string `json:"path"`
+	// From is the path before a rename, or "".
+	From string `json:"from,omitzero"`
+	// Kind is add, update, delete or rename.
+	Kind string `json:"kind"`
+	// Added and Removed count lines. They are nil if the file is not text.
+	Added   *int `json:"added,omitzero"`
+	Removed *int `json:"removed,omitzero"`
+	// By says how sure it is that this turn made the change.
+	By ChangeOrigin `json:"by,omitzero"`
+}
+
+// String returns the change in a line, such as "update main.c (+1 -2)".
+func (c Change) String() string {
+	s := c.Kind + " " + c.Path
+	if c.From != "" {
+		s = c.Kind + " " + c.From + " to " + c.Path
+	}
+	if c.Added != nil && c.Removed != nil {
+		s += fmt.Sprintf(" (+%d -%d)", *c.Added, *c.Removed)
+	}
+	return s
+}
+
+// Unknown is a place where changes were not looked for.
+type Unknown struct {
+	// Path is a file, or a folder if it ends with a slash.
+	Path string `json:"path"`
+	// Why is for people.
+	Why string `json:"why"`
+}
+
+// Command is a command that ran.
+type Command struct {
+	// ID is the number of the command in its thread, from 1, for codex-show; 0 if it is not known.
+	ID int `json:"id,omitzero"`
+	// Command is the command line as questions show it.
+	Command string `json:"command"`
+	// Cwd is its folder. "" is the working folder of the thread.
+	Cwd string `json:"cwd,omitzero"`
+	// ExitCode and DurationMS, in milliseconds, are nil while the command runs, or if its end was not
+	// reported.
+	ExitCode   *int   `json:"exitCode,omitzero"`
+	DurationMS *int64 `json:"durationMs,omitzero"`
+	// ApprovedBy is who approved it, "" if no question was asked.
+	ApprovedBy string `json:"approvedBy,omitzero"`
+}
+
+// String returns the command in a line, such as "go test ./... (exit 1)".
+func (c Command) String() string {
+	if c.ExitCode == nil {
+		return c.Command
+	}
+	return fmt.Sprintf("%s (exit %d)", c.Command, *c.ExitCode)
+}
+
+// Refusal is something that was not approved.
+type Refusal struct {
+	// Kind is command, patch, access or other.
+	Kind string `json:"kind"`
+	// What is the command, the paths of the patch, or the question.
+	What string `json:"what"`
+	// Cwd is a command's folder. "" is the working folder.
+	Cwd string `json:"cwd,omitzero"`
+	// Why is what the model was told.
+	Why string `json:"why"`
+	// By is who decided.
+	By string `json:"by"`
+	// Reason is the kind of reason as one word, as in package elicit.
+	Reason string `json:"reason,omitzero"`
+}
+
+// String returns the refusal in a line, such as "not run: git push (declined)".
+func (r Refusal) String() string {
+	done := "done"
+	switch r.Kind {
+	case "command":
+		done = "run"
+	case "patch":
+		done = "applied"
+	case "access":
+		done = "given"
+	}
+	return fmt.Sprintf("not %s: %s (%s)", done, r.What, r.Why)
+}
+
+// Finding is a finding of a review.
+type Finding struct {
+	// Title is the finding in a line, and Body explains it.
+	Title string `json:"title"`
+	Body  string `json:"body"`
+	// Path is relative to the top of the repository, with slashes.
+	Path string `json:"path"`
+	// StartLine and EndLine are 0 if there are no valid ones.
+	StartLine int `json:"startLine,omitzero"`
+	EndLine   int `json:"endLine,omitzero"`
+	// Priority is from 0, the most urgent, to 3; nil for none.
+	Priority *int `json:"priority,omitzero"`
+	// Confidence is from 0 to 1; nil for none.
+	Confidence *float64 `json:"confidence,omitzero"`
+	// OutsideDiff is true if none of the finding's lines is in the change.
+	OutsideDiff bool `json:"outsideDiff,omitzero"`
+	// Error describes faults of the finding itself, such as a priority of 7.
+	Error string `json:"error,omitzero"`
+}
+
+// Verdict is a reviewer's judgement of the whole change.
+type Verdict struct {
+	// Correct means that the reviewer sees no fault that must be corrected.
+	Correct bool `json:"correct"`
+	// Explanation is why.
+	Explanation string `json:"explanation"`
+	// Confidence is from 0 to 1; nil for none.
+	Confidence *float64 `json:"confidence,omitzero"`
+}
+
+// Truncated says what was left out of a [TurnResult].
+type Truncated struct {
+	// Content and Output count bytes.
+	Content int `json:"content,omitzero"`
+	Output  int `json:"output,omitzero"`
+	// Changes and Unknown count files.
+	Changes int `json:"changes,omitzero"`
+	Unknown int `json:"unknown,omitzero"`
+	// Commands, Refused and Plan count what the turn did.
+	Commands int `json:"commands,omitzero"`
+	Refused  int `json:"refused,omitzero"`
+	Plan     int `json:"plan,omitzero"`
+	// Findings counts those of a review.
+	Findings int `json:"findings,omitzero"`
+	// See says where the whole can be read.
+	See string `json:"see,omitzero"`
+}

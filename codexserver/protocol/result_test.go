@@ -1,0 +1,235 @@
+package protocol_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+)
+
+// limit is the usual size of a result.
+const limit = 45_000
+
+// TestTurnResult encodes all members, and reads them back.
+func TestTurnResult(t *testing.T) {
+	r := protocol.TurnResult{
+		ThreadID: "t1", Content: "done", Output: jsontext.Value(`{ "a": 1 }`), Status: protocol.StatusCompleted, Model: "m", DurationMS: 1500,
+		Rerouted: slices.Repeat([]protocol.Rerouted{{FromProvider: "a", FromModel: "k", ToProvider: "b", ToModel: "m", Reason: "its limit"}}, 3),
+		Usage:    &protocol.TurnUsage{Turn: protocol.Tokens{Input: 10, Cached: 4, Output: 3, Reasoning: 1}, Thread: protocol.Tokens{Input: 30, Cached: 4, Output: 9, Reasoning: 2}},
+		Plan:     []protocol.PlanStep{{Step: "look", Status: "completed"}}, ChangesFrom: protocol.ChangesFromTree,
+		Changes: []protocol.Change{
+			{Path: "a\xffb", Kind: "update", Added: new(2), Removed: new(1), By: protocol.ByPatch},
+			{Path: "new", From: "old", Kind: "rename", Added: new(0), Removed: new(0), By: protocol.ByOther},
+			{Path: "x.png", Kind: "add"},
+		},
+		Unknown: []protocol.Unknown{{Path: "sub/", Why: "it is too large"}},
+		Commands: []protocol.Command{
+			{Command: "go test", Cwd: "/w", ExitCode: new(1), DurationMS: new(int64(1000)), ApprovedBy: "client"}, {Command: "sleep 9", Cwd: "/w"},
+		},
+		Refused: []protocol.Refusal{{Kind: "command", What: "git push", Cwd: "/w", Why: "declined", By: "desk", Reason: "declined"}},
+	}
+	const want = `{
+	"threadId": "t1",
+	"content": "done",
+	"output": {"a": 1},
+	"status": "completed",
+	"model": "m",
+	"rerouted": [
+		{"fromProvider": "a", "fromModel": "k", "toProvider": "b", "toModel": "m", "reason": "its limit"},
+		{"fromProvider": "a", "fromModel": "k", "toProvider": "b", "toModel": "m", "reason": "its limit"},
+		{"fromProvider": "a", "fromModel": "k", "toProvider": "b", "toModel": "m", "reason": "its limit"}
+	],
+	"durationMs": 1500,
+	"usage": {
+		"turn": {"input": 10, "cached": 4, "output": 3, "reasoning": 1},
+		"thread": {"input": 30, "cached": 4, "output": 9, "reasoning": 2}
+	},
+	"plan": [{"step": "look", "status": "completed"}],
+	"changesFrom": "tree",
+	"changes": [
+		{"path": "a�b", "kind": "update", "added": 2, "removed": 1, "by": "patch"},
+		{"path": "new", "from": "old", "kind": "rename", "added": 0, "removed": 0, "by": "other"},
+		{"path": "x.png", "kind": "add"}
+	],
+	"unknown": [{"path": "sub/", "why": "it is too large"}],
+	"commands": [
+		{"command": "go test", "cwd": "/w", "exitCode": 1, "durationMs": 1000, "approvedBy": "client"},
+		{"command": "sleep 9", "cwd": "/w"}
+	],
+	"refused": [{"kind": "command", "what": "git push", "cwd": "/w", "why": "declined", "by": "desk", "reason": "declined"}]
+}`
+	got := r.JSON(limit)
+	compact := jsontext.Value(want)
+	if err := compact.Compact(); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(compact), string(got)); d != "" {
+		t.Error("(-want +got)\n" + d)
+	}
+	var back protocol.TurnResult
+	if err := json.Unmarshal(got, &back); err != nil || string(back.JSON(limit)) != string(got) {
+		t.Errorf("%v: %s", err, back.JSON(limit))
+	}
+}
+
+// shape has the members of an encoded result that the tests check.
+type shape struct {
+	Content   string           `json:"content"`
+	Output    jsontext.Value   `json:"output"`
+	Changes   []jsontext.Value `json:"changes"`
+	Commands  []jsontext.Value `json:"commands"`
+	Refused   []jsontext.Value `json:"refused"`
+	Plan      []jsontext.Value `json:"plan"`
+	Truncated map[string]int   `json:"truncated"`
+}
+
+func shapeOf(t testing.TB, out []byte) shape {
+	t.Helper()
+	var s shape
+	if err := json.Unmarshal(out, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestJSONCutsTheLongest checks that only the longest members are cut.
+func TestJSONCutsTheLongest(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		r    protocol.TurnResult
+		cut  []string // the members that are cut
+	}{
+		{"changes", protocol.TurnResult{Content: strings.Repeat("word ", 1000), Changes: changesOf(10_000), Commands: commandsOf(50)}, []string{"changes"}},
+		{"commands", protocol.TurnResult{Changes: changesOf(100), Commands: commandsOf(5000)}, []string{"commands"}},
+		{"content", protocol.TurnResult{Content: strings.Repeat("é", 1<<20), Changes: changesOf(100)}, []string{"content"}},
+		{"content that grows when it is quoted", protocol.TurnResult{Content: strings.Repeat("\x01\xff", 1<<20)}, []string{"content"}},
+		{"content of half characters", protocol.TurnResult{Content: strings.Repeat("\x80", 1<<20)}, []string{"content"}},
+		{"output", protocol.TurnResult{Output: jsontext.Value(`"` + strings.Repeat("x", 90_000) + `"`)}, []string{"output"}},
+		{"all", protocol.TurnResult{
+			Content: strings.Repeat("x", 90_000), Output: jsontext.Value(`"` + strings.Repeat("x", 90_000) + `"`), Changes: changesOf(10_000),
+			Commands: commandsOf(5000), Refused: refusalsOf(5000), Plan: planOf(5000),
+		}, []string{"changes", "commands", "content", "output", "plan", "refused"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out := tt.r.JSON(limit)
+			if len(out) > limit {
+				t.Errorf("%d bytes", len(out))
+			}
+			got := shapeOf(t, out)
+			if d := cmp.Diff(tt.cut, keys(got.Truncated)); d != "" {
+				t.Error("cut (-want +got)\n" + d)
+			}
+			if len(out) < limit*3/4 && len(tt.cut) == 1 && tt.cut[0] != "output" {
+				t.Errorf("only %d bytes", len(out))
+			}
+			for name, sum := range map[string][2]int{
+				"changes":  {len(got.Changes) + got.Truncated["changes"], len(tt.r.Changes)},
+				"commands": {len(got.Commands) + got.Truncated["commands"], len(tt.r.Commands)},
+				"refused":  {len(got.Refused) + got.Truncated["refused"], len(tt.r.Refused)},
+				"plan":     {len(got.Plan) + got.Truncated["plan"], len(tt.r.Plan)},
+			} {
+				if sum[0] != sum[1] {
+					t.Errorf("%s: %d including omitted ones, want %d", name, sum[0], sum[1])
+				}
+			}
+			if n := len(got.Commands); n > 0 && !strings.Contains(string(got.Commands[n-1]), fmt.Sprintf(" %d", len(tt.r.Commands)-1)) {
+				t.Errorf("the last command is %s", got.Commands[n-1])
+			}
+		})
+	}
+}
+
+func changesOf(n int) []protocol.Change {
+	var list []protocol.Change
+	for i := range n {
+		list = append(list, protocol.Change{Path: fmt.Sprintf("folder/%d.go", i), Kind: "add", Added: &i, Removed: new(int)})
+	}
+	return list
+}
+
+func commandsOf(n int) []protocol.Command {
+	var list []protocol.Command
+	for i := range n {
+		list = append(list, protocol.Command{Command: fmt.Sprintf("run %d", i), Cwd: "/w", ExitCode: new(int), DurationMS: new(int64)})
+	}
+	return list
+}
+
+func refusalsOf(n int) []protocol.Refusal {
+	var list []protocol.Refusal
+	for i := range n {
+		list = append(list, protocol.Refusal{Kind: "other", What: fmt.Sprint("w", i), Why: "declined"})
+	}
+	return list
+}
+
+func planOf(n int) []protocol.PlanStep {
+	var list []protocol.PlanStep
+	for i := range n {
+		list = append(list, protocol.PlanStep{Step: fmt.Sprint("step ", i), Status: "pending"})
+	}
+	return list
+}
+
+func keys(m map[string]int) []string {
+	var names []string
+	for _, name := range []string{"changes", "commands", "content", "output", "plan", "refused"} {
+		if m[name] > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestFit gives a result too little room. What is kept and what is left out are together all of
+// it: the first changes, the last commands and refusals, a text's beginning.
+func TestFit(t *testing.T) {
+	whole := protocol.TurnResult{ThreadID: "t", Content: strings.Repeat("é\n", 3000), Truncated: protocol.Truncated{Commands: 7, Refused: 8, Changes: 9, See: "codex-show"}}
+	const n = 300
+	for i := range n {
+		whole.Plan = append(whole.Plan, protocol.PlanStep{Step: fmt.Sprint("step", i), Status: "pending"})
+		whole.Commands = append(whole.Commands, protocol.Command{ID: i + 1, Command: "make"})
+		whole.Refused = append(whole.Refused, protocol.Refusal{Kind: "other", What: fmt.Sprint("what", i)})
+		whole.Changes = append(whole.Changes, protocol.Change{Path: fmt.Sprint("path", i), Kind: "add", By: protocol.ByPatch})
+		whole.Unknown = append(whole.Unknown, protocol.Unknown{Path: fmt.Sprint("gap", i), Why: "why"})
+	}
+	for _, limit := range []int{1, 4096, 4097, 6000, 20_000} {
+		text := whole.JSON(limit)
+		var got protocol.TurnResult
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		if room := max(limit, 4096); len(text) > room || len(text) < room-room/5 {
+			t.Errorf("limit %d: %d bytes", limit, len(text))
+		}
+		cut := got.Truncated
+		if len(got.Content)+cut.Content != len(whole.Content) || !strings.HasPrefix(whole.Content, got.Content) || len(got.Plan)+cut.Plan != n || len(got.Commands)+cut.Commands != n+7 ||
+			len(got.Refused)+cut.Refused != n+8 || len(got.Changes)+cut.Changes != n+9 || len(got.Unknown)+cut.Unknown != n || cut.See != "codex-show" {
+			t.Errorf("limit %d: %d bytes, %d steps, %d commands, %d refusals, %d changes, %d gaps, and %+v", limit, len(got.Content), len(got.Plan), len(got.Commands), len(got.Refused), len(got.Changes), len(got.Unknown), cut)
+		}
+		for what, ok := range map[string]bool{
+			"step": got.Plan[0].Step == "step0", "change": got.Changes[0].Path == "path0", "gap": got.Unknown[0].Path == "gap0",
+			"command": got.Commands[len(got.Commands)-1].ID == n, "refusal": got.Refused[len(got.Refused)-1].What == "what299",
+		} {
+			if !ok {
+				t.Errorf("limit %d: the wrong end of the list of a %s is left out", limit, what)
+			}
+		}
+		again := got
+		if again.Fit(limit); string(again.JSON(limit)) != string(text) {
+			t.Errorf("limit %d: what fits is cut", limit)
+		}
+	}
+	if len(whole.Plan) != n || whole.Truncated.Commands != 7 {
+		t.Error("the whole result is changed")
+	}
+	short := protocol.TurnResult{ThreadID: "t", Truncated: protocol.Truncated{See: "codex-show"}}
+	if got := string(short.JSON(limit)); got != `{"threadId":"t","content":"","durationMs":0,"changes":[],"commands":[],"refused":[]}` {
+		t.Error(got)
+	}
+}
