@@ -68,6 +68,11 @@ func TestWhatStays(t *testing.T) {
 		"a unified header of one line":      {"a\nb\n", "@@ -2 +2 @@\n-b\n+B", "a\nB\n"},
 		"a unified header with a function":  {"func f() {\n\tb\n}\n", "@@ -1,3 +1,3 @@ func f() {\n-\tb\n+\tB\n }", "func f() {\n\tB\n}\n"},
 		"two unified headers":               {"a\nb\nc\n", "@@ -1 +1 @@\n-a\n+A\n@@ -3,1 +3,1 @@ x\n-c\n+C", "A\nb\nC\n"},
+		"a unified header without numbers":  {"a\nb\n", "@@ @@\n a\n-b\n+B", "a\nB\n"},
+		"the names of a unified diff":       {"a\nb\n", "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n a\n-b\n+B", "a\nB\n"},
+		"lines like such names":             {"-- f\nb\n", "--- f\n+++ g\n b", "++ g\nb\n"},
+		"lines like such names, and a hunk": {"-- x\nb\n", "--- x\n+++ f\n@@\n-b\n+B", "++ f\nB\n"},
+		"the remark about the newline":      {"a\nb", "@@ -1,2 +1,2 @@\n-a\n+A\n b\n\\ No newline at end of file", "A\nb"},
 		"a line that looks like a header":   {"@@ -1 x\nb\n", "@@ @@ -1 x\n-b\n+B", "@@ -1 x\nB\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,6 +95,7 @@ func TestPartsOfPatches(t *testing.T) {
 		"a move alone, then a file": {"*** Update File: f\n*** Move to: g \n*** Add File: h\n+x", map[string]string{"g": "a\n", "h": "x\n"}},
 		"a binary that moves":       {"*** Update File: binary\n*** Move to: b2", map[string]string{"f": "a\n", "b2": "\xff\x00"}},
 		"empty lines between":       {"\n*** Add File: g\n+x\n\n\n*** Update File: f\n@@\n-a\n+A\n\n*** Add File: h\n+y\n\n", map[string]string{"f": "A\n", "g": "x\n", "h": "y\n"}},
+		"an empty line of a file":   {"*** Add File: g\n+x\n\n+y\n\n*** Delete File: f", map[string]string{"g": "x\n\ny\n"}},
 		"blanks between":            {"*** Delete File: f\n  \n*** Add File: h\n+y", map[string]string{"h": "y\n"}},
 	} {
 		got, err := patched(t, files, tt.text)

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
@@ -91,7 +92,7 @@ func Parse(text string) (*Patch, error) {
 		lines[i] = strings.TrimSuffix(line, "\r")
 	}
 	first := 1
-	if inner, ok := unwrapHeredoc(lines); ok {
+	if inner, ok := unwrapped(lines); ok {
 		lines, first = inner, 2
 	}
 	if strings.TrimSpace(lines[0]) != beginPatch {
@@ -117,17 +118,15 @@ func Parse(text string) (*Patch, error) {
 	return p, nil
 }
 
-// unwrapHeredoc removes the shell's here-document that some models put around a patch even
-// if no shell reads it.
-func unwrapHeredoc(lines []string) ([]string, bool) {
-	if len(lines) < 4 || !strings.HasSuffix(lines[len(lines)-1], "EOF") {
+// unwrapped removes the shell's here-document, or the fence of Markdown, that some models put around a patch
+// even if no shell reads it.
+func unwrapped(lines []string) ([]string, bool) {
+	if len(lines) < 4 {
 		return nil, false
 	}
-	switch lines[0] {
-	case "<<EOF", "<<'EOF'", `<<"EOF"`:
-		return lines[1 : len(lines)-1], true
-	}
-	return nil, false
+	begin, end := lines[0], lines[len(lines)-1]
+	here := slices.Contains([]string{"<<EOF", "<<'EOF'", `<<"EOF"`}, begin) && strings.HasSuffix(end, "EOF")
+	return lines[1 : len(lines)-1], here || strings.HasPrefix(begin, "```") && end == "```"
 }
 
 // reader reads the lines between begin and end.
@@ -161,16 +160,18 @@ func (r *reader) fileOp() (fileOp, error) {
 	return fileOp{}, r.fail("%q is not one of %q, %q and %q", head, addFile+"PATH", deleteFile+"PATH", updateFile+"PATH")
 }
 
+// added returns the lines of a new file. Some models leave out the + of an empty one.
 func (r *reader) added() string {
 	var b strings.Builder
-	for !r.done() {
-		line, ok := strings.CutPrefix(r.peek(), "+")
-		if !ok {
+	for end := r.next; end < len(r.lines); end++ {
+		if strings.HasPrefix(r.lines[end], "+") {
+			for ; r.next <= end; r.next++ {
+				b.WriteString(strings.TrimPrefix(r.peek(), "+"))
+				b.WriteByte('\n')
+			}
+		} else if r.lines[end] != "" {
 			break
 		}
-		b.WriteString(line)
-		b.WriteByte('\n')
-		r.next++
 	}
 	return b.String()
 }
@@ -184,6 +185,7 @@ func (r *reader) update(path string) (fileOp, error) {
 			r.next++
 		}
 	}
+	r.skipNames(path)
 	for !r.done() && !strings.HasPrefix(r.peek(), "***") {
 		if strings.TrimSpace(r.peek()) == "" { // between hunks
 			r.next++
@@ -201,8 +203,23 @@ func (r *reader) update(path string) (fileOp, error) {
 	return op, nil
 }
 
+// skipNames skips the two lines with the file's names in front of the first hunk of a unified diff.
+func (r *reader) skipNames(path string) {
+	if r.next+2 >= len(r.lines) {
+		return
+	}
+	from, one := strings.CutPrefix(r.lines[r.next], "--- ")
+	to, two := strings.CutPrefix(r.lines[r.next+1], "+++ ")
+	if one && two && strings.HasSuffix(from, path) && strings.HasSuffix(to, path) && strings.HasPrefix(r.lines[r.next+2], "@@") {
+		r.next += 2
+	}
+}
+
 // unifiedHeader is that of a unified diff, whose numbers and function do not count.
-var unifiedHeader = lazyregexp.Regexp{Text: `^@@ -\d+(,\d+)? \+\d+(,\d+)? @@`}
+var unifiedHeader = lazyregexp.Regexp{Text: `^@@ (?:-\d+(,\d+)? \+\d+(,\d+)? )?@@`}
+
+// noNewline is a remark in unified diffs. The file itself says whether its last line has an end.
+const noNewline = `\ No newline at end of file`
 
 // hunk reads one hunk. The first hunk of a file may have no @@ line.
 func (r *reader) hunk(first bool) (hunk, error) {
@@ -230,6 +247,8 @@ func (r *reader) hunk(first bool) (hunk, error) {
 			return h, nil
 		}
 		switch {
+		case line == noNewline && !empty:
+			continue
 		case line == "":
 			h.lines = append(h.lines, hunkLine{kept, ""})
 		case line[0] == kept, line[0] == removed, line[0] == added:

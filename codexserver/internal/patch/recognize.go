@@ -22,15 +22,16 @@ type Invocation struct {
 //
 //	["apply_patch", PATCH]
 //	["bash", "-lc", "apply_patch <<'EOF'\nPATCH\nEOF"]
+//	["bash", "-lc", "apply_patch 'PATCH'"]
 //	["bash", "-lc", "cd DIR && apply_patch <<'EOF'\nPATCH\nEOF"]
 //
-// The shell may also be sh or zsh, the option -c, and the program applypatch. Such a command is not run as
+// The shell may also be sh or zsh, and have a path, the option -c, and the program applypatch. Such a command is not run as
 // a program.
 func Recognize(argv []string) (Invocation, bool) {
 	switch {
 	case len(argv) == 2 && isProgram(argv[0]):
 		return Invocation{Text: argv[1]}, true
-	case len(argv) == 3 && slices.Contains([]string{"bash", "sh", "zsh"}, argv[0]) && (argv[1] == "-lc" || argv[1] == "-c"):
+	case len(argv) == 3 && slices.Contains([]string{"bash", "sh", "zsh"}, filepath.Base(argv[0])) && (argv[1] == "-lc" || argv[1] == "-c"):
 		return recognizeScript(argv[2])
 	}
 	return Invocation{}, false
@@ -52,11 +53,15 @@ func recognizeScript(source string) (Invocation, bool) {
 		stmt, dir = and.Y, words[1]
 	}
 	words, ok := plainWords(stmt)
+	if ok && len(words) == 2 && isProgram(words[0]) && len(stmt.Redirs) == 0 {
+		return Invocation{Text: words[1], Dir: dir}, true
+	}
 	if !ok || len(words) != 1 || !isProgram(words[0]) || len(stmt.Redirs) != 1 {
 		return Invocation{}, false
 	}
 	doc := stmt.Redirs[0]
-	if doc.Op != syntax.Hdoc || doc.N != nil || doc.Hdoc == nil {
+	indented := doc.Op == syntax.DashHdoc // its tabs in front of lines do not count
+	if doc.Op != syntax.Hdoc && !indented || doc.N != nil || doc.Hdoc == nil {
 		return Invocation{}, false
 	}
 	// Use the unparsed text up to the delimiter: a patch has no variables.
@@ -66,6 +71,9 @@ func recognizeScript(source string) (Invocation, bool) {
 	}
 	var text strings.Builder
 	for line := range strings.Lines(source[doc.Hdoc.Pos().Offset():]) {
+		if indented {
+			line = strings.TrimLeft(line, "\t")
+		}
 		if strings.TrimSuffix(line, "\n") == delimiter {
 			break
 		}
