@@ -14,7 +14,7 @@ import (
 // chatWire is the Chat Completions API.
 type chatWire struct{ form }
 
-func (chatWire) path() string                  { return "/chat/completions" }
+func (chatWire) path() string                  { return chatPath }
 func (chatWire) headers(http.Header, *Request) {}
 
 type chatChunk struct {

@@ -196,6 +196,13 @@ func (c *Client) post(ctx context.Context, wire wire, req *Request, body []byte,
 	return nil, refused(resp.StatusCode, resp.Header, text)
 }
 
+// The paths of the two APIs below base_url.
+const (
+	chatPath      = "/chat/completions"
+	responsesPath = "/responses"
+)
+
+// target returns the address of a path below base_url, which may also be the whole address of an API.
 func (c *Client) target(path string) (*url.URL, error) {
 	if c.Provider.BaseURL == "" {
 		return nil, errors.New("the provider has no base_url")
@@ -207,12 +214,28 @@ func (c *Client) target(path string) (*url.URL, error) {
 		}
 		return nil, fmt.Errorf("base_url: %w", err)
 	}
-	u = u.JoinPath(path)
-	q := u.Query()
-	for k, v := range c.Provider.QueryParams {
-		q.Set(k, v)
+	u = u.JoinPath() // without a slash at its end
+	for _, endpoint := range []string{chatPath, responsesPath} { // pasted from a page
+		if base, ok := strings.CutSuffix(strings.TrimSuffix(u.EscapedPath(), "/"), endpoint); ok {
+			u.Path, _ = url.PathUnescape(base) // it was escaped
+			u.RawPath = base
+		}
 	}
-	u.RawQuery = q.Encode()
+	u = u.JoinPath(path)
+	var query []string // as it is written: a gateway may read it in its own way
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+		if _, replaced := c.Provider.QueryParams[name]; !replaced && pair != "" {
+			query = append(query, pair)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Provider.QueryParams)) {
+		query = append(query, url.QueryEscape(name)+"="+url.QueryEscape(c.Provider.QueryParams[name]))
+	}
+	u.RawQuery = strings.Join(query, "&")
 	return u, nil
 }
 

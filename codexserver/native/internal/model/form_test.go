@@ -318,8 +318,11 @@ func TestBaseURLs(t *testing.T) {
 		"http://h/v1/":                       "http://h/v1/chat/completions?k=v",
 		"http://h":                           "http://h/chat/completions?k=v",
 		"http://h/v1?api-version=2024-10-21": "http://h/v1/chat/completions?api-version=2024-10-21&k=v",
-		"http://h/v1/?api-version=2024-10-21&a=b": "http://h/v1/chat/completions?a=b&api-version=2024-10-21&k=v",
+		"http://h/v1/?api-version=2024-10-21&a=b": "http://h/v1/chat/completions?api-version=2024-10-21&a=b&k=v",
 		"http://h/a%2Fb/v1?k=w":                   "http://h/a%2Fb/v1/chat/completions?k=v",
+		"http://h/v1?b=a%20b;c&beta&%6B=w":        "http://h/v1/chat/completions?b=a%20b;c&beta&k=v",
+		"http://h/v1/chat/completions":            "http://h/v1/chat/completions?k=v",
+		"http://h/a%2Fb/responses/?x=1":           "http://h/a%2Fb/chat/completions?x=1&k=v",
 		"http://h/v1?":                            "http://h/v1/chat/completions?k=v",
 	} {
 		a := &answers{all: []answer{{body: sse(chatDone)}}}

@@ -17,7 +17,7 @@ import (
 // responsesWire is the Responses API.
 type responsesWire struct{ form }
 
-func (responsesWire) path() string { return "/responses" }
+func (responsesWire) path() string { return responsesPath }
 
 func (responsesWire) headers(h http.Header, req *Request) {
 	h.Set("OpenAI-Beta", "responses=experimental")
