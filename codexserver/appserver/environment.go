@@ -55,6 +55,9 @@ func (e *Engine) configurationText() string {
 	return text
 }
 
+// maxConfig bounds a configuration file that is searched, in bytes.
+const maxConfig = 4 << 20
+
 // splitCall separates a call's keys of the shell environment from its other keys, which it
 // returns flat. It drops a key that disables an unknown MCP server, because Codex would
 // refuse the conversation.

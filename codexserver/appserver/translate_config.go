@@ -1,24 +1,19 @@
 package appserver
 
 import (
-	"bytes"
 	stdjson "encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/pelletier/go-toml/v2"
 )
 
 // startParams returns the configuration of a conversation as parameters of today's Codex.
@@ -36,13 +31,13 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 			return p, configErrorf("cwd %q is not a folder", cfg.Cwd)
 		}
 	}
-	config := map[string]stdjson.RawMessage{}
-	if err := flatten(config, "", cfg.Overrides); err != nil {
+	keys := map[string]stdjson.RawMessage{}
+	if err := flatten(keys, "", cfg.Overrides); err != nil {
 		return p, configErrorf("config: %w", err)
 	}
 	name := cfg.Profile
-	if raw, ok := config["profile"]; ok {
-		delete(config, "profile")
+	if raw, ok := keys["profile"]; ok {
+		delete(keys, "profile")
 		if name == "" && json.Unmarshal(raw, &name) != nil {
 			return p, configErrorf("config: profile is not a string")
 		}
@@ -55,17 +50,17 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 		for key := range over {
 			maps.DeleteFunc(profile, func(k string, _ stdjson.RawMessage) bool { return k == key || strings.HasPrefix(k, key+".") })
 		}
-		maps.Copy(profile, config) // the caller's keys win
-		config = profile
+		maps.Copy(profile, keys) // the caller's keys win
+		keys = profile
 	}
 	if cfg.CompactPrompt != nil { // wins over the key in the caller's config
 		raw, err := json.Marshal(*cfg.CompactPrompt, jsontext.AllowInvalidUTF8(true))
 		if err != nil {
 			return p, configErrorf("compact-prompt: %w", err)
 		}
-		config["compact_prompt"] = stdjson.RawMessage(raw)
+		keys["compact_prompt"] = stdjson.RawMessage(raw)
 	}
-	return p, p.take(config, v)
+	return p, p.take(keys, v)
 }
 
 // removed are keys that today's Codex ignores.
@@ -145,24 +140,9 @@ func inputItems(items []protocol.InputItem) ([]apptypes.Input, error) {
 	return out, nil
 }
 
-// readProfile reads the keys of a profile from the file NAME.config.toml, which today's
-// Codex uses, or from the table profiles.NAME of config.toml, which older ones used.
+// readProfile returns the keys of a profile of Codex, dotted.
 func readProfile(codexHome, name string) (map[string]stdjson.RawMessage, error) {
-	if name != filepath.Base(name) || name == "." || name == ".." {
-		return nil, errors.New("not a name")
-	}
-	table, err := readTOML(filepath.Join(codexHome, name+".config.toml"))
-	if errors.Is(err, fs.ErrNotExist) {
-		var whole map[string]any
-		if whole, err = readTOML(filepath.Join(codexHome, "config.toml")); err != nil {
-			return nil, fmt.Errorf("neither %s.config.toml nor config.toml can be read in %s: %w", name, codexHome, err)
-		}
-		profiles, _ := whole["profiles"].(map[string]any)
-		var found bool
-		if table, found = profiles[name].(map[string]any); !found {
-			return nil, fmt.Errorf("there is neither the file %s.config.toml nor a table [profiles.%s] of config.toml in %s", name, name, codexHome)
-		}
-	}
+	table, err := config.Profile(codexHome, name)
 	if err != nil {
 		return nil, err
 	}
@@ -176,21 +156,6 @@ func readProfile(codexHome, name string) (map[string]stdjson.RawMessage, error) 
 	}
 	flat := map[string]stdjson.RawMessage{}
 	return flat, flatten(flat, "", nested)
-}
-
-// maxConfig bounds a configuration file.
-const maxConfig = 4 << 20
-
-func readTOML(path string) (map[string]any, error) {
-	b, err := safefile.Read(path, maxConfig)
-	if err != nil {
-		return nil, err
-	}
-	var table map[string]any
-	if err := toml.Unmarshal(bytes.TrimPrefix(b, []byte("\ufeff")), &table); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return table, nil
 }
 
 // flatten writes nested tables as dotted keys, so that one set of keys can override

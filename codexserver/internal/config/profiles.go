@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -30,4 +31,25 @@ func Profiles(home string) ([]string, error) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+// Profile returns the keys of a profile: those of the file NAME.config.toml, which today's Codex uses, or of
+// the table profiles.NAME of config.toml, which older ones used.
+func Profile(home, name string) (map[string]any, error) {
+	if profilePath(home, name) == "" {
+		return nil, errors.New("not a name")
+	}
+	if table, err := profileFile(home, name); table != nil || err != nil {
+		return table, err
+	}
+	file, err := readFile(filepath.Join(home, "config.toml"))
+	if err != nil {
+		return nil, err
+	}
+	profiles, _ := file["profiles"].(layer)
+	table, ok := profiles[name].(layer)
+	if !ok {
+		return nil, fmt.Errorf("there is neither the file %s.config.toml nor a table [profiles.%s] of config.toml in %s", name, name, home)
+	}
+	return table, nil
 }
