@@ -5,60 +5,48 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/paths"
 )
-
-// granted is what a configuration gives a conversation.
-type granted struct {
-	rules
-	named    []string // without links: what the configuration names as writable, also where the sandbox is read-only
-	search   string   // all that the configuration says of the web search, to compare it; "" for none
-	provider string   // the name of the model provider
-	address  string   // of the provider, "" for its own default
-	endpoint string   // all that the configuration says of the provider, to compare it
-}
 
 // grants returns what the parameters and Codex's configuration give a conversation in a folder. The
 // policy is "" where only Codex knows it.
-func (p *threadParams) grants(file *configuration, cwd string) (g granted, err error) {
-	g.cwd, g.policy = cwd, p.ApprovalPolicy
-	if g.sandbox, err = p.limits(file, cwd); err != nil {
+func (p *threadParams) grants(file *configuration, cwd string) (g sandbox.Grant, err error) {
+	g.Cwd, g.Policy = cwd, protocol.ApprovalPolicy(p.ApprovalPolicy)
+	if g.Sandbox, err = p.limits(file, cwd); err != nil {
 		return g, err
 	}
 	if value[string](p.setting(file.keys, "web_search")) != "disabled" || value[bool](p.setting(file.keys, "features", "standalone_web_search")) {
-		g.search = p.says(file.keys, "web_search", "tools.web_search", "features.web_search_request", "features.web_search_cached", "features.standalone_web_search")
+		g.Search = p.says(file.keys, "web_search", "tools.web_search", "features.web_search_request", "features.web_search_cached", "features.standalone_web_search")
 	}
-	g.provider = cmp.Or(value[string](p.setting(file.keys, "model_provider")), builtIn)
-	g.address, g.endpoint = p.provides(file.keys, g.provider)
-	opened := g.sandbox
-	if opened.Type != apptypes.SandboxPolicyWorkspaceWrite {
-		as, err := p.workspace(file, cwd)
-		if err != nil {
+	g.Provider = cmp.Or(value[string](p.setting(file.keys, "model_provider")), builtIn)
+	g.Address, g.Endpoint = p.provides(file.keys, g.Provider)
+	opened := g.Sandbox
+	if opened.Mode != protocol.SandboxWorkspaceWrite {
+		if opened, err = p.workspace(file, cwd); err != nil {
 			return g, err
 		}
-		opened = *sandboxOf(as)
 	}
-	g.named = writable(&opened, cwd)[1:] // without the working folder
+	g.Named = sandbox.Writable(opened, "", os.Environ())
 	return g, nil
 }
 
 // policyIn returns the approval policy that Codex's configuration gives a conversation.
-func (p *threadParams) policyIn(c *child, file *configuration, cwd string) string {
+func (p *threadParams) policyIn(c *child, file *configuration, cwd string) protocol.ApprovalPolicy {
 	if policy := cmp.Or(p.ApprovalPolicy, c.policy); policy != "" {
-		return policyWord(policy)
+		return policyWord(protocol.ApprovalPolicy(policy))
 	}
 	if raw := p.setting(file.keys, "approval_policy"); isSet(raw) {
 		return policyWord(policyOf(raw))
 	}
 	if slices.Contains(trusts(file.keys, cwd), "untrusted") {
-		return string(protocol.ApprovalUntrusted)
+		return protocol.ApprovalUntrusted
 	}
-	return string(protocol.ApprovalOnRequest)
+	return protocol.ApprovalOnRequest
 }
 
 // provides returns the address of a model provider, and all that the configuration says of it.
@@ -89,69 +77,30 @@ func (p *threadParams) says(file map[string]stdjson.RawMessage, keys ...string) 
 	return all.String()
 }
 
-// rank orders sandboxes: a higher one allows more.
-func rank(sandbox string) int {
-	if i := slices.Index(sandboxTypes, sandbox); i >= 0 {
-		return i
-	}
-	return len(sandboxTypes)
-}
-
-// modeOf returns the mode of a sandbox.
-func modeOf(sandbox string) protocol.SandboxMode {
-	return protocol.SandboxMode(sandboxModes[min(rank(sandbox), len(sandboxModes)-1)])
-}
-
-// beyond returns what a conversation may do beyond base, the configuration.
-func (g *granted) beyond(base *granted) protocol.Access {
-	a := protocol.Access{Folder: real(g.cwd)}
-	write := g.sandbox.Type == apptypes.SandboxPolicyWorkspaceWrite
-	if write || rank(g.sandbox.Type) > rank(base.sandbox.Type) {
-		a.Mode = modeOf(g.sandbox.Type)
-	}
-	asked := base.policy == string(protocol.ApprovalUntrusted) // for each command
-	if !write && rank(g.sandbox.Type) > 0 && (a.Mode != "" || asked && g.policy != base.policy) {
-		a.Policy = protocol.ApprovalPolicy(g.policy)
-	}
-	a.Network = network(&g.sandbox) && !network(&base.sandbox)
-	a.WebSearch = g.search != "" && (g.search != base.search || a.Mode == protocol.SandboxDangerFullAccess) // which Codex lets search live
-	if g.provider != base.provider || g.endpoint != base.endpoint {
-		a.Provider = g.provider
-		if g.address != "" {
-			a.Provider += " at " + g.address
-		}
-	}
-	if write {
-		known := append([]string{a.Folder}, base.named...)
-		for _, folder := range writable(&g.sandbox, g.cwd) {
-			if !slices.ContainsFunc(known, func(other string) bool { return paths.Below(folder, other) }) {
-				a.Roots = append(a.Roots, folder)
-			}
-		}
-		slices.Sort(a.Roots)
-		a.Roots = slices.Compact(a.Roots)
+// beyond returns what a conversation may do beyond base, the configuration. In full access Codex lets
+// the model search live, and commands reach the network.
+func beyond(g, base *sandbox.Grant) protocol.Access {
+	a := g.Beyond(base, os.Environ())
+	if a.Mode == protocol.SandboxDangerFullAccess {
+		a.Network, a.WebSearch = !base.Sandbox.NetworkAccess, g.Search != ""
 	}
 	return a
 }
 
-// within takes from the rules what goes beyond those of base.
-func (r *rules) within(base *rules) {
-	s, b := &r.sandbox, &base.sandbox
-	switch write := apptypes.SandboxPolicyWorkspaceWrite; {
-	case rank(s.Type) > rank(b.Type):
+// narrow takes from the policies of g what goes beyond those of base.
+func narrow(g, base *sandbox.Grant) {
+	s, b := &g.Sandbox, &base.Sandbox
+	switch write := protocol.SandboxWorkspaceWrite; {
+	case sandbox.Width(s.Mode) > sandbox.Width(b.Mode):
 		*s = *b
-	case s.Type == write && b.Type == write:
+	case s.Mode == write && b.Mode == write:
 		s.WritableRoots = slices.DeleteFunc(slices.Clone(s.WritableRoots), func(root string) bool { return !slices.Contains(b.WritableRoots, root) })
 		s.ExcludeSlashTmp = s.ExcludeSlashTmp || b.ExcludeSlashTmp
 		s.ExcludeTmpdirEnvVar = s.ExcludeTmpdirEnvVar || b.ExcludeTmpdirEnvVar
-		fallthrough
-	default:
-		if network(s) && !network(b) {
-			s.NetworkAccess = stdjson.RawMessage("false")
-		}
 	}
-	if is, was := slices.Index(policyWords, r.policy), slices.Index(policyWords, base.policy); r.policy != base.policy && (is < 0 || was < 0 || is > was) {
-		r.policy = base.policy
+	s.NetworkAccess = s.NetworkAccess && (b.NetworkAccess || b.Mode == protocol.SandboxDangerFullAccess)
+	if is, was := slices.Index(policyWords, g.Policy), slices.Index(policyWords, base.Policy); g.Policy != base.Policy && (is < 0 || was < 0 || is > was) {
+		g.Policy = base.Policy
 	}
 }
 
@@ -160,28 +109,28 @@ func (r *rules) within(base *rules) {
 func (p *threadParams) restore(was *summary, file *configuration) {
 	p.chosen = p.chooses() || p.ApprovalPolicy != ""
 	if !p.chooses() {
-		p.now.sandbox = p.base.sandbox
+		p.now.Sandbox = p.base.Sandbox
 	}
 	if p.ApprovalPolicy == "" {
-		p.now.policy = p.base.policy
+		p.now.Policy = p.base.Policy
 	}
 	p.ApprovalsReviewer = cmp.Or(value[string](p.setting(file.keys, "approvals_reviewer")), byUser)
 	if was.Provider != "" {
-		p.now.provider = was.Provider
-		p.now.address, p.now.endpoint = p.provides(file.keys, was.Provider)
+		p.now.Provider = was.Provider
+		p.now.Address, p.now.Endpoint = p.provides(file.keys, was.Provider)
 	}
 }
 
 // keep gives a resumed thread what its last turn had, as far as the configuration allows or, if keep
 // returns true, whole.
-func (p *threadParams) keep(had *rules, keep func(protocol.Access) bool) {
+func (p *threadParams) keep(had *sandbox.Grant, keep func(protocol.Access) bool) {
 	if p.chosen {
 		return
 	}
 	before := p.now
-	before.rules = *had
-	if a := before.beyond(&p.base); !a.IsZero() && (keep == nil || !keep(a)) {
-		before.within(&p.base.rules)
+	before.Cwd, before.Policy, before.Sandbox = had.Cwd, had.Policy, had.Sandbox
+	if a := beyond(&before, &p.base); !a.IsZero() && (keep == nil || !keep(a)) {
+		narrow(&before, &p.base)
 	}
 	p.now = before
 }

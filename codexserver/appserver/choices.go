@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -62,16 +61,16 @@ func (p *threadParams) setting(file map[string]stdjson.RawMessage, path ...strin
 // out if it lies in a writable one, where it is writable anyway, and refused if the working
 // folder or one for temporary files lies in it.
 func (p *threadParams) openRoots(fromCall bool, home string) error {
-	s, cwd := &p.now.sandbox, p.now.cwd
+	s, cwd := &p.now.Sandbox, p.now.Cwd
 	sealed := filepath.Join(home, "codex-mcp") // rules, keys and sockets of this server
-	if paths.Below(real(cwd), real(sealed)) {
+	if paths.Below(sandbox.Real(cwd), sandbox.Real(sealed)) {
 		return configErrorf("argument /cwd: %s is or lies in %s, which is this server's, and Codex lets commands write in it", cwd, sealed)
 	}
 	const key = "writable_roots"
-	if s.Type != apptypes.SandboxPolicyWorkspaceWrite || !fromCall || !isSet(p.setting(nil, workspaceTable, key)) {
+	if s.Mode != protocol.SandboxWorkspaceWrite || !fromCall || !isSet(p.setting(nil, workspaceTable, key)) {
 		return nil
 	}
-	options := sandbox.Options{Protected: []string{home}, Sealed: []string{sealed}, Private: []string{home}, Named: p.base.named}
+	options := sandbox.Options{Protected: []string{home}, Sealed: []string{sealed}, Private: []string{home}, Named: p.base.Named}
 	if own, err := os.UserHomeDir(); err == nil {
 		options.Private = append(options.Private, own)
 	}
@@ -84,7 +83,7 @@ func (p *threadParams) openRoots(fromCall bool, home string) error {
 		return configErrorf("argument /config/%s/%s: %s", workspaceTable, key, roots.Notes[0])
 	}
 	s.WritableRoots = nil
-	others := writable(s, cwd)
+	others := sandbox.Writable(*s, cwd, os.Environ())
 	for _, path := range roots.Paths {
 		if slices.ContainsFunc(others, func(other string) bool { return paths.Below(path, other) }) {
 			continue
@@ -99,48 +98,18 @@ func (p *threadParams) openRoots(fromCall bool, home string) error {
 	return nil
 }
 
-// writable returns the folders, without links, in which commands may write in the sandbox
-// workspace-write.
-func writable(s *apptypes.SandboxPolicy, cwd string) []string {
-	folders := []string{real(cwd)}
-	for _, folder := range s.WritableRoots {
-		folders = append(folders, real(folder))
-	}
-	return append(folders, temporary(s)...)
-}
-
-// temporary returns the folders for temporary files, without links, in which commands may write in
-// the sandbox workspace-write.
-func temporary(s *apptypes.SandboxPolicy) (folders []string) {
-	if !s.ExcludeSlashTmp {
-		folders = append(folders, real("/tmp"))
-	}
-	if dir := os.Getenv("TMPDIR"); dir != "" && !s.ExcludeTmpdirEnvVar {
-		folders = append(folders, real(dir))
-	}
-	return folders
-}
-
 // unlinked returns an error if a file of home leads to where commands may write: Codex's
 // sandbox protects no such file, and the next server obeys it.
-func unlinked(s *apptypes.SandboxPolicy, cwd, home string) error {
-	if s.Type != apptypes.SandboxPolicyWorkspaceWrite {
+func unlinked(s *protocol.SandboxPolicy, cwd, home string) error {
+	if s.Mode != protocol.SandboxWorkspaceWrite {
 		return nil
 	}
 	for _, linked := range config.Linked(home) {
-		for _, folder := range writable(s, cwd) {
-			if paths.Below(linked, folder) || paths.Below(real(linked), folder) {
-				return configErrorf("a link in %s leads to %s, which commands could write; let it lead out of %s, or use the sandbox %s", home, linked, folder, apptypes.SandboxModeReadOnly)
+		for _, folder := range sandbox.Writable(*s, cwd, os.Environ()) {
+			if paths.Below(linked, folder) || paths.Below(sandbox.Real(linked), folder) {
+				return configErrorf("a link in %s leads to %s, which commands could write; let it lead out of %s, or use the sandbox %s", home, linked, folder, protocol.SandboxReadOnly)
 			}
 		}
 	}
 	return nil
-}
-
-// real returns a path without symbolic links, or path itself if it does not exist.
-func real(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
 }

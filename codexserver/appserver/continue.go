@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -58,7 +59,7 @@ func (e *Engine) canContinue(ctx context.Context) error {
 
 // cutRollout is what the rollout of a cut turn says.
 type cutRollout struct {
-	now     *rules // of the last turn
+	now     *sandbox.Grant // of the last turn
 	model   string
 	ends    []rolloutEnd
 	pending []*rolloutCall // calls of the last turn without a result
@@ -82,16 +83,16 @@ func (cut *cutRollout) add(line []byte) {
 	p := &l.Payload
 	switch end, call := l.end(), l.call(); {
 	case l.Type == protocol.RolloutTurnContext:
-		if !slices.Contains(sandboxModes, p.Sandbox.Type) {
+		if sandbox.Width(p.Sandbox.Type) < 0 {
 			cut.now = nil // which cannot be compared
 			return
 		}
 		cut.model = p.Model
-		cut.now = &rules{cwd: p.Cwd, policy: policyWord(policyOf([]byte(p.Policy))),
-			sandbox: *sandboxOf(protocol.SandboxPolicy{
-				Mode: protocol.SandboxMode(p.Sandbox.Type), WritableRoots: p.Sandbox.Roots, NetworkAccess: string(p.Sandbox.Network) == "true",
+		cut.now = &sandbox.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))),
+			Sandbox: protocol.SandboxPolicy{
+				Mode: p.Sandbox.Type, WritableRoots: p.Sandbox.Roots, NetworkAccess: string(p.Sandbox.Network) == "true",
 				ExcludeSlashTmp: p.Sandbox.NoTmp, ExcludeTmpdirEnvVar: p.Sandbox.NoTmpdir,
-			})}
+			}}
 	case l.Type == protocol.RolloutEventMsg && p.Type == "task_started":
 		cut.pending = nil
 	case end != nil && end.completed:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
 )
@@ -22,7 +23,7 @@ type conversation struct {
 	params threadParams // to resume the thread with
 	path   string       // of the rollout
 	access protocol.Access
-	rules  rules // that each turn gets
+	rules  sandbox.Grant // that each turn gets
 
 	model, provider string // at the start
 
@@ -48,7 +49,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if err != nil {
 		return nil, err
 	}
-	if err := unlinked(&p.now.sandbox, p.now.cwd, home); err != nil {
+	if err := unlinked(&p.now.Sandbox, p.now.Cwd, home); err != nil {
 		return nil, err
 	}
 	var r threadReply
@@ -66,9 +67,9 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if method != apptypes.CallThreadResume && r.Sandbox.Type != apptypes.SandboxPolicyReadOnly {
 		return nil, fmt.Errorf("codex was to start the thread read-only, and its sandbox is %q", r.Sandbox.Type)
 	}
-	p.now.cwd = r.Cwd
-	if p.now.policy == "" {
-		p.now.policy = policyOf(r.ApprovalPolicy)
+	p.now.Cwd = r.Cwd
+	if p.now.Policy == "" {
+		p.now.Policy = policyOf(r.ApprovalPolicy)
 	}
 	if err := c.signedIn(ctx, &r); err != nil {
 		return nil, err
@@ -76,13 +77,13 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != byUser {
 		c.log.Warn("codex: approvals are decided by a reviewing model, not by the client", "reviewer", r.ApprovalsReviewer, "thread", r.Thread.ID)
 	}
-	if err := e.reaches(p.now.cwd, &p.now.sandbox); err != nil {
+	if err := e.reaches(p.now.Cwd, &p.now.Sandbox); err != nil {
 		return nil, err
 	}
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, access: p.now.beyond(&p.base), model: r.Model, provider: r.ModelProvider, rules: p.now.rules}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, access: beyond(&p.now, &p.base), model: r.Model, provider: r.ModelProvider, rules: p.now}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
-		ApprovalPolicy: p.now.word(), Cwd: r.Cwd,
+		ApprovalPolicy: wordOf(p.now.Policy), Cwd: r.Cwd,
 		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
 		InitialMessages: past(r.Thread.Turns),
 	})
@@ -94,7 +95,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 func (c *conversation) ID() string { return c.id }
 
 // WritableRoots implements [engine.Writer].
-func (c *conversation) WritableRoots() []string { return slices.Clone(c.rules.sandbox.WritableRoots) }
+func (c *conversation) WritableRoots() []string { return slices.Clone(c.rules.Sandbox.WritableRoots) }
 
 // Access implements [engine.Extended].
 func (c *conversation) Access() protocol.Access { return c.access }
@@ -214,7 +215,7 @@ func (c *conversation) startIn(ctx context.Context, t *thread, p apptypes.TurnPa
 		return nil, err
 	}
 	p.Effort = string(c.holds(in))
-	p.SandboxPolicy, p.ApprovalPolicy = &c.rules.sandbox, policyParam(c.rules.policy)
+	p.SandboxPolicy, p.ApprovalPolicy = sandboxOf(c.rules.Sandbox), policyParam(c.rules.Policy)
 	r, err := t.begin(ctx, c.host)
 	if err != nil {
 		t.free()

@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -139,7 +140,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 		return p, err
 	}
 	if p.ApprovalPolicy == "" && isNew {
-		p.ApprovalPolicy = policyWord(c.policy)
+		p.ApprovalPolicy = string(policyWord(protocol.ApprovalPolicy(c.policy)))
 	}
 	if err := p.choose(&cfg, file); err != nil {
 		return p, err
@@ -178,17 +179,17 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 
 // configured returns what the configuration gives a conversation in a folder whose call chooses
 // nothing. A sandbox that cannot be judged counts as the narrowest.
-func (e *Engine) configured(c *child, file *configuration, folder, home string) (granted, error) {
+func (e *Engine) configured(c *child, file *configuration, folder, home string) (g sandbox.Grant, err error) {
 	p, err := startParams(protocol.Config{Profile: e.defaults.profile}, c.version, home, e.defaults.keys)
 	if err != nil {
-		return granted{}, err
+		return g, err
 	}
-	g, err := p.grants(file, folder)
+	g, err = p.grants(file, folder)
 	if err != nil {
 		p.Sandbox = apptypes.SandboxModeReadOnly
 		g, err = p.grants(file, folder)
 	}
-	g.policy = p.policyIn(c, file, folder)
+	g.Policy = p.policyIn(c, file, folder)
 	return g, err
 }
 

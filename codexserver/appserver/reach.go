@@ -2,9 +2,9 @@ package appserver
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -17,15 +17,15 @@ func (e *Engine) given(cfg *protocol.Config) {
 
 // reaches records the folders that commands in cwd can write under a policy, before one runs.
 // After an error none may run: it could write a guarded file.
-func (e *Engine) reaches(cwd string, s *apptypes.SandboxPolicy) error {
+func (e *Engine) reaches(cwd string, s *protocol.SandboxPolicy) error {
 	e.programs.Given(cwd)
-	if s.Type != apptypes.SandboxPolicyWorkspaceWrite {
+	if s.Mode != protocol.SandboxWorkspaceWrite {
 		return nil
 	}
 	e.programs.Add(cwd)
 	e.programs.Add(s.WritableRoots...)
 	for _, file := range e.options.Guarded {
-		for _, folder := range writable(s, cwd) {
+		for _, folder := range sandbox.Writable(*s, cwd, os.Environ()) {
 			if sandbox.Reaches(filepath.Dir(file), folder) {
 				return &engine.RefusedError{Err: fmt.Errorf("commands could write in %s, which holds %s, a file of this server; choose another folder, or the sandbox %s", folder, file, protocol.SandboxReadOnly)}
 			}

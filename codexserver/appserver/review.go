@@ -90,7 +90,7 @@ func (p *threadParams) keepToReading(file map[string]stdjson.RawMessage) error {
 		keys[serverKey(name, "enabled")] = false
 	}
 	p.Sandbox, p.ApprovalPolicy, p.readOnly = apptypes.SandboxModeReadOnly, string(protocol.ApprovalNever), true
-	p.now.sandbox, p.now.policy = *sandboxOf(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}), p.ApprovalPolicy
+	p.now.Sandbox, p.now.Policy = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, protocol.ApprovalNever
 	p.base = p.now
 	return p.set(keys)
 }

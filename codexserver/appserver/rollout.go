@@ -57,11 +57,11 @@ type rolloutLine struct {
 		Model   string         `json:"model"`
 		Policy  jsontext.Value `json:"approval_policy"`
 		Sandbox struct {
-			Type     string         `json:"type"`
-			Roots    []string       `json:"writable_roots"`
-			Network  jsontext.Value `json:"network_access"`
-			NoTmp    bool           `json:"exclude_slash_tmp"`
-			NoTmpdir bool           `json:"exclude_tmpdir_env_var"`
+			Type     protocol.SandboxMode `json:"type"`
+			Roots    []string             `json:"writable_roots"`
+			Network  jsontext.Value       `json:"network_access"`
+			NoTmp    bool                 `json:"exclude_slash_tmp"`
+			NoTmpdir bool                 `json:"exclude_tmpdir_env_var"`
 		} `json:"sandbox_policy"`
 	} `json:"payload"`
 }

@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
 )
 
@@ -73,8 +75,8 @@ func (p *threadParams) mode(file *configuration, cwd string) (mode string, plain
 			return profileMode(name), true, nil
 		}
 		if raw := keys[modeKey]; isSet(raw) {
-			if mode = value[string](raw); !slices.Contains(sandboxModes, mode) {
-				return "", false, configErrorf("%s: %.200s is none of %s", modeKey, raw, strings.Join(sandboxModes, ", "))
+			if mode = value[string](raw); sandbox.Width(protocol.SandboxMode(mode)) < 0 {
+				return "", false, configErrorf("%s: %.200s is none of %s", modeKey, raw, text.Or(protocol.SandboxModes()))
 			}
 			return mode, false, nil
 		}
@@ -88,18 +90,12 @@ func (p *threadParams) mode(file *configuration, cwd string) (mode string, plain
 func isSet(raw stdjson.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // limits returns the sandbox that the parameters and Codex's configuration give.
-func (p *threadParams) limits(file *configuration, cwd string) (apptypes.SandboxPolicy, error) {
+func (p *threadParams) limits(file *configuration, cwd string) (protocol.SandboxPolicy, error) {
 	mode, plain, err := p.mode(file, cwd)
-	if err != nil {
-		return apptypes.SandboxPolicy{}, err
+	if err == nil && mode == apptypes.SandboxModeWorkspaceWrite && !plain {
+		return p.workspace(file, cwd)
 	}
-	s := protocol.SandboxPolicy{Mode: protocol.SandboxMode(mode)}
-	if mode == apptypes.SandboxModeWorkspaceWrite && !plain {
-		if s, err = p.workspace(file, cwd); err != nil {
-			return apptypes.SandboxPolicy{}, err
-		}
-	}
-	return *sandboxOf(s), nil
+	return protocol.SandboxPolicy{Mode: protocol.SandboxMode(mode)}, err
 }
 
 // workspace returns the sandbox workspace-write with the settings of its table.
@@ -158,9 +154,9 @@ func trusts(keys map[string]stdjson.RawMessage, cwd string) (levels []string) {
 	if len(projects) == 0 || cwd == "" {
 		return nil
 	}
-	folders := []string{cwd, real(cwd)}
+	folders := []string{cwd, sandbox.Real(cwd)}
 	if root := repository(cwd); root != "" {
-		folders = append(folders, root, real(root))
+		folders = append(folders, root, sandbox.Real(root))
 	}
 	slices.Sort(folders)
 	for _, folder := range slices.Compact(folders) {
@@ -203,7 +199,7 @@ func mainOf(file string) string {
 	}
 	trees := filepath.Dir(git)
 	back, err := safefile.Read(filepath.Join(git, "gitdir"), maxPointer)
-	if err != nil || filepath.Base(trees) != "worktrees" || filepath.Base(filepath.Dir(trees)) != ".git" || real(strings.TrimSpace(string(back))) != real(file) {
+	if err != nil || filepath.Base(trees) != "worktrees" || filepath.Base(filepath.Dir(trees)) != ".git" || sandbox.Real(strings.TrimSpace(string(back))) != sandbox.Real(file) {
 		return ""
 	}
 	return filepath.Dir(filepath.Dir(trees))

@@ -9,6 +9,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -19,7 +21,7 @@ type thread struct {
 	turns chan struct{} // holds one token while a turn runs
 
 	mu      sync.Mutex
-	rules   rules // of each turn
+	rules   sandbox.Grant // of each turn
 	running *turn
 	left    *turn  // interrupted, but not yet ended in the app-server
 	before  string // the id of the previous turn, whose late notifications are ignored
@@ -28,21 +30,21 @@ type thread struct {
 }
 
 // ruling returns the rules of each turn.
-func (t *thread) ruling() rules {
+func (t *thread) ruling() sandbox.Grant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rules
 }
 
 // folder returns the thread's working folder.
-func (t *thread) folder() string { return t.ruling().cwd }
+func (t *thread) folder() string { return t.ruling().Cwd }
 
 // leavesSandbox reports whether a command may run outside the sandbox if approved. Codex
 // does not say which of its questions are about that. Under the policy untrusted, it first
 // tries in the sandbox, and if the command fails, runs it again outside without a further
 // question.
 func (t *thread) leavesSandbox() bool {
-	return t.ruling().sandbox.Type != apptypes.SandboxPolicyDangerFullAccess
+	return t.ruling().Sandbox.Mode != protocol.SandboxDangerFullAccess
 }
 
 // claim waits until no turn of the thread runs.

@@ -81,7 +81,7 @@ func (p *threadParams) take(config map[string]stdjson.RawMessage, v version) err
 			}
 		}
 	}
-	p.ApprovalPolicy = policyWord(p.ApprovalPolicy)
+	p.ApprovalPolicy = string(policyWord(protocol.ApprovalPolicy(p.ApprovalPolicy)))
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		if strings.HasSuffix(key, ".wire_api") && string(config[key]) == `"chat"` {
 			return configErrorf("config: %s: Codex %s has no wire API %q; write %q for a provider that has it, or use the native engine (--engine native)", key, v, "chat", "responses")
@@ -95,9 +95,9 @@ func (p *threadParams) take(config map[string]stdjson.RawMessage, v version) err
 
 // policyWord returns an approval policy as Codex names it, which has on-request in place of
 // on-failure.
-func policyWord(policy string) string {
-	if policy == string(protocol.ApprovalOnFailure) {
-		return string(protocol.ApprovalOnRequest)
+func policyWord(policy protocol.ApprovalPolicy) protocol.ApprovalPolicy {
+	if policy == protocol.ApprovalOnFailure {
+		return protocol.ApprovalOnRequest
 	}
 	return policy
 }

@@ -1,9 +1,6 @@
 package native
 
 import (
-	"path/filepath"
-	"slices"
-
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -58,54 +55,24 @@ func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config) erro
 
 // accessOf compares what a conversation may do with what its configuration own gives.
 func accessOf(now protocol.TurnContext, cfg, own *config.Config) protocol.Access {
-	policy := now.SandboxPolicy
-	a := protocol.Access{Folder: real(now.Cwd)}
-	if width(policy.Mode) > width(own.SandboxMode) || policy.Mode == protocol.SandboxWorkspaceWrite {
-		a.Mode = policy.Mode
+	table := own.SandboxWorkspaceWrite
+	named := protocol.SandboxPolicy{
+		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: table.WritableRoots,
+		ExcludeSlashTmp: table.ExcludeSlashTmp, ExcludeTmpdirEnvVar: table.ExcludeTmpdirEnvVar,
 	}
-	if policy.Mode == protocol.SandboxDangerFullAccess {
-		looser := own.ApprovalPolicy == protocol.ApprovalUntrusted && now.ApprovalPolicy != protocol.ApprovalUntrusted
-		if looser || a.Mode != "" {
-			a.Policy = now.ApprovalPolicy
-		}
-	}
-	if policy.Mode == protocol.SandboxWorkspaceWrite && own.SandboxMode != protocol.SandboxDangerFullAccess {
-		given := own.SandboxWorkspaceWrite
-		a.Network = policy.NetworkAccess && !given.NetworkAccess
-		a.Roots = further(policy, cfg, given)
-	}
-	a.WebSearch = cfg.Tools.WebSearch && !own.Tools.WebSearch
-	if to, from := cfg.Provider(), own.Provider(); cfg.ModelProvider != own.ModelProvider || to.BaseURL != from.BaseURL {
-		a.Provider = cfg.ModelProvider + " at " + to.BaseURL
-	}
-	return a
+	base := grantOf(own)
+	base.Policy, base.Named = own.ApprovalPolicy, sandbox.Writable(named, "", cfg.Environ)
+	base.Sandbox = protocol.SandboxPolicy{Mode: own.SandboxMode, NetworkAccess: table.NetworkAccess}
+	has := grantOf(cfg)
+	has.Cwd, has.Policy, has.Sandbox = now.Cwd, now.ApprovalPolicy, now.SandboxPolicy
+	return has.Beyond(&base, cfg.Environ)
 }
 
-// further returns the folders besides the working folder that commands can write, and that the
-// configuration does not name.
-func further(policy protocol.SandboxPolicy, cfg *config.Config, given config.WorkspaceWrite) []string {
-	own := protocol.SandboxPolicy{
-		Mode: policy.Mode, WritableRoots: given.WritableRoots,
-		ExcludeSlashTmp: given.ExcludeSlashTmp, ExcludeTmpdirEnvVar: given.ExcludeTmpdirEnvVar,
+// grantOf returns what a configuration gives besides the policies.
+func grantOf(cfg *config.Config) sandbox.Grant {
+	g := sandbox.Grant{Provider: cfg.ModelProvider, Address: cfg.Provider().BaseURL, Endpoint: cfg.Provider().BaseURL}
+	if cfg.Tools.WebSearch {
+		g.Search = "on"
 	}
-	named := map[string]bool{real(cfg.Cwd): true}
-	for _, root := range sandbox.AskedRoots(own, cfg.Cwd, cfg.Environ) {
-		named[real(root)] = true
-	}
-	var roots []string
-	for _, root := range sandbox.AskedRoots(policy, cfg.Cwd, cfg.Environ) {
-		if root = real(root); !named[root] {
-			roots = append(roots, root)
-		}
-	}
-	slices.Sort(roots)
-	return slices.Compact(roots)
-}
-
-// real returns a path without symbolic links, or the path itself if it leads nowhere.
-func real(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
+	return g
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -156,14 +157,9 @@ func (c *conversation) restorePolicies(last *protocol.TurnContext, call *protoco
 		c.now.ApprovalPolicy = last.ApprovalPolicy
 	}
 	if call.Sandbox == "" && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) &&
-		(!bounded || width(last.SandboxPolicy.Mode) < width(c.now.SandboxPolicy.Mode)) {
+		(!bounded || sandbox.Width(last.SandboxPolicy.Mode) < sandbox.Width(c.now.SandboxPolicy.Mode)) {
 		c.now.SandboxPolicy = last.SandboxPolicy
 	}
-}
-
-// width orders the sandbox modes by what they allow.
-func width(m protocol.SandboxMode) int {
-	return slices.Index([]protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess}, m)
 }
 
 // chooses reports whether the call's own configuration has one of these keys.
