@@ -53,7 +53,7 @@ func (o *options) playDemo(ctx context.Context, console *terminal.Console, signa
 		said = strings.Join(terminal.Wrap(strings.Fields(said), " ", console.Width()-1), "\n")
 	}
 	fmt.Fprintln(console.Err, said)
-	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: o.folder, JSON: o.json, Version: version()}
+	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: o.folder, JSON: o.json, Told: true, Version: version()}
 	task.Arguments = o.ask.arguments(o.folder)
 	getenv := func(name string) string {
 		if name == "CODEX_HOME" {

@@ -50,6 +50,11 @@ func TestEndToEndDemoPiped(t *testing.T) {
 			t.Errorf("standard error lacks %q:\n%s", want, &stderr)
 		}
 	}
+	for _, once := range []string{"mkdir greetings: not run", "not run: mkdir greetings", "Without a terminal no question can be asked"} {
+		if n := strings.Count(stdout.String()+stderr.String(), once); n > 1 || n == 1 == strings.HasPrefix(once, "not run") {
+			t.Errorf("%q is there %d times:\n%s%s", once, n, &stderr, &stdout)
+		}
+	}
 	for _, not := range []string{"--resume", "\x1b"} {
 		if strings.Contains(stderr.String(), not) {
 			t.Errorf("standard error has %q:\n%s", not, &stderr)
@@ -74,6 +79,9 @@ func TestEndToEndDemo(t *testing.T) {
 	}
 	s.shows("native engine · demo-script", "new file hello.txt", "+hello", "✓ approved", "$ mkdir greetings", "exit 0", "✗ denied",
 		"hello.txt: added, exit status 0", "mkdir greetings: ran, exit status 0", "rm hello.txt: not run")
+	if strings.Contains(s.errs.String(), "lways") {
+		t.Errorf("a rule is offered, which goes at the end: %s", s.errs.String())
+	}
 	if !strings.Contains(s.errs.String(), "Next: codex-mcp doctor") {
 		t.Errorf("it does not say what comes next: %s", s.errs.String())
 	}

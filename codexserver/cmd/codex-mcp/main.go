@@ -216,11 +216,15 @@ func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Se
 func (c *configuration) serverOptions(o *options) *codexserver.Options {
 	calls := c.settings.Calls
 	calls.Folders, calls.Turns = o.folders, o.turns
+	home := c.home
+	if o.ask.demo { // no rule is offered, which would go with the demo's folder
+		home = ""
+	}
 	return &codexserver.Options{
 		Approvals: c.settings.Approvals.Options,
 		Asking:    c.asking(),
 		Rules:     c.rules(),
-		Home:      c.home,
+		Home:      home,
 		Store:     c.store,
 		Calls:     calls,
 		Changes:   c.settings.Changes.Changes,

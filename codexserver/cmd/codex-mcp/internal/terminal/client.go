@@ -33,6 +33,8 @@ type Task struct {
 	// Program is the command that continues the conversation, such as "codex-mcp ask". Empty
 	// means that none can.
 	Program string
+	// Told means that the answer itself says what was not run and why. Then no remark says it again.
+	Told bool
 	// Version is the client's version.
 	Version string
 	// Pause is how long nothing may be typed before a question accepts keys. 0 means

@@ -47,8 +47,10 @@ func (cl *client) conclude(e end) int {
 	switch {
 	case e.err == nil:
 		texts = append([]string{e.result.Answer}, e.result.Notes...)
-		for _, refusal := range e.result.Refused {
-			texts = append(texts, refusal.String())
+		if !cl.task.Told {
+			for _, refusal := range e.result.Refused {
+				texts = append(texts, refusal.String())
+			}
 		}
 		if s := e.result.Status; s == protocol.StatusFailed || s == protocol.StatusAborted {
 			code = StatusFailed

@@ -24,6 +24,7 @@ type view struct {
 	block  string // the key of the last block
 	coming coming // the message that is being written
 	held   string // the message that is not shown yet
+	noted  string // the last remark
 	last   string // the last message
 	failed string // the last error that was shown
 
@@ -166,8 +167,12 @@ func (v *view) text(prefix string, st style, text string) {
 	}
 }
 
-// note shows a remark of the server.
+// note shows a remark of the server, unless it is the same as the last one.
 func (v *view) note(text string) {
+	if text == v.noted {
+		return
+	}
+	v.noted = text
 	v.open("note")
 	v.text("note: ", dim, text)
 }
