@@ -34,11 +34,9 @@ func (j *Job) last() string {
 }
 
 // ended keeps a job that has ended. It removes the oldest ones if there are too many, and those of
-// the same thread that were answered.
+// the same thread that were answered. js.mu is held.
 func (js *Jobs) ended(j *Job) {
 	id := thread.CanonicalID(j.ThreadID())
-	js.mu.Lock()
-	defer js.mu.Unlock()
 	j.delivery.returned = j.delivery.returned || !j.delivery.unwaited()
 	all, answered := 0, 0
 	slices.Reverse(js.list)
@@ -47,7 +45,7 @@ func (js *Jobs) ended(j *Job) {
 			return false
 		}
 		if !other.over() {
-			return other == j // its tool panicked
+			return false
 		}
 		all++
 		if other.delivery.background || !other.delivery.returned {

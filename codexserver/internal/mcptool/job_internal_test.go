@@ -140,10 +140,6 @@ func TestAnsweredJobsAreLimited(t *testing.T) {
 		for range maxAnswered {
 			c.begin(t, "hello", false)
 		}
-		broken := c.newJob(c.Awaited)
-		broken.thread = first.thread
-		c.Jobs.add(broken)
-		c.Jobs.ended(broken)
 		if len(c.Jobs.list) != maxAnswered || c.Jobs.of(first.ThreadID()) != nil || len(c.Jobs.unread()) != 0 {
 			t.Errorf("%d turns are kept, %d are unread", len(c.Jobs.list), len(c.Jobs.unread()))
 		}

@@ -98,7 +98,8 @@ func (js *Jobs) keep(j *Job) {
 // Stays reports whether turns in the background outlive their client.
 func (js *Jobs) Stays() bool { return js.keeper.Load() != nil }
 
-// run runs a turn for a call, and waits for its end unless background is true.
+// run queues a turn of a thread, which runs in a goroutine of the server, and waits for it, unless background is
+// true.
 func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
 	j.thread, j.delivery.background = t, background
 	ticket := t.Queue()
@@ -117,20 +118,36 @@ func (c *call) run(ctx context.Context, j *Job, t *thread.Thread, in protocol.Tu
 	if c.Begun != nil {
 		c.Begun(j)
 	}
-	switch {
-	case background:
+	if background {
 		c.Jobs.keep(j)
-	case c.Late != nil:
-		return c.patient(ctx, j, ticket, in)
-	default:
-		defer c.Jobs.ended(j)
-		return j.run(ctx, ticket, in)
+		c.Jobs.begin(func() { j.run(c.Jobs.ctx, ticket, in) })
+		return j.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
 	}
+	parent := ctx // the turn ends with its call, before the next message of the client is read
+	if c.Late != nil {
+		parent = context.WithoutCancel(ctx) // it may outlive the call
+	}
+	turn, stop := context.WithCancelCause(parent)
+	follow := func(ctx context.Context) (leave func() bool) {
+		return context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })
+	}
+	unfollow := follow(ctx)
 	c.Jobs.begin(func() {
-		j.run(c.Jobs.ctx, ticket, in)
-		c.Jobs.ended(j)
+		defer stop(nil)
+		j.run(turn, ticket, in)
 	})
-	return j.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
+	if c.wait(ctx, nil, false, j) == reasonLimit && c.Jobs.detach(j) && unfollow() {
+		follow(c.Jobs.ctx)
+		if c.Survival.Kept != nil {
+			c.Survival.Kept(j)
+		}
+		if r := j.still(c); r != nil {
+			return r
+		}
+		c.read = append(c.read, j)
+	}
+	<-j.done // a call that was cancelled interrupts its turn, and says how that ended
+	return j.end.result
 }
 
 // add adds a job. It returns false if too many run in the background.

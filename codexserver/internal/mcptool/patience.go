@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/hosts"
@@ -30,31 +29,64 @@ func (t *Table) Patience(tool, host string, bare bool) time.Duration {
 	return 0
 }
 
-// patient runs a turn for a call. If the turn has not ended when the client would give up
-// the call, the call ends and the turn continues in the background.
-func (c *call) patient(ctx context.Context, j *Job, ticket *thread.Ticket, in protocol.TurnInput) *mcptypes.CallToolResult {
-	turn, cancel := context.WithCancelCause(c.Jobs.ctx)
-	keep := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	c.Jobs.begin(func() {
-		defer cancel(nil)
-		defer c.Jobs.ended(j)
-		j.run(turn, ticket, in)
-	})
-	select {
-	case <-c.Late.Done():
-		if c.Jobs.detach(j) && keep() {
-			if c.Survival.Kept != nil {
-				c.Survival.Kept(j)
-			}
-			if r := j.still(c); r != nil {
-				return r
-			}
-			c.read = append(c.read, j)
-		}
-	case <-j.done:
+// reason is why a call no longer waits for its turns.
+type reason int
+
+const (
+	reasonEnd      reason = iota // one of them has its result
+	reasonQuestion               // one of them has an open question that no caller has seen
+	reasonLimit                  // the call takes as long as it may
+	reasonCancel                 // the client does not wait for the call any more
+)
+
+// wait waits until one of the turns has ended, the call's limit or most is over, or ctx ends. With
+// questions it also returns when there is an open question that no caller has seen. It returns at once
+// without turns.
+func (c *call) wait(ctx context.Context, most <-chan time.Time, questions bool, turns ...*Job) reason {
+	if len(turns) == 1 {
+		return turns[0].wait(ctx, c.limit(), most, questions)
 	}
-	<-j.done
-	return j.end.result
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	first := make(chan reason, len(turns)+1)
+	for _, j := range turns {
+		go func() { first <- j.wait(ctx, c.limit(), most, questions) }() // ends with ctx
+	}
+	if len(turns) == 0 {
+		first <- reasonEnd
+	}
+	return <-first
+}
+
+// limit returns a channel that is closed when the client would give up the call, or nil.
+func (c *call) limit() <-chan struct{} {
+	if c.Late == nil {
+		return nil
+	}
+	return c.Late.Done()
+}
+
+// wait is [call.wait] for one turn.
+func (j *Job) wait(ctx context.Context, limit <-chan struct{}, most <-chan time.Time, questions bool) reason {
+	for {
+		var changed <-chan struct{}
+		if questions {
+			if changed = j.log.Changed(); j.log.Unseen() {
+				return reasonQuestion
+			}
+		}
+		select {
+		case <-j.done:
+			return reasonEnd
+		case <-limit:
+			return reasonLimit
+		case <-most:
+			return reasonLimit
+		case <-ctx.Done():
+			return reasonCancel
+		case <-changed:
+		}
+	}
 }
 
 // until returns a context that ends with ctx, or when the client would give up the call.

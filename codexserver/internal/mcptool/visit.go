@@ -64,6 +64,7 @@ func (j *Job) close(lost bool) {
 		leave()
 	}
 	close(j.done)
+	js.ended(j)
 }
 
 // runs returns the running or queued turn of a thread, or nil.

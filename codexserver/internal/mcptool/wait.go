@@ -60,7 +60,7 @@ func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallTool
 	}
 	for {
 		timer := time.NewTimer(a.wait())
-		await(ctx, jobs, c.asker() == nil, timer.C)
+		c.wait(ctx, timer.C, c.asker() == nil, jobs...)
 		timer.Stop()
 		// The call stays open while the client has a question of it, so that the answer
 		// finds a call.
@@ -125,47 +125,6 @@ func (c *call) jobs(a *waitArguments) []*Job {
 		}
 	}
 	return jobs
-}
-
-// await returns when the first of the jobs has ended, the time is over, or ctx ends. With
-// questions it also returns when there is an open question that no caller has seen. It
-// returns at once without jobs.
-func await(ctx context.Context, jobs []*Job, questions bool, timeout <-chan time.Time) {
-	if len(jobs) == 0 {
-		return
-	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	first := make(chan struct{}, len(jobs))
-	for _, j := range jobs {
-		go func() { // ends with ctx
-			j.pause(ctx, questions)
-			first <- struct{}{}
-		}()
-	}
-	select {
-	case <-first:
-	case <-timeout:
-	case <-ctx.Done():
-	}
-}
-
-// pause returns when the job has ended or ctx ends. With questions it also returns when
-// there is an open question that no caller has seen.
-func (j *Job) pause(ctx context.Context, questions bool) {
-	for {
-		changed := j.log.Changed()
-		if questions && j.log.Unseen() {
-			return
-		}
-		select {
-		case <-j.done:
-			return
-		case <-ctx.Done():
-			return
-		case <-changed:
-		}
-	}
 }
 
 // rows makes the result: a row for each thread.
