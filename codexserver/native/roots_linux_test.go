@@ -81,53 +81,6 @@ func TestRootsOfAnEngine(t *testing.T) {
 	}
 }
 
-// TestNamedRoot checks that the user's configuration can make the home writable and that a call
-// cannot. The user learns why.
-func TestNamedRoot(t *testing.T) {
-	for _, tt := range []struct {
-		name       string
-		file, call bool // the file, or the call, names the home
-		want       bool
-	}{
-		{"neither", false, false, false},
-		{"the file", true, false, true},
-		{"a call", false, true, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			b := setup(t, "", native.Limits{}, providertest.Call(providertest.Shell("c1", "sh", "-c", "echo x > new")), providertest.Say("ok"))
-			b.cwd = b.home
-			roots := fmt.Sprintf("[%q]", b.home)
-			cfg := protocol.Config{ApprovalPolicy: protocol.ApprovalNever, Sandbox: protocol.SandboxWorkspaceWrite, FromCall: true}
-			if tt.call {
-				cfg.Overrides = rawConfig("sandbox_workspace_write.writable_roots", roots)
-			}
-			if tt.file {
-				f, err := os.OpenFile(filepath.Join(b.home, "config.toml"), os.O_APPEND|os.O_WRONLY, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = f.WriteString("\n[sandbox_workspace_write]\nwritable_roots = " + roots + "\n")
-				if err := errors.Join(err, f.Close()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			h := &host{}
-			informed := false
-			h.on = func(m protocol.EventMsg) {
-				note, ok := m.(protocol.BackgroundEvent)
-				informed = informed || ok && strings.Contains(note.Message, b.home+" is read-only for commands")
-			}
-			turn(t, b.start(t, h, cfg), say("go"))
-			if _, err := os.Stat(filepath.Join(b.home, "new")); (err == nil) != tt.want {
-				t.Errorf("written: %v; %q", err, h.take())
-			}
-			if informed == tt.want {
-				t.Errorf("the user is informed: %t", informed)
-			}
-		})
-	}
-}
-
 // TestGuardedFiles checks that a folder that holds a guarded file does not become writable, whatever a
 // call names, and that the user learns why. Other folders do.
 func TestGuardedFiles(t *testing.T) {

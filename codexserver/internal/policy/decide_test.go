@@ -1,124 +1,44 @@
 package policy_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-const (
-	refuse    = policy.Refuse
-	ask       = policy.Ask
-	sandboxed = policy.RunSandboxed
-	readOnly  = policy.RunReadOnly
-	run       = policy.Run
-)
-
+// TestDecide has what the table of SECURITY.md leaves out. [TestSecurityPage] compares the rest.
 func TestDecide(t *testing.T) {
-	plain, safe := []string{"touch", "x"}, []string{"ls"}
-	// Per policy: safe, plain, escalated, escalated and safe, approved for the
-	// session; without a sandbox on this system: plain, safe.
-	tests := []struct {
-		policy           protocol.ApprovalPolicy
-		confined, danger [7]policy.Action
+	const readOnly, write, full = protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess
+	plain, safe, git := []string{"touch", "x"}, []string{"ls"}, []string{"git", "status"}
+	for _, tt := range []struct {
+		name string
+		in   policy.Input
+		want policy.Action
 	}{
-		{"untrusted",
-			[7]policy.Action{readOnly, ask, refuse, refuse, sandboxed, ask, ask},
-			[7]policy.Action{readOnly, ask, refuse, refuse, run, ask, ask}},
-		{"on-failure",
-			[7]policy.Action{sandboxed, sandboxed, refuse, refuse, sandboxed, ask, ask},
-			[7]policy.Action{run, run, refuse, refuse, run, run, run}},
-		{"on-request",
-			[7]policy.Action{sandboxed, sandboxed, ask, ask, sandboxed, ask, ask},
-			[7]policy.Action{run, run, run, run, run, run, run}},
-		{"never",
-			[7]policy.Action{sandboxed, sandboxed, refuse, refuse, sandboxed, refuse, refuse},
-			[7]policy.Action{run, run, refuse, refuse, run, run, run}},
-		{"sometimes",
-			[7]policy.Action{},
-			[7]policy.Action{}},
-	}
-	for _, tt := range tests {
-		for mode, want := range map[protocol.SandboxMode][7]policy.Action{
-			"read-only": tt.confined, "workspace-write": tt.confined, "danger-full-access": tt.danger, "none": {},
-		} {
-			for i, in := range []policy.Input{
-				{Command: safe, SandboxAvailable: true},
-				{Command: plain, SandboxAvailable: true},
-				{Command: plain, SandboxAvailable: true, Escalated: true},
-				{Command: safe, SandboxAvailable: true, Escalated: true},
-				{Command: plain, SandboxAvailable: true, SessionApproved: true},
-				{Command: plain},
-				{Command: safe},
-			} {
-				in.Policy, in.Sandbox = tt.policy, mode
-				t.Run(fmt.Sprintf("%s %s %d", tt.policy, mode, i), func(t *testing.T) {
-					got := policy.Decide(in)
-					if got.Action != want[i] {
-						t.Errorf("got %v (%s), want %v", got.Action, got.Reason, want[i])
-					}
-					if got.Action == policy.Refuse && got.Reason == "" {
-						t.Error("refused without a reason")
-					}
-				})
-			}
+		{"no policy", policy.Input{Sandbox: full, Command: safe, SandboxAvailable: true}, policy.Refuse},
+		{"an unknown policy", policy.Input{Policy: "sometimes", Sandbox: readOnly, Command: safe, SandboxAvailable: true, SessionApproved: true}, policy.Refuse},
+		{"no sandbox mode", policy.Input{Policy: "never", Command: safe, SandboxAvailable: true}, policy.Refuse},
+		{"an unknown sandbox mode", policy.Input{Policy: "on-request", Sandbox: "none", Command: safe, SandboxAvailable: true, SessionApproved: true}, policy.Refuse},
+		{"escalated without need", policy.Input{Policy: "untrusted", Sandbox: full, Command: safe, SandboxAvailable: true, Escalated: true}, policy.Refuse},
+		{"escalated, known to be safe", policy.Input{Policy: "on-request", Sandbox: write, Command: safe, SandboxAvailable: true, Escalated: true}, policy.Ask},
+		{"known to be safe without a sandbox", policy.Input{Policy: "untrusted", Sandbox: full, Command: safe}, policy.Ask},
+		{"without a sandbox, in full access", policy.Input{Policy: "on-failure", Sandbox: full, Command: plain}, policy.Run},
+		{"approved for the session", policy.Input{Policy: "untrusted", Sandbox: write, Command: plain, SandboxAvailable: true, SessionApproved: true}, policy.RunSandboxed},
+		{"approved for the session, in full access", policy.Input{Policy: "untrusted", Sandbox: full, Command: plain, SessionApproved: true}, policy.Run},
+		{"approved for the session, escalated", policy.Input{Policy: "on-request", Sandbox: write, Command: plain, SandboxAvailable: true, SessionApproved: true, Escalated: true}, policy.Ask},
+		{"approved for the session, without a sandbox", policy.Input{Policy: "never", Sandbox: readOnly, Command: plain, SessionApproved: true}, policy.Refuse},
+		{"git", policy.Input{Policy: "untrusted", Sandbox: readOnly, Command: git, SandboxAvailable: true}, policy.RunReadOnly},
+		{"git, by the strict rules", policy.Input{Policy: "untrusted", Sandbox: readOnly, Command: git, SandboxAvailable: true, Strict: true}, policy.Ask},
+		{"code of this program that reads", policy.Input{Policy: "untrusted", Sandbox: readOnly, Command: plain, SandboxAvailable: true, Reads: true}, policy.RunReadOnly},
+	} {
+		if got := policy.Decide(tt.in); got.Action != tt.want || got.Action == policy.Refuse && got.Reason == "" {
+			t.Errorf("%s: %v (%s), want %v", tt.name, got.Action, got.Reason, tt.want)
 		}
 	}
-}
-
-func TestDecideStrict(t *testing.T) {
-	in := policy.Input{Policy: "untrusted", Sandbox: "read-only", SandboxAvailable: true, Command: []string{"git", "status"}}
-	if got := policy.Decide(in); got.Action != readOnly {
-		t.Errorf("as it is: %v", got)
-	}
-	in.Strict = true
-	if got := policy.Decide(in); got.Action != ask {
-		t.Errorf("strict: %v", got)
-	}
-	in.Command = []string{"ls"}
-	if got := policy.Decide(in); got.Action != readOnly {
-		t.Errorf("strict, ls: %v", got)
-	}
-	in.Command, in.Reads = []string{"edit"}, true
-	if got := policy.Decide(in); got.Action != readOnly {
-		t.Errorf("code of this program that reads: %v", got)
-	}
-}
-
-func TestDecidePatch(t *testing.T) {
-	// Columns: read-only, workspace-write inside, outside, danger-full-access.
-	tests := map[protocol.ApprovalPolicy][4]policy.Action{
-		"untrusted":  {ask, ask, ask, ask},
-		"on-failure": {sandboxed, run, sandboxed, run},
-		"on-request": {ask, run, ask, run},
-		"never":      {refuse, run, refuse, run},
-		"sometimes":  {},
-	}
-	for p, want := range tests {
-		for i, in := range []policy.PatchInput{
-			{Sandbox: "read-only"}, {Sandbox: "workspace-write", Inside: true}, {Sandbox: "workspace-write"}, {Sandbox: "danger-full-access"},
-		} {
-			in.Policy = p
-			if got := policy.DecidePatch(in); got.Action != want[i] {
-				t.Errorf("%+v: %v, want %v", in, got.Action, want[i])
-			}
-		}
-	}
-	if got := policy.DecidePatch(policy.PatchInput{Policy: "never", Sandbox: "read-only", Inside: true}); got.Action != refuse {
-		t.Errorf("read-only has no inside, got %v", got)
-	}
-}
-
-func TestAfterDenial(t *testing.T) {
-	for _, p := range protocol.ApprovalPolicies() {
-		want := refuse
-		if p == protocol.ApprovalOnFailure {
-			want = ask
-		}
-		if got := policy.AfterDenial(p); got.Action != want {
-			t.Errorf("%s: %v, want %v", p, got.Action, want)
+	for _, in := range []policy.PatchInput{{Policy: "sometimes", Sandbox: full, Inside: true}, {Policy: "never", Sandbox: readOnly, Inside: true}, {Policy: "never", Sandbox: "none", Inside: true}} {
+		if got := policy.DecidePatch(in); got.Action != policy.Refuse {
+			t.Errorf("a patch, %+v: %v", in, got.Action)
 		}
 	}
 }

@@ -120,7 +120,8 @@ func personal(steps string) string {
 	return "ask: a rule of the user asks about this command" + where + ", " + steps
 }
 
-// TestWithoutSandbox runs commands twice where the system has no sandbox.
+// TestWithoutSandbox runs commands twice where the system has no sandbox, approved for the session, which
+// counts once.
 func TestWithoutSandbox(t *testing.T) {
 	plain, safe := []string{"sh", "-c", "exit 0"}, []string{"true"}
 	for _, tt := range []struct {
@@ -139,7 +140,7 @@ func TestWithoutSandbox(t *testing.T) {
 	} {
 		const obstacle = "there is no sandbox on this system"
 		for _, box := range []tool.Sandbox{nil, &fakeSandbox{missing: sandbox.ErrUnavailable}} {
-			h := &host{answer: elicit.Approved}
+			h := &host{answer: elicit.ApprovedForSession}
 			turn := newBox(tool.Options{Environ: environ, Sandbox: box}).Turn(tool.Context{
 				Cwd: t.TempDir(), ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
 			})
@@ -166,8 +167,8 @@ func TestWithoutSandbox(t *testing.T) {
 						warnings++
 					}
 				case protocol.ExecApprovalRequest:
-					if m.Confinable {
-						t.Errorf("%s %q: a rule may keep it in a sandbox that is missing", tt.policy, tt.argv)
+					if m.Confinable || !m.Once {
+						t.Errorf("%s %q: a rule, or an approval for the session, may keep it in a sandbox that is missing", tt.policy, tt.argv)
 					}
 					if m.FromEngine != (m.Reason != "") {
 						t.Errorf("%s %q: the engine's reason is shown as the model's", tt.policy, tt.argv)
@@ -256,35 +257,16 @@ func TestPatchUnderProgramSandbox(t *testing.T) {
 	}
 }
 
+// TestAnswers declines a command, and ends the turn with one.
 func TestAnswers(t *testing.T) {
-	call := func(answer elicit.Decision, calls ...tool.Call) (steps string, last tool.Result, err error) {
+	for _, answer := range []elicit.Decision{elicit.Denied, elicit.Abort} {
 		h := &host{answer: answer}
-		box := newBox(tool.Options{Environ: environ})
-		turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
-		for _, c := range calls {
-			last, err = turn.Call(t.Context(), c)
+		turn := newBox(tool.Options{Environ: environ}).Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
+		res, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "true"))
+		var abort *tool.AbortError
+		if h.steps() != "ask" || errors.As(err, &abort) != (answer == elicit.Abort) || err == nil && !strings.HasPrefix(res.Output, "the command was not run: ") {
+			t.Errorf("%s: %s, %q, %v", answer, h.steps(), res.Output, err)
 		}
-		return h.steps(), last, err
-	}
-	again := shellCall(t, "", "sh", "-c", "true")
-	other := shellCall(t, "", "sh", "-c", "false")
-	elsewhere := shellCall(t, `,"workdir":"/"`, "sh", "-c", "true")
-
-	steps, _, err := call(elicit.Approved, again, again)
-	if steps != "ask, begin, end 0, ask, begin, end 0" || err != nil {
-		t.Errorf("approved: %s, %v", steps, err)
-	}
-	steps, _, err = call(elicit.ApprovedForSession, again, again, other, elsewhere)
-	if steps != "ask, begin, end 0, begin, end 0, ask, begin, end 1, ask, begin, end 0" || err != nil {
-		t.Errorf("approved for the session: %s, %v", steps, err)
-	}
-	steps, res, err := call(elicit.Denied, again)
-	if steps != "ask" || err != nil || !strings.HasPrefix(res.Output, "the command was not run: ") {
-		t.Errorf("denied: %s, %q, %v", steps, res.Output, err)
-	}
-	var abort *tool.AbortError
-	if steps, _, err = call(elicit.Abort, again); steps != "ask" || !errors.As(err, &abort) {
-		t.Errorf("abort: %s, %v", steps, err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -69,30 +68,21 @@ func TestSession(t *testing.T) {
 }
 
 // TestOnce approves for the session where such an approval would let the command out of the sandbox
-// again: it is not offered, and counts once.
+// again: it is not offered, and counts once. [TestWithoutSandbox] does so where there is no sandbox.
 func TestOnce(t *testing.T) {
-	none := &fakeSandbox{missing: sandbox.ErrUnavailable}
 	for _, tt := range []struct {
 		name    string
 		policy  protocol.ApprovalPolicy
-		missing bool // there is no sandbox
 		members string
 		code    int
 		want    string
 	}{
-		{"the model leaves the sandbox", "on-request", false, escalated, 0, "ask, begin, end 0"},
-		{"the sandbox stops it", "on-failure", false, "", 66, "begin, confined to read-only, end 66, " + retry + ", begin, end 66"},
-		{"no sandbox, untrusted", "untrusted", true, "", 0, "ask, begin, end 0"},
-		{"no sandbox, on-request", "on-request", true, "", 0, "ask: there is no sandbox on this system, begin, end 0"},
-		{"no sandbox, on-failure", "on-failure", true, "", 0, "ask: there is no sandbox on this system, begin, end 0"},
+		{"the model leaves the sandbox", "on-request", escalated, 0, "ask, begin, end 0"},
+		{"the sandbox stops it", "on-failure", "", 66, "begin, confined to read-only, end 66, " + retry + ", begin, end 66"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := &host{answer: elicit.ApprovedForSession}
-			box := &fakeSandbox{host: h}
-			if tt.missing {
-				box = none
-			}
-			turn := newBox(tool.Options{Environ: environ, Sandbox: box}).Turn(tool.Context{
+			turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}}).Turn(tool.Context{
 				Cwd: t.TempDir(), ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h,
 			})
 			for range 2 {
