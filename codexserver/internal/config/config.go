@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -419,8 +418,8 @@ func profileOf(merged layer, home string, at func(error) error) (layer, error) {
 		return nil, nil
 	}
 	var head struct {
-		Profile  string                        `json:"profile"`
-		Profiles map[string]stdjson.RawMessage `json:"profiles"`
+		Profile  string         `json:"profile"`
+		Profiles map[string]any `json:"profiles"`
 	}
 	if err := decode(merged, &head); err != nil {
 		return nil, at(err)

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
-	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/pelletier/go-toml/v2"
 )
 
@@ -124,85 +121,5 @@ func merge(dst, over layer) {
 			v = old
 		}
 		dst[k] = v
-	}
-}
-
-// decode decodes a merged layer into dst. The error names the key.
-func decode(from layer, dst any, opts ...json.Options) error {
-	if len(from) == 0 { // for a start without a file: reflection on a large type takes time
-		return nil
-	}
-	data, err := json.Marshal(from, json.Deterministic(true))
-	if err != nil {
-		return keyError(err)
-	}
-	if err := json.Unmarshal(data, dst, opts...); err != nil {
-		return keyError(err)
-	}
-	return nil
-}
-
-// keyError returns an error with the dotted key, but without the value, which may be a
-// secret.
-func keyError(err error) error {
-	var sem *json.SemanticError
-	if !errors.As(err, &sem) {
-		return err
-	}
-	var segments []string
-	for s := range sem.JSONPointer.Tokens() {
-		segments = append(segments, s)
-	}
-	key := JoinKey(segments...)
-	switch {
-	case errors.Is(sem.Err, json.ErrUnknownName):
-		if t := sem.GoType; t != nil && t.Kind() == reflect.Struct && len(segments) > 0 {
-			if meant := text.Nearest(segments[len(segments)-1], slices.Values(members(t))); meant != "" {
-				return fmt.Errorf("%s: unknown key; do you mean %s?", key, meant)
-			}
-		}
-		return fmt.Errorf("%s: unknown key", key)
-	case sem.GoType == nil:
-		return fmt.Errorf("%s: %w", key, sem.Err)
-	case sem.Err != nil:
-		return fmt.Errorf("%s: %w", key, sem.Err)
-	default:
-		return fmt.Errorf("%s: want %s, have %s", key, typeWord(sem.GoType.Kind()), kindWord(sem.JSONKind))
-	}
-}
-
-func kindWord(k jsontext.Kind) string {
-	switch k {
-	case 'n':
-		return "nothing"
-	case 't', 'f':
-		return "a boolean"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
-	case '[':
-		return "an array"
-	case '{':
-		return "a table"
-	}
-	return "something else"
-}
-
-// typeWord returns the name that TOML has for the values of a Go kind.
-func typeWord(k reflect.Kind) string {
-	switch k {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "a boolean"
-	case reflect.Int, reflect.Int64:
-		return "an integer"
-	case reflect.Float64:
-		return "a number"
-	case reflect.Slice:
-		return "an array"
-	default:
-		return "a table"
 	}
 }

@@ -327,7 +327,7 @@ func LoadHTTP[T any](home string, args []string, table *T, check func() error) e
 	whole := struct {
 		HTTP *T `json:"http"`
 	}{table}
-	if err := decode(layer{"http": http}, &whole, json.RejectUnknownMembers(true)); err != nil {
+	if err := decodeKnown(layer{"http": http}, &whole); err != nil {
 		return s.locate(err)
 	}
 	if err := check(); err != nil {
@@ -355,8 +355,8 @@ func LoadSettings(home string, args []string) (s *Settings, codex map[string]any
 // settings decodes the settings.
 func (s *sources) settings() (*Settings, error) {
 	all := newSettings()
-	if len(s.merged) > 0 { // the defaults need no check, and the function for durations takes time to make
-		if err := decode(s.merged, all, json.RejectUnknownMembers(true), json.WithUnmarshalers(json.UnmarshalFunc(readDuration))); err != nil {
+	if len(s.merged) > 0 { // the defaults need no check
+		if err := decodeKnown(s.merged, all); err != nil {
 			return nil, s.locate(err)
 		}
 		if err := all.check(); err != nil {
