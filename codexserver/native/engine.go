@@ -95,6 +95,7 @@ type Engine struct {
 	starts    slots // bounds the starts of conversations, which read files and run git
 	requests  slots // bounds the requests, each with a connection
 	searches  slots // bounds the searches for files, each of which may take a thread
+	notify    []string
 
 	mu     sync.Mutex
 	warned map[string]bool // the warnings that were logged
@@ -132,6 +133,7 @@ func New(o *Options) (*Engine, error) {
 	cfg, err := config.Load(layers)
 	if err == nil {
 		e.warn(cfg.Notes...)
+		e.notify = cfg.Notify
 	}
 	var missing *config.MissingError
 	if err != nil && !errors.As(err, &missing) {
@@ -139,6 +141,10 @@ func New(o *Options) (*Engine, error) {
 	}
 	return e, nil
 }
+
+// Notify returns the program of config.toml's key notify and its arguments, as they were when the engine was made; nil
+// for none. The engine does not run it.
+func (e *Engine) Notify() []string { return e.notify }
 
 // resolve gives the options that are not set their defaults, and keeps what the caller may change.
 func (e *Engine) resolve() (err error) {

@@ -109,15 +109,11 @@ func (c *configuration) native(reason string) (*choice, error) {
 	if names := c.features(); len(names) > 0 {
 		c.log.Warn("the native engine has no features of Codex; on the command line it ignores " + strings.Join(names, ", "))
 	}
-	var notify []string
-	if own, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides}); err == nil { // the engine or the first call reports it
-		notify = own.Notify
-	}
 	e, err := native.New(c.nativeOptions())
 	if err != nil {
 		return nil, err
 	}
-	return &choice{e, e, "native", reason, notify}, nil
+	return &choice{e, e, "native", reason, e.Notify()}, nil
 }
 
 func (c *configuration) nativeOptions() *native.Options {
