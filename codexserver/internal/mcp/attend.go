@@ -50,8 +50,9 @@ func (c *Client) comes(asked bool) bool {
 // call returns a call of a tool by a request of a client with the name host, with who attends the turn that it
 // waits for, and others.
 func (c *Client) call(id jsonrpc.ID, host string, awaited, others thread.Attend) *mcptool.Call {
+	awaited.Submission, others.Submission = callID(id), callID(id)
 	return &mcptool.Call{
-		ID: callID(id), Threads: c.threads, Jobs: c.jobs, Awaited: awaited, Background: others, Host: host,
+		Threads: c.threads, Jobs: c.jobs, Awaited: awaited, Background: others, Host: host,
 		Folders: func(context.Context) []string { return mcptool.StartFolders(c.ctx, c.server.Folder) },
 	}
 }

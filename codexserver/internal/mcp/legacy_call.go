@@ -54,7 +54,6 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	defer o.close()
 	awaited, others := ss.attend(ctx, callID(r.ID), o)
 	c := ss.client.call(r.ID, ss.Host(), awaited, others)
-	c.Session = ss.client.ctx
 	if home := ss.client.home; home != nil {
 		var ask approve.Place
 		if ss.canAsk() {

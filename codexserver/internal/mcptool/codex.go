@@ -91,7 +91,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 	}
 	job := c.newJob(c.attendance(a.Background))
 	job.kept.Budget = a.Budget
-	job.attendance.Submission = c.ID
+	job.attendance.Submission = c.Awaited.Submission
 	var tree *repo.Worktree
 	if a.Worktree {
 		if tree, err = t.addWorktree(ctx, cwd); err != nil {
@@ -109,7 +109,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 	}
 	for _, w := range warnings {
 		job.log.Remark(w)
-		conversation.Warn(c.ID, w)
+		conversation.Warn(c.Awaited.Submission, w)
 	}
 	job.form.schema, job.kept.Schema = a.schema, jsontext.Value(a.OutputSchema)
 	return c.run(ctx, job, conversation, in, a.Background)

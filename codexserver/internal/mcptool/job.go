@@ -61,7 +61,7 @@ func (c *call) newJob(a thread.Attend) *Job {
 		attendance: a, options: o, form: form{room: c.table.room(c.MaxText)},
 		log: log, report: report.New(log, o.Report), done: make(chan struct{}), delivery: delivery{owner: c.Jobs, durable: c.Survival.Durable},
 	}
-	j.attendance.Turn, j.attendance.Caller = j.log, c.caller()
+	j.attendance.Turn, j.attendance.Caller, j.attendance.Submission = j.log, c.caller(), ""
 	j.attendance.Observers = append([]thread.Observer{j}, a.Observers...)
 	return j
 }

@@ -111,7 +111,7 @@ func (j *Job) still(c *call) *mcptypes.CallToolResult {
 	case protocol.StatusWaiting:
 		words = "Still running, and " + s.Words() + ". "
 		switch {
-		case c.asker() != nil && c.Session != nil:
+		case c.asker() != nil && c.Background.Ask != nil:
 			words += "The client still has the question. "
 		case c.asker() != nil:
 			words += "codex-wait asks it again. "

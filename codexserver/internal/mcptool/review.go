@@ -156,7 +156,7 @@ const maxAnswer = 10_000
 
 func (t *Table) callReview(ctx context.Context, c *call, a *reviewArguments) *mcptypes.CallToolResult {
 	job := c.newJob(c.attendance(a.Background))
-	job.attendance.Submission = c.ID
+	job.attendance.Submission = c.Awaited.Submission
 	job.review = &reviewCall{arguments: *a, scratch: t.options.Report.Scratch, job: job}
 	th, err := t.reviewThread(ctx, c, job)
 	if err != nil {

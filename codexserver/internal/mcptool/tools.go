@@ -23,19 +23,15 @@ import (
 
 // Call is a call of a tool, as a connection passes it.
 type Call struct {
-	// ID is the request's id as text. The events of a first turn have the same id.
-	ID string
 	// Threads are the threads that the client holds, Jobs its turns.
 	Threads *thread.Share
 	Jobs    *Jobs
-	// Awaited is who attends the turn that the call waits for, and Background others.
+	// Awaited is who attends the turn that the call waits for, and Background others. Background asks nobody
+	// if the client gets its questions in results of calls, so that only a call that waits can ask.
+	// Submission is the request's id as text, for the first turn of a thread.
 	Awaited, Background thread.Attend
-	// Session is the time in which the client is asked by requests of the server, whether or not
-	// it waits for a call. It is nil for a client that gets its questions in results of calls, so
-	// that only a call that waits can ask.
-	Session context.Context
 	// Open reports whether the client has a question of the call, and returns a channel that is closed
-	// when that may have changed. It is nil with Session.
+	// when that may have changed. It is nil for a client that is asked by requests.
 	Open func() (open bool, changed <-chan struct{})
 	// Shared reports that several clients share Jobs.
 	Shared bool

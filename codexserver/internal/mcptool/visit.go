@@ -1,31 +1,22 @@
 package mcptool
 
 import (
-	"context"
-
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 )
 
 // visit makes the client a place for the questions of a turn: until leave is called, or, if it is
-// asked without a call, until the turn that another client began or its session ends.
+// asked without a call, until the turn that another client began ends.
 func (c *call) visit(j *Job) (leave func()) {
 	asker := c.asker()
-	if asker == nil || c.Session != nil && j.delivery.owner == c.Jobs {
+	if asker == nil || c.Background.Ask != nil && j.delivery.owner == c.Jobs {
 		return func() {}
 	}
 	asker = approve.Only(asker, j.log.Asks) // another turn of the thread may belong to another client
-	if c.Session == nil {
+	if c.Background.Ask == nil {
 		return j.thread.Attach(asker)
 	}
-	j.receive(c.Jobs, func() (leave func()) {
-		away := j.thread.Attach(asker)
-		stop := context.AfterFunc(c.Session, away)
-		return func() {
-			stop()
-			away()
-		}
-	})
+	j.receive(c.Jobs, func() (leave func()) { return j.thread.Attach(asker) })
 	return func() {}
 }
 

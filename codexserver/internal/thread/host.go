@@ -42,7 +42,6 @@ type host struct {
 type hostTurn struct {
 	Attend
 	ctx     context.Context // nil between turns
-	event   string          // the submission id of the turn's events
 	id      string
 	started chan struct{} // closed at the turn's task_started; nil from then on
 	denied  string        // why all questions of the turn are denied; "" asks
@@ -58,9 +57,9 @@ var (
 func (h *host) begin(ctx context.Context, a Attend, started chan struct{}) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.now = hostTurn{Attend: a, ctx: ctx, event: a.Submission, id: turnID(), started: started}
-	if h.now.event == "" {
-		h.now.event = h.submit()
+	h.now = hostTurn{Attend: a, ctx: ctx, id: turnID(), started: started}
+	if h.now.Submission == "" {
+		h.now.Submission = h.submit()
 	}
 	h.list()
 	if a.Ask == nil {
@@ -79,7 +78,7 @@ func (h *host) end(interrupted bool) {
 	defer h.mu.Unlock()
 	h.now.ctx = nil
 	if h.now.Leaves {
-		h.now.Attend = Attend{Awaited: h.now.Awaited}
+		h.now.Attend = Attend{Awaited: h.now.Awaited, Submission: h.now.Submission}
 		h.kept.Leave()
 		h.list()
 	}
@@ -163,7 +162,7 @@ func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m, step := h.kept.Add(h.now.Turn, h.now.id, m)
-	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.event), Msg: m}, Notice: notice, Step: step}
+	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.Submission), Msg: m}, Notice: notice, Step: step}
 	switch m := m.(type) {
 	case protocol.TokenCount:
 		if m.Info != nil {

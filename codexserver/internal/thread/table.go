@@ -64,6 +64,7 @@ func (t *Table) Share(principal string) *Share { return &Share{table: t, princip
 // newHost returns the host of a new thread.
 func (t *Table) newHost(thread *Thread, principal string, a Attend) *host {
 	kept := t.logs.New()
+	a.Submission = "" // which is for the first turn
 	h := &host{
 		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: cmp.Or(engine.TraitsOf(t.engine).Name, "Codex"), Stop: func() { thread.Stop(ErrStopped) }},
 		log:    t.log, kept: kept, desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attend: a},
