@@ -123,14 +123,26 @@ func (j *Job) broken(v any, stack []byte) *mcptypes.CallToolResult {
 
 // turn is run without the panic.
 func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnInput) *mcptypes.CallToolResult {
-	a, call := j.attendance, ctx
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	j.meter.stop = cancel
-	turn := 0
+	own, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	j.meter.stop = stop
+	err := j.drive(own, ticket, in)
+	lost := ctx.Err() != nil
+	var spent *spentError
+	if err == nil || !errors.As(context.Cause(own), &spent) {
+		spent = nil
+	}
+	j.conclude(err, spent)
+	j.close(lost)
+	return j.end.result
+}
+
+// drive runs the turn with its engine until it ends, and looks at what it changed.
+func (j *Job) drive(ctx context.Context, ticket *thread.Ticket, in protocol.TurnInput) (err error) {
+	a, number := j.attendance, 0
 	continued := !j.kept.Began.IsZero() // in another process
 	a.Begin = func(ctx context.Context) {
-		turn, _ = j.thread.Log().Count()
+		number, _ = j.thread.Log().Count()
 		used := j.kept.Used
 		if !continued {
 			used = j.thread.Usage()
@@ -139,7 +151,6 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		began, _ := j.began()
 		j.meter.begin(j.kept.Budget, time.Since(began))
 	}
-	var err error
 	switch {
 	case j.review != nil:
 		err = j.thread.Review(ctx, ticket, a, j.review.begin)
@@ -153,41 +164,21 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 		_ = j.options.Room.Release() // of what is closed, nothing needs to be written
 	}
 	j.report.End(err)
+	if diff := j.report.Diff(); diff != "" {
+		j.thread.Log().Changed(number, diff)
+	}
+	return err
+}
+
+// conclude makes the result of a turn that ended with err. Spent is the budget that stopped it, or nil.
+func (j *Job) conclude(err error, spent *spentError) {
 	if err == nil && j.kept.Budget.blind(j.log.Tokens()) {
 		j.log.Remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
-	if diff := j.report.Diff(); diff != "" {
-		j.thread.Log().Changed(turn, diff)
-	}
-	output := j.output(err)
-	lost := call.Err() != nil
-	text, lacks := j.log.Answer()
-	hidden := "" // only in the structured content
-	status := protocol.StatusCompleted
-	var abort *engine.AbortError
-	var spent *spentError
-	switch {
-	case err != nil && errors.As(context.Cause(ctx), &spent):
-		status, text = protocol.StatusAborted, stopped(spent, cmp.Or(j.log.Said()))
-	case errors.As(err, &abort):
-		status, text = protocol.StatusAborted, "Turn aborted: "+abortCause(abort)+j.soFar()
-	case err != nil:
-		status, text = protocol.StatusFailed, err.Error()+j.soFar()
-	case lacks != "":
-		status = protocol.StatusIncomplete
-		words := "The answer is incomplete: " + lacks + ". codex-reply continues, for example with \"continue\"."
-		switch {
-		case j.review != nil && text == "": // its end says so
-		case lacks == protocol.EmptyAnswer:
-			hidden = words
-		case text == "":
-			text = words
-		default:
-			j.log.Remark(words)
-		}
-	}
 	did := j.report.Result()
-	did.Output, did.Status, did.Worktree = output, status, j.kept.worktree()
+	did.Output, did.Worktree = j.output(err), j.kept.worktree()
+	var text, hidden string
+	did.Status, text, hidden = j.answer(err, spent)
 	if words := j.report.Remark(); words != "" {
 		j.log.Remark(words)
 	}
@@ -201,21 +192,45 @@ func (j *Job) turn(ctx context.Context, ticket *thread.Ticket, in protocol.TurnI
 	}
 	remarks := j.log.Remarks()
 	texts := append([]string{j.form.cut(text, j.form.room.most, j.thread)}, remarks...)
-	j.end.remarks = len(remarks)
-	j.end.cut = texts[0] != text
 	did.ThreadID, did.Content = turnlog.Show(j.thread.ID(), maxName), cmp.Or(hidden, joined(texts))
 	if j.form.room.shows {
 		did.Truncated.See = "codex-show has the rest"
 	}
-	j.end.did = did
-	j.end.result = &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: j.end.did.JSON(j.form.room.most)}
-	lines := append([]string{j.named(j.end.cut)}, notDone(&j.end.did)...)
+	r := &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: did.JSON(j.form.room.most)}
+	j.end = ending{cut: texts[0] != text, did: did, result: r, remarks: len(remarks)}
+	lines := append([]string{j.named(j.end.cut)}, notDone(&did)...)
 	if err != nil && spent == nil {
-		lines, j.end.result.IsError = append(lines, facts(j.end.did)), new(true)
+		lines, r.IsError = append(lines, facts(did)), new(true)
 	}
-	forModel(j.end.result, lines...)
-	j.close(lost)
-	return j.end.result
+	forModel(r, lines...)
+}
+
+// answer returns how a turn ended, and the answer or why there is none. Hidden is for the structured content
+// alone, in place of the text.
+func (j *Job) answer(err error, spent *spentError) (status protocol.TurnStatus, text, hidden string) {
+	text, lacks := j.log.Answer()
+	var abort *engine.AbortError
+	switch {
+	case spent != nil:
+		return protocol.StatusAborted, stopped(spent, cmp.Or(j.log.Said())), ""
+	case errors.As(err, &abort):
+		return protocol.StatusAborted, "Turn aborted: " + abortCause(abort) + j.soFar(), ""
+	case err != nil:
+		return protocol.StatusFailed, err.Error() + j.soFar(), ""
+	case lacks == "":
+		return protocol.StatusCompleted, text, ""
+	}
+	words := "The answer is incomplete: " + lacks + ". codex-reply continues, for example with \"continue\"."
+	switch {
+	case j.review != nil && text == "": // its end says so
+	case lacks == protocol.EmptyAnswer:
+		hidden = words
+	case text == "":
+		text = words
+	default:
+		j.log.Remark(words)
+	}
+	return protocol.StatusIncomplete, text, hidden
 }
 
 // named returns the hint of a turn that has ended.
