@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,8 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 )
 
@@ -29,6 +31,9 @@ var eras = []string{"handshake", "modern", "tasks"}
 //	args           more arguments for the program
 //	config.toml    lines before those of the scripted model
 //	model.json     the model's turns, see goldenTurn
+//	entry          how the client gets to the server, see goldenEntries, if it does not start it
+//	capabilities   those of the client, if not elicitation, and extensions by era
+//	protocol       the version that the client asks for in the handshake, if not 2025-06-18
 //	script         what the client does, see golden.play
 //	native/ERA     what the client gets; -update rewrites it
 //	codex/ERA      the same with the real Codex
@@ -57,6 +62,10 @@ func playGolden(t *testing.T, engine string, args ...string) {
 			if some := strings.Fields(section(a, "eras")); len(some) > 0 {
 				of = some
 			}
+			entry := strings.TrimSpace(section(a, "entry"))
+			if entry != "" && goldenEntries[entry] == nil {
+				t.Skipf("no entry %s on this system", entry)
+			}
 			for _, era := range of {
 				t.Run(era, func(t *testing.T) {
 					g := newGolden(t, era, engine, a, args)
@@ -74,7 +83,7 @@ func playGolden(t *testing.T, engine string, args ...string) {
 				return
 			}
 			for part, text := range got {
-				if diff := cmp.Diff(section(a, part), text); diff != "" {
+				if diff := gocmp.Diff(section(a, part), text); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", part, diff)
 				}
 			}
@@ -82,21 +91,38 @@ func playGolden(t *testing.T, engine string, args ...string) {
 	}
 }
 
-// golden is a client and the servers that it starts one after the other.
+// goldenEntries start a client of a server that the client does not start itself, by section "entry".
+var goldenEntries = map[string]launcher{}
+
+// golden are clients with the same folders. Each client starts one server after the other.
 type golden struct {
-	t           *testing.T
-	era, engine string
-	args        []string
-	f           folders
-	model       *providertest.Server
-	p           *process
-	seen        map[int]bool // of p's messages
-	record      []map[string]any
-	out         strings.Builder
-	ids, polls  int
-	calls       map[string]*goldenCall
-	thread      string
-	killed      bool
+	t            *testing.T
+	era, engine  string
+	args         []string
+	capabilities map[string]any
+	protocol     string
+	launch       launcher
+	f            folders
+	model        *providertest.Server
+	waits        map[string]chan struct{} // of the model's turns
+	*goldenClient
+	clients    []*goldenClient
+	page       *visitor
+	onPage     int // the question that the page has shown
+	out        strings.Builder
+	ids, polls int
+	calls      map[string]*goldenCall
+	thread     string
+	killed     bool
+	recorded   bool // write the record of approvals
+}
+
+// goldenClient is one client.
+type goldenClient struct {
+	name   string
+	p      *process
+	seen   map[int]bool // of p's messages
+	record []map[string]any
 }
 
 // goldenCall is a call of a tool.
@@ -113,11 +139,15 @@ type goldenTurn struct {
 	Run, Patch, Say string
 	Engine          string // skips the turn with the other engine
 	Hang            bool   // never ends
+	Wait            string // waits for the step "release" with this name
+	Ask             string // calls this tool of an MCP server, without arguments
 }
 
 func (m goldenTurn) scripted(engine string, n int) providertest.Turn {
 	call := map[string]any{"cmd": m.Run}
 	switch {
+	case m.Ask != "":
+		return providertest.Call(providertest.Tool(fmt.Sprintf("call-%d", n), m.Ask, map[string]any{}))
 	case m.Patch != "":
 		call["cmd"] = "apply_patch <<'EOF'\n" + m.Patch + "EOF\n"
 	case m.Run == "":
@@ -138,7 +168,17 @@ func (m goldenTurn) scripted(engine string, n int) providertest.Turn {
 }
 
 func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string) *golden {
-	g := &golden{t: t, era: era, engine: engine, f: newFolders(t), model: providertest.New(), calls: map[string]*goldenCall{}}
+	g := &golden{t: t, era: era, engine: engine, f: newFolders(t), model: providertest.New(), calls: map[string]*goldenCall{},
+		waits: map[string]chan struct{}{}, launch: start, capabilities: map[string]any{"elicitation": map[string]any{}}, protocol: "2025-06-18"}
+	if entry := strings.TrimSpace(section(a, "entry")); entry != "" {
+		g.launch = goldenEntries[entry]
+	}
+	if text := section(a, "capabilities"); text != "" {
+		g.capabilities = pattern(t, text)
+	}
+	if text := strings.TrimSpace(section(a, "protocol")); text != "" {
+		g.protocol = text
+	}
 	t.Cleanup(g.model.Close)
 	var turns []goldenTurn
 	if err := json.Unmarshal([]byte(section(a, "model.json")), &turns); err != nil {
@@ -146,7 +186,12 @@ func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string
 	}
 	for n, m := range turns {
 		if m.Engine == "" || m.Engine == engine {
-			g.model.Add(m.scripted(engine, n))
+			turn := m.scripted(engine, n)
+			if m.Wait != "" {
+				g.waits[m.Wait] = make(chan struct{})
+				turn.Wait = g.waits[m.Wait]
+			}
+			g.model.Add(turn)
 		}
 	}
 	wire := "wire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n"
@@ -159,15 +204,26 @@ func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string
 		}
 	}
 	g.args = append([]string{"-engine", engine, "-c", "tasks.grace=0s"}, args...)
-	g.args = append(g.args, strings.Fields(section(a, "args"))...)
-	g.start()
+	g.args = append(g.args, strings.Fields(strings.ReplaceAll(section(a, "args"), "$CWD", g.f.cwd))...)
+	g.use("")
 	return g
 }
 
+// use makes a client the one that the next steps are about, and starts its server if it is new.
+func (g *golden) use(name string) {
+	if i := slices.IndexFunc(g.clients, func(c *goldenClient) bool { return c.name == name }); i >= 0 {
+		g.goldenClient = g.clients[i]
+		return
+	}
+	g.goldenClient = &goldenClient{name: name}
+	g.clients = append(g.clients, g.goldenClient)
+	g.start()
+}
+
 func (g *golden) start() {
-	g.p, g.seen = start(g.t, g.f, g.args...), map[int]bool{}
+	g.p, g.seen = g.launch(g.t, g.f, g.args...), map[int]bool{}
 	if g.era == "handshake" {
-		g.send(0, "initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{"elicitation": map[string]any{}}, "clientInfo": goldenClient})
+		g.send(0, "initialize", map[string]any{"protocolVersion": g.protocol, "capabilities": g.capabilities, "clientInfo": goldenInfo})
 		g.p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	} else {
 		g.send(0, "server/discover", map[string]any{})
@@ -175,7 +231,7 @@ func (g *golden) start() {
 	g.keep(g.answer(0))
 }
 
-var goldenClient = map[string]any{"name": "test", "version": "1"}
+var goldenInfo = map[string]any{"name": "test", "version": "1"}
 
 // send sends a request, with what the era adds.
 func (g *golden) send(id int, method string, params map[string]any) {
@@ -185,10 +241,12 @@ func (g *golden) send(id int, method string, params map[string]any) {
 		if g.era == "tasks" { // whose calls end before most events
 			extensions = map[string]any{"io.modelcontextprotocol/tasks": map[string]any{}}
 		}
+		capabilities := map[string]any{"extensions": extensions}
+		maps.Copy(capabilities, g.capabilities)
 		params["_meta"] = map[string]any{
 			"io.modelcontextprotocol/protocolVersion":    "2026-07-28",
-			"io.modelcontextprotocol/clientInfo":         goldenClient,
-			"io.modelcontextprotocol/clientCapabilities": map[string]any{"elicitation": map[string]any{}, "extensions": extensions},
+			"io.modelcontextprotocol/clientInfo":         goldenInfo,
+			"io.modelcontextprotocol/clientCapabilities": capabilities,
 		}
 	}
 	g.p.send(line(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
@@ -220,8 +278,23 @@ func (g *golden) keep(m map[string]any) { g.record = append(g.record, m) }
 //	question NAME                 wait until the call has a question
 //	answer NAME RESULT            answer it, such as {"action":"accept"}
 //	result NAME                   wait for the result of the call
+//	stray NAME RESULT             answer what nobody asked, while the call has a question
+//	again NAME RESULT             answer the question once more
+//	error NAME MESSAGE            answer it with an error, with a handshake
+//	person                        wait as long as a person needs at least before an answer
 //	cancel NAME                   cancel the call, or its task
+//	send MESSAGE                  send it as it is
+//	receive PATTERN               wait for a message that contains it
+//	client NAME                   the next steps are another client's, which starts with the first of them
+//	page                          open the approvals page
+//	page told                     wait until the client has been told the page's link
+//	page open                     wait until a question is open there
+//	page decided                  wait until a question is decided there
+//	page answer RESULT            answer the open one there
+//	record                        write down, at the end, what approvals.log has
 //	requests N                    wait until the model has received N requests
+//	release NAME                  let the model's turn that waits for it go on
+//	model N                       write down the message and the tool's output at the end of the model's request N
 //	file NAME                     write down what a file of the work folder has
 //	git ARGUMENTS                 run git in the work folder
 //	kill                          kill the server, and start the next one
@@ -256,6 +329,40 @@ func (g *golden) play(script string) {
 			} else {
 				g.p.send(line(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": c.id, "reason": "no longer needed"}}))
 			}
+		case "stray":
+			g.stray(c, pattern(t, rest))
+		case "again":
+			g.again(c, pattern(t, rest))
+		case "error":
+			g.p.send(line(map[string]any{"jsonrpc": "2.0", "id": c.asked["id"], "error": map[string]any{"code": -32000, "message": rest}}))
+		case "person":
+			<-time.After(approve.Instant + 100*time.Millisecond)
+		case "send":
+			_, message, _ := strings.Cut(step, " ")
+			g.p.send(message)
+		case "receive":
+			_, message, _ := strings.Cut(step, " ")
+			m := g.noted(g.p.expect(pattern(t, message), g.seen))
+			if batch, ok := m["batch"].([]any); ok { // whose order is not promised
+				slices.SortFunc(batch, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+			}
+			if m["method"] == nil {
+				g.keep(m)
+			}
+		case "client":
+			g.use(name)
+		case "page":
+			g.visit(name, rest)
+		case "record":
+			g.recorded = true
+		case "release":
+			close(g.waits[name])
+		case "model":
+			var n int
+			fmt.Sscan(name, &n)
+			awaitRequests(t, g.model, n)
+			r := g.model.Requests()[n-1]
+			fmt.Fprintf(&g.out, "# model %d\n%s\n", n, line(map[string]any{"message": r.LastUserText(), "output": r.LastToolOutput()}))
 		case "requests":
 			var n int
 			fmt.Sscan(name, &n)
@@ -278,13 +385,66 @@ func (g *golden) play(script string) {
 			t.Fatalf("unknown step %q", step)
 		}
 	}
-	g.p.stdin.Close()
-	g.p.wait()
-	g.flush()
+	for _, g.goldenClient = range g.clients {
+		g.p.stdin.Close()
+		g.p.wait()
+		g.flush()
+	}
+	if g.recorded {
+		g.writeRecord()
+	}
+}
+
+// visit opens the approvals page, waits there, and answers there.
+func (g *golden) visit(what, answer string) {
+	switch what {
+	case "":
+		var link string
+		until(g.t, "no link was printed", func() bool { // standard error has a reader of its own
+			link = goldenLink.FindString(g.p.errors())
+			return link != ""
+		})
+		g.page = visit(g.t, link)
+	case "told":
+		methods := map[string][]string{"handshake": {"codex/event", "notifications/message"}, "modern": {"codex/event"}}
+		for _, method := range methods[g.era] {
+			g.p.await("a link", g.seen, func(m map[string]any) bool { return m["method"] == method && goldenLink.MatchString(line(m)) })
+		}
+	case "answer":
+		g.page.answer(g.onPage, answer)
+	default:
+		q := g.page.await(what)
+		g.onPage = q.ID
+		fmt.Fprintf(&g.out, "# page %s\n%s\n", what, line(map[string]any{"command": q.Question.Command, "decision": q.Question.Decision, "by": q.Question.By}))
+	}
+}
+
+var goldenLink = regexp.MustCompile(`http://127\.0\.0\.1:\d+/#[A-Za-z0-9_-]+`)
+
+// writeRecord writes the record of approvals.
+func (g *golden) writeRecord() {
+	text, err := os.ReadFile(filepath.Join(g.f.home, "codex-mcp", "approvals.log"))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	n := newNormaliser(g.f, g.model.BaseURL())
+	g.out.WriteString("# record\n")
+	for entry := range strings.Lines(string(text)) {
+		e := pattern(g.t, entry)
+		delete(e, "waitedMs")
+		delete(e, "tookMs")                                                             // which are left out if they are 0
+		if how, _ := e["automatic"].(string); !strings.Contains(how, "with an error") { // the client was fast enough or not
+			delete(e, "automatic")
+		}
+		g.out.WriteString(line(n.value(e, "").(map[string]any)) + "\n")
+	}
 }
 
 // flush writes what the client got from a server that has ended.
 func (g *golden) flush() {
+	if g.name != "" {
+		fmt.Fprintf(&g.out, "# client %s\n", g.name)
+	}
 	var said []map[string]any
 	for _, m := range g.p.messages() {
 		if m["method"] != nil {
@@ -370,6 +530,31 @@ func (g *golden) reply(c *goldenCall, result map[string]any) {
 	g.call(c, map[string]any{"inputResponses": answers, "requestState": c.asked["requestState"]})
 }
 
+// stray answers a question that the call does not have. A call of 2026-07-28 has its question again then.
+func (g *golden) stray(c *goldenCall, result map[string]any) {
+	answers := map[string]any{"q999": result}
+	switch {
+	case g.era == "handshake":
+		g.p.send(line(map[string]any{"jsonrpc": "2.0", "id": 999, "result": result}))
+	case c.task != "":
+		g.keep(g.request("tasks/update", map[string]any{"taskId": c.task, "inputResponses": answers}))
+	default:
+		g.call(c, map[string]any{"inputResponses": answers, "requestState": c.asked["requestState"]})
+		g.question(c)
+	}
+}
+
+// again answers a question that has an answer, and keeps what the server says to that.
+func (g *golden) again(c *goldenCall, result map[string]any) {
+	if g.era == "handshake" || c.task != "" {
+		g.reply(c, result)
+		return
+	}
+	other := *c
+	g.reply(&other, result)
+	g.keep(g.answer(other.id))
+}
+
 var goldenTimes = []struct {
 	old *regexp.Regexp
 	new string
@@ -381,6 +566,10 @@ var goldenTimes = []struct {
 	{regexp.MustCompile(`process \d+ on [^ ,"]+`), `process <PID> on <HOST>`},
 	{regexp.MustCompile(`(worktrees/|codex/)[0-9a-f]{8}\b`), `$1<WORKTREE>`},
 	{regexp.MustCompile(`"ttlMs":864\d{5}\b`), `"ttlMs":"<A DAY AND MORE>"`},
+	{regexp.MustCompile(`http://127\.0\.0\.1:\d+/#[A-Za-z0-9_-]+`), `<PAGE>`},
+	{regexp.MustCompile(`(Still running: \w+), \d+s\.`), `$1.`},
+	{regexp.MustCompile(`(with an error) \S+ \w+ (after the question)`), `$1 <TIME> $2`},
+	{regexp.MustCompile(`"[A-Z2-7]{12}-(\d+)"`), `"<DECISION-$1>"`},
 	{regexp.MustCompile(`run\d+/work/`), ``}, // Codex takes a .git in /tmp, which its sandbox leaves, for the repository
 	{regexp.MustCompile(`"id":1\d{6}\b`), `"id":"<POLL>"`},
 }

@@ -15,8 +15,7 @@ import (
 // to run are placeholders. Messages are in lanes, since only the order within a lane is
 // promised. A lane is one answer, the events of one call, or the server's requests.
 func lanes(said []map[string]any, f folders, baseURL string) string {
-	n := &normaliser{ids: map[string]string{}}
-	n.words = strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", baseURL, "$BASE_URL")
+	n := newNormaliser(f, baseURL)
 	byLane := map[string][]map[string]any{}
 	for _, m := range said {
 		lane := laneOf(m)
@@ -45,6 +44,8 @@ func line(m map[string]any) string {
 func laneOf(m map[string]any) string {
 	method, _ := m["method"].(string)
 	switch {
+	case m["batch"] != nil:
+		return "batch"
 	case method == "":
 		return "answer " + line(map[string]any{"id": m["id"]})
 	case m["id"] != nil:
@@ -93,6 +94,11 @@ type normaliser struct {
 	ids   map[string]string
 }
 
+func newNormaliser(f folders, baseURL string) *normaliser {
+	words := strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", baseURL, "$BASE_URL")
+	return &normaliser{words: words, ids: map[string]string{}}
+}
+
 var (
 	uuids    = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	rollouts = regexp.MustCompile(`sessions/\d{4}/\d\d/\d\d/rollout-[0-9T-]+-`)
@@ -139,7 +145,8 @@ func (n *normaliser) value(v any, name string) any {
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
-		for k, e := range v {
+		for _, k := range slices.Sorted(maps.Keys(v)) { // ids are numbered in this order
+			e := v[k]
 			switch k {
 			case "duration", "durationMs":
 				out[k] = "<DURATION>"

@@ -133,8 +133,8 @@ type process struct {
 
 	mu     sync.Mutex
 	news   *sync.Cond
-	said   []map[string]any // messages, in order
-	bad    []string         // lines that are not JSON objects
+	said   []map[string]any // messages, in order; those of a batch are the member "batch" of one
+	bad    []string         // other lines
 	stderr bytes.Buffer
 	ended  bool // stdout is at its end
 
@@ -251,10 +251,14 @@ func (p *process) read(r io.Reader) {
 		p.mu.Lock()
 		if line != "" {
 			var m map[string]any
-			if json.Unmarshal([]byte(line), &m) != nil {
-				p.bad = append(p.bad, line)
-			} else {
+			var batch []any
+			switch {
+			case json.Unmarshal([]byte(line), &m) == nil:
 				p.said = append(p.said, m)
+			case json.Unmarshal([]byte(line), &batch) == nil:
+				p.said = append(p.said, map[string]any{"batch": batch})
+			default:
+				p.bad = append(p.bad, line)
 			}
 		}
 		p.ended = err != nil
