@@ -6,16 +6,15 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/cut"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -30,15 +29,9 @@ import (
 // because its task does not say how: see mcptool.Job.Keepsake.
 
 const (
-	// maxContinued is how many processes may continue a turn.
-	maxContinued = 5
 	// writerLimit is how long a thread may still be that of the app-server that is being killed.
 	writerLimit = 5 * time.Second
 	writerPause = 50 * time.Millisecond
-	// continued is the message to the model, in which the server speaks.
-	continued = `<interrupted>
-The server that ran your last turn has ended, and another one continues the turn here. A call without a result, or whose result is "aborted" or "aborted by user", may have run or not, in whole or in part, and its processes were killed. The user did not interrupt the turn, even if a message says so. No call was repeated. Find out what such a call has done before you repeat it. Then continue with the task.
-</interrupted>`
 )
 
 // errTurnLost reports a turn whose beginning is not in the rollout, which may be that of another
@@ -62,21 +55,22 @@ type cutRollout struct {
 	now     *sandbox.Grant // of the last turn
 	model   string
 	ends    []rolloutEnd
-	pending []*rolloutCall // calls of the last turn without a result
+	pending []*rolloutCall // calls of the last turn, and of the turns that it continues, without a result
+	before  []*rolloutCall // those of the turn before
 }
 
 // readCut reads the end of a rollout.
-func readCut(path string) (cut cutRollout, err error) {
-	err = lastLines(path, cut.add)
-	return cut, err
+func readCut(path string) (was cutRollout, err error) {
+	err = lastLines(path, was.add)
+	return was, err
 }
 
 // add reads a line.
-func (cut *cutRollout) add(line []byte) {
+func (was *cutRollout) add(line []byte) {
 	var l rolloutLine
 	if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
 		if bytes.Contains(line, []byte(`"`+protocol.RolloutTurnContext+`"`)) {
-			cut.now = nil // it may have other policies than those before
+			was.now = nil // it may have other policies than those before
 		}
 		return
 	}
@@ -84,38 +78,40 @@ func (cut *cutRollout) add(line []byte) {
 	switch end, call := l.end(), l.call(); {
 	case l.Type == protocol.RolloutTurnContext:
 		if sandbox.Width(p.Sandbox.Type) < 0 {
-			cut.now = nil // which cannot be compared
+			was.now = nil // which cannot be compared
 			return
 		}
-		cut.model = p.Model
-		cut.now = &sandbox.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))),
+		was.model = p.Model
+		was.now = &sandbox.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))),
 			Sandbox: protocol.SandboxPolicy{
 				Mode: p.Sandbox.Type, WritableRoots: p.Sandbox.Roots, NetworkAccess: string(p.Sandbox.Network) == "true",
 				ExcludeSlashTmp: p.Sandbox.NoTmp, ExcludeTmpdirEnvVar: p.Sandbox.NoTmpdir,
 			}}
 	case l.Type == protocol.RolloutEventMsg && p.Type == "task_started":
-		cut.pending = nil
+		was.before, was.pending = was.pending, nil
+	case l.continues():
+		was.before, was.pending = nil, append(was.before, was.pending...)
 	case end != nil && end.completed:
-		cut.ends = append(cut.ends, *end)
+		was.ends = append(was.ends, *end)
 	case call != nil:
-		cut.pending = append(cut.pending, call)
+		was.pending = append(was.pending, call)
 	case (p.Type == "function_call_output" || p.Type == "custom_tool_call_output") && !bytes.HasSuffix(p.Output, []byte(`aborted by user"`)):
-		cut.pending = slices.DeleteFunc(cut.pending, func(c *rolloutCall) bool { return c.id == p.CallID })
+		was.pending = slices.DeleteFunc(was.pending, func(c *rolloutCall) bool { return c.id == p.CallID })
 	}
 }
 
 // resumeCut resumes the thread of a turn that continues, with the policies that the turn had, as
 // far as the configuration allows no less.
 func (e *Engine) resumeCut(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	cut, err := readCut(rolloutPath)
+	was, err := readCut(rolloutPath)
 	if err != nil {
 		return nil, err
 	}
-	if cut.now == nil {
+	if was.now == nil {
 		return nil, &engine.RefusedError{Err: errors.New("the sandbox of the turn is not known, so it is not continued")}
 	}
 	if cfg.Model == "" {
-		cfg.Model = cut.model
+		cfg.Model = was.model
 	}
 	deadline := time.Now().Add(writerLimit)
 	for {
@@ -131,77 +127,61 @@ func (e *Engine) resumeCut(ctx context.Context, rolloutPath string, cfg protocol
 	}
 }
 
-// Continue implements [engine.Continuable].
-func (c *conversation) Continue(ctx context.Context, in protocol.TurnInput, note func(words string)) error {
+// goesOn runs a turn that continues one whose server was killed.
+func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error {
 	failed := func(err error) error {
 		c.host.Emit(protocol.TaskStarted{})
 		return c.failed(ctx, err)
 	}
-	last, before, err := c.cutTurn(ctx, in.Key)
+	last, err := c.cutTurn(ctx, in.Key)
 	if err != nil {
 		return failed(err)
 	}
-	cut, err := readCut(c.path)
+	was, err := readCut(c.path)
 	if err != nil {
 		return failed(err)
 	}
-	if i := slices.IndexFunc(cut.ends, func(e rolloutEnd) bool { return e.turn == last.ID }); i >= 0 {
-		return c.endAgain(cut.ends[i].answer)
+	if i := slices.IndexFunc(was.ends, func(e rolloutEnd) bool { return e.turn == last.ID }); i >= 0 {
+		return c.endAgain(was.ends[i].answer)
 	}
 	if last.Status != apptypes.TurnStatusInterrupted {
 		return failed(errors.New(redact(failureOf(last))))
 	}
-	if before >= maxContinued {
-		return failed(fmt.Errorf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", before+1))
+	var open []cut.Call
+	for _, call := range was.pending {
+		open = append(open, cut.Of(call.name, call.arguments))
 	}
-	if note != nil {
-		for _, call := range cut.pending {
-			shown := call.name
-			if argv := call.command(); argv != nil {
-				shown = elicit.ShowCommand(argv)
-			}
-			note("The server ended while this call was open: " + elicit.OneLine(shown, 200) + ". It may have run or not, and was not run again.")
-		}
-	}
-	in.Items = protocol.TextInput(continued)
+	in.Items = cut.Message(open, in.Continue)
 	return c.run(ctx, func(ctx context.Context) (*turn, error) {
-		c.host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the server that ran this turn ended; process %d continues it in another turn of Codex", os.Getpid())})
+		c.host.Emit(cut.Event())
 		return c.start(ctx, in)
 	}, nil)
 }
 
-// cutTurn returns the last turn of the thread, which the message with a key began, and how many
-// turns before it continued the same message.
-func (c *conversation) cutTurn(ctx context.Context, key string) (last *apptypes.Turn, before int, err error) {
+// cutTurn returns the last turn of the thread, which the message with a key began.
+func (c *conversation) cutTurn(ctx context.Context, key string) (*apptypes.Turn, error) {
 	ch, err := c.engine.child(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	n := 0
 	for turn, err := range ch.turnsOf(ctx, c.id) {
 		if err != nil {
-			return nil, 0, fmt.Errorf("the server ended while this turn ran, and Codex does not say how far it came: %w", err)
+			return nil, fmt.Errorf("the server ended while this turn ran, and Codex does not say how far it came: %w", err)
 		}
 		own := slices.ContainsFunc(turn.Items, func(raw stdjson.RawMessage) bool { return clientOf(raw) == key })
 		switch {
-		case own && last == nil && n > 0:
-			return nil, 0, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
-		case own && last == nil:
-			last = turn
+		case own && n > 0:
+			return nil, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
 		case own:
-			before++
-		case last != nil:
-			return last, before, nil
+			return turn, nil
 		}
 		n++
 	}
-	switch {
-	case last == nil && c.engine.options.Store != nil:
-		err = errTurnLost
-	case last == nil:
-		err = errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
+	if c.engine.options.Store != nil {
+		return nil, errTurnLost
 	}
-	return last, before, err
+	return nil, errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
 }
 
 // endAgain reports the end of a turn that completed just before its server ended.

@@ -106,6 +106,9 @@ func (c *conversation) Close() error { return nil }
 
 // Turn implements [engine.Conversation].
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
+	if in.Continue != nil {
+		return c.goesOn(ctx, in)
+	}
 	return c.run(ctx, func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }, nil)
 }
 

@@ -28,7 +28,8 @@ func (r *real) takeUp(t *testing.T, conv engine.Conversation, h engine.Host, end
 		t.Fatal(err)
 	}
 	again := r.resume(t, conv, h, protocol.Config{Continues: true})
-	err = again.(engine.Continuable).Continue(t.Context(), in, func(words string) { notes = append(notes, words) })
+	in.Continue = func(words string) { notes = append(notes, words) }
+	err = again.Turn(t.Context(), in)
 	return notes, err
 }
 

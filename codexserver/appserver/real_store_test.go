@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
@@ -84,7 +83,7 @@ func TestRealContinueElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = again.(engine.Continuable).Continue(t.Context(), in("key-2"), nil)
+	err = again.Turn(t.Context(), protocol.TurnInput{Key: "key-2", Continue: func(string) {}})
 	if err == nil || !strings.Contains(err.Error(), "what the turn has done is not known") {
 		t.Errorf("lost: %v", err)
 	}

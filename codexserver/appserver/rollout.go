@@ -3,7 +3,9 @@ package appserver
 import (
 	"bufio"
 	"io"
+	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/cut"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
@@ -18,28 +20,6 @@ type rolloutCall struct {
 	id, name, arguments string
 }
 
-// command returns the command that the call would run, nil if it is not known.
-func (c *rolloutCall) command() (argv []string) {
-	var a struct {
-		Cmd     string         `json:"cmd"`
-		Command jsontext.Value `json:"command"`
-	}
-	if json.Unmarshal([]byte(c.arguments), &a) != nil {
-		return nil
-	}
-	line := a.Cmd
-	switch a.Command.Kind() {
-	case '"':
-		_ = json.Unmarshal(a.Command, &line)
-	case '[':
-		_ = json.Unmarshal(a.Command, &argv)
-	}
-	if line != "" {
-		argv = []string{"bash", "-lc", line}
-	}
-	return argv
-}
-
 // rolloutLine is a line of a rollout, as far as it is read.
 type rolloutLine struct {
 	Type    protocol.RolloutType `json:"type"`
@@ -52,6 +32,8 @@ type rolloutLine struct {
 		Output    jsontext.Value `json:"output"`
 		TurnID    string         `json:"turn_id"`
 		Answer    *string        `json:"last_agent_message"`
+		Role      string         `json:"role"`
+		Content   jsontext.Value `json:"content"`
 		// The policies of a turn.
 		Cwd     string         `json:"cwd"`
 		Model   string         `json:"model"`
@@ -73,6 +55,15 @@ func (l *rolloutLine) end() *rolloutEnd {
 		return nil
 	}
 	return &rolloutEnd{l.Payload.TurnID, completed, l.Payload.Answer}
+}
+
+// continues reports whether the line is the message that continues the turn before.
+func (l *rolloutLine) continues() bool {
+	var content []struct {
+		Text string `json:"text"`
+	}
+	return l.Payload.Role == "user" && json.Unmarshal(l.Payload.Content, &content, jsontext.AllowInvalidUTF8(true)) == nil &&
+		len(content) > 0 && strings.HasPrefix(content[0].Text, cut.Head)
 }
 
 // call returns a call of the model, or nil.

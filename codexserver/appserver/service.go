@@ -11,14 +11,13 @@ import (
 
 // The optional interfaces that the engine has.
 var (
-	_ engine.Describer   = (*Engine)(nil)
-	_ engine.Resumer     = (*Engine)(nil)
-	_ engine.Library     = (*Engine)(nil)
-	_ engine.Accounts    = (*Engine)(nil)
-	_ engine.Workspace   = (*Engine)(nil)
-	_ engine.Reviewer    = (*conversation)(nil)
-	_ engine.Continuable = (*conversation)(nil)
-	_ engine.Extended    = (*conversation)(nil)
+	_ engine.Describer = (*Engine)(nil)
+	_ engine.Resumer   = (*Engine)(nil)
+	_ engine.Library   = (*Engine)(nil)
+	_ engine.Accounts  = (*Engine)(nil)
+	_ engine.Workspace = (*Engine)(nil)
+	_ engine.Reviewer  = (*conversation)(nil)
+	_ engine.Extended  = (*conversation)(nil)
 )
 
 // config returns Codex's configuration for a folder, or the user's own if cwd is "".

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 )
@@ -55,7 +54,7 @@ func TestStore(t *testing.T) {
 				t.Errorf("%v; the store has\n%s\nCodex wrote\n%s", err, got, written)
 			}
 		}
-		err = conv.(engine.Continuable).Continue(t.Context(), protocol.TurnInput{Key: "another"}, nil)
+		err = conv.Turn(t.Context(), protocol.TurnInput{Key: "another", Continue: func(string) {}})
 		if err == nil || !strings.Contains(err.Error(), "is not known") {
 			t.Errorf("a turn that Codex does not have: %v", err)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer], [Continuable], [Writer], [Extended] and [Reviewer] on the [Conversation]. A client does not have
+// [Steerer], [Writer], [Extended] and [Reviewer] on the [Conversation]. A client does not have
 // methods whose interface the engine lacks.
 
 // ErrNotFound means that a conversation or a rollout does not exist.
@@ -57,7 +57,7 @@ type Traits struct {
 	Holder func(ctx context.Context, conversationID string) error
 	// CanContinue returns why this process could not continue turns of processes that have
 	// ended now, such as a missing key of the provider, or nil. With it the engine is a
-	// [Resumer], and its conversations are [Continuable]. A nil function: it continues none.
+	// [Resumer], and its conversations obey [protocol.TurnInput.Continue]. A nil function: it continues none.
 	CanContinue func(ctx context.Context) error
 }
 
@@ -118,18 +118,6 @@ type Steerer interface {
 	// Steer sends the model a message in the running turn. It can be called from the
 	// turn's [protocol.TaskStarted] on.
 	Steer(ctx context.Context, items []protocol.InputItem) error
-}
-
-// Continuable is a conversation that can continue a turn whose process has ended.
-type Continuable interface {
-	// Continue runs the rest of the turn with the key of in, as [Conversation.Turn] does, in a
-	// conversation that was resumed with [protocol.Config.Continues]. In has the OutputSchema
-	// of the turn and no Items. If the turn had ended, Continue reports its end again. If it
-	// cannot be continued, the [*TurnError] says why.
-	//
-	// What was running does not run again; the model is told. What waited for an answer
-	// is asked again. Note, unless nil, receives what a person should know.
-	Continue(ctx context.Context, in protocol.TurnInput, note func(words string)) error
 }
 
 // Writer is a conversation that knows where its commands may write.

@@ -37,12 +37,6 @@ func (b *budget) spent() error {
 	return nil
 }
 
-// restore takes over what the turn used in another process: what the conversation has used,
-// nil for nothing, without what it had used when the turn began.
-func (b *budget) restore(used, before *protocol.TokenUsage) {
-	b.tokens = max(tokensOf(used)-tokensOf(before), 0)
-}
-
 // tokensOf returns the tokens of a usage, which may be nil. Some providers state only the
 // parts, some only the total.
 func tokensOf(u *protocol.TokenUsage) int64 {

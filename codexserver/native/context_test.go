@@ -195,9 +195,9 @@ func TestRolloutIsComplete(t *testing.T) {
 		kinds = append(kinds, strings.TrimSpace(string(l.Type)+" "+p.Type+" "+p.Role))
 	}
 	diff(t, "lines", []string{
-		"session_meta", "response_item message user", "response_item message user", "event_msg user_message",
+		"session_meta", "response_item message user", "event_msg task_started", "response_item message user", "event_msg user_message",
 		"turn_context", "response_item function_call", "response_item function_call_output", "event_msg token_count",
-		"turn_context", "response_item message assistant", "event_msg agent_message", "event_msg token_count",
+		"turn_context", "response_item message assistant", "event_msg agent_message", "event_msg token_count", "event_msg task_complete",
 	}, kinds)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {

@@ -2,14 +2,12 @@ package native_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -28,10 +26,8 @@ func stepModel(steps ...providertest.ToolCall) providertest.Turn {
 		var all []string
 		for _, o := range outputs {
 			words := "ok"
-			for _, bad := range []string{"interrupted", "not changed", "aborted"} {
-				if strings.Contains(o.Output, bad) {
-					words = bad
-				}
+			if strings.HasPrefix(o.Output, "aborted") {
+				words = "aborted"
 			}
 			all = append(all, words)
 		}
@@ -56,7 +52,7 @@ func continued(t *testing.T, b *bench, path, key string, h *host) (answer string
 	t.Helper()
 	c := b.resume(t, path, protocol.Config{Continues: true}, h)
 	defer c.Close()
-	err = c.(engine.Continuable).Continue(t.Context(), protocol.TurnInput{Key: key}, func(words string) { notes = append(notes, words) })
+	err = c.Turn(t.Context(), protocol.TurnInput{Key: key, Continue: func(words string) { notes = append(notes, words) }})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, m := range h.events {
@@ -68,9 +64,8 @@ func continued(t *testing.T, b *bench, path, key string, h *host) (answer string
 }
 
 // TestContinue cuts the file of a turn after each of its lines, and within each line, and
-// continues the turn. No call that had begun runs again, every other runs once, and each
-// question that has no decision in the file is asked again. Unless whole, a line is cut on one of the
-// two wires.
+// continues the turn. No call that the file has runs again: the model and the person are told of those without a
+// result. Every other runs once, after a question. Unless whole, a line is cut on one of the two wires.
 func TestContinue(t *testing.T) {
 	t.Parallel()
 	for n, wire := range []string{"chat", "responses"} {
@@ -90,7 +85,7 @@ func TestContinue(t *testing.T) {
 				if i == 0 {
 					continue
 				}
-				if strings.Contains(line, `"turn_begins"`) {
+				if strings.Contains(line, `"task_started"`) {
 					begins = i
 				}
 				for _, torn := range []bool{false, true} {
@@ -125,23 +120,22 @@ func checkContinued(t *testing.T, b *bench, path, text string) {
 	h := &host{exec: func(context.Context, protocol.ExecApprovalRequest) elicit.Decision { asks++; return elicit.Approved }}
 	answer, notes, err := continued(t, b, path, "key", h)
 	if !strings.Contains(complete, `"user_message"`) {
-		var failed *engine.TurnError
-		if answer == "" && !errors.As(err, &failed) {
+		if answer != "" || err == nil || !strings.Contains(err.Error(), "nothing of it ran") {
 			t.Errorf("without its message: %q, %v", answer, err)
 		}
+		return
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, _ := os.ReadFile(ran)
-	want, wantAsks, interrupted := "", 0, 0
-	for _, step := range []struct{ id, name string }{{"c1", "one\n"}, {"c3", "two\n"}} {
-		begun := strings.Contains(complete, `"call_begins","call":"`+step.id)
-		if !begun {
+	want, wantAsks, open := "", 0, 0
+	for _, step := range []struct{ id, name string }{{"c1", "one\n"}, {"c2", ""}, {"c3", "two\n"}} {
+		if !strings.Contains(complete, `"call_id":"`+step.id) {
 			want += step.name
-			wantAsks++
+			wantAsks += min(len(step.name), 1)
 		} else if !strings.Contains(complete, `function_call_output","call_id":"`+step.id) {
-			interrupted++
+			open++
 		}
 	}
 	if string(got) != want {
@@ -150,8 +144,11 @@ func checkContinued(t *testing.T, b *bench, path, text string) {
 	if asks != wantAsks {
 		t.Errorf("%d questions, want %d", asks, wantAsks)
 	}
-	if n := strings.Count(answer, "interrupted"); n != interrupted || len(notes) != interrupted {
-		t.Errorf("%s: %q, want %d interrupted", answer, notes, interrupted)
+	if n := strings.Count(answer, "aborted"); n != open || len(notes) != open {
+		t.Errorf("%s: %q, want %d without a result", answer, notes, open)
+	}
+	if body := string(b.provider.Requests()[len(b.provider.Requests())-1].Body); !strings.Contains(complete, `"task_complete"`) && strings.Count(body, "Without a result: ") != open {
+		t.Errorf("the model was told %s, want %d calls without a result", body, open)
 	}
 	if !strings.HasPrefix(answer, "done: ") || strings.Count(answer, ",") != 2 {
 		t.Errorf("the answer is %q", answer)
@@ -188,10 +185,10 @@ func TestContinueKeepsNarrowPolicies(t *testing.T) {
 	lines := strings.SplitAfter(rolloutText(t, path), "\n")
 	for i, line := range lines {
 		text := strings.Join(lines[:i+1], "")
-		if strings.Contains(line, `"call_approved"`) {
-			break // it runs once more without a question
+		if strings.Contains(line, `"call_id"`) {
+			break // it does not run again
 		}
-		if !strings.Contains(text, `"turn_begins"`) {
+		if !strings.Contains(text, `"user_message"`) {
 			continue
 		}
 		write(t, path, text)

@@ -20,7 +20,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/uuid"
 )
 
@@ -38,7 +37,6 @@ type conversation struct {
 	prompts   prompts
 	now       protocol.TurnContext // the policies, folder and model of turns
 	call      chosen
-	continues bool // a turn of another process continues, with narrower policies
 
 	history history
 	meter   meter
@@ -239,7 +237,7 @@ func (c *conversation) emit(m protocol.EventMsg) { c.emitAs("", m) }
 func (c *conversation) emitAs(submission string, m protocol.EventMsg) {
 	switch m.(type) {
 	case protocol.AgentMessage, protocol.AgentReasoning, protocol.AgentReasoningRawContent,
-		protocol.TokenCount, protocol.TurnAborted, protocol.ModelReroute:
+		protocol.TokenCount, protocol.ModelReroute:
 		c.checkWrite(c.saved.file.Event(m))
 	}
 	c.host.EmitAs(submission, m)
@@ -255,20 +253,6 @@ func (t *turn) toolHost() toolHost { return toolHost{t.conv.host, t} }
 
 // Emit implements [engine.Host].
 func (h toolHost) Emit(m protocol.EventMsg) { h.turn.conv.emit(m) }
-
-// ApproveExec implements [engine.Host].
-func (h toolHost) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	h.turn.asks(r.CallID)
-	r.Asked = h.turn.asked[r.CallID]
-	return h.turn.decided(ctx, r.CallID, "the command was not run", h.Host.ApproveExec(ctx, r))
-}
-
-// ApprovePatch implements [engine.Host].
-func (h toolHost) ApprovePatch(ctx context.Context, r protocol.PatchApprovalRequest) elicit.Outcome {
-	h.turn.asks(r.CallID)
-	r.Asked = h.turn.asked[r.CallID]
-	return h.turn.decided(ctx, r.CallID, "the patch was not applied", h.Host.ApprovePatch(ctx, r))
-}
 
 // WritableRoots implements [engine.Writer].
 func (c *conversation) WritableRoots() []string {

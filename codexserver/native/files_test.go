@@ -118,7 +118,7 @@ func TestManyReads(t *testing.T) {
 }
 
 // TestContinueFileTools cuts the file of a turn with the file tools after each of its lines, where
-// what had begun is done, and continues the turn. No change is made twice.
+// each call that the file has is done, and continues the turn. No change is made twice.
 func TestContinueFileTools(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "", native.Limits{})
@@ -147,7 +147,7 @@ func TestContinueFileTools(t *testing.T) {
 			file := filepath.Join(b.cwd, "a")
 			_ = os.Remove(file)
 			for _, done := range []struct{ id, content string }{{"c1", "x\n"}, {"c2", "xy\n"}} {
-				if strings.Contains(text, `"call_begins","call":"`+done.id) {
+				if strings.Contains(text, `"call_id":"`+done.id) {
 					write(t, file, done.content)
 				}
 			}

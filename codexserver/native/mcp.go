@@ -238,7 +238,7 @@ func (t *turn) callServer(ctx context.Context, target mcpTool, call tool.Call) (
 		}
 		invocation.Arguments = stdjson.RawMessage(raw)
 	}
-	if err := t.act(tool.Act{Call: call.ID, Tool: target.server + "/" + target.tool}); err != nil {
+	if err := t.act(); err != nil {
 		return tool.Result{}, err
 	}
 	t.conv.emit(protocol.MCPToolCallBegin{CallID: call.ID, Invocation: invocation})

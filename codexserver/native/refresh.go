@@ -87,6 +87,6 @@ func (c *conversation) reload() (*rollout.Rollout, error) {
 		return nil, fmt.Errorf("%s belongs to another conversation", path)
 	}
 	c.saved.file = file
-	c.remember(old, 0)
+	c.remember(old)
 	return old, nil
 }

@@ -91,23 +91,18 @@ func (e *Engine) reopen(ctx context.Context, old *rollout.Rollout, call protocol
 	if err := c.restore(old, &call); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	if call.Continues {
-		c.narrow(old.Context)
-	}
 	c.prompts.restorePrompts(&old.Meta, &call)
 	c.confine()
-	c.remember(old, 0)
+	c.remember(old)
 	c.meter.usage = old.Usage
 	return c, nil
 }
 
 // remember takes the history from a rollout. It replaces a beginning that was summarised, or
 // that the rollout or the model has no room for, by the user's own words.
-//
-// The last items, as many as open, stay as they are: their calls may lack answers.
-func (c *conversation) remember(old *rollout.Rollout, open int) {
+func (c *conversation) remember(old *rollout.Rollout) {
 	items, said, summary, left := old.Items, userTexts(old.Before), old.Summary, old.Left
-	if was := old.Meta.ModelProvider; open == 0 && was != "" && was != c.cfg.ModelProvider {
+	if was := old.Meta.ModelProvider; was != "" && was != c.cfg.ModelProvider {
 		items = portable(items) // Codex wrote them, with another provider
 	}
 	if left > 0 {
@@ -120,8 +115,7 @@ func (c *conversation) remember(old *rollout.Rollout, open int) {
 	if summary != "" {
 		items = append(append(c.opening(), c.bridge(said, summary)), items...)
 	}
-	whole := max(len(items)-open, 0)
-	c.history.items = append(valid(items[:whole]), items[whole:]...)
+	c.history.items = valid(items)
 	if old.Skipped > 0 {
 		c.engine.options.Logger.Warn("lines of the conversation's file could not be read", "conversation", old.Meta.ID, "lines", old.Skipped)
 	}
@@ -157,9 +151,22 @@ func (c *conversation) restorePolicies(last *protocol.TurnContext, call *protoco
 		c.now.ApprovalPolicy = last.ApprovalPolicy
 	}
 	if call.Sandbox == "" && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) &&
-		(!bounded || sandbox.Width(last.SandboxPolicy.Mode) < sandbox.Width(c.now.SandboxPolicy.Mode)) {
-		c.now.SandboxPolicy = last.SandboxPolicy
+		(!bounded || sandbox.Width(last.SandboxPolicy.Mode) <= sandbox.Width(c.now.SandboxPolicy.Mode)) {
+		if bounded && last.SandboxPolicy.Mode == c.now.SandboxPolicy.Mode {
+			c.now.SandboxPolicy = narrower(c.now.SandboxPolicy, last.SandboxPolicy)
+		} else {
+			c.now.SandboxPolicy = last.SandboxPolicy
+		}
 	}
+}
+
+// narrower returns a policy that allows what two of the same mode do.
+func narrower(now, was protocol.SandboxPolicy) protocol.SandboxPolicy {
+	now.NetworkAccess = now.NetworkAccess && was.NetworkAccess
+	now.ExcludeSlashTmp = now.ExcludeSlashTmp || was.ExcludeSlashTmp
+	now.ExcludeTmpdirEnvVar = now.ExcludeTmpdirEnvVar || was.ExcludeTmpdirEnvVar
+	now.WritableRoots = slices.DeleteFunc(slices.Clone(now.WritableRoots), func(root string) bool { return !slices.Contains(was.WritableRoots, root) })
+	return now
 }
 
 // chooses reports whether the call's own configuration has one of these keys.
@@ -181,9 +188,7 @@ func (c *conversation) catchUp(old *rollout.Rollout) {
 
 // introduce adds changes to the history and sends the host the events of the past.
 func (c *conversation) introduce(old *rollout.Rollout) {
-	if !c.continues { // otherwise after the answers to the calls of the turn
-		c.catchUp(old)
-	}
+	c.catchUp(old)
 	configured := c.configured()
 	if old.EventsLeft > 0 {
 		first, err := protocol.AppendEvent(nil, protocol.BackgroundEvent{Message: fmt.Sprintf("%d older events are left out", old.EventsLeft)})

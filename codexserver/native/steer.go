@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -133,7 +132,6 @@ func (t *turn) keepUnread(left []inboxMessage) {
 }
 
 func (t *turn) recordMessage(l inboxMessage) {
-	t.write(rollout.Record{Kind: rollout.MessageComes})
 	t.conv.record(l.message)
 	t.conv.checkWrite(t.conv.saved.file.Event(l.event))
 	t.conv.emit(l.event)

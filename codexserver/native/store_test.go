@@ -149,7 +149,7 @@ func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
 	if rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 		t.Fatal(rerr)
 	}
-	switch has := strings.Contains(string(kept), `"turn_ends"`); {
+	switch has := strings.Contains(string(kept), `"task_complete"`); {
 	case err == nil && !has:
 		t.Error("the turn has ended, and its end is not in the store")
 	case err != nil && over:
@@ -159,12 +159,12 @@ func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
 	}
 	before := count(t, ran)
 	for name, call := range map[string]string{"one": "c1", "two": "c3"} {
-		if before[name] > 0 && !strings.Contains(string(kept), `"kind":"call_begins","call":"`+call+`"`) {
-			t.Errorf("%s ran, and its beginning is not in the store", name)
+		if before[name] > 0 && !strings.Contains(string(kept), `"call_id":"`+call+`"`) {
+			t.Errorf("%s ran, and its call is not in the store", name)
 		}
 	}
 	asked := len(b.provider.Requests()) - requests
-	if asked > 0 && !strings.Contains(string(kept), `"turn_begins"`) || asked > 1+strings.Count(string(kept), `"function_call_output"`) {
+	if asked > 0 && !strings.Contains(string(kept), `"task_started"`) || asked > 1+strings.Count(string(kept), `"function_call_output"`) {
 		t.Errorf("the model was asked %d times, and the store does not have why:\n%s", asked, kept)
 	}
 	if err := c.Close(); err != nil && !errors.Is(err, kind) {
@@ -187,7 +187,7 @@ func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
 	after := count(t, ran)
 	never := err != nil && strings.Contains(err.Error(), "nothing of it ran")
 	for _, name := range []string{"one", "two"} {
-		interrupted := strings.Contains(answer, "interrupted") && len(notes) > 0
+		interrupted := strings.Contains(answer, "aborted") && len(notes) > 0
 		switch {
 		case after[name] > 1:
 			t.Errorf("%s ran %d times", name, after[name])

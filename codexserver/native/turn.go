@@ -10,7 +10,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -22,11 +21,12 @@ import (
 // a text and calls that run concurrently report and record under mu, while that goroutine waits
 // or reads the stream. Messages to the turn wait in the inbox, which has a lock of its own.
 type turn struct {
-	conv   *conversation
-	box    *tool.Toolbox // the conversation's, or a review's
-	tools  *tool.Turn
-	key    string // see [protocol.TurnInput]; "" if no other process continues the turn
-	budget budget
+	conv    *conversation
+	box     *tool.Toolbox // the conversation's, or a review's
+	tools   *tool.Turn
+	id      string // in the conversation's file; "" before the turn is there
+	durable bool   // another process may continue the turn
+	budget  budget
 	// compacted is true from a compaction until the history is not full any more.
 	compacted bool
 	// round is the last response until it becomes part of the history. When the turn is
@@ -34,8 +34,7 @@ type turn struct {
 	round    *model.Response
 	refusals []refusal // of providers
 	inbox    *inbox
-	asked    map[string]time.Time // when a process that has ended asked about calls
-	form     *form                // of the last message; nil leaves it open
+	form     *form // of the last message; nil leaves it open
 
 	answer   final
 	mu       sync.Mutex // held by what reports beside the turn
@@ -43,8 +42,8 @@ type turn struct {
 }
 
 // newTurn makes a turn with its inbox.
-func (c *conversation) newTurn(key string, box *tool.Toolbox) *turn {
-	t := &turn{conv: c, box: box, key: key, budget: budget{limits: c.engine.options.Limits}, inbox: newInbox()}
+func (c *conversation) newTurn(durable bool, box *tool.Toolbox) *turn {
+	t := &turn{conv: c, box: box, durable: durable, budget: budget{limits: c.engine.options.Limits}, inbox: newInbox()}
 	t.incoming.turn = t
 	c.inbox.Store(t.inbox)
 	return t
@@ -67,7 +66,7 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, box *
 	if in.Effort != "" {
 		c.now.Effort, c.call.effort = in.Effort, true
 	}
-	t := c.newTurn(in.Key, box)
+	t := c.newTurn(in.Key != "", box)
 	defer t.inbox.close()
 	release, err := c.enter()
 	if err == nil {
@@ -75,8 +74,15 @@ func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, box *
 		defer c.flush()
 		err = c.refresh()
 	}
+	var over protocol.EventMsg
+	if err == nil && in.Continue != nil {
+		in.Items, over, err = c.goesOn(in)
+	}
 	if err != nil {
 		return c.fail(err)
+	}
+	if over != nil {
+		return c.endAgain(over)
 	}
 	c.choose()
 	c.inform()
@@ -117,10 +123,12 @@ func (t *turn) finish(ctx context.Context, err error) error {
 	var limit *limitError
 	switch {
 	case err == nil:
-		if err := t.ends(&rollout.End{Message: last.message(), Incomplete: last.incomplete()}); err != nil {
+		end := protocol.TaskComplete{TurnID: t.id, LastAgentMessage: last.message(), Incomplete: last.incomplete()}
+		if err := t.ends(end); err != nil {
 			return c.fail(err)
 		}
-		c.emit(protocol.TaskComplete{LastAgentMessage: last.message(), Incomplete: last.incomplete()})
+		end.TurnID = ""
+		c.emit(end)
 		return nil
 	case ctx.Err() != nil:
 		abort = &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
@@ -131,11 +139,11 @@ func (t *turn) finish(ctx context.Context, err error) error {
 		errors.As(err, &abort)
 	}
 	if abort != nil {
-		_ = t.ends(&rollout.End{Aborted: abort.Error()}) // it is aborted in any case
+		_ = t.ends(protocol.TurnAborted{TurnID: t.id, Reason: abort.Reason}) // it is aborted in any case
 		c.emit(protocol.TurnAborted{Reason: abort.Reason})
 		return abort
 	}
-	_ = t.ends(&rollout.End{Error: err.Error()}) // it fails in any case
+	_ = t.ends(protocol.Error{Message: err.Error()}) // it fails in any case
 	return c.fail(err)
 }
 
@@ -214,12 +222,7 @@ func (t *turn) begin(in protocol.TurnInput) error {
 	if err != nil {
 		return err
 	}
-	if t.key != "" {
-		// Otherwise another process could continue the turn with looser policies: without a
-		// turn's context those of the configuration count.
-		t.conv.checkWrite(t.conv.saved.file.TurnContext(t.conv.now))
-	}
-	t.begins()
+	t.begins(in.Key)
 	t.conv.record(message)
 	t.conv.checkWrite(t.conv.saved.file.Event(event))
 	return nil
@@ -350,7 +353,6 @@ func (t *turn) commit() {
 		return
 	}
 	t.conv.record(t.round.Items...)
-	t.write(rollout.Record{Kind: rollout.ResponseEnds, Cut: string(t.round.Cut)})
 	t.round = nil
 }
 

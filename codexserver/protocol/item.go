@@ -56,9 +56,14 @@ type TurnInput struct {
 	// server interrupts the turn when they are used. An engine that knows the usage of a
 	// response before it runs the response's calls does not run them then.
 	MaxTokens int64
-	// Key names the turn for [engine.Continuable], a random text. "" is a turn that no other
-	// process continues.
+	// Key names the turn for Continue, a random text. "" is a turn that no other process continues.
 	Key string
+	// Continue, unless nil, makes the turn continue the one with Key, whose process has ended, in a
+	// conversation that was resumed with [Config.Continues]. Items are empty: the engine's message to the
+	// model names the calls without a result, which may have had effects. None of them runs again. Continue is
+	// called with what a person should know, such as each of these calls. If the turn had
+	// ended, its end is reported again. If it cannot be continued, the turn fails and says why.
+	Continue func(words string)
 }
 
 // TurnContext is the part of a conversation's configuration that holds for a turn, as its file

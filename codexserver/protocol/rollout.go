@@ -25,9 +25,6 @@ const (
 	RolloutEventMsg     RolloutType = "event_msg"
 	RolloutTurnContext  RolloutType = "turn_context"
 	RolloutCompacted    RolloutType = "compacted"
-	// RolloutRecord is what the native engine needs to continue a turn after a crash. Codex
-	// does not know it.
-	RolloutRecord RolloutType = "codex_mcp"
 )
 
 // SessionMeta is the first line of a rollout.

@@ -43,7 +43,7 @@ func workModel(f folders) providertest.Turn {
 		var cut strings.Builder
 		n := 0
 		for _, output := range r.ToolOutputs() {
-			if n++; strings.HasPrefix(output.Output, "interrupted") || strings.HasPrefix(output.Output, "aborted") {
+			if n++; strings.HasPrefix(output.Output, "aborted") {
 				cut.WriteString(fmt.Sprintf(" interrupted-%d", n))
 			}
 		}
@@ -178,7 +178,11 @@ func (k *killer) effects(h *history.History, ran string) {
 			delete(count, c.Call)
 		}
 	}
-	for id, n := range count { // of calls without a task
+	for id, n := range count { // of calls without a task, unless the conversation of one lacks it
+		if i := slices.IndexFunc(h.Tasks, func(t history.Task) bool { return strings.HasPrefix(id, t.Name+"-") }); i >= 0 {
+			own := history.ID{Thread: h.Tasks[i].Thread, Call: id}
+			h.Calls[own] = &history.Call{ID: own, Effects: n}
+		}
 		if n > 1 {
 			k.t.Errorf("%s ran %d times", id, n)
 		}

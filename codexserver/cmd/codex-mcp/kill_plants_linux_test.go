@@ -36,7 +36,7 @@ var plantsOf = map[history.Kind]func(l *left, command, patch string){
 			l.ran = edit(l.ran, "", command+"\n")
 		}
 	},
-	history.Unrecorded: func(l *left, command, _ string) { l.rollout = edit(l.rollout, "", `"call_begins"`, `"`+command+`"`) },
+	history.Unrecorded: func(l *left, command, _ string) { l.record = edit(l.record, "", `"event":"begins"`, `"`+command+`"`) },
 	history.Unanswered: func(l *left, command, _ string) {
 		l.rollout = edit(l.rollout, "", `"function_call_output"`, `"`+command+`"`)
 	},
@@ -45,15 +45,15 @@ var plantsOf = map[history.Kind]func(l *left, command, patch string){
 	history.HalfPatch: func(l *left, _, patch string) {
 		if lines := strings.SplitAfter(l.rollout, "\n"); patch != "" {
 			for i, line := range lines {
-				if strings.Contains(line, `"call_begins"`) && strings.Contains(line, `"`+patch+`"`) {
-					lines[i] = strings.Replace(line, `"after":"`, `"after":"0`, 1)
+				if strings.Contains(line, `"function_call"`) && strings.Contains(line, `"`+patch+`"`) {
+					lines[i] = strings.Replace(line, "+line", "+another line", 1)
 				}
 			}
 			l.rollout = strings.Join(lines, "")
 		}
 	},
-	history.NoEnd:   func(l *left, _, _ string) { l.rollout = edit(l.rollout, "", `"turn_ends"`) },
-	history.TwoEnds: func(l *left, _, _ string) { l.rollout = edit(l.rollout, "LINELINE", `"turn_ends"`) },
+	history.NoEnd:   func(l *left, _, _ string) { l.rollout = edit(l.rollout, "", `"task_complete"`) },
+	history.TwoEnds: func(l *left, _, _ string) { l.rollout = edit(l.rollout, "LINELINE", `"task_complete"`) },
 }
 
 // deny makes denials of the approvals of a call.
@@ -77,7 +77,7 @@ func (k *killer) plant(whole *history.History, task history.Task, l left) bool {
 		case id.Thread != task.Thread:
 		case c.Patch && len(c.Files) > 0:
 			// Otherwise it is no fault: nothing was applied, or the client knows.
-			if f := c.Files[0]; f.State == history.After && !strings.Contains(task.Told, f.Path) {
+			if c.Files[0].State == history.After && !c.Cut {
 				patch = id.Call
 			}
 		case c.Effects == 1:

@@ -4,8 +4,8 @@
 // that it does not share the mistakes of the code that writes them.
 //
 //	h := history.History{…}     what a test knows: Effects, Told, Left
-//	h.ReadRollout(path)         the calls of a conversation, and their records
-//	h.ReadRecord(path)          the decisions
+//	h.ReadRollout(path)         the calls of a conversation
+//	h.ReadRecord(path)          the decisions, and what began
 //	for _, fault := range h.Check() { t.Error(fault) }
 //
 // A [Model] checks the same while a server works, step by step. A test plays random steps with it,
@@ -32,6 +32,9 @@ type History struct {
 	Left []string
 	// Free reports whether a command may run without a decision. Nil means that none may.
 	Free func(command []string) bool
+
+	// Recorded is true if the record was read.
+	Recorded bool
 }
 
 // ID identifies a call.
@@ -43,31 +46,19 @@ type Call struct {
 	// Command is a command's argv, and Patch is true for a patch.
 	Command []string
 	Patch   bool
-	// Events are what happened to it, in the order of the conversation's file.
-	Events []Event
+	// Begun is how often it began, by the record.
+	Begun int
 	// Output is what the model was told, "" for nothing.
 	Output string
+	// Cut is true if the model was told that its server ended before it had a result.
+	Cut bool
 	// Decisions are those in the record, in its order.
 	Decisions []Decision
 	// Effects is how often it took effect on the disk. It is -1 if that is not known.
 	Effects int
-	// Files are the files of a patch, as they are now.
+	// Files are the files that a patch adds, as they are now.
 	Files []File
-	// Marked is true for a call whose conversation has records, so that Events are complete.
-	Marked bool
 }
-
-// Event is the kind of a record of a call.
-type Event string
-
-// The events.
-const (
-	Asked    Event = "asked"
-	Approved Event = "approved"
-	Refused  Event = "refused"
-	Begun    Event = "begun"
-	Answered Event = "answered"
-)
 
 // Decision is a decision in the record.
 type Decision struct {
@@ -97,8 +88,8 @@ const (
 // Turn is a turn.
 type Turn struct {
 	Thread, Key string
-	// Begun, Ended and Continued count its records.
-	Begun, Ended, Continued int
+	// Begun and Ended count its beginnings, of which the first is its own, and its ends.
+	Begun, Ended int
 }
 
 // Task is a task as its client knows it at the end.
@@ -174,86 +165,57 @@ func (h *History) Check() (faults []Fault) {
 }
 
 func (h *History) checkCall(c *Call, told string, add func(Kind, string, ...any)) {
-	approvals, denials, decisions := 0, 0, 0
+	approvals, denials := 0, 0
 	for _, d := range c.Decisions {
 		switch {
 		case d.Withdrawn:
 		case d.Approves:
 			approvals++
-			decisions++
 		default:
 			denials++
-			decisions++
 		}
-	}
-	count := map[Event]int{}
-	for _, e := range c.Events {
-		count[e]++
 	}
 	free := h.Free != nil && len(c.Command) > 0 && h.Free(c.Command)
 	effects := max(c.Effects, 0)
 	if effects > 1 {
 		add(Twice, "%d times", effects)
 	}
-	if count[Begun] > 1 && approvals < count[Begun] && !free {
-		add(OneForTwo, "%d beginnings, %d approvals", count[Begun], approvals)
+	if c.Begun > 1 && approvals < c.Begun && !free {
+		add(OneForTwo, "%d beginnings, %d approvals", c.Begun, approvals)
 	}
 	switch {
-	case effects == 0 && count[Begun] == 0, free, approvals > 0:
+	case effects == 0 && c.Begun == 0, free, approvals > 0:
 	case denials > 0:
-		add(AfterDenial, "%d effects, %d beginnings, and the record has %d denials", effects, count[Begun], denials)
+		add(AfterDenial, "%d effects, %d beginnings, and the record has %d denials", effects, c.Begun, denials)
 	default:
-		add(Unapproved, "%d effects, %d beginnings", effects, count[Begun])
+		add(Unapproved, "%d effects, %d beginnings", effects, c.Begun)
 	}
 	if approvals > 0 && denials > 0 && effects > 0 && lastDecides(c.Decisions, false) {
 		add(AfterDenial, "the last decision is a denial")
 	}
-	if c.Marked {
-		h.checkEvents(c, count, decisions, effects, add)
+	if h.Recorded && effects > c.Begun && !(effects > 1 && c.Begun == 1) { // which is reported
+		add(Unrecorded, "%d effects, %d beginnings", effects, c.Begun)
+	}
+	if c.Begun > 0 && c.Effects == 0 && !c.Patch && c.Output != "" && !strings.Contains(c.Output, `"exit_code":`) && !c.Cut {
+		add(Untold, "it had begun, and the model was told %.100q", c.Output)
+	}
+	if c.Cut && !strings.Contains(told, "was not run again") {
+		add(Untold, "it was cut, and a person was told %.100q", told)
 	}
 	if c.Effects == 0 && strings.Contains(c.Output, `"exit_code":0`) {
 		add(Missing, "the model was told %.100q", c.Output)
 	}
-	if effects > 0 && c.Output != "" && !strings.Contains(c.Output, `"exit_code":`) && !saysInterrupted(c.Output) && !c.Patch {
+	if effects > 0 && c.Output != "" && !strings.Contains(c.Output, `"exit_code":`) && !c.Cut && !c.Patch {
 		add(Untold, "the model was told %.100q", c.Output)
 	}
 	if c.Output == "" {
 		add(Unanswered, "the model was not told what became of it")
 	}
-	h.checkPatch(c, told, add)
-}
-
-// checkEvents checks a call whose events are complete.
-func (h *History) checkEvents(c *Call, count map[Event]int, decisions, effects int, add func(Kind, string, ...any)) {
-	if effects > count[Begun] && !(effects > 1 && count[Begun] == 1) { // which is reported
-		add(Unrecorded, "%d effects, %d beginnings", effects, count[Begun])
-	}
-	open := false
-	answered := false
-	for _, e := range c.Events {
-		switch e {
-		case Asked: // asked again by the next server
-			open = true
-		case Approved, Refused, Answered:
-			open, answered = false, answered || e == Answered
-		}
-	}
-	if open && !answered {
-		add(Undecided, "it was asked and not decided")
-	}
-	if asked := count[Asked]; decisions > asked {
-		add(Redecided, "%d questions, %d decisions", asked, decisions)
-	}
-	if count[Asked] > 0 && decisions == 0 && len(c.Decisions) == 0 {
-		add(Undecided, "the record has no decision about it")
-	}
-	if count[Begun] > 0 && effects == 0 && c.Effects >= 0 && !c.Patch && c.Output != "" && !strings.Contains(c.Output, `"exit_code":`) && !saysInterrupted(c.Output) {
-		add(Untold, "it had begun, and the model was told %.100q", c.Output)
-	}
+	h.checkPatch(c, add)
 }
 
 // checkPatch checks what has become of the files of a patch that had begun.
-func (h *History) checkPatch(c *Call, told string, add func(Kind, string, ...any)) {
+func (h *History) checkPatch(c *Call, add func(Kind, string, ...any)) {
 	states := map[State][]string{}
 	for _, f := range c.Files {
 		states[f.State] = append(states[f.State], f.Path)
@@ -262,12 +224,10 @@ func (h *History) checkPatch(c *Call, told string, add func(Kind, string, ...any
 	switch {
 	case len(c.Files) == 0:
 	case !whole:
-		for _, path := range slices.Concat(states[After], states[Before], states[Other]) {
-			if !strings.Contains(c.Output, path) || !strings.Contains(told, path) {
-				add(HalfPatch, "nobody was told of %s", path)
-			}
+		if !c.Cut {
+			add(HalfPatch, "%v, and the model was told %.100q", states, c.Output)
 		}
-	case len(states[After]) == 0 && (strings.Contains(c.Output, `"exit_code":0`) || strings.Contains(c.Output, "it is applied")):
+	case len(states[After]) == 0 && strings.Contains(c.Output, `"exit_code":0`):
 		add(Missing, "its files are as before, and the model was told %.100q", c.Output)
 	}
 }
@@ -279,9 +239,4 @@ func lastDecides(all []Decision, approves bool) bool {
 		}
 	}
 	return false
-}
-
-// saysInterrupted reports whether the model was told that a call was interrupted.
-func saysInterrupted(output string) bool {
-	return strings.HasPrefix(output, "interrupted: ") || strings.HasPrefix(output, "aborted")
 }

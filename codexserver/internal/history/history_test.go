@@ -15,23 +15,23 @@ func good() *history.History {
 	yes, no := history.Decision{Approves: true, By: "client"}, history.Decision{By: "client"}
 	rule := history.Decision{Approves: true, By: "rule"}
 	h := &history.History{
-		Calls: map[history.ID]*history.Call{},
-		Turns: map[string]*history.Turn{"k": {Thread: "t", Key: "k", Begun: 1, Ended: 1, Continued: 1}},
-		Tasks: []history.Task{{Name: "task", Thread: "t", Ended: true, Told: "/w/a and /w/b are half applied"}},
+		Recorded: true,
+		Calls:    map[history.ID]*history.Call{},
+		Turns: map[string]*history.Turn{"k": {Thread: "t", Key: "k", Begun: 2, Ended: 1}},
+		Tasks: []history.Task{{Name: "task", Thread: "t", Ended: true, Told: "it may have run, and was not run again"}},
 		Free:  func(command []string) bool { return command[0] == "free" },
 	}
 	for _, c := range []history.Call{
-		{ID: id("free"), Command: []string{"free"}, Events: []history.Event{history.Begun, history.Answered}, Output: done, Effects: 1},
-		{ID: id("rule"), Command: []string{"ls"}, Events: []history.Event{history.Asked, history.Approved, history.Begun, history.Answered}, Output: done, Effects: 1, Decisions: []history.Decision{rule}},
-		{ID: id("asked twice"), Command: []string{"rm"}, Events: []history.Event{history.Asked, history.Asked, history.Approved, history.Begun, history.Answered}, Output: done, Effects: 1, Decisions: []history.Decision{yes}},
-		{ID: id("cut"), Command: []string{"rm"}, Events: []history.Event{history.Asked, history.Approved, history.Begun, history.Answered}, Output: "interrupted: who knows", Effects: 1, Decisions: []history.Decision{yes}},
-		{ID: id("refused"), Command: []string{"rm"}, Events: []history.Event{history.Asked, history.Refused, history.Answered}, Output: "the command was not run", Decisions: []history.Decision{no}},
-		{ID: id("patch"), Patch: true, Events: []history.Event{history.Asked, history.Approved, history.Begun, history.Answered}, Output: done, Effects: -1, Decisions: []history.Decision{yes},
+		{ID: id("free"), Command: []string{"free"}, Begun: 1, Output: done, Effects: 1},
+		{ID: id("rule"), Command: []string{"ls"}, Begun: 1, Output: done, Effects: 1, Decisions: []history.Decision{rule}},
+		{ID: id("asked twice"), Command: []string{"rm"}, Begun: 1, Output: done, Effects: 1, Decisions: []history.Decision{yes}},
+		{ID: id("cut"), Command: []string{"rm"}, Begun: 1, Cut: true, Output: "who knows", Effects: 1, Decisions: []history.Decision{yes}},
+		{ID: id("refused"), Command: []string{"rm"}, Output: "the command was not run", Decisions: []history.Decision{no}},
+		{ID: id("patch"), Patch: true, Begun: 1, Output: done, Effects: -1, Decisions: []history.Decision{yes},
 			Files: []history.File{{Path: "/w/c", State: history.After}}},
-		{ID: id("half"), Patch: true, Events: []history.Event{history.Asked, history.Approved, history.Begun, history.Answered}, Output: "interrupted: /w/a, /w/b", Effects: -1, Decisions: []history.Decision{yes},
+		{ID: id("half"), Patch: true, Begun: 1, Cut: true, Output: "who knows", Effects: -1, Decisions: []history.Decision{yes},
 			Files: []history.File{{Path: "/w/a", State: history.After}, {Path: "/w/b", State: history.Before}}},
 	} {
-		c.Marked = true
 		h.Calls[c.ID] = &c
 	}
 	return h
@@ -55,23 +55,20 @@ func TestPlanted(t *testing.T) {
 		"not free any more":      {func(h *history.History) { of(h, "free").Command[0] = "paid" }, history.Unapproved},
 		"begun without approval": {func(h *history.History) { c := of(h, "cut"); c.Decisions, c.Effects = nil, 0 }, history.Unapproved},
 		"ran although refused":   {func(h *history.History) { of(h, "refused").Effects = 1 }, history.AfterDenial},
-		"begun although refused": {func(h *history.History) { c := of(h, "refused"); c.Events = append(c.Events, history.Begun) }, history.AfterDenial},
+		"begun although refused": {func(h *history.History) { of(h, "refused").Begun++ }, history.AfterDenial},
 		"refused after it was approved": {func(h *history.History) {
 			c := of(h, "cut")
 			c.Decisions = append(c.Decisions, history.Decision{By: "desk"})
 		}, history.AfterDenial},
-		"one approval for two":           {func(h *history.History) { c := of(h, "cut"); c.Events = append(c.Events, history.Begun) }, history.OneForTwo},
-		"a question lost in the file":    {func(h *history.History) { c := of(h, "refused"); c.Events = c.Events[:1] }, history.Undecided},
-		"a question lost in the record":  {func(h *history.History) { of(h, "refused").Decisions = nil }, history.Undecided},
-		"two decisions of one question":  {func(h *history.History) { c := of(h, "rule"); c.Decisions = append(c.Decisions, c.Decisions...) }, history.Redecided},
-		"no record before the effect":    {func(h *history.History) { c := of(h, "free"); c.Events = c.Events[1:] }, history.Unrecorded},
-		"a patch is half applied":        {func(h *history.History) { of(h, "half").Output = "interrupted: /w/a" }, history.HalfPatch},
-		"only the model knows":           {func(h *history.History) { h.Tasks[0].Told = "done" }, history.HalfPatch},
+		"one approval for two":           {func(h *history.History) { of(h, "cut").Begun++ }, history.OneForTwo},
+		"no record before the effect":    {func(h *history.History) { of(h, "free").Begun = 0 }, history.Unrecorded},
+		"a patch is half applied":        {func(h *history.History) { of(h, "half").Cut = false }, history.HalfPatch},
+		"only the model knows":           {func(h *history.History) { h.Tasks[0].Told = "done" }, history.Untold},
 		"a part of a file":               {func(h *history.History) { of(h, "patch").Files[0].State = history.Other }, history.HalfPatch},
 		"a patch that is not there":      {func(h *history.History) { of(h, "patch").Files[0].State = history.Before }, history.Missing},
 		"a command that did nothing":     {func(h *history.History) { of(h, "free").Effects = 0 }, history.Missing},
-		"an effect nobody was told of":   {func(h *history.History) { of(h, "cut").Output = "it was not run" }, history.Untold},
-		"a beginning nobody was told of": {func(h *history.History) { c := of(h, "cut"); c.Output, c.Effects = "it was not run", 0 }, history.Untold},
+		"an effect nobody was told of":   {func(h *history.History) { of(h, "cut").Cut = false }, history.Untold},
+		"a beginning nobody was told of": {func(h *history.History) { c := of(h, "cut"); c.Cut, c.Effects = false, 0 }, history.Untold},
 		"a task without an end":          {func(h *history.History) { h.Tasks[0].Ended = false }, history.NoEnd},
 		"a turn without an end":          {func(h *history.History) { h.Turns["k"].Ended = 0 }, history.NoEnd},
 		"a turn with two ends":           {func(h *history.History) { h.Turns["k"].Ended = 2 }, history.TwoEnds},

@@ -3,34 +3,38 @@ package history
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // line is a line of a conversation's file, with the members of all payloads that matter.
 type line struct {
 	Type    string `json:"type"`
 	Payload struct {
-		Type      string `json:"type"`
-		ID        string `json:"id"`
-		CallID    string `json:"call_id"`
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-		Output    string `json:"output"`
-
-		Kind  string `json:"kind"`
-		Turn  string `json:"turn"`
-		Call  string `json:"call"`
-		Files []struct {
-			Path, Before, After string
-		} `json:"files"`
+		Type      string          `json:"type"`
+		ID        string          `json:"id"`
+		Cwd       string          `json:"cwd"`
+		Role      string          `json:"role"`
+		Content   json.RawMessage `json:"content"`
+		CallID    string          `json:"call_id"`
+		Arguments string          `json:"arguments"`
+		Output    string          `json:"output"`
+		Turn      string          `json:"turn_id"`
 	} `json:"payload"`
+}
+
+// reading is a conversation's file that is read.
+type reading struct {
+	*History
+	thread, cwd string
+	turn        *Turn   // the last one
+	open        []*Call // of the turn, without a result
 }
 
 // ReadRollout adds the turns and calls of a conversation's file. A part of a line at the end
@@ -46,109 +50,114 @@ func (h *History) ReadRollout(path string) error {
 	if h.Turns == nil {
 		h.Turns = map[string]*Turn{}
 	}
-	thread, key := "", ""
+	r := reading{History: h}
 	lines := bufio.NewScanner(bytes.NewReader(text[:bytes.LastIndexByte(text, '\n')+1]))
 	lines.Buffer(nil, 64<<20)
-	for n := 1; lines.Scan(); n++ {
+	for lines.Scan() {
 		var l line
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			continue // the payload is of another form
 		}
-		p := &l.Payload
-		call := func(id string) *Call {
-			c := h.Calls[ID{thread, id}]
-			if c == nil {
-				c = &Call{ID: ID{thread, id}, Effects: -1}
-				h.Calls[c.ID] = c
-			}
-			return c
-		}
-		switch l.Type {
-		case "session_meta":
-			if thread == "" {
-				thread = p.ID
-			}
-		case "response_item":
-			switch p.Type {
-			case "function_call":
-				c := call(p.CallID)
-				var arguments struct{ Command []string }
-				_ = json.Unmarshal([]byte(p.Arguments), &arguments) // another tool has none
-				c.Command, c.Marked = arguments.Command, c.Marked || key != ""
-				if len(c.Command) > 0 && c.Command[0] == "apply_patch" {
-					c.Patch, c.Command = true, nil
-				}
-			case "function_call_output":
-				c := call(p.CallID)
-				c.Output = p.Output
-				c.Events = append(c.Events, Answered)
-			}
-		case "codex_mcp":
-			h.readRecord(thread, &key, p.Kind, p.Turn)
-			events := map[string]Event{"call_asks": Asked, "call_approved": Approved, "call_refused": Refused, "call_begins": Begun}
-			e, ok := events[p.Kind]
-			if !ok {
-				continue
-			}
-			c := call(p.Call)
-			c.Events = append(c.Events, e)
-			if e == Begun && len(p.Files) > 0 {
-				c.Files = nil
-				for _, f := range p.Files {
-					c.Files = append(c.Files, File{f.Path, stateOf(f.Path, f.Before, f.After)})
-				}
-			}
-		}
+		r.line(&l)
 	}
-	if thread == "" {
+	if r.thread == "" {
 		return fmt.Errorf("%s: there is no session_meta line", path)
 	}
 	return lines.Err()
 }
 
-// readRecord counts a record of a turn.
-func (h *History) readRecord(thread string, key *string, kind, turn string) {
-	if !slices.Contains([]string{"turn_begins", "turn_continues", "turn_ends"}, kind) {
-		return
-	}
-	t := h.Turns[turn]
-	if t == nil {
-		t = &Turn{Thread: thread, Key: turn}
-		h.Turns[turn] = t
-	}
-	switch kind {
-	case "turn_begins":
-		*key = turn
-		t.Begun++
-	case "turn_continues":
-		t.Continued++
-	case "turn_ends":
-		*key = ""
-		t.Ended++
+func (r *reading) line(l *line) {
+	p := &l.Payload
+	switch l.Type + " " + p.Type {
+	case "session_meta ":
+		if r.thread == "" {
+			r.thread, r.cwd = p.ID, p.Cwd
+		}
+	case "event_msg task_started":
+		if r.turn == nil || r.turn.Key != p.Turn {
+			r.turn, r.open = &Turn{Thread: r.thread, Key: p.Turn}, nil
+			r.Turns[p.Turn] = r.turn
+		}
+		r.turn.Begun++
+	case "event_msg task_complete", "event_msg turn_aborted", "event_msg error":
+		if r.turn != nil {
+			r.turn.Ended++
+		}
+	case "response_item message":
+		r.told(p.Role, p.Content)
+	case "response_item function_call":
+		c := r.call(p.CallID)
+		r.open = append(r.open, c)
+		var arguments struct{ Command []string }
+		_ = json.Unmarshal([]byte(p.Arguments), &arguments) // another tool has none
+		if c.Command = arguments.Command; len(c.Command) > 1 && c.Command[0] == "apply_patch" {
+			c.Files = added(r.cwd, c.Command[1])
+			c.Patch, c.Command = true, nil
+		}
+	case "response_item function_call_output":
+		c := r.call(p.CallID)
+		c.Output = p.Output
+		r.open = slices.DeleteFunc(r.open, func(other *Call) bool { return other == c })
 	}
 }
 
-func stateOf(path, before, after string) State {
-	sum := ""
+// call returns a call, which may be new.
+func (r *reading) call(id string) *Call {
+	c := r.Calls[ID{r.thread, id}]
+	if c == nil {
+		c = &Call{ID: ID{r.thread, id}, Effects: -1}
+		r.Calls[c.ID] = c
+	}
+	return c
+}
+
+// told reads a message that tells the model which calls have no result.
+func (r *reading) told(role string, content json.RawMessage) {
+	var parts []struct{ Text string }
+	if role != "user" || json.Unmarshal(content, &parts) != nil || len(parts) != 1 || !strings.HasPrefix(parts[0].Text, "<interrupted>\n") {
+		return
+	}
+	if strings.Count(parts[0].Text, "\nWithout a result: ") == len(r.open) {
+		for _, c := range r.open {
+			c.Cut, c.Output = true, parts[0].Text
+		}
+	}
+}
+
+// added returns the files that a patch adds.
+func added(cwd, patch string) (files []File) {
+	for _, part := range strings.Split(patch, "*** Add File: ")[1:] {
+		name, text, _ := strings.Cut(part, "\n")
+		var after strings.Builder
+		for line := range strings.Lines(text) {
+			if line, ok := strings.CutPrefix(line, "+"); ok {
+				after.WriteString(line)
+			}
+		}
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(cwd, name)
+		}
+		files = append(files, File{path, stateOf(path, after.String())})
+	}
+	return files
+}
+
+// stateOf returns the state of a file that was not there before.
+func stateOf(path, after string) State {
 	text, err := os.ReadFile(path)
 	switch {
-	case err == nil:
-		s := sha256.Sum256(text)
-		sum = hex.EncodeToString(s[:])
-	case !errors.Is(err, fs.ErrNotExist):
-		return Other
-	}
-	switch sum {
-	case after:
-		return After
-	case before:
+	case errors.Is(err, fs.ErrNotExist):
 		return Before
+	case err == nil && string(text) == after:
+		return After
 	}
 	return Other
 }
 
-// ReadRecord adds the decisions of a record of approvals. Conversations must be read before.
+// ReadRecord adds the decisions of a record of approvals, and what began. Conversations must be read before.
 func (h *History) ReadRecord(path string) error {
+	h.Recorded = true
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -163,7 +172,11 @@ func (h *History) ReadRecord(path string) error {
 		if err := json.Unmarshal(line, &d); err != nil {
 			return fmt.Errorf("%s: %.200q: %w", path, line, err)
 		}
-		if c := h.Calls[ID{d.Thread, d.Call}]; c != nil && d.Event == "decided" {
+		switch c := h.Calls[ID{d.Thread, d.Call}]; {
+		case c == nil:
+		case d.Event == "begins":
+			c.Begun++
+		case d.Event == "decided":
 			approves := slices.Contains([]string{"approved", "approved_for_session", "approved_always"}, d.Decision)
 			c.Decisions = append(c.Decisions, Decision{Approves: approves, Withdrawn: d.Reason == "interrupted", By: d.By})
 		}

@@ -1,7 +1,6 @@
 package history_test
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,49 +21,52 @@ func lines(t *testing.T, all ...string) string {
 	return path
 }
 
-// TestReadRollout reads a conversation: a call before its first record, one that a second server ran, a patch of three
-// files, and a call in the part of a line at the end.
+// TestReadRollout reads a conversation: a call before its first turn, a turn that a second server continued, a patch of
+// four files, and a call in the part of a line at the end.
 func TestReadRollout(t *testing.T) {
 	dir := t.TempDir()
-	file := func(name, now, before, after string) string {
-		path := filepath.Join(dir, name)
-		if now != "" {
-			if err := os.WriteFile(path, []byte(now), 0o600); err != nil {
-				t.Fatal(err)
-			}
+	for name, content := range map[string]string{"done": "b\n", "other": "c\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		return fmt.Sprintf(`{"path":%q,"before":%q,"after":%q}`, path, sumOf(before), sumOf(after))
 	}
-	files := []string{file("done", "b", "a", "b"), file("undone", "a", "a", "b"), file("gone", "", "a", ""), file("other", "c", "a", "b")}
+	call := func(id, command string) string {
+		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"function_call","call_id":%q,"arguments":%q}}`, id, `{"command":`+command+`}`)
+	}
+	told := func(words string) string {
+		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, words)
+	}
+	started := `{"type":"event_msg","payload":{"type":"task_started","turn_id":"k"}}`
 	var h history.History
 	err := h.ReadRollout(lines(t,
-		`{"type":"session_meta","payload":{"id":"t"}}`,
+		fmt.Sprintf(`{"type":"session_meta","payload":{"id":"t","cwd":%q}}`, dir),
 		`{"type":"session_meta","payload":{"id":"of what it was copied from"}}`,
-		`{"type":"response_item","payload":{"type":"function_call","call_id":"1","arguments":"{\"command\":[\"ls\"]}"}}`,
+		call("1", `["ls"]`),
 		`{"type":"response_item","payload":{"type":"message","content":[]}}`,
 		`{"type":"other","payload":"of another form"}`,
-		`{"type":"codex_mcp","payload":{"kind":"turn_begins","turn":"k"}}`,
-		`{"type":"response_item","payload":{"type":"function_call","call_id":"2","arguments":"{\"command\":[\"rm\",\"x\"]}"}}`,
-		`{"type":"codex_mcp","payload":{"kind":"call_asks","call":"2"}}`,
-		`{"type":"codex_mcp","payload":{"kind":"turn_continues","turn":"k"}}`,
-		`{"type":"codex_mcp","payload":{"kind":"call_refused","call":"2"}}`,
+		started,
+		call("2", `["rm","x"]`),
 		`{"type":"response_item","payload":{"type":"function_call_output","call_id":"2","output":"no"}}`,
-		`{"type":"response_item","payload":{"type":"function_call","call_id":"3","arguments":"{\"command\":[\"apply_patch\",\"x\"]}"}}`,
-		`{"type":"codex_mcp","payload":{"kind":"call_approved","call":"3"}}`,
-		`{"type":"codex_mcp","payload":{"kind":"call_begins","call":"3","files":[`+strings.Join(files, ",")+`]}}`,
-		`{"type":"codex_mcp","payload":{"kind":"turn_ends","turn":"k"}}`,
-		`{"type":"response_item","payload":{"type":"function_call","call_id":"4","argu`,
+		call("3", `["make"]`),
+		started,
+		told("<interrupted>\nWithout a result: make\n"),
+		call("4", `["apply_patch","*** Begin Patch\n*** Add File: done\n+b\n*** Add File: undone\n+b\n*** Add File: other\n+b\n*** End Patch"]`),
+		started,
+		told("<interrupted>\nWithout a result: apply_patch\n"), // which leaves one out
+		`{"type":"event_msg","payload":{"type":"task_complete","turn_id":"k"}}`,
+		`{"type":"response_item","payload":{"type":"function_call","call_id":"5","argu`,
 	))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := history.History{Turns: map[string]*history.Turn{"k": {Thread: "t", Key: "k", Begun: 1, Continued: 1, Ended: 1}}, Calls: map[history.ID]*history.Call{}}
+	want := history.History{Turns: map[string]*history.Turn{"k": {Thread: "t", Key: "k", Begun: 3, Ended: 1}}, Calls: map[history.ID]*history.Call{}}
 	for _, c := range []history.Call{
 		{ID: history.ID{Thread: "t", Call: "1"}, Command: []string{"ls"}},
-		{ID: history.ID{Thread: "t", Call: "2"}, Command: []string{"rm", "x"}, Events: []history.Event{history.Asked, history.Refused, history.Answered}, Output: "no", Marked: true},
-		{ID: history.ID{Thread: "t", Call: "3"}, Patch: true, Events: []history.Event{history.Approved, history.Begun}, Marked: true, Files: []history.File{
+		{ID: history.ID{Thread: "t", Call: "2"}, Command: []string{"rm", "x"}, Output: "no"},
+		{ID: history.ID{Thread: "t", Call: "3"}, Command: []string{"make"}, Output: "<interrupted>\nWithout a result: make\n", Cut: true},
+		{ID: history.ID{Thread: "t", Call: "4"}, Patch: true, Files: []history.File{
 			{Path: filepath.Join(dir, "done"), State: history.After}, {Path: filepath.Join(dir, "undone"), State: history.Before},
-			{Path: filepath.Join(dir, "gone"), State: history.After}, {Path: filepath.Join(dir, "other"), State: history.Other},
+			{Path: filepath.Join(dir, "other"), State: history.Other},
 		}},
 	} {
 		c.Effects = -1
@@ -73,17 +75,9 @@ func TestReadRollout(t *testing.T) {
 	if diff := cmp.Diff(want, h); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if err := new(history.History).ReadRollout(lines(t, `{"type":"codex_mcp","payload":{"kind":"turn_ends","turn":"k"}}`, "")); err == nil {
+	if err := new(history.History).ReadRollout(lines(t, started, "")); err == nil {
 		t.Error("a conversation without an id was read")
 	}
-}
-
-// sumOf returns the sum of a content, "" for a file that is not there.
-func sumOf(content string) string {
-	if content == "" {
-		return ""
-	}
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
 }
 
 // TestReadRecord reads each kind of decision.
@@ -106,8 +100,8 @@ func TestReadRecord(t *testing.T) {
 	if err := h.ReadRecord(lines(t, record...)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, call.Decisions); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+	if diff := cmp.Diff(want, call.Decisions); diff != "" || call.Begun != 1 {
+		t.Errorf("%d beginnings, (-want +got)\n%s", call.Begun, diff)
 	}
 	if err := h.ReadRecord(lines(t, record[0], `{"threadId":`)); err == nil {
 		t.Error("a line that is cut off was read")

@@ -31,8 +31,10 @@ type keepsake struct {
 	Host string `json:"host,omitzero"`
 	// Background is true for a turn in the background.
 	Background bool `json:"background,omitzero"`
-	// Life is how many servers have continued the turn.
-	Life int `json:"life,omitzero"`
+	// Life is how many servers have continued the turn, and Ended is how many have ended while it did not wait
+	// for a person, who may be the reason.
+	Life  int `json:"life,omitzero"`
+	Ended int `json:"ended,omitzero"`
 }
 
 // encode returns the keepsake of a turn, or nil if no other server can continue it.
@@ -153,7 +155,9 @@ func (s *ModernSession) continued(id string, ask approve.Place) error {
 		return err
 	}
 	giveUp := func(err error) error { return errors.Join(err, tasks.store.Return(file, before.Server)) }
-	k.Life++
+	if k.Life++; before.Status != taskfile.InputRequired {
+		k.Ended++
+	}
 	if file.Resume, err = jsonv2.Marshal(k); err == nil {
 		file, err = tasks.store.Update(file) // before a question has a key
 	}
@@ -163,7 +167,7 @@ func (s *ModernSession) continued(id string, ask approve.Place) error {
 	if err != nil {
 		return giveUp(err)
 	}
-	cut := mcptool.Orphan{Thread: file.Thread(), Keepsake: k.Turn, Did: file.Did}
+	cut := mcptool.Orphan{Thread: file.Thread(), Keepsake: k.Turn, Did: file.Did, Ended: k.Ended}
 	if k.Background {
 		err = s.continueInBackground(file, k, cut, ask)
 	} else {

@@ -49,10 +49,10 @@ type inherited struct {
 
 func (c inherited) ID() string   { return c.id }
 func (c inherited) Close() error { return nil }
-func (c inherited) Turn(context.Context, protocol.TurnInput) error {
-	return errors.New("not continued")
-}
-func (c inherited) Continue(context.Context, protocol.TurnInput, func(string)) error {
+func (c inherited) Turn(_ context.Context, in protocol.TurnInput) error {
+	if in.Continue == nil {
+		return errors.New("not continued")
+	}
 	c.host.Emit(protocol.TaskStarted{})
 	c.host.Emit(protocol.TaskComplete{LastAgentMessage: new("continued")})
 	return nil

@@ -25,7 +25,13 @@ type Orphan struct {
 	Thread string
 	// Keepsake is the last [Job.Keepsake] of its job, and Did the last [Job.Did].
 	Keepsake, Did jsontext.Value
+	// Ended is how many servers have ended while the turn worked.
+	Ended int
 }
+
+// maxContinued is how many servers may end while a turn works. A turn that ends its server each time, such as
+// by its memory, is given up.
+const maxContinued = 5
 
 // keepsake is what continues a turn, in the process that began it and in another one.
 type keepsake struct {
@@ -36,6 +42,8 @@ type keepsake struct {
 	Schema jsontext.Value       `json:"schema,omitzero"` // of the answer
 
 	Worktree *protocol.Worktree `json:"worktree,omitzero"` // that the call made for its thread
+
+	Ended int `json:"-"` // see [Orphan]
 }
 
 // worktree returns the worktree for the result, or nil.
@@ -111,6 +119,7 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 	}
 	own.leave = leave
 	j := own.newJob(c.Awaited)
+	turn.Ended = cut.Ended
 	if j.kept = turn; turn.Schema != nil {
 		j.form.schema, err = outputschema.Compile([]byte(turn.Schema))
 	}
@@ -133,7 +142,7 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 // Run runs the rest of the turn and returns its result. In the background it returns at
 // once, and codex-wait has the result.
 func (c *Continued) Run(ctx context.Context, background bool) *mcptypes.CallToolResult {
-	r := c.call.run(ctx, c.job, c.thread, protocol.TurnInput{OutputSchema: []byte(c.job.kept.Schema)}, background)
+	r := c.call.run(ctx, c.job, c.thread, protocol.TurnInput{OutputSchema: []byte(c.job.kept.Schema), MaxTokens: c.job.kept.Budget.tokens()}, background)
 	if c.call.leave != nil {
 		c.call.leave()
 	}

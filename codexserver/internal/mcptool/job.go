@@ -154,9 +154,13 @@ func (j *Job) drive(ctx context.Context, ticket *thread.Ticket, in protocol.Turn
 	switch {
 	case j.review != nil:
 		err = j.thread.Review(ctx, ticket, a, j.review.begin)
-	case continued:
-		err = j.thread.Continue(ctx, ticket, a, in, func(words string) { j.log.Remark(words) })
+	case j.kept.Ended > maxContinued:
+		ticket.Leave()
+		err = &engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", j.kept.Ended)}
 	default:
+		if continued {
+			in.Continue = func(words string) { j.log.Remark(words) }
+		}
 		err = j.thread.Turn(ctx, ticket, a, in)
 	}
 	j.meter.end()

@@ -213,16 +213,11 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// reviewer is a conversation that can review and continue.
+// reviewer is a conversation that can review.
 type reviewer struct{ engine.Conversation }
 
 func (r reviewer) Review(ctx context.Context, _ protocol.Review) error {
 	return r.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput("a review")})
-}
-
-func (r reviewer) Continue(ctx context.Context, _ protocol.TurnInput, note func(string)) error {
-	note("noted")
-	return r.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput("the rest")})
 }
 
 // reviews is an engine of reviewers.
@@ -272,11 +267,10 @@ func TestKindsOfTurns(t *testing.T) {
 		}
 		input := protocol.TurnInput{Items: protocol.TextInput("hello")}
 		unsupported := elicit.ErrUnsupported.Error()
-		review, rest, left := "a prompt: denied, "+unsupported, "", "cannot continue it"
+		review := "a prompt: denied, "+unsupported
 		if can {
-			review, rest, left = "a review: denied, "+unsupported, "the rest: approved, <nil>", ""
+			review = "a review: denied, "+unsupported
 		}
-		var notes []string
 		for _, tt := range []struct {
 			name string
 			run  func(*thread.Ticket) error
@@ -289,8 +283,8 @@ func TestKindsOfTurns(t *testing.T) {
 			}, review, ""},
 			{"a review that cannot be", func(q *thread.Ticket) error { return th.Review(t.Context(), q, a, task(protocol.Review{}, errFault)) }, "", errFault.Error()},
 			{"the rest", func(q *thread.Ticket) error {
-				return th.Continue(t.Context(), q, a, protocol.TurnInput{}, func(words string) { notes = append(notes, words) })
-			}, rest, left},
+				return th.Turn(t.Context(), q, a, protocol.TurnInput{Items: protocol.TextInput("the rest"), Continue: func(string) {}})
+			}, "the rest: approved, <nil>", ""},
 			{"a turn that fails", func(q *thread.Ticket) error {
 				return th.Turn(t.Context(), q, a, protocol.TurnInput{Items: protocol.TextInput("fail")})
 			}, "fail: approved, <nil>", errFault.Error()},
@@ -305,9 +299,6 @@ func TestKindsOfTurns(t *testing.T) {
 			if said != tt.want || (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) || begun != before+1 {
 				t.Errorf("%T: %s: %q, %v", e, tt.name, said, err)
 			}
-		}
-		if can != (len(notes) == 1) {
-			t.Errorf("%T: notes %q", e, notes)
 		}
 		page, err := th.Log().Transcript(0, 1<<20)
 		if err != nil {

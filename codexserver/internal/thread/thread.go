@@ -70,40 +70,25 @@ func (t *Thread) Queue() *Ticket { return t.join(false) }
 
 // Turn waits until the ticket is the first, then runs one turn until it ends. It returns
 // nil, an [*engine.TurnError] or an [*engine.AbortError]. A turn that never began counts
-// as aborted.
+// as aborted. In may continue a turn of a process that has ended, see [protocol.TurnInput.Continue].
 func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attend, in protocol.TurnInput) error {
 	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
 		words := protocol.TextOf(in.Items)
+		if in.Continue != nil {
+			words = "[the server ended during this turn, which continues here]"
+		}
 		t.host.kept.Begin(words)
 		defer func() { t.host.kept.End(err) }()
 		if a.Begin != nil {
 			a.Begin(ctx)
 		}
-		t.host.show(t.ID(), protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
+		if in.Continue == nil {
+			t.host.show(t.ID(), protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
+		}
 		if err := t.admit(ctx); err != nil {
 			return err
 		}
 		return t.conversation.Turn(ctx, in)
-	}))
-}
-
-// Continue runs the rest of a turn of a process that has ended, see [engine.Continuable]. It
-// returns what [Thread.Turn] does.
-func (t *Thread) Continue(ctx context.Context, ticket *Ticket, a Attend, in protocol.TurnInput, note func(words string)) error {
-	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
-		t.host.kept.Begin("[the server ended during this turn, which continues here]")
-		defer func() { t.host.kept.End(err) }()
-		if a.Begin != nil {
-			a.Begin(ctx)
-		}
-		if err := t.admit(ctx); err != nil {
-			return err
-		}
-		c, ok := t.conversation.(engine.Continuable)
-		if !ok {
-			return &engine.TurnError{Message: "the server ended while this turn ran, and the engine cannot continue it"}
-		}
-		return c.Continue(ctx, in, note)
 	}))
 }
 

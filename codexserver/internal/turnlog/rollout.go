@@ -163,14 +163,6 @@ func (l *Log) line(r protocol.RolloutLine, said *message) {
 		case protocol.TurnAborted:
 			l.note("the turn was aborted: "+showLine(string(m.Reason)), "")
 		}
-	case protocol.RolloutRecord:
-		var record struct {
-			Kind string `json:"kind"`
-			PID  int    `json:"pid"`
-		}
-		if json.Unmarshal(r.Payload, &record) == nil && record.Kind == "turn_continues" {
-			l.note(fmt.Sprintf("the server ended during the turn; process %d continued it", record.PID), "")
-		}
 	case protocol.RolloutResponseItem:
 		item, err := protocol.ParseItem(r.Payload)
 		if err != nil {

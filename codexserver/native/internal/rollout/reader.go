@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -49,8 +48,8 @@ type Rollout struct {
 	Usage *protocol.TokenUsageInfo
 	// Skipped counts the lines that could not be read, without those that are left out.
 	Skipped int
-	// Turns are the last turns with records, oldest first.
-	Turns []*Turn
+	// Turns are the last turns whose beginning the file has, oldest first.
+	Turns []Turn
 }
 
 // Load reads the rollout at path.
@@ -82,7 +81,7 @@ func Read(src io.Reader) (*Rollout, error) {
 	if !r.found {
 		return nil, errors.New("there is no session_meta line")
 	}
-	r.finish(r.last)
+	r.finish()
 	r.Items, r.Left = r.parse(&r.items), r.items.left
 	r.Before = r.parse(&r.before)
 	r.EventsLeft = r.events.left
@@ -99,8 +98,7 @@ func Read(src io.Reader) (*Rollout, error) {
 // reader reads a rollout. It keeps the lines that may be needed, and parses them at the end.
 type reader struct {
 	Rollout
-	found  bool      // Meta is set
-	last   time.Time // of the last line
+	found  bool // Meta is set
 	items  newest
 	before newest
 	events newest
@@ -143,9 +141,6 @@ func (r *reader) parse(n *newest) (items []protocol.ResponseItem) {
 // line reads a line, which is valid only during the call.
 func (r *reader) line(line []byte) error {
 	kind, payload, ok := split(line)
-	if at, err := time.Parse(timestampLayout, stampOf(line)); err == nil {
-		r.last = at
-	}
 	if !ok {
 		var l protocol.RolloutLine
 		if err := json.Unmarshal(line, &l); err != nil {
@@ -168,10 +163,6 @@ func (r *reader) line(line []byte) error {
 			return err
 		}
 		r.Context = &c
-		if t := r.now(); t != nil {
-			t.Requests++
-			t.lines.asking = false
-		}
 	case protocol.RolloutCompacted:
 		var c protocol.Compacted
 		if err := json.Unmarshal(payload, &c); err != nil {
@@ -179,20 +170,8 @@ func (r *reader) line(line []byte) error {
 		}
 		defer r.compacted()
 		return r.compact(&c)
-	case protocol.RolloutRecord:
-		return r.record(payload, r.last)
 	}
 	return nil
-}
-
-// stampOf returns the timestamp of a line in the form of [split], "" for other lines.
-func stampOf(line []byte) string {
-	rest, ok := bytes.CutPrefix(line, []byte(`{"timestamp":"`))
-	if !ok {
-		return ""
-	}
-	at, _, _ := bytes.Cut(rest[:min(len(rest), 32)], []byte(`"`))
-	return string(at)
 }
 
 // split returns the parts of a line in the form in which Codex and a [Writer] write it.
@@ -214,10 +193,6 @@ func split(line []byte) (kind protocol.RolloutType, payload jsontext.Value, ok b
 }
 
 func (r *reader) item(raw jsontext.Value) {
-	if t := r.now(); t != nil {
-		t.lines.asking = false
-	}
-	r.answered(raw)
 	for _, old := range r.items.add(raw, maxItems) {
 		r.user(old)
 	}
@@ -244,8 +219,8 @@ func (r *reader) event(payload jsontext.Value) error {
 			r.Usage = count.Info
 		}
 	}
-	if bytes.Contains(payload[:min(len(payload), 64)], []byte(`"user_message"`)) {
-		r.said()
+	if boundary, err := r.boundary(payload); boundary || err != nil {
+		return err
 	}
 	r.events.add(payload.Clone(), maxEvents)
 	return nil

@@ -70,7 +70,7 @@ func stored(t *testing.T, home string) (*store.Mirror, *full, func(path string))
 	}
 }
 
-// Events do not wait for the store; records that must last do, and Sync. After a failure every
+// Events do not wait for the store; Durable does, and Sync. After a failure every
 // write fails until the store has all lines, although the file has them.
 func TestStore(t *testing.T) {
 	home := t.TempDir()
@@ -83,8 +83,7 @@ func TestStore(t *testing.T) {
 	}
 	event := func() error { return w.Event(protocol.AgentMessage{Message: "hello"}) }
 	steps := map[string]func() error{
-		"a durable record": func() error { return w.Record(rollout.Record{Kind: rollout.CallBegins, Call: "c"}, true) },
-		"sync":             w.Sync, "flush": w.Flush, "check": w.Check,
+		"durable": w.Durable, "sync": w.Sync, "flush": w.Flush, "check": w.Check,
 	}
 	for name, step := range steps {
 		if err := errors.Join(event(), step()); err != nil {
@@ -131,7 +130,7 @@ func TestStoreEnded(t *testing.T) {
 	path := rollout.Path(home, meta.ID, time.Now())
 	w, err := rollout.Create(path, meta, m)
 	if err == nil {
-		err = w.Record(rollout.Record{Kind: rollout.CallAsks, Call: "c"}, true)
+		err = errors.Join(w.Event(protocol.AgentMessage{Message: "hello"}), w.Durable())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +138,7 @@ func TestStoreEnded(t *testing.T) {
 	close(f.ended)
 	for name, write := range map[string]func() error{
 		"an event": func() error { return w.Event(protocol.AgentMessage{Message: "aborted"}) },
-		"a record": func() error { return w.Record(rollout.Record{Kind: rollout.TurnEnds}, true) },
+		"durable":  w.Durable,
 	} {
 		if err := write(); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%s: %v", name, err)
@@ -152,7 +151,7 @@ func TestStoreEnded(t *testing.T) {
 	same(path)
 }
 
-// BenchmarkStore compares events, which do not wait, and durable records.
+// BenchmarkStore compares events that do not wait with durable ones.
 func BenchmarkStore(b *testing.B) {
 	for _, kept := range []bool{false, true} {
 		home := b.TempDir()
@@ -183,10 +182,10 @@ func BenchmarkStore(b *testing.B) {
 				}
 			}
 		})
-		b.Run("record/"+name, func(b *testing.B) {
+		b.Run("durable/"+name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := w.Record(rollout.Record{Kind: rollout.CallBegins, Call: "c"}, true); err != nil {
+				if err := errors.Join(w.Event(protocol.AgentMessage{Message: "hello"}), w.Durable()); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -234,7 +234,7 @@ func (a application) run(ctx context.Context, auto bool, apply func() error) (ou
 // apply is run, and also returns why the patch was not applied. Err ends the turn.
 func (a application) apply(ctx context.Context, auto bool, apply func() error) (output string, failure, err error) {
 	t := a.turn
-	if err := t.acting(Act{Call: a.id, Writes: a.plan.Writes()}); err != nil {
+	if err := t.acting(); err != nil {
 		return "", nil, err
 	}
 	t.Host.Emit(protocol.PatchApplyBegin{CallID: a.id, AutoApproved: auto, Changes: a.changes})

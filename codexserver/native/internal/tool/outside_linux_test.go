@@ -149,9 +149,8 @@ func (s *server) step() {
 			members += escalated
 		}
 		call = shellCall(s.t, members, commands[s.r.IntN(len(commands))]...)
-		call.Stopped = s.r.IntN(12) == 0
 	}
-	s.note("calls %s, stopped %t", call.Arguments, call.Stopped)
+	s.note("calls %s", call.Arguments)
 	var abort *tool.AbortError
 	if _, err := s.turn.Call(s.t.Context(), call); err != nil && !errors.As(err, &abort) {
 		s.t.Fatal(err)

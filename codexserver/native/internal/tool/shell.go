@@ -192,13 +192,7 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 	if inv, ok := patch.Recognize(r.Command); ok {
 		return t.patch(ctx, call.ID, inv.Text, inv.In(r.named))
 	}
-	var output string
-	switch {
-	case call.Stopped:
-		output, err = r.again(ctx)
-	default:
-		output, err = r.decide(ctx)
-	}
+	output, err := r.decide(ctx)
 	return Result{Output: output}, err
 }
 
@@ -502,7 +496,7 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 	if r.ruled != nil {
 		spec.Argv, spec.Env = r.ruled.argv, r.ruled.env
 	}
-	if err := t.acting(Act{Call: r.id, Command: r.Command, Cwd: r.dir}); err != nil {
+	if err := t.acting(); err != nil {
 		return nil, "", err
 	}
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})

@@ -206,7 +206,7 @@ func TestShellInterrupted(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	turn, h := begin(t, t.TempDir())
-	turn.Acting = func(tool.Act) error { h.add(nil, "acting"); return nil }
+	turn.Acting = func() error { h.add(nil, "acting"); return nil }
 	turn.Host = canceller{h, func() { cancel(cause) }}
 	_, err := turn.Call(ctx, shellCall(t, "", "sh", "-c", "echo x; sleep 60"))
 	if !errors.Is(err, cause) || h.steps() != "acting, begin" {

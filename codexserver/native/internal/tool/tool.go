@@ -27,9 +27,6 @@ type Call struct {
 	Custom    bool
 	// Shell is the action of a model with a built-in shell tool, or nil.
 	Shell *protocol.LocalShellAction
-	// Stopped is true for a command that has run in the sandbox, which stopped it. The call
-	// only asks to run it outside.
-	Stopped bool
 }
 
 // Result is a tool's result for the model.
@@ -185,20 +182,7 @@ type Context struct {
 	Host engine.Host
 	// Acting, unless nil, is called before a call does anything that the model must
 	// remember later. With an error the call does nothing, and the error ends the turn.
-	Acting func(Act) error
-}
-
-// Act is what a call is about to do.
-type Act struct {
-	// Call is the id of the call.
-	Call string
-	// Command and Cwd describe a command.
-	Command []string
-	Cwd     string
-	// Tool is the name of a tool of an MCP server.
-	Tool string
-	// Writes are the files of a patch.
-	Writes []patch.Write
+	Acting func() error
 }
 
 // AbortError reports that the answer to an approval ends the turn.
@@ -256,11 +240,11 @@ func (t *Turn) UnifiedDiff() string {
 	return t.diff.Text(repo.Root(t.Cwd))
 }
 
-func (t *Turn) acting(a Act) error {
+func (t *Turn) acting() error {
 	if t.Acting == nil {
 		return nil
 	}
-	return t.Acting(a)
+	return t.Acting()
 }
 
 // confine returns the sandbox of the turn.

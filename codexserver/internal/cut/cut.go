@@ -1,0 +1,89 @@
+// Package cut has what an engine says when it continues a turn whose process was killed. A call that has no
+// result may have run, in whole or in part. No engine runs it again: the model and the person are told of it.
+package cut
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Call is a call of the model without a result. The model, or who else wrote the conversation's file, chose
+// its words.
+type Call struct {
+	// Name is the name of the tool.
+	Name string
+	// Command is the command, nil for another tool.
+	Command []string
+}
+
+// Of returns a call of a tool with arguments, which are a JSON text or free text.
+func Of(name, arguments string) Call {
+	var a struct {
+		Cmd     string         `json:"cmd"`
+		Command jsontext.Value `json:"command"`
+	}
+	c := Call{Name: name}
+	if json.Unmarshal([]byte(arguments), &a) != nil {
+		return c
+	}
+	line := a.Cmd
+	switch a.Command.Kind() {
+	case '"':
+		_ = json.Unmarshal(a.Command, &line)
+	case '[':
+		if json.Unmarshal(a.Command, &c.Command) != nil || len(c.Command) == 0 {
+			c.Command = nil
+		}
+	}
+	if line != "" {
+		c.Command = []string{"bash", "-lc", line}
+	}
+	return c
+}
+
+// String returns the call in one short line.
+func (c Call) String() string {
+	words := c.Name
+	if c.Command != nil {
+		words = elicit.ShowCommand(c.Command)
+	}
+	return elicit.OneLine(words, 200)
+}
+
+// most is how many calls are named. A response of a model has few.
+const most = 20
+
+// Head is how the message begins that continues a turn.
+const Head = "<interrupted>\nThe server that ran your last turn has ended, "
+
+// Message returns the message that continues a turn, in which the server speaks to the model, and tells note
+// of each of the calls.
+func Message(open []Call, note func(words string)) []protocol.InputItem {
+	var b strings.Builder
+	b.WriteString(Head + "and another one continues the turn here. " +
+		"A call without a result, or whose result is \"aborted\" or begins with it, may have run or not, in whole or in part, and its processes were killed. " +
+		"The user did not interrupt the turn, even if a message says so. No call was repeated. " +
+		"Find out what such a call has done before you repeat it. Then continue with the task.\n")
+	for i, call := range open {
+		if i == most {
+			fmt.Fprintf(&b, "There are %d more calls without a result.\n", len(open)-most)
+			note(fmt.Sprintf("The server ended while %d more calls were open. They were not run again.", len(open)-most))
+			break
+		}
+		fmt.Fprintf(&b, "Without a result: %s\n", call)
+		note("The server ended while this call was open: " + call.String() + ". It may have run or not, and was not run again.")
+	}
+	b.WriteString("</interrupted>")
+	return protocol.TextInput(b.String())
+}
+
+// Event returns the event that says that this process continues a turn.
+func Event() protocol.EventMsg {
+	return protocol.BackgroundEvent{Message: fmt.Sprintf("the server that ran this turn ended; process %d continues it in another turn", os.Getpid())}
+}
