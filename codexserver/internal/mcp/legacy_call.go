@@ -2,7 +2,7 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"sync/atomic"
 	"time"
 
@@ -10,6 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 func (ss *LegacySession) listTools(context.Context, *mcptypes.ListToolsRequestParams) (*mcptypes.ListToolsResult, error) {
@@ -28,10 +30,37 @@ func (ss *LegacySession) listTools(context.Context, *mcptypes.ListToolsRequestPa
 	return &mcptypes.ListToolsResult{Tools: list}, nil
 }
 
+// withArguments returns the params of a call whose arguments are a text with JSON, as the object that it has.
+// Clients before 2026-07-28 that send them so are refused otherwise by the type of the params.
+func withArguments(params stdjson.RawMessage) (stdjson.RawMessage, bool) {
+	var members map[string]jsontext.Value
+	if json.Unmarshal(params, &members) != nil || members["arguments"].Kind() != '"' {
+		return nil, false
+	}
+	members["arguments"] = objectIn(members["arguments"])
+	changed, err := json.Marshal(members)
+	return changed, err == nil
+}
+
+// objectIn returns the object that a text has as JSON, and any other value as it is.
+func objectIn(value jsontext.Value) jsontext.Value {
+	var text string
+	if value.Kind() != '"' || json.Unmarshal(value, &text) != nil {
+		return value
+	}
+	if object := jsontext.Value(text); object.IsValid() && object.Kind() == '{' {
+		return object
+	}
+	return value
+}
+
 func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any, error) {
 	var p mcptypes.CallToolRequestParams
 	if err := r.Bind(&p); err != nil {
-		return nil, err
+		params, ok := withArguments(r.Params)
+		if !ok || (&jsonrpc.Request{Params: params}).Bind(&p) != nil {
+			return nil, err
+		}
 	}
 	if !mcptool.Short(p.Name) {
 		leave, err := ss.Enter()
@@ -88,7 +117,7 @@ func (ss *LegacySession) mayTake(tool string) time.Duration {
 
 // encodeResult encodes a result into a buffer of about its size. The answer may be long,
 // and the peer's encoder would keep several copies of it while it validates the JSON.
-func encodeResult(r *mcptypes.CallToolResult) (json.RawMessage, error) {
+func encodeResult(r *mcptypes.CallToolResult) (stdjson.RawMessage, error) {
 	size := len(r.StructuredContent) + 1<<10
 	for _, text := range mcptool.Texts(r) {
 		size += len(text) + len(text)/16 // room for escapes

@@ -74,7 +74,7 @@ func (s *ModernSession) newParams(raw stdjson.RawMessage) (*params, error) {
 		return nil, Invalid("/name", "%s", s.client.server.Tools.Unknown(p.tool))
 	}
 	if v, ok := m["arguments"]; ok {
-		p.arguments = v
+		p.arguments = objectIn(v)
 	}
 	if p.arguments.Kind() != '{' {
 		return nil, Invalid("/arguments", "want an object")
