@@ -20,13 +20,12 @@ type view struct {
 	asks  bool   // the user can be asked
 	hold  bool   // the last message is not shown here: it goes to standard output
 
-	begun  bool   // a block was shown
-	block  string // the key of the last block
-	coming coming // the message that is being written
-	held   string // the message that is not shown yet
-	noted  string // the last remark
-	last   string // the last message
-	failed string // the last error that was shown
+	begun  bool                             // a block was shown
+	block  string                           // the key of the last block
+	coming coming                           // the message that is being written
+	held   string                           // the message that is not shown yet
+	last   string                           // the last message
+	shown  struct{ failure, remark string } // the last of each
 
 	live  *call   // the running command whose output is shown as it comes
 	calls []*call // in the order of their requests, until they end
@@ -122,14 +121,14 @@ func (v *view) event(m protocol.EventMsg) {
 		v.alert(what, strings.TrimPrefix(m.Message, what))
 	case protocol.Error:
 		v.broken()
-		v.failed = m.Message
+		v.shown.failure = m.Message
 		v.alert("error: ", m.Message)
 	}
 }
 
 // worked reports whether there is something to continue: a turn that failed before the model said
 // anything leaves nothing.
-func (v *view) worked() bool { return v.failed == "" || v.usage != nil || v.last != "" }
+func (v *view) worked() bool { return v.shown.failure == "" || v.usage != nil || v.last != "" }
 
 // message shows a message of the model, or holds it until it is known whether it is the
 // answer.
@@ -169,10 +168,10 @@ func (v *view) text(prefix string, st style, text string) {
 
 // note shows a remark of the server, unless it is the same as the last one.
 func (v *view) note(text string) {
-	if text == v.noted {
+	if text == v.shown.remark {
 		return
 	}
-	v.noted = text
+	v.shown.remark = text
 	v.open("note")
 	v.text("note: ", dim, text)
 }
@@ -277,7 +276,7 @@ func (v *view) end(failed bool, texts []string) {
 		text = texts[0]
 	}
 	switch {
-	case failed && text != "" && text != v.failed:
+	case failed && text != "" && text != v.shown.failure:
 		v.release()
 		v.alert("", text)
 	case !failed && !v.hold && text != "" && text != v.last:
