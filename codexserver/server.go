@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/methods"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
@@ -133,7 +134,7 @@ func New(e engine.Engine, o *Options) *Server {
 	asking := o.Approvals
 	asking.Elsewhere = cmp.Or(asking.Elsewhere, "in the transcript, which your agent can show")
 	approvals := &approve.Options{
-		Questions: asking, Rules: o.Rules, Desk: o.Desk, Record: approve.NewRecord(o.record()), Logger: log,
+		Questions: asking, Rules: o.Rules, Desk: o.Desk, Record: record.To(o.record()), Logger: log,
 	}
 	traits := engine.TraitsOf(e)
 	if o.Home != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -73,8 +74,8 @@ func TestAlways(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			home, folder := t.TempDir(), t.TempDir()
-			var record servertest.Journal
-			o := &approve.Options{Questions: elicit.Options{Schema: tt.form}, Kept: rulefile.New(home, nil), Record: approve.NewRecord(&record)}
+			var lines servertest.Journal
+			o := &approve.Options{Questions: elicit.Options{Schema: tt.form}, Kept: rulefile.New(home, nil), Record: record.To(&lines)}
 			store, r := o.Kept, lasting(folder)
 			r.Thread.Principal = "ann"
 			if tt.change != nil {
@@ -96,9 +97,9 @@ func TestAlways(t *testing.T) {
 			if !tt.kept {
 				return
 			}
-			if kept[0].By != string(d.By) || !strings.Contains(record.String(), `"decision":"approved_always"`) ||
-				!strings.Contains(record.String(), `"rule":1,"ruleWords":"`) {
-				t.Errorf("kept %+v, recorded %s", kept, &record)
+			if kept[0].By != string(d.By) || !strings.Contains(lines.String(), `"decision":"approved_always"`) ||
+				!strings.Contains(lines.String(), `"rule":1,"ruleWords":"`) {
+				t.Errorf("kept %+v, recorded %s", kept, &lines)
 			}
 			for principal, hers := range map[string]bool{"ann": true, "bob": false, "": false} {
 				r := lasting(folder)

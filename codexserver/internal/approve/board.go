@@ -14,6 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -32,7 +33,7 @@ type Options struct {
 	// default.
 	Desk approval.Desk
 	// Record receives every decision. None by default.
-	Record *Record
+	Record *record.Record
 	// Logger logs every decision, panics, and failures of Record. Default: nothing is
 	// logged.
 	Logger *slog.Logger
@@ -107,7 +108,7 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 // that the record lacks.
 func (b *Board) record(r *approval.Request, d *approval.Decision, e evidence) {
 	err := guard(b.log, "Record", func() error {
-		id, err := b.options.Record.add(r, *d, e)
+		id, err := b.add(r, *d, e)
 		b.keep(r, d, id)
 		return err
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
@@ -61,10 +62,10 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var record, log servertest.Journal
+				var lines, log servertest.Journal
 				o := &approve.Options{
 					Questions: elicit.Options{Timeout: minutes},
-					Record:    approve.NewRecord(&record),
+					Record:    record.To(&lines),
 					Logger:    log.Logger(),
 				}
 				d := &servertest.Desk{Answer: tt.desk}
@@ -89,8 +90,8 @@ func TestDecide(t *testing.T) {
 				if (words == "") != (tt.remarks == "") || !strings.Contains(words, tt.remarks) {
 					t.Errorf("remarks %q, want %q", words, tt.remarks)
 				}
-				if n := strings.Count(record.String(), "\n"); n != 1 || !strings.Contains(record.String(), `"by":"`+string(got.By)+`"`) {
-					t.Errorf("%d lines of record: %s", n, &record)
+				if n := strings.Count(lines.String(), "\n"); n != 1 || !strings.Contains(lines.String(), `"by":"`+string(got.By)+`"`) {
+					t.Errorf("%d lines of record: %s", n, &lines)
 				}
 				if n := strings.Count(log.String(), "msg=approval "); n != 1 {
 					t.Errorf("logged %d times: %s", n, &log)
@@ -113,8 +114,8 @@ func TestRaces(t *testing.T) {
 	for n := 2; n <= 5; n++ {
 		for seed := range 200 {
 			synctest.Test(t, func(t *testing.T) {
-				var record servertest.Journal
-				b := approve.New(&approve.Options{Record: approve.NewRecord(&record)}, nil)
+				var lines servertest.Journal
+				b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
 				possible := map[elicit.Decision]bool{}
 				strictest, first := 0, seed%n
 				for i := range n {
@@ -141,8 +142,8 @@ func TestRaces(t *testing.T) {
 				if !possible[got.Decision] {
 					t.Errorf("%d places, seed %d: %q, possible were %v", n, seed, got.Decision, possible)
 				}
-				if strings.Count(record.String(), "\n") != 1 {
-					t.Errorf("recorded %q", record.String())
+				if strings.Count(lines.String(), "\n") != 1 {
+					t.Errorf("recorded %q", lines.String())
 				}
 			})
 		}
@@ -419,7 +420,7 @@ func TestPanics(t *testing.T) {
 	}
 	b = approve.New(&approve.Options{
 		Desk:   &servertest.Desk{Answer: servertest.Say(servertest.Accept)},
-		Record: approve.NewRecord(brokenWriter{boom}),
+		Record: record.To(brokenWriter{boom}),
 		Logger: log.Logger(),
 	}, nil)
 	if got := b.Decide(t.Context(), request(), false); got.Decision != elicit.Denied {

@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -158,16 +159,16 @@ func TestRuleAnswersItsOwnQuestion(t *testing.T) {
 // TestRecordTakesAnyBytes records an answer with bytes that are not UTF-8, and a desk that
 // invites a client which nobody passes on.
 func TestRecordTakesAnyBytes(t *testing.T) {
-	var record servertest.Journal
-	b := approve.New(&approve.Options{Record: approve.NewRecord(&record), Desk: inviterDesk{&servertest.Desk{Answer: servertest.Say(servertest.Accept)}, func() string { return "open the page" }}}, nil)
+	var lines servertest.Journal
+	b := approve.New(&approve.Options{Record: record.To(&lines), Desk: inviterDesk{&servertest.Desk{Answer: servertest.Say(servertest.Accept)}, func() string { return "open the page" }}}, nil)
 	defer b.Attach(unable(nil))()
 	if d := b.Decide(t.Context(), request(), false); d.Decision != elicit.Approved {
 		t.Errorf("%s", d.Decision)
 	}
-	b = approve.New(&approve.Options{Record: approve.NewRecord(&record)}, nil)
+	b = approve.New(&approve.Options{Record: record.To(&lines)}, nil)
 	defer b.Attach(returning(elicit.Outcome{Decision: elicit.Denied, Feedback: "\xff"}))()
 	b.Decide(t.Context(), request(), false)
-	if n := strings.Count(record.String(), "\n"); n != 2 {
-		t.Errorf("%d lines: %s", n, &record)
+	if n := strings.Count(lines.String(), "\n"); n != 2 {
+		t.Errorf("%d lines: %s", n, &lines)
 	}
 }

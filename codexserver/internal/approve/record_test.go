@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
@@ -25,14 +24,14 @@ import (
 func TestRecordFails(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		record *approve.Record
+		record *record.Record
 		event  protocol.EventMsg
 		want   string
 	}{
-		{"no writer", approve.NewRecord(nil), request().Event, ""},
-		{"a writer that fails", approve.NewRecord(brokenWriter{}), request().Event, "error=broken"},
-		{"an event that is no JSON", approve.NewRecord(&strings.Builder{}), protocol.RawEvent{Type: "x", Raw: []byte(`{`)}, "not recorded"},
-		{"a command that JSON cannot have", approve.NewRecord(&strings.Builder{}), protocol.ExecApprovalRequest{Command: []string{"echo", "\xff"}}, "not recorded"},
+		{"no writer", record.To(nil), request().Event, ""},
+		{"a writer that fails", record.To(brokenWriter{}), request().Event, "error=broken"},
+		{"an event that is no JSON", record.To(&strings.Builder{}), protocol.RawEvent{Type: "x", Raw: []byte(`{`)}, "not recorded"},
+		{"a command that JSON cannot have", record.To(&strings.Builder{}), protocol.ExecApprovalRequest{Command: []string{"echo", "\xff"}}, "not recorded"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var log servertest.Journal
@@ -67,7 +66,7 @@ func TestDenialIsNotRecorded(t *testing.T) {
 			Remarks: []string{"Nothing was run: " + words + "."},
 		},
 	} {
-		b := approve.New(&approve.Options{Record: approve.NewRecord(brokenWriter{})}, nil)
+		b := approve.New(&approve.Options{Record: record.To(brokenWriter{})}, nil)
 		leave := b.Attach(newClient(servertest.Say(answer), nil))
 		got := b.Decide(t.Context(), request(), false)
 		leave()
@@ -105,7 +104,7 @@ func TestRecord(t *testing.T) {
 			`"threadId":"t","turnId":"1","principal":"ann","kind":"other","question":{"type":"approval_request","message":"Run it?","_meta":{"path":"/etc"}},"decision":"approved","by":"client","detail":"approved by the client"}`},
 	} {
 		var lines servertest.Journal
-		b := approve.New(&approve.Options{Record: approve.NewRecord(&lines)}, nil)
+		b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
 		leave := b.Attach(newClient(servertest.Say(tt.answer), nil))
 		r := request()
 		r.Event, r.Turn, r.Thread = tt.event, "1", approval.Thread{ID: "t", Principal: "ann"}
@@ -119,7 +118,7 @@ func TestRecord(t *testing.T) {
 	}
 	for answer, whole := range map[string]bool{servertest.Accept: true, servertest.Decline: false} {
 		var lines servertest.Journal
-		b := approve.New(&approve.Options{Record: approve.NewRecord(&lines)}, nil)
+		b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
 		leave := b.Attach(newClient(servertest.Say(answer), nil))
 		r := request()
 		r.Event = protocol.ExecApprovalRequest{Command: []string{strings.Repeat("x", long)}}
@@ -127,36 +126,6 @@ func TestRecord(t *testing.T) {
 		leave()
 		if got := len(lines.String()); (got > long) != whole || got < 64<<10 {
 			t.Errorf("%s: the line has %d bytes", answer, got)
-		}
-	}
-}
-
-// TestStamp takes lines that another process wrote: its time and its principal do not count.
-func TestStamp(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
-	const made = `{"event":"decided","time":"2020-01-01T00:00:00Z","decisionId":"x-1","threadId":"t","principal":"eve","kind":"command","decision":"approved","by":"client","rule":7,"feedback":"é"}`
-	const stamped = `{"event":"decided","time":"2026-01-02T02:04:05Z","decisionId":"ann/x-1","threadId":"t","principal":"ann","kind":"command","decision":"approved","by":"client","rule":7,"feedback":"é"}`
-	for _, tt := range []struct{ from, to, want string }{
-		{"", "", stamped},
-		{`"client"`, `""`, "! no decision"},
-		{`"approved"`, `""`, "! no decision"},
-		{`"decided"`, `"begins"`, "! one of another event"},
-		{`"decided"`, `"other"`, "! no event"},
-		{`{"event":"decided",`, `{`, "! no event"},
-		{`"rule":7`, `"rules":7`, "! not a line of the record"},
-		{`"rule":7`, `"rule":7,"rule":8`, "! not a line of the record"},
-		{`"t",`, `"t"`, "! not a line of the record"},
-		{`"decisionId":"x-1",`, ``, strings.Replace(stamped, `"decisionId":"ann/x-1",`, "", 1)},
-		{made, `{"event":"ends","time":"2020-01-01T00:00:00Z","decisionId":"x-1","threadId":"t","principal":"eve","exit":0}`, `{"event":"ends","time":"2026-01-02T02:04:05Z","decisionId":"ann/x-1","threadId":"t","principal":"ann","exit":0}`},
-		{"\u00e9", "\xff", strings.Replace(stamped, "\u00e9", "\ufffd", 1)},
-	} {
-		line, err := approve.Stamp([]byte(strings.Replace(made, tt.from, tt.to, 1)), now, "ann")
-		got := string(line)
-		if err != nil {
-			got = "! " + err.Error()
-		}
-		if part, fails := strings.CutPrefix(tt.want, "! "); fails && (line != nil || !strings.Contains(got, part)) || !fails && got != tt.want {
-			t.Errorf("%s: %s\nwant %s", tt.to, got, tt.want)
 		}
 	}
 }
@@ -227,7 +196,7 @@ func TestCalls(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var lines strings.Builder
-			b := approve.New(&approve.Options{Record: approve.NewRecord(&lines)}, nil)
+			b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
 			for _, answer := range tt.asked {
 				leave := b.Attach(newClient(servertest.Say(answer), nil))
 				r := request()
@@ -278,7 +247,7 @@ func TestRecordFaults(t *testing.T) {
 	} {
 		u := &unsteady{fails: map[int]bool{tt.fails: true}}
 		var log servertest.Journal
-		b := approve.New(&approve.Options{Record: approve.NewRecord(u), Logger: log.Logger()}, nil)
+		b := approve.New(&approve.Options{Record: record.To(u), Logger: log.Logger()}, nil)
 		leave := b.Attach(newClient(servertest.Say(servertest.Accept), nil))
 		r := request()
 		r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git"}}

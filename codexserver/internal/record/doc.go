@@ -9,6 +9,6 @@
 // arguments of tools are not in the record.
 //
 //	approve: decisions ─┐
-//	                    ├──▶ Line ──▶ Log: a file of whole lines, for any number of processes
+//	                    ├──▶ Line ──▶ Record ──▶ Log: a file of whole lines, for any number of processes
 //	host: events ───────┘
 package record

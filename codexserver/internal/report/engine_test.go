@@ -11,6 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -58,8 +59,8 @@ func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	tt.end(nil)
 	tt.write("old.go", "x\ndirty\n")
 	tt.write("dirty.go", "x\n")
-	var record bytes.Buffer
-	share := thread.NewTable(e, &approve.Options{Record: approve.NewRecord(&record)}).Share("")
+	var lines bytes.Buffer
+	share := thread.NewTable(e, &approve.Options{Record: record.To(&lines)}).Share("")
 	defer share.Close()
 
 	tt.c = newWatch(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: engine.TraitsOf(e).Streams, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
@@ -86,7 +87,7 @@ func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	for _, f := range got.Refused {
 		refused = append(refused, f.What+" by "+f.By+" "+f.Reason)
 	}
-	wantRan, wantRefused := recorded(t, &record)
+	wantRan, wantRefused := recorded(t, &lines)
 	if d := cmp.Diff(wantRan, ran); d != "" || len(ran) != 2 {
 		t.Error("commands and the record of approvals (-want +got)\n" + d)
 	}
@@ -129,9 +130,9 @@ func TestTurnOfTheNativeEngine(t *testing.T) {
 }
 
 // recorded reads the commands of a record of approvals.
-func recorded(t *testing.T, record *bytes.Buffer) (ran, refused []string) {
+func recorded(t *testing.T, lines *bytes.Buffer) (ran, refused []string) {
 	t.Helper()
-	for line := range strings.Lines(record.String()) {
+	for line := range strings.Lines(lines.String()) {
 		var l struct {
 			Event    string   `json:"event"`
 			Kind     string   `json:"kind"`

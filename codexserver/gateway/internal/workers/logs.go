@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
@@ -22,7 +21,7 @@ import (
 func (p *Pool) served(name string, kept store.Store) (all []func(net.Conn) error) {
 	if p.o.Record != nil {
 		all = append(all, func(conn net.Conn) error {
-			return workerlink.ServeLog(conn, func(line []byte) ([]byte, error) { return approve.Stamp(line, time.Now(), name) }, record.On(p.o.Record))
+			return workerlink.ServeLog(conn, func(line []byte) ([]byte, error) { return record.Stamp(line, time.Now(), name) }, record.On(p.o.Record))
 		})
 	}
 	if p.o.Trace != nil {
