@@ -29,12 +29,21 @@ func builtIn(files bool) string {
 	return withFiles()
 }
 
-// withFiles has the built-in instructions for the file tools, once for all conversations.
-var withFiles = sync.OnceValue(func() string {
-	before, rest, _ := strings.Cut(prompt, "# Tools\n")
-	_, after, _ := strings.Cut(rest, "# Permission\n")
-	return strings.Replace(before, "Change files with apply_patch.", "Change files with edit and write.", 1) + filesPrompt + "# Permission\n" + after
-})
+// filesText is what withFiles returns, made once for all conversations.
+var filesText struct {
+	once sync.Once
+	text string
+}
+
+// withFiles returns the built-in instructions for the file tools.
+func withFiles() string {
+	filesText.once.Do(func() {
+		before, rest, _ := strings.Cut(prompt, "# Tools\n")
+		_, after, _ := strings.Cut(rest, "# Permission\n")
+		filesText.text = strings.Replace(before, "Change files with apply_patch.", "Change files with edit and write.", 1) + filesPrompt + "# Permission\n" + after
+	})
+	return filesText.text
+}
 
 // forShell returns the built-in instructions for the shell that runs lines.
 func forShell(text string, shell []string) string {

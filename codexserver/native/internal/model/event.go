@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -25,18 +26,20 @@ import (
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // tolerant goes on after a member of another type. One object counts as a list of one, and a text in the
-// place of a delta as its content.
-var tolerant = json.JoinOptions(jsonv1.ReportErrorsWithLegacySemantics(true), json.WithUnmarshalers(json.JoinUnmarshalers(
-	oneOf[chatChoice](), oneOf[chatCallDelta](), oneOf[jsontext.Value](),
-	json.UnmarshalFromFunc(func(d *jsontext.Decoder, delta *chatDelta) error {
-		if d.PeekKind() != '"' {
-			return errors.ErrUnsupported
-		}
-		raw, err := d.ReadValue()
-		delta.Content = raw.Clone()
-		return err
-	}),
-)))
+// place of a delta as its content. It is made for the first answer that needs it: most servers never meet one.
+var tolerant = sync.OnceValue(func() json.Options {
+	return json.JoinOptions(jsonv1.ReportErrorsWithLegacySemantics(true), json.WithUnmarshalers(json.JoinUnmarshalers(
+		oneOf[chatChoice](), oneOf[chatCallDelta](), oneOf[jsontext.Value](),
+		json.UnmarshalFromFunc(func(d *jsontext.Decoder, delta *chatDelta) error {
+			if d.PeekKind() != '"' {
+				return errors.ErrUnsupported
+			}
+			raw, err := d.ReadValue()
+			delta.Content = raw.Clone()
+			return err
+		}),
+	)))
+})
 
 // oneOf reads an object in the place of a list.
 func oneOf[T any]() *json.Unmarshalers {
@@ -62,7 +65,7 @@ func take[T any](data []byte, v *T, how ...json.Options) bool {
 		return false
 	}
 	*v = *new(T)
-	_, syntax := errors.AsType[*jsonv1.SyntaxError](json.Unmarshal(data, v, append(how, tolerant)...))
+	_, syntax := errors.AsType[*jsonv1.SyntaxError](json.Unmarshal(data, v, append(how, tolerant())...))
 	return !syntax
 }
 
