@@ -29,15 +29,7 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 	if !ok {
 		return nil, false
 	}
-	return plainCommands(text)
-}
-
-// plainCommands returns the argv of each command in a script of plain words.
-func plainCommands(text string) (commands [][]string, plain bool) {
 	parsed, ok := ParseScript(text)
-	if !ok {
-		return nil, false
-	}
 	for _, words := range parsed {
 		command := make([]string, len(words))
 		for i, w := range words {
@@ -48,7 +40,15 @@ func plainCommands(text string) (commands [][]string, plain bool) {
 		}
 		commands = append(commands, command)
 	}
-	return commands, true
+	return commands, ok
+}
+
+// Begins reports whether one of the rules is the beginning of argv. An empty rule covers nothing. It is for
+// rules that allow; for those that deny or ask see [Mentions].
+func Begins(rules [][]string, argv []string) bool {
+	return slices.ContainsFunc(rules, func(rule []string) bool {
+		return len(rule) > 0 && len(rule) <= len(argv) && slices.Equal(rule, argv[:len(rule)])
+	})
 }
 
 // LooksLikeShell reports whether a program has the name of a shell, in any folder.
@@ -56,14 +56,6 @@ func LooksLikeShell(program string) bool {
 	name := strings.ToLower(path.Base(strings.ReplaceAll(program, `\`, "/")))
 	name = strings.TrimPrefix(strings.TrimSuffix(name, ".exe"), "-")
 	return slices.Contains(shells, name) || slices.Contains(otherShells, name)
-}
-
-// scriptOf returns the script of [SHELL, "-c" or "-lc", script].
-func scriptOf(argv []string) (text string, ok bool) {
-	if len(argv) != 3 || argv[1] != "-c" && argv[1] != "-lc" {
-		return "", false
-	}
-	return argv[2], true
 }
 
 // ScriptOf returns the script of ["bash", "-lc", script].
@@ -77,9 +69,9 @@ func ScriptOf(argv []string) (text string, ok bool) {
 // ShellScript returns the script of a command that only runs it in a shell, which is named
 // without a folder or in a folder of the system.
 func ShellScript(argv []string) (text string, ok bool) {
-	if text, ok = scriptOf(argv); !ok {
+	if len(argv) != 3 || argv[1] != "-c" && argv[1] != "-lc" {
 		return "", false
 	}
 	dir, name := path.Split(argv[0])
-	return text, slices.Contains(shells, name) && slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, dir)
+	return argv[2], slices.Contains(shells, name) && slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, dir)
 }

@@ -132,7 +132,8 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 	})
 	switch verdict.Action {
 	case policy.Run:
-		return a.run(ctx, true, a.confined(false))
+		output, _, err = a.apply(true, a.confined(false))
+		return output, err
 	case policy.RunSandboxed:
 		return a.tryConfined(ctx)
 	case policy.Ask:
@@ -140,7 +141,8 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
 			return refusal, err
 		}
-		return a.run(ctx, false, a.plan.Apply)
+		output, _, err = a.apply(false, a.plan.Apply)
+		return output, err
 	}
 	return t.refuse(protocol.Refused{Changes: a.changes, Reason: strings.Join(append([]string{verdict.Reason}, a.notes()...), ". ")}), nil
 }
@@ -204,35 +206,25 @@ func (a application) confined(mustJudge bool) func() error {
 	case a.protected:
 		return func() error { return errOutside }
 	}
-	c, err := a.turn.confine()
-	switch {
-	case err == nil:
-		return func() error {
-			err := c.Do(a.plan.Apply)
-			if !errors.Is(err, sandbox.ErrUnavailable) {
-				return err
-			}
-			if mustJudge {
-				return errOutside
-			}
-			return a.plan.Apply()
+	c, missing := a.turn.confine()
+	return func() error {
+		err := missing
+		if err == nil {
+			err = c.Do(a.plan.Apply)
 		}
-	case !errors.Is(err, sandbox.ErrUnavailable):
-		return func() error { return err }
-	case mustJudge:
-		return func() error { return errOutside }
+		switch {
+		case !errors.Is(err, sandbox.ErrUnavailable):
+			return err
+		case mustJudge:
+			return errOutside
+		}
+		return a.plan.Apply()
 	}
-	return a.plan.Apply
 }
 
-// run applies the patch, emits its events, and returns the output for the model.
-func (a application) run(ctx context.Context, auto bool, apply func() error) (output string, err error) {
-	output, _, err = a.apply(ctx, auto, apply)
-	return output, err
-}
-
-// apply is run, and also returns why the patch was not applied. Err ends the turn.
-func (a application) apply(ctx context.Context, auto bool, apply func() error) (output string, failure, err error) {
+// apply applies the patch, emits its events, and returns the output for the model. Failure is why it was
+// not applied. Err ends the turn.
+func (a application) apply(auto bool, apply func() error) (output string, failure, err error) {
 	t := a.turn
 	if err := t.acting(); err != nil {
 		return "", nil, err
@@ -266,7 +258,7 @@ func (a application) output(text string, exit int) string {
 // tryConfined applies the patch in the sandbox. If the sandbox stops it, it asks the user
 // to apply it without one.
 func (a application) tryConfined(ctx context.Context) (output string, err error) {
-	output, failure, err := a.apply(ctx, true, a.confined(true))
+	output, failure, err := a.apply(true, a.confined(true))
 	if err != nil || failure == nil || !isDenial(failure) {
 		return output, err
 	}
@@ -291,7 +283,8 @@ func (a application) tryConfined(ctx context.Context) (output string, err error)
 		return refusal, err
 	}
 	t.Host.Emit(protocol.BackgroundEvent{Message: "applying the patch without sandbox"})
-	return a.run(ctx, false, a.plan.Apply)
+	output, _, err = a.apply(false, a.plan.Apply)
+	return output, err
 }
 
 // describeLinks returns a sentence about the targets of symbolic links that a patch writes

@@ -52,23 +52,6 @@ var fileDefinitions = []model.Tool{
 },"required":["path","content"],"additionalProperties":false}`)},
 }
 
-// fileTool returns the file tool with a name, or nil.
-func fileTool(name string) func(*Turn, context.Context, Call) (Result, error) {
-	switch name {
-	case "read":
-		return (*Turn).read
-	case "list":
-		return (*Turn).list
-	case "search":
-		return (*Turn).search
-	case "edit":
-		return (*Turn).edit
-	case "write":
-		return (*Turn).write
-	}
-	return nil
-}
-
 // A fault is a mistake of the model in a call: what is wrong, and what to do next.
 type fault struct {
 	what string

@@ -135,8 +135,7 @@ func (b *Toolbox) shellArgumentsOf(call Call) (shellArguments, error) {
 // more.
 func (r run) timeout() (timeout time.Duration, lowered bool) {
 	o := &r.turn.box.options
-	switch {
-	case r.TimeoutMS == nil:
+	if r.TimeoutMS == nil {
 		return o.timeout(), false
 	}
 	most := float64(o.maxTimeout())
@@ -284,25 +283,30 @@ func (r run) key() string {
 
 // decide has the policy decide about the command, and then runs it, asks or refuses.
 func (r run) decide(ctx context.Context) (output string, err error) {
-	verdict, confinement := r.judge()
-	switch action := verdict.Action; {
-	case action == policy.Ask:
-		reason := r.Justification
-		if reason == "" {
-			reason = verdict.Reason
-		}
-		return r.askAndRun(ctx, reason, confinement)
+	verdict, c := r.judge()
+	action := verdict.Action
+	switch {
 	case action == policy.Refuse:
 		return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: verdict.Reason, CallID: r.id}), nil
+	case action == policy.Ask:
+		return r.askAndRun(ctx, cmp.Or(r.Justification, verdict.Reason), c)
 	case r.person():
-		a, err := r.ask(ctx, ruleAsks(action), action, false)
-		if err != nil || a.refusal != "" {
+		if a, err := r.ask(ctx, ruleAsks(action), action, false); err != nil || a.refusal != "" {
 			return a.refusal, err
 		}
-		return r.act(ctx, action, confinement)
-	default:
-		return r.act(ctx, action, confinement)
 	}
+	after := policy.AfterDenial(r.turn.ApprovalPolicy)
+	switch {
+	case action == policy.Run:
+		return r.free(ctx)
+	case c == nil:
+		return "", fmt.Errorf("%v is not possible for a command", action)
+	case action == policy.RunReadOnly:
+		after = policy.Verdict{Reason: "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"}
+	case r.turn.box.approved(r.key()):
+		after = policy.Verdict{Action: policy.Ask, Reason: stoppedInside}
+	}
+	return r.confined(ctx, c, after)
 }
 
 // ruleAsks returns the reason of a question that a rule wants about what the policy would let run.
@@ -314,22 +318,6 @@ func ruleAsks(a policy.Action) string {
 		return "a rule of the user asks about this command; if approved, it runs in the read-only sandbox"
 	}
 	return "a rule of the user asks about this command"
-}
-
-// act does with the command what the policy says.
-func (r run) act(ctx context.Context, action policy.Action, c Confinement) (output string, err error) {
-	switch {
-	case action == policy.Run:
-		return r.free(ctx)
-	case action == policy.RunReadOnly && c != nil:
-		const why = "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"
-		return r.confined(ctx, c, policy.Verdict{Reason: why})
-	case action == policy.RunSandboxed && c != nil && r.turn.box.approved(r.key()):
-		return r.confined(ctx, c, policy.Verdict{Action: policy.Ask, Reason: stoppedInside})
-	case action == policy.RunSandboxed && c != nil:
-		return r.confined(ctx, c, policy.AfterDenial(r.turn.ApprovalPolicy))
-	}
-	return "", fmt.Errorf("%v is not possible for a command", action)
 }
 
 // askAndRun asks whether the command may run, and runs it in the sandbox c or outside. Without c it

@@ -225,9 +225,17 @@ func (t *Turn) Call(ctx context.Context, call Call) (Result, error) {
 		return t.updatePlan(call)
 	case call.Name == "view_image":
 		return t.viewImage(call)
-	}
-	if run := fileTool(call.Name); run != nil && t.box.options.FileTools && !call.Custom {
-		return run(t, ctx, call)
+	case !t.box.options.FileTools:
+	case call.Name == "read":
+		return t.read(ctx, call)
+	case call.Name == "list":
+		return t.list(ctx, call)
+	case call.Name == "search":
+		return t.search(ctx, call)
+	case call.Name == "edit":
+		return t.edit(ctx, call)
+	case call.Name == "write":
+		return t.write(ctx, call)
 	}
 	return Result{Output: "unsupported call: " + call.Name, Unknown: true}, nil
 }
