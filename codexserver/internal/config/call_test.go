@@ -200,14 +200,3 @@ func quoted(keys map[string]json.RawMessage) map[string]json.RawMessage {
 	}
 	return out
 }
-
-// BenchmarkCallKeys sorts the keys of a call, as each call of the tool codex with a config does.
-func BenchmarkCallKeys(b *testing.B) {
-	call := map[string]json.RawMessage{"model": json.RawMessage(`"x"`), "features.view_image": json.RawMessage(`true`), "nosuch": json.RawMessage(`1`)}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := config.CallKeys(call, "", false); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -230,33 +230,6 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestPatchUnderProgramSandbox has a sandbox that can confine only programs. Patches inside
-// the writable folders are applied. Other patches would have to be confined, and are not
-// tried.
-func TestPatchUnderProgramSandbox(t *testing.T) {
-	for path, want := range map[string]string{
-		"new.txt":    "patch begin auto=true, confined, patch end true, diff",
-		"../new.txt": "patch begin auto=true, confined, patch end false, " + retry,
-	} {
-		h := &host{answer: elicit.Denied}
-		dir := filepath.Join(t.TempDir(), "work")
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, forbid: sandbox.ErrUnavailable}}).Turn(tool.Context{
-			Cwd: dir, ApprovalPolicy: "on-failure", Host: h,
-			SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
-		})
-		text := "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch"
-		if _, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", text)); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, h.steps()); diff != "" {
-			t.Errorf("%s: steps (-want +got):\n%s", path, diff)
-		}
-	}
-}
-
 // TestAnswers declines a command, and ends the turn with one.
 func TestAnswers(t *testing.T) {
 	for _, answer := range []elicit.Decision{elicit.Denied, elicit.Abort} {
@@ -329,24 +302,39 @@ func TestPatchMatrix(t *testing.T) {
 }
 
 // TestPatchWithoutSandbox checks that patches inside the writable folders are applied if
-// there is no sandbox, but not if the sandbox fails.
+// there is no sandbox, or one that confines only programs, but not if the sandbox fails. Patches that would
+// have to be confined are not tried.
 func TestPatchWithoutSandbox(t *testing.T) {
-	for name, tt := range map[string]struct {
-		err  error
-		want string
+	none, programs := &fakeSandbox{missing: sandbox.ErrUnavailable}, &fakeSandbox{forbid: sandbox.ErrUnavailable}
+	broken := &fakeSandbox{missing: errors.New("the workspace was replaced")}
+	for _, tt := range []struct {
+		name   string
+		box    *fakeSandbox
+		policy protocol.ApprovalPolicy
+		path   string
+		want   string
 	}{
-		"unavailable": {sandbox.ErrUnavailable, "patch begin auto=true, patch end true, diff"},
-		"broken":      {errors.New("the workspace was replaced"), "patch begin auto=true, patch end false"},
+		{"none", none, "never", "new.txt", "patch begin auto=true, patch end true, diff"},
+		{"broken", broken, "never", "new.txt", "patch begin auto=true, patch end false"},
+		{"only for programs", programs, "on-failure", "new.txt", "patch begin auto=true, confined, patch end true, diff"},
+		{"only for programs, outside", programs, "on-failure", "../new.txt", "patch begin auto=true, confined, patch end false, " + retry},
 	} {
-		h := &host{}
-		turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: tt.err}}).Turn(tool.Context{
-			Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
+		h := &host{answer: elicit.Denied}
+		tt.box.host = h
+		dir := filepath.Join(t.TempDir(), "work")
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		turn := newBox(tool.Options{Environ: environ, Sandbox: tt.box}).Turn(tool.Context{
+			Cwd: dir, ApprovalPolicy: tt.policy, Host: h,
+			SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 		})
-		if _, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", addNew)); err != nil {
+		text := "*** Begin Patch\n*** Add File: " + tt.path + "\n+x\n*** End Patch"
+		if _, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", text)); err != nil {
 			t.Fatal(err)
 		}
 		if h.steps() != tt.want {
-			t.Errorf("%s: steps %s, want %s", name, h.steps(), tt.want)
+			t.Errorf("%s: steps %s, want %s", tt.name, h.steps(), tt.want)
 		}
 	}
 }
