@@ -2,6 +2,7 @@ package approve_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,6 +126,38 @@ func TestAlwaysThatCannotBeKept(t *testing.T) {
 	d := offer(t.Context(), b, lasting(t.TempDir()))
 	if d.Decision != elicit.Approved || !d.Confined || d.Rule != 0 || !strings.Contains(strings.Join(d.Remarks, " "), "approved once") {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestAlwaysInLostFolder accepts a rule whose folder has gone since the question. The approval counts, once
+// and in the sandbox: nothing else is known to have changed. A folder in its place is another one.
+func TestAlwaysInLostFolder(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(folder, other string) error
+		want   elicit.Decision
+	}{
+		{"gone", func(folder, _ string) error { return os.Remove(folder) }, elicit.Approved},
+		{"replaced", func(folder, other string) error {
+			return errors.Join(os.Remove(folder), os.Symlink(other, folder))
+		}, elicit.Denied},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			store, folder, other := rulefile.New(t.TempDir(), nil), filepath.Join(t.TempDir(), "work"), t.TempDir()
+			if err := os.Mkdir(folder, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			o := &approve.Options{Questions: elicit.Options{Schema: elicit.FormDecision}, Kept: store}
+			b := approve.New(o, nil)
+			b.Attach(newClient(func(context.Context) (string, error) { return always, tt.change(folder, other) }, &o.Questions))
+			d := offer(t.Context(), b, lasting(folder))
+			if d.Decision != tt.want || d.Confined != d.Decision.Approves() {
+				t.Errorf("%+v", d)
+			}
+			if kept, err := store.List(); len(kept) > 0 || err != nil {
+				t.Errorf("kept %v, %v", kept, err)
+			}
+		})
 	}
 }
 

@@ -255,6 +255,9 @@ func (p *person) answer(ctx context.Context, m message) (map[string]json.RawMess
 		}
 		answers[r.key] = json.RawMessage(r.text)
 		p.world.model.Answered(r.call, "client", p.name, r.say)
+		if p.world.faults.answered != nil {
+			p.world.faults.answered(p.world, r.call)
+		}
 	}
 	return answers, true
 }

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,6 +50,21 @@ func TestRandom(t *testing.T) {
 	}
 	if *steps >= 5000 && !t.Failed() {
 		count.check(t)
+	}
+}
+
+// TestFolderLostBeforeAnswer plays the history in which an approval was lost: a client accepts a lasting rule
+// for t35.2 when the folder that the rule names has just gone, two milliseconds before the client whose turn
+// it is leaves. The rule cannot be kept, and the approval counts once.
+func TestFolderLostBeforeAnswer(t *testing.T) {
+	removed := false
+	faults, trace := play(t, 5723005682852112416, perWorld, faulty{answered: func(w *world, call string) {
+		if call == "t35.2" {
+			removed = os.RemoveAll(w.dir) == nil
+		}
+	}})
+	if len(faults) > 0 || !removed {
+		t.Errorf("removed %t, %v\n%s", removed, faults, trace)
 	}
 }
 

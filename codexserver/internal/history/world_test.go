@@ -79,6 +79,8 @@ type faulty struct {
 	rules *approval.Rules
 	// line changes a line between a client and the server; nil loses it.
 	line func(line []byte) [][]byte
+	// answered is called before a client sends an answer about a call.
+	answered func(w *world, call string)
 	// ended replaces the report of a turn's end.
 	ended func(w *world, s *session, turn string)
 	// said changes what a turn says.
