@@ -13,6 +13,8 @@
 // configuration names them: the user's home, the configuration's folder, their parents,
 // and git folders with everything in them.
 //
+// [Grant.Beyond] compares what a conversation has with what the configuration gives, for both engines.
+//
 // # On Linux
 //
 // The sandbox needs a kernel with Landlock and seccomp. It restricts one OS
