@@ -305,7 +305,12 @@ type end struct {
 func (e *end) answers() bool { return e.by != "" && e.err == nil && e.void == "" && isAnswer(e.out) }
 
 // tried reports whether the place was asked and has not just left: it answered somehow, or failed.
-func (e *end) tried() bool { return e.err != nil || answered(e.out) }
+func (e *end) tried() bool {
+	if e.err != nil {
+		return !errors.Is(e.err, errOnlyPage)
+	}
+	return answered(e.out)
+}
 
 // notes are what happened to a question besides its decision.
 type notes struct {

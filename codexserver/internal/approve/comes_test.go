@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -79,6 +80,26 @@ func TestInvitedUnlessSomebodyComes(t *testing.T) {
 			if d := b.Decide(t.Context(), request(), comes); d.Decision != elicit.Approved || (invited == 1) == comes || invited > 1 {
 				t.Errorf("comes %t: %s, invited %d times", comes, d.Decision, invited)
 			}
+		})
+	}
+}
+
+// TestPageOnlyComes checks that a client that the settings do not ask closes no question for which
+// another may come.
+func TestPageOnlyComes(t *testing.T) {
+	for comes, want := range map[bool]elicit.Decision{true: elicit.Approved, false: elicit.Denied} {
+		synctest.Test(t, func(t *testing.T) {
+			host := approve.NewHosts(setting.Asking{Where: setting.WherePage}).Host("x")
+			b := approve.New(&approve.Options{}, nil)
+			defer b.Attach(approve.NewClient(host, func() bool { return true }, func(context.Context, *approval.Request) (elicit.Outcome, error) {
+				t.Error("a client was asked, although only the page asks")
+				return elicit.Outcome{}, nil
+			}))()
+			time.AfterFunc(time.Minute, func() { b.Attach(newClient(servertest.Say(servertest.Accept), nil)) })
+			if d := b.Decide(t.Context(), request(), comes); d.Decision != want {
+				t.Errorf("comes %t: %s", comes, d.Decision)
+			}
+			time.Sleep(time.Hour)
 		})
 	}
 }

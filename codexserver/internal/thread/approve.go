@@ -90,7 +90,7 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 		m.TurnID = cmp.Or(m.TurnID, h.now.id)
 		r.Asked, r.Event = m.Asked, m
 	}
-	observers, turn, comes := h.observers, h.now.Turn, h.now.Comes
+	observers, turn, comes := h.observers, h.now.Turn, h.now.Comes && h.now.ctx != nil // between turns nobody comes
 	h.mu.Unlock()
 	if q.Meta == nil {
 		asked := *q // a copy, because the question of Approve is the engine's
