@@ -45,15 +45,6 @@ func (m *meter) last() int64 {
 	return m.usage.LastTokenUsage.TotalTokens
 }
 
-// total returns what all requests used, nil before the first response.
-func (m *meter) total() *protocol.TokenUsage {
-	if m.usage == nil {
-		return nil
-	}
-	total := m.usage.TotalTokenUsage
-	return &total
-}
-
 // report returns the event about usage and limits.
 func (m *meter) report() protocol.TokenCount {
 	return protocol.TokenCount{Info: m.usage, RateLimits: m.limits}

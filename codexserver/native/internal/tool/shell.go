@@ -195,21 +195,6 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 	return Result{Output: output}, err
 }
 
-// again asks to run a command outside of the sandbox that has stopped it.
-func (r run) again(ctx context.Context) (output string, err error) {
-	after := policy.AfterDenial(r.turn.ApprovalPolicy)
-	switch verdict, _ := r.judge(); {
-	case verdict.Action == policy.Ask:
-		after = policy.Verdict{Action: policy.Ask, Reason: stoppedInside}
-	case verdict.Action == policy.Refuse:
-		after = verdict
-	}
-	if after.Action != policy.Ask {
-		return "not run again: " + after.Reason, nil
-	}
-	return r.askAndRun(ctx, after.Reason, nil)
-}
-
 // input returns the basis of the policy's decision, if the command can be confined.
 func (r run) input() policy.Input {
 	t := r.turn
