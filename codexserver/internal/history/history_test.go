@@ -17,9 +17,9 @@ func good() *history.History {
 	h := &history.History{
 		Recorded: true,
 		Calls:    map[history.ID]*history.Call{},
-		Turns: map[string]*history.Turn{"k": {Thread: "t", Key: "k", Begun: 2, Ended: 1}},
-		Tasks: []history.Task{{Name: "task", Thread: "t", Ended: true, Told: "it may have run, and was not run again"}},
-		Free:  func(command []string) bool { return command[0] == "free" },
+		Turns:    map[string]*history.Turn{"k": {Thread: "t", Key: "k", Begun: 2, Ended: 1}},
+		Tasks:    []history.Task{{Name: "task", Thread: "t", Ended: true, Told: "it may have run, and was not run again"}},
+		Free:     func(command []string) bool { return command[0] == "free" },
 	}
 	for _, c := range []history.Call{
 		{ID: id("free"), Command: []string{"free"}, Begun: 1, Output: done, Effects: 1},

@@ -267,9 +267,9 @@ func TestKindsOfTurns(t *testing.T) {
 		}
 		input := protocol.TurnInput{Items: protocol.TextInput("hello")}
 		unsupported := elicit.ErrUnsupported.Error()
-		review := "a prompt: denied, "+unsupported
+		review := "a prompt: denied, " + unsupported
 		if can {
-			review = "a review: denied, "+unsupported
+			review = "a review: denied, " + unsupported
 		}
 		for _, tt := range []struct {
 			name string

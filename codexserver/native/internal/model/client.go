@@ -214,7 +214,7 @@ func (c *Client) target(path string) (*url.URL, error) {
 		}
 		return nil, fmt.Errorf("base_url: %w", err)
 	}
-	u = u.JoinPath() // without a slash at its end
+	u = u.JoinPath()                                             // without a slash at its end
 	for _, endpoint := range []string{chatPath, responsesPath} { // pasted from a page
 		if base, ok := strings.CutSuffix(strings.TrimSuffix(u.EscapedPath(), "/"), endpoint); ok {
 			u.Path, _ = url.PathUnescape(base) // it was escaped
