@@ -222,20 +222,12 @@ func (c *Client) Heard() []string {
 }
 
 // Meta is the _meta of a request of 2026-07-28, whose client cannot answer questions.
-var Meta = MetaWith()
-
-// MetaWith is [Meta] with further members.
-func MetaWith(members ...string) string { return meta("", members) }
+var Meta = Capable("")
 
 // Capable is [Meta] of a client with these members of its capabilities.
-func Capable(capabilities string) string { return meta(capabilities, nil) }
-
-func meta(capabilities string, members []string) string {
-	members = append([]string{
-		`"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"}`,
-		`"io.modelcontextprotocol/clientCapabilities":{` + capabilities + `}`,
-	}, members...)
-	return "{" + strings.Join(members, ",") + "}"
+func Capable(capabilities string) string {
+	return `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},` +
+		`"io.modelcontextprotocol/clientCapabilities":{` + capabilities + `}}`
 }
 
 // ThreadOf returns the thread's id in a tool's result.
