@@ -45,7 +45,7 @@ func limitsOf(t *testing.T, f *fake, begin func(*appserver.Engine) (engine.Conve
 	if err := json.Unmarshal([]byte((*turns)[0]), &sent); err != nil {
 		t.Fatal(err)
 	}
-	return string(sent.Sandbox) + " " + string(sent.Policy), conv.(engine.Extended).Access(), nil
+	return string(sent.Sandbox) + " " + string(sent.Policy), conv.(engine.Bounded).Access(), nil
 }
 
 const (
@@ -251,7 +251,7 @@ func TestAccess(t *testing.T) {
 					t.Fatal(err)
 				}
 				tt.want.Folder = cwd
-				if diff := gocmp.Diff(tt.want, conv.(engine.Extended).Access()); diff != "" {
+				if diff := gocmp.Diff(tt.want, conv.(engine.Bounded).Access()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			})
@@ -299,7 +299,7 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 					var asked []protocol.Access
 					cfg := protocol.Config{Cwd: t.TempDir(), Continues: method == "continue", Keep: func(a protocol.Access) bool { asked = append(asked, a); return tt.keep }}
 					got, access, err := limitsOf(t, f, func(e *appserver.Engine) (engine.Conversation, error) {
-						return e.Resume(t.Context(), path, cfg, &recorder{})
+						return e.Resume(t.Context(), savedAt(path), cfg, &recorder{})
 					})
 					if err != nil || got != tt.want {
 						t.Errorf("%v, the turn got %s, want %s", err, got, tt.want)
@@ -323,11 +323,11 @@ func TestResumedProvider(t *testing.T) {
 			f := newFake(t)
 			f.config = map[string]any{"model_providers": map[string]any{"other": map[string]any{"base_url": "http://other"}}}
 			f.on["getConversationSummary"] = reply(fmt.Sprintf(`{"summary":{"path":"/r.jsonl","cwd":"/project","modelProvider":%q}}`, was))
-			conv, err := f.engine(appserver.Options{}).Resume(t.Context(), writeRollout(t), protocol.Config{}, &recorder{})
+			conv, err := f.engine(appserver.Options{}).Resume(t.Context(), savedAt(writeRollout(t)), protocol.Config{}, &recorder{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := conv.(engine.Extended).Access().Provider; got != want {
+			if got := conv.(engine.Bounded).Access().Provider; got != want {
 				t.Errorf("%s: %q, want %q", was, got, want)
 			}
 		})

@@ -102,8 +102,8 @@ func (was *cutRollout) add(line []byte) {
 
 // resumeCut resumes the thread of a turn that continues, with the policies that the turn had, as
 // far as the configuration allows no less.
-func (e *Engine) resumeCut(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	was, err := readCut(rolloutPath)
+func (e *Engine) resumeCut(ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	was, err := readCut(saved.File)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (e *Engine) resumeCut(ctx context.Context, rolloutPath string, cfg protocol
 	}
 	deadline := time.Now().Add(writerLimit)
 	for {
-		conv, err := e.reopen(ctx, rolloutPath, cfg, host)
+		conv, err := e.reopen(ctx, saved, cfg, host)
 		if err == nil || !strings.Contains(err.Error(), "active writer") || time.Now().After(deadline) {
 			return conv, err
 		}

@@ -56,7 +56,7 @@ func TestContinueRefused(t *testing.T) {
 					sent = string(req.Params)
 					return nil, nil
 				}
-				_, err := f.engine(appserver.Options{}).Resume(t.Context(), path, protocol.Config{Cwd: t.TempDir(), Continues: true}, &recorder{})
+				_, err := f.engine(appserver.Options{}).Resume(t.Context(), savedAt(path), protocol.Config{Cwd: t.TempDir(), Continues: true}, &recorder{})
 				if refused, ok := errors.AsType[*engine.RefusedError](err); ok == tt.fine || err != nil && !ok {
 					t.Errorf("%v, %v", refused, err)
 				}
@@ -108,7 +108,7 @@ func TestContinue(t *testing.T) {
 				params := f.keep("turn/start")
 				f.turn = func(r *run) { r.say("went on"); r.complete("completed") }
 				h := &recorder{}
-				conv, err := f.engine(appserver.Options{}).Resume(t.Context(), path, protocol.Config{Cwd: t.TempDir(), Continues: true}, h)
+				conv, err := f.engine(appserver.Options{}).Resume(t.Context(), savedAt(path), protocol.Config{Cwd: t.TempDir(), Continues: true}, h)
 				if err != nil {
 					t.Fatal(err)
 				}

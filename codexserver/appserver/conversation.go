@@ -94,10 +94,10 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 // ID implements [engine.Conversation].
 func (c *conversation) ID() string { return c.id }
 
-// WritableRoots implements [engine.Writer].
+// WritableRoots implements [engine.Bounded].
 func (c *conversation) WritableRoots() []string { return slices.Clone(c.rules.Sandbox.WritableRoots) }
 
-// Access implements [engine.Extended].
+// Access implements [engine.Bounded].
 func (c *conversation) Access() protocol.Access { return c.access }
 
 // Close implements [engine.Conversation]. The thread stays loaded, so that it can be

@@ -5,7 +5,6 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,21 +17,24 @@ import (
 
 // Resume implements [engine.Resumer]. Cfg overrides the settings with which the
 // conversation was started, unless this app-server still has its thread loaded.
-func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	if cfg.Continues {
-		return e.resumeCut(ctx, rolloutPath, cfg, host)
+		return e.resumeCut(ctx, saved, cfg, host)
 	}
-	return e.reopen(ctx, rolloutPath, cfg, host)
+	return e.reopen(ctx, saved, cfg, host)
 }
 
-// reopen resumes the thread of a rollout.
-func (e *Engine) reopen(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	id, err := idOf(rolloutPath)
-	if err != nil {
-		return nil, err
+// reopen resumes a thread.
+func (e *Engine) reopen(ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	id := saved.ID
+	if err := checkID(id); err != nil {
+		return nil, &engine.RefusedError{Err: err}
 	}
-	if _, err := os.Stat(rolloutPath); err != nil {
-		return nil, fmt.Errorf("rollout %s: %w", rolloutPath, engine.ErrNotFound)
+	if !strings.HasSuffix(saved.File, id+".jsonl") {
+		return nil, &engine.RefusedError{Err: fmt.Errorf("%q is not the file of conversation %s", saved.File, id)}
+	}
+	if _, err := os.Stat(saved.File); err != nil {
+		return nil, fmt.Errorf("%s: %w", saved.File, engine.ErrNotFound)
 	}
 	e.given(&cfg)
 	c, err := e.child(ctx)
@@ -44,7 +46,7 @@ func (e *Engine) reopen(ctx context.Context, rolloutPath string, cfg protocol.Co
 		return nil, err
 	}
 	p.ThreadID = id
-	if cut, err := readCut(rolloutPath); err == nil && cut.now != nil {
+	if cut, err := readCut(saved.File); err == nil && cut.now != nil {
 		p.keep(cut.now, cfg.Keep)
 	}
 	conv, err := e.begin(ctx, c, apptypes.CallThreadResume, p, host)
@@ -54,34 +56,23 @@ func (e *Engine) reopen(ctx context.Context, rolloutPath string, cfg protocol.Co
 	return conv, err
 }
 
-// idOf returns the id at the end of a rollout's file name.
-func idOf(rolloutPath string) (string, error) {
-	name := strings.TrimSuffix(filepath.Base(rolloutPath), ".jsonl")
-	const length = len("00000000-0000-0000-0000-000000000000")
-	id := name[max(0, len(name)-length):]
+// Find implements [engine.Resumer].
+func (e *Engine) Find(ctx context.Context, id string) (engine.Saved, error) {
 	if err := checkID(id); err != nil {
-		return "", &engine.RefusedError{Err: fmt.Errorf("%q is not a rollout: its name does not end in an id", rolloutPath)}
-	}
-	return id, nil
-}
-
-// FindRollout implements [engine.Resumer].
-func (e *Engine) FindRollout(ctx context.Context, id string) (string, error) {
-	if err := checkID(id); err != nil {
-		return "", fmt.Errorf("%w: %w", err, engine.ErrNotFound)
+		return engine.Saved{}, fmt.Errorf("%w: %w", err, engine.ErrNotFound)
 	}
 	c, err := e.child(ctx)
 	if err != nil {
-		return "", err
+		return engine.Saved{}, err
 	}
 	s, err := c.summary(ctx, id)
 	if err != nil {
-		return "", err
+		return engine.Saved{}, err
 	}
 	if s.Path == "" {
-		return "", fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
+		return engine.Saved{}, fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
 	}
-	return s.Path, nil
+	return engine.Saved{ID: strings.ToLower(id), File: s.Path}, nil
 }
 
 // summary is what Codex says of a conversation.

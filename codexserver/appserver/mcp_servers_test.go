@@ -83,7 +83,7 @@ func TestServersOfAConversation(t *testing.T) {
 				if _, err := e.Start(t.Context(), cfg, &recorder{}); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := e.Resume(t.Context(), writeRollout(t), cfg, &recorder{}); err != nil {
+				if _, err := e.Resume(t.Context(), savedAt(writeRollout(t)), cfg, &recorder{}); err != nil {
 					t.Fatal(err)
 				}
 				for method, got := range sent {

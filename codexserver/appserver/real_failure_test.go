@@ -277,11 +277,11 @@ func TestRealSecondWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	path, err := other.FindRollout(t.Context(), conv.ID())
+	path, err := fileOf(t, other, conv.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = other.Resume(t.Context(), path, protocol.Config{}, &recorder{})
+	_, err = other.Resume(t.Context(), savedAt(path), protocol.Config{}, &recorder{})
 	if err == nil || !strings.Contains(err.Error(), "active writer") {
 		t.Errorf("error %v", err)
 	}

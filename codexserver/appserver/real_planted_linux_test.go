@@ -90,12 +90,12 @@ func TestRealStartsNothing(t *testing.T) {
 				check("at the start")
 				turn("after a turn", conv)
 				turn("after another turn", conv)
-				path, err := r.engine.FindRollout(t.Context(), conv.ID())
+				path, err := fileOf(t, r.engine, conv.ID())
 				if err != nil {
 					t.Fatal(err)
 				}
 				r.restart(t)
-				again, err := r.engine.Resume(t.Context(), path, protocol.Config{Keep: func(protocol.Access) bool { return true }}, h)
+				again, err := r.engine.Resume(t.Context(), savedAt(path), protocol.Config{Keep: func(protocol.Access) bool { return true }}, h)
 				if err != nil {
 					t.Fatal(err)
 				}

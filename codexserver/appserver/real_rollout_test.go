@@ -44,7 +44,7 @@ func TestRealRollout(t *testing.T) {
 		t.Errorf("%v: transcript (-want +got)\n%s", err, d)
 	}
 	h = &recorder{}
-	if _, err := r.engine.Resume(t.Context(), path, protocol.Config{Cwd: r.cwd}, h); err != nil {
+	if _, err := r.engine.Resume(t.Context(), savedAt(path), protocol.Config{Cwd: r.cwd}, h); err != nil {
 		t.Fatal(err)
 	}
 	var said []string

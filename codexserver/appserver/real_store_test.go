@@ -74,12 +74,12 @@ func TestRealContinueElsewhere(t *testing.T) {
 	r.home = t.TempDir()
 	writeFile(t, filepath.Join(r.home, "config.toml"), string(text))
 	r.keepIn(t, disk, 3)
-	path, err := r.engine.FindRollout(t.Context(), conv.ID())
+	path, err := fileOf(t, r.engine, conv.ID())
 	if err != nil || !strings.HasPrefix(path, r.home) {
 		t.Fatalf("%s, %v", path, err)
 	}
 	after := &recorder{}
-	again, err := r.engine.Resume(t.Context(), path, protocol.Config{Continues: true}, after)
+	again, err := r.engine.Resume(t.Context(), savedAt(path), protocol.Config{Continues: true}, after)
 	if err != nil {
 		t.Fatal(err)
 	}

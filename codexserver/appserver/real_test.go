@@ -76,11 +76,11 @@ func (r *real) start(t *testing.T, h engine.Host, cfg protocol.Config) engine.Co
 // resume resumes a conversation by its rollout.
 func (r *real) resume(t *testing.T, conv engine.Conversation, h engine.Host, cfg protocol.Config) engine.Conversation {
 	t.Helper()
-	path, err := r.engine.FindRollout(t.Context(), conv.ID())
+	path, err := fileOf(t, r.engine, conv.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := r.engine.Resume(t.Context(), path, cfg, h)
+	again, err := r.engine.Resume(t.Context(), savedAt(path), cfg, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,11 +266,11 @@ func TestRealResume(t *testing.T) {
 	}
 	r.restart(t)
 	h := &recorder{}
-	path, err := r.engine.FindRollout(t.Context(), conv.ID())
+	path, err := fileOf(t, r.engine, conv.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := r.engine.Resume(t.Context(), path, protocol.Config{}, h)
+	again, err := r.engine.Resume(t.Context(), savedAt(path), protocol.Config{}, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,17 @@ func TestRealResume(t *testing.T) {
 	if _, err := r.engine.List(t.Context(), protocol.ListConversationsParams{Cursor: "bogus"}); !errors.Is(err, engine.ErrCursor) {
 		t.Errorf("a bad cursor: %v", err)
 	}
-	if _, err := r.engine.FindRollout(t.Context(), "0199a2b3-0000-7000-8000-000000000001"); !errors.Is(err, engine.ErrNotFound) {
+	if _, err := r.engine.Find(t.Context(), "0199a2b3-0000-7000-8000-000000000001"); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("unknown: %v", err)
 	}
+}
+
+// fileOf returns the file of a conversation.
+func fileOf(t testing.TB, e engine.Resumer, id string) (string, error) {
+	t.Helper()
+	s, err := e.Find(t.Context(), id)
+	if err == nil && s.ID != id {
+		t.Errorf("found %s, want %s", s.ID, id)
+	}
+	return s.File, err
 }

@@ -15,9 +15,9 @@ var (
 	_ engine.Resumer   = (*Engine)(nil)
 	_ engine.Library   = (*Engine)(nil)
 	_ engine.Accounts  = (*Engine)(nil)
-	_ engine.Workspace = (*Engine)(nil)
+	_ engine.Searcher  = (*Engine)(nil)
 	_ engine.Reviewer  = (*conversation)(nil)
-	_ engine.Extended  = (*conversation)(nil)
+	_ engine.Bounded   = (*conversation)(nil)
 )
 
 // config returns Codex's configuration for a folder, or the user's own if cwd is "".
@@ -42,7 +42,7 @@ func (e *Engine) control(ctx context.Context, method string, params, result any)
 	return c.control(ctx, method, params, result)
 }
 
-// SearchFiles implements [engine.Workspace].
+// SearchFiles implements [engine.Searcher].
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 	var r apptypes.SearchReply
 	if err := e.control(ctx, apptypes.CallFuzzyFileSearch, apptypes.SearchParams{CancellationToken: p.CancellationToken, Query: p.Query, Roots: p.Roots}, &r); err != nil {

@@ -89,9 +89,9 @@ func TestServices(t *testing.T) {
 		{"RateLimits of none", "account/rateLimits/read", `{"rateLimits":{"primary":null,"secondary":null}}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.RateLimits(ctx) },
 			``, `null`, nil},
-		{"FindRollout", "getConversationSummary", `{"summary":{"conversationId":"` + threadID + `","path":"/r.jsonl"}}`,
-			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.FindRollout(ctx, threadID) },
-			`{"conversationId":"` + threadID + `"}`, `"/r.jsonl"`, nil},
+		{"Find", "getConversationSummary", `{"summary":{"conversationId":"` + threadID + `","path":"/r.jsonl"}}`,
+			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.Find(ctx, threadID) },
+			`{"conversationId":"` + threadID + `"}`, `{"ID":"` + threadID + `","File":"/r.jsonl"}`, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestResume(t *testing.T) {
 				"model":"m","modelProvider":"mock","cwd":"/work","approvalPolicy":{"granular":{}},"sandbox":{"type":"readOnly"}}`), nil
 		}
 		h := &recorder{}
-		conv, err := f.engine(appserver.Options{}).Resume(t.Context(), path, protocol.Config{}, h)
+		conv, err := f.engine(appserver.Options{}).Resume(t.Context(), savedAt(path), protocol.Config{}, h)
 		if err != nil || conv.ID() != threadID {
 			t.Fatal(err)
 		}
@@ -180,9 +180,12 @@ func TestUnknownConversations(t *testing.T) {
 		e := f.engine(appserver.Options{})
 		path := "/x/rollout-" + threadID + ".jsonl"
 		for name, call := range map[string]func() error{
-			"resume":  func() error { _, err := e.Resume(t.Context(), path, protocol.Config{}, &recorder{}); return err },
-			"find":    func() error { _, err := e.FindRollout(t.Context(), threadID); return err },
-			"find id": func() error { _, err := e.FindRollout(t.Context(), "abc"); return err },
+			"resume": func() error {
+				_, err := e.Resume(t.Context(), savedAt(path), protocol.Config{}, &recorder{})
+				return err
+			},
+			"find":    func() error { _, err := e.Find(t.Context(), threadID); return err },
+			"find id": func() error { _, err := e.Find(t.Context(), "abc"); return err },
 		} {
 			if err := call(); !errors.Is(err, engine.ErrNotFound) {
 				t.Errorf("%s: %v", name, err)
@@ -191,7 +194,7 @@ func TestUnknownConversations(t *testing.T) {
 		var refused *engine.RefusedError
 		for name, call := range map[string]func() error{
 			"resume": func() error {
-				_, err := e.Resume(t.Context(), "/etc/passwd", protocol.Config{}, &recorder{})
+				_, err := e.Resume(t.Context(), savedAt("/etc/passwd"), protocol.Config{}, &recorder{})
 				return err
 			},
 		} {
@@ -226,4 +229,10 @@ func TestRateLimitsOfASilentCodex(t *testing.T) {
 			t.Errorf("it answers else: %v", err)
 		}
 	})
+}
+
+// savedAt returns the conversation of a file, whose name ends in the id.
+func savedAt(path string) engine.Saved {
+	name := strings.TrimSuffix(path, ".jsonl")
+	return engine.Saved{ID: name[max(0, len(name)-len(threadID)):], File: path}
 }

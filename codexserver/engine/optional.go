@@ -8,10 +8,10 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer], [Writer], [Extended] and [Reviewer] on the [Conversation]. A client does not have
+// [Steerer], [Bounded] and [Reviewer] on the [Conversation]. A client does not have
 // methods whose interface the engine lacks.
 
-// ErrNotFound means that a conversation or a rollout does not exist.
+// ErrNotFound means that a conversation does not exist.
 var ErrNotFound = errors.New("not found")
 
 // ErrCursor means that a cursor is not that of a page.
@@ -75,14 +75,22 @@ func TraitsOf(e Engine) Traits {
 	return Traits{}
 }
 
-// Resumer is an engine whose conversations outlive it in rollouts.
+// Saved is a conversation that outlives its engine in a file.
+type Saved struct {
+	// ID is the conversation's id.
+	ID string
+	// File is the absolute path of its file. The server shows what is in it.
+	File string
+}
+
+// Resumer is an engine whose conversations outlive it in files.
 type Resumer interface {
-	// Resume continues the conversation of a rollout. Before it returns, it emits
+	// Resume opens a conversation again. Before it returns, it emits
 	// [protocol.SessionConfigured] with the initial messages. The error is [ErrNotFound]
-	// for a missing rollout, a [*ConfigError] for a fault in the configuration.
-	Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host Host) (Conversation, error)
-	// FindRollout returns the rollout of a conversation, or [ErrNotFound].
-	FindRollout(ctx context.Context, conversationID string) (rolloutPath string, err error)
+	// for a missing file, a [*ConfigError] for a fault in the configuration.
+	Resume(ctx context.Context, s Saved, cfg protocol.Config, host Host) (Conversation, error)
+	// Find returns the conversation with an id, or [ErrNotFound].
+	Find(ctx context.Context, id string) (Saved, error)
 }
 
 // Library is an engine that keeps a list of its conversations.
@@ -100,8 +108,8 @@ type Accounts interface {
 	Logout(ctx context.Context) error
 }
 
-// Workspace is an engine that works in folders outside of conversations.
-type Workspace interface {
+// Searcher is an engine that finds files.
+type Searcher interface {
 	// SearchFiles finds files by name. When ctx ends, it returns what it has found.
 	SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error)
 }
@@ -120,19 +128,15 @@ type Steerer interface {
 	Steer(ctx context.Context, items []protocol.InputItem) error
 }
 
-// Writer is a conversation that knows where its commands may write.
-type Writer interface {
+// Bounded is a conversation that knows the bounds of its commands.
+type Bounded interface {
+	// Access returns what the conversation may do beyond the configuration of its engine, because its
+	// caller asked for it. It does not change while the conversation is open. Until a server has got an
+	// approval for that, it begins no turn, and the conversation starts nothing.
+	Access() protocol.Access
 	// WritableRoots returns absolute paths of folders where commands may write, besides the
 	// working folder and the temporary ones.
 	WritableRoots() []string
-}
-
-// Extended is a conversation that knows what it may do beyond the configuration of its engine,
-// because its caller asked for it. Until a server has got an approval for that, it begins no turn,
-// and the conversation starts nothing.
-type Extended interface {
-	// Access returns what the conversation may do, which does not change while it is open.
-	Access() protocol.Access
 }
 
 // Reviewer is a conversation that can review changes in a turn that cannot make any.

@@ -8,7 +8,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Access implements [engine.Extended].
+// Access implements [engine.Bounded].
 func (c *conversation) Access() protocol.Access { return c.call.access }
 
 // withoutCall returns the configuration without what a call chooses.

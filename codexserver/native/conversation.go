@@ -254,7 +254,7 @@ func (t *turn) toolHost() toolHost { return toolHost{t.conv.host, t} }
 // Emit implements [engine.Host].
 func (h toolHost) Emit(m protocol.EventMsg) { h.turn.conv.emit(m) }
 
-// WritableRoots implements [engine.Writer].
+// WritableRoots implements [engine.Bounded].
 func (c *conversation) WritableRoots() []string {
 	c.use.Lock()
 	defer c.use.Unlock()

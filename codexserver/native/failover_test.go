@@ -303,13 +303,13 @@ func TestFailoverReopened(t *testing.T) {
 	if text := string(f.scripts[1].Requests()[1].Body); !strings.Contains(text, "of b") {
 		t.Errorf("the provider does not read its own reasoning: %s", text)
 	}
-	path, err := f.engine.FindRollout(t.Context(), f.conv.ID())
+	path, err := fileOf(t, f.engine, f.conv.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	closed(t, f.conv)
 	f.scripts[0].Reset(providertest.Say("hello"))
-	c, err := f.engine.Resume(t.Context(), path, protocol.Config{}, &host{})
+	c, err := f.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, &host{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +424,7 @@ func playFailover(t *testing.T, r *rand.Rand) {
 			return providertest.Say("done")
 		}})
 	}
-	path, err := f.engine.FindRollout(t.Context(), f.conv.ID())
+	path, err := fileOf(t, f.engine, f.conv.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -438,7 +438,7 @@ func playFailover(t *testing.T, r *rand.Rand) {
 		_ = f.conv.Turn(t.Context(), in) // it fails if all refuse
 		if again {
 			closed(t, f.conv)
-			if f.conv, err = f.engine.Resume(t.Context(), path, protocol.Config{}, f.host); err != nil {
+			if f.conv, err = f.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, f.host); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -489,7 +489,7 @@ func TestOtherProvidersReasoning(t *testing.T) {
 		call.Reasoning = []string{"a thought"}
 		f.scripts[0].Add(call, providertest.Say("done"), providertest.Say("again"))
 		turn(t, f.conv, say("go"))
-		path, err := f.engine.FindRollout(t.Context(), f.conv.ID())
+		path, err := fileOf(t, f.engine, f.conv.ID())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -499,7 +499,7 @@ func TestOtherProvidersReasoning(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(t, path, strings.Replace(string(b), `"cli_version":`, fmt.Sprintf(`"model_provider":%q,"cli_version":`, provider), 1))
-		c, err := f.engine.Resume(t.Context(), path, protocol.Config{}, f.host)
+		c, err := f.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, f.host)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func TestTwoServers(t *testing.T) {
 	b.reopen(t)
 	second := b.engine
 	h2 := &host{}
-	other, err := second.Resume(t.Context(), path, protocol.Config{}, h2)
+	other, err := second.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, h2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestTwoServers(t *testing.T) {
 			t.Errorf("events of the second: %q", events)
 		}
 		var refused *engine.RefusedError
-		if _, err := second.Resume(t.Context(), path, protocol.Config{}, &host{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), words) {
+		if _, err := second.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, &host{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), words) {
 			t.Errorf("Resume by the second: %v", err)
 		}
 		return providertest.Say("two")

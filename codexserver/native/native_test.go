@@ -164,7 +164,7 @@ func (b *bench) start(t testing.TB, h engine.Host, cfg protocol.Config) engine.C
 // resume continues the conversation of a rollout.
 func (b *bench) resume(t testing.TB, path string, cfg protocol.Config, h engine.Host) engine.Conversation {
 	t.Helper()
-	c, err := b.engine.Resume(t.Context(), path, cfg, h)
+	c, err := b.engine.Resume(t.Context(), engine.Saved{File: path}, cfg, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,4 +428,14 @@ func TestNewNamesTheLineOfABrokenFile(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), path+":2:") {
 		t.Errorf("New: %v, want the file and line 2", err)
 	}
+}
+
+// fileOf returns the file of a conversation.
+func fileOf(t testing.TB, e engine.Resumer, id string) (string, error) {
+	t.Helper()
+	s, err := e.Find(t.Context(), id)
+	if err == nil && s.ID != id {
+		t.Errorf("found %s, want %s", s.ID, id)
+	}
+	return s.File, err
 }

@@ -16,31 +16,31 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// FindRollout returns the rollout of a conversation.
-func (e *Engine) FindRollout(ctx context.Context, conversationID string) (string, error) {
-	path, err := rollout.Find(ctx, e.options.CodexHome, conversationID)
+// Find implements [engine.Resumer].
+func (e *Engine) Find(ctx context.Context, id string) (engine.Saved, error) {
+	path, err := rollout.Find(ctx, e.options.CodexHome, id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("conversation %s: %w", conversationID, engine.ErrNotFound)
+		return engine.Saved{}, fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
 	}
-	return path, err
+	return engine.Saved{ID: id, File: path}, err
 }
 
-// Resume continues the conversation of a rollout, in the same file. It answers the calls
+// Resume continues a conversation in its file. It answers the calls
 // of a turn that was cut off as unfinished. The folder and the policies are those of the
 // last turn, unless cfg sets others. Resume fails with a [*engine.RefusedError] while
 // another server runs a turn of the conversation.
-func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+func (e *Engine) Resume(ctx context.Context, s engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	leave, err := e.starts.take(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	release, err := e.claim(rolloutPath)
+	release, err := e.claim(s.File)
 	if err != nil {
 		return nil, &engine.RefusedError{Err: err}
 	}
 	defer release()
-	old, err := load(rolloutPath)
+	old, err := load(s.File)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (e *Engine) Resume(ctx context.Context, rolloutPath string, cfg protocol.Co
 	if err != nil {
 		return nil, err
 	}
-	if c.saved.file, err = rollout.Open(rolloutPath, e.options.Store); err != nil {
+	if c.saved.file, err = rollout.Open(s.File, e.options.Store); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.introduce(old)

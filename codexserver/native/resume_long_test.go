@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -45,7 +46,7 @@ func TestResumeLong(t *testing.T) {
 	}
 	b.reopen(t)
 	h = &host{}
-	if c, err = b.engine.Resume(t.Context(), path, protocol.Config{}, h); err != nil {
+	if c, err = b.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, h); err != nil {
 		t.Fatal(err)
 	}
 	past := configured(t, h).InitialMessages

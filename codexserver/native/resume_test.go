@@ -50,12 +50,12 @@ func TestResume(t *testing.T) {
 			closed(t, c)
 			b.reopen(t)
 
-			path, err := b.engine.FindRollout(t.Context(), c.ID())
+			path, err := fileOf(t, b.engine, c.ID())
 			if err != nil || path != first.RolloutPath {
-				t.Fatalf("FindRollout: %q, %v, want %q", path, err, first.RolloutPath)
+				t.Fatalf("Find: %q, %v, want %q", path, err, first.RolloutPath)
 			}
 			h = &host{}
-			c, err = b.engine.Resume(t.Context(), path, protocol.Config{}, h)
+			c, err = b.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{}, h)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,13 +92,13 @@ func inOrder(t testing.TB, text string, parts ...string) {
 
 func TestResumeOfAMissingRollout(t *testing.T) {
 	b := setup(t, "", native.Limits{})
-	_, err := b.engine.Resume(t.Context(), filepath.Join(b.home, "none.jsonl"), protocol.Config{}, &host{})
+	_, err := b.engine.Resume(t.Context(), engine.Saved{File: filepath.Join(b.home, "none.jsonl")}, protocol.Config{}, &host{})
 	if !isNotFound(err) {
 		t.Errorf("Resume: %v, want not found", err)
 	}
 	for _, id := range []string{"01995a2b-0000-7000-8000-000000000000", "*", "../x"} {
-		if _, err := b.engine.FindRollout(t.Context(), id); !isNotFound(err) {
-			t.Errorf("FindRollout(%q): %v, want not found", id, err)
+		if _, err := b.engine.Find(t.Context(), id); !isNotFound(err) {
+			t.Errorf("Find(%q): %v, want not found", id, err)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func TestResumeKeepsThePolicies(t *testing.T) {
 			turn(t, c, say("first"))
 			closed(t, c)
 			b.reopen(t)
-			path, err := b.engine.FindRollout(t.Context(), c.ID())
+			path, err := fileOf(t, b.engine, c.ID())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +255,7 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.reopen(t)
-			path, err := b.engine.FindRollout(t.Context(), c.ID())
+			path, err := fileOf(t, b.engine, c.ID())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -285,11 +285,11 @@ func TestReadOnlyStaysReadOnly(t *testing.T) {
 	c := b.start(t, &host{}, protocol.Config{ApprovalPolicy: protocol.ApprovalNever, WebSearch: new(true)})
 	turn(t, c, say("first"))
 	closed(t, c)
-	path, err := b.engine.FindRollout(t.Context(), c.ID())
+	path, err := fileOf(t, b.engine, c.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := b.engine.Resume(t.Context(), path, protocol.Config{ReadOnly: true}, &host{exec: allow})
+	again, err := b.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{ReadOnly: true}, &host{exec: allow})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func storeFails(t *testing.T, kind error, does bool, from int) (over bool) {
 
 	b.elsewhere(t)
 	b.keepIn(t, disk, 2)
-	c2, err := b.engine.FindRollout(t.Context(), c.ID())
+	c2, err := fileOf(t, b.engine, c.ID())
 	if errors.Is(err, engine.ErrNotFound) && len(before) == 0 && len(kept) == 0 {
 		return false
 	}
@@ -218,7 +218,7 @@ func TestStoreElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	requests := len(b.provider.Requests())
-	c, err = b.engine.Resume(t.Context(), away, protocol.Config{}, &host{})
+	c, err = b.engine.Resume(t.Context(), engine.Saved{File: away}, protocol.Config{}, &host{})
 	if err != nil {
 		t.Fatal(err)
 	}

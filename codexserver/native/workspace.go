@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	_ engine.Workspace = (*Engine)(nil)
+	_ engine.Searcher  = (*Engine)(nil)
 	_ engine.Describer = (*Engine)(nil)
 )
 
@@ -29,7 +29,7 @@ func (e *Engine) Traits() engine.Traits {
 // reached returns the folders of [engine.Traits].Reach.
 func (e *Engine) reached() []string { return append(e.programs.Folders(), e.folders.Paths()...) }
 
-// SearchFiles implements [engine.Workspace]. It returns at most 50 files of each root.
+// SearchFiles implements [engine.Searcher]. It returns at most 50 files of each root.
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 	leave, err := e.searches.take(ctx)
 	if err != nil {

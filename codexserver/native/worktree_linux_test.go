@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -92,11 +93,11 @@ func TestWorktree(t *testing.T) {
 
 	b.reopen(t)
 	h = &host{}
-	path, err := b.engine.FindRollout(t.Context(), c.ID())
+	path, err := fileOf(t, b.engine, c.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err = b.engine.Resume(t.Context(), path, protocol.Config{Cwd: cwd, Keep: keepAll}, h)
+	c, err = b.engine.Resume(t.Context(), engine.Saved{File: path}, protocol.Config{Cwd: cwd, Keep: keepAll}, h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,11 +19,13 @@ type archive struct {
 	path string
 }
 
-// FindRollout implements [engine.Resumer].
-func (e archive) FindRollout(context.Context, string) (string, error) { return e.path, nil }
+// Find implements [engine.Resumer].
+func (e archive) Find(_ context.Context, id string) (engine.Saved, error) {
+	return engine.Saved{ID: id, File: e.path}, nil
+}
 
 // Resume implements [engine.Resumer].
-func (e archive) Resume(ctx context.Context, _ string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+func (e archive) Resume(ctx context.Context, _ engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
 	return e.Start(ctx, cfg, host)
 }
 

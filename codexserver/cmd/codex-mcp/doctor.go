@@ -183,7 +183,7 @@ func abilities(e engine.Engine) (can, cannot []string) {
 	_, resume := e.(engine.Resumer)
 	_, list := e.(engine.Library)
 	_, account := e.(engine.Accounts)
-	_, work := e.(engine.Workspace)
+	_, work := e.(engine.Searcher)
 	for _, a := range []struct {
 		name string
 		has  bool

@@ -32,13 +32,15 @@ func (e heir) Traits() engine.Traits {
 	return engine.Traits{CanContinue: func(context.Context) error { return nil }}
 }
 
-func (e heir) FindRollout(_ context.Context, id string) (string, error) { return id, nil }
+func (e heir) Find(_ context.Context, id string) (engine.Saved, error) {
+	return engine.Saved{ID: id}, nil
+}
 
-func (e heir) Resume(_ context.Context, id string, _ protocol.Config, host engine.Host) (engine.Conversation, error) {
+func (e heir) Resume(_ context.Context, s engine.Saved, _ protocol.Config, host engine.Host) (engine.Conversation, error) {
 	e.resumed <- struct{}{}
 	<-e.may
-	host.Emit(protocol.SessionConfigured{SessionID: id})
-	return inherited{id, host}, nil
+	host.Emit(protocol.SessionConfigured{SessionID: s.ID})
+	return inherited{s.ID, host}, nil
 }
 
 // inherited is a conversation whose continued turns end at once.

@@ -169,7 +169,7 @@ func (t *Table) log(ctx context.Context, threads *thread.Share, at passage) (*tu
 	if !ok || threads.OpenOnly() || threads.Elsewhere(at.thread) {
 		return nil, unknownThread{at.thread}
 	}
-	path, err := resumer.FindRollout(ctx, at.thread)
+	saved, err := resumer.Find(ctx, at.thread)
 	if errors.Is(err, engine.ErrNotFound) {
 		return nil, unknownThread{at.thread}
 	}
@@ -185,7 +185,7 @@ func (t *Table) log(ctx context.Context, threads *thread.Share, at passage) (*tu
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	return turnlog.ReadRollout(ctx, path, at.thread)
+	return turnlog.ReadRollout(ctx, saved.File, at.thread)
 }
 
 // fit returns the longest beginning of a text that has at most most bytes of JSON.

@@ -14,7 +14,7 @@ func (ss *session) addWorkspaceMethods(m *jsonrpc.Mux, e engine.Engine) {
 	jsonrpc.Handle(m, "getUserAgent", func(context.Context, empty) (*protocol.GetUserAgentResult, error) {
 		return &protocol.GetUserAgentResult{UserAgent: ss.client.UserAgent()}, nil
 	})
-	if w, ok := e.(engine.Workspace); ok {
+	if w, ok := e.(engine.Searcher); ok {
 		searches := &searches{}
 		handleLong(ss, m, "fuzzyFileSearch", func(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 			if p.Roots == nil {

@@ -114,19 +114,19 @@ func (c steerable) Steer(_ context.Context, items []protocol.InputItem) error {
 
 const rollouts = "/rollouts/"
 
-// FindRollout implements [engine.Resumer]. It finds the conversations that were started, and
+// Find implements [engine.Resumer]. It finds the conversations that were started, and
 // one with the id "past".
-func (e *Engine) FindRollout(_ context.Context, id string) (string, error) {
+func (e *Engine) Find(_ context.Context, id string) (engine.Saved, error) {
 	if id != "past" && !slices.ContainsFunc(e.Started(), func(s Conversation) bool { return s.ID == id }) {
-		return "", engine.ErrNotFound
+		return engine.Saved{}, engine.ErrNotFound
 	}
-	return rollouts + id, nil
+	return engine.Saved{ID: id, File: rollouts + id}, nil
 }
 
 // Resume implements [engine.Resumer].
-func (e *Engine) Resume(ctx context.Context, path string, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	id, ok := strings.CutPrefix(path, rollouts)
-	if !ok {
+func (e *Engine) Resume(ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
+	id := saved.ID
+	if saved.File != rollouts+id {
 		return nil, engine.ErrNotFound
 	}
 	before := cfg

@@ -62,13 +62,16 @@ func TestEngine(t *testing.T) {
 		t.Errorf("with one: %q, %v", got, err)
 	}
 	for id, known := range map[string]bool{"past": true, c.ID(): true, "other": false} {
-		if path, err := e.FindRollout(ctx, id); (err == nil) != known || known && path != "/rollouts/"+id {
-			t.Errorf("%s: %s, %v", id, path, err)
+		if s, err := e.Find(ctx, id); (err == nil) != known || known && s != (engine.Saved{ID: id, File: "/rollouts/" + id}) {
+			t.Errorf("%s: %v, %v", id, s, err)
 		}
 	}
-	refused("a rollout elsewhere", func() error { _, err := e.Resume(ctx, "/elsewhere/x", protocol.Config{}, h); return err }())
+	refused("a rollout elsewhere", func() error {
+		_, err := e.Resume(ctx, engine.Saved{ID: "x", File: "/elsewhere/x"}, protocol.Config{}, h)
+		return err
+	}())
 	h = &host{}
-	again, err := e.Resume(ctx, "/rollouts/"+c.ID(), protocol.Config{Cwd: "/other"}, h)
+	again, err := e.Resume(ctx, engine.Saved{ID: c.ID(), File: "/rollouts/" + c.ID()}, protocol.Config{Cwd: "/other"}, h)
 	if err != nil || again.ID() != c.ID() || e.Resumed()[0].Cwd != "/other" || len(e.Started()) != 1 {
 		t.Errorf("%+v, %v", e.Resumed(), err)
 	}
@@ -79,7 +82,7 @@ func TestEngine(t *testing.T) {
 		t.Error("a turn takes messages")
 	}
 	e.Messages = make(chan string, 1)
-	again, err = e.Resume(ctx, "/rollouts/past", protocol.Config{}, &host{})
+	again, err = e.Resume(ctx, engine.Saved{ID: "past", File: "/rollouts/past"}, protocol.Config{}, &host{})
 	if s, ok := again.(engine.Steerer); err != nil || !ok || s.Steer(ctx, []protocol.InputItem{{Text: "x"}}) != nil || len(e.Messages) != 1 {
 		t.Errorf("a message: %t, %v", ok, err)
 	}

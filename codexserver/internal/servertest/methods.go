@@ -14,7 +14,7 @@ func (*Engine) AuthStatus(context.Context, protocol.GetAuthStatusParams) (*proto
 // Logout implements [engine.Accounts].
 func (*Engine) Logout(context.Context) error { return nil }
 
-// SearchFiles implements [engine.Workspace]. A search for "slow" ends with its context.
+// SearchFiles implements [engine.Searcher]. A search for "slow" ends with its context.
 func (*Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 	if p.Query == "slow" {
 		<-ctx.Done()

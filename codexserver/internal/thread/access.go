@@ -174,7 +174,7 @@ func (t *Table) grant(g grant, a protocol.Access) {
 // extends sets what the thread asks for before its first turn. It fails if the settings give it to
 // nobody.
 func (s *Share) extends(ctx context.Context, t *Thread, c *Caller) error {
-	e, ok := t.conversation.(engine.Extended)
+	e, ok := t.conversation.(engine.Bounded)
 	if !ok || c == nil {
 		return nil
 	}

@@ -18,16 +18,18 @@ func (o *singleEngine) Start(_ context.Context, _ protocol.Config, h engine.Host
 	return o, nil
 }
 
-func (o *singleEngine) Resume(_ context.Context, _ string, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+func (o *singleEngine) Resume(_ context.Context, _ engine.Saved, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
 	o.host = h
 	h.Emit(protocol.AgentMessage{Message: "said before"})
 	return o, nil
 }
 
-func (o *singleEngine) FindRollout(context.Context, string) (string, error) { return "1", nil }
-func (o *singleEngine) ID() string                                          { return "1" }
-func (o *singleEngine) Turn(context.Context, protocol.TurnInput) error      { return nil }
-func (o *singleEngine) Close() error                                        { return nil }
+func (o *singleEngine) Find(context.Context, string) (engine.Saved, error) {
+	return engine.Saved{ID: "1"}, nil
+}
+func (o *singleEngine) ID() string                                     { return "1" }
+func (o *singleEngine) Turn(context.Context, protocol.TurnInput) error { return nil }
+func (o *singleEngine) Close() error                                   { return nil }
 
 // TestForeignLog closes the log of a thread that another principal holds open.
 func TestForeignLog(t *testing.T) {

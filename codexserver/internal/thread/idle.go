@@ -22,7 +22,7 @@ func (t *Thread) Stay() {
 func (t *Table) closeIdle(th *Thread, r engine.Resumer) {
 	t.reviving.Lock() // nobody resumes the thread before it is closed
 	defer t.reviving.Unlock()
-	_, err := r.FindRollout(context.Background(), th.ID())
+	_, err := r.Find(context.Background(), th.ID())
 	t.mu.Lock()
 	th.mu.Lock()
 	used := th.idle.Stop() || len(th.queue) > 0 // the timer was set again

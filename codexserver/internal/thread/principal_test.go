@@ -62,11 +62,11 @@ type broken struct {
 	fault error
 }
 
-func (b *broken) FindRollout(ctx context.Context, id string) (string, error) {
+func (b *broken) Find(ctx context.Context, id string) (engine.Saved, error) {
 	if b.fault != nil {
-		return "", b.fault
+		return engine.Saved{}, b.fault
 	}
-	return b.memory.FindRollout(ctx, id)
+	return b.memory.Find(ctx, id)
 }
 
 func (b *broken) Start(ctx context.Context, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {

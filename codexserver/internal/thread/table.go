@@ -155,7 +155,7 @@ func (s *Share) Revive(ctx context.Context, id string, a Attend, config func() p
 	if !ok {
 		return nil, fmt.Errorf("no conversation %q in this session", id)
 	}
-	path, err := r.FindRollout(ctx, id)
+	saved, err := r.Find(ctx, id)
 	if errors.Is(err, engine.ErrNotFound) {
 		return nil, notHere(id)
 	}
@@ -165,7 +165,7 @@ func (s *Share) Revive(ctx context.Context, id string, a Attend, config func() p
 	cfg := config()
 	cfg.Keep = s.keeps(ctx, a.Caller, id)
 	return s.begin(ctx, a, func(h *host) (engine.Conversation, error) {
-		return r.Resume(ctx, path, cfg, h)
+		return r.Resume(ctx, saved, cfg, h)
 	})
 }
 

@@ -37,19 +37,19 @@ func (m *memory) Start(_ context.Context, _ protocol.Config, h engine.Host) (eng
 	return &memoryConversation{m, id, h}, nil
 }
 
-func (m *memory) Resume(_ context.Context, path string, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
+func (m *memory) Resume(_ context.Context, s engine.Saved, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
 	m.mu.Lock()
 	m.resume++
 	m.mu.Unlock()
-	h.Emit(protocol.SessionConfigured{SessionID: path})
-	return &memoryConversation{m, path, h}, nil
+	h.Emit(protocol.SessionConfigured{SessionID: s.ID})
+	return &memoryConversation{m, s.ID, h}, nil
 }
 
-func (m *memory) FindRollout(_ context.Context, id string) (string, error) {
+func (m *memory) Find(_ context.Context, id string) (engine.Saved, error) {
 	if n, err := strconv.Atoi(id); err != nil || n > 100 {
-		return "", engine.ErrNotFound
+		return engine.Saved{}, engine.ErrNotFound
 	}
-	return id, nil
+	return engine.Saved{ID: id, File: id}, nil
 }
 
 // ends returns the ids of the conversations that were closed.
