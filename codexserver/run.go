@@ -56,7 +56,7 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 			s.log.Warn("closing a thread", "error", err)
 		}
 	}()
-	log := turnlog.NewTurn()
+	log := turnlog.NewTurn(turnlog.Options{})
 	a := thread.Attend{Turn: log, Awaited: true}
 	if t.Event != nil {
 		a.Observers = []thread.Observer{callback{event: t.Event}}
@@ -85,7 +85,7 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a.Begin = func(context.Context) { log.Begin(th.Info(), th.Usage()) }
+	a.Begin = func(ctx context.Context) { log.Begin(ctx, th.Info(), th.Usage()) }
 	err = th.Turn(ctx, th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput(t.Prompt)})
 	text, lacks := log.Answer()
 	return Answer{Thread: th.ID(), Text: text, Incomplete: lacks}, err

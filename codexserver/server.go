@@ -22,10 +22,10 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trace"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -141,7 +141,7 @@ func New(e engine.Engine, o *Options) *Server {
 		approvals.Kept = rulefile.New(o.Home, &rulefile.Options{Mirror: o.Store, Writable: traits.Reach})
 	}
 	threads := thread.NewTable(e, approvals)
-	watch := report.Options{
+	watch := turnlog.Options{
 		Wait: traits.Streams, Announced: traits.Announces, Looks: make(chan struct{}, maxLooks), Logger: log,
 		Changes: o.Changes,
 	}

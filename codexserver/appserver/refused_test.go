@@ -7,8 +7,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	reports "github.com/codexmcp/codexmcp/codexserver/internal/report"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -45,9 +43,8 @@ func TestRefusedByCodex(t *testing.T) {
 			}
 			share := thread.NewTable(f.engine(appserver.Options{}), &approve.Options{}).Share("")
 			defer share.Close()
-			log := turnlog.NewTurn()
-			c := reports.New(log, reports.Options{})
-			a := thread.Attend{Turn: log, Observers: []thread.Observer{servertest.Watcher{Watch: c}}, Awaited: true}
+			c := turnlog.NewTurn(turnlog.Options{})
+			a := thread.Attend{Turn: c, Awaited: true}
 			th, err := share.Start(t.Context(), protocol.Config{Cwd: "/work"}, a)
 			if err != nil {
 				t.Fatal(err)
@@ -55,7 +52,7 @@ func TestRefusedByCodex(t *testing.T) {
 			a.Begin = func(ctx context.Context) { c.Begin(ctx, th.Info(), nil) }
 			c.End(th.Turn(t.Context(), th.Queue(), a, text("go")))
 			var got []string
-			for _, r := range c.Result().Refused {
+			for _, r := range c.So().Refused {
 				got = append(got, fmt.Sprintf("%s %s in %s by %s, %s: %s", r.Kind, r.What, r.Cwd, r.By, r.Reason, r.Why))
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {

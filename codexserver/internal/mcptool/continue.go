@@ -127,7 +127,7 @@ func (t *Table) Reopen(ctx context.Context, c *Call, cut Orphan) (*Continued, er
 	if json.Unmarshal(cut.Did, before) != nil {
 		before = &protocol.TurnResult{}
 	}
-	j.report.Continue(before)
+	j.log.Continue(before)
 	var th *thread.Thread
 	if err == nil {
 		th, err = t.reviveAs(ctx, own, cut.Thread, j, func() protocol.Config { return protocol.Config{Continues: true} })

@@ -26,7 +26,7 @@ func TestKeepsake(t *testing.T) {
 			Key: "k", Began: began, Used: &protocol.TokenUsage{InputTokens: 1},
 		},
 	} {
-		j := &Job{kept: k, log: turnlog.NewTurn()}
+		j := &Job{kept: k, log: turnlog.NewTurn(turnlog.Options{})}
 		var read keepsake
 		if err := json.Unmarshal([]byte(want), &read); err != nil {
 			t.Error(err)
@@ -35,11 +35,11 @@ func TestKeepsake(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if none := (&Job{kept: keepsake{Budget: &budget{}}, log: turnlog.NewTurn()}).Keepsake(); none != nil {
+	if none := (&Job{kept: keepsake{Budget: &budget{}}, log: turnlog.NewTurn(turnlog.Options{})}).Keepsake(); none != nil {
 		t.Errorf("without a key: %s", none)
 	}
-	here, used := &Job{kept: keepsake{Key: "k"}, log: turnlog.NewTurn()}, &protocol.TokenUsage{InputTokens: 1}
-	here.log.Begin(protocol.SessionConfigured{}, used)
+	here, used := &Job{kept: keepsake{Key: "k"}, log: turnlog.NewTurn(turnlog.Options{})}, &protocol.TokenUsage{InputTokens: 1}
+	here.log.Begin(t.Context(), protocol.SessionConfigured{}, used)
 	var read keepsake
 	if err := json.Unmarshal([]byte(here.Keepsake()), &read); err != nil || read.Began.IsZero() || !cmp.Equal(read.Used, used) {
 		t.Errorf("begun here: %v, %+v", err, read)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -33,7 +32,6 @@ type Job struct {
 	kept               keepsake
 	form               form
 	log                *turnlog.Turn
-	report             *report.Watch
 	meter              meter
 	leave              func() // reports the end to [turns], or nil
 	end                ending
@@ -56,10 +54,9 @@ type ending struct {
 // newJob returns a job of a call with the attendance a.
 func (c *call) newJob(a thread.Attend) *Job {
 	o := c.table.options
-	log := turnlog.NewTurn()
 	j := &Job{
 		attendance: a, options: o, form: form{room: c.table.room(c.MaxText)},
-		log: log, report: report.New(log, o.Report), done: make(chan struct{}), delivery: delivery{owner: c.Jobs, durable: c.Survival.Durable},
+		log: turnlog.NewTurn(o.Report), done: make(chan struct{}), delivery: delivery{owner: c.Jobs, durable: c.Survival.Durable},
 	}
 	j.attendance.Turn, j.attendance.Caller, j.attendance.Submission = j.log, c.caller(), ""
 	j.attendance.Observers = append([]thread.Observer{j}, a.Observers...)
@@ -82,12 +79,8 @@ func (c *call) caller() *thread.Caller {
 	}}
 }
 
-// Ready implements [thread.Waiter].
-func (j *Job) Ready(ctx context.Context, m protocol.EventMsg) { j.report.Ready(ctx, m) }
-
 // Event implements [thread.Observer].
 func (j *Job) Event(e thread.Event) {
-	j.report.Event(e.Step)
 	if _, ok := e.Msg.(protocol.TokenCount); ok {
 		j.meter.used(j.kept.Budget, j.log.Tokens())
 	}
@@ -147,7 +140,7 @@ func (j *Job) drive(ctx context.Context, ticket *thread.Ticket, in protocol.Turn
 		if !continued {
 			used = j.thread.Usage()
 		}
-		j.report.Begin(ctx, j.thread.Info(), used, j.thread.WritableRoots()...)
+		j.log.Begin(ctx, j.thread.Info(), used, j.thread.WritableRoots()...)
 		began, _ := j.began()
 		j.meter.begin(j.kept.Budget, time.Since(began))
 	}
@@ -167,8 +160,8 @@ func (j *Job) drive(ctx context.Context, ticket *thread.Ticket, in protocol.Turn
 	if safefile.IsFull(err) {
 		_ = j.options.Room.Release() // of what is closed, nothing needs to be written
 	}
-	j.report.End(err)
-	if diff := j.report.Diff(); diff != "" {
+	j.log.End(err)
+	if diff := j.log.Diff(); diff != "" {
 		j.thread.Log().Changed(number, diff)
 	}
 	return err
@@ -179,11 +172,11 @@ func (j *Job) conclude(err error, spent *spentError) {
 	if err == nil && j.kept.Budget.blind(j.log.Tokens()) {
 		j.log.Remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
-	did := j.report.Result()
+	did := j.log.So()
 	did.Output, did.Worktree = j.output(err), j.kept.worktree()
 	var text, hidden string
 	did.Status, text, hidden = j.answer(err, spent)
-	if words := j.report.Remark(); words != "" {
+	if words := j.log.Untold(); words != "" {
 		j.log.Remark(words)
 	}
 	if spent != nil {

@@ -49,7 +49,7 @@ func many(n int, noun string) string {
 // Did returns what the turn has done until now, as the JSON of a turn that was aborted. It has
 // no content and at most [protocol.MinResult] bytes.
 func (j *Job) Did() jsontext.Value {
-	r := j.report.Result()
+	r := j.log.So()
 	r.ThreadID, r.Content = j.ThreadID(), ""
 	if r.Status == "" || !r.Status.Ended() {
 		r.Status = protocol.StatusAborted

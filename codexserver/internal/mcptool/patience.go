@@ -102,7 +102,7 @@ func (c *call) until(ctx context.Context) (context.Context, context.CancelFunc) 
 // still returns the result of a call that ends before its turn: what the turn does and has
 // done, and the question that it waits for. It returns nil if the turn has ended.
 func (j *Job) still(c *call) *mcptypes.CallToolResult {
-	s, did := j.State(), j.report.Result()
+	s, did := j.State(), j.log.So()
 	words := "Still running: " + s.Words() + ". "
 	switch s.Status {
 	default:

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -79,7 +79,7 @@ type call struct {
 type Options struct {
 	setting.Calls
 	// Report says how the tools watch turns.
-	Report report.Options
+	Report turnlog.Options
 	// Store is asked before a turn begins. Nil is not.
 	Store *store.Mirror
 	// Home is Codex's home. Without it there are no git worktrees and no reviews.
@@ -136,7 +136,7 @@ func New(e engine.Engine, o *Options) *Table {
 		t.turns = make(turns, o.Turns)
 	}
 	codex, reply := newTool("codex", codexTool, with(t.callCodex)), newTool("codex-reply", replyTool, with(t.callReply))
-	codex.output, reply.output, reply.alike = report.Schema, report.ShortSchema, turnNames
+	codex.output, reply.output, reply.alike = turnlog.Schema, turnlog.ShortSchema, turnNames
 	t.tools = []tool{codex, reply, newTool("codex-wait", waitTool, with(callWait)), newTool("codex-show", showTool, with(t.callShow))}
 	if o.Home != "" {
 		t.tools = append(t.tools, newTool("codex-review", reviewTool, with(t.callReview)))

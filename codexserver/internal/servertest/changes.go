@@ -20,7 +20,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -76,15 +75,6 @@ func shell(t *testing.T, dir, script string) {
 	}
 }
 
-// Watcher is the observer of a turn that a watch reports.
-type Watcher struct {
-	*report.Watch
-	thread.NoQuestions
-}
-
-// Event implements [thread.Observer].
-func (w Watcher) Event(e thread.Event) { w.Watch.Event(e.Step) }
-
 // place is a kind in its folders.
 type place struct {
 	t    *testing.T
@@ -114,7 +104,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	shell(t, p.dir, lay+"\nexec cp -a '"+p.dir+"' '"+p.old+"'")
 	before := p.tree()
 
-	options := report.Options{Changes: k.options}
+	options := turnlog.Options{Changes: k.options}
 	options.Changes.Before, options.Changes.After = cmp.Or(k.options.Before, time.Minute), cmp.Or(k.options.After, time.Minute)
 	options.Scratch = repo.Scratch{Dir: filepath.Join(top, "scratch")}
 	var roots []string
@@ -131,11 +121,10 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 		}
 	})
 	options.Wait = engine.TraitsOf(e).Streams
-	log := turnlog.NewTurn()
-	c := report.New(log, options)
+	c := turnlog.NewTurn(options)
 	share := thread.NewTable(e, &approve.Options{}).Share("")
 	defer share.Close()
-	a := thread.Attend{Turn: log, Observers: []thread.Observer{Watcher{Watch: c}}, Awaited: true}
+	a := thread.Attend{Turn: c, Awaited: true}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: work}, a)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +134,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 		t.Fatal(err)
 	}
 	c.End(nil)
-	r := c.Result()
+	r := c.So()
 	for _, command := range r.Commands {
 		if command.ExitCode == nil || *command.ExitCode != 0 {
 			t.Errorf("the command failed: %+v", command)

@@ -141,14 +141,18 @@ func ends(m protocol.EventMsg) bool {
 	return false
 }
 
-// ready waits, without the lock, until the observers have room for the event m, so that the
+// ready waits, without the lock, until the turn has seen its folder as it was before the event m, and
+// the observers have room for it, so that the
 // engine waits instead of piling up events. The wait ends with the turn.
 func (h *host) ready(m protocol.EventMsg) {
 	h.mu.Lock()
-	observers, turn := h.observers, h.now.ctx
+	observers, turn, work := h.observers, h.now.ctx, h.now.Turn
 	h.mu.Unlock()
 	if turn == nil {
 		return
+	}
+	if work != nil {
+		work.Ready(turn, m)
 	}
 	for _, o := range observers {
 		if w, ok := o.(Waiter); ok {

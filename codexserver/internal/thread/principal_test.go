@@ -257,7 +257,7 @@ func TestKindsOfTurns(t *testing.T) {
 			t.Errorf("%T reviews: %t", e, th.Reviews())
 		}
 		begun := 0
-		turn := turnlog.NewTurn()
+		turn := turnlog.NewTurn(turnlog.Options{})
 		a := thread.Attend{
 			Turn: turn, Ask: yes{}, Begin: func(context.Context) { begun++ },
 			Elicit: func(context.Context, *elicit.Foreign) (json.RawMessage, error) { return nil, nil },

@@ -4,8 +4,12 @@
 //
 // # Two parts
 //
-// A [Turn] is what one turn did and does, as values. It keeps the last 1,000 commands and refusals,
-// each shortened, 10,000 files of patches, and 1 MiB of a message that is being written.
+// A [Turn] is what one turn did and does, as values, under one lock. It keeps the last 1,000 commands and
+// refusals, each shortened, 10,000 files of patches, and 1 MiB of a message that is being written. It takes a
+// snapshot of the folder before the turn and compares the folder with it afterwards. So it finds the changes of
+// commands as well as those of patches, and does not depend on what the model says. If a snapshot is not
+// possible, the result has only the changes of patches, and says so. [Turn.So] is what it did until now, and
+// [Schema] describes that as JSON.
 //
 // A [Log] is what a thread did, as texts, for readers who need more than a result can have:
 //

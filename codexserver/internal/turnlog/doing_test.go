@@ -24,7 +24,7 @@ func TestDoing(t *testing.T) {
 		{protocol.ModelReroute{FromModel: "k", ToModel: "m", Reason: "its limit"}, "m answers from now on, in place of k: its limit"},
 		{protocol.TokenCount{}, ""},
 	} {
-		turn := turnlog.NewTurn()
+		turn := turnlog.NewTurn(turnlog.Options{})
 		if _, got := newLog(t).Add(turn, "", tt.event); got.Doing != tt.want {
 			t.Errorf("%T: %q, want %q", tt.event, got.Doing, tt.want)
 		}

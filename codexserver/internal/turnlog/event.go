@@ -38,6 +38,9 @@ const thinking = "thinking"
 // them; an id that an engine has set stays. Add does not block.
 func (l *Log) Add(t *Turn, id string, m protocol.EventMsg) (protocol.EventMsg, Step) {
 	t = l.turn(t)
+	if Changes(m) {
+		t.tree.acting()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	named, doing := l.add(t, id, m)

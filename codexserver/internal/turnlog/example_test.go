@@ -1,6 +1,7 @@
 package turnlog_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -13,10 +14,10 @@ import (
 func Example() {
 	log := turnlog.NewStore(1 << 20).New() // of one thread
 	defer log.Close()
-	turn := turnlog.NewTurn()
+	turn := turnlog.NewTurn(turnlog.Options{})
 
 	log.Begin("say hello")
-	turn.Begin(protocol.SessionConfigured{SessionID: "t", Model: "fake", Cwd: "/work"}, nil)
+	turn.Begin(context.Background(), protocol.SessionConfigured{SessionID: "t", Model: "fake", Cwd: "/work"}, nil)
 	news := turn.Changed()
 	_, step := log.Add(turn, "", protocol.ExecCommandBegin{CallID: "1", Command: []string{"echo", "hello"}, Cwd: "/work"})
 	<-news // a command has begun
@@ -26,7 +27,7 @@ func Example() {
 	log.End(nil)
 	turn.End(nil)
 
-	did := turn.Did().Result
+	did := turn.So()
 	fmt.Println(did.Status, did.Commands[0].Command, *did.Commands[0].ExitCode)
 	output, _, _ := log.Output(0, 0, 1000) // of the last command
 	fmt.Printf("%q\n", output.Text)

@@ -1,5 +1,7 @@
 package turnlog
 
+import "github.com/codexmcp/codexmcp/codexserver/internal/repo"
+
 // Bound lets a store keep another number of bytes, and returns the number that it kept before.
 func Bound(s *Store, max int) (before int) {
 	before, s.max = s.max, max
@@ -11,3 +13,14 @@ func FileSize(s *Store) int64 { return s.slots.next * pieceSize }
 
 // Used returns how many bytes a store keeps, with what their pieces cost.
 func Used(s *Store) int { return s.used }
+
+// Patches returns the changes of the turn's patches, and how many files are left out.
+func (t *Turn) Patches() ([]repo.Change, int) { return t.patchChanges() }
+
+// Patched returns the change of the file at an absolute path by the turn's patches, or nil.
+func (t *Turn) Patched(path string) *repo.Change { return t.patchOf(path) }
+
+// PatchedOutside returns the changes by patches of the files that a snapshot does not cover.
+func (t *Turn) PatchedOutside(covered func(path string) bool) []repo.Change {
+	return t.patchedOutside(covered)
+}

@@ -26,10 +26,10 @@ func TestTokens(t *testing.T) {
 		"a resumed one":          {[]json.RawMessage{count(40), count(90), limits, json.RawMessage(`no JSON`)}, nil, 10},
 		"one that was used here": {[]json.RawMessage{count(40)}, &protocol.TokenUsage{InputTokens: 95}, 5},
 	} {
-		turn := turnlog.NewTurn()
-		turn.Begin(protocol.SessionConfigured{InitialMessages: tt.past}, tt.used)
+		turn := turnlog.NewTurn(turnlog.Options{})
+		turn.Begin(t.Context(), protocol.SessionConfigured{InitialMessages: tt.past}, tt.used)
 		newLog(t).Add(turn, "", protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: 100}}})
-		if u := turn.Did().Result.Usage; u == nil || u.Turn.Input != tt.want || u.Thread.Input != 100 {
+		if u := turn.So().Usage; u == nil || u.Turn.Input != tt.want || u.Thread.Input != 100 {
 			t.Errorf("%s: %+v, want %d", name, u, tt.want)
 		}
 	}

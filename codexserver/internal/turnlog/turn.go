@@ -1,7 +1,9 @@
 package turnlog
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,8 +43,11 @@ type Turn struct {
 	plan     []protocol.PlanStep
 	tokens   tokens
 	patches  patches
-	diff     string   // of the patches, from the engine
-	remarks  []string // for the caller
+	diff     string            // of the patches, from the engine
+	remarks  []string          // for the caller
+	earlier  []protocol.Change // of the process that ran the turn before
+	changed  *changes          // at its end
+	tree     tree
 }
 
 // place is where a turn runs.
@@ -74,11 +79,23 @@ type commands struct {
 }
 
 // NewTurn returns a turn that has not begun.
-func NewTurn() *Turn { return &Turn{now: moment{doing: "starting", since: time.Now()}} }
+func NewTurn(o Options) *Turn {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Changes = o.Changes.Resolved(o.Wait)
+	return &Turn{now: moment{doing: "starting", since: time.Now()}, tree: tree{options: o, take: repo.Look}}
+}
 
-// Begin begins the turn. T is the event with which the thread began, and used is the thread's last
-// token count, or nil.
-func (t *Turn) Begin(begun protocol.SessionConfigured, used *protocol.TokenUsage) {
+// Begin begins the turn. Begun is the event with which the thread began, and used is the thread's last
+// token count, or nil. Roots are folders besides the working folder where commands may write. Each
+// Begin needs an End.
+func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used *protocol.TokenUsage, roots ...string) {
+	t.begin(begun, used)
+	t.tree.begin(ctx, begun.Cwd, roots)
+}
+
+func (t *Turn) begin(begun protocol.SessionConfigured, used *protocol.TokenUsage) {
 	real := begun.Cwd
 	if resolved, err := filepath.EvalSymlinks(begun.Cwd); err == nil {
 		real = resolved
@@ -98,7 +115,7 @@ func (t *Turn) Continue(before *protocol.TurnResult) {
 		t.commands.list = append(t.commands.list, &c)
 		t.commands.last = max(t.commands.last, c.ID)
 	}
-	t.refused = before.Refused
+	t.refused, t.earlier, t.tree.failed = before.Refused, before.Changes, errCut
 	t.dropped = protocol.Truncated{Commands: before.Truncated.Commands, Refused: before.Truncated.Refused}
 }
 
@@ -132,10 +149,13 @@ func (t *Turn) Remarks() []string {
 	return slices.Clone(t.remarks)
 }
 
-// End ends the turn with the error of [engine.Conversation] Turn.
+// End ends the turn with the error of [engine.Conversation] Turn. It compares the folder with how it was
+// before, for a bounded time.
 func (t *Turn) End(err error) {
+	found := t.found()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.changed = found
 	var abort *engine.AbortError
 	switch {
 	case err == nil:
@@ -150,21 +170,18 @@ func (t *Turn) End(err error) {
 	}
 }
 
-// Did is what a turn has done until a moment.
-type Did struct {
-	// Result has all but what the turn changed, and the answer.
-	Result protocol.TurnResult
-	// Cwd is the working folder.
-	Cwd string
-	// Acted is true if something began that may change files. Ran is true if that was a
-	// command, a tool, or a patch that was not applied.
-	Acted, Ran bool
-	// Diff is the engine's diff of the patches.
-	Diff string
+// done is what a turn has done until a moment.
+type done struct {
+	result  protocol.TurnResult // all but what the turn changed, and the answer
+	cwd     string              // the working folder
+	acted   bool                // something began that may change files
+	ran     bool                // that was a command, a tool, or a patch that was not applied
+	diff    string              // the engine's, of the patches
+	changed *changes            // at the end of the turn
 }
 
-// Did returns what the turn has done until now.
-func (t *Turn) Did() Did {
+// did returns what the turn has done until now.
+func (t *Turn) did() done {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := protocol.TurnResult{
@@ -183,7 +200,7 @@ func (t *Turn) Did() Did {
 			r.Status = protocol.StatusWaiting
 		}
 	}
-	return Did{Result: r, Cwd: t.place.dir, Acted: t.commands.acted, Ran: t.commands.ran, Diff: t.diff}
+	return done{result: r, cwd: t.place.dir, acted: t.commands.acted, ran: t.commands.ran, diff: t.diff, changed: t.changed}
 }
 
 // reroutes returns the first reroutes for the result, which never leaves them out.
@@ -204,24 +221,24 @@ func reroutes(list []protocol.ModelReroute) (all []protocol.Rerouted) {
 	return all
 }
 
-// Patches returns the changes of the turn's patches, sorted by path, and how many files are left
+// patchChanges returns the changes of the turn's patches, sorted by path, and how many files are left
 // out. Paths below the working folder are relative to it.
-func (t *Turn) Patches() ([]repo.Change, int) {
+func (t *Turn) patchChanges() ([]repo.Change, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.patches.changes(t.place.dir), t.patches.omitted
 }
 
-// Patched returns the change of the file at an absolute path by the turn's patches, or nil.
-func (t *Turn) Patched(path string) *repo.Change {
+// patchOf returns the change of the file at an absolute path by the turn's patches, or nil.
+func (t *Turn) patchOf(path string) *repo.Change {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.patches.of(path)
 }
 
-// PatchedOutside returns the changes by patches of the files that a snapshot does not cover, sorted
+// patchedOutside returns the changes by patches of the files that a snapshot does not cover, sorted
 // by path.
-func (t *Turn) PatchedOutside(covered func(path string) bool) []repo.Change {
+func (t *Turn) patchedOutside(covered func(path string) bool) []repo.Change {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.patches.elsewhere(covered)

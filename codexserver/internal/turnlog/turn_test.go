@@ -19,7 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // question and decision stand for a question among events.
@@ -99,7 +98,7 @@ func play(log *turnlog.Log, turn *turnlog.Turn, events []protocol.EventMsg) stri
 		default:
 		}
 		if turn.Unseen() {
-			b.WriteString(", " + string(turn.Did().Result.Status) + ", " + turn.State().Words())
+			b.WriteString(", " + string(turn.So().Status) + ", " + turn.State().Words())
 		}
 		b.WriteString("\n")
 		<-time.After(time.Second)
@@ -118,13 +117,10 @@ func TestTurn(t *testing.T) {
 		}
 		store := turnlog.NewStore(1 << 20)
 		log := store.New()
-		early := turnlog.NewTurn()
+		early := turnlog.NewTurn(turnlog.Options{})
 		play(log, early, played(dir, real))
-		if diff := cmp.Diff(turnlog.Did{}, early.Did()); diff != "" {
-			t.Errorf("before its begin (-want +got):\n%s", diff)
-		}
-		if list, omitted := early.Patches(); len(list)+omitted > 0 || early.Tokens() > 0 {
-			t.Errorf("before its begin: %v, %d tokens", list, early.Tokens())
+		if diff := cmp.Diff(protocol.TurnResult{}, early.So()); diff != "" || early.Tokens() > 0 {
+			t.Errorf("before its begin: %d tokens, (-want +got):\n%s", early.Tokens(), diff)
 		}
 		log.Close()
 		if n := turnlog.Used(store); n != 0 {
@@ -137,11 +133,11 @@ func TestTurn(t *testing.T) {
 
 		log = store.New()
 		defer log.Close()
-		turn := turnlog.NewTurn()
+		turn := turnlog.NewTurn(turnlog.Options{})
 		turn.Continue(&protocol.TurnResult{
 			Commands: []protocol.Command{{ID: 7, Command: "before"}}, Refused: []protocol.Refusal{{What: "before"}}, Truncated: protocol.Truncated{Commands: 2, Changes: 3},
 		})
-		turn.Begin(protocol.SessionConfigured{SessionID: "id", Model: "m", Cwd: dir}, nil)
+		turn.Begin(t.Context(), protocol.SessionConfigured{SessionID: "id", Model: "m", Cwd: dir}, nil)
 		log.Begin("do it")
 		const want = `TaskStarted: thinking, news
 UserMessage: 
@@ -181,9 +177,9 @@ Error:
 		if diff := cmp.Diff(want, play(log, turn, played(dir, real))); diff != "" {
 			t.Errorf("the events (-want +got):\n%s", diff)
 		}
-		did := turn.Did()
+		did := turn.So()
 		usage := protocol.Tokens{Input: 5, Output: 2}
-		if diff := cmp.Diff(turnlog.Did{Cwd: dir, Acted: true, Ran: true, Diff: "the diff", Result: protocol.TurnResult{
+		if diff := cmp.Diff(protocol.TurnResult{
 			ThreadID: "id", Model: "m", Status: protocol.StatusRunning, DurationMS: 34_000, Usage: &protocol.TurnUsage{Turn: usage, Thread: usage},
 			Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}},
 			Commands: []protocol.Command{
@@ -196,13 +192,11 @@ Error:
 				{Kind: "patch", What: filepath.Join(dir, "a"), Why: "no patch", By: string(approval.ByEngine), Reason: "policy"},
 				{Kind: "other", What: "web", Why: "no web", By: string(approval.ByEngine), Reason: "policy"},
 			},
-			Truncated: protocol.Truncated{Commands: 2},
-		}}, did); diff != "" {
+			Truncated: protocol.Truncated{Commands: 2}, ChangesFrom: protocol.ChangesFromEvents,
+			Changes: []protocol.Change{{Path: "a", Kind: "add", Added: new(2), Removed: new(0), By: protocol.ByPatch}},
+			Unknown: []protocol.Unknown{{Path: dir, Why: "the turn is running, and only its patches are known"}},
+		}, did); diff != "" {
 			t.Errorf("what it did (-want +got):\n%s", diff)
-		}
-		list, _ := turn.Patches()
-		if diff := cmp.Diff([]repo.Change{{Path: "a", Kind: repo.Add, Lines: &repo.Lines{Added: 2}}}, list, cmpopts.IgnoreUnexported(repo.Change{})); diff != "" {
-			t.Errorf("the patches (-want +got):\n%s", diff)
 		}
 		text, lacks := turn.Answer()
 		coming, last := turn.Said()
@@ -273,8 +267,8 @@ func TestRefused(t *testing.T) {
 		{nil, protocol.Refusal{Kind: "other", What: "may it?"}},
 	} {
 		for _, d := range []elicit.Decision{elicit.Denied, elicit.Abort, elicit.Approved, elicit.ApprovedForSession, elicit.ApprovedAlways} {
-			log, turn := newLog(t), turnlog.NewTurn()
-			turn.Begin(protocol.SessionConfigured{Cwd: "/w"}, nil)
+			log, turn := newLog(t), turnlog.NewTurn(turnlog.Options{})
+			turn.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
 			r := &approval.Request{Event: tt.event, Question: &elicit.Question{Message: "may it?"}}
 			log.Asked(turn, r)
 			asked := turn.Asks(r)
@@ -282,7 +276,7 @@ func TestRefused(t *testing.T) {
 			log.Decided(turn, r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not now"}, By: approval.ByDesk})
 			want := tt.want
 			want.By, want.Reason = string(approval.ByDesk), "declined"
-			did := turn.Did().Result
+			did := turn.So()
 			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || turn.Asks(r) || turn.Unseen() || turn.Stopped() != (d == elicit.Abort) || did.Status != protocol.StatusRunning {
 				t.Errorf("%s: %+v", d, did)
 			} else if n == 1 {
@@ -309,16 +303,16 @@ func TestTurnEnds(t *testing.T) {
 		{context.Canceled, protocol.StatusFailed},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			turn, never := turnlog.NewTurn(), turnlog.NewTurn()
-			turn.Begin(protocol.SessionConfigured{}, nil)
+			turn, never := turnlog.NewTurn(turnlog.Options{}), turnlog.NewTurn(turnlog.Options{})
+			turn.Begin(t.Context(), protocol.SessionConfigured{}, nil)
 			<-time.After(time.Minute)
 			turn.End(tt.err)
 			never.End(tt.err)
 			<-time.After(time.Minute)
-			if did := turn.Did().Result; did.Status != tt.want || did.DurationMS != 60_000 {
+			if did := turn.So(); did.Status != tt.want || did.DurationMS != 60_000 {
 				t.Errorf("%v: %+v", tt.err, did)
 			}
-			if did := never.Did().Result; did.Status != tt.want || did.DurationMS != 0 {
+			if did := never.So(); did.Status != tt.want || did.DurationMS != 0 {
 				t.Errorf("%v, not begun: %+v", tt.err, did)
 			}
 		})
@@ -328,13 +322,13 @@ func TestTurnEnds(t *testing.T) {
 // TestTurnIsBounded checks that a turn keeps the last commands and refusals, and the beginning of a
 // message that is being written.
 func TestTurnIsBounded(t *testing.T) {
-	log, turn := newLog(t), turnlog.NewTurn()
+	log, turn := newLog(t), turnlog.NewTurn(turnlog.Options{})
 	turn.Continue(&protocol.TurnResult{Commands: make([]protocol.Command, 999), Refused: make([]protocol.Refusal, 999)})
-	turn.Begin(protocol.SessionConfigured{}, nil)
+	turn.Begin(t.Context(), protocol.SessionConfigured{}, nil)
 	for i, dropped := range []int{0, 1, 2} {
 		log.Add(turn, "", protocol.ExecCommandBegin{Command: []string{"x"}})
 		log.Add(turn, "", protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "x"}})
-		did := turn.Did().Result
+		did := turn.So()
 		if len(did.Commands) != 1000 || len(did.Refused) != 1000 || did.Truncated != (protocol.Truncated{Commands: dropped, Refused: dropped}) || did.Commands[999].ID != i+1 || did.Refused[999].What != "x" {
 			t.Errorf("%d commands and %d refusals, and dropped %+v", len(did.Commands), len(did.Refused), did.Truncated)
 		}
@@ -383,8 +377,8 @@ func TestPatches(t *testing.T) {
 		"another file":          {[]change{update, {"/w/b": {Delete: content("1\n")}}}, "update a +2-1, delete b +0-1"},
 		"outside of the folder": {[]change{{"/v/x": {Add: content("")}}}, "add /v/x +0-0"},
 	} {
-		log, turn := newLog(t), turnlog.NewTurn()
-		turn.Begin(protocol.SessionConfigured{Cwd: "/w"}, nil)
+		log, turn := newLog(t), turnlog.NewTurn(turnlog.Options{})
+		turn.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
 		for _, c := range tt.patches {
 			for _, success := range []bool{false, true} {
 				log.Add(turn, "", protocol.PatchApplyBegin{CallID: "1", Changes: c})
@@ -438,9 +432,9 @@ func TestAnswered(t *testing.T) {
 	} {
 		for _, m := range events {
 			for _, begun := range []bool{true, false} {
-				log, turn := newLog(t), turnlog.NewTurn()
+				log, turn := newLog(t), turnlog.NewTurn(turnlog.Options{})
 				begin := func() {
-					turn.Begin(protocol.SessionConfigured{InitialMessages: []json.RawMessage{json.RawMessage(`{"type":"agent_message","message":"x"}`)}}, nil)
+					turn.Begin(t.Context(), protocol.SessionConfigured{InitialMessages: []json.RawMessage{json.RawMessage(`{"type":"agent_message","message":"x"}`)}}, nil)
 				}
 				if begun {
 					begin()
@@ -461,8 +455,8 @@ func TestAnswered(t *testing.T) {
 // TestRerouted has other models answer: the last one is the turn's, the text of the one before does not
 // count, and the first changes are kept.
 func TestRerouted(t *testing.T) {
-	log, turn := newLog(t), turnlog.NewTurn()
-	turn.Begin(protocol.SessionConfigured{Model: "m0"}, nil)
+	log, turn := newLog(t), turnlog.NewTurn(turnlog.Options{})
+	turn.Begin(t.Context(), protocol.SessionConfigured{Model: "m0"}, nil)
 	log.Add(turn, "", protocol.AgentMessageDelta{Delta: "half"})
 	var want []protocol.Rerouted
 	for i := range 20 {
@@ -471,7 +465,7 @@ func TestRerouted(t *testing.T) {
 			want = append(want, protocol.Rerouted{FromModel: m.FromModel, ToProvider: `p\n`, ToModel: m.ToModel, Reason: m.Reason})
 		}
 	}
-	did := turn.Did().Result
+	did := turn.So()
 	if diff := cmp.Diff(want, did.Rerouted); diff != "" || did.Model != "m20" {
 		t.Errorf("the model is %s; the changes (-want +got):\n%s", did.Model, diff)
 	}

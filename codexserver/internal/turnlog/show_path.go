@@ -1,10 +1,9 @@
-package report
+package turnlog
 
 import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 )
 
 // showPath returns the path of a file whole, on one line. Git's quotes are around one with
@@ -12,9 +11,9 @@ import (
 // read every path.
 func showPath(path string) string {
 	switch {
-	case len(path) > turnlog.MaxLooked:
-		return turnlog.Show(path, turnlog.MaxPath)
-	case strings.HasPrefix(path, `"`), turnlog.Show(path, turnlog.MaxLooked) != path:
+	case len(path) > MaxLooked:
+		return Show(path, MaxPath)
+	case strings.HasPrefix(path, `"`), Show(path, MaxLooked) != path:
 		return repo.Quote(path)
 	}
 	return path

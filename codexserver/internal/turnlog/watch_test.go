@@ -1,4 +1,4 @@
-package report_test
+package turnlog_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -29,15 +29,15 @@ func TestStatus(t *testing.T) {
 			{errors.New("no"), protocol.StatusFailed},
 			{fmt.Errorf("turn: %w", &engine.AbortError{}), protocol.StatusAborted},
 		} {
-			c := newWatch(report.Options{})
-			if got := c.Result(); got.Status != "" || got.DurationMS != 0 {
+			c := newWatch(turnlog.Options{})
+			if got := c.So(); got.Status != "" || got.DurationMS != 0 {
 				t.Errorf("before the turn: %+v", got)
 			}
 			c.Begin(t.Context(), protocol.SessionConfigured{SessionID: "t", Model: "m"}, nil)
 			<-time.After(time.Second)
 			status := func(want protocol.TurnStatus) {
 				t.Helper()
-				if got := c.Result(); got.Status != want {
+				if got := c.So(); got.Status != want {
 					t.Errorf("status %q, want %q", got.Status, want)
 				}
 			}
@@ -53,7 +53,7 @@ func TestStatus(t *testing.T) {
 			c.End(tt.err)
 			status(tt.want)
 			<-time.After(time.Second)
-			if got := c.Result(); got.DurationMS != 1000 || got.ThreadID != "t" || got.Model != "m" {
+			if got := c.So(); got.DurationMS != 1000 || got.ThreadID != "t" || got.Model != "m" {
 				t.Errorf("%+v", got)
 			}
 		}
@@ -63,7 +63,7 @@ func TestStatus(t *testing.T) {
 // TestCommands approves a command after the sandbox stopped it. The report has both runs, and
 // names who approved the second one, and the folder of those that ran in another one than the turn.
 func TestCommands(t *testing.T) {
-	c := newWatch(report.Options{})
+	c := newWatch(turnlog.Options{})
 	c.Event(protocol.ExecCommandBegin{CallID: "0", Command: []string{"before", "the", "turn"}})
 	for range 6 {
 		c.Event(protocol.ExecCommandBegin{CallID: "0"})
@@ -77,7 +77,7 @@ func TestCommands(t *testing.T) {
 	c.Event(protocol.ExecCommandBegin{CallID: "2", Command: []string{"sleep", strings.Repeat("9", 1<<20)}, Cwd: "/w/sub"})
 	c.Event(protocol.ExecCommandEnd{CallID: "1", Duration: protocol.Duration(time.Second)})
 	c.Event(protocol.ExecCommandEnd{CallID: "unknown"})
-	got := c.Result().Commands
+	got := c.So().Commands
 	want := []protocol.Command{
 		{ID: 8, Command: `touch $'/x\x1b[2J'`, ExitCode: new(1), DurationMS: new(int64(0))},
 		{ID: 9, Command: `touch $'/x\x1b[2J'`, ExitCode: new(0), DurationMS: new(int64(1000)), ApprovedBy: string(approval.ByClient)},
@@ -91,8 +91,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
-	c := newWatch(report.Options{})
+func TestRefusedIsShown(t *testing.T) {
+	c := newWatch(turnlog.Options{})
 	c.Begin(t.Context(), protocol.SessionConfigured{}, nil)
 	files := map[string]protocol.FileChange{}
 	for i := range 7 {
@@ -109,13 +109,13 @@ func TestRefused(t *testing.T) {
 		{Kind: "other", What: "Allow the server x to call y?", Why: `declined: no\nway`, By: string(approval.ByRule), Reason: string(elicit.ReasonTimeout)},
 		{Kind: "command", What: "git push", Cwd: "/w", Why: "declined"},
 	}
-	if d := cmp.Diff(want, c.Result().Refused); d != "" {
+	if d := cmp.Diff(want, c.So().Refused); d != "" {
 		t.Error("(-want +got)\n" + d)
 	}
 }
 
 // TestPatches checks that several patches of one file become one change.
-func TestPatches(t *testing.T) {
+func TestPatchesOfOneFile(t *testing.T) {
 	add, remove := protocol.FileChange{Add: &protocol.FileContent{Content: "1\n2"}}, protocol.FileChange{Delete: &protocol.FileContent{Content: "1\n"}}
 	update := protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1,2 @@\n-1\n+2\n+3\n"}}
 	move := func(to string) protocol.FileChange {
@@ -137,14 +137,14 @@ func TestPatches(t *testing.T) {
 		{"moved twice", []step{{"/w/a": move("/w/b")}, {"/w/b": move("/w/c")}}, "rename a>c +2-0"},
 		{"moved and deleted", []step{{"/w/a": move("/w/b")}, {"/w/b": remove}}, "delete >a +1-1"},
 	} {
-		c := newWatch(report.Options{})
+		c := newWatch(turnlog.Options{})
 		c.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
 		for i, s := range append(tt.steps, step{"/w/failed": add}) {
 			c.Event(protocol.PatchApplyBegin{CallID: "1", Changes: s})
 			c.Event(protocol.PatchApplyEnd{CallID: "1", Success: i < len(tt.steps)})
 		}
 		var got []string
-		for _, change := range c.Result().Changes {
+		for _, change := range c.So().Changes {
 			got = append(got, fmt.Sprintf("%s %s>%s +%d-%d", change.Kind, change.From, change.Path, *change.Added, *change.Removed))
 		}
 		if s := strings.Join(got, ", "); s != tt.want {
@@ -155,7 +155,7 @@ func TestPatches(t *testing.T) {
 
 // TestManyPatches checks that files of patches beyond the limit are counted.
 func TestManyPatches(t *testing.T) {
-	c := newWatch(report.Options{})
+	c := newWatch(turnlog.Options{})
 	c.Begin(t.Context(), protocol.SessionConfigured{}, nil)
 	files := map[string]protocol.FileChange{}
 	for i := range 10_003 {
@@ -164,7 +164,7 @@ func TestManyPatches(t *testing.T) {
 	c.Event(protocol.PatchApplyBegin{CallID: "1", Changes: files})
 	c.Event(protocol.PatchApplyEnd{CallID: "1", Success: true})
 	c.End(nil)
-	r := c.Result()
+	r := c.So()
 	got := shapeOf(t, r.JSON(setting.DefaultResult))
 	if n := len(got.Changes) + got.Truncated["changes"]; n != len(files) {
 		t.Errorf("%d files, want %d", n, len(files))
@@ -202,20 +202,20 @@ func TestUsage(t *testing.T) {
 		{"the first count includes the past", past(said), nil, []protocol.EventMsg{count(100, 7), said, count(105, 5)}, 5, 105},
 		{"a count that falls", protocol.SessionConfigured{}, &protocol.TokenUsage{InputTokens: 100}, []protocol.EventMsg{count(3, 3)}, 0, 3},
 	} {
-		c := newWatch(report.Options{})
+		c := newWatch(turnlog.Options{})
 		c.Begin(t.Context(), tt.thread, tt.used)
 		for _, m := range tt.events {
 			c.Event(m)
 		}
-		r := c.Result()
+		r := c.So()
 		want := &protocol.TurnUsage{Turn: protocol.Tokens{Input: tt.turn}, Thread: protocol.Tokens{Input: tt.total}}
 		if d := cmp.Diff(want, r.Usage); d != "" {
 			t.Errorf("%s (-want +got)\n%s", tt.name, d)
 		}
 	}
-	c := newWatch(report.Options{})
+	c := newWatch(turnlog.Options{})
 	c.Begin(t.Context(), protocol.SessionConfigured{}, nil)
-	if got := c.Result().Usage; got != nil {
+	if got := c.So().Usage; got != nil {
 		t.Errorf("usage %+v of a turn without a count", got)
 	}
 }
@@ -223,18 +223,18 @@ func TestUsage(t *testing.T) {
 // TestReportIsACopy checks that a report has the last plan, and shares no list with the
 // collector.
 func TestReportIsACopy(t *testing.T) {
-	c := newWatch(report.Options{})
+	c := newWatch(turnlog.Options{})
 	c.Begin(t.Context(), protocol.SessionConfigured{}, nil)
 	c.Event(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "one"}}})
 	c.Event(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "two"}}})
 	c.Event(protocol.ExecCommandBegin{CallID: "1", Command: []string{"ls"}})
-	before := c.Result()
+	before := c.So()
 	c.Event(protocol.ExecCommandEnd{CallID: "1"})
 	c.End(nil)
 	if before.Commands[0].ExitCode != nil || before.Plan[0].Step != "two" || before.Status != protocol.StatusRunning {
 		t.Errorf("%+v", before)
 	}
-	after := c.Result()
+	after := c.So()
 	if d := cmp.Diff([]protocol.Change{}, after.Changes, cmpopts.EquateEmpty()); d != "" || after.Commands[0].ExitCode == nil {
 		t.Errorf("%+v", after)
 	}

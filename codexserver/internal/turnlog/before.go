@@ -1,4 +1,4 @@
-package report
+package turnlog
 
 import (
 	"cmp"
@@ -11,18 +11,11 @@ import (
 // errCut is why it is not known what a turn's commands changed that two processes ran.
 var errCut = errors.New("the server ended during the turn, and what was there before it is not known any more")
 
-// Continue makes the watch and the log continue a turn of a process that has ended. Before has what
-// the turn did until then. It must be called before Begin.
-func (w *Watch) Continue(before *protocol.TurnResult) {
-	w.tree.failed, w.earlier = errCut, before.Changes
-	w.turn.Continue(before)
-}
-
 // withEarlier adds the changes of an earlier process to those of this one.
-func (w *Watch) withEarlier(now []protocol.Change) []protocol.Change {
+func (t *Turn) withEarlier(now []protocol.Change) []protocol.Change {
 	seen := map[string]int{}
-	all := make([]protocol.Change, 0, len(w.earlier)+len(now))
-	for _, change := range append(append(all, w.earlier...), now...) {
+	all := make([]protocol.Change, 0, len(t.earlier)+len(now))
+	for _, change := range append(append(all, t.earlier...), now...) {
 		before, again := seen[cmp.Or(change.From, change.Path)]
 		if !again {
 			seen[change.Path] = len(all)

@@ -1,4 +1,4 @@
-package report
+package turnlog
 
 import (
 	"context"
@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // taking returns a watch while its snapshot is being taken.
-func taking(t *testing.T) (c *Watch, ctx context.Context) {
+func taking(t *testing.T) (c *Turn, ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	c = New(turnlog.NewTurn(), Options{})
+	c = NewTurn(Options{})
 	l := &look{read: func() {}, cancel: cancel, taken: make(chan struct{})}
 	l.begun.Do(l.read)
 	c.tree.look.Store(l)
@@ -34,7 +33,7 @@ func TestSlowSnapshot(t *testing.T) {
 		{true, 2 * time.Second, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := New(turnlog.NewTurn(), Options{Scratch: repo.Scratch{Dir: "/scratch"}, Wait: tt.wait})
+			c := NewTurn(Options{Scratch: repo.Scratch{Dir: "/scratch"}, Wait: tt.wait})
 			c.tree.take = func(ctx context.Context, _ string, _ *repo.SurveyOptions) (*repo.Survey, error) {
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
@@ -48,9 +47,9 @@ func TestSlowSnapshot(t *testing.T) {
 			if took := time.Since(begin); took != tt.begins+tt.ready {
 				t.Errorf("wait %t: Ready took until %v", tt.wait, took)
 			}
-			c.Event(turnlog.Step{Changes: turnlog.Changes(protocol.ExecCommandBegin{})})
+			NewStore(1).New().Add(c, "", protocol.ExecCommandBegin{})
 			c.End(nil)
-			if got := c.Result().ChangesFrom; got != protocol.ChangesFromEvents {
+			if got := c.So().ChangesFrom; got != protocol.ChangesFromEvents {
 				t.Errorf("wait %t: changes from %q", tt.wait, got)
 			}
 		})
@@ -88,17 +87,17 @@ func TestReadyWaits(t *testing.T) {
 func TestLateSnapshot(t *testing.T) {
 	for _, m := range []protocol.EventMsg{protocol.ExecCommandBegin{}, protocol.PatchApplyBegin{}, protocol.MCPToolCallBegin{}} {
 		c, ctx := taking(t)
-		c.Event(turnlog.Step{Changes: turnlog.Changes(protocol.AgentMessage{})})
+		NewStore(1).New().Add(c, "", protocol.AgentMessage{})
 		if ctx.Err() != nil {
 			t.Errorf("given up for a message: %v", context.Cause(ctx))
 		}
-		c.Event(turnlog.Step{Changes: turnlog.Changes(m)})
+		NewStore(1).New().Add(c, "", m)
 		if !errors.Is(context.Cause(ctx), errLate) {
 			t.Errorf("%s: %v", m.EventType(), context.Cause(ctx))
 		}
 		c, ctx = taking(t)
 		close(c.tree.look.Load().taken)
-		c.Event(turnlog.Step{Changes: turnlog.Changes(m)})
+		NewStore(1).New().Add(c, "", m)
 		if ctx.Err() != nil {
 			t.Errorf("%s after the snapshot: %v", m.EventType(), context.Cause(ctx))
 		}
@@ -112,8 +111,8 @@ func TestSnapshotsAreBounded(t *testing.T) {
 		looks := make(chan struct{}, 1)
 		dir := t.TempDir()
 		looking, release := make(chan struct{}, 2), make(chan struct{})
-		begin := func() *Watch {
-			c := New(turnlog.NewTurn(), Options{Scratch: repo.Scratch{Dir: dir}, Looks: looks, Logger: slog.New(slog.DiscardHandler)})
+		begin := func() *Turn {
+			c := NewTurn(Options{Scratch: repo.Scratch{Dir: dir}, Looks: looks, Logger: slog.New(slog.DiscardHandler)})
 			c.tree.take = func(ctx context.Context, _ string, _ *repo.SurveyOptions) (*repo.Survey, error) {
 				looking <- struct{}{}
 				select {
@@ -156,8 +155,7 @@ func TestAnnounced(t *testing.T) {
 		{"a tool that was not announced", nil, protocol.MCPToolCallBegin{CallID: "1"}, 0, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			log := turnlog.NewTurn()
-			c := New(log, Options{Scratch: repo.Scratch{Dir: "/scratch"}, Announced: true})
+			c := NewTurn(Options{Scratch: repo.Scratch{Dir: "/scratch"}, Announced: true})
 			takes := 0
 			c.tree.take = func(context.Context, string, *repo.SurveyOptions) (*repo.Survey, error) {
 				takes++
@@ -168,10 +166,9 @@ func TestAnnounced(t *testing.T) {
 			for _, m := range tt.ready {
 				c.Ready(t.Context(), m)
 			}
-			_, step := turnlog.NewStore(1).New().Add(log, "", tt.event)
-			c.Event(step)
+			NewStore(1).New().Add(c, "", tt.event)
 			c.End(nil)
-			if got := c.Result(); takes != tt.takes || got.ChangesFrom != protocol.ChangesFromEvents || len(got.Unknown) != tt.gaps {
+			if got := c.So(); takes != tt.takes || got.ChangesFrom != protocol.ChangesFromEvents || len(got.Unknown) != tt.gaps {
 				t.Errorf("%s: %d snapshots, changes from %q, unknown %v", tt.name, takes, got.ChangesFrom, got.Unknown)
 			}
 		})

@@ -1,4 +1,4 @@
-package report
+package turnlog
 
 import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"

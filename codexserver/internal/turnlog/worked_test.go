@@ -1,4 +1,4 @@
-package report_test
+package turnlog_test
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -24,14 +24,14 @@ import (
 )
 
 // turn is a turn in a repository, as an engine would report it.
-type turn struct {
+type work struct {
 	t    *testing.T
 	dir  string
 	c    *recorder
 	last int // the number of the last call
 }
 
-func newTurn(t *testing.T, lay func(tt *turn)) *turn {
+func newTurn(t *testing.T, lay func(tt *work)) *work {
 	t.Helper()
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
@@ -42,17 +42,17 @@ func newTurn(t *testing.T, lay func(tt *turn)) *turn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tt := &turn{t: t, dir: dir}
+	tt := &work{t: t, dir: dir}
 	tt.git("init", "-q", "-b", "main")
 	lay(tt)
 	tt.git("add", "-A")
 	tt.git("commit", "-q", "-m", "first")
-	tt.begin(report.Options{})
+	tt.begin(turnlog.Options{})
 	return tt
 }
 
 // begin begins the turn with a snapshot.
-func (tt *turn) begin(o report.Options) {
+func (tt *work) begin(o turnlog.Options) {
 	tt.t.Helper()
 	o.Scratch = repo.Scratch{Dir: filepath.Join(tt.t.TempDir(), "scratch")}
 	tt.c = newWatch(o)
@@ -64,12 +64,12 @@ func (tt *turn) begin(o report.Options) {
 	})
 }
 
-func (tt *turn) git(args ...string) string {
+func (tt *work) git(args ...string) string {
 	tt.t.Helper()
 	return servertest.Git(tt.t, tt.dir, args...)
 }
 
-func (tt *turn) write(name, text string) {
+func (tt *work) write(name, text string) {
 	tt.t.Helper()
 	path := filepath.Join(tt.dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -81,18 +81,18 @@ func (tt *turn) write(name, text string) {
 }
 
 // emit reports an event as a waiting engine's host does.
-func (tt *turn) emit(m protocol.EventMsg) {
+func (tt *work) emit(m protocol.EventMsg) {
 	tt.c.Ready(tt.t.Context(), m)
 	tt.c.Event(m)
 }
 
-func (tt *turn) call() string {
+func (tt *work) call() string {
 	tt.last++
 	return fmt.Sprint("call", tt.last)
 }
 
 // patch applies a patch that replaces the content of a file.
-func (tt *turn) patch(name, text, diff string) {
+func (tt *work) patch(name, text, diff string) {
 	tt.t.Helper()
 	id := tt.call()
 	tt.emit(protocol.PatchApplyBegin{CallID: id, Changes: map[string]protocol.FileChange{filepath.Join(tt.dir, name): {Update: &protocol.FileUpdate{UnifiedDiff: diff}}}})
@@ -101,7 +101,7 @@ func (tt *turn) patch(name, text, diff string) {
 }
 
 // run runs a command. by is who approved it, or "" without an approval.
-func (tt *turn) run(by approval.Decider, code int, do func(), argv ...string) {
+func (tt *work) run(by approval.Decider, code int, do func(), argv ...string) {
 	id := tt.call()
 	if by != "" {
 		tt.ask(id, by, elicit.Approved, argv)
@@ -111,7 +111,7 @@ func (tt *turn) run(by approval.Decider, code int, do func(), argv ...string) {
 	tt.emit(protocol.ExecCommandEnd{CallID: id, ExitCode: code, Duration: protocol.Duration(time.Second)})
 }
 
-func (tt *turn) ask(id string, by approval.Decider, d elicit.Decision, argv []string) {
+func (tt *work) ask(id string, by approval.Decider, d elicit.Decision, argv []string) {
 	m := protocol.ExecApprovalRequest{CallID: id, Command: argv, Cwd: tt.dir}
 	tt.emit(m)
 	out := elicit.Outcome{Decision: d}
@@ -123,7 +123,7 @@ func (tt *turn) ask(id string, by approval.Decider, d elicit.Decision, argv []st
 
 // numstat returns git's counts of changed lines in the tree, including untracked files, sorted
 // by path.
-func (tt *turn) numstat() string {
+func (tt *work) numstat() string {
 	tt.t.Helper()
 	tt.git("add", "--intent-to-add", "--ignore-removal", ".")
 	lines := strings.Split(strings.TrimSpace(tt.git("diff", "--numstat")), "\n")
@@ -158,11 +158,11 @@ type result struct {
 	Truncated map[string]int `json:"truncated"`
 }
 
-// end ends the turn and reads its report.
-func (tt *turn) end(err error) result {
+// end ends the turn and reads its turnlog.
+func (tt *work) end(err error) result {
 	tt.t.Helper()
 	tt.c.End(err)
-	r := tt.c.Result()
+	r := tt.c.So()
 	out := r.JSON(setting.DefaultResult)
 	check(tt.t, schema(tt.t), out, setting.DefaultResult)
 	var res result
@@ -186,8 +186,8 @@ func (r result) numstat() string {
 
 // TestTurn has a turn that patches two files, deletes one with a command, runs a failing test,
 // and is not allowed to push.
-func TestTurn(t *testing.T) {
-	tt := newTurn(t, func(tt *turn) {
+func TestWork(t *testing.T) {
+	tt := newTurn(t, func(tt *work) {
 		tt.write("a.go", "a\nb\nc\n")
 		tt.write("sub/b.go", "1\n2\n")
 		tt.write("old.go", "x\ny\nz\n")
@@ -243,7 +243,7 @@ func TestTurnOfManyFiles(t *testing.T) {
 	if *whole {
 		files = 10_000
 	}
-	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
 	output := strings.Repeat("0123456789abcdef", 1<<20/16)
 	tt.run(approval.ByRule, 0, func() {
 		for i := range files {
@@ -258,7 +258,7 @@ func TestTurnOfManyFiles(t *testing.T) {
 	}
 	tt.emit(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: output, Status: "completed"}}})
 	tt.c.End(nil)
-	r := tt.c.Result()
+	r := tt.c.So()
 	r.Content = strings.Repeat(output, 50)
 	out := r.JSON(setting.DefaultResult)
 	check(t, schema(t), out, 80_000)
@@ -281,12 +281,12 @@ func TestTurnOfManyFiles(t *testing.T) {
 
 // TestTurnInADirtyTree checks that changes from before the turn do not count as its own.
 func TestTurnInADirtyTree(t *testing.T) {
-	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n"); tt.write("b.go", "b\n") })
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n"); tt.write("b.go", "b\n") })
 	tt.end(nil)
 	tt.write("a.go", "a\nmine\n")
 	tt.write("b.go", "b\nmine\n")
 	tt.write("new.go", "mine\n")
-	tt.begin(report.Options{Wait: true})
+	tt.begin(turnlog.Options{Wait: true})
 	tt.run("", 0, func() {
 		tt.write("b.go", "b\nmine\nits\n")
 		tt.write("new.go", "its\n")
@@ -304,7 +304,7 @@ func TestOrigins(t *testing.T) {
 		"a command": "a.go patch, b.go command, c.go command, d.go command",
 		"a tool":    "a.go patch, b.go command, c.go command, d.go command",
 	} {
-		tt := newTurn(t, func(tt *turn) {
+		tt := newTurn(t, func(tt *work) {
 			tt.write("a.go", "a\n")
 			tt.write("b.go", "b\n")
 			tt.write("c.go", "c\n")
@@ -323,7 +323,7 @@ func TestOrigins(t *testing.T) {
 		}
 		tt.c.End(nil)
 		var got []string
-		for _, c := range tt.c.Result().Changes {
+		for _, c := range tt.c.So().Changes {
 			got = append(got, c.Path+" "+string(c.By))
 		}
 		if s := strings.Join(got, ", "); s != want {
@@ -335,23 +335,23 @@ func TestOrigins(t *testing.T) {
 // TestTurnWithoutSnapshot checks that the changes are those of the patches if there is no
 // snapshot.
 func TestTurnWithoutSnapshot(t *testing.T) {
-	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
 	tt.end(nil)
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for name, begin := range map[string]func() *recorder{
 		"too many snapshots": func() *recorder {
-			c := newWatch(report.Options{})
+			c := newWatch(turnlog.Options{})
 			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: tt.dir}, nil)
 			return c
 		},
 		"interrupted": func() *recorder {
-			c := newWatch(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}})
+			c := newWatch(turnlog.Options{Scratch: repo.Scratch{Dir: t.TempDir()}})
 			c.Begin(ended, protocol.SessionConfigured{Cwd: tt.dir}, nil)
 			return c
 		},
 		"no folder": func() *recorder {
-			c := newWatch(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: true})
+			c := newWatch(turnlog.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: true})
 			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: filepath.Join(t.TempDir(), "no", "folder")}, nil)
 			return c
 		},
@@ -375,15 +375,15 @@ func TestUntold(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		ctx     context.Context
-		o       report.Options
+		o       turnlog.Options
 		command bool
 		want    bool
 	}{
-		{"interrupted", ended, report.Options{Scratch: scratch}, true, true},
-		{"no command", ended, report.Options{Scratch: scratch}, false, false},
-		{"switched off", t.Context(), report.Options{Scratch: scratch, Changes: setting.Changes{Off: true}}, true, false},
-		{"no folder for snapshots", t.Context(), report.Options{}, true, false},
-		{"a snapshot", t.Context(), report.Options{Scratch: scratch}, true, false},
+		{"interrupted", ended, turnlog.Options{Scratch: scratch}, true, true},
+		{"no command", ended, turnlog.Options{Scratch: scratch}, false, false},
+		{"switched off", t.Context(), turnlog.Options{Scratch: scratch, Changes: setting.Changes{Off: true}}, true, false},
+		{"no folder for snapshots", t.Context(), turnlog.Options{}, true, false},
+		{"a snapshot", t.Context(), turnlog.Options{Scratch: scratch}, true, false},
 	} {
 		c := newWatch(tt.o)
 		c.Begin(tt.ctx, protocol.SessionConfigured{Cwd: t.TempDir()}, nil)
@@ -393,7 +393,7 @@ func TestUntold(t *testing.T) {
 			c.Event(m)
 		}
 		c.End(nil)
-		if got := c.Remark(); (got != "") != tt.want {
+		if got := c.Untold(); (got != "") != tt.want {
 			t.Errorf("%s: %q", tt.name, got)
 		}
 	}
@@ -401,7 +401,7 @@ func TestUntold(t *testing.T) {
 
 // TestTurnOutside checks that patches outside of the folder are among the changes.
 func TestTurnOutside(t *testing.T) {
-	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
 	elsewhere := filepath.Join(t.TempDir(), "x")
 	tt.emit(protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{
 		elsewhere:                       {Add: &protocol.FileContent{Content: "b"}},

@@ -1,4 +1,4 @@
-package report_test
+package turnlog_test
 
 import (
 	"testing"

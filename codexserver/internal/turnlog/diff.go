@@ -1,4 +1,4 @@
-package report
+package turnlog
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 )
 
 // maxNamed bounds the files that a diff names without showing them.
@@ -61,7 +60,7 @@ func diffOfPatches(diff, dir string) string {
 		}
 		if why != "" {
 			head, _, _ := strings.Cut(section, "\n")
-			n.add("not in this diff ("+why+")", turnlog.Show(strings.TrimPrefix(head, "diff --git "), turnlog.MaxPath))
+			n.add("not in this diff ("+why+")", Show(strings.TrimPrefix(head, "diff --git "), MaxPath))
 			continue
 		}
 		b.WriteString(section)

@@ -1,4 +1,4 @@
-package report
+package turnlog
 
 // Schema is the JSON schema of a [protocol.TurnResult] of a turn, for a tool's outputSchema. The
 // result of a call that fails before its turn has only the first two members.

@@ -1,4 +1,4 @@
-package report_test
+package turnlog_test
 
 import (
 	"bytes"
@@ -13,9 +13,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -51,7 +50,7 @@ const enginePatch = "*** Begin Patch\n*** Update File: a.go\n@@\n a\n-b\n+B\n c\
 // the changes that git sees, and the commands and refusals of the record of approvals.
 func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	t.Helper()
-	tt := newTurn(t, func(tt *turn) {
+	tt := newTurn(t, func(tt *work) {
 		tt.write("a.go", "a\nb\nc\n")
 		tt.write("b.go", "1\n2\n")
 		tt.write("old.go", "x\ny\nz\n")
@@ -63,8 +62,8 @@ func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	share := thread.NewTable(e, &approve.Options{Record: record.To(&lines)}).Share("")
 	defer share.Close()
 
-	tt.c = newWatch(report.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: engine.TraitsOf(e).Streams, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
-	a := thread.Attend{Turn: tt.c.turn, Observers: []thread.Observer{servertest.Watcher{Watch: tt.c.Watch}}, Awaited: true, Ask: person{}}
+	tt.c = newWatch(turnlog.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: engine.TraitsOf(e).Streams, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
+	a := thread.Attend{Turn: tt.c.Turn, Awaited: true, Ask: person{}}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: tt.dir}, a)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +96,7 @@ func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	if n := len(got.Commands); n == 0 || got.Commands[n-1].ExitCode == nil || *got.Commands[n-1].ExitCode != 3 {
 		t.Errorf("commands: %+v", got.Commands)
 	}
-	r := tt.c.Result()
+	r := tt.c.So()
 	t.Logf("%s", r.JSON(setting.DefaultResult))
 	return r
 }

@@ -1,11 +1,10 @@
-package report
+package turnlog
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )
@@ -26,10 +25,9 @@ func TestContinue(t *testing.T) {
 			change(add, "a", "", &repo.Lines{Added: 2, Removed: 1}, protocol.ByPatch), change(update, "b", "", &repo.Lines{Added: 1}, protocol.ByCommand), change(add, "bin", "", nil, protocol.ByOther),
 		},
 	}
-	turn := turnlog.NewTurn()
-	w := New(turn, Options{})
+	w := NewTurn(Options{})
 	w.Continue(&before)
-	did := turn.Did().Result
+	did := w.did().result
 	if diff := cmp.Diff(before.Commands, did.Commands) + cmp.Diff(before.Refused, did.Refused) + cmp.Diff(before.Truncated, did.Truncated); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,4 +1,4 @@
-package report_test
+package turnlog_test
 
 import (
 	"encoding/binary"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -65,7 +65,7 @@ func FuzzJSON(f *testing.F) {
 		if commands == 9 { // a few reports have more than a collector keeps
 			commands = n(0) % 1100
 		}
-		c := newWatch(report.Options{})
+		c := newWatch(turnlog.Options{})
 		c.Begin(t.Context(), protocol.SessionConfigured{SessionID: path, Model: argv}, nil)
 		for i := range commands {
 			command := []string{argv, strings.Repeat(argv, n(1)%20)}
@@ -92,7 +92,7 @@ func FuzzJSON(f *testing.F) {
 			RateLimits: &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: math.Inf(n(5)%2 - 1)}},
 		})
 		c.End(nil)
-		r := c.Result()
+		r := c.So()
 		r.Content, r.Output = strings.Repeat(content, n(6)%300), jsontext.Value(output)
 		want := max(int(limit), protocol.MinResult)
 		out := r.JSON(int(limit))
@@ -108,13 +108,13 @@ func FuzzJSON(f *testing.F) {
 func TestLeast(t *testing.T) {
 	for _, char := range []string{"x", `"`, "\\", "\x01", "\xff", "é", "\u2028"} {
 		long := strings.Repeat(char, 1000)
-		c := newWatch(report.Options{})
+		c := newWatch(turnlog.Options{})
 		c.Begin(t.Context(), protocol.SessionConfigured{SessionID: long, Model: long}, nil)
 		for range 4 {
 			c.Event(protocol.ModelReroute{FromProvider: long, FromModel: long, ToProvider: long, ToModel: long, Reason: long})
 		}
 		c.End(nil)
-		r := c.Result()
+		r := c.So()
 		r.Content = long
 		out := r.JSON(protocol.MinResult)
 		if len(out) > protocol.MinResult || !strings.Contains(string(out), `"rerouted":[{`) {

@@ -1,4 +1,4 @@
-package report_test
+package turnlog_test
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -63,8 +63,8 @@ func TestDiffOfPatches(t *testing.T) {
 			}
 			share := thread.NewTable(e, &approve.Options{}).Share("")
 			defer share.Close()
-			c := newWatch(report.Options{Changes: setting.Changes{Off: true}})
-			a := thread.Attend{Turn: c.turn, Observers: []thread.Observer{servertest.Watcher{Watch: c.Watch}}, Awaited: true}
+			c := newWatch(turnlog.Options{Changes: setting.Changes{Off: true}})
+			a := thread.Attend{Turn: c.Turn, Awaited: true}
 			th, err := share.Start(t.Context(), protocol.Config{Cwd: dir}, a)
 			if err != nil {
 				t.Fatal(err)

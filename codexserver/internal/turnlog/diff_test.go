@@ -1,4 +1,4 @@
-package report_test
+package turnlog_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )
@@ -16,7 +16,7 @@ import (
 // TestDiff checks that the diff includes changes by commands and by a failed turn, and names
 // patches outside of the folder.
 func TestDiff(t *testing.T) {
-	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\nb\n"); tt.write("kept.go", "x\n") })
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\nb\n"); tt.write("kept.go", "x\n") })
 	outside := filepath.Join(t.TempDir(), "b\n.txt")
 	tt.emit(protocol.TurnDiff{UnifiedDiff: "what the model says"})
 	tt.emit(protocol.PatchApplyBegin{CallID: "p", Changes: map[string]protocol.FileChange{outside: {Add: &protocol.FileContent{Content: "x"}}}})
@@ -37,11 +37,11 @@ func TestDiff(t *testing.T) {
 }
 
 func TestDiffWithoutRepository(t *testing.T) {
-	tt := newTurn(t, func(tt *turn) { tt.write("x", "x") })
+	tt := newTurn(t, func(tt *work) { tt.write("x", "x") })
 	tt.end(nil)
 	tt.dir = t.TempDir()
 	tt.write("a.txt", "old\n")
-	tt.begin(report.Options{Wait: true})
+	tt.begin(turnlog.Options{Wait: true})
 	tt.run("", 0, func() { tt.write("a.txt", "new\n"); tt.write("big", strings.Repeat("x", 17<<20)) }, "make")
 	tt.c.End(nil)
 	got := tt.c.Diff()
@@ -62,7 +62,7 @@ func TestDiffWithoutSnapshot(t *testing.T) {
 		{"outside of the folder", "diff --git a//elsewhere b//elsewhere\n", note + "# not in this diff (it is outside of the folder): a//elsewhere b//elsewhere\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newWatch(report.Options{})
+			c := newWatch(turnlog.Options{})
 			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: dir}, nil)
 			if tt.diff != "" {
 				c.Event(protocol.TurnDiff{UnifiedDiff: "an earlier one"})
@@ -77,7 +77,7 @@ func TestDiffWithoutSnapshot(t *testing.T) {
 }
 
 func TestDiffIsBounded(t *testing.T) {
-	tt := newTurn(t, func(tt *turn) { tt.write("a.go", "a\n") })
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
 	tt.run("", 0, func() {
 		for i := range 3 {
 			tt.write(fmt.Sprintf("f%d", i), strings.Repeat("0123456789abcde\n", 2<<20/16))

@@ -1,6 +1,6 @@
 //go:build realcodex
 
-package report_test
+package turnlog_test
 
 import (
 	"testing"

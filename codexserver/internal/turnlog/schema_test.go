@@ -1,9 +1,9 @@
-package report_test
+package turnlog_test
 
 import (
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/report"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -14,7 +14,7 @@ import (
 func schema(t testing.TB) *outputschema.Schema {
 	t.Helper()
 	var doc any
-	if err := json.Unmarshal([]byte(report.Schema), &doc); err != nil {
+	if err := json.Unmarshal([]byte(turnlog.Schema), &doc); err != nil {
 		t.Fatal(err)
 	}
 	closeObjects(doc)
@@ -62,7 +62,7 @@ func check(t testing.TB, s *outputschema.Schema, out []byte, limit int) {
 // TestSchemaIsShort checks the schema's length, since tools/list has a limit for all
 // tools.
 func TestSchemaIsShort(t *testing.T) {
-	short := jsontext.Value(report.Schema)
+	short := jsontext.Value(turnlog.Schema)
 	if err := short.Compact(); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestShortSchemaNamesAll(t *testing.T) {
 		Properties map[string]struct{ Type string }
 	}
 	var whole, short object
-	for from, into := range map[string]*object{report.Schema: &whole, report.ShortSchema: &short} {
+	for from, into := range map[string]*object{turnlog.Schema: &whole, turnlog.ShortSchema: &short} {
 		if err := json.Unmarshal([]byte(from), into, json.MatchCaseInsensitiveNames(true)); err != nil {
 			t.Fatal(err)
 		}

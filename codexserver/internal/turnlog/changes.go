@@ -1,8 +1,7 @@
-package report
+package turnlog
 
 import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -31,7 +30,7 @@ func changed(c repo.Change, by protocol.ChangeOrigin) protocol.Change {
 // unknown returns gaps for the result.
 func unknown(gaps ...repo.Gap) (list []protocol.Unknown) {
 	for _, gap := range gaps {
-		list = append(list, protocol.Unknown{Path: showPath(gap.Path), Why: turnlog.Show(gap.Why, turnlog.MaxWords)})
+		list = append(list, protocol.Unknown{Path: showPath(gap.Path), Why: Show(gap.Why, MaxWords)})
 	}
 	return list
 }
