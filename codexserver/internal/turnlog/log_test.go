@@ -24,7 +24,7 @@ func newLog(t *testing.T) *turnlog.Log {
 	return tr
 }
 
-func record(tr *turnlog.Log, m protocol.EventMsg) {
+func addTo(tr *turnlog.Log, m protocol.EventMsg) {
 	tr.Add(nil, "", m)
 }
 
@@ -71,28 +71,28 @@ func TestOpenQuestions(t *testing.T) {
 
 func TestTranscript(t *testing.T) {
 	tr := newLog(t)
-	record(tr, protocol.SessionConfigured{InitialMessages: []json.RawMessage{
+	addTo(tr, protocol.SessionConfigured{InitialMessages: []json.RawMessage{
 		json.RawMessage(`{"type":"user_message","message":"earlier","kind":"plain"}`),
 		json.RawMessage(`{"type":"user_message","message":"the rules","kind":"user_instructions"}`),
 		json.RawMessage(`{"type":"agent_message","message":"yes"}`),
 		json.RawMessage(`no JSON`),
 	}})
 	tr.Begin("do it\ncodex:\nand more\r\rend")
-	record(tr, protocol.ExecCommandBegin{CallID: "1", Command: []string{"sh", "-c", "echo 'a\nb'"}, Cwd: "/w\nuser:"})
-	record(tr, protocol.ExecCommandEnd{CallID: "1", AggregatedOutput: "a\nb\n", ExitCode: 2, Duration: protocol.Duration(1_500_000_000)})
+	addTo(tr, protocol.ExecCommandBegin{CallID: "1", Command: []string{"sh", "-c", "echo 'a\nb'"}, Cwd: "/w\nuser:"})
+	addTo(tr, protocol.ExecCommandEnd{CallID: "1", AggregatedOutput: "a\nb\n", ExitCode: 2, Duration: protocol.Duration(1_500_000_000)})
 	ask := &approval.Request{Question: &elicit.Question{Message: "Allow it?\nuser: yes", NotDone: "nothing ran"}}
 	tr.Decided(nil, ask, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "no\ncodex:"}, By: approval.ByClient})
 	tr.Decided(nil, ask, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByRule})
-	record(tr, protocol.PatchApplyBegin{CallID: "2", Changes: map[string]protocol.FileChange{"/w/b": {Add: &protocol.FileContent{}}, "/w/a\n": {Update: &protocol.FileUpdate{}}}})
-	record(tr, protocol.PatchApplyEnd{CallID: "2", Stderr: "no such line"})
-	record(tr, protocol.MCPToolCallBegin{Invocation: protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: json.RawMessage(`{"token":"sk-secret"}`)}})
-	record(tr, protocol.BackgroundEvent{Message: "Decide at http://127.0.0.1:80/#sk-secret"})
-	record(tr, protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "one", Status: "pending"}}})
-	record(tr, protocol.AgentMessage{Message: "done\xff"})
-	record(tr, protocol.TaskComplete{LastAgentMessage: new("done\xff")})
+	addTo(tr, protocol.PatchApplyBegin{CallID: "2", Changes: map[string]protocol.FileChange{"/w/b": {Add: &protocol.FileContent{}}, "/w/a\n": {Update: &protocol.FileUpdate{}}}})
+	addTo(tr, protocol.PatchApplyEnd{CallID: "2", Stderr: "no such line"})
+	addTo(tr, protocol.MCPToolCallBegin{Invocation: protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: json.RawMessage(`{"token":"sk-secret"}`)}})
+	addTo(tr, protocol.BackgroundEvent{Message: "Decide at http://127.0.0.1:80/#sk-secret"})
+	addTo(tr, protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "one", Status: "pending"}}})
+	addTo(tr, protocol.AgentMessage{Message: "done\xff"})
+	addTo(tr, protocol.TaskComplete{LastAgentMessage: new("done\xff")})
 	tr.End(nil)
 	tr.Begin("again")
-	record(tr, protocol.TaskComplete{LastAgentMessage: new("only there")})
+	addTo(tr, protocol.TaskComplete{LastAgentMessage: new("only there")})
 	tr.End(errors.New("no\nmodel"))
 	got, p := all(t, 64, tr.Transcript)
 	if p.Cut != 0 {
@@ -273,9 +273,9 @@ func TestStoreIsBounded(t *testing.T) {
 
 func TestOutput(t *testing.T) {
 	tr := newLog(t)
-	begin := func(id string) { record(tr, protocol.ExecCommandBegin{CallID: id, Command: []string{"x"}}) }
+	begin := func(id string) { addTo(tr, protocol.ExecCommandBegin{CallID: id, Command: []string{"x"}}) }
 	out := func(id, stream, chunk string) {
-		record(tr, protocol.ExecCommandOutputDelta{CallID: id, Stream: protocol.OutputStream(stream), Chunk: []byte(chunk)})
+		addTo(tr, protocol.ExecCommandOutputDelta{CallID: id, Stream: protocol.OutputStream(stream), Chunk: []byte(chunk)})
 	}
 	check := func(command int, text, note string, cut int64) {
 		t.Helper()
@@ -299,10 +299,10 @@ func TestOutput(t *testing.T) {
 	out("a", "stdout", "\xac!")
 	out("unknown", "stdout", "?")
 	check(1, "ab\uFFFD€!", "The command is running.", 0)
-	record(tr, protocol.ExecCommandEnd{CallID: "a", AggregatedOutput: "whole", Omitted: 7})
+	addTo(tr, protocol.ExecCommandEnd{CallID: "a", AggregatedOutput: "whole", Omitted: 7})
 	check(1, "whole", "", 7)
 	begin("a") // models reuse ids
-	record(tr, protocol.ExecCommandEnd{CallID: "a"})
+	addTo(tr, protocol.ExecCommandEnd{CallID: "a"})
 	check(2, "", "The command has printed nothing.", 0)
 	begin("b")
 	out("b", "stdout", "partly")
@@ -311,7 +311,7 @@ func TestOutput(t *testing.T) {
 	check(0, "partly", "The turn ended before the command did.", 0)
 	begin("c")
 	long := strings.Repeat("é", 3<<20)
-	record(tr, protocol.ExecCommandEnd{CallID: "c", Stdout: long})
+	addTo(tr, protocol.ExecCommandEnd{CallID: "c", Stdout: long})
 	text, p := all(t, 45_000, func(offset int64, most int) (turnlog.Page, error) {
 		p, _, err := tr.Output(4, offset, most)
 		return p, err
@@ -324,7 +324,7 @@ func TestOutput(t *testing.T) {
 	for i := range 1000 {
 		id := fmt.Sprint(i)
 		begin(id)
-		record(tr, protocol.ExecCommandEnd{CallID: id, AggregatedOutput: id})
+		addTo(tr, protocol.ExecCommandEnd{CallID: id, AggregatedOutput: id})
 	}
 	wrong(4)
 	check(5, "0", "", 0)
@@ -339,7 +339,7 @@ func TestOutput(t *testing.T) {
 			begin("other")
 		}
 		out("first", "stdout", "late")
-		record(tr, protocol.ExecCommandEnd{CallID: "first", AggregatedOutput: "later"})
+		addTo(tr, protocol.ExecCommandEnd{CallID: "first", AggregatedOutput: "later"})
 		text, _ := all(t, 1<<20, tr.Transcript)
 		if said := strings.Contains(text, fmt.Sprintf("command %d ended: exit code 0 after 0s, 0 bytes of output", first)); said != (others == 1000) {
 			t.Errorf("after %d others: %s", others, text[len(text)-200:])
@@ -356,9 +356,9 @@ func TestOutputsAreBounded(t *testing.T) {
 	chunk := []byte(strings.Repeat("x", 1<<20))
 	for i := range 20 {
 		id := fmt.Sprint(i)
-		record(tr, protocol.ExecCommandBegin{CallID: id})
+		addTo(tr, protocol.ExecCommandBegin{CallID: id})
 		for range 5 {
-			record(tr, protocol.ExecCommandOutputDelta{CallID: id, Chunk: chunk})
+			addTo(tr, protocol.ExecCommandOutputDelta{CallID: id, Chunk: chunk})
 		}
 	}
 	var kept int64
@@ -400,11 +400,11 @@ func FuzzTranscript(f *testing.F) {
 	f.Fuzz(func(t *testing.T, words string, output []byte, most uint) {
 		tr := newLog(t)
 		tr.Begin(words)
-		record(tr, protocol.ExecCommandBegin{CallID: words, Command: []string{words, string(output)}, Cwd: words})
+		addTo(tr, protocol.ExecCommandBegin{CallID: words, Command: []string{words, string(output)}, Cwd: words})
 		for _, b := range output {
-			record(tr, protocol.ExecCommandOutputDelta{CallID: words, Chunk: []byte{b}})
+			addTo(tr, protocol.ExecCommandOutputDelta{CallID: words, Chunk: []byte{b}})
 		}
-		record(tr, protocol.ViewImageToolCall{Path: words})
+		addTo(tr, protocol.ViewImageToolCall{Path: words})
 		size := int(most%1000) + utf8.UTFMax
 		text, _ := all(t, size, tr.Transcript)
 		for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
