@@ -11,8 +11,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
@@ -78,7 +78,7 @@ func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 		Helper:    e.options.Sandbox.Helper,
 		Find:      func(name string) (string, error) { return e.programs.Find(name, "", e.getenv("PATH")) },
 		Protected: append([]string{e.options.CodexHome}, linked...),
-		Trees:     repo.Worktrees(e.options.CodexHome),
+		Trees:     git.Worktrees(e.options.CodexHome),
 		Sealed:    []string{filepath.Join(e.options.CodexHome, "codex-mcp")},
 		Private:   private,
 		Named:     cfg.NamedRoots,

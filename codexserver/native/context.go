@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -29,7 +29,7 @@ const maxOwnDoc = 1 << 20
 // are those in $CODEX_HOME, a separator, and the file of each folder from the git root
 // down to cwd. A warning says which file was cut or left out, and why.
 func userInstructions(cfg *config.Config) (text string, warnings []string, err error) {
-	project := projectDocs{cfg: cfg, root: repo.Root(cfg.Cwd), left: cfg.ProjectDocMaxBytes}
+	project := projectDocs{cfg: cfg, root: git.Root(cfg.Cwd), left: cfg.ProjectDocMaxBytes}
 	own, err := project.own()
 	if err != nil {
 		return "", nil, err

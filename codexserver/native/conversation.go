@@ -14,7 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/auth"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
@@ -85,7 +85,7 @@ func (c *conversation) open(ctx context.Context) error {
 	begin, meta := time.Now(), &c.saved.meta
 	meta.Timestamp, meta.Cwd = rollout.Timestamp(begin), c.cfg.Cwd
 	meta.Originator, meta.CLIVersion = originator, c.engine.options.Version
-	meta.Git = repo.Read(ctx, c.cfg.Cwd, c.engine.scratch())
+	meta.Git = git.Head(ctx, c.cfg.Cwd, c.engine.scratch())
 	if rules != "" {
 		meta.Instructions = &rules
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -84,7 +84,7 @@ func instructions(cfg *config.Config, files bool, shell []string) (string, error
 // A path in the repository must not lead out of it, since the repository can hold links.
 func readInstructions(cfg *config.Config, path string) ([]byte, error) {
 	bound := cfg.Cwd
-	if root := repo.Root(cfg.Cwd); root != "" {
+	if root := git.Root(cfg.Cwd); root != "" {
 		bound = root
 	}
 	path = filepath.Clean(path)

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/search"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -17,8 +17,8 @@ var (
 
 // scratch says where git works: in a folder that commands cannot write, next to the
 // configuration.
-func (e *Engine) scratch() repo.Scratch {
-	return repo.Scratch{Dir: filepath.Join(e.options.CodexHome, "tmp"), Programs: e.programs}
+func (e *Engine) scratch() git.Scratch {
+	return git.Scratch{Dir: filepath.Join(e.options.CodexHome, "tmp"), Programs: e.programs}
 }
 
 // Traits implements [engine.Describer].

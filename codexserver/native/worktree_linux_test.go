@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -31,18 +31,18 @@ func TestWorktree(t *testing.T) {
 	top := t.TempDir()
 	base := filepath.Join(top, "base")
 	shell := func(id, name, home string) providertest.ToolCall {
-		words := strings.NewReplacer("BASE", base, "HOME", home, "TREES", repo.Worktrees(home)).Replace(script(name))
+		words := strings.NewReplacer("BASE", base, "HOME", home, "TREES", git.Worktrees(home)).Replace(script(name))
 		return providertest.Shell(id, "sh", "-c", words)
 	}
 	b := setup(t, "include_apply_patch_tool = true\n---\n[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n", native.Limits{})
 	b.provider.Close()
-	tree := filepath.Join(repo.Worktrees(b.home), "0123abcd")
+	tree := filepath.Join(git.Worktrees(b.home), "0123abcd")
 	cwd := filepath.Join(tree, "sub")
 	b.provider = providertest.New(
 		providertest.Call(shell("c1", "first", b.home), patch("c2", "patched"), patch("c3", "../../../asked")), providertest.Say("ok"),
 		providertest.Call(shell("c4", "second", b.home), patch("c5", "again")), providertest.Say("ok"))
 	t.Cleanup(b.provider.Close)
-	for _, dir := range []string{base, cwd, filepath.Join(tree, ".git"), filepath.Join(repo.Worktrees(b.home), "other")} {
+	for _, dir := range []string{base, cwd, filepath.Join(tree, ".git"), filepath.Join(git.Worktrees(b.home), "other")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

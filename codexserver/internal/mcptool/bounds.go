@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -58,7 +58,7 @@ func (b bounds) repository(dir string) error {
 	if b == nil {
 		return nil
 	}
-	root := repo.Root(dir)
+	root := git.Root(dir)
 	if root == "" {
 		return nil
 	}

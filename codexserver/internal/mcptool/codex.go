@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -92,7 +92,7 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 	job := c.newJob(c.attendance(a.Background))
 	job.kept.Budget = a.Budget
 	job.attendance.Submission = c.Awaited.Submission
-	var tree *repo.Worktree
+	var tree *git.Worktree
 	if a.Worktree {
 		if tree, err = t.addWorktree(ctx, cwd); err != nil {
 			return notBegun(ctx, "codex", "", err)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -68,7 +68,7 @@ func (c *call) caller() *thread.Caller {
 	o := c.table.options
 	worktrees := ""
 	if o.Home != "" {
-		worktrees = repo.Worktrees(o.Home)
+		worktrees = git.Worktrees(o.Home)
 	}
 	return &thread.Caller{Client: c.Host, FullAccess: o.FullAccess, Locked: c.table.confined, Worktrees: worktrees, Folders: func(ctx context.Context) []string {
 		var all []string

@@ -10,7 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -71,18 +71,18 @@ func (a *reviewArguments) revision() (revision, name string) {
 type reviewCall struct {
 	arguments reviewArguments
 	dir       string
-	scratch   repo.Scratch
+	scratch   git.Scratch
 	job       *Job
 
-	changes *repo.Changes // set by take
+	changes *git.Changes // set by take
 	task    review.Task
 }
 
 // take reads the changes to review.
 func (r *reviewCall) take(ctx context.Context) error {
 	revision, name := r.arguments.revision()
-	c, err := repo.ChangesOf(ctx, r.dir, r.scratch, r.arguments.Target, revision)
-	var wrong *repo.RevisionError
+	c, err := git.Review(ctx, r.dir, r.scratch, r.arguments.Target, revision)
+	var wrong *git.RevisionError
 	switch {
 	case ctx.Err() != nil:
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -40,9 +40,9 @@ func (t *Table) admit(ctx context.Context, c *call, id string, th *thread.Thread
 	}
 	dir := th.Info().Cwd
 	real, err := filepath.EvalSymlinks(dir)
-	trees, none := filepath.EvalSymlinks(repo.Worktrees(t.options.Home))
+	trees, none := filepath.EvalSymlinks(git.Worktrees(t.options.Home))
 	if err == nil && none == nil && paths.Below(real, trees) {
-		dir = repo.CommonDir(real)
+		dir = git.CommonDir(real)
 	}
 	if _, _, err := b.resolve(dir); err != nil {
 		return errors.Join(fmt.Errorf("argument /threadId: its folder: %w", err), c.Threads.End(context.WithoutCancel(ctx), id))

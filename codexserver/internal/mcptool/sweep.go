@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
 // sweepEvery is how often what is not needed any more is removed from the home.
@@ -14,7 +14,7 @@ const sweepEvery = time.Hour
 // sweeper removes what is not needed any more from the home: private git folders of processes
 // that were killed.
 type sweeper struct {
-	scratch repo.Scratch
+	scratch git.Scratch
 	log     *slog.Logger // or nil
 
 	last atomic.Pointer[time.Time] // when it was swept, or nil

@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
 // addWorktree makes a git worktree of the repository that contains cwd, for a new conversation. The
 // error names an argument.
-func (t *Table) addWorktree(ctx context.Context, cwd string) (*repo.Worktree, error) {
+func (t *Table) addWorktree(ctx context.Context, cwd string) (*git.Worktree, error) {
 	if t.options.Home == "" {
 		return nil, errors.New("argument /worktree: this server keeps no files, so it has no worktrees")
 	}
@@ -20,13 +20,13 @@ func (t *Table) addWorktree(ctx context.Context, cwd string) (*repo.Worktree, er
 	}
 	b := t.options.bounds()
 	err := b.repository(cwd)
-	if common := repo.CommonDir(cwd); err == nil && common != "" {
+	if common := git.CommonDir(cwd); err == nil && common != "" {
 		_, _, err = b.resolve(common)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("argument /cwd: %w", err)
 	}
-	w, err := t.options.Report.Scratch.AddWorktree(ctx, cwd, repo.Worktrees(t.options.Home))
+	w, err := t.options.Report.Scratch.AddWorktree(ctx, cwd, git.Worktrees(t.options.Home))
 	if err != nil {
 		return nil, fmt.Errorf("argument /worktree: %w", err)
 	}
@@ -34,6 +34,6 @@ func (t *Table) addWorktree(ctx context.Context, cwd string) (*repo.Worktree, er
 }
 
 // inWorktree returns the words about a worktree for the caller.
-func inWorktree(w *repo.Worktree) string {
+func inWorktree(w *git.Worktree) string {
 	return fmt.Sprintf("The conversation works in the git worktree %s, on the new branch %s. Commit there what is to stay, with git.", w.Path, w.Branch)
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -106,7 +106,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 
 	options := turnlog.Options{Changes: k.options}
 	options.Changes.Before, options.Changes.After = cmp.Or(k.options.Before, time.Minute), cmp.Or(k.options.After, time.Minute)
-	options.Scratch = repo.Scratch{Dir: filepath.Join(top, "scratch")}
+	options.Scratch = git.Scratch{Dir: filepath.Join(top, "scratch")}
 	var roots []string
 	if k.roots {
 		roots = []string{p.root}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -25,8 +25,8 @@ func (t *Turn) withEarlier(now []protocol.Change) []protocol.Change {
 		if added, removed := all[before].Added, all[before].Removed; change.Added != nil && change.Removed != nil && added != nil && removed != nil {
 			change.Added, change.Removed = new(*change.Added+*added), new(*change.Removed+*removed)
 		}
-		if all[before].Kind == string(repo.Add) && change.Kind == string(repo.Update) {
-			change.Kind = string(repo.Add)
+		if all[before].Kind == string(git.Add) && change.Kind == string(git.Update) {
+			change.Kind = string(git.Add)
 		}
 		all[before] = change
 	}

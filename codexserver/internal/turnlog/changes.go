@@ -1,7 +1,7 @@
 package turnlog
 
 import (
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -16,7 +16,7 @@ type changes struct {
 }
 
 // changed returns a change for the result.
-func changed(c repo.Change, by protocol.ChangeOrigin) protocol.Change {
+func changed(c git.Change, by protocol.ChangeOrigin) protocol.Change {
 	one := protocol.Change{Path: showPath(c.Path), Kind: string(c.Kind), By: by}
 	if c.From != "" {
 		one.From = showPath(c.From)
@@ -28,7 +28,7 @@ func changed(c repo.Change, by protocol.ChangeOrigin) protocol.Change {
 }
 
 // unknown returns gaps for the result.
-func unknown(gaps ...repo.Gap) (list []protocol.Unknown) {
+func unknown(gaps ...git.Gap) (list []protocol.Unknown) {
 	for _, gap := range gaps {
 		list = append(list, protocol.Unknown{Path: showPath(gap.Path), Why: Show(gap.Why, MaxWords)})
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
 // maxNamed bounds the files that a diff names without showing them.
@@ -14,7 +14,7 @@ const maxNamed = 100
 
 // diffOf adds notes to git's diff about the changes that are not in it, and about those of
 // patches outside of the folder.
-func diffOf(f outcome, elsewhere []repo.Change) string {
+func diffOf(f outcome, elsewhere []git.Change) string {
 	n := notes{}
 	for _, l := range f.left {
 		n.add("not in this diff ("+l.Why+")", string(l.Kind)+" "+showPath(l.Path))
@@ -53,7 +53,7 @@ func diffOfPatches(diff, dir string) string {
 	var b strings.Builder
 	b.WriteString("# from the patches of the turn alone: commands may have changed more\n")
 	n := notes{}
-	for section := range repo.Sections(strings.TrimSuffix(diff, "\n") + "\n") {
+	for section := range git.Sections(strings.TrimSuffix(diff, "\n") + "\n") {
 		section, why := applicable(section, dir)
 		if why == "" && b.Len()+len(section) > maxDiff {
 			why = "too large"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
@@ -30,7 +30,7 @@ func TestDiff(t *testing.T) {
 		}
 	}
 	want := "diff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n" +
-		"# changed by patches outside of the folder: add " + repo.Quote(outside) + "\n"
+		"# changed by patches outside of the folder: add " + git.Quote(outside) + "\n"
 	if d := cmp.Diff(want, strings.Join(lines, "")); d != "" {
 		t.Error("(-want +got)\n" + d)
 	}

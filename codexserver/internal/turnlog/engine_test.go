@@ -11,8 +11,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/native"
@@ -62,7 +62,7 @@ func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	share := thread.NewTable(e, &approve.Options{Record: record.To(&lines)}).Share("")
 	defer share.Close()
 
-	tt.c = newWatch(turnlog.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: engine.TraitsOf(e).Streams, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
+	tt.c = newWatch(turnlog.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Wait: engine.TraitsOf(e).Streams, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
 	a := thread.Attend{Turn: tt.c.Turn, Awaited: true, Ask: person{}}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: tt.dir}, a)
 	if err != nil {

@@ -1,6 +1,6 @@
 package turnlog
 
-import "github.com/codexmcp/codexmcp/codexserver/internal/repo"
+import "github.com/codexmcp/codexmcp/codexserver/internal/git"
 
 // Bound lets a store keep another number of bytes, and returns the number that it kept before.
 func Bound(s *Store, max int) (before int) {
@@ -15,12 +15,12 @@ func FileSize(s *Store) int64 { return s.slots.next * pieceSize }
 func Used(s *Store) int { return s.used }
 
 // Patches returns the changes of the turn's patches, and how many files are left out.
-func (t *Turn) Patches() ([]repo.Change, int) { return t.patchChanges() }
+func (t *Turn) Patches() ([]git.Change, int) { return t.patchChanges() }
 
 // Patched returns the change of the file at an absolute path by the turn's patches, or nil.
-func (t *Turn) Patched(path string) *repo.Change { return t.patchOf(path) }
+func (t *Turn) Patched(path string) *git.Change { return t.patchOf(path) }
 
 // PatchedOutside returns the changes by patches of the files that a snapshot does not cover.
-func (t *Turn) PatchedOutside(covered func(path string) bool) []repo.Change {
+func (t *Turn) PatchedOutside(covered func(path string) bool) []git.Change {
 	return t.patchedOutside(covered)
 }

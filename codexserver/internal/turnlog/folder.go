@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"sort"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
@@ -17,7 +17,7 @@ type Options struct {
 	// Scratch says where git works for the snapshot. Untrusted programs, such as the
 	// turn's commands, must not be able to write there. Without a folder there is no
 	// snapshot.
-	Scratch repo.Scratch
+	Scratch git.Scratch
 	// Wait makes Begin wait for the snapshot. Engines that do not wait for Ready need
 	// it: each that [engine.Traits].Streams.
 	Wait bool
@@ -60,7 +60,7 @@ func (t *Turn) unseen(did *done, why error) *changes {
 		c.from = ""
 	}
 	if did.acted || !errors.Is(why, errEnded) { // a turn that ran nothing may end before the snapshot
-		c.unknown = unknown(repo.Gap{Path: did.cwd, Why: reason(why)})
+		c.unknown = unknown(git.Gap{Path: did.cwd, Why: reason(why)})
 	}
 	c.untold = len(did.result.Commands) > 0 && !errors.Is(why, errOff) && !errors.Is(why, errNone)
 	return c
@@ -70,7 +70,7 @@ func (t *Turn) unseen(did *done, why error) *changes {
 func (t *Turn) compared(found outcome, ran bool) *changes {
 	elsewhere := t.patchedOutside(t.tree.covers)
 	type change struct {
-		repo.Change
+		git.Change
 		by protocol.ChangeOrigin
 	}
 	var list []change
@@ -134,7 +134,7 @@ func (t *Turn) So() protocol.TurnResult {
 	case c != nil && r.Status.Ended():
 		r.ChangesFrom, r.Changes, r.Unknown, r.Truncated.Changes = c.from, c.list, c.unknown, c.omitted
 	case r.Status != "":
-		r.ChangesFrom, r.Unknown = protocol.ChangesFromEvents, unknown(repo.Gap{Path: did.cwd, Why: errRuns.Error()})
+		r.ChangesFrom, r.Unknown = protocol.ChangesFromEvents, unknown(git.Gap{Path: did.cwd, Why: errRuns.Error()})
 		r.Changes, r.Truncated.Changes = t.patched()
 	}
 	return r

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
@@ -17,16 +17,16 @@ const maxPatched = 10_000
 // patches are the changes of the turn's patches, by absolute path. The zero value is
 // ready.
 type patches struct {
-	open    map[string][]repo.Change // by call
-	files   map[string]repo.Change
+	open    map[string][]git.Change // by call
+	files   map[string]git.Change
 	omitted int
 }
 
 func (p *patches) begin(m protocol.PatchApplyBegin) {
 	if p.open == nil {
-		p.open, p.files = map[string][]repo.Change{}, map[string]repo.Change{}
+		p.open, p.files = map[string][]git.Change{}, map[string]git.Change{}
 	}
-	var list []repo.Change
+	var list []git.Change
 	for _, path := range slices.Sorted(maps.Keys(m.Changes)) {
 		list = append(list, patched(path, m.Changes[path]))
 	}
@@ -34,7 +34,7 @@ func (p *patches) begin(m protocol.PatchApplyBegin) {
 }
 
 // of returns the change of the file at a path, or nil.
-func (p *patches) of(path string) *repo.Change {
+func (p *patches) of(path string) *git.Change {
 	c, ok := p.files[path]
 	if !ok {
 		return nil
@@ -42,16 +42,16 @@ func (p *patches) of(path string) *repo.Change {
 	return &c
 }
 
-func patched(path string, f protocol.FileChange) repo.Change {
-	c := repo.Change{Path: path, Kind: repo.Update, Lines: &repo.Lines{}}
+func patched(path string, f protocol.FileChange) git.Change {
+	c := git.Change{Path: path, Kind: git.Update, Lines: &git.Lines{}}
 	c.Lines.Added, c.Lines.Removed = f.Lines()
 	switch {
 	case f.Add != nil:
-		c.Kind = repo.Add
+		c.Kind = git.Add
 	case f.Delete != nil:
-		c.Kind = repo.Delete
+		c.Kind = git.Delete
 	case f.Update != nil && f.Update.MovePath != nil && *f.Update.MovePath != path:
-		c.Kind, c.From, c.Path = repo.Rename, path, *f.Update.MovePath
+		c.Kind, c.From, c.Path = git.Rename, path, *f.Update.MovePath
 	}
 	return c
 }
@@ -68,23 +68,23 @@ func (p *patches) end(m protocol.PatchApplyEnd) {
 }
 
 // add merges a change with an earlier one of the same file.
-func (p *patches) add(c repo.Change) {
+func (p *patches) add(c git.Change) {
 	before, again := p.files[cmp.Or(c.From, c.Path)]
 	if again {
 		delete(p.files, before.Path)
 		c.Lines.Added += before.Lines.Added
 		c.Lines.Removed += before.Lines.Removed
 		switch {
-		case before.Kind == repo.Add && c.Kind == repo.Delete:
+		case before.Kind == git.Add && c.Kind == git.Delete:
 			return
-		case before.Kind == repo.Add:
-			c.Kind, c.From = repo.Add, ""
-		case before.Kind == repo.Delete && c.Kind == repo.Add:
-			c.Kind = repo.Update
-		case before.Kind == repo.Rename && c.Kind == repo.Delete:
+		case before.Kind == git.Add:
+			c.Kind, c.From = git.Add, ""
+		case before.Kind == git.Delete && c.Kind == git.Add:
+			c.Kind = git.Update
+		case before.Kind == git.Rename && c.Kind == git.Delete:
 			c.Path = before.From
-		case before.Kind == repo.Rename:
-			c.Kind, c.From = repo.Rename, before.From
+		case before.Kind == git.Rename:
+			c.Kind, c.From = git.Rename, before.From
 		}
 	}
 	if len(p.files) == maxPatched {
@@ -95,8 +95,8 @@ func (p *patches) add(c repo.Change) {
 }
 
 // changes returns the changes, sorted by path. Paths below dir are relative to it.
-func (p *patches) changes(dir string) []repo.Change {
-	list := make([]repo.Change, 0, len(p.files))
+func (p *patches) changes(dir string) []git.Change {
+	list := make([]git.Change, 0, len(p.files))
 	for _, c := range p.files {
 		c.Path = below(dir, c.Path)
 		if c.From != "" {
@@ -104,7 +104,7 @@ func (p *patches) changes(dir string) []repo.Change {
 		}
 		list = append(list, c)
 	}
-	repo.SortChanges(list)
+	git.SortChanges(list)
 	return list
 }
 
@@ -117,13 +117,13 @@ func below(dir, path string) string {
 }
 
 // elsewhere returns the changes of files that the snapshot does not cover, sorted by path.
-func (p *patches) elsewhere(covered func(path string) bool) (list []repo.Change) {
+func (p *patches) elsewhere(covered func(path string) bool) (list []git.Change) {
 	for path, c := range p.files {
 		if !covered(path) {
 			c.Path, c.From = filepath.ToSlash(path), filepath.ToSlash(c.From)
 			list = append(list, c)
 		}
 	}
-	repo.SortChanges(list)
+	git.SortChanges(list)
 	return list
 }

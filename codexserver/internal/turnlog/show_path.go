@@ -3,7 +3,7 @@ package turnlog
 import (
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
 // showPath returns the path of a file whole, on one line. Git's quotes are around one with
@@ -14,7 +14,7 @@ func showPath(path string) string {
 	case len(path) > MaxLooked:
 		return Show(path, MaxPath)
 	case strings.HasPrefix(path, `"`), Show(path, MaxLooked) != path:
-		return repo.Quote(path)
+		return git.Quote(path)
 	}
 	return path
 }

@@ -10,13 +10,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
 // tree is the folder of the turn, before and after it.
 type tree struct {
 	options Options
-	take    func(ctx context.Context, dir string, o *repo.SurveyOptions) (*repo.Survey, error)
+	take    func(ctx context.Context, dir string, o *git.Options) (*git.Before, error)
 
 	look   atomic.Pointer[look] // nil without one
 	failed error                // why there is none
@@ -30,7 +30,7 @@ type look struct {
 	taken  chan struct{} // closed when the snapshot is taken or has failed
 
 	// Set before taken is closed.
-	snapshot *repo.Survey
+	snapshot *git.Before
 	failed   error // why there is no snapshot
 }
 
@@ -63,7 +63,7 @@ func reason(err error) string {
 		}
 	}
 	text := err.Error()
-	for _, prefix := range []string{"repo: ", "snapshot: ", "compare: "} {
+	for _, prefix := range []string{"git: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	return text
@@ -119,13 +119,13 @@ func (t *tree) begin(ctx context.Context, dir string, roots []string) {
 }
 
 // snap waits for a place and takes the snapshot.
-func (t *tree) snap(ctx context.Context, dir string, roots []string) (*repo.Survey, error) {
+func (t *tree) snap(ctx context.Context, dir string, roots []string) (*git.Before, error) {
 	leave, err := t.turn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return t.take(ctx, dir, &repo.SurveyOptions{Scratch: t.options.Scratch, Roots: roots, Files: t.options.Changes.Files})
+	return t.take(ctx, dir, &git.Options{Scratch: t.options.Scratch, Roots: roots, Files: t.options.Changes.Files})
 }
 
 // turn waits for a place in [Options].Looks.
@@ -181,10 +181,10 @@ const maxDiff = 4 << 20
 
 // outcome is what a turn changed, as the folder shows it.
 type outcome struct {
-	changes []repo.Change
-	gaps    []repo.Gap
+	changes []git.Change
+	gaps    []git.Gap
 	diff    string
-	left    []repo.Omission // changes that are not in the diff
+	left    []git.Omission // changes that are not in the diff
 }
 
 // end returns what has changed in the folder. The error is why that is not known.
@@ -220,7 +220,7 @@ func (t *tree) end() (f outcome, err error) {
 			t.options.Logger.Info("no diff of the turn", "folder", s.Root(), "error", trouble)
 			f.diff, f.left = "", nil
 			for _, c := range f.changes {
-				f.left = append(f.left, repo.Omission{Change: c, Why: "git could not make the diff"})
+				f.left = append(f.left, git.Omission{Change: c, Why: "git could not make the diff"})
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -33,8 +33,8 @@ func TestSlowSnapshot(t *testing.T) {
 		{true, 2 * time.Second, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := NewTurn(Options{Scratch: repo.Scratch{Dir: "/scratch"}, Wait: tt.wait})
-			c.tree.take = func(ctx context.Context, _ string, _ *repo.SurveyOptions) (*repo.Survey, error) {
+			c := NewTurn(Options{Scratch: git.Scratch{Dir: "/scratch"}, Wait: tt.wait})
+			c.tree.take = func(ctx context.Context, _ string, _ *git.Options) (*git.Before, error) {
 				<-ctx.Done()
 				return nil, context.Cause(ctx)
 			}
@@ -112,8 +112,8 @@ func TestSnapshotsAreBounded(t *testing.T) {
 		dir := t.TempDir()
 		looking, release := make(chan struct{}, 2), make(chan struct{})
 		begin := func() *Turn {
-			c := NewTurn(Options{Scratch: repo.Scratch{Dir: dir}, Looks: looks, Logger: slog.New(slog.DiscardHandler)})
-			c.tree.take = func(ctx context.Context, _ string, _ *repo.SurveyOptions) (*repo.Survey, error) {
+			c := NewTurn(Options{Scratch: git.Scratch{Dir: dir}, Looks: looks, Logger: slog.New(slog.DiscardHandler)})
+			c.tree.take = func(ctx context.Context, _ string, _ *git.Options) (*git.Before, error) {
 				looking <- struct{}{}
 				select {
 				case <-release:
@@ -155,9 +155,9 @@ func TestAnnounced(t *testing.T) {
 		{"a tool that was not announced", nil, protocol.MCPToolCallBegin{CallID: "1"}, 0, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := NewTurn(Options{Scratch: repo.Scratch{Dir: "/scratch"}, Announced: true})
+			c := NewTurn(Options{Scratch: git.Scratch{Dir: "/scratch"}, Announced: true})
 			takes := 0
-			c.tree.take = func(context.Context, string, *repo.SurveyOptions) (*repo.Survey, error) {
+			c.tree.take = func(context.Context, string, *git.Options) (*git.Before, error) {
 				takes++
 				return nil, errors.New("no snapshot")
 			}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -84,7 +84,7 @@ func NewTurn(o Options) *Turn {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Changes = o.Changes.Resolved(o.Wait)
-	return &Turn{now: moment{doing: "starting", since: time.Now()}, tree: tree{options: o, take: repo.Look}}
+	return &Turn{now: moment{doing: "starting", since: time.Now()}, tree: tree{options: o, take: git.Look}}
 }
 
 // Begin begins the turn. Begun is the event with which the thread began, and used is the thread's last
@@ -223,14 +223,14 @@ func reroutes(list []protocol.ModelReroute) (all []protocol.Rerouted) {
 
 // patchChanges returns the changes of the turn's patches, sorted by path, and how many files are left
 // out. Paths below the working folder are relative to it.
-func (t *Turn) patchChanges() ([]repo.Change, int) {
+func (t *Turn) patchChanges() ([]git.Change, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.patches.changes(t.place.dir), t.patches.omitted
 }
 
 // patchOf returns the change of the file at an absolute path by the turn's patches, or nil.
-func (t *Turn) patchOf(path string) *repo.Change {
+func (t *Turn) patchOf(path string) *git.Change {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.patches.of(path)
@@ -238,7 +238,7 @@ func (t *Turn) patchOf(path string) *repo.Change {
 
 // patchedOutside returns the changes by patches of the files that a snapshot does not cover, sorted
 // by path.
-func (t *Turn) patchedOutside(covered func(path string) bool) []repo.Change {
+func (t *Turn) patchedOutside(covered func(path string) bool) []git.Change {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.patches.elsewhere(covered)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -386,7 +386,7 @@ func TestPatches(t *testing.T) {
 			}
 			log.Add(turn, "", protocol.PatchApplyEnd{CallID: "1", Success: true}) // of no begin
 		}
-		show := func(list []repo.Change) string {
+		show := func(list []git.Change) string {
 			var all []string
 			for _, c := range list {
 				from := ""

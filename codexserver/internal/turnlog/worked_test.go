@@ -13,7 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -54,7 +54,7 @@ func newTurn(t *testing.T, lay func(tt *work)) *work {
 // begin begins the turn with a snapshot.
 func (tt *work) begin(o turnlog.Options) {
 	tt.t.Helper()
-	o.Scratch = repo.Scratch{Dir: filepath.Join(tt.t.TempDir(), "scratch")}
+	o.Scratch = git.Scratch{Dir: filepath.Join(tt.t.TempDir(), "scratch")}
 	tt.c = newWatch(o)
 	tt.c.Begin(tt.t.Context(), protocol.SessionConfigured{SessionID: "t", Model: "m", Cwd: tt.dir}, nil)
 	tt.t.Cleanup(func() {
@@ -346,12 +346,12 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 			return c
 		},
 		"interrupted": func() *recorder {
-			c := newWatch(turnlog.Options{Scratch: repo.Scratch{Dir: t.TempDir()}})
+			c := newWatch(turnlog.Options{Scratch: git.Scratch{Dir: t.TempDir()}})
 			c.Begin(ended, protocol.SessionConfigured{Cwd: tt.dir}, nil)
 			return c
 		},
 		"no folder": func() *recorder {
-			c := newWatch(turnlog.Options{Scratch: repo.Scratch{Dir: t.TempDir()}, Wait: true})
+			c := newWatch(turnlog.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Wait: true})
 			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: filepath.Join(t.TempDir(), "no", "folder")}, nil)
 			return c
 		},
@@ -371,7 +371,7 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 func TestUntold(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
-	scratch := repo.Scratch{Dir: t.TempDir()}
+	scratch := git.Scratch{Dir: t.TempDir()}
 	for _, tt := range []struct {
 		name    string
 		ctx     context.Context

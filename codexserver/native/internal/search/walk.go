@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 )
 
 // Walk calls file with the path of each file that is not ignored, relative to root and
@@ -31,7 +31,7 @@ type walker struct {
 
 // folder walks one folder. dir is its path in the system; path is its path below root, with
 // a slash at its end; names is its path below the folder of the outermost rules.
-func (w *walker) folder(dir, path string, names []string, rules *repo.Rules) {
+func (w *walker) folder(dir, path string, names []string, rules *Rules) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && len(entries) == 0 {
 		return // it is missing, or may not be read
@@ -69,7 +69,7 @@ func (w *walker) folder(dir, path string, names []string, rules *repo.Rules) {
 
 // with adds the rules of the files in dir, whose path has depth names. has reports whether
 // a file exists; with nil, with tries to read each.
-func with(r *repo.Rules, dir string, depth int, has func(name string) bool) *repo.Rules {
+func with(r *Rules, dir string, depth int, has func(name string) bool) *Rules {
 	for _, name := range []string{".gitignore", ".ignore"} {
 		if has == nil || has(name) {
 			r = r.Read(filepath.Join(dir, name), depth)
@@ -80,8 +80,8 @@ func with(r *repo.Rules, dir string, depth int, has func(name string) bool) *rep
 
 // outer returns the rules of the folders above root, up to its repository, and the path of
 // root below the repository.
-func outer(root string) (*repo.Rules, []string) {
-	dir := repo.Root(root)
+func outer(root string) (*Rules, []string) {
+	dir := git.Root(root)
 	if dir == "" {
 		return nil, nil
 	}
@@ -90,7 +90,7 @@ func outer(root string) (*repo.Rules, []string) {
 		above = append(above, filepath.Base(at))
 	}
 	slices.Reverse(above)
-	r := (*repo.Rules)(nil).Read(filepath.Join(dir, ".git", "info", "exclude"), 0)
+	r := (*Rules)(nil).Read(filepath.Join(dir, ".git", "info", "exclude"), 0)
 	for i, name := range above {
 		r = with(r, dir, i, nil)
 		dir = filepath.Join(dir, name)
@@ -108,7 +108,7 @@ func Glob(pattern string) (func(file string) bool, error) {
 		}
 	}
 	if len(segments) == 1 {
-		return func(file string) bool { return repo.MatchName(segments[0], path.Base(file)) }, nil
+		return func(file string) bool { return MatchName(segments[0], path.Base(file)) }, nil
 	}
-	return func(file string) bool { return repo.MatchNames(segments, strings.Split(file, "/")) }, nil
+	return func(file string) bool { return MatchNames(segments, strings.Split(file, "/")) }, nil
 }

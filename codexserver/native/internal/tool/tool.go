@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
-	"github.com/codexmcp/codexmcp/codexserver/internal/repo"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -245,7 +245,7 @@ func (t *Turn) UnifiedDiff() string {
 	if t.diff.Empty() {
 		return ""
 	}
-	return t.diff.Text(repo.Root(t.Cwd))
+	return t.diff.Text(git.Root(t.Cwd))
 }
 
 func (t *Turn) acting() error {

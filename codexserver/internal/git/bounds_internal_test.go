@@ -1,0 +1,107 @@
+//go:build unix
+
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// layHoles makes files of sizes, which take no room.
+func layHoles(t *testing.T, dir string, sizes map[string]int64) {
+	t.Helper()
+	for name, size := range sizes {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600), os.Truncate(path, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSorted chooses the files of a snapshot that git reads.
+func TestSorted(t *testing.T) {
+	dir := t.TempDir()
+	layHoles(t, dir, map[string]int64{"a": 16 << 20, "b": 16 << 20, "c": 16 << 20, "d": 16<<20 - 1, "one": 1, "two": 2, "large": 16<<20 + 1, "folder/x": 1})
+	if err := os.Symlink("folder", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	own := []string{"a", "b", "c", "d", "one"}
+	for name, tt := range map[string]struct {
+		ctx           context.Context
+		files         int
+		repository    bool
+		names         []string
+		present, gone []string
+		err           error
+	}{
+		"as many bytes as may be": {t.Context(), 5, false, own, own, nil, nil},
+		"a byte more":             {t.Context(), 5, false, []string{"a", "b", "c", "d", "two"}, nil, nil, ErrLarge},
+		"in a repository":         {t.Context(), 5, true, []string{"a", "b", "c", "d", "two"}, []string{"a", "b", "c", "d", "two"}, nil, nil},
+		"a file more":             {t.Context(), 4, false, own, nil, nil, ErrLarge},
+		"a large one":             {t.Context(), 5, false, []string{"large", "one"}, []string{"large", "one"}, nil, nil},
+		"behind a link, and gone": {t.Context(), 5, false, []string{"link/x", "link", "folder", "none"}, []string{"folder", "link"}, []string{"link/x", "none"}, nil},
+		"when the turn has ended": {ended, 5, false, own, nil, nil, context.Canceled},
+	} {
+		l := &look{mirror: &mirror{source: source{root: dir}}, own: !tt.repository, files: tt.files}
+		r := content{seen: map[string]fs.FileInfo{}, marks: map[string]mark{}}
+		for _, name := range tt.names {
+			r.seen[name] = nil
+		}
+		err := l.sort(tt.ctx, &r)
+		var present, gone []string
+		for _, name := range slices.Sorted(maps.Keys(r.seen)) {
+			if r.seen[name] != nil {
+				present = append(present, name)
+			} else {
+				gone = append(gone, name)
+			}
+		}
+		if !errors.Is(err, tt.err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if d := cmp.Diff([][]string{tt.present, tt.gone}, [][]string{present, gone}); d != "" && err == nil {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+		if _, marked := r.marks["large"]; marked != slices.Contains(tt.names, "large") {
+			t.Errorf("%s: the large file is marked: %t", name, marked)
+		}
+	}
+	l := &look{mirror: &mirror{source: source{root: dir}}}
+	for what, err := range map[string]error{"tour": l.tour(ended, "", nil, &news{}, &content{}), "walk": l.walk(ended, "", nil, &content{})} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestBoundedLists has lists with one element more than they may have, or name.
+func TestBoundedLists(t *testing.T) {
+	for n, want := range map[int]string{0: "", 1: "git ignores f0", 3: "git ignores f0, f1, f2", 4: "git ignores f0, f1, f2 and 1 more"} {
+		var names []string
+		for i := range n {
+			names = append(names, fmt.Sprint("f", i), fmt.Sprint("f", i))
+		}
+		if got := ignoredWhy(names); got != want {
+			t.Errorf("%d ignored files: %q", n, got)
+		}
+	}
+	for parts, want := range map[int]string{15: "it does not exist", 16: "too many folders"} {
+		v := &Before{parts: make([]part, parts)}
+		none := filepath.Join(t.TempDir(), "none")
+		v.add(t.Context(), none, none, false, &Options{Scratch: Scratch{Dir: t.TempDir()}})
+		if d := cmp.Diff([]Gap{{none + "/", want}}, v.gaps); d != "" {
+			t.Errorf("%d parts (-want +got):\n%s", parts, d)
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+// compare returns the changes since the look, not sorted.
+func (l *look) compare(ctx context.Context) ([]Change, error) {
+	now, err := l.see(ctx, l.before.seen)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.storeNew(ctx, &now); err != nil {
+		return nil, err
+	}
+	candidates := l.touched(&now)
+	l.found.after = now
+	if l.found.tree != "" {
+		if err := l.diffIndexes(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.describe(ctx, candidates); err != nil {
+		return nil, err
+	}
+	l.found.stored = slices.DeleteFunc(l.found.stored, func(c Change) bool {
+		_, before := l.before.marks[c.Path]
+		_, after := now.marks[c.Path]
+		return before || after
+	})
+	ends, err := l.compareEnds(ctx, candidates)
+	if err != nil {
+		return nil, err
+	}
+	changes := merge(slices.Concat(l.found.stored, l.compareRest(), l.compareSeen(), ends))
+	l.found.others = slices.Clone(changes[len(l.found.stored):])
+	return changes, nil
+}
+
+// storeNew makes the index after from the files that were written since the look. Without one there
+// is no tree to compare.
+func (l *look) storeNew(ctx context.Context, now *content) (err error) {
+	var names []string
+	for name, info := range now.seen {
+		before, known := l.before.seen[name]
+		if known && (info == nil) == (before == nil) && (info == nil || sameFile(info, before) && !l.isRecent(info)) {
+			if _, marked := l.before.marks[name]; marked {
+				now.marks[name] = mark{info}
+			}
+			continue
+		}
+		names = append(names, name)
+	}
+	l.found.stored, l.found.tree = nil, ""
+	if len(names) == 0 {
+		return nil
+	}
+	before := firstIndex
+	if len(l.before.seen) > 0 {
+		before = beforeIndex
+	}
+	if err = l.store(ctx, afterIndex, before, names, now); err == nil {
+		l.found.tree, err = l.line(ctx, call{env: l.onIndex(before)}, "write-tree", "--missing-ok")
+	}
+	return err
+}
+
+// diffIndexes compares the index after with the tree before, file by file.
+func (l *look) diffIndexes(ctx context.Context) error {
+	out, err := l.git(ctx, call{env: l.onIndex(afterIndex)}, "diff-index", "--cached", "-r", "-z", "--raw", "--no-abbrev", l.renames(),
+		"--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--numstat", l.found.tree)
+	if err == nil {
+		l.found.stored, err = parseChanges(out)
+	}
+	return err
+}
+
+// renames returns the option that says whether git looks for renames: not in a part of another folder.
+func (l *look) renames() string {
+	if l.part {
+		return "--no-renames"
+	}
+	return "--find-renames"
+}
+
+// touched returns the files of the first index that were written since the look, as changes.
+func (l *look) touched(now *content) (list []Change) {
+	for name, info := range now.seen {
+		e, _ := l.entry(name)
+		before := l.before.seen[name]
+		if e == nil && before == nil || info == nil || !info.Mode().IsRegular() || !l.isRecent(info) {
+			continue
+		}
+		if before != nil && sameFile(before, info) {
+			continue
+		}
+		if _, marked := now.marks[name]; !marked {
+			list = append(list, Change{Path: name, Kind: Update})
+		}
+	}
+	SortChanges(list)
+	return list
+}
+
+// describe finds out how git changes files when it stores them: those of the diff, and more. It
+// removes the counts of files that need a filter, such as those of LFS, because filters do not run.
+func (l *look) describe(ctx context.Context, more []Change) error {
+	at := map[string][]*Change{}
+	var names []string
+	for _, list := range [][]Change{l.found.stored, more} {
+		for i := range list {
+			name := list[i].Path
+			if at[name] == nil {
+				names = append(names, name)
+			}
+			at[name] = append(at[name], &list[i])
+		}
+	}
+	binary := map[string]bool{}
+	err := l.attributes(ctx, names, []string{"filter", "text", "crlf", "eol", "ident", "working-tree-encoding"}, func(file, name, value string) {
+		set := value != "unspecified" && value != "unset"
+		for _, c := range at[file] {
+			switch {
+			case name == "filter":
+				c.filtered = set
+			case (name == "text" || name == "crlf") && value == "unset":
+				binary[file] = true
+			case set:
+				c.converted = true
+				c.encoded = c.encoded || name == "ident" || name == "working-tree-encoding"
+			}
+		}
+	})
+	crlf := l.settings["core.autocrlf"]
+	converts := crlf != "" && !isFalse(crlf)
+	for name, list := range at {
+		for _, c := range list {
+			c.converted = (c.converted || converts) && !binary[name]
+			if c.filtered {
+				c.Lines = nil
+			}
+		}
+	}
+	return err
+}
+
+// maxLossy bounds the files whose line ends or encoding git converts, and that are read.
+const maxLossy = 1000
+
+// compareEnds returns the candidates of which git stores the same as before, although their bytes
+// differ: git converts line ends and encodings. It does not have the bytes of before, so it
+// compares sizes. [Before.Gaps] names the files of which that does not tell.
+func (l *look) compareEnds(ctx context.Context, candidates []Change) (changes []Change, err error) {
+	l.found.unsure = nil
+	differ := map[string]bool{}
+	for _, c := range l.found.stored {
+		differ[c.Path], differ[c.From] = true, true
+	}
+	candidates = slices.DeleteFunc(candidates, func(c Change) bool { return differ[c.Path] || !c.converted || c.filtered })
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	recorded, err := l.recorded(ctx, candidates)
+	if err != nil {
+		return nil, err
+	}
+	read := 0
+	for _, c := range candidates {
+		info, size, known := l.found.after.seen[c.Path], int64(0), true
+		if before := l.before.seen[c.Path]; before != nil {
+			size = before.Size()
+		} else {
+			was := recorded[c.Path]
+			if size, known = was.size, was.size != 0; was.changed.Nanosecond() != 0 && was.changed.Equal(changeTime(info)) {
+				continue
+			}
+		}
+		if known && size != info.Size() {
+			changes = append(changes, c)
+			continue
+		}
+		// Of the same size are the same bytes, if none of them can be part of a line end that
+		// git changes.
+		if read++; !c.encoded && known && read <= maxLossy {
+			if data, err := safefile.Read(l.path(c.Path), maxContent); err == nil && !bytes.ContainsRune(data, '\r') {
+				continue
+			}
+		}
+		l.found.unsure = append(l.found.unsure, c.Path)
+	}
+	return changes, nil
+}
+
+// record is what an index has of a file: its size, and when its inode changed.
+type record struct {
+	size    int64
+	changed time.Time
+}
+
+// recorded returns what the first index has of files. A size is 0 if git does not know it.
+func (l *look) recorded(ctx context.Context, list []Change) (map[string]record, error) {
+	args := []string{"ls-files", "-z", "--debug", "--"}
+	none := len(args)
+	for _, c := range list {
+		if l.before.seen[c.Path] == nil && len(args) < maxArgs {
+			args = append(args, c.Path)
+		}
+	}
+	all := map[string]record{}
+	if len(args) == none {
+		return all, nil
+	}
+	out, err := l.git(ctx, call{env: l.onIndex(firstIndex)}, args...)
+	for err == nil && out != "" { // a name and a zero, and five lines of which the first has the time and the last the size
+		var name, first, data string
+		name, out, _ = strings.Cut(out, "\x00")
+		first, _, _ = strings.Cut(out, "\n")
+		for range 5 {
+			data, out, _ = strings.Cut(out, "\n")
+		}
+		var r record
+		var seconds, nanos int64
+		if _, err = fmt.Sscanf(strings.TrimSpace(first), "ctime: %d:%d", &seconds, &nanos); err == nil {
+			_, err = fmt.Sscanf(strings.TrimSpace(data), "size: %d", &r.size)
+		}
+		r.changed = time.Unix(seconds, nanos)
+		all[name] = r
+	}
+	return all, err
+}
+
+// compareRest returns the changes of files and repositories that are not in trees.
+func (l *look) compareRest() []Change {
+	var changes []Change
+	add := func(name string, kind ChangeKind) { changes = append(changes, Change{Path: name, Kind: kind}) }
+	for name, before := range l.before.marks {
+		after, marked := l.found.after.marks[name]
+		_, err := os.Lstat(l.path(name))
+		switch {
+		case marked && before.equal(after):
+		case err != nil:
+			add(name, Delete)
+		default:
+			add(name, Update)
+		}
+	}
+	for name := range l.found.after.marks {
+		if _, ok := l.before.marks[name]; ok {
+			continue
+		}
+		if e, _ := l.entry(name); e != nil && (l.before.seen[name] != nil || !hasKey(l.before.seen, name)) || l.before.seen[name] != nil {
+			add(name, Update)
+		} else {
+			add(name, Add)
+		}
+	}
+	for dir := range l.found.after.nested {
+		if !l.before.nested[dir] {
+			add(dir+"/", Add)
+		}
+	}
+	for dir := range l.before.nested {
+		if !l.found.after.nested[dir] {
+			add(dir+"/", Delete)
+		}
+	}
+	return changes
+}
+
+func hasKey(m map[string]fs.FileInfo, name string) bool {
+	_, ok := m[name]
+	return ok
+}
+
+// compareSeen returns the changes of special files, and of submodules that were checked
+// out or removed.
+func (l *look) compareSeen() []Change {
+	var changes []Change
+	for name, kind := range l.found.after.special {
+		if before, ok := l.before.special[name]; !ok {
+			changes = append(changes, Change{Path: name, Kind: Add, special: true})
+		} else if before != kind {
+			changes = append(changes, Change{Path: name, Kind: Update, special: true})
+		}
+	}
+	for name := range l.before.special {
+		if _, ok := l.found.after.special[name]; !ok {
+			changes = append(changes, Change{Path: name, Kind: Delete, special: true})
+		}
+	}
+	for name, after := range l.found.after.modules {
+		if before := l.before.modules[name]; before != after {
+			kind := Delete
+			if after {
+				kind = Add
+			}
+			changes = append(changes, Change{Path: name + "/", Kind: kind})
+		}
+	}
+	return changes
+}
+
+// merge makes one change of the changes of a file that a special file replaced, or the
+// reverse. The first change of a path keeps its place.
+func merge(changes []Change) []Change {
+	at := map[string]int{}
+	var out []Change
+	for _, c := range changes {
+		i, twice := at[c.Path]
+		if !twice {
+			at[c.Path] = len(out)
+			out = append(out, c)
+		} else if c.special || out[i].special {
+			out[i] = Change{Path: c.Path, Kind: Update, special: true}
+		}
+	}
+	return out
+}

@@ -1,0 +1,29 @@
+// Package git runs the installed git, confined, and reads git repositories with it.
+//
+// # A git folder of its own
+//
+// Git does not see a repository's own git folder, whose configuration, hooks and attributes
+// could name programs, except to make a worktree. It runs on a mirror: a git folder in
+// [Scratch].Dir with a configuration of this package, a copy of the index, and the repository's
+// refs and objects by reference. So no hook, filter, monitor, driver, helper, alias, include or
+// other program of the repository or the user runs, nothing is fetched, and nothing prompts. Of both
+// configurations only values that name no program are taken, as data.
+//
+// Git runs in a sandbox all the same, in which it has no network and writes only the mirror, with
+// fewer variables than commands get. Where there is no sandbox, git does not run.
+//
+// # What a turn changed
+//
+// [Look] finds the files that differ from the index or are new, and stores them in the mirror.
+// [Before.Compare] does the same again, from the first index, and compares both.
+// Large files are compared by size and times. Nobody looks into submodules, other repositories and
+// ignored files: [Before.Gaps] names them. A look starts git six times at most, and so does a
+// comparison, if git fails at no file and converts none.
+//
+// # Worktrees
+//
+// [Scratch.AddWorktree] makes a worktree by git's own command, on the repository itself. What its
+// configuration names does not run: hooks, monitors and filters are off, git has no network, and it
+// writes only to the worktree and the repository's git folder. The worktree is left to git and to
+// those who commit there.
+package git

@@ -1,0 +1,324 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+// source is a repository, or a folder without one.
+type source struct {
+	root string // the working tree
+	// gitDir is the git folder of the working tree, commonDir the one that it shares with
+	// other working trees. They are often the same, and "" without a repository.
+	gitDir, commonDir string
+	program           program
+}
+
+// locate finds the git folders of the working tree at root, if it has any.
+func (s Scratch) locate(root string, own bool) (r source, err error) {
+	r.root = root
+	if !own {
+		if r.gitDir, r.commonDir, err = folders(root); err != nil {
+			return r, err
+		}
+		for _, dir := range []*string{&r.gitDir, &r.commonDir} {
+			if *dir, err = realFolder(*dir); err != nil {
+				return r, err
+			}
+		}
+	}
+	if r.program, err = s.find(os.Environ(), root); err != nil {
+		return r, err
+	}
+	return r, os.MkdirAll(s.Dir, 0o700)
+}
+
+// realFolder returns the path of a folder without symbolic links.
+func realFolder(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Lstat(real); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", path)
+	}
+	return real, nil
+}
+
+// mirror is the git folder on which git runs instead of a repository's own. It has a
+// configuration of this package, and the repository's refs and objects by reference. Git writes
+// only in it.
+type mirror struct {
+	source
+	scratch  string            // the temporary folder
+	settings map[string]string // of the repository and the user
+	confined *sandbox.Confinement
+	held     *os.File // the temporary folder, locked; or nil
+}
+
+// open makes a mirror. The caller must call remove.
+func (s Scratch) open(ctx context.Context, r source) (*mirror, error) {
+	m, err := s.reserve(r)
+	if err != nil {
+		return nil, err
+	}
+	if m.confined, err = r.program.programs.Confine(m.scratch); err == nil {
+		err = m.make(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.remove())
+	}
+	return m, nil
+}
+
+// mirrorPrefix begins the name of a temporary folder.
+const mirrorPrefix = "git-"
+
+// reserve returns a mirror that is not made yet, in a new folder.
+func (s Scratch) reserve(r source) (*mirror, error) {
+	dir, err := filepath.Abs(s.Dir) // git runs in another folder
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	for err == nil {
+		var path string
+		if path, err = os.MkdirTemp(dir, mirrorPrefix+"*"); err != nil {
+			break
+		}
+		m := &mirror{source: r, scratch: path}
+		switch held, err := m.hold(); {
+		case err != nil:
+			return nil, errors.Join(err, m.remove())
+		case held:
+			return m, nil
+		} // else another process took it for one of a killed process, and removes it
+	}
+	return nil, err
+}
+
+// hold locks the temporary folder until it is removed or the process ends, so that [Scratch.Sweep]
+// of another process leaves it. It returns false if that process was faster. Where folders cannot be
+// locked, Sweep removes nothing.
+func (m *mirror) hold() (bool, error) {
+	f, err := os.Open(m.scratch)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	locked := safefile.Share(f)
+	mine, err := f.Stat()
+	found, failed := os.Lstat(m.scratch)
+	there := err == nil && failed == nil && os.SameFile(mine, found)
+	if locked == nil && there {
+		m.held = f
+		return true, nil
+	}
+	_ = f.Close()
+	return there && locked != nil && !errors.Is(locked, safefile.ErrLocked), nil
+}
+
+func (m *mirror) remove() error {
+	err := os.RemoveAll(m.scratch)
+	if m.held != nil {
+		_ = m.held.Close() // which unlocks it
+		m.held = nil
+	}
+	return err
+}
+
+// folder returns the git folder.
+func (m *mirror) folder() string { return filepath.Join(m.scratch, "git") }
+
+// git runs git on the mirror and the working tree.
+func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error) {
+	c.dir, c.confined = m.root, m.confined
+	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_WORK_TREE=" + m.root}, c.env)
+	return m.program.run(ctx, c, args...)
+}
+
+// line returns the first line that git prints.
+func (m *mirror) line(ctx context.Context, c call, args ...string) (string, error) {
+	out, err := m.git(ctx, c, args...)
+	first, _, _ := strings.Cut(out, "\n")
+	return first, err
+}
+
+// onIndex returns the variables for an index of the mirror.
+func (m *mirror) onIndex(name string) []string {
+	return []string{"GIT_INDEX_FILE=" + filepath.Join(m.scratch, name)}
+}
+
+// ownFiles are the files of a repository with its patterns of what to ignore, and its attributes.
+var ownFiles = []string{"info/exclude", "info/attributes"}
+
+// sharedFiles are the files and folders of a repository with its refs, and with where its history ends.
+// Git waits for none of them.
+var sharedFiles = []string{"packed-refs", "shallow", "refs", "reftable"}
+
+// make makes the mirror, without an index.
+func (m *mirror) make(ctx context.Context) (err error) {
+	objects := filepath.Join(m.folder(), "objects")
+	for _, dir := range []string{filepath.Join(m.folder(), "info"), filepath.Join(objects, "info"), filepath.Join(objects, "pack")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if m.settings, err = m.configuration(ctx); err != nil {
+		return err
+	}
+	head := []byte("ref: refs/heads/main\n")
+	if m.gitDir == "" { // there is no repository
+		err = os.Mkdir(filepath.Join(m.folder(), "refs"), 0o700)
+	} else {
+		if head, err = readHead(m.gitDir, m.commonDir); err == nil {
+			err = m.share()
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(objects, "info", "alternates"), []byte(quoted(filepath.Join(m.commonDir, "objects"))+"\n"), 0o600)
+		}
+	}
+	return cmp.Or(err, os.WriteFile(filepath.Join(m.folder(), "HEAD"), head, 0o600), m.configure())
+}
+
+// share copies the small files of the repository, and links those with refs.
+func (m *mirror) share() error {
+	for _, name := range ownFiles {
+		name = filepath.FromSlash(name)
+		data, err := safefile.Read(filepath.Join(m.commonDir, name), maxSmallFile)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(m.folder(), name), data, 0o600)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if file := filepath.Join(m.commonDir, "objects", "info", "alternates"); special(file) {
+		return fmt.Errorf("%s is not a regular file", file)
+	}
+	for _, name := range sharedFiles {
+		file := filepath.Join(m.commonDir, name)
+		if special(file) {
+			return fmt.Errorf("%s is not a regular file", file)
+		}
+		if _, err := os.Stat(file); err != nil {
+			continue
+		}
+		if err := os.Symlink(file, filepath.Join(m.folder(), name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readHead returns the content of HEAD. The file of a branch must be a regular one, or git would wait
+// for it.
+func readHead(gitDir, commonDir string) ([]byte, error) {
+	file := filepath.Join(gitDir, "HEAD")
+	var head []byte
+	if target, err := os.Readlink(file); err == nil && strings.HasPrefix(filepath.ToSlash(target), "refs/") {
+		head = []byte("ref: " + filepath.ToSlash(target) + "\n")
+	} else if head, err = safefile.Read(file, maxSmallFile); err != nil {
+		return nil, err
+	}
+	if name, ok := strings.CutPrefix(string(head), "ref:"); ok {
+		if file := filepath.Join(commonDir, filepath.FromSlash(strings.TrimSpace(name))); special(file) {
+			return nil, fmt.Errorf("%s is not a regular file", file)
+		}
+	}
+	return head, nil
+}
+
+// maxIndex is the size of the largest index in bytes.
+const maxIndex = 1 << 30
+
+// copyIndex copies the repository's index as the index name of the mirror. Git takes files that
+// were written shortly before then or later for ones that it must read, because it compares times in
+// seconds. It returns true if the index was written then.
+func (m *mirror) copyIndex(name string, then time.Time) (recent bool, err error) {
+	parts, err := os.ReadDir(m.gitDir)
+	if err != nil {
+		return false, err
+	}
+	for _, part := range parts {
+		if strings.HasPrefix(part.Name(), "sharedindex.") && part.Type().IsRegular() {
+			if err := os.Symlink(filepath.Join(m.gitDir, part.Name()), filepath.Join(m.folder(), part.Name())); err != nil {
+				return false, err
+			}
+		}
+	}
+	source, err := safefile.Open(filepath.Join(m.gitDir, "index"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer source.Close()
+	at := source.Info().ModTime()
+	if then = then.Add(-coarse); at.After(then) {
+		at, recent = then, true
+	}
+	return recent, m.write(name, source, at)
+}
+
+// write writes an index of the mirror.
+func (m *mirror) write(name string, from io.Reader, at time.Time) error {
+	to, err := os.OpenFile(filepath.Join(m.scratch, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(to, io.LimitReader(from, maxIndex+1))
+	if err == nil && n > maxIndex {
+		err = &safefile.SizeError{Path: to.Name(), Max: maxIndex}
+	}
+	return cmp.Or(errors.Join(err, to.Close()), os.Chtimes(to.Name(), at, at))
+}
+
+// again makes a copy of an index of the mirror.
+func (m *mirror) again(to, from string) error {
+	f, err := os.Open(filepath.Join(m.scratch, from))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return m.write(to, f, info.ModTime())
+}
+
+// attributes calls f for each file and attribute.
+func (m *mirror) attributes(ctx context.Context, files, names []string, f func(file, name, value string)) error {
+	if len(files) == 0 {
+		return nil
+	}
+	out, err := m.git(ctx, call{stdin: zeros(files)}, append([]string{"check-attr", "-z", "--stdin"}, names...)...)
+	if err != nil {
+		return err
+	}
+	for fields := strings.Split(out, "\x00"); len(fields) >= 3; fields = fields[3:] {
+		f(fields[0], fields[1], fields[2])
+	}
+	return nil
+}
+
+// zeros joins names as a command reads them from its input.
+func zeros(names []string) string { return strings.Join(names, "\x00") + "\x00" }

@@ -1,0 +1,174 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
+)
+
+// maxReview is the size of the longest diff in bytes, for tracked and for untracked files
+// each.
+const maxReview = 16 << 20
+
+// diffTimeout is how long [Review] may take.
+const diffTimeout = 30 * time.Second
+
+// Changes are the changes to review.
+type Changes struct {
+	// Root is the top of the repository.
+	Root string
+	// Commit is the commit that the revision names, or "" without a revision.
+	Commit string
+	// Diff is a diff in git's format, without the content of binary files. Invalid UTF-8
+	// is replaced.
+	Diff string
+	// Cut is true if the diff is too long and its end is missing.
+	Cut bool
+}
+
+// RevisionError reports that a revision cannot be reviewed.
+type RevisionError struct{ Err error }
+
+// Error implements error.
+func (e *RevisionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *RevisionError) Unwrap() error { return e.Err }
+
+// Review returns changes in the repository that contains dir, an absolute path. Target
+// selects them: the uncommitted changes, including new files that are not ignored, the
+// changes since the current branch left the revision, or the changes of the commit
+// revision against its first parent. Scratch is as for [Head].
+func Review(ctx context.Context, dir string, scratch Scratch, target protocol.ReviewTarget, revision string) (*Changes, error) {
+	ctx, cancel := context.WithTimeout(ctx, diffTimeout)
+	defer cancel()
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	root := Root(dir)
+	if root == "" {
+		return nil, fmt.Errorf("%s is not in a git repository", dir)
+	}
+	r, err := scratch.locate(root, false)
+	if err != nil {
+		return nil, err
+	}
+	m, err := scratch.open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer m.remove()
+	c := &Changes{Root: root}
+	if target != protocol.ReviewUncommitted {
+		if c.Commit, err = m.commit(ctx, revision); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := m.copyIndex(firstIndex, time.Now()); err != nil {
+		return nil, err
+	}
+	if err := m.review(ctx, c, target, revision); err != nil {
+		return nil, fmt.Errorf("changes: %w", err)
+	}
+	c.Diff = strings.ToValidUTF8(c.Diff, "\uFFFD")
+	return c, nil
+}
+
+// commit returns the commit that a revision names.
+func (m *mirror) commit(ctx context.Context, revision string) (string, error) {
+	if revision == "" || strings.HasPrefix(revision, "-") || strings.ContainsFunc(revision, func(r rune) bool { return r < ' ' }) {
+		return "", &RevisionError{fmt.Errorf("%q is not a revision", revision)}
+	}
+	out, err := m.git(ctx, call{}, "rev-parse", "--verify", "--quiet", revision+"^{commit}")
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if out = strings.TrimSpace(out); err != nil || !isHash(out) {
+		return "", &RevisionError{fmt.Errorf("%q is not a revision of the repository %s", revision, m.root)}
+	}
+	return out, nil
+}
+
+// review adds the diff of target to c.
+func (m *mirror) review(ctx context.Context, c *Changes, target protocol.ReviewTarget, revision string) error {
+	switch target {
+	case protocol.ReviewCommit:
+		parent, err := m.commit(ctx, c.Commit+"^1")
+		if err != nil {
+			if parent, err = m.emptyTree(ctx); err != nil {
+				return err
+			}
+		}
+		return m.compareTo(ctx, c, firstIndex, parent, c.Commit)
+	case protocol.ReviewBase:
+		head, err := m.commit(ctx, "HEAD")
+		if err != nil {
+			return err
+		}
+		base, err := m.git(ctx, call{}, "merge-base", c.Commit, head)
+		if base = strings.TrimSpace(base); err != nil || !isHash(base) {
+			return &RevisionError{fmt.Errorf("%q has no commit in common with HEAD", revision)}
+		}
+		return m.compareTo(ctx, c, firstIndex, base)
+	case protocol.ReviewUncommitted:
+		head, err := m.commit(ctx, "HEAD")
+		if err != nil { // the repository has no commit yet
+			if head, err = m.emptyTree(ctx); err != nil {
+				return err
+			}
+		}
+		if err := m.compareTo(ctx, c, firstIndex, head); err != nil {
+			return err
+		}
+		return m.addNew(ctx, c)
+	}
+	return errors.New("unknown target")
+}
+
+// emptyTree returns the name of a tree without files.
+func (m *mirror) emptyTree(ctx context.Context) (string, error) {
+	out, err := m.git(ctx, call{}, "hash-object", "-t", "tree", "--stdin")
+	return strings.TrimSpace(out), err
+}
+
+// compareTo adds the diff of a commit against another, or against the working tree with an index.
+func (m *mirror) compareTo(ctx context.Context, c *Changes, index string, commits ...string) error {
+	args := slices.Concat([]string{"diff", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"}, diffOptions, commits, []string{"--"})
+	out, err := m.git(ctx, call{env: m.onIndex(index), cut: maxReview}, args...)
+	c.Diff += out
+	if len(out) == maxReview {
+		c.Cut = true
+		c.Diff += "\n"
+	}
+	return err
+}
+
+// addNew adds the diff of the files that are not in the index, by an index that has only those.
+func (m *mirror) addNew(ctx context.Context, c *Changes) error {
+	list, err := m.git(ctx, call{env: m.onIndex(firstIndex)}, "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil {
+		return err
+	}
+	var names strings.Builder
+	for name := range strings.SplitSeq(list, "\x00") {
+		if name != "" && !strings.HasSuffix(name, "/") && !paths.Below(filepath.Join(m.root, name), filepath.Dir(m.scratch)) { // nor another repository
+			names.WriteString(name + "\x00")
+		}
+	}
+	if names.Len() == 0 {
+		return nil
+	}
+	const own = "new"
+	if _, err := m.git(ctx, call{env: m.onIndex(own), stdin: names.String()}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+		return err
+	}
+	return m.compareTo(ctx, c, own)
+}

@@ -1,0 +1,113 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxSmallFile is the size of the largest configuration, or file with one line, in bytes.
+const maxSmallFile = 1 << 20
+
+// Root returns the top of the repository that contains dir, an absolute path, or "" outside
+// a repository. That is the nearest folder whose .git is a repository for git. Others do
+// not count: sandboxes leave an empty .git. At a .git file that leads nowhere git stops,
+// and Root continues with the parent.
+func Root(dir string) string {
+	for {
+		if gitDir, commonDir, err := folders(dir); err == nil && isRepository(gitDir, commonDir) {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+// CommonDir returns the git folder of the repository that contains dir, an absolute path: the one that
+// its working trees share. It returns "" outside a repository.
+func CommonDir(dir string) string {
+	root := Root(dir)
+	if root == "" {
+		return ""
+	}
+	_, common, err := folders(root)
+	if err != nil {
+		return ""
+	}
+	return common
+}
+
+// isRepository reports whether git takes the folders for those of a repository: there are
+// objects and refs, and HEAD has the form of a ref or of a hash.
+func isRepository(gitDir, commonDir string) bool {
+	for _, name := range []string{"objects", "refs"} {
+		if info, err := os.Stat(filepath.Join(commonDir, name)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	head := filepath.Join(gitDir, "HEAD")
+	if target, err := os.Readlink(head); err == nil { // the branch may have no commit yet
+		return strings.HasPrefix(filepath.ToSlash(target), "refs/")
+	}
+	text, err := readLine(head)
+	if name, ok := strings.CutPrefix(text, "ref:"); ok {
+		return err == nil && strings.HasPrefix(strings.TrimSpace(name), "refs/")
+	}
+	return err == nil && len(text) >= 40 && isHash(strings.ToLower(text[:40]))
+}
+
+// folders returns the git folder of the working tree at root, and the one that it shares
+// with other working trees of the repository. They are often the same.
+func folders(root string) (gitDir, commonDir string, err error) {
+	dot := filepath.Join(root, ".git")
+	info, err := os.Stat(dot)
+	if err != nil {
+		return "", "", err
+	}
+	gitDir = dot
+	if !info.IsDir() {
+		if gitDir, err = pointer(dot, "gitdir:"); err != nil {
+			return "", "", err
+		}
+	}
+	commonDir, err = pointer(filepath.Join(gitDir, "commondir"), "")
+	if errors.Is(err, fs.ErrNotExist) {
+		commonDir, err = gitDir, nil
+	}
+	return gitDir, commonDir, err
+}
+
+// pointer reads a file of git that has a prefix and then a path, and returns the path.
+func pointer(file, prefix string) (string, error) {
+	data, err := safefile.Read(file, maxSmallFile)
+	if err != nil {
+		return "", err
+	}
+	path, ok := strings.CutPrefix(string(data), prefix)
+	path = strings.TrimSpace(path)
+	if !ok || path == "" {
+		return "", fmt.Errorf("%s does not name a folder", file)
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(file), path)
+	}
+	return path, nil
+}
+
+// readLine reads a file of one line.
+func readLine(path string) (string, error) {
+	data, err := safefile.Read(path, maxSmallFile)
+	return strings.TrimSpace(string(data)), err
+}
+
+// isHash reports whether s is the name of an object in SHA-1 or SHA-256.
+func isHash(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}

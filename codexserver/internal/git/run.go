@@ -1,0 +1,174 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+)
+
+// maxOutput is how many bytes git may print.
+const maxOutput = 64 << 20
+
+// Scratch says where git works for the server, and keeps it from programs that commands
+// have written.
+type Scratch struct {
+	// Dir is a folder for temporary files. It is created if it is missing. Only trusted
+	// programs may write to it.
+	Dir string
+	// Programs finds git. By default no folders count as writable by commands, except those
+	// of each call and those for temporary files.
+	Programs *sandbox.Programs
+}
+
+// program is git and its environment. See [Scratch.find].
+type program struct {
+	path     string // absolute
+	env      []string
+	programs *sandbox.Programs
+}
+
+// call is a call of git.
+type call struct {
+	dir      string
+	env      []string // added to the environment
+	confined *sandbox.Confinement
+	options  []string // before the command, such as "-c" and a setting
+	stdin    string
+	cut      int // how many bytes of the output to return; 0 is up to 64 MiB, or an error
+}
+
+// fixed are the variables of each call. Git does not prompt, does not use the network, takes no
+// lock, and fetches nothing that is missing.
+var fixed = []string{
+	"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_NO_REPLACE_OBJECTS=1",
+	"GIT_LITERAL_PATHSPECS=1", "GIT_EDITOR=false", "GIT_PAGER=cat", "LC_ALL=C",
+}
+
+// run runs git confined and returns what it prints. Git runs no hook and no monitor.
+//
+// The error is a [*sandbox.ProgramError] if a command could have written git.
+func (p program) run(ctx context.Context, c call, args ...string) (string, error) {
+	name := args[0]
+	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.options, args)
+	cmd := exec.CommandContext(ctx, p.path, args...)
+	cmd.Dir = c.dir
+	cmd.Env = slices.Concat(p.env, fixed, c.env)
+	cmd.WaitDelay = time.Second
+	cmd.Stdin = strings.NewReader(c.stdin)
+	out, errs := &boundedBuffer{max: cmp.Or(c.cut, maxOutput)}, &boundedBuffer{max: 64 << 10}
+	cmd.Stdout, cmd.Stderr = out, errs
+	err := p.programs.Start(cmd, func() error { return c.confined.Start(cmd) })
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	var exit *exec.ExitError
+	switch {
+	case out.full && c.cut > 0:
+		return out.kept.String(), nil
+	case out.full:
+		return "", fmt.Errorf("git %s prints more than %d MiB", name, maxOutput>>20)
+	case errors.As(err, &exit):
+		said, _, _ := strings.Cut(strings.TrimSpace(errs.kept.String()), "\n")
+		return "", fmt.Errorf("git %s: %w: %s", name, err, said)
+	}
+	return out.kept.String(), err
+}
+
+// boundedBuffer keeps at most max bytes and refuses more. It does not embed the buffer,
+// whose ReadFrom has no limit.
+type boundedBuffer struct {
+	kept bytes.Buffer
+	max  int
+	full bool
+}
+
+// Write implements [io.Writer].
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	if left := b.max - b.kept.Len(); len(p) > left {
+		b.full = true
+		n, _ := b.kept.Write(p[:left])
+		return n, errors.New("too much output")
+	}
+	return b.kept.Write(p)
+}
+
+// userSettings are the variables of git that name the user's own configuration.
+var userSettings = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
+
+// variables are those that git gets besides userSettings. Commands get more.
+var variables = []string{"HOME", "XDG_CONFIG_HOME", "TMPDIR", "DEVELOPER_DIR"}
+
+// withoutUser is the environment that keeps git from reading the user's and the system's
+// configuration.
+var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1"}
+
+// find returns git for the working trees at roots. It ignores programs in the roots, in
+// folders that commands can write and in those for temporary files, because git could come
+// from the repository or from a command. Git reads the user's configuration, for the line ends
+// of files and for global ignore patterns, unless that lies in such a folder too or is not a
+// regular file.
+func (s Scratch) find(environ []string, roots ...string) (program, error) {
+	programs := s.Programs
+	if programs == nil {
+		programs = &sandbox.Programs{}
+	}
+	programs.Given(roots...)
+	var env []string
+	set := map[string]string{}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if runtime.GOOS == "windows" {
+			name = strings.ToUpper(name)
+		}
+		set[name] = value
+		if slices.Contains(userSettings, name) || slices.Contains(variables, name) {
+			env = append(env, entry)
+		}
+	}
+	path, err := programs.Find("git", "", set["PATH"])
+	if err != nil {
+		return program{}, fmt.Errorf("git: %w", err)
+	}
+	env = append(env, "PATH="+programs.Path(set["PATH"]))
+	home := set["HOME"]
+	files := []string{filepath.Join(home, ".gitconfig"), filepath.Join(cmp.Or(set["XDG_CONFIG_HOME"], filepath.Join(home, ".config")), "git", "config")}
+	if file, ok := set["GIT_CONFIG_GLOBAL"]; ok {
+		files = []string{file}
+	}
+	if slices.ContainsFunc(files, func(file string) bool {
+		return !filepath.IsAbs(file) || special(file) || programs.Writable(present(file))
+	}) {
+		env = append(env, "GIT_CONFIG_GLOBAL="+os.DevNull)
+	}
+	return program{path: path, env: env, programs: programs}, nil
+}
+
+// present returns the file, or the nearest folder above that exists.
+func present(file string) string {
+	for {
+		if _, err := os.Lstat(file); err == nil || filepath.Dir(file) == file {
+			return file
+		}
+		file = filepath.Dir(file)
+	}
+}
+
+// special reports whether git could block on reading a file, or read it without end.
+func special(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}

@@ -1,0 +1,53 @@
+package git
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+)
+
+// TestVariables checks that git gets no variable that it does not need, and none that names a program.
+func TestVariables(t *testing.T) {
+	dir := t.TempDir()
+	p, err := Scratch{Dir: dir, Programs: &sandbox.Programs{Temporary: []string{}}}.find([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_DIR=/nowhere", "GIT_EXTERNAL_DIFF=x", "GIT_CONFIG_COUNT=1", "OPENAI_API_KEY=k", "LD_PRELOAD=x", "GIT_CONFIG_NOSYSTEM=1",
+	}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range p.env {
+		if name, _, _ := strings.Cut(entry, "="); !slices.Contains([]string{"PATH", "HOME", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL"}, name) {
+			t.Errorf("git gets %s", entry)
+		}
+	}
+}
+
+// TestRunBounds checks that a long output is cut off if requested, and else an error.
+func TestRunBounds(t *testing.T) {
+	dir := t.TempDir()
+	p, err := Scratch{Dir: dir}.find(os.Environ(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := "[a]\n\tb = " + strings.Repeat("x", 100_000) + "\n"
+	confined, err := p.programs.Confine()
+	if err != nil {
+		t.Skip(err)
+	}
+	c := call{dir: dir, confined: confined, stdin: long}
+	if out, err := p.run(t.Context(), c, "config", "--file=-", "--list"); err != nil || len(out) != 100_005 {
+		t.Errorf("%d bytes, %v", len(out), err)
+	}
+	c.cut = 1000
+	if out, err := p.run(t.Context(), c, "config", "--file=-", "--list"); err != nil || out != "a.b="+strings.Repeat("x", 996) {
+		t.Errorf("%d bytes, %v", len(out), err)
+	}
+	c.cut = 0
+	c.stdin = strings.Repeat(long, 700)
+	if out, err := p.run(t.Context(), c, "config", "--file=-", "--list"); err == nil || !strings.Contains(err.Error(), "prints more than 64 MiB") {
+		t.Errorf("%d bytes, %v", len(out), err)
+	}
+}

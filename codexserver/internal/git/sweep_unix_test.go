@@ -1,0 +1,82 @@
+//go:build unix
+
+package git_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+// TestScratchSweep checks that only folders are removed that are ours, and not locked by a process
+// that uses them.
+func TestScratchSweep(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"git-left", "git-used", "arg0", "trail-1"} {
+		if err := os.MkdirAll(filepath.Join(dir, name, "git"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(t.TempDir(), filepath.Join(dir, "git-link")); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(filepath.Join(dir, "git-used"))
+	if err == nil {
+		defer f.Close()
+		err = safefile.Share(f)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (git.Scratch{Dir: dir}).Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, kept := range map[string]bool{"git-left": false, "git-used": true, "arg0": true, "trail-1": true, "git-link": true} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) == kept {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (git.Scratch{Dir: filepath.Join(dir, "missing")}).Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestScratchSwept looks at a repository while others sweep all the time. A folder that they take
+// before it is locked is made again.
+func TestScratchSwept(t *testing.T) {
+	r := newRepo(t)
+	r.write("a", "one\n")
+	r.commit("x")
+	scratch := git.Scratch{Dir: t.TempDir()}
+	done := make(chan struct{})
+	var sweeping sync.WaitGroup
+	defer sweeping.Wait()
+	defer close(done)
+	for range 2 {
+		sweeping.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					_ = scratch.Sweep(t.Context())
+				}
+			}
+		})
+	}
+	for range 50 {
+		s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Remove(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package git
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Worktrees returns the folder with the worktrees that [Scratch.AddWorktree] makes, in Codex's
+// home. It is not the folder worktrees there, from which Codex's own application removes old ones.
+func Worktrees(home string) string { return filepath.Join(home, "codex-mcp-worktrees") }
+
+// Worktree is a git worktree on a new branch.
+type Worktree struct {
+	// Path is its top folder, and Branch the name of its branch.
+	Path, Branch string
+	// Cwd is the folder in it that corresponds to the one that it was made for: Path, if the commit
+	// has no such folder.
+	Cwd string
+
+	source source // the repository
+}
+
+// worktreeTimeout is how long making a worktree may take.
+const worktreeTimeout = 10 * time.Minute
+
+// AddWorktree makes a worktree of the repository that contains dir, an absolute path, on a new
+// branch at HEAD. It has a folder of its own below the folder trees, which is created if it is
+// missing.
+//
+// Git works on the repository itself, with its configuration. It runs in a sandbox, in which it
+// writes only to the new folder and the repository's git folder, or not at all. Hooks, monitors and
+// filters are off, so a large file that is stored elsewhere stays a pointer. Submodules stay empty.
+func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree, error) {
+	ctx, cancel := context.WithTimeout(ctx, worktreeTimeout)
+	defer cancel()
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	root := Root(dir)
+	if root == "" {
+		return nil, fmt.Errorf("%s is not in the working tree of a git repository", dir)
+	}
+	r, err := s.locate(root, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.check(ctx, r); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(trees, 0o700); err != nil {
+		return nil, err
+	}
+	if trees, err = realFolder(trees); err != nil {
+		return nil, err
+	}
+	var id [4]byte
+	_, _ = rand.Read(id[:]) // never fails
+	name := hex.EncodeToString(id[:])
+	w := &Worktree{Path: filepath.Join(trees, name), Branch: "codex/" + name, source: r}
+	if err := os.Mkdir(w.Path, 0o700); err != nil {
+		return nil, err
+	}
+	r.program.programs.Given(w.Path)
+	writes := []string{r.commonDir, w.Path}
+	add := func() error {
+		return r.git(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", "-b", w.Branch, w.Path, "HEAD")
+	}
+	err = add()
+	for n := 0; n < 5 && err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "commondir"); n++ {
+		time.Sleep(20 * time.Millisecond) // another worktree is being made or removed, whose files git could not read
+		err = add()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(w.Path))
+	}
+	// The files come in a second step, because only now git says which filters the worktree has: the
+	// configuration may depend on its folder and its branch.
+	err = r.git(ctx, w.Path, writes, "reset", "--hard", "--quiet", "--no-recurse-submodules")
+	if err == nil {
+		w.Cwd, err = w.inside(root, dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Remove(ctx))
+	}
+	return w, nil
+}
+
+// check refuses a repository without a commit, and a git folder that belongs to another working
+// tree, in whose repository the worktree would be.
+func (s Scratch) check(ctx context.Context, r source) error {
+	m, err := s.open(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer m.remove()
+	if err := r.checkOwn(m.settings); err != nil {
+		return err
+	}
+	head, err := readHead(r.gitDir, r.commonDir)
+	if err == nil && strings.HasPrefix(string(head), "ref:") {
+		if _, err := m.commit(ctx, "HEAD"); err != nil {
+			return fmt.Errorf("the repository %s has no commit yet", r.root)
+		}
+	}
+	return err
+}
+
+func (s source) checkOwn(settings map[string]string) error {
+	if s.gitDir != s.commonDir {
+		back, err := pointer(filepath.Join(s.gitDir, "gitdir"), "")
+		if err != nil || filepath.Dir(s.gitDir) != filepath.Join(s.commonDir, "worktrees") || !isSame(filepath.Dir(back), s.root) {
+			return fmt.Errorf("%s is not the git folder of the working tree %s", s.gitDir, s.root)
+		}
+		return nil
+	}
+	if isTrue(settings["core.bare"]) {
+		return fmt.Errorf("the repository %s is bare", s.root)
+	}
+	tree := settings["core.worktree"] // a submodule has it
+	if tree != "" && !filepath.IsAbs(tree) {
+		tree = filepath.Join(s.gitDir, tree)
+	}
+	if s.gitDir != filepath.Join(s.root, ".git") && !isSame(tree, s.root) {
+		return fmt.Errorf("the .git of %s leads to %s, which does not name it", s.root, s.gitDir)
+	}
+	return nil
+}
+
+// isSame reports whether two paths lead to one folder.
+func isSame(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
+}
+
+// Remove removes the worktree and its branch, with all that is in them.
+func (w *Worktree) Remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), worktreeTimeout)
+	defer cancel()
+	root, writes := w.source.root, []string{w.source.commonDir}
+	return errors.Join(
+		os.RemoveAll(w.Path), // which git may not do
+		w.source.git(ctx, root, writes, "worktree", "remove", "--force", w.Path),
+		w.source.git(ctx, root, writes, "branch", "--quiet", "-D", w.Branch))
+}
+
+// inside returns the folder of the worktree that corresponds to dir in the tree at root.
+func (w *Worktree) inside(root, dir string) (string, error) {
+	rel, err := filepath.Rel(root, dir)
+	if err != nil {
+		return "", err
+	}
+	cwd := filepath.Join(w.Path, rel)
+	if real, err := filepath.EvalSymlinks(cwd); err != nil || real != cwd {
+		return w.Path, nil // it is missing, or a symbolic link leads to it
+	}
+	if info, err := os.Lstat(cwd); err != nil || !info.IsDir() {
+		return w.Path, nil
+	}
+	return cwd, nil
+}
+
+// git runs git in dir, the top folder of a working tree, with hooks and filters off.
+func (s source) git(ctx context.Context, dir string, writes []string, args ...string) error {
+	p := s.program
+	confined, err := p.programs.Confine(writes...)
+	if err != nil {
+		return err
+	}
+	c := call{dir: dir, env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(dir)}, confined: confined}
+	// Git lists more than the filters, because it fails if none is set.
+	keys, err := p.run(ctx, c, "config", "--list", "--name-only", "-z")
+	if err != nil {
+		return err
+	}
+	set := slices.Clone(worktreeSettings)
+	for key := range strings.SplitSeq(keys, "\x00") {
+		end := strings.LastIndex(key, ".")
+		switch {
+		case end < 0:
+		case strings.HasPrefix(key, "filter."):
+			for _, name := range []string{"clean", "smudge", "process"} {
+				set = append(set, key[:end]+"."+name, "")
+			}
+			set = append(set, key[:end]+".required", "false")
+		case strings.HasPrefix(key, "hook."):
+			set = append(set, key[:end]+".enabled", "false")
+		}
+	}
+	// As variables, because an option cannot set a key with a "=".
+	for i := 0; i < len(set); i += 2 {
+		c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, set[i]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, set[i+1]))
+	}
+	c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(set)/2))
+	_, err = p.run(ctx, c, args...)
+	return err
+}
+
+// worktreeSettings are keys with their values: hooks in the configuration, which git has since
+// 2.54, and what could make git read another file or work in a submodule.
+var worktreeSettings = []string{
+	"hook.post-checkout.enabled", "false", "hook.post-index-change.enabled", "false", "hook.reference-transaction.enabled", "false",
+	"core.attributesFile", os.DevNull, "submodule.recurse", "false", "maintenance.auto", "false", "gc.auto", "0",
+}
