@@ -14,8 +14,8 @@ var errCut = errors.New("the server ended during the turn, and what was there be
 // withEarlier adds the changes of an earlier process to those of this one.
 func (t *Turn) withEarlier(now []protocol.Change) []protocol.Change {
 	seen := map[string]int{}
-	all := make([]protocol.Change, 0, len(t.earlier)+len(now))
-	for _, change := range append(append(all, t.earlier...), now...) {
+	all := make([]protocol.Change, 0, len(t.tree.earlier)+len(now))
+	for _, change := range append(append(all, t.tree.earlier...), now...) {
 		before, again := seen[cmp.Or(change.From, change.Path)]
 		if !again {
 			seen[change.Path] = len(all)

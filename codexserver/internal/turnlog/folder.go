@@ -107,17 +107,17 @@ func (t *Turn) patched() ([]protocol.Change, int) {
 func (t *Turn) Diff() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.changed == nil {
+	if t.tree.changed == nil {
 		return ""
 	}
-	return t.changed.diff
+	return t.tree.changed.diff
 }
 
 // Untold returns a sentence for the caller if what the commands of a turn that has ended changed is
 // not known, or "".
 func (t *Turn) Untold() string {
 	t.mu.Lock()
-	c := t.changed
+	c := t.tree.changed
 	t.mu.Unlock()
 	if c == nil || !c.untold || len(c.unknown) == 0 {
 		return ""

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // tree is the folder of the turn, before and after it.
@@ -20,6 +21,10 @@ type tree struct {
 
 	look   atomic.Pointer[look] // nil without one
 	failed error                // why there is none
+
+	// The mutex of the turn guards these.
+	earlier []protocol.Change // of the process that ran the turn before
+	changed *changes          // at the end of the turn
 }
 
 // look is how the folder was before the turn, or before its first change.

@@ -43,10 +43,8 @@ type Turn struct {
 	plan     []protocol.PlanStep
 	tokens   tokens
 	patches  patches
-	diff     string            // of the patches, from the engine
-	remarks  []string          // for the caller
-	earlier  []protocol.Change // of the process that ran the turn before
-	changed  *changes          // at its end
+	diff     string   // of the patches, from the engine
+	remarks  []string // for the caller
 	tree     tree
 }
 
@@ -115,7 +113,7 @@ func (t *Turn) Continue(before *protocol.TurnResult) {
 		t.commands.list = append(t.commands.list, &c)
 		t.commands.last = max(t.commands.last, c.ID)
 	}
-	t.refused, t.earlier, t.tree.failed = before.Refused, before.Changes, errCut
+	t.refused, t.tree.earlier, t.tree.failed = before.Refused, before.Changes, errCut
 	t.dropped = protocol.Truncated{Commands: before.Truncated.Commands, Refused: before.Truncated.Refused}
 }
 
@@ -155,7 +153,7 @@ func (t *Turn) End(err error) {
 	found := t.found()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.changed = found
+	t.tree.changed = found
 	var abort *engine.AbortError
 	switch {
 	case err == nil:
@@ -200,7 +198,7 @@ func (t *Turn) did() done {
 			r.Status = protocol.StatusWaiting
 		}
 	}
-	return done{result: r, cwd: t.place.dir, acted: t.commands.acted, ran: t.commands.ran, diff: t.diff, changed: t.changed}
+	return done{result: r, cwd: t.place.dir, acted: t.commands.acted, ran: t.commands.ran, diff: t.diff, changed: t.tree.changed}
 }
 
 // reroutes returns the first reroutes for the result, which never leaves them out.
