@@ -71,13 +71,13 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	}
 	r.program.programs.Given(w.Path)
 	writes := []string{r.commonDir, w.Path}
-	add := func() error {
-		return r.git(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", "-b", w.Branch, w.Path, "HEAD")
+	add := func(branch string) error {
+		return r.git(ctx, root, writes, "worktree", "add", "--quiet", "--no-checkout", "--no-track", branch, w.Branch, w.Path, "HEAD")
 	}
-	err = add()
+	err = add("-b")
 	for n := 0; n < 5 && err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "commondir"); n++ {
 		time.Sleep(20 * time.Millisecond) // another worktree is being made or removed, whose files git could not read
-		err = add()
+		err = add("-B") // the branch may have been made before git failed
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(w.Path))
