@@ -77,7 +77,7 @@ func (s Scratch) AddWorktree(ctx context.Context, dir, trees string) (*Worktree,
 	err = add("-b")
 	for n := 0; n < 5 && err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "commondir"); n++ {
 		time.Sleep(20 * time.Millisecond) // another worktree is being made or removed, whose files git could not read
-		err = add("-B") // the branch may have been made before git failed
+		err = add("-B")                   // the branch may have been made before git failed
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(w.Path))

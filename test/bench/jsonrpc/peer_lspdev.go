@@ -10,7 +10,7 @@ import (
 // lspdevPeer handles each request on a goroutine, and lspdevInlinePeer on the reader, except what waits.
 var (
 	lspdevPeer       = newLspdevPeer("lsp.dev", false)
-	lspdevInlinePeer = newLspdevPeer("lsp.dev" + inlineMode, true)
+	lspdevInlinePeer = newLspdevPeer("lsp.dev"+inlineMode, true)
 )
 
 func newLspdevPeer(name string, inline bool) *peer {
