@@ -22,9 +22,6 @@ type Request struct {
 	// places that a person looks at only from time to time. 0 means the default of
 	// [elicit.Options], and a negative value no limit.
 	Patience time.Duration
-	// Asked is when a server that has ended asked the same, zero if none did. The time since
-	// counts.
-	Asked time.Time
 	// Deny, if not "", denies the request before any rule and without a question. It is
 	// the reason.
 	Deny string

@@ -1,7 +1,5 @@
 package protocol
 
-import "time"
-
 // ExecApprovalRequest asks whether a command may run. An engine passes it to its host, and
 // listeners receive it as an event.
 type ExecApprovalRequest struct {
@@ -42,8 +40,6 @@ type ExecApprovalRequest struct {
 	// Program is the path of a program that the command would start, although commands may
 	// write it; "" if there is none. The question names it. It is not part of the event.
 	Program string `json:"-"`
-	// Asked is when a process that has ended asked the same, zero if none did.
-	Asked time.Time `json:"-"`
 }
 
 // PatchApprovalRequest asks whether a patch may be applied.
@@ -76,8 +72,6 @@ type PatchApprovalRequest struct {
 	// Why has an entry for each path in Changes of which the engine says why it deserves
 	// attention: elicit.Change.Why. It is not part of the event.
 	Why map[string]string `json:"-"`
-	// Asked is when a process that has ended asked the same, zero if none did.
-	Asked time.Time `json:"-"`
 }
 
 // EventType implements [EventMsg].

@@ -176,10 +176,6 @@ func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (d app
 	if comes && questions.Timeout < 0 {
 		questions.Timeout = maxOpen
 	}
-	if !r.Asked.IsZero() {
-		since := max(0, time.Since(r.Asked)) // the clock may have been set back
-		questions.Timeout = max(questions.Timeout-since, min(questions.Timeout, leastAgain))
-	}
 	bounded, cancel := questions.WithTimeout(ctx)
 	defer cancel()
 	best, notes := b.askAll(bounded, r, comes, func(e end, over bool) {
@@ -321,9 +317,6 @@ type notes struct {
 
 // maxOpen is how long a question without a time-out waits for somebody who may come.
 const maxOpen = 24 * time.Hour
-
-// leastAgain is how long a question stays open at least that is asked again.
-const leastAgain = time.Minute
 
 // withdrawal is how long places may take to return after their question is over.
 const withdrawal = time.Second

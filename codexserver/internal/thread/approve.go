@@ -85,10 +85,10 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	switch m := m.(type) {
 	case protocol.ExecApprovalRequest:
 		m.TurnID = cmp.Or(m.TurnID, h.now.id)
-		r.Asked, r.Event = m.Asked, m
+		r.Event = m
 	case protocol.PatchApprovalRequest:
 		m.TurnID = cmp.Or(m.TurnID, h.now.id)
-		r.Asked, r.Event = m.Asked, m
+		r.Event = m
 	}
 	observers, turn, comes := h.observers, h.now.Turn, h.now.Comes && h.now.ctx != nil // between turns nobody comes
 	h.mu.Unlock()

@@ -30,11 +30,10 @@ var plants = []struct {
 	want  string
 }{
 	{"the next node runs an interrupted command again", []edit{
-		{"codexserver/native/continue.go", "	case begun == nil:\n", "	case begun == nil || begun.Tool == \"\" && len(begun.Files) == 0:\n"},
+		{"codexserver/native/compact.go", "				missing = append(missing, answer(call, unfinished))\n", "				continue\n"},
 	}, "it ran twice"},
 	{"the next node does not ask again", []edit{
-		{"codexserver/internal/approve/board.go", "	questions := b.options.Questions\n",
-			"	if !r.Asked.IsZero() {\n		return approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByClient}, \"\"\n	}\n	questions := b.options.Questions\n"},
+		{"codexserver/native/continue.go", "	c.emit(cut.Event())\n", "	c.now.ApprovalPolicy = protocol.ApprovalNever\n	c.emit(cut.Event())\n"},
 	}, "nobody accepted it"},
 	{"an answer is recorded twice", []edit{
 		{"codexserver/internal/approve/board.go", "	b.record(r, &d, evidence{automatic, time.Since(began)})\n", "	b.record(r, &d, evidence{automatic, time.Since(began)})\n	b.record(r, &d, evidence{automatic, time.Since(began)})\n"},
