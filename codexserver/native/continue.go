@@ -30,12 +30,12 @@ func (t *turn) begins(key string) {
 	if t.id = key; key == "" {
 		t.id = uuid.NewString()
 	}
+	t.conv.checkWrite(t.conv.saved.file.Event(protocol.TaskStarted{TurnID: t.id, ModelContextWindow: t.conv.contextWindow()}))
 	if t.durable {
 		// Otherwise another process could continue the turn with looser policies: without a
 		// turn's context those of the configuration count.
 		t.conv.checkWrite(t.conv.saved.file.TurnContext(t.conv.now))
 	}
-	t.conv.checkWrite(t.conv.saved.file.Event(protocol.TaskStarted{TurnID: t.id, ModelContextWindow: t.conv.contextWindow()}))
 }
 
 // ends records the end of a turn that has begun, before anybody is told. It fails if there is a store and it
