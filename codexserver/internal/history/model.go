@@ -68,7 +68,7 @@ type modelAnswer struct {
 	place, client string
 	say           Say
 	at            time.Time
-	unsure        bool // its client left at that moment
+	unsure        bool // its client left at that moment, or had
 }
 
 type modelTurn struct {
@@ -219,7 +219,7 @@ func (m *Model) Answered(call, place, client string, say Say) {
 	defer m.lock()()
 	m.note("%s at the %s answers %s about %s", client, place, say, call)
 	if c := m.calls[call]; c != nil {
-		c.answers = append(c.answers, modelAnswer{place: place, client: client, say: say, at: time.Now()})
+		c.answers = append(c.answers, modelAnswer{place: place, client: client, say: say, at: time.Now(), unsure: m.gone[client]})
 	} else {
 		m.add(Exchanged, call, "a question about it was shown, and the engine did not ask")
 	}
@@ -252,7 +252,13 @@ func (m *Model) Decided(call, decision, by, reason string) {
 	if m.Forbidden != nil && m.Forbidden(c.command) {
 		m.add(AfterDenial, call, "a rule denies %q", c.command)
 	}
-	if i := slices.IndexFunc(c.answers, func(a modelAnswer) bool { return !a.unsure && a.denies() && a.at.Before(time.Now()) }); i >= 0 {
+	approved := time.Now() // the first approval, whose record may have to wait for a lasting rule
+	for _, a := range c.answers {
+		if a.say.approves() && a.at.Before(approved) {
+			approved = a.at
+		}
+	}
+	if i := slices.IndexFunc(c.answers, func(a modelAnswer) bool { return !a.unsure && a.denies() && a.at.Before(approved) }); i >= 0 {
 		m.add(AfterDenial, call, "%s had answered %s", c.answers[i].client, c.answers[i].say)
 	}
 	m.justify(call, c, by)
