@@ -2,10 +2,14 @@ package git
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // timeout is how long [Head] may take.
@@ -14,7 +18,8 @@ const timeout = 5 * time.Second
 // Head returns the state of the repository that contains dir, an absolute path. It returns
 // nil outside a repository. Fields that git cannot determine are empty.
 //
-// Scratch says where git works.
+// It reads git's files as data, since each conversation begins with it. Git reads what is unusual, and
+// scratch says where.
 func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 	root := Root(dir)
 	if root == "" {
@@ -25,6 +30,9 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 	info := &protocol.GitInfo{}
 	r, err := scratch.locate(root, false)
 	if err != nil {
+		return info
+	}
+	if readPlain(r, info) {
 		return info
 	}
 	m, err := scratch.open(ctx, r)
@@ -40,4 +48,70 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 		}
 	}
 	return info
+}
+
+// readPlain reads the state of a repository whose files are as git itself writes them. It returns false for all others.
+func readPlain(r source, info *protocol.GitInfo) bool {
+	config, err := safefile.Read(filepath.Join(r.commonDir, "config"), maxSmallFile)
+	found, plain := plainSettings(string(config))
+	if err != nil || !plain || found["extensions.refstorage"] != "" || isTrue(found["extensions.worktreeconfig"]) {
+		return false
+	}
+	commit, branch, ok := plainHead(r.gitDir, r.commonDir)
+	if ok {
+		info.RepositoryURL, info.CommitHash, info.Branch = found["remote.origin.url"], commit, branch
+	}
+	return ok
+}
+
+// plainHead reads the commit and branch of a working tree from git's files: HEAD, the file of
+// the branch, and packed-refs. The branch is "" if none is checked out or it has no commit.
+// plainHead returns false for anything unusual, which git must read.
+func plainHead(gitDir, commonDir string) (commit, branch string, ok bool) {
+	text, err := readLine(filepath.Join(gitDir, "HEAD"))
+	if err != nil {
+		return "", "", false
+	}
+	if isHash(text) {
+		return text, "", true
+	}
+	name, symbolic := strings.CutPrefix(text, "ref: ")
+	branch, isBranch := strings.CutPrefix(name, "refs/heads/")
+	if !symbolic || !isBranch || branch == "" || strings.Contains(branch, "..") || !filepath.IsLocal(filepath.FromSlash(branch)) {
+		return "", "", false
+	}
+	commit, err = readLine(filepath.Join(commonDir, filepath.FromSlash(name)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if commit, err = packed(commonDir, name); err != nil {
+			return "", "", false
+		}
+	case err != nil || !isHash(commit):
+		return "", "", false
+	}
+	if commit == "" { // the branch has no commit yet
+		branch = ""
+	}
+	return commit, branch, true
+}
+
+// maxPackedRefs is the size of the largest packed-refs in bytes.
+const maxPackedRefs = 256 << 20
+
+// packed looks up a ref in packed-refs. It returns "" if the ref is missing.
+func packed(commonDir, name string) (string, error) {
+	data, err := safefile.Read(filepath.Join(commonDir, "packed-refs"), maxPackedRefs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(data)) {
+		hash, ref, _ := strings.Cut(strings.TrimRight(line, "\n"), " ")
+		if ref == name && isHash(hash) {
+			return hash, nil
+		}
+	}
+	return "", nil
 }
