@@ -54,10 +54,6 @@ type Pool struct {
 	all    map[*keeper]bool
 	closed bool
 	busy   sync.WaitGroup // a goroutine for each keeper's process, and each command
-
-	base    mark // the first of the keepers' marks, if marked
-	marked  bool
-	keepers uint64 // how many keepers were started
 }
 
 // keeper is a keeper's process as the server sees it.
@@ -207,7 +203,7 @@ func (p *Pool) spawn() (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := p.nextMark()
+	m := newMark()
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{name, m.String()}, Env: []string{}, Dir: "/",
 		ExtraFiles: []*os.File{theirs},

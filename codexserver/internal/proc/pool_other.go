@@ -122,9 +122,3 @@ func Main(Start) {}
 
 // SealDescriptors does nothing on this system.
 func SealDescriptors() error { return nil }
-
-// Mark returns "": nothing identifies the processes of a pool on this system.
-func (*Pool) Mark() string { return "" }
-
-// EndMarked does nothing. It reports true, because no pool has a mark.
-func EndMarked(string) bool { return true }
