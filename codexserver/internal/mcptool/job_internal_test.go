@@ -134,12 +134,14 @@ func TestAnsweredJobsAreLimited(t *testing.T) {
 		first, _ := c.begin(t, "hello", false)
 		again := c.newJob(c.Awaited)
 		c.run(t.Context(), again, first.thread, protocol.TurnInput{Items: protocol.TextInput("hello")}, false)
+		synctest.Wait() // the turn's goroutine still holds the list when its call returns
 		if len(c.Jobs.list) != 1 || c.Jobs.of(first.ThreadID()) != again {
 			t.Errorf("%d turns of one thread are kept", len(c.Jobs.list))
 		}
 		for range maxAnswered {
 			c.begin(t, "hello", false)
 		}
+		synctest.Wait()
 		if len(c.Jobs.list) != maxAnswered || c.Jobs.of(first.ThreadID()) != nil || len(c.Jobs.unread()) != 0 {
 			t.Errorf("%d turns are kept, %d are unread", len(c.Jobs.list), len(c.Jobs.unread()))
 		}
@@ -158,6 +160,7 @@ func TestJobsAreLimited(t *testing.T) {
 		if _, answer := c.begin(t, "hello", false); Texts(answer)[0] != "hello" {
 			t.Errorf("in the foreground: %q", Texts(answer))
 		}
+		synctest.Wait()
 		first := c.Jobs.list[0]
 		for _, j := range slices.Clone(c.Jobs.list) {
 			j.thread.Stop(thread.ErrInterrupted)
