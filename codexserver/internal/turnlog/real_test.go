@@ -31,7 +31,7 @@ sandbox_mode = "danger-full-access"`)
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if r := engineTurn(t, e); r.Usage == nil || r.Usage.Turn.InputTokens != 50 || r.Model.Name != "mock-model" {
-		t.Errorf("model %q, usage %+v", r.Model.Name, r.Usage)
+	if r := engineTurn(t, e); r.Usage == nil || r.Usage.Turn.Input != 50 || r.Model != "mock-model" {
+		t.Errorf("model %q, usage %+v", r.Model, r.Usage)
 	}
 }

@@ -90,12 +90,20 @@ func (r Request) LastToolOutput() string {
 }
 
 // LastUserText returns the text of the user's newest message, "" without one. It leaves out what the
-// engine puts in front of it on the Chat wire: the rules of files and the environment.
+// engine puts in front of it on the Chat wire: the rules of files and the environment. The message with
+// which the engine continues the turn of a killed server is not the user's.
 func (r Request) LastUserText() string {
 	last := ""
 	for _, m := range r.messages() {
-		if m.Role == "user" {
-			last = text(m.Content)
+		if m.Role != "user" {
+			continue
+		}
+		said, _, joined := strings.Cut(text(m.Content), "<interrupted>\n")
+		if joined { // with a message before it, unless that has had an answer
+			said = strings.TrimSuffix(said, "\n\n")
+		}
+		if said != "" || !joined {
+			last = said
 		}
 	}
 	for _, end := range []string{"</user_instructions>\n\n", "</environment_context>\n\n"} {
