@@ -357,7 +357,7 @@ func (t *turn) commit() {
 }
 
 // unfinished answers a call that the turn did not finish.
-const unfinished = "aborted: the turn ended before this was finished"
+const unfinished = "aborted: the turn ended before this was finished. It may have run, in whole or in part"
 
 // abandon ends a round when the turn is aborted. It drops a response that is not in the
 // history; otherwise it answers the remaining calls, so that the history stays valid.

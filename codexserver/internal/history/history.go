@@ -100,6 +100,9 @@ type Task struct {
 	Told  string
 }
 
+// maybe reports whether an output tells the model that the call may have had effects.
+func maybe(output string) bool { return strings.Contains(output, "It may have run") }
+
 // Fault is something that must not happen.
 type Fault struct {
 	// Kind is one of the kinds below.
@@ -196,7 +199,7 @@ func (h *History) checkCall(c *Call, told string, add func(Kind, string, ...any)
 	if h.Recorded && effects > c.Begun && !(effects > 1 && c.Begun == 1) { // which is reported
 		add(Unrecorded, "%d effects, %d beginnings", effects, c.Begun)
 	}
-	if c.Begun > 0 && c.Effects == 0 && !c.Patch && c.Output != "" && !strings.Contains(c.Output, `"exit_code":`) && !c.Cut {
+	if c.Begun > 0 && c.Effects == 0 && !c.Patch && c.Output != "" && !strings.Contains(c.Output, `"exit_code":`) && !c.Cut && !maybe(c.Output) {
 		add(Untold, "it had begun, and the model was told %.100q", c.Output)
 	}
 	if c.Cut && !strings.Contains(told, "was not run again") {
@@ -205,7 +208,7 @@ func (h *History) checkCall(c *Call, told string, add func(Kind, string, ...any)
 	if c.Effects == 0 && strings.Contains(c.Output, `"exit_code":0`) {
 		add(Missing, "the model was told %.100q", c.Output)
 	}
-	if effects > 0 && c.Output != "" && !strings.Contains(c.Output, `"exit_code":`) && !c.Cut && !c.Patch {
+	if effects > 0 && c.Output != "" && !strings.Contains(c.Output, `"exit_code":`) && !c.Cut && !maybe(c.Output) && !c.Patch {
 		add(Untold, "the model was told %.100q", c.Output)
 	}
 	if c.Output == "" {
