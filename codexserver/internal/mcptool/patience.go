@@ -2,6 +2,7 @@ package mcptool
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
@@ -46,14 +47,16 @@ func (c *call) wait(ctx context.Context, most <-chan time.Time, questions bool, 
 	if len(turns) == 1 {
 		return turns[0].wait(ctx, c.limit(), most, questions)
 	}
+	if len(turns) == 0 {
+		return reasonEnd
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	first := make(chan reason, len(turns)+1)
+	first := make(chan reason, len(turns))
 	for _, j := range turns {
-		go func() { first <- j.wait(ctx, c.limit(), most, questions) }() // ends with ctx
-	}
-	if len(turns) == 0 {
-		first <- reasonEnd
+		all.Go(func() { first <- j.wait(ctx, c.limit(), most, questions) })
 	}
 	return <-first
 }
