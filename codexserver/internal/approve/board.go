@@ -174,7 +174,7 @@ func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (d app
 	questions := b.options.Questions
 	questions.Timeout = cmp.Or(questions.Timeout, r.Patience)
 	if comes && questions.Timeout < 0 {
-		questions.Timeout = maxOpen
+		questions.Timeout = MaxOpen
 	}
 	bounded, cancel := questions.WithTimeout(ctx)
 	defer cancel()
@@ -315,8 +315,8 @@ type notes struct {
 	automatic []string // all that clients answered by themselves
 }
 
-// maxOpen is how long a question without a time-out waits for somebody who may come.
-const maxOpen = 24 * time.Hour
+// MaxOpen is how long a question without a time-out waits for somebody who may come.
+const MaxOpen = 24 * time.Hour
 
 // withdrawal is how long places may take to return after their question is over.
 const withdrawal = time.Second

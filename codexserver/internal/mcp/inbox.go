@@ -12,13 +12,11 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// maxOpen is how long a question without a timeout stays open if no client answers it.
-const maxOpen = 24 * time.Hour
 
 // inbox has the open questions of a call, or of the task that it is: they go to the client in results, and
 // later requests have the answers. It is safe for concurrent use. It calls its functions without its lock.
@@ -188,7 +186,7 @@ func (b *inbox) withdraw(one *question, expired bool, r *approval.Request) bool 
 // wait opens the question of an elicitation/create request, raw, and waits for its answer, or until
 // ctx ends. R is what is to be approved, or nil.
 func (b *inbox) wait(ctx context.Context, raw stdjson.RawMessage, r *approval.Request) (*question, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxOpen)
+	ctx, cancel := context.WithTimeout(ctx, approve.MaxOpen)
 	defer cancel()
 	q := b.add(raw)
 	select {
