@@ -97,6 +97,16 @@ func shapeOf(t testing.TB, out []byte) shape {
 	return s
 }
 
+// TestJSONOfBadOutput checks that output is left out if it is not JSON that every reader accepts.
+func TestJSONOfBadOutput(t *testing.T) {
+	for _, output := range []string{`{`, `{"a":1,"a":2}`, ``, `1 2`, strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)} {
+		r := protocol.TurnResult{Output: jsontext.Value(output)}
+		if out := r.JSON(limit); len(out) > limit || !jsontext.Value(out).IsValid() || shapeOf(t, out).Output != nil {
+			t.Errorf("%.20s: %.200s", output, out)
+		}
+	}
+}
+
 // TestJSONCutsTheLongest checks that only the longest members are cut.
 func TestJSONCutsTheLongest(t *testing.T) {
 	for _, tt := range []struct {

@@ -165,8 +165,8 @@ func TestManyPatches(t *testing.T) {
 	c.Event(protocol.PatchApplyEnd{CallID: "1", Success: true})
 	c.End(nil)
 	r := c.So()
-	got := shapeOf(t, r.JSON(setting.DefaultResult))
-	if n := len(got.Changes) + got.Truncated["changes"]; n != len(files) {
+	got := readBack(t, r.JSON(setting.DefaultResult))
+	if n := len(got.Changes) + got.Truncated.Changes; n != len(files) {
 		t.Errorf("%d files, want %d", n, len(files))
 	}
 }

@@ -262,14 +262,14 @@ func TestTurnOfManyFiles(t *testing.T) {
 	r.Content = strings.Repeat(output, 50)
 	out := r.JSON(setting.DefaultResult)
 	check(t, schema(t), out, 80_000)
-	got := shapeOf(t, out)
-	if n := len(got.Changes) + got.Truncated["changes"]; n != files || len(got.Changes) < 100 {
+	got := readBack(t, out)
+	if n := len(got.Changes) + got.Truncated.Changes; n != files || len(got.Changes) < 100 {
 		t.Errorf("%d changes of %d", len(got.Changes), n)
 	}
-	if n := len(got.Content) + got.Truncated["content"]; n != 50<<20 || len(got.Content) < 10_000 {
+	if n := len(got.Content) + got.Truncated.Content; n != 50<<20 || len(got.Content) < 10_000 {
 		t.Errorf("%d bytes of content of %d", len(got.Content), n)
 	}
-	if n := len(got.Commands) + got.Truncated["commands"]; n != 50 || len(got.Commands) < 20 {
+	if n := len(got.Commands) + got.Truncated.Commands; n != 50 || len(got.Commands) < 20 {
 		t.Errorf("%d commands of %d", len(got.Commands), n)
 	}
 	diff := tt.c.Diff()
