@@ -7,7 +7,8 @@
 // [Scratch].Dir with a configuration of this package, a copy of the index, and the repository's
 // refs and objects by reference. So no hook, filter, monitor, driver, helper, alias, include or
 // other program of the repository or the user runs, nothing is fetched, and nothing prompts. Of both
-// configurations only values that name no program are taken, as data.
+// configurations only values that name no program are taken, as data. [Head] takes the commit and the branch as
+// data, too, where git's files are as git writes them.
 //
 // Git runs in a sandbox all the same, in which it has no network and writes only the mirror, with
 // fewer variables than commands get. Where there is no sandbox, git does not run.

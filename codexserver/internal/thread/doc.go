@@ -6,7 +6,7 @@
 //	  └─ Thread ─── Turn: queue, engine, end
 //	       └─ host: what the engine calls
 //	            ├─ events ──────▶ turnlog, then Observers: those of the turn, listeners, desk
-//	            └─ questions ───▶ board.Board ──▶ places
+//	            └─ questions ───▶ approve.Board ──▶ places
 //
 // A thread belongs to the table, not to the caller that started it. The caller that
 // requests a turn attends it: its [Attend] has observers, which receive the events of
