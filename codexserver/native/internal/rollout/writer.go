@@ -223,7 +223,10 @@ func (w *Writer) sync() error {
 	if err := w.flush(); err != nil || w.store == nil {
 		return err
 	}
-	err := w.store.Sync(w.path)
+	err := w.store.Err() // also if there is nothing to write: the next server may have the conversation
+	if err == nil {
+		err = w.store.Sync(w.path)
+	}
 	if w.behind = err != nil; errors.Is(err, fs.ErrNotExist) {
 		err = ErrGone
 	}
