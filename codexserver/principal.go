@@ -7,8 +7,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -24,7 +24,7 @@ type Principal struct {
 	end     context.CancelCauseFunc
 	session *mcp.ModernSession
 	turns   context.Context // of turns in the background
-	jobs    *mcptool.Jobs   // of the session; its clients share them
+	jobs    *tools.Jobs     // of the session; its clients share them
 	threads *thread.Share   // holds the threads of turns in the background
 
 	mu      sync.Mutex
@@ -36,7 +36,7 @@ type Principal struct {
 func (s *Server) Principal(ctx context.Context, name string) *Principal {
 	turns, end := context.WithCancelCause(ctx)
 	threads := s.threads.Share(name)
-	jobs := mcptool.NewSharedJobs(turns, threads)
+	jobs := tools.NewSharedJobs(turns, threads)
 	return &Principal{
 		server: s, name: name, end: end, turns: turns, jobs: jobs, threads: threads,
 		session: mcp.NewModernSession(s.wire.NewClient(turns, s.threads.Share(name), jobs), true),

@@ -18,12 +18,12 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/methods"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trace"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -119,7 +119,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	guests map[*mcp.Client]bool // of ServeFrom
-	jobs   *mcptool.Jobs        // of the guests; nil before the first
+	jobs   *tools.Jobs          // of the guests; nil before the first
 }
 
 // New returns a server for e.
@@ -153,7 +153,7 @@ func New(e engine.Engine, o *Options) *Server {
 	if o.Home != "" {
 		room = safefile.NewReserve(o.Home, turnRoom)
 	}
-	table := mcptool.New(e, &mcptool.Options{
+	table := tools.New(e, &tools.Options{
 		Calls: o.Calls, Report: watch, Home: o.Home, Room: room, Store: o.Store,
 		Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
 	})
@@ -223,7 +223,7 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	}
 	turns, end := context.WithCancelCause(ctx)
 	handling, stop := context.WithCancelCause(ctx)
-	var jobs *mcptool.Jobs
+	var jobs *tools.Jobs
 	switch {
 	case p != nil:
 		jobs = p.jobs.Share(p.turns)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -60,11 +60,11 @@ func (s *Server) welcome(c *mcp.Client) (left func()) {
 }
 
 // guestJobs returns the turns of the clients of ServeFrom.
-func (s *Server) guestJobs(ctx context.Context) *mcptool.Jobs {
+func (s *Server) guestJobs(ctx context.Context) *tools.Jobs {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.jobs == nil {
-		s.jobs = mcptool.NewSharedJobs(context.WithoutCancel(ctx), s.threads.Share(""))
+		s.jobs = tools.NewSharedJobs(context.WithoutCancel(ctx), s.threads.Share(""))
 	}
 	return s.jobs
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -49,10 +49,10 @@ func (c *Client) comes(asked bool) bool {
 
 // call returns a call of a tool by a request of a client with the name host, with who attends the turn that it
 // waits for, and others.
-func (c *Client) call(id jsonrpc.ID, host string, awaited, others thread.Attend) *mcptool.Call {
+func (c *Client) call(id jsonrpc.ID, host string, awaited, others thread.Attend) *tools.Call {
 	awaited.Submission, others.Submission = callID(id), callID(id)
-	return &mcptool.Call{
+	return &tools.Call{
 		Threads: c.threads, Jobs: c.jobs, Awaited: awaited, Background: others, Host: host,
-		Folders: func(context.Context) []string { return mcptool.StartFolders(c.ctx, c.server.Folder) },
+		Folders: func(context.Context) []string { return tools.StartFolders(c.ctx, c.server.Folder) },
 	}
 }

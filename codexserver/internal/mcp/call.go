@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -22,7 +22,7 @@ import (
 // client waits for it.
 type call struct {
 	session  *ModernSession
-	call     *mcptool.Call
+	call     *tools.Call
 	tool     string
 	digest   digest
 	ctx      context.Context // of the turn
@@ -34,7 +34,7 @@ type call struct {
 
 	mu       sync.Mutex
 	attached attachment
-	job      *mcptool.Job // the turn; nil before it is queued, and for tools without one
+	job      *tools.Job // the turn; nil before it is queued, and for tools without one
 	changed  chan struct{}
 	taskable bool // the call may become a task
 	task     *task
@@ -88,7 +88,7 @@ func (s *ModernSession) unstarted(tool string, client elicit.Client) *call {
 }
 
 // of returns the call as the tools know it. Ctx is that of its request.
-func (c *call) of(ctx context.Context, id jsonrpc.ID) *mcptool.Call {
+func (c *call) of(ctx context.Context, id jsonrpc.ID) *tools.Call {
 	awaited, others := c.attend(ctx)
 	c.call = c.session.call(id, c.attached.client.Name, awaited, others)
 	c.call.Begun, c.call.Open, c.call.Survival.Durable = c.begin, c.open, c.taskable
@@ -96,7 +96,7 @@ func (c *call) of(ctx context.Context, id jsonrpc.ID) *mcptool.Call {
 }
 
 // call is [Client.call] for a call whose result is not longer than clients of this era show.
-func (s *ModernSession) call(id jsonrpc.ID, host string, awaited, others thread.Attend) *mcptool.Call {
+func (s *ModernSession) call(id jsonrpc.ID, host string, awaited, others thread.Attend) *tools.Call {
 	tc := s.client.call(id, host, awaited, others)
 	tc.Shared, tc.MaxText = s.shared, maxText
 	return tc
@@ -113,7 +113,7 @@ func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
 		var err error
 		c.result, err = recovered(c.session.client.Log(), "a tool", func() (*mcptypes.CallToolResult, error) { return f(), nil })
 		if err != nil {
-			c.result = mcptool.Broken()
+			c.result = tools.Broken()
 		}
 	})
 }
@@ -139,7 +139,7 @@ const maxCalls = 4096
 // enter counts the call, and fails if there are too many. The caller must call leave.
 func (c *call) enter(task bool) (leave func(), err error) {
 	s := c.session
-	if mcptool.Short(c.tool) {
+	if tools.Short(c.tool) {
 		return func() {}, nil
 	}
 	if !s.calls.enter(maxCalls) {
@@ -174,7 +174,7 @@ func (c *call) over() bool {
 const maxText = 45_000
 
 // begin records the turn of the call.
-func (c *call) begin(j *mcptool.Job) {
+func (c *call) begin(j *tools.Job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.job = j

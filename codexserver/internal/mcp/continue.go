@@ -6,8 +6,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -23,7 +23,7 @@ import (
 
 // keepsake is what the file of a task has for the next server.
 type keepsake struct {
-	// Turn is [mcptool.Job.Keepsake].
+	// Turn is [tools.Job.Keepsake].
 	Turn jsontext.Value `json:"turn"`
 	// Form is true if the client can be asked, and Host is its name. Other clients get the questions of a
 	// turn in the background.
@@ -38,7 +38,7 @@ type keepsake struct {
 }
 
 // encode returns the keepsake of a turn, or nil if no other server can continue it.
-func (k keepsake) encode(j *mcptool.Job) jsontext.Value {
+func (k keepsake) encode(j *tools.Job) jsontext.Value {
 	if k.Turn = j.Keepsake(); k.Turn == nil {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (ts *Tasks) continues() bool { return ts != nil && !ts.options.NoResume }
 
 // keepTurn keeps a file of a turn in the background, so that the next server can continue it. K is
 // what it needs besides the turn.
-func (s *ModernSession) keepTurn(j *mcptool.Job, tool string, k keepsake) {
+func (s *ModernSession) keepTurn(j *tools.Job, tool string, k keepsake) {
 	if !s.client.server.Tasks.continues() || j.Keepsake() == nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (s *ModernSession) keepTurn(j *mcptool.Job, tool string, k keepsake) {
 
 // follow keeps the file of a turn in the background up to date. News is closed when there is some
 // since the file was written.
-func (s *ModernSession) follow(j *mcptool.Job, news <-chan struct{}, file taskfile.Task, k keepsake) {
+func (s *ModernSession) follow(j *tools.Job, news <-chan struct{}, file taskfile.Task, k keepsake) {
 	_, ended := j.Changed()
 	t := &task{call: &call{session: s, job: j, done: ended, changed: make(chan struct{})}, keepsake: k, file: file}
 	s.client.Go(func() { t.keep(news) })
@@ -85,9 +85,9 @@ func (s *ModernSession) follow(j *mcptool.Job, news <-chan struct{}, file taskfi
 
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
 // continue, see takeUp for ask. Able says whether the client can be asked.
-func (s *ModernSession) survive(tc *mcptool.Call, tool string, able func() bool, ask approve.Place) {
+func (s *ModernSession) survive(tc *tools.Call, tool string, able func() bool, ask approve.Place) {
 	tc.Survival.Took = s.takeUp(ask)
-	tc.Survival.Kept = func(j *mcptool.Job) { s.keepTurn(j, tool, keepsake{Form: able(), Host: tc.Host}) }
+	tc.Survival.Kept = func(j *tools.Job) { s.keepTurn(j, tool, keepsake{Form: able(), Host: tc.Host}) }
 }
 
 // takeUp continues the work of servers that were killed, once, in the background. Ask asks
@@ -167,7 +167,7 @@ func (s *ModernSession) continued(id string, ask approve.Place) error {
 	if err != nil {
 		return giveUp(err)
 	}
-	cut := mcptool.Orphan{Thread: file.Thread(), Keepsake: k.Turn, Did: file.Did, Ended: k.Ended}
+	cut := tools.Orphan{Thread: file.Thread(), Keepsake: k.Turn, Did: file.Did, Ended: k.Ended}
 	if k.Background {
 		err = s.continueInBackground(file, k, cut, ask)
 	} else {
@@ -181,7 +181,7 @@ func (s *ModernSession) continued(id string, ask approve.Place) error {
 }
 
 // continueCall continues the call of a task.
-func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut mcptool.Orphan) error {
+func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut tools.Orphan) error {
 	client := elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
 	if k.Form {
 		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
@@ -220,14 +220,14 @@ func (c *call) awaitTurn() {
 }
 
 // continueInBackground continues a turn in the background.
-func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut mcptool.Orphan, ask approve.Place) error {
+func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut tools.Orphan, ask approve.Place) error {
 	a := thread.Attend{Ask: ask, Comes: s.client.comes(k.Form), Observer: thread.ObserverOf(s.client.server.Tasks.observed(s.client.ctx, file))}
 	if !a.Comes {
 		a.Ask = nil
 	}
-	var job *mcptool.Job
+	var job *tools.Job
 	tc := s.call(jsonrpc.ID{}, k.Host, a, a)
-	tc.Survival.Durable, tc.Begun = true, func(j *mcptool.Job) { job = j }
+	tc.Survival.Durable, tc.Begun = true, func(j *tools.Job) { job = j }
 	turn, err := s.client.server.Tools.Reopen(s.client.ctx, tc, cut)
 	if err != nil {
 		return err

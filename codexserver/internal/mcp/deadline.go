@@ -27,7 +27,7 @@ func (d deadline) within(most time.Duration, began time.Time) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// of returns what [mcptool.Call] knows of the deadline of a call whose first request may take most.
+// of returns what [tools.Call] knows of the deadline of a call whose first request may take most.
 func (d deadline) of(most time.Duration) context.Context {
 	if most == 0 {
 		return nil

@@ -12,7 +12,7 @@
 //	            ├─ state     names the call in the next request; random, valid once
 //	            └─ task      the call as a client polls it, with a file; listeners receive its changes
 //
-// The server sends no requests to clients of 2026-07-28. A call of theirs is a [mcptool] call that
+// The server sends no requests to clients of 2026-07-28. A call of theirs is a [tools] call that
 // outlives its request. Between two rounds no client waits for it. It ends when no client returns
 // in time. docs/reference/wire.md of the module describes the messages.
 package mcp

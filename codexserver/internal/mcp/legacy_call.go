@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -62,7 +62,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 			return nil, err
 		}
 	}
-	if !mcptool.Short(p.Name) {
+	if !tools.Short(p.Name) {
 		leave, err := ss.Enter()
 		if err != nil {
 			return nil, err
@@ -73,7 +73,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	defer deadline.within(most, time.Now())()
 	o := ss.outlet()
 	o.events, o.request = true, r.ID
-	var job atomic.Pointer[mcptool.Job]
+	var job atomic.Pointer[tools.Job]
 	if p.Meta != nil && p.Meta.ProgressToken != nil {
 		o.start(ctx, &progress{
 			token: p.Meta.ProgressToken, mute: !ss.speaks("2025-03-26"), doing: "starting",
@@ -119,7 +119,7 @@ func (ss *LegacySession) mayTake(tool string) time.Duration {
 // and the peer's encoder would keep several copies of it while it validates the JSON.
 func encodeResult(r *mcptypes.CallToolResult) (stdjson.RawMessage, error) {
 	size := len(r.StructuredContent) + 1<<10
-	for _, text := range mcptool.Texts(r) {
+	for _, text := range tools.Texts(r) {
 		size += len(text) + len(text)/16 // room for escapes
 	}
 	return mcptypes.AppendJSON(make([]byte, 0, size), r)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -15,7 +15,7 @@ import (
 const rootsTimeout = 5 * time.Second
 
 // folder returns the folder of the options, or the client's first root, or
-// [mcptool.ProjectFolder].
+// [tools.ProjectFolder].
 func (ss *LegacySession) folder(ctx context.Context) string {
 	if f := ss.client.server.Folder; f != "" {
 		return f
@@ -23,13 +23,13 @@ func (ss *LegacySession) folder(ctx context.Context) string {
 	for _, root := range ss.roots(ctx) {
 		return root
 	}
-	return mcptool.ProjectFolder(ctx)
+	return tools.ProjectFolder(ctx)
 }
 
 // Folders returns the folders of the client: those in which the server was started, and the client's
 // roots.
 func (ss *LegacySession) Folders(ctx context.Context) []string {
-	return append(mcptool.StartFolders(ctx, ss.client.server.Folder), ss.roots(ctx)...)
+	return append(tools.StartFolders(ctx, ss.client.server.Folder), ss.roots(ctx)...)
 }
 
 // roots returns the client's roots that are folders (MCP 2025-06-18, client/roots).

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -123,8 +123,8 @@ func (o *outlet) send(thread string, e protocol.Event) {
 		return
 	}
 	o.gap.send(o.peer, o.client.server.MaxUnread, e, func(e protocol.Event) {
-		params, err := mcptool.EventParams(o.request, thread, e)
-		o.client.sendEvent(o.peer, mcptool.EventMethod, params, err, o.overflow)
+		params, err := tools.EventParams(o.request, thread, e)
+		o.client.sendEvent(o.peer, tools.EventMethod, params, err, o.overflow)
 	})
 }
 
@@ -172,7 +172,7 @@ func (o *outlet) Decided(_ *approval.Request, d approval.Decision) {
 
 // warn sends a log message of the level warning, if the client wants those.
 func (o *outlet) warn(words string) {
-	if least := o.level(); least == nil || !mcptool.Logs(*least, mcptypes.LoggingLevelWarning) {
+	if least := o.level(); least == nil || !tools.Logs(*least, mcptypes.LoggingLevelWarning) {
 		return
 	}
 	o.mu.Lock()

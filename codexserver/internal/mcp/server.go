@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -23,7 +23,7 @@ import (
 // Server has what the clients of one server share. All fields must be set except EngineName,
 // EngineReason, and those with a default.
 type Server struct {
-	Tools *mcptool.Table
+	Tools *tools.Table
 	// Approvals says how clients are asked, and how answers are read.
 	Approvals elicit.Options
 	// Asking says which clients are asked, and what answers of no person mean.
@@ -32,7 +32,7 @@ type Server struct {
 	// EngineReason why it was chosen.
 	Version, EngineName, EngineReason string
 	// Folder is the working folder of a thread whose caller does not name one. Default:
-	// the client's first root, or else [mcptool.ProjectFolder].
+	// the client's first root, or else [tools.ProjectFolder].
 	Folder string
 	// Tasks are the tasks of all sessions. Nil disables tasks.
 	Tasks *Tasks
@@ -63,7 +63,7 @@ type Client struct {
 	ctx     context.Context // of the turns
 	threads *thread.Share   // and the principal
 	hosts   *approve.Hosts
-	jobs    *mcptool.Jobs
+	jobs    *tools.Jobs
 	running sync.WaitGroup // what outlives its request
 	pace    pace
 	home    *ModernSession  // where turns of servers that were killed continue; nil for nowhere
@@ -81,9 +81,9 @@ func (c *Client) principal() string { return c.threads.Principal() }
 // NewClient returns a client of the principal of threads, which must be closed. Its turns end with
 // ctx. With jobs, unless nil, its turns in the background do not, and it finds those of the clients
 // that share them.
-func (s *Server) NewClient(ctx context.Context, threads *thread.Share, jobs *mcptool.Jobs) *Client {
+func (s *Server) NewClient(ctx context.Context, threads *thread.Share, jobs *tools.Jobs) *Client {
 	if jobs == nil {
-		jobs = mcptool.NewJobs(ctx)
+		jobs = tools.NewJobs(ctx)
 	}
 	c := &Client{server: s, ctx: ctx, threads: threads, jobs: jobs, hosts: approve.NewHosts(s.Asking)}
 	c.present, c.leave = context.WithCancel(context.Background())
@@ -123,7 +123,7 @@ func callID(id jsonrpc.ID) string {
 
 // folder returns the working folder of a thread for which neither its caller nor its client
 // names one.
-func (c *Client) folder() string { return cmp.Or(c.server.Folder, mcptool.ProjectFolder(c.ctx)) }
+func (c *Client) folder() string { return cmp.Or(c.server.Folder, tools.ProjectFolder(c.ctx)) }
 
 // Threads returns the threads of the client.
 func (c *Client) Threads() *thread.Share { return c.threads }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,7 +27,7 @@ type task struct {
 
 // mayBeTask reports whether the call can be answered with a task.
 func (s *ModernSession) mayBeTask(q *request, tool string) bool {
-	return q.tasks && s.client.server.Tasks.serves() && mcptool.IsTurn(tool)
+	return q.tasks && s.client.server.Tasks.serves() && tools.IsTurn(tool)
 }
 
 // becomeTask makes the call a task and returns the answer for its client, which
@@ -162,7 +162,7 @@ func (t *task) end() {
 			if c.job != nil {
 				did = c.job.Did()
 			}
-			answer, _ = mcptool.Ended(file.Thread(), did)
+			answer, _ = tools.Ended(file.Thread(), did)
 		}
 		result, err := modern.Encode(c.complete(answer))
 		if err != nil { // does not happen: it was encoded before

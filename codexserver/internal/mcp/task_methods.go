@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -262,7 +262,7 @@ func finished(f taskfile.Task) modern.DetailedTask {
 func (s *ModernSession) foreign(f taskfile.Task, owner taskfile.Owner) modern.DetailedTask {
 	switch owner {
 	case taskfile.Gone:
-		answer, did := mcptool.Ended(f.Thread(), f.Did)
+		answer, did := tools.Ended(f.Thread(), f.Did)
 		if did != "" {
 			did = "; " + did
 		}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
 	"github.com/codexmcp/codexmcp/codexserver/internal/methods"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -18,14 +18,14 @@ import (
 func Example() {
 	ctx := context.Background()
 	e := &servertest.Engine{}
-	tools := mcptool.New(e, nil)
-	wire := &mcp.Server{Tools: tools}
+	table := tools.New(e, nil)
+	wire := &mcp.Server{Tools: table}
 	client := wire.NewClient(ctx, thread.NewTable(e, &approve.Options{}).Share(""), nil)
 	defer client.Close()
 	session := mcp.NewLegacySession(client, true, func() {})
 	defer session.Close()
 	mux := session.Handler()
-	(&methods.Server{Engine: e, Tools: tools}).Register(mux, session)
+	(&methods.Server{Engine: e, Tools: table}).Register(mux, session)
 
 	ours, theirs := jsonrpc.Pipe()
 	server := jsonrpc.NewPeer(ours, mux, &jsonrpc.Options{Inline: methods.Inline()})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcptool"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -15,7 +15,7 @@ import (
 // Server has what the methods of one server share. All fields but the last two must be set.
 type Server struct {
 	Engine engine.Engine
-	Tools  *mcptool.Table
+	Tools  *tools.Table
 	// Approvals says how clients are asked, and how answers are read.
 	Approvals elicit.Options
 	// Folder is the working folder of a conversation whose caller names none. Default: the

@@ -1,0 +1,281 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestFolders calls tools with paths inside and outside of Options.Folders.
+func TestFolders(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, second, other := filepath.Join(top, "own"), filepath.Join(top, "second"), filepath.Join(top, "own-other")
+	for _, dir := range []string{own + "/sub", own + "/repository/.git/objects", own + "/repository/.git/refs", second, other + "/.git/objects", other + "/.git/refs", other + "/inner"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{own + "/repository", other} {
+		if err := os.WriteFile(dir+"/.git/HEAD", []byte("ref: refs/heads/main\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{own + "/a.png", second + "/a.png", other + "/a.png"} {
+		if err := os.WriteFile(file, []byte(png), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{
+		"out": other, "up": "..", "absent": other + "/absent", "out.png": other + "/a.png", "in": second, "in.png": second + "/a.png",
+	} {
+		if err := os.Symlink(to, filepath.Join(own, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := says("done")
+	c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Home: filepath.Join(top, "home"), Calls: codexserver.CallOptions{Folders: []string{own, second, other + "/inner"}}}), nil)
+	const outside = " does not lie in one of the folders"
+	for _, tt := range []struct {
+		name      string
+		tool      string
+		arguments map[string]any
+		fault     string // "" when it is let
+		cwd       string
+	}{
+		{"no cwd", "codex", map[string]any{}, "", own},
+		{"a folder", "codex", map[string]any{"cwd": second}, "", second},
+		{"below", "codex", map[string]any{"cwd": own + "/sub"}, "", own + "/sub"},
+		{"a link to a folder", "codex", map[string]any{"cwd": own + "/in"}, "", second},
+		{"another", "codex", map[string]any{"cwd": other}, "argument /cwd: " + other + outside, ""},
+		{"the root", "codex", map[string]any{"cwd": "/"}, "argument /cwd: /" + outside, ""},
+		{"above", "codex", map[string]any{"cwd": own + "/.."}, "argument /cwd: " + top + outside, ""},
+		{"not there", "codex", map[string]any{"cwd": other + "/absent"}, "argument /cwd: " + other + "/absent" + outside, ""},
+		{"a link out", "codex", map[string]any{"cwd": own + "/out"}, "argument /cwd: " + own + "/out" + outside, ""},
+		{"a link up", "codex", map[string]any{"cwd": own + "/up"}, "argument /cwd: " + own + "/up" + outside, ""},
+		{"a link to nothing", "codex", map[string]any{"cwd": own + "/absent"}, "argument /cwd: ", ""},
+		{"an image", "codex", map[string]any{"images": []string{"a.png", second + "/a.png", "in.png"}}, "", own},
+		{"another's image", "codex", map[string]any{"images": []string{"a.png", other + "/a.png"}}, "argument /images/1: " + other + "/a.png" + outside, ""},
+		{"an image above", "codex", map[string]any{"images": []string{"../own-other/a.png"}}, "argument /images/0: ", ""},
+		{"a link to an image", "codex", map[string]any{"images": []string{"out.png"}}, "argument /images/0: " + own + "/out.png" + outside, ""},
+		{"a worktree of another's repository", "codex", map[string]any{"cwd": other + "/inner", "worktree": true}, "argument /cwd: its git repository: " + other + outside, ""},
+		{"a review of another's repository", "codex-review", map[string]any{"cwd": other + "/inner", "target": "uncommitted"}, "argument /cwd: its git repository: " + other + outside, ""},
+		{"a review elsewhere", "codex-review", map[string]any{"cwd": other, "target": "uncommitted"}, "argument /cwd: " + other + outside, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.tool == "codex" {
+				tt.arguments["prompt"] = "p"
+			}
+			before := len(e.Turns())
+			got, err := c.Tool(t.Context(), tt.tool, tt.arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.fault == "" {
+				if got.IsError || lastConfig(e).Cwd != tt.cwd {
+					t.Errorf("got %+v, in %q", got, lastConfig(e).Cwd)
+				}
+				return
+			}
+			if !got.IsError || !strings.Contains(got.Content, tt.fault) || len(e.Turns()) != before {
+				t.Errorf("got %+v, want %s", got, tt.fault)
+			}
+		})
+	}
+}
+
+// TestFoldersOfConfig makes folders writable by the argument config on a server with
+// Options.Folders.
+func TestFoldersOfConfig(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, second, other := filepath.Join(top, "own"), filepath.Join(top, "second"), filepath.Join(top, "other")
+	for _, dir := range []string{own + "/.git", own + "/sub", second, other} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"out": other, "in": second} {
+		if err := os.Symlink(to, filepath.Join(own, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const (
+		outside = " does not lie in one of the folders"
+		table   = "argument /config/sandbox_workspace_write"
+	)
+	roots := func(paths ...string) map[string]any {
+		return map[string]any{"sandbox_workspace_write": map[string]any{"writable_roots": paths}}
+	}
+	many := make([]string, 33)
+	for i := range many {
+		many[i] = own
+	}
+	for _, tt := range []struct {
+		name      string
+		config    map[string]any
+		arguments map[string]any
+		fault     string // "" when it is allowed
+		overrides string
+	}{
+		{"a folder", roots(second), nil, "", given(second)},
+		{"a dotted key", map[string]any{"sandbox_workspace_write.writable_roots": []string{second}}, nil, "", given(second)},
+		{"a link in", roots("in"), nil, "", given(second)},
+		{"no folder", roots(), nil, "", given()},
+		{"network", map[string]any{"sandbox_workspace_write.network_access": true}, nil, "", `{"sandbox_workspace_write":{"network_access":true}}`},
+		{"less of the temporary folders", map[string]any{"sandbox_workspace_write": map[string]any{"exclude_slash_tmp": true}}, nil, "", `{"sandbox_workspace_write":{"exclude_slash_tmp":true}}`},
+		{"a worktree without folders", roots(), map[string]any{"worktree": true}, "argument /worktree: ", ""},
+		{"another's", roots(second, other), nil, table + "/writable_roots/1: " + other + outside, ""},
+		{"another's by a dotted key", map[string]any{"sandbox_workspace_write.writable_roots": []string{other}}, nil, table + "/writable_roots/0: " + other + outside, ""},
+		{"the root", roots("/"), nil, table + "/writable_roots/0: /" + outside, ""},
+		{"a link out", roots("out"), nil, table + "/writable_roots/0: " + own + "/out" + outside, ""},
+		{"above", roots("../other"), nil, table + "/writable_roots/0: " + other + outside, ""},
+		{"an empty name", roots(""), nil, table + "/writable_roots: want an array of folders", ""},
+		{"too many", roots(many...), nil, table + "/writable_roots: 33 are more than 32", ""},
+		{"a text", map[string]any{"sandbox_workspace_write.writable_roots": other}, nil, table + "/writable_roots: want an array of folders", ""},
+		{"an object", map[string]any{"sandbox_workspace_write.writable_roots": map[string]any{"0": other}}, nil, table + "/writable_roots: want an array of folders", ""},
+		{"/tmp", map[string]any{"sandbox_workspace_write": map[string]any{"exclude_slash_tmp": false}}, nil, table + "/exclude_slash_tmp: leave it out or set it to true", ""},
+		{"$TMPDIR", map[string]any{"sandbox_workspace_write.exclude_tmpdir_env_var": "no"}, nil, table + "/exclude_tmpdir_env_var: leave it out or set it to true", ""},
+		{"the file of instructions", map[string]any{"model_instructions_file": other + "/a"}, nil, `argument /config: a call may not set "model_instructions_file"; no setting allows it on a server that limits the folders of calls`, ""},
+		{"a program", map[string]any{"mcp_servers.x.command": "sh"}, nil, "", `{}`},
+	} {
+		for _, trusted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, trusted %v", tt.name, trusted), func(t *testing.T) {
+				o := &codexserver.Options{Home: filepath.Join(top, "home"), Calls: codexserver.CallOptions{Folders: []string{own, second}, TrustedCalls: trusted}}
+				arguments := map[string]any{"config": tt.config}
+				maps.Copy(arguments, tt.arguments)
+				checkRoots(t, o, arguments, tt.fault, tt.overrides)
+			})
+		}
+	}
+}
+
+// TestWritableRootsOfConfig checks that folders that a call makes writable by the argument
+// config reach the engine as absolute paths. A call that the configuration trusts may set any key.
+func TestWritableRootsOfConfig(t *testing.T) {
+	dir := t.TempDir()
+	more := filepath.Join(dir, "more")
+	nested := func(roots ...string) map[string]any {
+		return map[string]any{"config": map[string]any{"sandbox_workspace_write": map[string]any{"writable_roots": roots, "network_access": false}}}
+	}
+	dotted := func(key string, value any) map[string]any {
+		return map[string]any{"config": map[string]any{key: value}}
+	}
+	for _, tt := range []struct {
+		name      string
+		trusted   bool
+		arguments map[string]any
+		fault     string // "" if the call is allowed
+		overrides string
+	}{
+		{"nested", false, nested("/.git/hooks", more), "", `{"sandbox_workspace_write":{"network_access":false,"writable_roots":["/.git/hooks","` + more + `"]}}`},
+		{"dotted", false, dotted("sandbox_workspace_write.writable_roots", []string{"/proc"}), "", given("/proc")},
+		{"quoted", false, dotted(`"sandbox_workspace_write".'writable_roots'`, []string{"/proc"}), "", given("/proc")},
+		{"relative", false, dotted("sandbox_workspace_write.writable_roots", []string{"more", "../x"}), "", given(more, filepath.Join(filepath.Dir(dir), "x"))},
+		{"null", false, dotted("sandbox_workspace_write.writable_roots", nil), "", `{}`},
+		{"none", false, dotted("sandbox_workspace_write.writable_roots", []string{}), "", given()},
+		{"too many", false, dotted("sandbox_workspace_write.writable_roots", slices.Repeat([]string{"/x"}, 33)), "33 are more than 32 folders", ""},
+		{"not a list", false, dotted("sandbox_workspace_write.writable_roots", "/proc"), "/writable_roots: want an array of folders", ""},
+		{"an element", false, dotted("sandbox_workspace_write.writable_roots.0", "/proc"), "/writable_roots: want an array of folders", ""},
+		{"a profile", false, dotted("profiles.p.sandbox_workspace_write.writable_roots", []string{"/proc"}), "a call may not set", ""},
+		{"trusted", true, dotted("sandbox_workspace_write.writable_roots", []string{"/proc"}), "", `{"sandbox_workspace_write.writable_roots":["/proc"]}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			arguments := map[string]any{"cwd": dir}
+			maps.Copy(arguments, tt.arguments)
+			checkRoots(t, &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: tt.trusted}}, arguments, tt.fault, tt.overrides)
+		})
+	}
+}
+
+// given is the configuration of a call that makes folders writable, as it reaches an engine.
+func given(folders ...string) string {
+	text, _ := json.Marshal(map[string]any{"sandbox_workspace_write": map[string]any{"writable_roots": append([]string{}, folders...)}})
+	return string(text)
+}
+
+// checkRoots calls codex, and checks the fault, or what reaches the engine if that is "": the
+// overrides.
+func checkRoots(t *testing.T, o *codexserver.Options, arguments map[string]any, fault, overrides string) {
+	t.Helper()
+	e := says("done")
+	arguments["prompt"], arguments["sandbox"] = "p", "workspace-write"
+	got, err := servertest.Connect(t, codexserver.New(e, o), nil).Tool(t.Context(), "codex", arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fault != "" {
+		if !got.IsError || !strings.Contains(got.Content, fault) || len(e.Turns()) != 0 {
+			t.Errorf("got %+v, want %s", got, fault)
+		}
+		return
+	}
+	c := lastConfig(e)
+	passed, err := json.Marshal(c.Overrides)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.IsError || !sameJSON(t, overrides, string(passed)) || c.FromCall == (o.Calls.TrustedCalls && o.Calls.Folders == nil) {
+		t.Errorf("got %+v; the engine got %s, want %s", got, passed, overrides)
+	}
+}
+
+// TestLimitOfTurns refuses a call for one turn more than Options.Turns.
+func TestLimitOfTurns(t *testing.T) {
+	end := make(chan struct{})
+	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
+		select {
+		case <-end:
+		case <-ctx.Done():
+		}
+		host.Emit(protocol.AgentMessage{Message: "done"})
+		return nil
+	})
+	c := servertest.Connect(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{Turns: 2}}), nil)
+	var threads []string
+	for range 2 {
+		got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p", "background": true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		threads = append(threads, got.Thread)
+	}
+	for tool, arguments := range map[string]map[string]any{
+		"codex": {"prompt": "p"}, "codex-reply": {"prompt": "p", "threadId": threads[0]},
+	} {
+		got, err := c.Tool(t.Context(), tool, arguments)
+		if want := tool + ": 2 turns are under way"; err != nil || !got.IsError || !strings.HasPrefix(got.Content, want) {
+			t.Errorf("%s: %+v, %v; want %s", tool, got, err, want)
+		}
+	}
+	close(end)
+	for _, id := range threads {
+		if got, err := c.Tool(t.Context(), "codex-wait", map[string]any{"threadIds": []string{id}}); err != nil || got.IsError {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	// Neither a call without a turn nor one that has ended counts.
+	for range 5 {
+		if got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p", "cwd": 1}); err != nil || !got.IsError {
+			t.Errorf("a wrong call: %+v, %v", got, err)
+		}
+		if got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "p"}); err != nil || got.IsError {
+			t.Errorf("afterwards: %+v, %v", got, err)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package tools
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+)
+
+// ProjectFolder returns the project folder of Claude Code, from CLAUDE_PROJECT_DIR in the
+// environment of the client whose call ctx is. Without it, it returns the folder in which
+// the client runs, or "" for that of this process.
+func ProjectFolder(ctx context.Context) string {
+	o := engine.OriginOf(ctx)
+	if o == nil {
+		return projectFolder(os.Getenv("CLAUDE_PROJECT_DIR"))
+	}
+	for _, entry := range slices.Backward(o.Environ) {
+		if path, ok := strings.CutPrefix(entry, "CLAUDE_PROJECT_DIR="); ok {
+			if path = projectFolder(path); path != "" {
+				return path
+			}
+			break
+		}
+	}
+	return o.Folder
+}
+
+// StartFolders returns the folders in which a server was started for the client whose call ctx is:
+// folder, unless it is "", the client's project, and the process's own working folder.
+func StartFolders(ctx context.Context, folder string) []string {
+	all := []string{folder, ProjectFolder(ctx)}
+	if engine.OriginOf(ctx) == nil {
+		wd, _ := os.Getwd()
+		all = append(all, wd)
+	}
+	return slices.DeleteFunc(all, func(path string) bool { return path == "" })
+}
+
+func projectFolder(path string) string {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() || !filepath.IsAbs(path) {
+		return ""
+	}
+	return path
+}

@@ -1,0 +1,182 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+//go:embed list.json
+var listTool string
+
+// list is the tool codex-list.
+type list struct{ library engine.Library }
+
+type listArguments struct {
+	PageSize *int   `json:"pageSize"`
+	Cursor   string `json:"cursor"`
+	Search   string `json:"search"`
+	Cwd      string `json:"cwd"`
+}
+
+const (
+	defaultListed = 25
+	maxRows       = 50   // as in the definition
+	maxTitle      = 120  // characters of a title
+	maxLooked     = 2000 // conversations that a search looks at in one call
+	lookPage      = 500  // of these, how many at a time
+)
+
+// listed is a page of codex-list.
+type listed struct {
+	Conversations []listRow `json:"conversations"`
+	NextCursor    *string   `json:"nextCursor,omitempty"`
+}
+
+type listRow struct {
+	ThreadID  string              `json:"threadId"`
+	Preview   string              `json:"preview"` // the title, or else the beginning of the first message
+	Cwd       string              `json:"cwd,omitempty"`
+	Timestamp *string             `json:"timestamp,omitempty"`
+	Status    protocol.TurnStatus `json:"status,omitempty"`
+	Doing     string              `json:"doing,omitempty"`
+	Origin    string              `json:"origin,omitempty"` // the program that began it
+	OpenIn    string              `json:"openIn,omitempty"` // who has it open
+}
+
+func (l list) call(ctx context.Context, call *call, a *listArguments) *mcptypes.CallToolResult {
+	page, err := l.page(ctx, a)
+	if errors.Is(err, engine.ErrCursor) {
+		err = fmt.Errorf("argument /cursor: %w", err)
+	}
+	if err != nil {
+		return failure("", "codex-list: "+err.Error())
+	}
+	if page.NextCursor != nil && l.ends(ctx, *page.NextCursor) {
+		page.NextCursor = nil
+	}
+	out := listed{[]listRow{}, page.NextCursor}
+	for _, c := range page.Items {
+		row := listRow{ThreadID: c.ConversationID, Preview: titleOf(&c), Cwd: elicit.OneLine(c.Cwd, 0), Timestamp: c.Timestamp, Origin: elicit.OneLine(c.Origin, maxTitle), OpenIn: elicit.OneLine(c.Holder, maxTitle)}
+		if j := call.Jobs.of(thread.CanonicalID(c.ConversationID)); j != nil {
+			over := j.over()
+			s := j.state(over)
+			row.Status, row.Doing = s.Status, s.Words()
+			if over {
+				row.Doing = j.last()
+			}
+		}
+		out.Conversations = append(out.Conversations, row)
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return failure("", "codex-list: "+err.Error())
+	}
+	return &mcptypes.CallToolResult{Content: mcptypes.Text(string(text)), StructuredContent: text}
+}
+
+// ends reports whether no conversation follows. An engine may give a cursor on the last
+// page too.
+func (l list) ends(ctx context.Context, cursor string) bool {
+	next, err := l.library.List(ctx, protocol.ListConversationsParams{PageSize: new(1), Cursor: cursor})
+	return err == nil && len(next.Items) == 0 && next.NextCursor == nil
+}
+
+// titleOf returns the title of a conversation, or else the beginning of its first message.
+func titleOf(c *protocol.ConversationSummary) string {
+	text := c.Title
+	if strings.TrimSpace(text) == "" {
+		text = c.Preview
+	}
+	return elicit.OneLine(text, maxTitle-1) // and one for the sign that it is cut
+}
+
+// page returns the page that the arguments name. Not every engine can search, and those that
+// can do it in different ways, so page looks through the engine's pages. If the page is not
+// full after maxLooked conversations, its cursor continues the search.
+func (l list) page(ctx context.Context, a *listArguments) (*protocol.ListConversationsResult, error) {
+	size := defaultListed
+	if a.PageSize != nil {
+		size = min(max(*a.PageSize, 0), maxRows)
+	}
+	if a.Search == "" && a.Cwd == "" || size == 0 {
+		return l.library.List(ctx, protocol.ListConversationsParams{PageSize: &size, Cursor: a.Cursor})
+	}
+	matches, err := a.matcher(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := &protocol.ListConversationsResult{}
+	for cursor, looked := a.Cursor, 0; looked < maxLooked; {
+		page, err := l.library.List(ctx, protocol.ListConversationsParams{PageSize: new(lookPage), Cursor: cursor})
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			if !matches(&page.Items[i]) {
+				continue
+			}
+			found.Items = append(found.Items, page.Items[i])
+			if len(found.Items) < size {
+				continue
+			}
+			if i+1 < len(page.Items) { // a page that ends here has the cursor of the next
+				page, err = l.library.List(ctx, protocol.ListConversationsParams{PageSize: new(i + 1), Cursor: cursor})
+				if err != nil {
+					return nil, err
+				}
+			}
+			found.NextCursor = page.NextCursor
+			return found, nil
+		}
+		found.NextCursor = page.NextCursor
+		if page.NextCursor == nil || *page.NextCursor == cursor || len(page.Items) == 0 {
+			found.NextCursor = nil
+			return found, nil
+		}
+		looked, cursor = looked+len(page.Items), *page.NextCursor
+	}
+	return found, nil
+}
+
+// matcher returns a function that reports whether a conversation is one that the arguments
+// ask for.
+func (a *listArguments) matcher(ctx context.Context) (func(*protocol.ConversationSummary) bool, error) {
+	search := strings.ToLower(a.Search)
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), search) }
+	if a.Cwd == "" {
+		return func(c *protocol.ConversationSummary) bool { return has(c.Title) || has(c.Preview) }, nil
+	}
+	folder, err := engine.Abs(ctx, a.Cwd)
+	if err != nil {
+		return nil, fmt.Errorf("argument /cwd: %w", err)
+	}
+	folder = realPath(folder)
+	here := map[string]bool{} // by the folders of conversations, of which many are the same
+	return func(c *protocol.ConversationSummary) bool {
+		same, known := here[c.Cwd]
+		if !known {
+			same = c.Cwd != "" && realPath(c.Cwd) == folder
+			here[c.Cwd] = same
+		}
+		return same && (has(c.Title) || has(c.Preview))
+	}, nil
+}
+
+// realPath returns a path without symbolic links, if there is such a file.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}

@@ -1,0 +1,75 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json"
+)
+
+//go:embed models.json
+var modelsTool string
+
+// models is the tool codex-models.
+type models struct{ lister engine.ModelLister }
+
+// modelRow is a model in the result.
+type modelRow struct {
+	Model         string   `json:"model"`
+	Default       bool     `json:"default,omitzero"`
+	Profiles      []string `json:"profiles,omitempty"`
+	Efforts       []string `json:"efforts,omitempty"`
+	DefaultEffort string   `json:"defaultEffort,omitzero"`
+	Description   string   `json:"description,omitzero"`
+}
+
+// Limits of the result.
+const (
+	maxModelText    = 40_000 // bytes of all models
+	maxModelEntries = 20     // elements of each list of a model
+)
+
+func (m models) call(ctx context.Context, _ *call, _ *struct{}) *mcptypes.CallToolResult {
+	list, err := m.lister.Models(ctx)
+	if err != nil {
+		return failure("", "codex-models: "+err.Error())
+	}
+	out := struct {
+		Models []modelRow `json:"models"`
+		Notes  []string   `json:"notes,omitempty"`
+	}{Models: []modelRow{}}
+	size := 0
+	for _, note := range list.Notes[:min(len(list.Notes), maxModelEntries)] {
+		out.Notes = append(out.Notes, elicit.OneLine(note, maxBrief))
+	}
+	for _, model := range list.Models {
+		row := rowOf(model)
+		if size += len(row.Model) + len(row.Description) + len(strings.Join(row.Profiles, `","`)) + len(strings.Join(row.Efforts, `","`)) + 100; size > maxModelText {
+			out.Notes = append(out.Notes, "there are more models")
+			break
+		}
+		out.Models = append(out.Models, row)
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return failure("", "codex-models: "+err.Error())
+	}
+	return &mcptypes.CallToolResult{Content: mcptypes.Text(string(text)), StructuredContent: text}
+}
+
+func rowOf(m protocol.Model) modelRow {
+	row := modelRow{Model: turnlog.Brief(m.Name), Default: m.IsDefault, DefaultEffort: turnlog.Brief(string(m.DefaultEffort)), Description: turnlog.Brief(m.Description)}
+	for _, name := range m.Profiles[:min(len(m.Profiles), maxModelEntries)] {
+		row.Profiles = append(row.Profiles, turnlog.Brief(name))
+	}
+	for _, effort := range m.Efforts[:min(len(m.Efforts), maxModelEntries)] {
+		row.Efforts = append(row.Efforts, turnlog.Brief(string(effort)))
+	}
+	return row
+}

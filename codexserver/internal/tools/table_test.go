@@ -1,0 +1,210 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := engine.TurnFunc(func(context.Context, engine.Host, []protocol.InputItem) error {
+			<-time.After(50 * time.Second)
+			return nil
+		})
+		c := servertest.Dial(t, codexserver.New(slow, nil), nil)
+		c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"},"_meta":{"progressToken":"t"}}`)
+		n := 0
+		for _, line := range c.Heard() {
+			if strings.HasPrefix(line, "notifications/progress") {
+				n++
+			}
+		}
+		if n != 4 { // the start of the turn, and a heartbeat every 15 s before its end
+			t.Errorf("%d progress notifications in 50 s", n)
+		}
+		c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`)
+		for _, line := range c.Heard() {
+			if strings.HasPrefix(line, "notifications/progress") {
+				t.Error("progress without a token")
+			}
+		}
+	})
+}
+
+func TestSessionTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waiting := engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: waiting}, nil), nil)
+		if got := c.Ask(t, "tools/list", `{}`); !strings.Contains(got, `"codex-list"`) || !strings.Contains(got, `"codex-interrupt"`) {
+			t.Errorf("tools: %s", got)
+		}
+		if got := c.Ask(t, "tools/call", `{"name":"codex-list","arguments":{}}`); !strings.Contains(got, `"structuredContent":{"conversations":[{"threadId":"past","preview":"before"}]}`) {
+			t.Errorf("codex-list: %s", got)
+		}
+		id := c.NewConversation(t)
+		named := fmt.Sprintf(`{"name":"codex-interrupt","arguments":{"threadId":%q}}`, id)
+		if got := c.Ask(t, "tools/call", named); !strings.Contains(got, "Nothing was running.") {
+			t.Errorf("interrupt of nothing: %s", got)
+		}
+		call := c.Start(t.Context(), "tools/call", json.RawMessage(fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q}}`, id)))
+		synctest.Wait()
+		if got := c.Ask(t, "tools/call", named); !strings.Contains(got, "Interrupted.") {
+			t.Errorf("interrupt: %s", got)
+		}
+		var result json.RawMessage
+		if err := call.Result(&result); err != nil || !strings.Contains(string(result), "Turn aborted: interrupted by the client") {
+			t.Errorf("the interrupted call: %s, %v", result, err)
+		}
+	})
+}
+
+// TestChosenTools offers some of the tools. Arguments whose results need another tool are
+// not offered.
+func TestChosenTools(t *testing.T) {
+	for _, tt := range []struct {
+		chosen, tools []string
+		refused       []string // arguments of codex, those of codex-reply among them
+	}{
+		{nil, append([]string{"codex", "codex-reply"}, config.Choosable...), nil},
+		{config.Choosable, append([]string{"codex", "codex-reply"}, config.Choosable...), nil},
+		{[]string{}, []string{"codex", "codex-reply"}, []string{"background"}},
+		{[]string{"codex", "codex-wait", "codex-wait", "nosuch"}, []string{"codex", "codex-reply", "codex-wait"}, nil},
+		{[]string{"codex-review", "codex-list"}, []string{"codex", "codex-reply", "codex-list", "codex-review"}, []string{"background"}},
+	} {
+		t.Run(fmt.Sprint(tt.chosen), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := servertest.Dial(t, codexserver.New(&servertest.Engine{Turn: servertest.Echo}, &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Tools: tt.chosen}}), nil)
+				var list struct {
+					Tools []struct {
+						Name        string
+						InputSchema struct{ Properties map[string]json.RawMessage }
+					}
+				}
+				if err := json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &list); err != nil {
+					t.Fatal(err)
+				}
+				var names []string
+				for _, tool := range list.Tools {
+					names = append(names, tool.Name)
+					for _, name := range tt.refused {
+						if _, ok := tool.InputSchema.Properties[name]; ok {
+							t.Errorf("%s offers %s", tool.Name, name)
+						}
+					}
+				}
+				if diff := cmp.Diff(tt.tools, names, cmpopts.SortSlices(strings.Compare)); diff != "" {
+					t.Errorf("the tools (-want +got):\n%s", diff)
+				}
+				for _, name := range append([]string{"codex", "codex-reply"}, config.Choosable...) {
+					got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":{}}`, name))
+					if unknown := strings.Contains(got, "unknown tool"); unknown == slices.Contains(tt.tools, name) {
+						t.Errorf("a call of %s: %s", name, got)
+					}
+				}
+				for _, name := range tt.refused {
+					got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p",%q:true}}`, name))
+					if !strings.Contains(got, "codex: argument /"+name+" is locked: the server's own configuration decides") {
+						t.Errorf("%s: %s", name, got)
+					}
+				}
+				got := c.Ask(t, "tools/call", `{"name":"codex-reply","arguments":{"prompt":"p","threadId":"past","background":true}}`)
+				if locked := strings.Contains(got, "codex-reply: argument /background is locked"); locked != slices.Contains(tt.refused, "background") {
+					t.Errorf("codex-reply: %s", got)
+				}
+			})
+		})
+	}
+}
+
+func TestLockedArguments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), nil)
+		var list struct {
+			Tools []struct {
+				InputSchema struct{ Properties map[string]json.RawMessage }
+			}
+		}
+		if err := json.Unmarshal([]byte(free.Ask(t, "tools/list", `{}`)), &list); err != nil {
+			t.Fatal(err)
+		}
+		offered := slices.Sorted(maps.Keys(list.Tools[0].InputSchema.Properties))
+		if diff := cmp.Diff(append(slices.Clone(config.Lockable), "background", "prompt"), offered, cmpopts.SortSlices(strings.Compare)); diff != "" {
+			t.Errorf("what can be locked, and the tool's arguments (-want +got):\n%s", diff)
+		}
+
+		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Calls: codexserver.CallOptions{LockedArguments: []string{"config", "sandbox"}}}), nil)
+		if tools := c.Ask(t, "tools/list", `{}`); strings.Contains(tools, `"config"`) || strings.Contains(tools, "danger-full-access") {
+			t.Errorf("offered although it is locked: %s", tools)
+		}
+		for args, want := range map[string]string{
+			`{"prompt":"p"}`: `"text":"denied"`,
+			`{"prompt":"p","config":{"notify":["sh"]}}`:            "codex: argument /config is locked",
+			`{"prompt":"p","config":null}`:                         "codex: argument /config is locked",
+			`{"prompt":"p","sandbox":"danger-full-access"}`:        "codex: argument /sandbox is locked",
+			`{"prompt":"p","\u0073andbox":"danger-full-access"}`:   "codex: argument /sandbox is locked",
+			`{"prompt":"p","approval-policy":"never","Config":{}}`: "unknown argument /Config",
+		} {
+			if got := c.Ask(t, "tools/call", `{"name":"codex","arguments":`+args+`}`); !strings.Contains(got, want) {
+				t.Errorf("%s: %s, want %s", args, got, want)
+			}
+		}
+	})
+}
+
+// TestLockedInConfig sends keys of config that choose what a locked argument chooses.
+func TestLockedInConfig(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.AskExec), &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: true, LockedArguments: []string{"approval-policy", "profile", "sandbox", "web-search"}}}), nil)
+		for args, want := range map[string]string{
+			`"config":{"model_reasoning_effort":"low"}`:                    `"text":"denied"`,
+			`"config":{"tools":{"view_image":false}}`:                      `"text":"denied"`,
+			`"config":{"approval_policy":"never"}`:                         "approval_policy is locked with the argument /approval-policy",
+			`"config":{"approval\u005fpolicy":"never"}`:                    "approval_policy is locked with the argument /approval-policy",
+			`"config":{"profile":"loose"}`:                                 "profile is locked with the argument /profile",
+			`"config":{"sandbox_mode":"danger-full-access"}`:               "sandbox_mode is locked with the argument /sandbox",
+			`"config":{"sandbox_workspace_write":{"network_access":true}}`: "sandbox_workspace_write is locked with the argument /sandbox",
+			`"config":{"sandbox_workspace_write.network_access":true}`:     "sandbox_workspace_write is locked with the argument /sandbox",
+			`"config":{"sandbox_workspace_write.writable_roots":["/"]}`:    "sandbox_workspace_write is locked with the argument /sandbox",
+			`"config":{"tools":{"web_search":true}}`:                       "tools.web_search is locked with the argument /web-search",
+			`"config":{"tools.web_search":true}`:                           "tools.web_search is locked with the argument /web-search",
+			`"config":{"permissions.mine.extends":"full"}`:                 "permissions is locked with the argument /sandbox",
+		} {
+			if got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+args+`}}`); !strings.Contains(got, want) {
+				t.Errorf("%s: %s, want %s", args, got, want)
+			}
+		}
+	})
+}
+
+// TestToolListIsShort bounds the list of tools, which clients pass to their models.
+func TestToolListIsShort(t *testing.T) {
+	c := servertest.Dial(t, codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir()}), nil)
+	hello := c.Ask(t, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+	var r struct{ Instructions string }
+	if err := json.Unmarshal([]byte(hello), &r); err != nil || len(r.Instructions) >= 2000 || !strings.Contains(r.Instructions, "codex-review") {
+		t.Errorf("%d characters of instructions, %v: %s", len(r.Instructions), err, hello)
+	}
+	list := c.Ask(t, "tools/list", `{}`)
+	if len(list) >= 12_000 || !strings.Contains(list, `"codex-review"`) {
+		t.Errorf("tools/list has %d characters", len(list))
+	}
+	t.Logf("%d characters of instructions, %d of tools/list", len(r.Instructions), len(list))
+}
