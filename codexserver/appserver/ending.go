@@ -57,7 +57,7 @@ func (c *child) obituary() error {
 		return fmt.Errorf("%w and was ended", err)
 	}
 	text := "codex app-server has ended"
-	var exit interface { // a proc.ExitError, or an exec.ExitError of a transport
+	var exit interface { // a run.ExitError, or an exec.ExitError of a transport
 		error
 		ExitCode() int
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
@@ -72,7 +72,7 @@ type Engine struct {
 	self     *policy.Self
 	programs *sandbox.Programs
 
-	processes proc.Pool
+	processes run.Pool
 	open      func(context.Context) (*child, error) // starts the app-server
 
 	ctx  context.Context // ends with Close
@@ -104,7 +104,7 @@ func New(o *Options) (*Engine, error) {
 	if e.args, e.defaults, err = commandLine(e.options.Overrides); err != nil {
 		return nil, fmt.Errorf("appserver: %w", err)
 	}
-	if err := proc.Ready(); err != nil {
+	if err := run.Ready(); err != nil {
 		return nil, fmt.Errorf("appserver: %w", err)
 	}
 	e.open = e.openInstalled

@@ -10,7 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 )
@@ -28,7 +28,7 @@ func (e *Engine) environment() []string {
 	text := e.configurationText()
 	return slices.DeleteFunc(env, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return proc.MatchName(proc.ClientSecrets(), name) && !strings.Contains(text, name)
+		return run.MatchName(run.ClientSecrets(), name) && !strings.Contains(text, name)
 	})
 }
 
@@ -109,7 +109,7 @@ func (p *threadParams) restrict(from *engine.Origin, file, call map[string]stdjs
 	if !ok {
 		exclude = base.Exclude
 	}
-	names := slices.Concat(proc.Secrets(), exclude, configuredKeys(file))
+	names := slices.Concat(run.Secrets(), exclude, configuredKeys(file))
 	for key, value := range p.Config {
 		names = append(names, keyVariables(strings.Split(key, "."), value)...)
 	}
@@ -138,8 +138,8 @@ func foreignEnvironment(base config.ShellEnvironment, narrowed map[string]any, e
 		return nil, err
 	}
 	set := map[string]string{}
-	for _, entry := range (proc.EnvPolicy{
-		Inherit: proc.Inherit(base.Inherit), IgnoreDefaultExcludes: base.IgnoreDefaultExcludes,
+	for _, entry := range (run.EnvPolicy{
+		Inherit: run.Inherit(base.Inherit), IgnoreDefaultExcludes: base.IgnoreDefaultExcludes,
 		Exclude: base.Exclude, Set: base.Set, IncludeOnly: base.IncludeOnly,
 	}).Environ(environ) {
 		name, value, _ := strings.Cut(entry, "=")

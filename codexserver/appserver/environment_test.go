@@ -13,7 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	launching "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
@@ -192,7 +192,7 @@ func TestKeysAreWithheldOnTheBridge(t *testing.T) {
 			for _, name := range sent[excludeKey].([]any) {
 				got = append(got, name.(string))
 			}
-			want := slices.Concat(proc.Secrets(), tt.want)
+			want := slices.Concat(launching.Secrets(), tt.want)
 			slices.Sort(want)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("withheld (-want +got):\n%s", diff)

@@ -19,7 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -282,10 +282,10 @@ func (e *Engine) programVersion(ctx context.Context, path string) (version, erro
 	ctx, stop := context.WithTimeout(ctx, versionLimit)
 	defer stop()
 	cmd := exec.Command(path, "--version")
-	var conn *proc.Conn
+	var conn *run.Conn
 	cmd.Env = e.environment()
 	err := e.programs.Start(cmd, func() (err error) {
-		conn, err = e.processes.Connect(ctx, cmd, proc.Talk{Leave: versionLimit})
+		conn, err = e.processes.Connect(ctx, cmd, run.Talk{Leave: versionLimit})
 		return err
 	})
 	var out []byte

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	launching "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	// Children inherit ignored signals, as under nohup.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	for _, entry := range os.Environ() { // the developer's own
-		if name, _, _ := strings.Cut(entry, "="); proc.MatchName(proc.Secrets(), name) {
+		if name, _, _ := strings.Cut(entry, "="); launching.MatchName(launching.Secrets(), name) {
 			os.Unsetenv(name)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -27,12 +27,12 @@ type process struct {
 const leaveGrace = 800 * time.Millisecond
 
 // spawn starts an app-server that ends with this process.
-func spawn(ctx context.Context, programs *sandbox.Programs, processes *proc.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
+func spawn(ctx context.Context, programs *sandbox.Programs, processes *run.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
 	cmd := exec.Command(path, args...)
 	cmd.Env = env
 	p := &process{path: path}
 	err := programs.Start(cmd, func() error {
-		c, err := processes.Connect(ctx, cmd, proc.Talk{Stderr: stderr, Leave: leaveGrace})
+		c, err := processes.Connect(ctx, cmd, run.Talk{Stderr: stderr, Leave: leaveGrace})
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
 // learn notes the keys that providers and MCP servers get by a configuration and the further keys of a
@@ -24,7 +24,7 @@ func (c *child) learn(file, further map[string]stdjson.RawMessage) {
 		values = append(values, literals(path, value)...)
 	}
 	for _, entry := range os.Environ() {
-		if name, value, _ := strings.Cut(entry, "="); slices.Contains(names, name) || proc.MatchName(proc.Secrets(), name) {
+		if name, value, _ := strings.Cut(entry, "="); slices.Contains(names, name) || run.MatchName(run.Secrets(), name) {
 			values = append(values, value)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
@@ -22,11 +22,11 @@ import (
 
 // toolbox makes the tools of a conversation. Processes that its commands leave running
 // go to left.
-func (e *Engine) toolbox(cfg *config.Config, left *proc.Leftovers) *tool.Toolbox {
+func (e *Engine) toolbox(cfg *config.Config, left *run.Leftovers) *tool.Toolbox {
 	return tool.New(e.toolOptions(cfg, left))
 }
 
-func (e *Engine) toolOptions(cfg *config.Config, left *proc.Leftovers) tool.Options {
+func (e *Engine) toolOptions(cfg *config.Config, left *run.Leftovers) tool.Options {
 	family := model.FamilyOf(cfg.Model)
 	files := e.fileTools(cfg)
 	shell := ""

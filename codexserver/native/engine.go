@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
@@ -89,7 +89,7 @@ type Engine struct {
 
 	folders   *sandbox.Folders // shared by all conversations
 	programs  *sandbox.Programs
-	processes proc.Pool
+	processes run.Pool
 	self      *policy.Self
 	locks     *rollout.Locks
 	starts    slots // bounds the starts of conversations, which read files and run git
@@ -105,7 +105,7 @@ type Engine struct {
 // be read, with an error that names the file and the line, or the key. It does not fail for
 // a missing provider or profile; the conversation that needs it does.
 func New(o *Options) (*Engine, error) {
-	if err := proc.Ready(); err != nil {
+	if err := run.Ready(); err != nil {
 		return nil, fmt.Errorf("native: %w", err)
 	}
 	if o == nil {

@@ -2,15 +2,15 @@ package native
 
 import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
 // environ returns the part of the client's environment that commands see. It leaves out
 // the variables with keys of any provider or MCP server.
 func environ(cfg *config.Config) []string {
 	p := cfg.ShellEnvironment
-	return proc.EnvPolicy{
-		Inherit:               proc.Inherit(p.Inherit),
+	return run.EnvPolicy{
+		Inherit:               run.Inherit(p.Inherit),
 		IgnoreDefaultExcludes: p.IgnoreDefaultExcludes,
 		Exclude:               p.Exclude,
 		Set:                   p.Set,

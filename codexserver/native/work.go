@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
 // work is what runs outside turns, until the conversation is closed.
@@ -13,7 +13,7 @@ type work struct {
 	life       context.Context // ends with Close
 	end        context.CancelFunc
 	background sync.WaitGroup // the goroutines that run outside turns
-	left       proc.Leftovers // processes that commands left running
+	left       run.Leftovers  // processes that commands left running
 	servers    *mcpServers
 }
 

@@ -12,7 +12,7 @@ import (
 var readers = []string{
 	"internal/safefile/",
 	"codexserver/internal/history/",                 // what a test's server has left
-	"codexserver/internal/proc/",                    // what /proc says of processes, folders as descriptors
+	"codexserver/internal/run/",                     // what /proc says of processes, folders as descriptors
 	"codexserver/internal/sandbox/",                 // folders as descriptors, what /proc says
 	"codexserver/internal/mcp/process_linux.go",     // what /proc says of a process
 	"codexserver/internal/servertest/",              // what tests look at

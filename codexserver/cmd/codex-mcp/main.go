@@ -59,7 +59,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
@@ -69,7 +69,7 @@ import (
 func main() {
 	sandbox.Main() // first: this process may be a keeper, or a command that it confines
 	// Commands must not get this process's inherited files, its environment or its memory.
-	if err := errors.Join(proc.SealDescriptors(), sandbox.HideProcess()); err != nil {
+	if err := errors.Join(processes.SealDescriptors(), sandbox.HideProcess()); err != nil {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
 		os.Exit(1)
 	}

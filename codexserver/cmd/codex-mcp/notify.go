@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -52,7 +52,7 @@ type notifier struct {
 	settings  config.Notify
 	codex     []string // the program of Codex's key
 	programs  *sandbox.Programs
-	processes proc.Pool
+	processes processes.Pool
 	log       *slog.Logger
 	run       func(argv []string) // replaced by tests
 
@@ -132,7 +132,7 @@ func (n *notifier) start(argv []string) {
 		n.log.Warn("the notify program cannot be started", "error", err)
 		return
 	}
-	result, err := n.processes.Run(n.life, proc.Spec{Argv: argv, Dir: home, Env: slices.DeleteFunc(env, hidden), Timeout: notifyTimeout}, nil)
+	result, err := n.processes.Run(n.life, processes.Spec{Argv: argv, Dir: home, Env: slices.DeleteFunc(env, hidden), Timeout: notifyTimeout}, nil)
 	if err != nil && errors.Is(n.life.Err(), context.Canceled) {
 		return
 	}

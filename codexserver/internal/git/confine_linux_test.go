@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -55,9 +55,9 @@ try 'git add own' add
 try 'git commit -qam x' commit
 try 'git branch x' branch
 `)
-	var processes proc.Pool
+	var processes run.Pool
 	defer processes.Close()
-	res, err := processes.Run(t.Context(), proc.Spec{
+	res, err := processes.Run(t.Context(), run.Spec{
 		Argv: []string{"sh", "-c", script}, Dir: w.Cwd, Env: append(os.Environ(), "GIT_OPTIONAL_LOCKS=0"), Confinement: c,
 	}, nil)
 	if err != nil {

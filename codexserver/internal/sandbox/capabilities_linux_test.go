@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
@@ -24,7 +24,7 @@ func TestCapabilities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := pool(t).Run(t.Context(), proc.Spec{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/", Confinement: c}, nil)
+	res, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/", Confinement: c}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package sandbox
 import (
 	"os/exec"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
 const seatbeltProgram = "/usr/bin/sandbox-exec"
@@ -18,11 +18,11 @@ func (c *Confinement) compile() error {
 	return nil
 }
 
-func (c *Confinement) order(cmd *exec.Cmd) (proc.Order, error) {
+func (c *Confinement) order(cmd *exec.Cmd) (run.Order, error) {
 	argv := append([]string{seatbeltProgram}, c.rules...)
 	argv = append(argv, cmd.Path)
 	cmd.Path, cmd.Args = seatbeltProgram, append(argv, cmd.Args[1:]...)
-	return proc.Order{Cmd: cmd}, nil
+	return run.Order{Cmd: cmd}, nil
 }
 
 func (c *Confinement) start(cmd *exec.Cmd) error {

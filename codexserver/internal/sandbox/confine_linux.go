@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/sys/unix"
 )
@@ -63,7 +63,7 @@ func (c *Confinement) restrict(filter bpf) error {
 
 // Main must be the first statement of a program that starts commands. It does not return in a
 // process that was started to keep commands. In any other it returns at once.
-func Main() { proc.Main(startOrdered) }
+func Main() { run.Main(startOrdered) }
 
 func (c *Confinement) start(cmd *exec.Cmd) error {
 	return c.onThread(c.commandFilter(), cmd.Start)

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
 func lacks() error {
@@ -18,7 +18,7 @@ type rules struct{}
 
 func (c *Confinement) compile() error { return lacks() }
 
-func (c *Confinement) order(*exec.Cmd) (proc.Order, error) { return proc.Order{}, lacks() }
+func (c *Confinement) order(*exec.Cmd) (run.Order, error) { return run.Order{}, lacks() }
 
 func (c *Confinement) start(*exec.Cmd) error { return lacks() }
 
@@ -27,8 +27,8 @@ func (c *Confinement) Do(func() error) error { return lacks() }
 
 func (c *Confinement) read(func() error) error { return lacks() }
 
-// Main is [proc.Main], which starts commands unconfined.
-func Main() { proc.Main(func(cmd *exec.Cmd, _ []byte, _ []*os.File) error { return cmd.Start() }) }
+// Main is [run.Main], which starts commands unconfined.
+func Main() { run.Main(func(cmd *exec.Cmd, _ []byte, _ []*os.File) error { return cmd.Start() }) }
 
 // HideProcess does nothing on this system.
 func HideProcess() error { return nil }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 )
 
@@ -30,7 +30,7 @@ const notExecutable = 126
 // record of denials that this process may read, so Denied judges by what the command
 // wrote. The command must report a denial. If it names files, this process must be able
 // to write to one of them.
-func (c *Confinement) Denied(r proc.Result) bool {
+func (c *Confinement) Denied(r run.Result) bool {
 	if r.ExitCode == 0 || r.ExitCode == notExecutable || r.TimedOut {
 		return false
 	}

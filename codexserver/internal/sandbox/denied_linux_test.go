@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -20,24 +20,24 @@ func TestDenied(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		policy protocol.SandboxPolicy
-		result proc.Result
+		result run.Result
 		want   bool
 	}{
-		{"file in a read-only workspace", readOnly, proc.Result{ExitCode: 1, Stderr: "touch: cannot touch 'x': Permission denied\n"}, true},
-		{"by the shell", readOnly, proc.Result{ExitCode: 1, Stderr: "bash: line 1: x: Permission denied\n"}, true},
-		{"file outside", write, proc.Result{ExitCode: 1, Stderr: "bash: line 1: ../outside/x: Permission denied\n"}, true},
-		{"file outside, read-only", write, proc.Result{ExitCode: 1, Stderr: "cp: cannot create regular file '@/outside/x': Read-only file system\n"}, true},
-		{"file outside, on the other stream", write, proc.Result{ExitCode: 1, Stdout: "EACCES: permission denied, open '@/outside/file'\n"}, true},
-		{"no file named", write, proc.Result{ExitCode: 101, Stderr: "Error: Os { code: 13, kind: PermissionDenied, message: \"Permission denied\" }\nPermission denied (os error 13)\n"}, true},
-		{"a script that may not be run", write, proc.Result{ExitCode: 126, Stderr: "bash: line 1: ./file: Permission denied\n"}, false},
-		{"a file that nobody may write", write, proc.Result{ExitCode: 1, Stderr: "tee: /nowhere/at/all: Permission denied\n"}, false},
-		{"a socket", write, proc.Result{ExitCode: 2, Stderr: "PermissionError: [Errno 1] Operation not permitted\n"}, true},
-		{"no network", write, proc.Result{ExitCode: 128, Stdout: "fatal: unable to access 'https://example.com/': Could not resolve host: example.com\n"}, true},
-		{"a network that fails", online, proc.Result{ExitCode: 128, Stdout: "fatal: unable to access 'https://example.com/': Could not resolve host: example.com\n"}, false},
-		{"a test that fails", write, proc.Result{ExitCode: 1, Stderr: "assertion failed: got 'a', want 'b'\n"}, false},
-		{"no such program", write, proc.Result{ExitCode: 127, Stderr: "sh: nope: not found\n"}, false},
-		{"success", write, proc.Result{Stderr: "warning: '../outside/x': Permission denied\n"}, false},
-		{"timeout", write, proc.Result{ExitCode: proc.TimeoutExitCode, TimedOut: true, Stderr: "'../outside/x': permission denied"}, false},
+		{"file in a read-only workspace", readOnly, run.Result{ExitCode: 1, Stderr: "touch: cannot touch 'x': Permission denied\n"}, true},
+		{"by the shell", readOnly, run.Result{ExitCode: 1, Stderr: "bash: line 1: x: Permission denied\n"}, true},
+		{"file outside", write, run.Result{ExitCode: 1, Stderr: "bash: line 1: ../outside/x: Permission denied\n"}, true},
+		{"file outside, read-only", write, run.Result{ExitCode: 1, Stderr: "cp: cannot create regular file '@/outside/x': Read-only file system\n"}, true},
+		{"file outside, on the other stream", write, run.Result{ExitCode: 1, Stdout: "EACCES: permission denied, open '@/outside/file'\n"}, true},
+		{"no file named", write, run.Result{ExitCode: 101, Stderr: "Error: Os { code: 13, kind: PermissionDenied, message: \"Permission denied\" }\nPermission denied (os error 13)\n"}, true},
+		{"a script that may not be run", write, run.Result{ExitCode: 126, Stderr: "bash: line 1: ./file: Permission denied\n"}, false},
+		{"a file that nobody may write", write, run.Result{ExitCode: 1, Stderr: "tee: /nowhere/at/all: Permission denied\n"}, false},
+		{"a socket", write, run.Result{ExitCode: 2, Stderr: "PermissionError: [Errno 1] Operation not permitted\n"}, true},
+		{"no network", write, run.Result{ExitCode: 128, Stdout: "fatal: unable to access 'https://example.com/': Could not resolve host: example.com\n"}, true},
+		{"a network that fails", online, run.Result{ExitCode: 128, Stdout: "fatal: unable to access 'https://example.com/': Could not resolve host: example.com\n"}, false},
+		{"a test that fails", write, run.Result{ExitCode: 1, Stderr: "assertion failed: got 'a', want 'b'\n"}, false},
+		{"no such program", write, run.Result{ExitCode: 127, Stderr: "sh: nope: not found\n"}, false},
+		{"success", write, run.Result{Stderr: "warning: '../outside/x': Permission denied\n"}, false},
+		{"timeout", write, run.Result{ExitCode: run.TimeoutExitCode, TimedOut: true, Stderr: "'../outside/x': permission denied"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := sandbox.New(sandbox.Options{}).Confine(tt.policy, dir, nil)
@@ -80,7 +80,7 @@ func TestDeniedMessages(t *testing.T) {
 		"echo x > " + base + "/missing/new":    false,
 		"echo 'Permission denied' >&2; exit 1": true,
 	} {
-		res, err := processes.Run(t.Context(), proc.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Confinement: c}, nil)
+		res, err := processes.Run(t.Context(), run.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, Confinement: c}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -16,9 +16,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	var processes proc.Pool
+	var processes run.Pool
 	defer processes.Close()
-	res, err := processes.Run(context.Background(), proc.Spec{
+	res, err := processes.Run(context.Background(), run.Spec{
 		Argv: []string{"mktemp", "-d", "/tmp/by-sandbox-example.XXXXXX"}, Dir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
 	}, nil)
 	fmt.Println(res.ExitCode != 0, c.Denied(res), err)

@@ -1,10 +1,10 @@
 package sandbox
 
-import "github.com/codexmcp/codexmcp/codexserver/internal/proc"
+import "github.com/codexmcp/codexmcp/codexserver/internal/run"
 
 // openFolder opens a folder. It fails if the path has a symbolic link by now.
 func openFolder(path string) (*folder, error) {
-	file, err := proc.OpenFolder(path) // closed when it is no longer needed
+	file, err := run.OpenFolder(path) // closed when it is no longer needed
 	if err != nil {
 		return nil, err
 	}

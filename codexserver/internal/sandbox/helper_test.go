@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )
 
-func pool(t testing.TB) *proc.Pool {
+func pool(t testing.TB) *run.Pool {
 	t.Helper()
-	p := &proc.Pool{}
+	p := &run.Pool{}
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)
@@ -40,7 +40,7 @@ func TestHelper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := pool(t).Run(t.Context(), proc.Spec{
+	res, err := pool(t).Run(t.Context(), run.Spec{
 		Argv: []string{"echo", "a b"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
 	}, nil)
 	if err != nil {
@@ -83,7 +83,7 @@ func TestHelperIsFound(t *testing.T) {
 	if err := errors.Join(c.Start(cmd), cmd.Wait()); err != nil || out.String() != `{"cwd":"/","mode":"read-only","network_access":false,"writable_roots":[]}` {
 		t.Errorf("%s, %v", out.String(), err)
 	}
-	res, err := pool(t).Run(t.Context(), proc.Spec{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c}, nil)
+	res, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c}, nil)
 	if err != nil || res.Stderr != out.String() {
 		t.Errorf("by way of a keeper: %q, %v", res.Stderr, err)
 	}
@@ -141,7 +141,7 @@ func TestHelperInTheDocumentation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := pool(t).Run(t.Context(), proc.Spec{
+		res, err := pool(t).Run(t.Context(), run.Spec{
 			Argv: []string{"/bin/true", "a b"}, Dir: work, Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, Confinement: c,
 		}, nil)
 		want := strings.NewReplacer("W", work, "P", plain).Replace(tt.want) + "\n"

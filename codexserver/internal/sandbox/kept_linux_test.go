@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/sys/unix"
@@ -19,7 +19,7 @@ func TestKept(t *testing.T) {
 	base := fixture(t)
 	run := func(t *testing.T, c *sandbox.Confinement, argv ...string) string {
 		t.Helper()
-		spec := proc.Spec{Argv: argv, Dir: filepath.Join(base, "work"), Env: []string{"PATH=/usr/bin:/bin"}}
+		spec := run.Spec{Argv: argv, Dir: filepath.Join(base, "work"), Env: []string{"PATH=/usr/bin:/bin"}}
 		if c != nil {
 			spec.Confinement = c
 		}

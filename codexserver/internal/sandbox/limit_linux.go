@@ -7,7 +7,7 @@ import (
 )
 
 // A keeper starts commands with a lower soft limit of processes than its own,
-// see [proc.Main]. It cannot lower their hard limit without losing its own.
+// see [run.Main]. It cannot lower their hard limit without losing its own.
 
 // limitLock denies changes of the limit of processes, and of the limit of file locks, which
 // marks the processes of a keeper.

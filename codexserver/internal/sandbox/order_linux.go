@@ -8,14 +8,14 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"golang.org/x/sys/unix"
 )
 
 // order is Order without a helper. It sends the filter and, as a file,
 // the Landlock ruleset.
-func (c *Confinement) order(cmd *exec.Cmd) (proc.Order, error) {
-	return proc.Order{Cmd: cmd, Confinement: c.commandFilter().encode(), Files: []*os.File{c.rules.ruleset}}, nil
+func (c *Confinement) order(cmd *exec.Cmd) (run.Order, error) {
+	return run.Order{Cmd: cmd, Confinement: c.commandFilter().encode(), Files: []*os.File{c.rules.ruleset}}, nil
 }
 
 // startOrdered starts a command in a keeper's process.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
@@ -34,7 +34,7 @@ func TestOwnPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := pool(t).Run(t.Context(), proc.Spec{
+			res, err := pool(t).Run(t.Context(), run.Spec{
 				Argv: []string{"bash", "-c", "for d in one two outside; do { echo x >$d/file; chmod 705 $d; } 2>/dev/null; done; exec 3<>/dev/tcp/127.0.0.1/9"},
 				Dir:  base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c, Timeout: time.Minute,
 			}, nil)

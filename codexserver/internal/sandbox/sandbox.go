@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
@@ -156,4 +156,4 @@ func (c *Confinement) useHelper(cmd *exec.Cmd) error {
 	return nil
 }
 
-var _ proc.Confinement = (*Confinement)(nil)
+var _ run.Confinement = (*Confinement)(nil)

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
@@ -29,7 +29,7 @@ func TestSwappedRoot(t *testing.T) {
 			if err := errors.Join(os.Rename(place, place+"-before"), os.Symlink(outside, place)); err != nil {
 				t.Fatal(err)
 			}
-			res, err := pool(t).Run(t.Context(), proc.Spec{
+			res, err := pool(t).Run(t.Context(), run.Spec{
 				Argv: []string{"sh", "-c", "echo x > " + root + "/new"}, Dir: base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
 			}, nil)
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -278,7 +278,7 @@ func TestNetworkAccess(t *testing.T) {
 var tried = sandbox.New(sandbox.Options{})
 
 // try runs a probe in base/work.
-func try(t *testing.T, processes *proc.Pool, base string, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
+func try(t *testing.T, processes *run.Pool, base string, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
 	t.Helper()
 	dir := filepath.Join(base, "work")
 	argv := []string{"/proc/self/exe", probeWord}
@@ -292,8 +292,8 @@ func try(t *testing.T, processes *proc.Pool, base string, policy protocol.Sandbo
 		word = strings.ReplaceAll(word, "@suid", others["@suid"])
 		argv = append(argv, word)
 	}
-	spec := proc.Spec{Argv: argv, Dir: dir, Timeout: 30 * time.Second}
-	spec.Env = proc.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret", "some_api_key_file=secret", "MYSECRETS=secret"))
+	spec := run.Spec{Argv: argv, Dir: dir, Timeout: 30 * time.Second}
+	spec.Env = run.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret", "some_api_key_file=secret", "MYSECRETS=secret"))
 	if policy.Mode != protocol.SandboxDangerFullAccess {
 		s := tried.Like(sandbox.Options{Protected: []string{filepath.Join(dir, "home")}})
 		c, err := s.Confine(policy, dir, nil)

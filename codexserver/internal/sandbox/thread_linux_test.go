@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
@@ -77,7 +77,7 @@ func TestOtherCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, probe := range []string{"environ", "read memory", "threads' files", "signal", "ptrace", "prlimit"} {
-		spec := proc.Spec{Argv: []string{"/proc/self/exe", probeWord, probe, strconv.Itoa(other.Process.Pid)}, Dir: "/", Confinement: c}
+		spec := run.Spec{Argv: []string{"/proc/self/exe", probeWord, probe, strconv.Itoa(other.Process.Pid)}, Dir: "/", Confinement: c}
 		res, err := processes.Run(t.Context(), spec, nil)
 		if err != nil || res.Aggregated != "EACCES" && res.Aggregated != "EPERM" {
 			t.Errorf("%s: %+v, %v, want EACCES or EPERM", probe, res, err)

@@ -10,7 +10,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"golang.org/x/sys/unix"
 )
 
@@ -133,7 +133,7 @@ func (p place) put() error {
 
 // copyFolder returns a mount of a folder whose path has no symbolic link.
 func copyFolder(path string) (int, error) {
-	folder, err := proc.OpenFolder(path)
+	folder, err := run.OpenFolder(path)
 	if err != nil {
 		return -1, err
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
@@ -49,7 +49,7 @@ type Options struct {
 	// commands, except those for temporary files.
 	Programs *sandbox.Programs
 	// Processes starts the server, and ends all that it started.
-	Processes *proc.Pool
+	Processes *run.Pool
 	// HTTP sends the requests to a server with a URL. It must not follow redirects or add
 	// secrets.
 	HTTP http.RoundTripper
@@ -98,7 +98,7 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	if programs == nil {
 		programs = &sandbox.Programs{}
 	}
-	env, path := programs.Environ(proc.EnvPolicy{Inherit: proc.InheritCore, IgnoreDefaultExcludes: true, Set: o.Server.Env}.Environ(o.Environ))
+	env, path := programs.Environ(run.EnvPolicy{Inherit: run.InheritCore, IgnoreDefaultExcludes: true, Set: o.Server.Env}.Environ(o.Environ))
 	name, err := programs.Find(o.Server.Command, o.Dir, path)
 	if err != nil {
 		return nil, err
@@ -106,9 +106,9 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	cmd := exec.Command(name, o.Server.Args...)
 	cmd.Args[0] = o.Server.Command
 	cmd.Dir, cmd.Env = o.Dir, env
-	var conn *proc.Conn
+	var conn *run.Conn
 	err = programs.Start(cmd, func() (err error) {
-		conn, err = o.Processes.Connect(ctx, cmd, proc.Talk{Leave: closeGrace, Ask: closeGrace})
+		conn, err = o.Processes.Connect(ctx, cmd, run.Talk{Leave: closeGrace, Ask: closeGrace})
 		return err
 	})
 	if err != nil {

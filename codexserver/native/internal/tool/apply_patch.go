@@ -11,7 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -252,7 +252,7 @@ func (a application) output(text string, exit int) string {
 	if a.plain {
 		return strings.TrimSuffix(text, "\n")
 	}
-	return proc.ModelOutput(proc.Result{Aggregated: text, ExitCode: exit})
+	return run.ModelOutput(run.Result{Aggregated: text, ExitCode: exit})
 }
 
 // tryConfined applies the patch in the sandbox. If the sandbox stops it, it asks the user

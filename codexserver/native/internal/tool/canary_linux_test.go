@@ -17,7 +17,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -216,7 +216,7 @@ func (c *canary) run(t testing.TB, argv []string) {
 	if argv[0] == "bash" { // the profile of the system sets another PATH
 		argv = []string{"bash", "-c", argv[2]}
 	}
-	spec := proc.Spec{Argv: argv, Dir: c.path(plain), Env: env, Confinement: confinement, Timeout: 2 * time.Second}
+	spec := run.Spec{Argv: argv, Dir: c.path(plain), Env: env, Confinement: confinement, Timeout: 2 * time.Second}
 	if _, err := processes.Run(t.Context(), spec, nil); t.Context().Err() != nil {
 		t.Fatal(err)
 	}

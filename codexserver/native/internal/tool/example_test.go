@@ -6,13 +6,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 func Example() {
-	var processes proc.Pool
+	var processes run.Pool
 	defer processes.Close()
 	box := tool.New(tool.Options{Environ: []string{"PATH=/usr/bin:/bin"}, Processes: &processes})
 	turn := box.Turn(tool.Context{

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -128,13 +128,13 @@ type fakeConfinement struct {
 	policy protocol.SandboxPolicy
 }
 
-func (c fakeConfinement) Order(cmd *exec.Cmd) (proc.Order, error) {
+func (c fakeConfinement) Order(cmd *exec.Cmd) (run.Order, error) {
 	network := ""
 	if c.policy.NetworkAccess {
 		network = " with network"
 	}
 	c.s.host.add(nil, "confined to %s%s", c.policy.Mode, network)
-	return proc.Order{Cmd: cmd}, nil
+	return run.Order{Cmd: cmd}, nil
 }
 
 func (c fakeConfinement) Environ() []string { return []string{"CONFINED=1"} }
@@ -157,12 +157,12 @@ func (c fakeConfinement) Read(f func() error) error {
 	return f()
 }
 
-func (c fakeConfinement) Denied(r proc.Result) bool {
+func (c fakeConfinement) Denied(r run.Result) bool {
 	return r.ExitCode == 66 || c.s.stops != 0 && r.ExitCode == c.s.stops
 }
 
 // processes starts the commands of all tests: to start a keeper takes longer than most of them.
-var processes proc.Pool
+var processes run.Pool
 
 func TestMain(m *testing.M) {
 	sandbox.Main()

@@ -14,7 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -91,24 +91,24 @@ func (h *hostOf) ApprovePatch(context.Context, protocol.PatchApprovalRequest) el
 
 // Run implements [tool.Runner]. It starts nothing, and checks that a run outside the sandbox has a question of
 // its own.
-func (s *server) Run(_ context.Context, spec proc.Spec, _ func(protocol.OutputStream, []byte)) (proc.Result, error) {
+func (s *server) Run(_ context.Context, spec run.Spec, _ func(protocol.OutputStream, []byte)) (run.Result, error) {
 	s.note("runs %q in %s, confined %t", spec.Argv, spec.Dir, spec.Confinement != nil)
 	if spec.Confinement != nil {
 		s.inside++
 		if s.stops {
-			return proc.Result{ExitCode: 66}, nil
+			return run.Result{ExitCode: 66}, nil
 		}
-		return proc.Result{ExitCode: s.r.IntN(2)}, nil
+		return run.Result{ExitCode: s.r.IntN(2)}, nil
 	}
 	if s.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess {
-		return proc.Result{}, nil
+		return run.Result{}, nil
 	}
 	s.outside++
 	if q := s.approved; q == nil || !slices.Equal(q.Command, spec.Argv) || q.Cwd != spec.Dir {
 		s.t.Errorf("it left the sandbox without a question of its own:\n%s", strings.Join(s.trace, "\n"))
 	}
 	s.approved = nil
-	return proc.Result{ExitCode: s.r.IntN(2)}, nil
+	return run.Result{ExitCode: s.r.IntN(2)}, nil
 }
 
 // brokenSandbox claims to confine commands, if it is not broken now.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/summary"
@@ -47,7 +47,7 @@ func (b *Toolbox) shellDefinition() model.Tool {
 // longer.
 const maxTimeout = time.Hour
 
-func (o *Options) timeout() time.Duration { return cmp.Or(o.Timeout, proc.DefaultTimeout) }
+func (o *Options) timeout() time.Duration { return cmp.Or(o.Timeout, run.DefaultTimeout) }
 
 func (o *Options) maxTimeout() time.Duration { return max(o.timeout(), maxTimeout) }
 
@@ -80,8 +80,8 @@ func (b *Toolbox) LineShell() []string { return b.line }
 
 // lineShell finds the shell for lines: bash, or sh where there is none in the PATH of commands.
 func lineShell(environ []string) []string {
-	if _, err := proc.LookPath("bash", "/", environ); err != nil {
-		if _, err := proc.LookPath("sh", "/", environ); err == nil {
+	if _, err := run.LookPath("bash", "/", environ); err != nil {
+		if _, err := run.LookPath("sh", "/", environ); err == nil {
 			return []string{"sh", "-c"}
 		}
 	}
@@ -133,7 +133,7 @@ func (b *Toolbox) shellArgumentsOf(call Call) (shellArguments, error) {
 
 // timeout returns how long the command may run. lowered is true if the model has asked for
 // more.
-func (r run) timeout() (timeout time.Duration, lowered bool) {
+func (r attempt) timeout() (timeout time.Duration, lowered bool) {
 	o := &r.turn.box.options
 	if r.TimeoutMS == nil {
 		return o.timeout(), false
@@ -143,8 +143,8 @@ func (r run) timeout() (timeout time.Duration, lowered bool) {
 	return max(time.Duration(min(asked, most)), 1), asked > most
 }
 
-// run is the run of one command.
-type run struct {
+// attempt is the run of one command.
+type attempt struct {
 	turn *Turn
 	id   string
 	// dir is the folder, with links resolved if possible. named is the folder's path in the
@@ -159,10 +159,10 @@ type run struct {
 type ruled struct{ argv, env []string }
 
 // run reads a call of either shell tool.
-func (t *Turn) run(call Call) (run, error) {
+func (t *Turn) run(call Call) (attempt, error) {
 	args, err := t.box.shellArgumentsOf(call)
 	if err != nil {
-		return run{}, err
+		return attempt{}, err
 	}
 	dir := t.Cwd
 	if args.Workdir != "" {
@@ -172,9 +172,9 @@ func (t *Turn) run(call Call) (run, error) {
 		}
 	}
 	if strings.Contains(dir, "\x00") {
-		return run{}, &argumentError{"workdir", "has a NUL byte"}
+		return attempt{}, &argumentError{"workdir", "has a NUL byte"}
 	}
-	r := run{turn: t, id: call.ID, dir: dir, named: dir, shellArguments: args}
+	r := attempt{turn: t, id: call.ID, dir: dir, named: dir, shellArguments: args}
 	// The user sees and approves the real folder, not a link to it.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		r.dir = real
@@ -196,7 +196,7 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 }
 
 // input returns the basis of the policy's decision, if the command can be confined.
-func (r run) input() policy.Input {
+func (r attempt) input() policy.Input {
 	t := r.turn
 	return policy.Input{
 		Policy:           t.ApprovalPolicy,
@@ -210,12 +210,12 @@ func (r run) input() policy.Input {
 }
 
 // person reports whether a rule wants a person to be asked about the command each time.
-func (r run) person() bool { return policy.Mentions(r.turn.box.options.Ask, r.Command) }
+func (r attempt) person() bool { return policy.Mentions(r.turn.box.options.Ask, r.Command) }
 
 // judge has the policy decide about the command, and prepares its sandbox. It refuses every
 // command, even an approved one, if a writable folder was replaced: the question would
 // name another folder.
-func (r run) judge() (policy.Verdict, Confinement) {
+func (r attempt) judge() (policy.Verdict, Confinement) {
 	t := r.turn
 	if _, err := t.roots(); err != nil {
 		return notRun(err), nil
@@ -262,12 +262,12 @@ func notRun(err error) policy.Verdict {
 
 // key identifies an approval for the session. It is equal only for equal words in the same
 // folder and the same sandbox, whatever characters they have.
-func (r run) key() string {
+func (r attempt) key() string {
 	return fmt.Sprintf("%q %q %#v", r.dir, r.Command, r.turn.SandboxPolicy)
 }
 
 // decide has the policy decide about the command, and then runs it, asks or refuses.
-func (r run) decide(ctx context.Context) (output string, err error) {
+func (r attempt) decide(ctx context.Context) (output string, err error) {
 	verdict, c := r.judge()
 	action := verdict.Action
 	switch {
@@ -307,7 +307,7 @@ func ruleAsks(a policy.Action) string {
 
 // askAndRun asks whether the command may run, and runs it in the sandbox c or outside. Without c it
 // may run only outside.
-func (r run) askAndRun(ctx context.Context, reason string, c Confinement) (output string, err error) {
+func (r attempt) askAndRun(ctx context.Context, reason string, c Confinement) (output string, err error) {
 	a, err := r.ask(ctx, reason, policy.Ask, c != nil)
 	switch {
 	case err != nil || a.refusal != "":
@@ -332,12 +332,12 @@ type answer struct {
 
 // ask asks whether the command may run. Then is what an approval allows, where Ask means outside the
 // sandbox.
-func (r run) ask(ctx context.Context, reason string, then policy.Action, confinable bool) (a answer, err error) {
+func (r attempt) ask(ctx context.Context, reason string, then policy.Action, confinable bool) (a answer, err error) {
 	req := r.request(reason, confinable)
 	if then == policy.RunSandboxed || then == policy.RunReadOnly {
 		req.LeavesSandbox, req.NoSandbox = false, false
 	}
-	shown, missing := proc.OpenFolder(r.dir)
+	shown, missing := run.OpenFolder(r.dir)
 	if missing == nil {
 		defer shown.Close() // while it is open, no other folder gets its identity
 	}
@@ -362,7 +362,7 @@ func (r run) ask(ctx context.Context, reason string, then policy.Action, confina
 }
 
 // outside returns how the command runs if a rule lets it run outside the sandbox.
-func (r run) outside() (*ruled, error) {
+func (r attempt) outside() (*ruled, error) {
 	t := r.turn
 	roots, err := t.roots()
 	if err != nil {
@@ -381,7 +381,7 @@ func (r run) outside() (*ruled, error) {
 }
 
 // request returns the question about the command.
-func (r run) request(reason string, confinable bool) protocol.ExecApprovalRequest {
+func (r attempt) request(reason string, confinable bool) protocol.ExecApprovalRequest {
 	req := protocol.ExecApprovalRequest{
 		CallID: r.id, Command: r.Command, Cwd: r.dir,
 		Reason: reason, FromEngine: reason != r.Justification,
@@ -397,7 +397,7 @@ func (r run) request(reason string, confinable bool) protocol.ExecApprovalReques
 
 // program returns the path of a program that the command would start, although commands may write it. The
 // folders do not depend on the sandbox mode: a command of another turn, or a patch, may have written there.
-func (r run) program() string {
+func (r attempt) program() string {
 	t := r.turn
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
 	env := t.box.options.Environ
@@ -410,7 +410,7 @@ func (r run) program() string {
 
 // isAt reports whether an open folder is at a path without links.
 func isAt(folder *os.File, path string) bool {
-	other, err := proc.OpenFolder(path)
+	other, err := run.OpenFolder(path)
 	if err != nil {
 		return false
 	}
@@ -421,14 +421,14 @@ func isAt(folder *os.File, path string) bool {
 }
 
 // free runs the command without a sandbox.
-func (r run) free(ctx context.Context) (output string, err error) {
+func (r attempt) free(ctx context.Context) (output string, err error) {
 	_, output, err = r.exec(ctx, nil)
 	return output, err
 }
 
 // confined runs the command in the sandbox. If the sandbox stops it and after is
 // [policy.Ask], confined asks the user to run the command again without the sandbox.
-func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) (output string, err error) {
+func (r attempt) confined(ctx context.Context, c Confinement, after policy.Verdict) (output string, err error) {
 	res, output, err := r.exec(ctx, c)
 	if err != nil || res == nil || !c.Denied(*res) {
 		return output, err
@@ -439,10 +439,10 @@ func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) 
 			words += "; with_escalated_permissions asks the user to run it outside"
 		}
 		note(res, words)
-		return proc.ModelOutput(*res), nil
+		return run.ModelOutput(*res), nil
 	}
 	emit := r.turn.Host.Emit
-	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, proc.FormatOutput(res.Stderr))})
+	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, run.FormatOutput(res.Stderr))})
 	a, err := r.ask(ctx, after.Reason, policy.Ask, false)
 	if err != nil || a.refusal != "" {
 		return a.refusal, err
@@ -453,15 +453,15 @@ func (r run) confined(ctx context.Context, c Confinement, after policy.Verdict) 
 }
 
 // note adds a note for the model to the output.
-func note(res *proc.Result, words string) { res.Aggregated += "\n(" + words + ")\n" }
+func note(res *run.Result, words string) { res.Aggregated += "\n(" + words + ")\n" }
 
 // exec runs the command and emits its events. The result is nil if the command did not
 // start.
-func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, error) {
+func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, error) {
 	t := r.turn
 	o := t.box.options
 	timeout, lowered := r.timeout()
-	spec := proc.Spec{Argv: r.withProfile(), Dir: r.dir, Env: o.Environ, Leftovers: o.Leftovers, Timeout: timeout}
+	spec := run.Spec{Argv: r.withProfile(), Dir: r.dir, Env: o.Environ, Leftovers: o.Leftovers, Timeout: timeout}
 	if c != nil {
 		spec.Confinement, spec.Leftovers = c, nil
 		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
@@ -485,21 +485,21 @@ func (r run) exec(ctx context.Context, c Confinement) (*proc.Result, string, err
 		case res.TimedOut && timeout < most:
 			note(res, fmt.Sprintf("timeout_ms can be up to %d", most.Milliseconds()))
 		}
-		output = proc.ModelOutput(*res)
+		output = run.ModelOutput(*res)
 	}
 	return res, output, err
 }
 
 // process runs the command until it ends.
-func (r run) process(ctx context.Context, spec proc.Spec) (*proc.Result, string, error) {
+func (r attempt) process(ctx context.Context, spec run.Spec) (*run.Result, string, error) {
 	t := r.turn
 	res, err := t.box.options.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
 		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
 	})
-	var start *proc.StartError
+	var start *run.StartError
 	if errors.As(err, &start) {
 		text := startText(start)
-		res = proc.Result{Stderr: text, Aggregated: text, ExitCode: -1}
+		res = run.Result{Stderr: text, Aggregated: text, ExitCode: -1}
 	} else if err != nil {
 		return nil, "", err
 	}
@@ -511,12 +511,12 @@ func (r run) process(ctx context.Context, spec proc.Spec) (*proc.Result, string,
 	if start != nil {
 		return nil, "execution error: " + start.Error(), nil
 	}
-	return &res, proc.ModelOutput(res), nil
+	return &res, run.ModelOutput(res), nil
 }
 
 // withProfile returns the command to start: the command itself, or the user's shell, which
 // reads its profile and then executes the command.
-func (r run) withProfile() []string {
+func (r attempt) withProfile() []string {
 	shell := r.turn.box.options.Shell
 	if shell == "" {
 		return r.Command
@@ -526,7 +526,7 @@ func (r run) withProfile() []string {
 
 // startText returns the reason in the form that clients know, with the system's words and
 // number.
-func startText(err *proc.StartError) string {
+func startText(err *run.StartError) string {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		return err.Err.Error()

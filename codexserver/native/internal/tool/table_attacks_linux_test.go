@@ -12,7 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -101,9 +101,9 @@ type faultyConfinement struct {
 	starts bool
 }
 
-func (c faultyConfinement) Order(cmd *exec.Cmd) (proc.Order, error) {
+func (c faultyConfinement) Order(cmd *exec.Cmd) (run.Order, error) {
 	if !c.starts {
-		return proc.Order{}, sandbox.ErrUnavailable
+		return run.Order{}, sandbox.ErrUnavailable
 	}
 	return c.Confinement.Order(cmd)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
-	"github.com/codexmcp/codexmcp/codexserver/internal/proc"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -46,11 +46,11 @@ type Options struct {
 	// Sandbox confines commands; nil when there is none.
 	Sandbox Sandbox
 	// Processes runs commands. Leftovers keeps the processes that commands without a sandbox
-	// leave running. See [proc.Spec].
+	// leave running. See [run.Spec].
 	Processes Runner
-	Leftovers *proc.Leftovers
+	Leftovers *run.Leftovers
 	// Timeout ends a command for which the model requests no other. Default:
-	// [proc.DefaultTimeout].
+	// [run.DefaultTimeout].
 	Timeout time.Duration
 	// Shell is the user's shell, such as "/bin/zsh", for commands that run with the user's
 	// profile. With "" they run without it.
@@ -74,10 +74,10 @@ type Options struct {
 	Programs *sandbox.Programs
 }
 
-// Runner runs commands: a [proc.Pool], or what stands for one.
+// Runner runs commands: a [run.Pool], or what stands for one.
 type Runner interface {
-	// Run runs a command until it ends. See [proc.Pool.Run].
-	Run(ctx context.Context, spec proc.Spec, onOutput func(protocol.OutputStream, []byte)) (proc.Result, error)
+	// Run runs a command until it ends. See [run.Pool.Run].
+	Run(ctx context.Context, spec run.Spec, onOutput func(protocol.OutputStream, []byte)) (run.Result, error)
 }
 
 // Sandbox confines commands and patches to what a sandbox policy allows. [Confine] returns
@@ -97,7 +97,7 @@ type Sandbox interface {
 
 // Confinement is a sandbox for some commands.
 type Confinement interface {
-	proc.Confinement
+	run.Confinement
 	// Environ returns the variables to add to the environment of a confined command.
 	Environ() []string
 	// Notes are sentences about folders that the policy names and that are not writable.
@@ -109,7 +109,7 @@ type Confinement interface {
 	// read. The error wraps [sandbox.ErrUnavailable] if f did not run for that reason.
 	Read(f func() error) error
 	// Denied reports whether a command failed because of the confinement.
-	Denied(proc.Result) bool
+	Denied(run.Result) bool
 }
 
 // Confine returns a conversation's sandbox for its tools.

@@ -1,0 +1,121 @@
+package run
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+const (
+	keepHead = 512 << 10 // bytes kept of a stream's beginning
+	keepTail = 512 << 10 // and of its end
+
+	maxDeltas     = 10_000  // pieces passed to onOutput
+	maxDeltaBytes = 1 << 20 // their bytes together
+)
+
+// capture collects a command's output and passes it to onOutput.
+type capture struct {
+	mu         sync.Mutex
+	onOutput   func(protocol.OutputStream, []byte)
+	stdout     headTail
+	stderr     headTail
+	both       headTail
+	deltas     int
+	deltaBytes int
+	closed     bool
+}
+
+func newCapture(onOutput func(protocol.OutputStream, []byte)) *capture {
+	return &capture{onOutput: onOutput}
+}
+
+// write adds a piece of a stream. It does not keep b.
+func (c *capture) write(stream protocol.OutputStream, b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	if stream == protocol.Stdout {
+		c.stdout.write(b)
+	} else {
+		c.stderr.write(b)
+	}
+	c.both.write(b)
+	if c.onOutput == nil || c.deltas == maxDeltas || c.deltaBytes == maxDeltaBytes {
+		return
+	}
+	b = b[:min(len(b), maxDeltaBytes-c.deltaBytes)] // nothing is passed on after something was left out
+	c.deltas++
+	c.deltaBytes += len(b)
+	c.onOutput(stream, bytes.Clone(b))
+}
+
+func (c *capture) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+}
+
+// headTail keeps the beginning and the end of what is written to it.
+type headTail struct {
+	head, tail []byte // tail is a ring once it is full
+	next       int    // where the ring continues
+	dropped    int
+}
+
+func (h *headTail) write(b []byte) {
+	if room := keepHead - len(h.head); room > 0 {
+		n := min(room, len(b))
+		h.head = append(h.head, b[:n]...)
+		b = b[n:]
+	}
+	if room := keepTail - len(h.tail); room > 0 {
+		n := min(room, len(b))
+		h.tail = append(h.tail, b[:n]...)
+		b = b[n:]
+	}
+	h.dropped += len(b)
+	for len(b) > 0 {
+		n := copy(h.tail[h.next:], b)
+		h.next = (h.next + n) % keepTail
+		b = b[n:]
+	}
+}
+
+// String returns what was written as valid UTF-8, with a line in place of what was dropped.
+func (h *headTail) String() string {
+	var b strings.Builder
+	head, tail := h.head, append(bytes.Clone(h.tail[h.next:]), h.tail[:h.next]...)
+	if h.dropped == 0 {
+		writeValid(&b, append(bytes.Clone(head), tail...)) // joined, since a rune may be split
+		return b.String()
+	}
+	writeValid(&b, head)
+	fmt.Fprintf(&b, "\n[... omitted %d bytes ...]\n", h.dropped)
+	writeValid(&b, tail)
+	return b.String()
+}
+
+// writeValid writes p with U+FFFD in place of each invalid sequence.
+func writeValid(to *strings.Builder, p []byte) {
+	to.Grow(len(p))
+	for len(p) > 0 {
+		r, n := utf8.DecodeRune(p)
+		if r == utf8.RuneError && n == 1 {
+			for cut := min(3, len(p)); cut > 1; cut-- {
+				if !utf8.FullRune(p[:cut]) { // the beginning of a rune
+					n = cut
+					break
+				}
+			}
+		}
+		to.WriteRune(r)
+		p = p[n:]
+	}
+}

@@ -1,0 +1,73 @@
+package run
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// TestCaptureReachesItsLimit writes pieces that do not fill the limits of what is passed on. What
+// is passed on has no gap, and is as long as a limit.
+func TestCaptureReachesItsLimit(t *testing.T) {
+	for size, want := range map[int]int{3000: 1 << 20, 1 << 17: 1 << 20, 1: 10_000, 100: 1_000_000} {
+		var passed int
+		pieces := 0
+		c := newCapture(func(_ protocol.OutputStream, b []byte) { passed, pieces = passed+len(b), pieces+1 })
+		for range 10_001 {
+			c.write(protocol.Stdout, make([]byte, size))
+		}
+		if passed != want || pieces != (want+size-1)/size {
+			t.Errorf("in pieces of %d: %d bytes were passed on in %d pieces, want %d", size, passed, pieces, want)
+		}
+	}
+}
+
+// TestCaptureKeeps writes as much as is kept of a stream, and a byte more.
+func TestCaptureKeeps(t *testing.T) {
+	const half = 512 << 10
+	a, b := strings.Repeat("a", half), strings.Repeat("b", half)
+	for _, tt := range []struct{ text, want string }{
+		{a + b, a + b},
+		{a + "b" + b, a + "\n[... omitted 1 bytes ...]\n" + b},
+		{a + b + "cd", a + "\n[... omitted 2 bytes ...]\n" + b[2:] + "cd"},
+		{a + b + b + b + "cd", a + "\n[... omitted 1048578 bytes ...]\n" + b[2:] + "cd"},
+	} {
+		for _, size := range []int{8 << 10, 1 << 20} {
+			c := newCapture(nil)
+			for rest := tt.text; rest != ""; {
+				n := min(size, len(rest))
+				c.write(protocol.Stderr, []byte(rest[:n]))
+				rest = rest[n:]
+			}
+			if c.close(); c.stderr.String() != tt.want || c.both.String() != tt.want || c.stdout.String() != "" {
+				t.Errorf("%d bytes in pieces of %d are kept as %d", len(tt.text), size, len(c.stderr.String()))
+			}
+			if c.write(protocol.Stderr, []byte("late")); c.stderr.String() != tt.want {
+				t.Error("late output is kept")
+			}
+		}
+	}
+}
+
+// TestCaptureOfBothStreams writes both streams at the same time.
+func TestCaptureOfBothStreams(t *testing.T) {
+	passed := map[protocol.OutputStream]int{}
+	c := newCapture(func(s protocol.OutputStream, b []byte) { passed[s] += len(b) })
+	var both sync.WaitGroup
+	for _, s := range []protocol.OutputStream{protocol.Stdout, protocol.Stderr} {
+		both.Go(func() {
+			for range 1000 {
+				c.write(s, []byte("x"))
+			}
+		})
+	}
+	both.Wait()
+	both.Go(c.close)
+	both.Go(func() { c.write(protocol.Stdout, nil) })
+	both.Wait()
+	if passed[protocol.Stdout] != 1000 || passed[protocol.Stderr] != 1000 || len(c.both.String()) != 2000 {
+		t.Errorf("%v", passed)
+	}
+}

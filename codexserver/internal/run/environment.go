@@ -1,0 +1,148 @@
+package run
+
+import (
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Inherit is how much of the server's environment a command inherits.
+type Inherit string
+
+// The values of shell_environment_policy.inherit. The default, also spelled "all" in the
+// configuration, is to inherit everything.
+const (
+	InheritCore Inherit = "core" // the home, the user, the shell, PATH and temporary folders
+	InheritNone Inherit = "none" // nothing
+)
+
+// EnvPolicy is the configuration's shell_environment_policy. It decides which variables of
+// the server's environment a command sees. The zero value passes all of them but those
+// whose names look like secrets. Names are compared without regard to case. Patterns may
+// have *, ? and [class], which match any character.
+type EnvPolicy struct {
+	// Inherit is what the other fields start from.
+	Inherit Inherit
+	// IgnoreDefaultExcludes keeps names that contain KEY, SECRET or TOKEN.
+	IgnoreDefaultExcludes bool
+	// Exclude are patterns of names to leave out.
+	Exclude []string
+	// Set are variables to add or replace.
+	Set map[string]string
+	// IncludeOnly are patterns of the names to keep, applied last. An empty list keeps all.
+	IncludeOnly []string
+	// Withhold are names that are never inherited, like [Secrets]. Set can still add them.
+	Withhold []string
+}
+
+// Secrets returns patterns of the names of keys and tokens that commands never inherit:
+// those for model providers, and [ClientSecrets].
+func Secrets() []string {
+	return append(ClientSecrets(), "AZURE_OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_*TOKEN", "OPENAI_API_KEY")
+}
+
+// ClientSecrets returns patterns of the names of keys and tokens for the programs that
+// start MCP servers.
+func ClientSecrets() []string {
+	return []string{
+		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_*TOKEN",
+		"COPILOT_GITHUB_TOKEN", "CURSOR_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY",
+	}
+}
+
+// Environ applies the policy to environ, NAME=value each, and returns the
+// command's environment, sorted.
+func (p EnvPolicy) Environ(environ []string) []string {
+	never := slices.Concat(Secrets(), p.Exclude) // of what is inherited
+	if !p.IgnoreDefaultExcludes {
+		never = append(never, "*KEY*", "*SECRET*", "*TOKEN*")
+	}
+	excluded, only := newPatterns(never), newPatterns(p.IncludeOnly)
+	vars := map[string]string{} // entries by name
+	for _, entry := range environ {
+		name, _, ok := strings.Cut(entry, "=")
+		if ok && name != "" && p.inherits(name) && !excluded.match(name) {
+			vars[name] = entry
+		}
+	}
+	for name, value := range p.Set {
+		vars[name] = name + "=" + value
+	}
+	env := make([]string, 0, len(vars))
+	for name, entry := range vars {
+		if len(only) == 0 || only.match(name) {
+			env = append(env, entry)
+		}
+	}
+	slices.Sort(env)
+	return env
+}
+
+// inherits reports whether the server's variable with a name may be inherited, but for the patterns.
+func (p EnvPolicy) inherits(name string) bool {
+	same := func(other string) bool { return strings.EqualFold(other, name) }
+	return !slices.ContainsFunc(p.Withhold, same) && p.Inherit != InheritNone &&
+		(p.Inherit != InheritCore || slices.ContainsFunc(coreNames(), same))
+}
+
+// coreNames returns the variables of [InheritCore].
+func coreNames() []string {
+	if runtime.GOOS == "windows" {
+		return []string{"PATH", "PATHEXT", "USERNAME", "USERPROFILE", "SYSTEMROOT", "COMSPEC", "TEMP", "TMP"}
+	}
+	return []string{"HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"}
+}
+
+// MatchName reports whether a name matches one of the patterns, without regard to case.
+func MatchName(patterns []string, name string) bool { return newPatterns(patterns).match(name) }
+
+// pattern matches names of variables. It is folded.
+type pattern struct {
+	text  string
+	start string // before the first special character, with which a name must begin
+	word  string // of a pattern that is only *word*
+}
+
+type patterns []pattern
+
+func newPatterns(texts []string) patterns {
+	all := make(patterns, len(texts))
+	for i, text := range texts {
+		const special = `*?[\`
+		p := &all[i]
+		p.text = folded(text)
+		p.start = p.text
+		if at := strings.IndexAny(p.text, special); at >= 0 {
+			p.start = p.text[:at]
+		}
+		if word := strings.Trim(p.text, "*"); p.text == "*"+word+"*" && !strings.ContainsAny(word, special) {
+			p.word = word
+		}
+	}
+	return all
+}
+
+// match looks at the beginning of a name and for a word first, because each conversation compares the
+// whole environment.
+func (p patterns) match(name string) bool {
+	name = folded(name)
+	return slices.ContainsFunc(p, func(one pattern) bool {
+		switch {
+		case len(one.start) == len(one.text):
+			return name == one.text
+		case !strings.HasPrefix(name, one.start):
+			return false
+		case one.word != "":
+			return strings.Contains(name, one.word)
+		}
+		ok, err := path.Match(one.text, name)
+		return err == nil && ok
+	})
+}
+
+// folded returns a name or pattern in upper case and without slashes, which no * or ? of
+// [path.Match] matches. It replaces them by a character that no variable's name has.
+func folded(text string) string {
+	return strings.ReplaceAll(strings.ToUpper(text), "/", "\x00")
+}

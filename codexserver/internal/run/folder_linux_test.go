@@ -1,0 +1,37 @@
+package run_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+)
+
+// TestExact starts nothing behind a symbolic link when the folder is exact.
+func TestExact(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, link := filepath.Join(base, "dir"), filepath.Join(base, "link")
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "sub"), 0o777), os.Symlink(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	processes := pool(t)
+	for _, tt := range []struct {
+		dir   string
+		exact bool
+		want  string // "" fails
+	}{
+		{dir, true, dir}, {dir + "/sub", true, dir + "/sub"}, {link, false, dir}, {link, true, ""}, {link + "/sub", true, ""}, {dir + "/none", true, ""},
+	} {
+		spec := run.Spec{Argv: []string{"/bin/pwd", "-P"}, Dir: tt.dir, Exact: tt.exact, Env: path}
+		got, err := processes.Run(t.Context(), spec, nil)
+		var start *run.StartError
+		if tt.want == "" && !errors.As(err, &start) || tt.want != "" && (err != nil || got.Stdout != tt.want+"\n") {
+			t.Errorf("%s, exact %t: %q, %v, want %q", tt.dir, tt.exact, got.Stdout, err, tt.want)
+		}
+	}
+}

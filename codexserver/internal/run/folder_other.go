@@ -1,0 +1,26 @@
+//go:build !linux
+
+package run
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// OpenFolder opens a folder by an absolute path. It fails if the path has a symbolic link.
+func OpenFolder(path string) (*os.File, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	if real != filepath.Clean(path) {
+		return nil, &os.PathError{Op: "open", Path: path, Err: errors.New("the path has a symbolic link")}
+	}
+	if info, err := os.Lstat(path); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, &os.PathError{Op: "open", Path: path, Err: errors.New("it is not a folder")}
+	}
+	return os.Open(path)
+}

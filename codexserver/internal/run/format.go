@@ -1,0 +1,70 @@
+package run
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/text"
+	"github.com/go-json-experiment/json"
+)
+
+const (
+	maxModelLines = 256
+	maxModelBytes = 10 << 10
+	maxMarker     = 64 // room for the marker between head and tail
+)
+
+// FormatOutput shortens a command's output for the model to at most 256 lines and 10 KiB,
+// half from the beginning and half from the end. A line between them reports how much is
+// missing.
+func FormatOutput(aggregated string) string {
+	lines := strings.SplitAfter(aggregated, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	if len(aggregated) <= maxModelBytes && len(lines) <= maxModelLines {
+		return aggregated
+	}
+	if len(lines) <= maxModelLines {
+		head := text.Head(aggregated, maxModelBytes/2)
+		tail := text.Tail(aggregated, maxModelBytes/2-maxMarker)
+		cut := len(aggregated) - len(head) - len(tail)
+		return withMarker(head, fmt.Sprintf("[... omitted %d of %d bytes ...]", cut, len(aggregated)), tail)
+	}
+	head := text.Head(strings.Join(lines[:maxModelLines/2], ""), maxModelBytes/2)
+	tail := text.Tail(strings.Join(lines[len(lines)-maxModelLines/2:], ""), maxModelBytes-len(head)-maxMarker)
+	return withMarker(head, fmt.Sprintf("[... omitted %d of %d lines ...]", len(lines)-maxModelLines, len(lines)), tail)
+}
+
+// withMarker joins head and tail with marker on a line of its own. It removes the last
+// newline.
+func withMarker(head, marker, tail string) string {
+	if head != "" && !strings.HasSuffix(head, "\n") {
+		head += "\n"
+	}
+	return head + marker + "\n\n" + strings.TrimSuffix(tail, "\n")
+}
+
+// Formatted returns the output for the model, see [FormatOutput]. After a timeout a line
+// before the output reports it.
+func (r Result) Formatted() string {
+	if !r.TimedOut {
+		return FormatOutput(r.Aggregated)
+	}
+	return FormatOutput(fmt.Sprintf("command timed out after %d milliseconds\n%s", r.Duration.Milliseconds(), r.Aggregated))
+}
+
+// ModelOutput returns the result of a command or patch for the model, a JSON text:
+//
+//	{"output":"…","metadata":{"exit_code":0,"duration_seconds":0.1}}
+func ModelOutput(r Result) string {
+	output, err := json.Marshal(r.Formatted())
+	if err != nil { // only for invalid UTF-8, which a Result does not have
+		output = []byte(`""`)
+	}
+	seconds := math.Round(r.Duration.Seconds()*10) / 10
+	return fmt.Sprintf(`{"output":%s,"metadata":{"exit_code":%d,"duration_seconds":%s}}`,
+		output, r.ExitCode, strconv.FormatFloat(seconds, 'f', 1, 64))
+}

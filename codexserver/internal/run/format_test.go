@@ -1,0 +1,77 @@
+package run_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/google/go-cmp/cmp"
+)
+
+func lines(from, to int) string {
+	var b strings.Builder
+	for n := from; n <= to; n++ {
+		fmt.Fprintln(&b, n)
+	}
+	return b.String()
+}
+
+func TestFormatOutput(t *testing.T) {
+	x := func(n int) string { return strings.Repeat("x", n) }
+	tests := []struct{ name, in, want string }{
+		{"empty", "", ""},
+		{"127 lines", lines(1, 127), lines(1, 127)},
+		{"128 lines", lines(1, 128), lines(1, 128)},
+		{"256 lines", lines(1, 256), lines(1, 256)},
+		{"256 lines, the last one open", lines(1, 255) + "256", lines(1, 255) + "256"},
+		{"257 lines", lines(1, 257), lines(1, 128) + "[... omitted 1 of 257 lines ...]\n\n" + strings.TrimSuffix(lines(130, 257), "\n")},
+		{"5000 lines", lines(1, 5000), lines(1, 128) + "[... omitted 4744 of 5000 lines ...]\n\n" + strings.TrimSuffix(lines(4873, 5000), "\n")},
+		{"5120 bytes", x(5120), x(5120)},
+		{"10240 bytes", x(10240), x(10240)},
+		{"40000 bytes in a line", "a" + x(39998) + "z", "a" + x(5119) + "\n[... omitted 29824 of 40000 bytes ...]\n\n" + x(5055) + "z"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, run.FormatOutput(tt.in)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFormatOutputStaysWithinBounds(t *testing.T) {
+	for _, piece := range []string{"x", "é", "日", "🎉", "x\n", "\n", "日本語\n", strings.Repeat("long ", 40) + "\n"} {
+		for _, n := range []int{1, 127, 128, 255, 256, 257, 2000, 5119, 5120, 10241, 50_000} {
+			in := strings.Repeat(piece, n)
+			got := run.FormatOutput(in)
+			if len(got) > 10<<10 || strings.Count(got, "\n") > 258 || !utf8.ValidString(got) {
+				t.Errorf("%q %d times: %d bytes, %d lines, valid %t", piece, n, len(got), strings.Count(got, "\n"), utf8.ValidString(got))
+			}
+			if len(in) <= 10<<10 && strings.Count(in, "\n") <= 256 && got != in {
+				t.Errorf("%q %d times was cut", piece, n)
+			}
+			if again := run.FormatOutput(got); len(got) < len(in) && strings.Count(got, "\n") <= 256 && again != got {
+				t.Errorf("%q %d times: cut twice", piece, n)
+			}
+		}
+	}
+}
+
+func TestModelOutput(t *testing.T) {
+	tests := []struct {
+		result run.Result
+		want   string
+	}{
+		{run.Result{}, `{"output":"","metadata":{"exit_code":0,"duration_seconds":0.0}}`},
+		{run.Result{Aggregated: "a \"b\"\n", ExitCode: 3, Duration: 1260 * time.Millisecond}, `{"output":"a \"b\"\n","metadata":{"exit_code":3,"duration_seconds":1.3}}`},
+		{run.Result{Aggregated: "x", ExitCode: 124, Duration: 703 * time.Millisecond, TimedOut: true}, `{"output":"command timed out after 703 milliseconds\nx","metadata":{"exit_code":124,"duration_seconds":0.7}}`},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, run.ModelOutput(tt.result)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package run_test
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"golang.org/x/sys/unix"
+)
+
+// hiddenVar holds, for the unprivileged run of a test, the path of a program that its
+// user cannot read, whose processes are therefore hidden.
+const hiddenVar = "KEEPER_TEST_HIDDEN"
+
+// TestHiddenProcesses ends a command whose processes /proc does not show.
+func TestHiddenProcesses(t *testing.T) {
+	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { hideProcesses(t, cmd) }, endHidden)
+}
+
+func endHidden(t *testing.T) {
+	hidden := os.Getenv(hiddenVar)
+	var p run.Pool
+	defer p.Close()
+	cmd, r := script(t, `echo $$; h=`+hidden+`; (setsid $h 60 &); $h 60 & $h 60 & (setsid setsid $h 60 &); exec $h 60`)
+	proc := startIn(t, &p, cmd)
+	pid := make([]byte, 16)
+	n, err := r.Read(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comm := "/proc/" + strings.TrimSpace(string(pid[:n])) + "/comm"
+	for { // until the shell has become the program
+		if _, err := os.Stat(comm); err != nil {
+			break
+		}
+	}
+	if err := proc.End(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(r); err != nil { // until the last writer has ended
+		t.Error(err)
+	}
+}
+
+// hideProcesses lets cmd run as a user in a mount namespace whose /proc shows a user only
+// what that user may trace. Only root can do that.
+func hideProcesses(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root can act as another user and mount /proc")
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "keeper-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, to := range map[string]string{"/proc/self/exe": "test", sleep: "hidden"} {
+		program, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, to), program, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range []error{os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "hidden"), 0o711)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd.Path, cmd.Dir = "/bin/sh", "/"
+	cmd.Args = append([]string{"sh", "-c", `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$@"`,
+		filepath.Join(dir, "test")}, cmd.Args[1:]...)
+	cmd.Env = append(cmd.Env, hiddenVar+"="+filepath.Join(dir, "hidden"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
+}

@@ -1,0 +1,317 @@
+package run_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"golang.org/x/sys/unix"
+)
+
+func script(t *testing.T, text string) (*exec.Cmd, io.Reader) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", text}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Stdout: w}, r
+}
+
+func startIn(t *testing.T, p *run.Pool, cmd *exec.Cmd) *run.Process {
+	t.Helper()
+	proc, err := p.Start(t.Context(), run.Order{Cmd: cmd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, ok := cmd.Stdout.(*os.File); ok {
+		out.Close()
+	}
+	return proc
+}
+
+// TestOneAfterAnother runs several commands under one keeper. The keeper's environment is
+// empty.
+func TestOneAfterAnother(t *testing.T) {
+	var p run.Pool
+	defer p.Close()
+	keepers := map[string]bool{}
+	for n := range 5 {
+		cmd, r := script(t, `(sleep 1000 &); echo $PPID $(tr '\0' '\n' < /proc/$PPID/environ | wc -l); exit `+strconv.Itoa(n))
+		proc := startIn(t, &p, cmd)
+		<-proc.Exited()
+		if err := proc.End(); err != nil {
+			t.Fatal(err)
+		}
+		status, err := proc.Status()
+		if err != nil || status.ExitStatus() != n {
+			t.Errorf("exit status %d, %v, want %d", status.ExitStatus(), err, n)
+		}
+		out, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, rest, _ := strings.Cut(string(out), " ")
+		keepers[pid] = true
+		if rest != "0\n" {
+			t.Errorf("the keeper's environment has %q variables", rest)
+		}
+		if err := proc.End(); err != nil { // again, when the keeper may be busy
+			t.Error(err)
+		}
+	}
+	if len(keepers) != 1 {
+		t.Errorf("%d keepers for one command at a time", len(keepers))
+	}
+}
+
+// TestKeeperThreads compares the threads of a keeper at its first command and after others that
+// it had to kill. It could not start one beside a command that uses up its limit.
+func TestKeeperThreads(t *testing.T) {
+	var p run.Pool
+	defer p.Close()
+	threads := func() string {
+		cmd, r := script(t, "grep ^Threads: /proc/$PPID/status; for n in 1 2 3 4 5 6 7 8; do sleep 1000 & done; wait")
+		proc := startIn(t, &p, cmd)
+		line, err := bufio.NewReader(r).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := proc.End(); err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	first := threads()
+	for range 15 {
+		if now := threads(); now != first {
+			t.Fatalf("%q after %q", now, first)
+		}
+	}
+}
+
+func TestCannotStart(t *testing.T) {
+	var p run.Pool
+	defer p.Close()
+	for name, tt := range map[string]struct {
+		cmd *exec.Cmd
+		is  error
+	}{
+		"no such program": {&exec.Cmd{Path: "/no/such", Args: []string{"x"}}, fs.ErrNotExist},
+		"no program":      {&exec.Cmd{Path: "/bin/true"}, nil},
+		"unknown attributes": {&exec.Cmd{Path: "/bin/true", Args: []string{"true"},
+			SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}}, nil},
+		"output to memory": {&exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Stdout: &bytes.Buffer{}}, nil},
+		"too long":         {&exec.Cmd{Path: "/bin/true", Args: []string{"true", strings.Repeat("x", 1<<20)}}, unix.E2BIG},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := p.Start(t.Context(), run.Order{Cmd: tt.cmd}); err == nil || tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	cmd, _ := script(t, "exit 0") // the pool still works
+	<-startIn(t, &p, cmd).Gone()
+}
+
+// TestStoppedKeeper interrupts a start that is never reported.
+func TestStoppedKeeper(t *testing.T) {
+	var p run.Pool
+	cmd, r := script(t, "echo $PPID")
+	<-startIn(t, &p, cmd).Gone()
+	out, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	cmd, _ = script(t, "exit 0")
+	if _, err := p.Start(ctx, run.Order{Cmd: cmd}); !errors.Is(err, cause) {
+		t.Errorf("error %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKeeperStoppedAtTheStart starts a command that stops its keeper before the keeper has
+// reported the start.
+func TestKeeperStoppedAtTheStart(t *testing.T) {
+	var p run.Pool
+	defer p.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	cmd, _ := script(t, "kill -STOP $PPID; exec sleep 1000")
+	proc, err := p.Start(ctx, run.Order{Cmd: cmd, Confinement: []byte(late)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := proc.End(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSlowStart ends a command whose start is not reported in time.
+func TestSlowStart(t *testing.T) {
+	for _, how := range []string{never, forking} {
+		t.Run(how, func(t *testing.T) {
+			var p run.Pool
+			p.SetLimit(200 * time.Millisecond)
+			cmd, r := script(t, "exec sleep 1000")
+			if _, err := p.Start(t.Context(), run.Order{Cmd: cmd, Confinement: []byte(how)}); !errors.Is(err, run.ErrSlow) {
+				t.Errorf("error %v", err)
+			}
+			cmd.Stdout.(*os.File).Close()
+			if _, err := io.ReadAll(r); err != nil { // to the end of the command
+				t.Error(err)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestKeeperKilledInACancelledStart cancels the start of a command whose keeper is killed
+// meanwhile. The error reports both, since the command may still run.
+func TestKeeperKilledInACancelledStart(t *testing.T) {
+	var p run.Pool
+	defer p.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	cmd, _ := script(t, "exec sleep 1")
+	_, err := p.Start(ctx, run.Order{Cmd: cmd, Confinement: []byte(killed)})
+	if !errors.Is(err, cause) || !errors.Is(err, run.ErrLost) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// startThen runs a shell that executes text once its start is reported, and returns when the
+// text has written its first output. A keeper that is stopped before has no start to report.
+func startThen(t *testing.T, p *run.Pool, text string) (*run.Process, io.Reader) {
+	t.Helper()
+	in, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd, r := script(t, "read started; "+text)
+	cmd.Stdin = in
+	proc := startIn(t, p, cmd)
+	in.Close()
+	if _, err := io.WriteString(w, "yes\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	return proc, r
+}
+
+// stopping is a command that stops its keeper again and again.
+const stopping = "echo up; while :; do kill -STOP $PPID; done"
+
+// TestEndOfStoppedKeeper ends a command that has stopped its keeper.
+func TestEndOfStoppedKeeper(t *testing.T) {
+	var p run.Pool
+	defer p.Close()
+	proc, _ := startThen(t, &p, "kill -STOP $PPID; echo stopped; exec sleep 1000")
+	if err := proc.End(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCommandThatStopsItsKeeper ends a command that stops its keeper again and again.
+func TestCommandThatStopsItsKeeper(t *testing.T) {
+	for name, end := range map[string]func(*run.Pool, *run.Process) error{
+		"End":   func(_ *run.Pool, proc *run.Process) error { return proc.End() },
+		"Close": func(p *run.Pool, _ *run.Process) error { return p.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p run.Pool
+			defer p.Close()
+			proc, _ := startThen(t, &p, stopping)
+			if err := end(&p, proc); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestLetGoOfAStoppedKeeper discards a keeper whose command stops it again and again. The
+// command ends nevertheless.
+func TestLetGoOfAStoppedKeeper(t *testing.T) {
+	var p run.Pool
+	defer p.Close()
+	proc, r := startThen(t, &p, stopping)
+	proc.LetGo()
+	if _, err := io.ReadAll(r); err != nil { // to the end of the command
+		t.Error(err)
+	}
+}
+
+// TestCloseEndsCommands closes a pool with running commands and left processes.
+func TestCloseEndsCommands(t *testing.T) {
+	var p run.Pool
+	var outputs []io.Reader
+	for range 5 {
+		cmd, r := script(t, "(setsid sh -c 'sleep 1000 & sleep 1000' &); sleep 1000")
+		startIn(t, &p, cmd)
+		outputs = append(outputs, r)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, r := range outputs {
+		if _, err := io.ReadAll(r); err != nil { // to the end of the last who could write
+			t.Error(err)
+		}
+	}
+	cmd, _ := script(t, "exit 0")
+	if _, err := p.Start(t.Context(), run.Order{Cmd: cmd}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// TestInput writes to a command's input. The command ends when the input does.
+func TestInput(t *testing.T) {
+	var p run.Pool
+	defer p.Close()
+	in, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd, r := script(t, "exec cat")
+	cmd.Stdin = in
+	proc := startIn(t, &p, cmd)
+	in.Close()
+	if _, err := io.WriteString(w, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if out, err := io.ReadAll(r); err != nil || string(out) != "hello" {
+		t.Errorf("output %q, %v", out, err)
+	}
+	<-proc.Gone()
+}

@@ -1,0 +1,172 @@
+package run_test
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"golang.org/x/sys/unix"
+)
+
+// TestLeftovers lets a command leave a daemon, which lives until the leftovers are closed,
+// even if it keeps writing.
+func TestLeftovers(t *testing.T) {
+	mark := "77" + strconv.Itoa(os.Getpid())
+	processes := pool(t)
+	var left run.Leftovers
+	spec := run.Spec{
+		Argv: []string{"sh", "-c", `(setsid sh -c "while sleep 0.01; do echo tick; done # $1" &) ; sleep 1000.$1 & echo done`, "sh", mark},
+		Dir:  "/", Env: path, Leftovers: &left,
+	}
+	res, err := processes.Run(t.Context(), spec, nil)
+	if err != nil || res.ExitCode != 0 || !strings.Contains(res.Stdout, "done\n") {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	daemons := find(mark)
+	if len(commandLines(daemons)) != 2 {
+		t.Errorf("left: %v, want two processes", daemons)
+	}
+	// Longer than a daemon lives that writes to a pipe without a reader.
+	spec.Argv = []string{"sleep", "0.3"}
+	if _, err := processes.Run(t.Context(), spec, nil); err != nil {
+		t.Error(err)
+	}
+	if now := find(mark); len(commandLines(now)) != 2 {
+		t.Errorf("of %v only %v is left", daemons, now)
+	}
+	left.Close()
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("after Close: %v", now)
+	}
+
+	spec.Argv = []string{"sh", "-c", "sleep 1000.$0 &", mark}
+	if _, err := processes.Run(t.Context(), spec, nil); err != nil {
+		t.Error(err)
+	}
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("left after Close: %v", now)
+	}
+}
+
+// commandLines returns the command lines of processes. A shell that starts a program is two processes with
+// one line for a moment.
+func commandLines(found map[string]string) []string {
+	return slices.Compact(slices.Sorted(maps.Values(found)))
+}
+
+// TestLeftoversOfAnEndedCommand times out a command. Its daemon ends with it.
+func TestLeftoversOfAnEndedCommand(t *testing.T) {
+	mark := "78" + strconv.Itoa(os.Getpid())
+	var left run.Leftovers
+	defer left.Close()
+	res, err := pool(t).Run(t.Context(), run.Spec{
+		Argv: []string{"sh", "-c", `(setsid sleep 1000.$0 > /dev/null 2>&1 &) ; sleep 1000.$0`, mark},
+		Dir:  "/", Env: path, Timeout: 200 * time.Millisecond, Leftovers: &left,
+	}, nil)
+	if err != nil || !res.TimedOut {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("left: %v", now)
+	}
+}
+
+// TestKeeperKilled has a command kill its keeper. The command ends with an explanation,
+// and the next one has a keeper again.
+func TestKeeperKilled(t *testing.T) {
+	mark := "79" + strconv.Itoa(os.Getpid())
+	processes := pool(t)
+	spec := run.Spec{
+		Argv: []string{"sh", "-c", `sleep 1000.$0 & echo up; sleep 0.1; kill -KILL $PPID; sleep 1000.$0`, mark},
+		Dir:  "/", Env: path, Timeout: time.Minute,
+	}
+	res, err := processes.Run(t.Context(), spec, nil)
+	if err != nil || res.ExitCode != -1 || !strings.Contains(res.Stderr, run.ErrLost.Error()) || res.Stdout != "up\n" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("left: %v", now)
+	}
+	// The command may kill the keeper before the keeper reports the start.
+	spec.Argv[2] = `kill -KILL $PPID; sleep 1000.$0 & sleep 1000.$0`
+	for range 8 {
+		var start *run.StartError
+		if res, err := processes.Run(t.Context(), spec, nil); res.ExitCode != -1 && !errors.As(err, &start) {
+			t.Errorf("%+v, %v", res, err)
+		}
+		if now := find(mark); len(now) != 0 {
+			t.Fatalf("left: %v", now)
+		}
+	}
+	// A daemon keeps nothing that it inherited.
+	spec.Argv[2] = `(setsid setsid env -i /bin/bash -c "exec 2>&- >&- <&-; sleep 1000.$0 & sleep 1000.$0" &); until [ $(pgrep -fc "^sleep 1000.$0") = 2 ]; do :; done; kill -KILL $PPID; sleep 1000.$0`
+	if res, err := processes.Run(t.Context(), spec, nil); err != nil || res.ExitCode != -1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if now := find(mark); len(now) != 0 {
+		t.Errorf("left of a daemon: %v", now)
+	}
+	// A keeper that is killed while it is idle is replaced.
+	spec.Argv = []string{"sh", "-c", "echo $PPID"}
+	res, err = processes.Run(t.Context(), spec, nil)
+	if err != nil || res.ExitCode != 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	keeper, err := strconv.Atoi(strings.TrimSpace(res.Stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill(t, keeper)
+	if res, err = processes.Run(t.Context(), spec, nil); err != nil || res.ExitCode != 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// kill kills a process and waits for its end.
+func kill(t *testing.T, pid int) {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for fds[0].Revents == 0 {
+		if _, err := unix.Poll(fds, 30_000); err != nil && !errors.Is(err, unix.EINTR) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKeptRunsAsOwn compares a command's process with one that this process starts.
+func TestKeptRunsAsOwn(t *testing.T) {
+	script := `echo $0; cat; pwd; ulimit -Sn; ulimit -Hn; umask; ls -l /proc/self/fd | grep -c -v pipe:; grep -E '^(Sig(Ign|Blk|Cgt)|NoNewPrivs|Cap|Cpus_allowed:)' /proc/self/status; cut -d' ' -f19 /proc/self/stat; env | sort`
+	if err := run.SealDescriptors(); err != nil { // as the server does
+		t.Fatal(err)
+	}
+	words, env := []string{"sh", "-c", script, "a\xffb"}, append([]string{"X=\xfe y\nz"}, path...)
+	own := exec.Cmd{Path: "/bin/sh", Args: words, Dir: "/usr", Env: env, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	var out, errs strings.Builder
+	own.Stdout, own.Stderr = &out, &errs
+	if err := own.Run(); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := pool(t).Run(t.Context(), run.Spec{Argv: words, Dir: "/usr", Env: env}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.ToValidUTF8(out.String(), "\uFFFD") != kept.Stdout || errs.String() != kept.Stderr {
+		t.Errorf("without a keeper:\n%s%s\nwith one:\n%s%s", &out, &errs, kept.Stdout, kept.Stderr)
+	}
+}

@@ -1,0 +1,71 @@
+package run_test
+
+import (
+	"errors"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The confinements select how the keeper behaves: it reports the start late or never, is
+// killed before it does, or the child never executes a program.
+const (
+	late    = "late"
+	never   = "never"
+	killed  = "killed"
+	forking = "forking"
+)
+
+// withoutMain is set in a process that does not begin with Main.
+const withoutMain = "PROC_TEST_WITHOUT_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(withoutMain) != "" {
+		os.Exit(m.Run())
+	}
+	run.Main(func(cmd *exec.Cmd, confinement []byte, _ []*os.File) error {
+		if string(confinement) == forking {
+			go litter()
+			return fork()
+		}
+		err := cmd.Start()
+		switch string(confinement) {
+		case late:
+			<-time.After(100 * time.Millisecond)
+		case killed:
+			return errors.Join(err, syscall.Kill(os.Getpid(), syscall.SIGKILL))
+		case never:
+			return errors.Join(err, cmd.Wait())
+		}
+		return err
+	})
+	os.Exit(m.Run())
+}
+
+// fork starts a process that stops and never executes a program. It waits until the
+// process has ended, as starting a command does.
+//
+//go:norace
+func fork() error {
+	const cloneVfork = 0x4000
+	pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, cloneVfork|uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
+	if pid == 0 && errno == 0 {
+		self, _, _ := syscall.RawSyscall(syscall.SYS_GETPID, 0, 0, 0)
+		for {
+			syscall.RawSyscall(syscall.SYS_KILL, self, uintptr(syscall.SIGSTOP), 0)
+		}
+	}
+	return errors.Join(errno, errors.New("no program"))
+}
+
+// litter makes garbage to collect.
+func litter() {
+	for range 256 {
+		garbage = make([]byte, 1<<20)
+	}
+}
+
+var garbage []byte

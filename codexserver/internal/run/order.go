@@ -1,0 +1,71 @@
+package run
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// Order is a process to start.
+type Order struct {
+	// Cmd is the process. Its standard streams must be files or nil, for an empty one. Its
+	// folder is / by default.
+	Cmd *exec.Cmd
+	// Folder is the open folder to run in. If it is not nil, it replaces the one of Cmd.
+	Folder *os.File
+	// Confinement and Files are passed to the [Start] function of the keeper.
+	Confinement []byte
+	Files       []*os.File
+}
+
+// Start starts a command in a keeper's process with the confinement of the order. A nil
+// confinement means that the command is not confined.
+type Start func(cmd *exec.Cmd, confinement []byte, files []*os.File) error
+
+// ErrLost is the error of a command whose keeper was killed before the command ended.
+var ErrLost = errors.New("the process that keeps the command was killed, and with it what could be found of the command")
+
+// ErrSlow is the error of a command that did not start in time.
+var ErrSlow = errors.New("the command did not start in time")
+
+// ErrAlive is the error of a command with processes that cannot be killed.
+var ErrAlive = errors.New("processes of the command cannot be killed")
+
+// codeOf returns the exit code as shells report it.
+func codeOf(status syscall.WaitStatus) int {
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
+}
+
+// Code returns the exit code of the first process: its own, or 128 plus the number of the
+// signal that ended it. It is -1 if the process has not ended or its keeper was killed.
+func (p *Process) Code() int {
+	if !isClosed(p.exited) {
+		return -1
+	}
+	status, err := p.Status()
+	if err != nil {
+		return -1
+	}
+	return codeOf(status)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}

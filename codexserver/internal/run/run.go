@@ -1,0 +1,210 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// DefaultTimeout is the timeout of a command whose [Spec] has none.
+const DefaultTimeout = 10 * time.Second
+
+// TimeoutExitCode is the exit code of a command that was ended by its timeout.
+const TimeoutExitCode = 124
+
+const (
+	// stragglerGrace is how long children that outlive the command's first process may
+	// still write to its output before they are killed.
+	stragglerGrace = 200 * time.Millisecond
+	// drainGrace is how long to wait for the end of the output after everything was
+	// killed. A process that could not be killed may hold it open.
+	drainGrace = time.Second
+)
+
+// Spec is one command to run.
+type Spec struct {
+	// Argv is the program and its arguments. It must not be empty. A program without a
+	// slash is looked up in the PATH of Env.
+	Argv []string
+	// Dir is the absolute folder to run in.
+	Dir string
+	// Exact makes the command fail to start if Dir leads through a symbolic link.
+	Exact bool
+	// Env is the whole environment, NAME=value.
+	Env []string
+	// Timeout ends the command; 0 is [DefaultTimeout].
+	Timeout time.Duration
+	// Confinement confines the command. Nil does not.
+	Confinement Confinement
+	// Leftovers takes the processes that are left when the command ends by itself. Nil
+	// kills them, and so do systems other than Linux.
+	Leftovers *Leftovers
+}
+
+// Confinement is a sandbox for a command.
+type Confinement interface {
+	// Order returns the order that starts cmd confined. It may change the program and its
+	// arguments, but not the streams.
+	Order(cmd *exec.Cmd) (Order, error)
+}
+
+// Result is the result of a command that ran.
+type Result struct {
+	// Stdout and Stderr are the two streams as valid UTF-8. If a stream is longer than
+	// 1 MiB, its middle is left out.
+	Stdout, Stderr string
+	// Aggregated is both streams in the order of arrival, with the same limit.
+	Aggregated string
+	// Omitted is how many bytes Aggregated leaves out.
+	Omitted int64
+	// ExitCode is that of the process, 128 plus the number of a signal that ended it,
+	// [TimeoutExitCode] after a timeout, or -1 if it could not be ended or its keeper was
+	// killed; Stderr then has the reason.
+	ExitCode int
+	// Duration is the time from start to end.
+	Duration time.Duration
+	// TimedOut is true when the timeout ended it.
+	TimedOut bool
+}
+
+// StartError reports that a command could not be started.
+type StartError struct {
+	// Program is the first word of the command.
+	Program string
+	// Err is the reason.
+	Err error
+}
+
+// Error implements error.
+func (e *StartError) Error() string {
+	return fmt.Sprintf("command: start %q: %v", e.Program, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// Run runs a command until it ends. It calls onOutput, unless that is nil, with each piece
+// of output as it arrives, one call at a time, up to 1 MiB or 10,000 pieces.
+//
+// The error is a [*StartError], or the cause of ctx if ctx ended first. The result then
+// has the output so far. Run returns no error for a command that fails or times out.
+//
+// When Run returns, the command's processes are gone, unless the command ended by itself
+// and [Spec.Leftovers] took the rest. On Linux these are all processes that it started, on
+// other systems those of its process group.
+func (p *Pool) Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []byte)) (Result, error) {
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	cmd, err := prepare(spec)
+	if err != nil {
+		return Result{}, err
+	}
+	out := newCapture(onOutput)
+	pipes, err := openPipes(cmd, out)
+	if err != nil {
+		return Result{}, &StartError{Program: spec.Argv[0], Err: err}
+	}
+	timeout := spec.Timeout
+	if timeout <= 0 {
+		timeout = DefaultTimeout
+	}
+
+	proc, err := p.startSpec(ctx, cmd, spec)
+	pipes.closeChildEnds()
+	if err != nil {
+		pipes.abandon()
+		if ctx.Err() != nil {
+			return Result{}, context.Cause(ctx)
+		}
+		return Result{}, &StartError{Program: spec.Argv[0], Err: err}
+	}
+	begin := time.Now()
+	pipes.read()
+
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	var interrupted error
+	timedOut := false
+	select {
+	case <-proc.Exited():
+		pipes.wait(stragglerGrace)
+	case <-timer.C:
+		timedOut = true
+	case <-ctx.Done():
+		interrupted = context.Cause(ctx)
+	}
+	if spec.Leftovers == nil || timedOut || interrupted != nil || !spec.Leftovers.add(proc, pipes) {
+		err = pipes.end(proc)
+	}
+
+	res := Result{
+		Stdout:     out.stdout.String(),
+		Stderr:     out.stderr.String(),
+		Aggregated: out.both.String(),
+		Omitted:    int64(out.both.dropped),
+		ExitCode:   proc.Code(),
+		Duration:   time.Since(begin),
+		TimedOut:   timedOut,
+	}
+	if err != nil {
+		note := "(" + err.Error() + ")\n"
+		res.Stderr, res.Aggregated = res.Stderr+note, res.Aggregated+note
+	}
+	if timedOut {
+		res.ExitCode = TimeoutExitCode
+	}
+	return res, interrupted
+}
+
+// startSpec starts the command that prepare has described.
+func (p *Pool) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec) (*Process, error) {
+	order := Order{Cmd: cmd}
+	if spec.Confinement != nil {
+		var err error
+		if order, err = spec.Confinement.Order(cmd); err != nil {
+			return nil, err
+		}
+	}
+	if spec.Exact {
+		folder, err := OpenFolder(spec.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("working folder: %w", err)
+		}
+		defer folder.Close()
+		order.Folder = folder
+	}
+	return p.Start(ctx, order)
+}
+
+// prepare describes the process, without its streams.
+func prepare(spec Spec) (*exec.Cmd, error) {
+	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
+		return nil, &StartError{Err: errors.New("the command is empty")}
+	}
+	for _, word := range spec.Argv {
+		if strings.ContainsRune(word, 0) {
+			return nil, &StartError{Program: spec.Argv[0], Err: errors.New("a word of the command contains a NUL byte")}
+		}
+	}
+	if info, err := os.Stat(spec.Dir); err != nil {
+		return nil, &StartError{Program: spec.Argv[0], Err: fmt.Errorf("working folder: %w", err)}
+	} else if !info.IsDir() {
+		return nil, &StartError{Program: spec.Argv[0], Err: fmt.Errorf("working folder: %s is not a folder", spec.Dir)}
+	}
+	path, err := LookPath(spec.Argv[0], spec.Dir, spec.Env)
+	if err != nil {
+		return nil, &StartError{Program: spec.Argv[0], Err: err}
+	}
+	env := spec.Env
+	if env == nil {
+		env = []string{} // nil would inherit the server's
+	}
+	return &exec.Cmd{Path: path, Args: spec.Argv, Dir: spec.Dir, Env: env, SysProcAttr: sessionAttr()}, nil
+}

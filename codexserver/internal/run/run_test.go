@@ -1,0 +1,145 @@
+//go:build unix
+
+package run_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var path = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
+
+func pool(t testing.TB) *run.Pool {
+	t.Helper()
+	p := &run.Pool{}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func TestRun(t *testing.T) {
+	tests := []struct {
+		name   string
+		script string
+		want   run.Result
+	}{
+		{"output", "echo out; echo err >&2", run.Result{Stdout: "out\n", Stderr: "err\n"}},
+		{"exit code", "exit 7", run.Result{ExitCode: 7}},
+		{"signal", "kill -TERM $$", run.Result{ExitCode: 143}},
+		{"no input", "cat", run.Result{}},
+		{"environment", "env | grep -v -e ^PWD= -e ^OLDPWD= -e ^SHLVL= -e ^_=", run.Result{Stdout: path[0] + "\n"}},
+		{"bad UTF-8", `printf 'a\377\376b\342\202c'`, run.Result{Stdout: "a\uFFFD\uFFFDb\uFFFDc"}},
+		{"last words of a child", "(sleep 0.02; echo late) &", run.Result{Stdout: "late\n"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", tt.script}, Dir: "/", Env: path}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(run.Result{}, "Duration", "Aggregated")); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+			if len(got.Aggregated) != len(got.Stdout)+len(got.Stderr) {
+				t.Errorf("aggregated %q of %q and %q", got.Aggregated, got.Stdout, got.Stderr)
+			}
+		})
+	}
+}
+
+func TestRunStreams(t *testing.T) {
+	var got []string
+	_, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", "echo a; read x < /dev/null; echo b >&2"}, Dir: "/", Env: path},
+		func(s protocol.OutputStream, b []byte) { got = append(got, string(s)+":"+string(b)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"stderr:b\n", "stdout:a\n"}, got, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("pieces (-want +got):\n%s", diff)
+	}
+}
+
+func TestRunTimeout(t *testing.T) {
+	got, err := pool(t).Run(t.Context(), run.Spec{
+		Argv: []string{"sh", "-c", "echo start; sleep 60"}, Dir: "/", Env: path, Timeout: 100 * time.Millisecond,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.TimedOut || got.ExitCode != run.TimeoutExitCode || got.Aggregated != "start\n" {
+		t.Errorf("result %+v", got)
+	}
+	if want := fmt.Sprintf("command timed out after %d milliseconds\nstart\n", got.Duration.Milliseconds()); got.Formatted() != want || got.Duration < 100*time.Millisecond {
+		t.Errorf("formatted %q, want %q", got.Formatted(), want)
+	}
+}
+
+func TestRunInterrupted(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	got, err := pool(t).Run(ctx, run.Spec{Argv: []string{"sh", "-c", "echo start; sleep 60"}, Dir: "/", Env: path},
+		func(protocol.OutputStream, []byte) { cancel(cause) })
+	if !errors.Is(err, cause) || got.Stdout != "start\n" {
+		t.Errorf("result %+v, %v", got, err)
+	}
+	if _, err := pool(t).Run(ctx, run.Spec{Argv: []string{"true"}, Dir: "/", Env: path}, nil); !errors.Is(err, cause) {
+		t.Errorf("with an ended context: %v", err)
+	}
+}
+
+func TestRunCannotStart(t *testing.T) {
+	tests := []struct {
+		name string
+		spec run.Spec
+		is   error
+	}{
+		{"no such program", run.Spec{Argv: []string{"no-such-program"}, Dir: "/", Env: path}, fs.ErrNotExist},
+		{"no such path", run.Spec{Argv: []string{"./x/y"}, Dir: "/", Env: path}, fs.ErrNotExist},
+		{"a folder", run.Spec{Argv: []string{"/etc"}, Dir: "/", Env: path}, fs.ErrPermission},
+		{"no such working folder", run.Spec{Argv: []string{"true"}, Dir: "/no/such", Env: path}, fs.ErrNotExist},
+		{"a relative folder in PATH", run.Spec{Argv: []string{"sh"}, Dir: "/bin", Env: []string{"PATH=.::bin"}}, fs.ErrNotExist},
+		{"no words", run.Spec{Dir: "/"}, nil},
+		{"NUL", run.Spec{Argv: []string{"echo", "a\x00b"}, Dir: "/", Env: path}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := pool(t).Run(t.Context(), tt.spec, nil)
+			var start *run.StartError
+			if !errors.As(err, &start) || tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestRunBoundsOutput(t *testing.T) {
+	streamed := 0
+	got, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo last"}, Dir: "/", Env: path},
+		func(_ protocol.OutputStream, b []byte) { streamed += len(b) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(got.Aggregated); n > 1<<20+100 || n < 1<<20 {
+		t.Errorf("kept %d bytes", n)
+	}
+	if !strings.HasPrefix(got.Stdout, "first\n") || !strings.HasSuffix(got.Stdout, "last\n") || !strings.Contains(got.Stdout, "bytes ...]") {
+		t.Error("beginning, end or the note between them is missing")
+	}
+	if streamed != 1<<20 { // whatever the sizes of the pieces
+		t.Errorf("streamed %d bytes", streamed)
+	}
+}
