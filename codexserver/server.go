@@ -15,13 +15,13 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/methods"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trace"
@@ -146,7 +146,7 @@ func New(e engine.Engine, o *Options) *Server {
 		Changes: o.Changes,
 	}
 	if o.Home != "" {
-		watch.Scratch = git.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: &sandbox.Programs{More: traits.Reach}}
+		watch.Scratch = git.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: &box.Programs{More: traits.Reach}}
 		threads.KeepIn(watch.Scratch.Dir)
 	}
 	var room *safefile.Reserve

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 // grants returns what the parameters and Codex's configuration give a conversation in a folder. The
 // policy is "" where only Codex knows it.
-func (p *threadParams) grants(file *configuration, cwd string) (g sandbox.Grant, err error) {
+func (p *threadParams) grants(file *configuration, cwd string) (g box.Grant, err error) {
 	g.Cwd, g.Policy = cwd, protocol.ApprovalPolicy(p.ApprovalPolicy)
 	if g.Sandbox, err = p.limits(file, cwd); err != nil {
 		return g, err
@@ -31,7 +31,7 @@ func (p *threadParams) grants(file *configuration, cwd string) (g sandbox.Grant,
 			return g, err
 		}
 	}
-	g.Named = sandbox.Writable(opened, "", os.Environ())
+	g.Named = box.Writable(opened, "", os.Environ())
 	return g, nil
 }
 
@@ -79,7 +79,7 @@ func (p *threadParams) says(file map[string]stdjson.RawMessage, keys ...string) 
 
 // beyond returns what a conversation may do beyond base, the configuration. In full access Codex lets
 // the model search live, and commands reach the network.
-func beyond(g, base *sandbox.Grant) protocol.Access {
+func beyond(g, base *box.Grant) protocol.Access {
 	a := g.Beyond(base, os.Environ())
 	if a.Mode == protocol.SandboxDangerFullAccess {
 		a.Network, a.WebSearch = !base.Sandbox.NetworkAccess, g.Search != ""
@@ -88,10 +88,10 @@ func beyond(g, base *sandbox.Grant) protocol.Access {
 }
 
 // narrow takes from the policies of g what goes beyond those of base.
-func narrow(g, base *sandbox.Grant) {
+func narrow(g, base *box.Grant) {
 	s, b := &g.Sandbox, &base.Sandbox
 	switch write := protocol.SandboxWorkspaceWrite; {
-	case sandbox.Width(s.Mode) > sandbox.Width(b.Mode):
+	case box.Width(s.Mode) > box.Width(b.Mode):
 		*s = *b
 	case s.Mode == write && b.Mode == write:
 		s.WritableRoots = slices.DeleteFunc(slices.Clone(s.WritableRoots), func(root string) bool { return !slices.Contains(b.WritableRoots, root) })
@@ -123,7 +123,7 @@ func (p *threadParams) restore(was *summary, file *configuration) {
 
 // keep gives a resumed thread what its last turn had, as far as the configuration allows or, if keep
 // returns true, whole.
-func (p *threadParams) keep(had *sandbox.Grant, keep func(protocol.Access) bool) {
+func (p *threadParams) keep(had *box.Grant, keep func(protocol.Access) bool) {
 	if p.chosen {
 		return
 	}

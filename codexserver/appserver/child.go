@@ -12,8 +12,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -34,7 +34,7 @@ const (
 type child struct {
 	log      *slog.Logger
 	app      *appclient.Client
-	programs *sandbox.Programs
+	programs *box.Programs
 	process  *process // nil in tests
 	version  version
 	home     string // its CODEX_HOME
@@ -51,7 +51,7 @@ type child struct {
 
 // connect returns the child of a running app-server after the handshake. It owns the
 // transport from then on, and closes it when it fails.
-func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *sandbox.Programs, o *Options) (*child, error) {
+func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *box.Programs, o *Options) (*child, error) {
 	c := &child{
 		log: o.logger(), programs: programs, end: ending{gone: make(chan struct{}), stderr: stderr},
 		threads: threads{loaded: map[string]*thread{}, agents: map[string]subAgent{}},

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
@@ -63,19 +63,19 @@ func (p *threadParams) setting(file map[string]stdjson.RawMessage, path ...strin
 func (p *threadParams) openRoots(fromCall bool, home string) error {
 	s, cwd := &p.now.Sandbox, p.now.Cwd
 	sealed := filepath.Join(home, "codex-mcp") // rules, keys and sockets of this server
-	if paths.Below(sandbox.Real(cwd), sandbox.Real(sealed)) {
+	if paths.Below(box.Real(cwd), box.Real(sealed)) {
 		return configErrorf("argument /cwd: %s is or lies in %s, which is this server's, and Codex lets commands write in it", cwd, sealed)
 	}
 	const key = "writable_roots"
 	if s.Mode != protocol.SandboxWorkspaceWrite || !fromCall || !isSet(p.setting(nil, workspaceTable, key)) {
 		return nil
 	}
-	options := sandbox.Options{Protected: []string{home}, Sealed: []string{sealed}, Private: []string{home}, Named: p.base.Named}
+	options := box.Options{Protected: []string{home}, Sealed: []string{sealed}, Private: []string{home}, Named: p.base.Named}
 	if own, err := os.UserHomeDir(); err == nil {
 		options.Private = append(options.Private, own)
 	}
 	asked := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: s.WritableRoots, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
-	roots, err := sandbox.New(options).Roots(asked, cwd, nil)
+	roots, err := box.New(options).Roots(asked, cwd, nil)
 	if err != nil {
 		return configErrorf("argument /config/%s/%s: %w", workspaceTable, key, err)
 	}
@@ -83,7 +83,7 @@ func (p *threadParams) openRoots(fromCall bool, home string) error {
 		return configErrorf("argument /config/%s/%s: %s", workspaceTable, key, roots.Notes[0])
 	}
 	s.WritableRoots = nil
-	others := sandbox.Writable(*s, cwd, os.Environ())
+	others := box.Writable(*s, cwd, os.Environ())
 	for _, path := range roots.Paths {
 		if slices.ContainsFunc(others, func(other string) bool { return paths.Below(path, other) }) {
 			continue
@@ -105,8 +105,8 @@ func unlinked(s *protocol.SandboxPolicy, cwd, home string) error {
 		return nil
 	}
 	for _, linked := range config.Linked(home) {
-		for _, folder := range sandbox.Writable(*s, cwd, os.Environ()) {
-			if paths.Below(linked, folder) || paths.Below(sandbox.Real(linked), folder) {
+		for _, folder := range box.Writable(*s, cwd, os.Environ()) {
+			if paths.Below(linked, folder) || paths.Below(box.Real(linked), folder) {
 				return configErrorf("a link in %s leads to %s, which commands could write; let it lead out of %s, or use the sandbox %s", home, linked, folder, protocol.SandboxReadOnly)
 			}
 		}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/cut"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -52,7 +52,7 @@ func (e *Engine) canContinue(ctx context.Context) error {
 
 // cutRollout is what the rollout of a cut turn says.
 type cutRollout struct {
-	now     *sandbox.Grant // of the last turn
+	now     *box.Grant // of the last turn
 	model   string
 	ends    []rolloutEnd
 	pending []*rolloutCall // calls of the last turn, and of the turns that it continues, without a result
@@ -77,12 +77,12 @@ func (was *cutRollout) add(line []byte) {
 	p := &l.Payload
 	switch end, call := l.end(), l.call(); {
 	case l.Type == protocol.RolloutTurnContext:
-		if sandbox.Width(p.Sandbox.Type) < 0 {
+		if box.Width(p.Sandbox.Type) < 0 {
 			was.now = nil // which cannot be compared
 			return
 		}
 		was.model = p.Model
-		was.now = &sandbox.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))),
+		was.now = &box.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))),
 			Sandbox: protocol.SandboxPolicy{
 				Mode: p.Sandbox.Type, WritableRoots: p.Sandbox.Roots, NetworkAccess: string(p.Sandbox.Network) == "true",
 				ExcludeSlashTmp: p.Sandbox.NoTmp, ExcludeTmpdirEnvVar: p.Sandbox.NoTmpdir,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
 )
@@ -23,7 +23,7 @@ type conversation struct {
 	params threadParams // to resume the thread with
 	path   string       // of the rollout
 	access protocol.Access
-	rules  sandbox.Grant // that each turn gets
+	rules  box.Grant // that each turn gets
 
 	model, provider string // at the start
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
 )
@@ -108,7 +108,7 @@ func TestKilledKeeper(t *testing.T) {
 
 // TestNewWithoutMain makes no engine in a program whose main does not call Main.
 func TestNewWithoutMain(t *testing.T) {
-	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, asCodex+"=without Main") }, func(t *testing.T) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, asCodex+"=without Main") }, func(t *testing.T) {
 		if _, err := appserver.New(nil); err == nil || !strings.Contains(err.Error(), "appserver.Main") {
 			t.Errorf("error %v", err)
 		}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 )
@@ -70,7 +70,7 @@ type Engine struct {
 	args     []string // of the app-server
 	defaults defaults // of every conversation
 	self     *policy.Self
-	programs *sandbox.Programs
+	programs *box.Programs
 
 	processes run.Pool
 	open      func(context.Context) (*child, error) // starts the app-server
@@ -96,7 +96,7 @@ type launch struct {
 // New returns an engine. It starts nothing and does not look for the codex program. The
 // error is about Overrides, or says that main does not call [Main].
 func New(o *Options) (*Engine, error) {
-	e := &Engine{programs: &sandbox.Programs{}}
+	e := &Engine{programs: &box.Programs{}}
 	if o != nil {
 		e.options = *o
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -30,7 +30,7 @@ type NotFoundError struct {
 
 // Error implements error.
 func (e *NotFoundError) Error() string {
-	if _, refused := errors.AsType[*sandbox.ProgramError](e.Err); refused {
+	if _, refused := errors.AsType[*box.ProgramError](e.Err); refused {
 		return fmt.Sprintf("a codex was found, but %v; %s", e.Err, hintElsewhere)
 	}
 	if errors.Is(e.Err, errOwn) {

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -30,7 +30,7 @@ func (e *Engine) TrustTemporary() { e.programs.Temporary = []string{} }
 
 // FindAnywhere is Find with the folders for temporary files.
 func FindAnywhere(path string) (string, error) {
-	return findFirst(&sandbox.Programs{Temporary: []string{}}, path)
+	return findFirst(&box.Programs{Temporary: []string{}}, path)
 }
 
 // PID is the id of the app-server's process, 0 without one.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 )
 
 // ownName is a part of what codex-mcp --version prints, even under another file name.
@@ -26,10 +26,10 @@ func own(path string) error { return fmt.Errorf("%s %w", path, errOwn) }
 // in folders for temporary files, and skips links to the running program. The error is a
 // [*NotFoundError].
 func Find(path string) (string, error) {
-	return findFirst(&sandbox.Programs{}, path)
+	return findFirst(&box.Programs{}, path)
 }
 
-func findFirst(programs *sandbox.Programs, path string) (string, error) {
+func findFirst(programs *box.Programs, path string) (string, error) {
 	paths, err := find(programs, path)
 	if err != nil {
 		return "", err
@@ -38,7 +38,7 @@ func findFirst(programs *sandbox.Programs, path string) (string, error) {
 }
 
 // find returns all candidates of Find, in the order of the PATH, that no command can write.
-func find(programs *sandbox.Programs, path string) ([]string, error) {
+func find(programs *box.Programs, path string) ([]string, error) {
 	path = cmp.Or(path, os.Getenv("CODEX_BIN"), "codex")
 	dir, err := os.Getwd()
 	if err != nil && !filepath.IsAbs(path) {
@@ -46,7 +46,7 @@ func find(programs *sandbox.Programs, path string) ([]string, error) {
 	}
 	programs.Given(dir) // where a repository may have brought a Codex along
 	all, err := programs.FindAll(path, dir, os.Getenv("PATH"))
-	var refused *sandbox.ProgramError
+	var refused *box.ProgramError
 	if errors.As(err, &refused) && isOwn(refused.Path) && filepath.Base(path) == path {
 		err = own(refused.Path)
 	}

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -27,7 +27,7 @@ type process struct {
 const leaveGrace = 800 * time.Millisecond
 
 // spawn starts an app-server that ends with this process.
-func spawn(ctx context.Context, programs *sandbox.Programs, processes *run.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
+func spawn(ctx context.Context, programs *box.Programs, processes *run.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
 	cmd := exec.Command(path, args...)
 	cmd.Env = env
 	p := &process{path: path}

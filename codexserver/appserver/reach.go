@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -25,8 +25,8 @@ func (e *Engine) reaches(cwd string, s *protocol.SandboxPolicy) error {
 	e.programs.Add(cwd)
 	e.programs.Add(s.WritableRoots...)
 	for _, file := range e.options.Guarded {
-		for _, folder := range sandbox.Writable(*s, cwd, os.Environ()) {
-			if sandbox.Reaches(filepath.Dir(file), folder) {
+		for _, folder := range box.Writable(*s, cwd, os.Environ()) {
+			if box.Reaches(filepath.Dir(file), folder) {
 				return &engine.RefusedError{Err: fmt.Errorf("commands could write in %s, which holds %s, a file of this server; choose another folder, or the sandbox %s", folder, file, protocol.SandboxReadOnly)}
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -23,7 +23,7 @@ var oneClient = flag.String("client", "", "play hostile calls with the client of
 // make the calls that need no question, because Codex takes long for each of their commands, and two
 // begin conversations by the methods of 2025.
 func TestRealHostileCaller(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	hostileEngine.TestHostileCalls(t, func(call *servertest.HostileCall, client *servertest.HostileClient, era string) bool {
 		simple := slices.Contains([]string{"cannot ask", "declines"}, client.Name)
 		switch {
@@ -42,7 +42,7 @@ func TestRealHostileCaller(t *testing.T) {
 
 // TestRealAskedCaller approves what calls ask for.
 func TestRealAskedCaller(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	hostileEngine.TestAskedCalls(t)
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -75,7 +75,7 @@ func (p *threadParams) mode(file *configuration, cwd string) (mode string, plain
 			return profileMode(name), true, nil
 		}
 		if raw := keys[modeKey]; isSet(raw) {
-			if mode = value[string](raw); sandbox.Width(protocol.SandboxMode(mode)) < 0 {
+			if mode = value[string](raw); box.Width(protocol.SandboxMode(mode)) < 0 {
 				return "", false, configErrorf("%s: %.200s is none of %s", modeKey, raw, text.Or(protocol.SandboxModes()))
 			}
 			return mode, false, nil
@@ -154,9 +154,9 @@ func trusts(keys map[string]stdjson.RawMessage, cwd string) (levels []string) {
 	if len(projects) == 0 || cwd == "" {
 		return nil
 	}
-	folders := []string{cwd, sandbox.Real(cwd)}
+	folders := []string{cwd, box.Real(cwd)}
 	if root := repository(cwd); root != "" {
-		folders = append(folders, root, sandbox.Real(root))
+		folders = append(folders, root, box.Real(root))
 	}
 	slices.Sort(folders)
 	for _, folder := range slices.Compact(folders) {
@@ -199,7 +199,7 @@ func mainOf(file string) string {
 	}
 	trees := filepath.Dir(git)
 	back, err := safefile.Read(filepath.Join(git, "gitdir"), maxPointer)
-	if err != nil || filepath.Base(trees) != "worktrees" || filepath.Base(filepath.Dir(trees)) != ".git" || sandbox.Real(strings.TrimSpace(string(back))) != sandbox.Real(file) {
+	if err != nil || filepath.Base(trees) != "worktrees" || filepath.Base(filepath.Dir(trees)) != ".git" || box.Real(strings.TrimSpace(string(back))) != box.Real(file) {
 		return ""
 	}
 	return filepath.Dir(filepath.Dir(trees))

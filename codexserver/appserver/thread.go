@@ -9,7 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -21,7 +21,7 @@ type thread struct {
 	turns chan struct{} // holds one token while a turn runs
 
 	mu      sync.Mutex
-	rules   sandbox.Grant // of each turn
+	rules   box.Grant // of each turn
 	running *turn
 	left    *turn  // interrupted, but not yet ended in the app-server
 	before  string // the id of the previous turn, whose late notifications are ignored
@@ -30,7 +30,7 @@ type thread struct {
 }
 
 // ruling returns the rules of each turn.
-func (t *thread) ruling() sandbox.Grant {
+func (t *thread) ruling() box.Grant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rules

@@ -9,7 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 )
 
 // threads are those that an app-server has in memory, by their ids. The child's lock guards them.
@@ -96,7 +96,7 @@ func (c *child) root(threadID string) (*thread, string) {
 }
 
 // load registers a thread that this child has loaded, and whose turns have rules.
-func (c *child) load(id string, rules sandbox.Grant) *thread {
+func (c *child) load(id string, rules box.Grant) *thread {
 	c.mu.Lock()
 	t := c.threads.load(id, c)
 	c.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
@@ -34,10 +34,10 @@ var _ = map[bool]struct{}{false: {}, apptypes.SandboxModeReadOnly == string(prot
 type threadParams struct {
 	apptypes.ThreadParams
 
-	readOnly bool          // fail unless Codex reports that the thread is read-only
-	chosen   bool          // the call of a resumed thread chooses the sandbox or the policy
-	now      sandbox.Grant // what each turn gets
-	base     sandbox.Grant // without the call
+	readOnly bool      // fail unless Codex reports that the thread is read-only
+	chosen   bool      // the call of a resumed thread chooses the sandbox or the policy
+	now      box.Grant // what each turn gets
+	base     box.Grant // without the call
 }
 
 // byUser is the reviewer of approvals that asks.

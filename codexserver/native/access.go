@@ -2,8 +2,8 @@ package native
 
 import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -61,7 +61,7 @@ func accessOf(now protocol.TurnContext, cfg, own *config.Config) protocol.Access
 		ExcludeSlashTmp: table.ExcludeSlashTmp, ExcludeTmpdirEnvVar: table.ExcludeTmpdirEnvVar,
 	}
 	base := grantOf(own)
-	base.Policy, base.Named = own.ApprovalPolicy, sandbox.Writable(named, "", cfg.Environ)
+	base.Policy, base.Named = own.ApprovalPolicy, box.Writable(named, "", cfg.Environ)
 	base.Sandbox = protocol.SandboxPolicy{Mode: own.SandboxMode, NetworkAccess: table.NetworkAccess}
 	has := grantOf(cfg)
 	has.Cwd, has.Policy, has.Sandbox = now.Cwd, now.ApprovalPolicy, now.SandboxPolicy
@@ -69,8 +69,8 @@ func accessOf(now protocol.TurnContext, cfg, own *config.Config) protocol.Access
 }
 
 // grantOf returns what a configuration gives besides the policies.
-func grantOf(cfg *config.Config) sandbox.Grant {
-	g := sandbox.Grant{Provider: cfg.ModelProvider, Address: cfg.Provider().BaseURL, Endpoint: cfg.Provider().BaseURL}
+func grantOf(cfg *config.Config) box.Grant {
+	g := box.Grant{Provider: cfg.ModelProvider, Address: cfg.Provider().BaseURL, Endpoint: cfg.Provider().BaseURL}
 	if cfg.Tools.WebSearch {
 		g.Search = "on"
 	}

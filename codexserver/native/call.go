@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -64,7 +64,7 @@ func (e *Engine) fileTools(cfg *config.Config) bool {
 }
 
 // newSandbox makes the sandbox of a conversation, or of a command outside conversations.
-func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
+func (e *Engine) newSandbox(cfg *config.Config) *box.Sandbox {
 	private := append([]string{e.options.CodexHome}, e.options.Guarded...)
 	if home, err := os.UserHomeDir(); err == nil {
 		private = append(private, home)
@@ -74,7 +74,7 @@ func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 	}
 	linked := config.Linked(e.options.CodexHome)
 	private = append(private, linked...) // a sandbox cannot keep a file in a writable folder
-	return sandbox.New(sandbox.Options{
+	return box.New(box.Options{
 		Helper:    e.options.Sandbox.Helper,
 		Find:      func(name string) (string, error) { return e.programs.Find(name, "", e.getenv("PATH")) },
 		Protected: append([]string{e.options.CodexHome}, linked...),
@@ -87,7 +87,7 @@ func (e *Engine) newSandbox(cfg *config.Config) *sandbox.Sandbox {
 }
 
 // reach records the folders that commands in cwd can write, before one runs.
-func (e *Engine) reach(cwd string, roots sandbox.Roots) {
+func (e *Engine) reach(cwd string, roots box.Roots) {
 	e.programs.Given(cwd)
 	e.programs.Add(roots.Paths...)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -86,20 +86,20 @@ func TestHostileArguments(t *testing.T) {
 
 // TestHostileCaller plays the table of hostile calls.
 func TestHostileCaller(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	hostileEngine.TestHostileCalls(t, func(*servertest.HostileCall, *servertest.HostileClient, string) bool { return true })
 }
 
 // TestAskedCaller approves what calls ask for.
 func TestAskedCaller(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	hostileEngine.TestAskedCalls(t)
 }
 
 // TestHostileBackground begins a turn that nobody waits for: its question stays open until a codex-wait
 // has it.
 func TestHostileBackground(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	for _, tt := range []struct {
 		name   string
 		answer servertest.Answer
@@ -129,7 +129,7 @@ func TestHostileBackground(t *testing.T) {
 
 // TestTrustedCaller checks that the word for all other keys of calls is none for more access.
 func TestTrustedCaller(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	for _, arguments := range []string{
 		`"config":{"sandbox_mode":"danger-full-access","approval_policy":"never"}`,
 		`"config":{"profile":"wide"}`,

@@ -13,10 +13,10 @@ import (
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -87,8 +87,8 @@ type (
 type Engine struct {
 	options Options // with their defaults
 
-	folders   *sandbox.Folders // shared by all conversations
-	programs  *sandbox.Programs
+	folders   *box.Folders // shared by all conversations
+	programs  *box.Programs
 	processes run.Pool
 	self      *policy.Self
 	locks     *rollout.Locks
@@ -116,8 +116,8 @@ func New(o *Options) (*Engine, error) {
 	default:
 		return nil, fmt.Errorf("native: tools: %q is not auto, files or codex", o.Tools)
 	}
-	e := &Engine{options: *o, folders: &sandbox.Folders{}, self: policy.NewSelf(o.Self)}
-	e.programs = &sandbox.Programs{More: e.folders.Paths}
+	e := &Engine{options: *o, folders: &box.Folders{}, self: policy.NewSelf(o.Self)}
+	e.programs = &box.Programs{More: e.folders.Paths}
 	if err := e.resolve(); err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -86,7 +86,7 @@ func TestDaemonOfAnMCPServer(t *testing.T) {
 
 // TestNewWithoutMain makes no engine in a program whose main does not call Main.
 func TestNewWithoutMain(t *testing.T) {
-	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "PLAY=without Main") }, func(t *testing.T) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "PLAY=without Main") }, func(t *testing.T) {
 		if _, err := native.New(&native.Options{CodexHome: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "native.Main") {
 			t.Errorf("error %v", err)
 		}

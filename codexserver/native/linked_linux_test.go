@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -28,7 +28,7 @@ func TestLinkedConfiguration(t *testing.T) {
 		{"by a patch", "dots/a/config.toml", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			sandboxtest.Need(t)
+			boxtest.Need(t)
 			call := providertest.Shell("c", "sh", "-c", tt.script)
 			if tt.script == "" {
 				call = providertest.Shell("c", "apply_patch", "*** Begin Patch\n*** Add File: dots/a/x\n+x\n*** Delete File: dots/a/config.toml\n*** End Patch\n")

@@ -1,6 +1,6 @@
 package native
 
-import "github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+import "github.com/codexmcp/codexmcp/codexserver/internal/box"
 
 // Main lets engines start your program again, as a keeper of commands. It must be the first statement of your main, and of TestMain in a test. In a
 // process that an engine started it does not return; in any other it returns at once. It
@@ -12,4 +12,4 @@ import "github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 //
 // The initialization of your packages also runs in the processes that an engine starts,
 // without your program's environment. It should start nothing.
-func Main() { sandbox.Main() }
+func Main() { box.Main() }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -151,7 +151,7 @@ func (c *conversation) restorePolicies(last *protocol.TurnContext, call *protoco
 		c.now.ApprovalPolicy = last.ApprovalPolicy
 	}
 	if call.Sandbox == "" && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) &&
-		(!bounded || sandbox.Width(last.SandboxPolicy.Mode) <= sandbox.Width(c.now.SandboxPolicy.Mode)) {
+		(!bounded || box.Width(last.SandboxPolicy.Mode) <= box.Width(c.now.SandboxPolicy.Mode)) {
 		if bounded && last.SandboxPolicy.Mode == c.now.SandboxPolicy.Mode {
 			c.now.SandboxPolicy = narrower(c.now.SandboxPolicy, last.SandboxPolicy)
 		} else {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
@@ -17,7 +17,7 @@ import (
 // is asked each time before a command leaves the sandbox, only a clear approval counts, no question stays
 // open for ever, and the model learns why something did not run.
 func TestSentences(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	for _, tt := range []struct {
 		name, answer string
 		runs         bool

@@ -12,8 +12,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
@@ -74,10 +74,10 @@ func (p *person) ApprovePatch(ctx context.Context, r protocol.PatchApprovalReque
 // question, and with one who accepts each rule. No question is asked that an accepted rule
 // covers. Unless whole, it plays half of the tasks.
 func TestTasks(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	// A folder that holds the home of this process is not writable as a whole. If /tmp were one,
 	// commands would ask to leave the sandbox for a cache there.
-	t.Setenv("HOME", sandboxtest.Outside(t))
+	t.Setenv("HOME", boxtest.Outside(t))
 	tasks := servertest.Tasks(t)
 	asked := make([]servertest.Asked, len(tasks))
 	t.Run("each", func(t *testing.T) {

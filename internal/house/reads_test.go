@@ -13,7 +13,7 @@ var readers = []string{
 	"internal/safefile/",
 	"codexserver/internal/history/",                 // what a test's server has left
 	"codexserver/internal/run/",                     // what /proc says of processes, folders as descriptors
-	"codexserver/internal/sandbox/",                 // folders as descriptors, what /proc says
+	"codexserver/internal/box/",                     // folders as descriptors, what /proc says
 	"codexserver/internal/mcp/process_linux.go",     // what /proc says of a process
 	"codexserver/internal/servertest/",              // what tests look at
 	"codexserver/cmd/codex-mcp/logfile.go",          // files that the user's flags name, for writing
@@ -48,7 +48,7 @@ func TestFilesAreReadByOneReader(t *testing.T) {
 				return true
 			}
 			free := slices.ContainsFunc(readers, func(reader string) bool { return strings.HasPrefix(s.file, reader) })
-			if !free || s.file == "codexserver/internal/sandbox/protect.go" {
+			if !free || s.file == "codexserver/internal/box/protect.go" {
 				t.Errorf("%s calls %s.%s: use package regularfile", s.file, x.Name, sel.Sel.Name)
 			}
 			return true

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
@@ -61,7 +61,7 @@ var attackEntries = []attackEntry{
 // programs PATH finds first.
 func newVictim(t *testing.T, entry attackEntry, bridge bool) *victim {
 	t.Helper()
-	top := sandboxtest.Outside(t)
+	top := boxtest.Outside(t)
 	f := folders{home: filepath.Join(top, "home"), cwd: filepath.Join(top, "work"), user: filepath.Join(top, "user")}
 	for _, dir := range []string{f.home, f.cwd, f.user} {
 		if err := os.Mkdir(dir, 0o755); err != nil {

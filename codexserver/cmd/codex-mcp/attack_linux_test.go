@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/google/go-cmp/cmp"
@@ -342,7 +342,7 @@ func TestEndToEndAttacks(t *testing.T) {
 			for _, entry := range a.places(n, *whole, testing.Short()) {
 				t.Run(entry.name, func(t *testing.T) {
 					t.Parallel()
-					sandboxtest.Need(t)
+					boxtest.Need(t)
 					if got := a.try(newVictim(t, entry, false)); got != "" {
 						t.Error(got)
 					}

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/pelletier/go-toml/v2"
 )
@@ -60,7 +60,7 @@ const askedAbout = `{"prompt":"go","approval-policy":"untrusted"}`
 // TestDocsEffects runs every TOML block of docs/use under the defaults of the native engine, and shows
 // that something else happens than without it.
 func TestDocsEffects(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	played := map[string]bool{}
 	documents(t, func(file, text string) {
 		page, ok := strings.CutPrefix(filepath.ToSlash(file), root+"/docs/use/")
@@ -112,7 +112,7 @@ type documented struct {
 
 func newDocumented(t *testing.T, block, want string) *documented {
 	t.Helper()
-	top := sandboxtest.Outside(t) // commands can write to temporary folders
+	top := boxtest.Outside(t) // commands can write to temporary folders
 	s := &documented{t: t, block: block, want: want, port: freePort(t), model: providertest.New()}
 	s.folders = folders{home: filepath.Join(top, "home"), cwd: filepath.Join(top, "work"), user: filepath.Join(top, "user"), path: filepath.Join(top, "tools")}
 	for _, dir := range []string{s.home, s.cwd, s.path, filepath.Join(s.user, ".cache", "go-build"), filepath.Join(s.user, ".npm")} {

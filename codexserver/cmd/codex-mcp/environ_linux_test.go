@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -34,7 +34,7 @@ func TestServerEnvironment(t *testing.T) {
 	}
 	for _, user := range users {
 		t.Run(fmt.Sprint(user), func(t *testing.T) {
-			sandboxtest.Need(t)
+			boxtest.Need(t)
 			f := foldersOf(t, user)
 			other := as(user, exec.CommandContext(t.Context(), "sleep", "600"))
 			if err := other.Start(); err != nil {

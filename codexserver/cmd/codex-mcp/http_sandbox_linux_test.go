@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -21,7 +21,7 @@ func TestServersPort(t *testing.T) {
 	}{{"read-only", false}, {"workspace-write", false}, {"workspace-write", true}} {
 		t.Run(fmt.Sprint(tt.mode, " ", tt.network), func(t *testing.T) {
 			t.Parallel()
-			sandboxtest.Need(t)
+			boxtest.Need(t)
 			f := newFolders(t)
 			var port atomic.Value
 			file := filepath.Join(f.home, "codex-mcp", "http-token")

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -27,7 +27,7 @@ func TestForkBomb(t *testing.T) {
 		{name: "keeper killed", killed: true, timeout: 30_000}, // so long it may grow
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			sandboxtest.Need(t)
+			boxtest.Need(t)
 			user := os.Getuid()
 			if user == 0 {
 				user = 40_000 + os.Getpid()%20_000 // who has no other processes; a container may have 65,536 users

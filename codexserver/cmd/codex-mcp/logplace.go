@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -105,16 +105,16 @@ func (c *configuration) checkPlace(o *options, engine, path string) error {
 		private = append(private, home)
 	}
 	cfg.SandboxMode = protocol.SandboxWorkspaceWrite // which a call may choose
-	roots, err := sandbox.New(sandbox.Options{Private: private, Named: cfg.NamedRoots}).Roots(cfg.Sandbox(), cwd, os.Environ())
+	roots, err := box.New(box.Options{Private: private, Named: cfg.NamedRoots}).Roots(cfg.Sandbox(), cwd, os.Environ())
 	if err != nil {
 		return err
 	}
 	folders := roots.Paths
 	if engine == "codex" { // it also allows a folder for temporary files that holds a home
-		folders = append(folders, sandbox.AskedRoots(cfg.Sandbox(), "", os.Environ())...)
+		folders = append(folders, box.AskedRoots(cfg.Sandbox(), "", os.Environ())...)
 	}
 	for _, root := range folders {
-		if sandbox.Reaches(dir, root) {
+		if box.Reaches(dir, root) {
 			return fmt.Errorf("commands can write in %s, and could change %s or what leads there; name a file elsewhere", root, path)
 		}
 	}

@@ -59,17 +59,17 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 func main() {
-	sandbox.Main() // first: this process may be a keeper, or a command that it confines
+	box.Main() // first: this process may be a keeper, or a command that it confines
 	// Commands must not get this process's inherited files, its environment or its memory.
-	if err := errors.Join(processes.SealDescriptors(), sandbox.HideProcess()); err != nil {
+	if err := errors.Join(processes.SealDescriptors(), box.HideProcess()); err != nil {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
 		os.Exit(1)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -51,7 +51,7 @@ type notification struct {
 type notifier struct {
 	settings  config.Notify
 	codex     []string // the program of Codex's key
-	programs  *sandbox.Programs
+	programs  *box.Programs
 	processes processes.Pool
 	log       *slog.Logger
 	run       func(argv []string) // replaced by tests
@@ -68,7 +68,7 @@ type notifier struct {
 
 // newNotifier returns the notifier of the settings and of the engine's choice, or nil.
 func (c *configuration) newNotifier(e *choice) *notifier {
-	n := &notifier{codex: e.notify, settings: c.settings.Notify, programs: &sandbox.Programs{More: engine.TraitsOf(e.Engine).Reach}, log: c.log}
+	n := &notifier{codex: e.notify, settings: c.settings.Notify, programs: &box.Programs{More: engine.TraitsOf(e.Engine).Reach}, log: c.log}
 	if len(n.settings.Command) == 0 && len(n.codex) == 0 {
 		return nil
 	}

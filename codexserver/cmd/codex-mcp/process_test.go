@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/gobuild"
 	"github.com/codexmcp/codexmcp/internal/memdir"
 )
@@ -64,7 +64,7 @@ func built(t *testing.T) string {
 }
 
 func TestMain(m *testing.M) {
-	sandbox.Main() // so that package sandboxtest can try the sandbox
+	box.Main() // so that package boxtest can try the sandbox
 	if report := os.Getenv(forgerOf); report != "" {
 		if err := forge(report, os.Args[1], os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 )
 
 func TestMain(m *testing.M) {
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 func TestMeasures(t *testing.T) {
 	enclosuretest.Need(t)
 	l := &lab{size: size{nodes: []int{direct, alone, 3}, rounds: 1, calls: 1, pieces: 50, busy: 5, idle: 4, lasts: 50 * time.Millisecond}}
-	if err := l.run(t.Context(), sandboxtest.Outside(t), "calls", "states", "idle"); err != nil {
+	if err := l.run(t.Context(), boxtest.Outside(t), "calls", "states", "idle"); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", &l.table)

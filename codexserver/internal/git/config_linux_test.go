@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -82,7 +82,7 @@ func TestUsersConfiguration(t *testing.T) {
 			}
 
 			home := t.TempDir()
-			programs := &sandbox.Programs{Temporary: []string{}}
+			programs := &box.Programs{Temporary: []string{}}
 			programs.Add(filepath.Join(r.dir, "../writable"))
 			scratch := git.Scratch{Dir: filepath.Join(home, "tmp"), Programs: programs}
 			s, err := git.Look(t.Context(), r.dir, &git.Options{Scratch: scratch})

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -29,7 +29,7 @@ func TestConfine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sandbox.New(sandbox.Options{Protected: []string{home}, Private: []string{home}, Trees: trees})
+	s := box.New(box.Options{Protected: []string{home}, Private: []string{home}, Trees: trees})
 	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
 	for dir, writable := range map[string]bool{w.Path: true, trees: false, home: false} {
 		if roots, err := s.Roots(policy, dir, nil); err != nil || (len(roots.Paths) == 1) != writable {

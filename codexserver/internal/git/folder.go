@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -64,7 +64,7 @@ type mirror struct {
 	source
 	scratch  string            // the temporary folder
 	settings map[string]string // of the repository and the user
-	confined *sandbox.Confinement
+	confined *box.Confinement
 	held     *os.File // the temporary folder, locked; or nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/google/go-cmp/cmp"
 )
@@ -53,7 +53,7 @@ func all(value string, keys ...string) []setting {
 }
 
 func TestMain(m *testing.M) {
-	sandbox.Main() // this may be a keeper
+	box.Main() // this may be a keeper
 	if err := isolate(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 )
 
 // maxOutput is how many bytes git may print.
@@ -28,21 +28,21 @@ type Scratch struct {
 	Dir string
 	// Programs finds git. By default no folders count as writable by commands, except those
 	// of each call and those for temporary files.
-	Programs *sandbox.Programs
+	Programs *box.Programs
 }
 
 // program is git and its environment. See [Scratch.find].
 type program struct {
 	path     string // absolute
 	env      []string
-	programs *sandbox.Programs
+	programs *box.Programs
 }
 
 // call is a call of git.
 type call struct {
 	dir      string
 	env      []string // added to the environment
-	confined *sandbox.Confinement
+	confined *box.Confinement
 	options  []string // before the command, such as "-c" and a setting
 	stdin    string
 	cut      int // how many bytes of the output to return; 0 is up to 64 MiB, or an error
@@ -57,7 +57,7 @@ var fixed = []string{
 
 // run runs git confined and returns what it prints. Git runs no hook and no monitor.
 //
-// The error is a [*sandbox.ProgramError] if a command could have written git.
+// The error is a [*box.ProgramError] if a command could have written git.
 func (p program) run(ctx context.Context, c call, args ...string) (string, error) {
 	name := args[0]
 	args = slices.Concat([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, c.options, args)
@@ -124,7 +124,7 @@ var withoutUser = []string{"GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_SYSTEM
 func (s Scratch) find(environ []string, roots ...string) (program, error) {
 	programs := s.Programs
 	if programs == nil {
-		programs = &sandbox.Programs{}
+		programs = &box.Programs{}
 	}
 	programs.Given(roots...)
 	var env []string

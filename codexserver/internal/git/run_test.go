@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 )
 
 // TestVariables checks that git gets no variable that it does not need, and none that names a program.
 func TestVariables(t *testing.T) {
 	dir := t.TempDir()
-	p, err := Scratch{Dir: dir, Programs: &sandbox.Programs{Temporary: []string{}}}.find([]string{
+	p, err := Scratch{Dir: dir, Programs: &box.Programs{Temporary: []string{}}}.find([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_DIR=/nowhere", "GIT_EXTERNAL_DIFF=x", "GIT_CONFIG_COUNT=1", "OPENAI_API_KEY=k", "LD_PRELOAD=x", "GIT_CONFIG_NOSYSTEM=1",
 	}, dir)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 )
 
 // worktree makes a worktree of the repository, and returns it with the folder of all of them.
@@ -362,7 +362,7 @@ func TestWorktreeWithoutKeys(t *testing.T) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("OPENAI_API_KEY", "secret")
 	home := t.TempDir()
-	scratch := git.Scratch{Dir: filepath.Join(home, "tmp"), Programs: &sandbox.Programs{Temporary: []string{}}}
+	scratch := git.Scratch{Dir: filepath.Join(home, "tmp"), Programs: &box.Programs{Temporary: []string{}}}
 	if _, err := scratch.AddWorktree(t.Context(), r.dir, filepath.Join(home, "trees")); err != nil {
 		t.Fatal(err)
 	}

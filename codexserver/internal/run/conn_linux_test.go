@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 )
 
 // TestConnect closes connections to processes that end in different ways. Each process has
@@ -56,7 +56,7 @@ func TestConnect(t *testing.T) {
 
 // TestReady starts nothing in a program whose main does not call Main.
 func TestReady(t *testing.T) {
-	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, withoutMain+"=1") }, func(t *testing.T) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, withoutMain+"=1") }, func(t *testing.T) {
 		if run.Ready() == nil {
 			t.Error("ready")
 		}

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,7 +20,7 @@ const hiddenVar = "KEEPER_TEST_HIDDEN"
 
 // TestHiddenProcesses ends a command whose processes /proc does not show.
 func TestHiddenProcesses(t *testing.T) {
-	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { hideProcesses(t, cmd) }, endHidden)
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { hideProcesses(t, cmd) }, endHidden)
 }
 
 func endHidden(t *testing.T) {

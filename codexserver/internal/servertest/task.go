@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
@@ -73,7 +73,7 @@ mkdir -p "$cache" && touch "$cache/$$"
 // in one.
 func NewTaskFolders(t testing.TB) TaskFolders {
 	t.Helper()
-	outside := sandboxtest.Outside(t)
+	outside := boxtest.Outside(t)
 	in := func(name string) string { return filepath.Join(outside, name) }
 	f := TaskFolders{Repo: in("repo"), Cache: t.TempDir(), Home: in("home"), Codex: in("codex"), Bin: in("bin")}
 	for name := range strings.FieldsSeq(`actionlint cargo curl docker gh go gofmt make npm npx pip pytest python3 rg ruff shellcheck ssh sudo wget`) {

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 )
 
 // Model serves a model on loopback until the end of the test, and returns its URL. Next returns what the
@@ -35,7 +35,7 @@ type Yards struct {
 // NewYards makes the home, which holds settings that other programs obey, and makes it $HOME.
 func NewYards(t *testing.T) *Yards {
 	t.Helper()
-	y := &Yards{home: sandboxtest.Outside(t)}
+	y := &Yards{home: boxtest.Outside(t)}
 	t.Setenv("HOME", y.home)
 	for _, name := range []string{".ssh/id", ".config/autostart/x", "work/x"} {
 		writeFile(t, filepath.Join(y.home, name), "private", 0o600)
@@ -58,7 +58,7 @@ type Yard struct {
 // New makes a yard with a configuration.
 func (all *Yards) New(t *testing.T, configuration string, model Model) *Yard {
 	t.Helper()
-	y := &Yard{all: all, Home: all.home, Other: sandboxtest.Outside(t), Codex: t.TempDir()}
+	y := &Yard{all: all, Home: all.home, Other: boxtest.Outside(t), Codex: t.TempDir()}
 	var err error
 	if y.Start, err = os.MkdirTemp(filepath.Join(y.Home, "work"), ""); err != nil {
 		t.Fatal(err)

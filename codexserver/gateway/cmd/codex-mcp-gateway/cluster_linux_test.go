@@ -20,7 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats-server/v2/server"
@@ -55,7 +55,7 @@ func startNATS(t *testing.T) []*server.Server {
 func startCluster(t *testing.T, model *providertest.Server, args ...string) *cluster {
 	t.Helper()
 	enclosuretest.Need(t)
-	c := &cluster{t: t, top: sandboxtest.Outside(t), nodes: map[string]*process{}, tokens: map[string]string{}}
+	c := &cluster{t: t, top: boxtest.Outside(t), nodes: map[string]*process{}, tokens: map[string]string{}}
 	c.nats = startNATS(t)
 	link := linked(t)
 	var users strings.Builder

@@ -22,8 +22,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/nats-io/nats.go/jetstream"
@@ -107,7 +107,7 @@ type work struct {
 func startWork(t *testing.T, number int, kind func(i int) string, seconds func(name string) string) *work {
 	t.Helper()
 	enclosuretest.Need(t)
-	top := sandboxtest.Outside(t)
+	top := boxtest.Outside(t)
 	model := providertest.New(workModel(seconds))
 	t.Cleanup(model.Close)
 	w := &work{begun: time.Now()}

@@ -33,9 +33,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/spf13/pflag"
 )
@@ -53,7 +53,7 @@ func main() {
 		return
 	}
 	// Workers must not get this process's inherited files, its environment or its memory.
-	if err := errors.Join(processes.SealDescriptors(), sandbox.HideProcess()); err != nil {
+	if err := errors.Join(processes.SealDescriptors(), box.HideProcess()); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", program, err)
 		os.Exit(1)
 	}

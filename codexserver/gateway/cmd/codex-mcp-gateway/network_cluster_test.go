@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 )
 
 // inNetwork runs a test in a process with a network of its own, where it may make networks for the
@@ -27,7 +27,7 @@ func inNetwork(t *testing.T, f func(t *testing.T)) {
 // inNamespaces does this in further namespaces, too, which are flags of clone.
 func inNamespaces(t *testing.T, further uintptr, f func(t *testing.T)) {
 	t.Helper()
-	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
 		dir := clusterPrograms(t) // no network is needed later
 		cmd.Env = append(cmd.Env, builtPrograms+"="+dir)
 		left := time.Duration(0) // no limit

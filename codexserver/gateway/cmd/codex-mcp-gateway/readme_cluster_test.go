@@ -20,7 +20,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -132,7 +132,7 @@ func (o *operator) named(command ...string) []string {
 func newOperator(t *testing.T) *operator {
 	t.Helper()
 	enclosuretest.Need(t)
-	o := &operator{top: sandboxtest.Outside(t), ports: map[string]string{}, units: map[string]*unit{}}
+	o := &operator{top: boxtest.Outside(t), ports: map[string]string{}, units: map[string]*unit{}}
 	o.page = &page{t: t, substitutions: o.standIns, used: map[string]bool{}, shells: map[int]*shell{}}
 	o.model = providertest.New(fileModel())
 	t.Cleanup(o.model.Close)

@@ -19,7 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
@@ -149,7 +149,7 @@ func (c *configuration) checkPlace(path string) error {
 	}
 	for name, user := range c.http.Principals {
 		folders := append(slices.Clone(user.Folders), cmp.Or(user.Home, filepath.Join(c.home, "codex-mcp", "principals", name)))
-		if sandbox.Reaches(dir, folders...) {
+		if box.Reaches(dir, folders...) {
 			return fmt.Errorf("commands of %s can write on the way to %s; name a file elsewhere", name, path)
 		}
 	}

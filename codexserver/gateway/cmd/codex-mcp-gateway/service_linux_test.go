@@ -16,8 +16,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/google/go-cmp/cmp"
@@ -41,7 +41,7 @@ func newOwnProcess(t *testing.T) *ownProcess {
 	enclosuretest.Need(t)
 	collect := debug.SetGCPercent(-1) // a collection closes descriptors that nobody has closed
 	t.Cleanup(func() { debug.SetGCPercent(collect) })
-	o := &ownProcess{t: t, nats: natstest.Start(t, server.Options{JetStream: true}), top: sandboxtest.Outside(t)}
+	o := &ownProcess{t: t, nats: natstest.Start(t, server.Options{JetStream: true}), top: boxtest.Outside(t)}
 	home, ann := filepath.Join(o.top, "home"), filepath.Join(o.top, "ann")
 	for _, dir := range []string{home, ann} {
 		if err := os.Mkdir(dir, 0o700); err != nil {

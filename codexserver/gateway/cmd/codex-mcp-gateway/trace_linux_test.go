@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -79,7 +79,7 @@ func TestEndToEndTrace(t *testing.T) {
 	model := providertest.New(providertest.Turn{Repeat: true, Text: []string{"an-answer"}})
 	t.Cleanup(model.Close)
 	n := natstest.Start(t, server.Options{ServerName: "n", JetStream: true})
-	c := &cluster{t: t, top: sandboxtest.Outside(t)}
+	c := &cluster{t: t, top: boxtest.Outside(t)}
 	token, hash := access.NewToken()
 	link := linked(t)
 	if err := os.Mkdir(filepath.Join(c.top, "ann"), 0o700); err != nil {

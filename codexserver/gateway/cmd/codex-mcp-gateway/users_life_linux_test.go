@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
@@ -375,7 +375,7 @@ func TestEndToEndUsersRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	enclosuretest.Need(t)
-	top := sandboxtest.Outside(t)
+	top := boxtest.Outside(t)
 	hash := func(c string) string { return "sha256:" + strings.Repeat(c, 64) }
 	for _, dir := range []string{"/ann", "/ann/inner", "/bob", "/home", "/user"} {
 		if err := os.Mkdir(top+dir, 0o700); err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/internal/shellword"
@@ -34,7 +34,7 @@ type users struct {
 func startUsers(t *testing.T, model *providertest.Server, more string, args ...string) *users {
 	t.Helper()
 	enclosuretest.Need(t)
-	top := sandboxtest.Outside(t)
+	top := boxtest.Outside(t)
 	u := &users{
 		f: folders{home: top + "/server", cwd: top, user: top + "/user"}, tokens: map[string]string{},
 		work: map[string]string{"ann": top + "/ann", "bob": top + "/bob"}, home: map[string]string{},

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sys/unix"
 )
@@ -165,7 +165,7 @@ func becomeFirst(text string) error {
 			return err
 		}
 	}
-	if err := sandbox.HideProcess(); err != nil {
+	if err := box.HideProcess(); err != nil {
 		return err
 	}
 	if err := s.mount(); err != nil {
@@ -244,7 +244,7 @@ func serve(text string) (int, error) {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return 0, err
 	}
-	if err := sandbox.HideProcess(); err != nil {
+	if err := box.HideProcess(); err != nil {
 		return 0, err
 	}
 	program := 3 + s.Files

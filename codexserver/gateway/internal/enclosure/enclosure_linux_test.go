@@ -17,7 +17,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 )
 
 // withoutMain lets a process of [TestWithoutMain] leave out [enclosure.Main].
@@ -43,7 +43,7 @@ type rooms struct {
 
 func newRooms(t *testing.T) *rooms {
 	t.Helper()
-	tmp := sandboxtest.Outside(t)
+	tmp := boxtest.Outside(t)
 	e := &rooms{own: tmp + "/own", other: tmp + "/other", server: tmp + "/server"}
 	e.ownHome = e.server + "/principals/own"
 	for _, dir := range []string{e.own, e.other, e.ownHome, e.ownHome + "/temp", e.server + "/principals/other", tmp + "/rest"} {
@@ -251,7 +251,7 @@ func TestHiddenProgram(t *testing.T) {
 
 // TestWithoutMain starts nothing in a program whose main does not call Main.
 func TestWithoutMain(t *testing.T) {
-	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, withoutMain+"=1") }, func(t *testing.T) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, withoutMain+"=1") }, func(t *testing.T) {
 		if err := new(enclosure.Enclosure).Start(shell("true")); err == nil {
 			t.Error("it starts")
 		}

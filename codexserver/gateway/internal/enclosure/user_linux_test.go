@@ -10,16 +10,16 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure/enclosuretest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"golang.org/x/sys/unix"
 )
 
 // TestEnclosureAsUser has an enclosure as a user without rights makes it, whose ids alone
 // it can map.
 func TestEnclosureAsUser(t *testing.T) {
-	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
 		enclosuretest.Need(t)
-		dir := sandboxtest.AsUser(t, cmd, "/var/cache") // an enclosure has a /tmp of its own
+		dir := boxtest.AsUser(t, cmd, "/var/cache") // an enclosure has a /tmp of its own
 		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+dir, "HOME="+dir)
 	}, func(t *testing.T) {
 		t.Run("Enclosure", TestEnclosure)
@@ -32,7 +32,7 @@ func TestEnclosureAsUser(t *testing.T) {
 // TestEnclosureInUserNamespace has an enclosure within a user namespace that a user without rights has
 // made, as a container has one: root there may not set groups.
 func TestEnclosureInUserNamespace(t *testing.T) {
-	sandboxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
 		enclosuretest.Need(t)
 		mayMap(t)
 		cmd.SysProcAttr = &syscall.SysProcAttr{

@@ -29,7 +29,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -153,7 +153,7 @@ func start(t *testing.T) *service {
 	s.files = linktest.Certificates(t)
 	s.client = link.NewClient(s.files)
 	t.Cleanup(s.client.Close)
-	top := sandboxtest.Outside(t)
+	top := boxtest.Outside(t)
 	for name, p := range map[string]settings.Principal{"ann": {}, "bob": {}, "cid": {Labels: []string{"gpu"}}, "eve": {}} {
 		p.Folders = []string{filepath.Join(top, name)}
 		p.Home = filepath.Join(top, "home-"+name)
@@ -186,7 +186,7 @@ func (s *service) join(name string, change func(*node.Options)) *member {
 	}
 	log := slog.New(slog.DiscardHandler)
 	pool, err := workers.New(workers.Options{
-		Home: sandboxtest.Outside(s.t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Challenge: "Bearer", Fenced: true, Stderr: os.Stderr, Logger: log,
+		Home: boxtest.Outside(s.t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Challenge: "Bearer", Fenced: true, Stderr: os.Stderr, Logger: log,
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -634,7 +634,7 @@ func TestStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool, err := workers.New(workers.Options{Home: sandboxtest.Outside(t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Fenced: true, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
+	pool, err := workers.New(workers.Options{Home: boxtest.Outside(t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Fenced: true, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/claim"
@@ -109,7 +109,7 @@ func (s *Store) read() (content, error) {
 
 // isOurs returns an error if commands were able to write the file.
 func (s *Store) isOurs() error {
-	if s.options.Writable != nil && sandbox.Reaches(filepath.Dir(s.path), s.options.Writable()...) {
+	if s.options.Writable != nil && box.Reaches(filepath.Dir(s.path), s.options.Writable()...) {
 		return fmt.Errorf("%s: commands can write this file", s.path)
 	}
 	return nil

@@ -13,9 +13,9 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/mcpcall"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
@@ -47,7 +47,7 @@ type Options struct {
 	Dir string
 	// Programs finds the server's program. By default no folders count as writable by
 	// commands, except those for temporary files.
-	Programs *sandbox.Programs
+	Programs *box.Programs
 	// Processes starts the server, and ends all that it started.
 	Processes *run.Pool
 	// HTTP sends the requests to a server with a URL. It must not follow redirects or add
@@ -96,7 +96,7 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	}
 	programs := o.Programs
 	if programs == nil {
-		programs = &sandbox.Programs{}
+		programs = &box.Programs{}
 	}
 	env, path := programs.Environ(run.EnvPolicy{Inherit: run.InheritCore, IgnoreDefaultExcludes: true, Set: o.Server.Env}.Environ(o.Environ))
 	name, err := programs.Find(o.Server.Command, o.Dir, path)

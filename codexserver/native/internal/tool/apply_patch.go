@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -213,7 +213,7 @@ func (a application) confined(mustJudge bool) func() error {
 			err = c.Do(a.plan.Apply)
 		}
 		switch {
-		case !errors.Is(err, sandbox.ErrUnavailable):
+		case !errors.Is(err, box.ErrUnavailable):
 			return err
 		case mustJudge:
 			return errOutside

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
@@ -79,12 +79,12 @@ func attacked(t *testing.T) (work string) {
 // TestFileToolAttacks has what a model could try with the file tools in the real sandbox. What a
 // command could not read or write, these cannot; nothing hangs.
 func TestFileToolAttacks(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	for _, mode := range []protocol.SandboxMode{protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess} {
 		t.Run(string(mode), func(t *testing.T) {
 			work := attacked(t)
 			h := &host{}
-			turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))}).Turn(tool.Context{
+			turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(box.New(box.Options{}))}).Turn(tool.Context{
 				Cwd: work, ApprovalPolicy: protocol.ApprovalNever, Host: h,
 				SandboxPolicy: protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 			})
@@ -195,10 +195,10 @@ func shape(t *testing.T, top string) map[string]string {
 
 // TestReadInARace reads and searches files that change into links, pipes and folders meanwhile.
 func TestReadInARace(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	work := attacked(t)
 	h := &host{}
-	turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))}).Turn(tool.Context{
+	turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(box.New(box.Options{}))}).Turn(tool.Context{
 		Cwd: work, ApprovalPolicy: protocol.ApprovalNever, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
 	})
 	stop := make(chan struct{})

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -192,10 +192,10 @@ func (c *canary) ask(t testing.TB, ctx tool.Context, argv []string) (asked bool)
 	h := &denyHost{}
 	ctx.Cwd, ctx.Host = c.path(work), h
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.path(home), "GIT_CONFIG_NOSYSTEM=1"}
-	box := newBox(tool.Options{Environ: env, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))})
+	toolbox := newBox(tool.Options{Environ: env, Sandbox: tool.Confine(box.New(box.Options{}))})
 	timeout := int64(2000)
 	action := &protocol.LocalShellAction{Command: argv, TimeoutMS: &timeout}
-	if _, err := box.Turn(ctx).Call(t.Context(), tool.Call{Shell: action}); err != nil {
+	if _, err := toolbox.Turn(ctx).Call(t.Context(), tool.Call{Shell: action}); err != nil {
 		t.Fatal(err)
 	}
 	return h.asked
@@ -209,7 +209,7 @@ func (c *canary) run(t testing.TB, argv []string) {
 		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{c.base}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
 	}
 	env := []string{"PATH=" + c.path(bin), "HOME=" + c.path(empty), "TMPDIR=" + c.path("outside"), "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0"}
-	confinement, err := sandbox.New(sandbox.Options{}).Confine(p, c.path(plain), env)
+	confinement, err := box.New(box.Options{}).Confine(p, c.path(plain), env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestSafeCommandsAreConfined(t *testing.T) {
 	}
 	c.before = c.tree(t)
 
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	for _, p := range protocol.ApprovalPolicies() {
 		for _, mode := range protocol.SandboxModes() {
 			if mode == protocol.SandboxDangerFullAccess && p != protocol.ApprovalUntrusted {

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -107,12 +107,12 @@ func (s *fakeSandbox) Confine(p protocol.SandboxPolicy, _ string, _ []string) (t
 	return fakeConfinement{s, p}, nil
 }
 
-func (s *fakeSandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (sandbox.Roots, error) {
-	var replaced *sandbox.ReplacedError
+func (s *fakeSandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (box.Roots, error) {
+	var replaced *box.ReplacedError
 	if errors.As(s.missing, &replaced) {
-		return sandbox.Roots{}, replaced
+		return box.Roots{}, replaced
 	}
-	return sandbox.New(sandbox.Options{}).Roots(policy, cwd, env)
+	return box.New(box.Options{}).Roots(policy, cwd, env)
 }
 
 func (s *fakeSandbox) Protected(roots []string) []string {
@@ -165,7 +165,7 @@ func (c fakeConfinement) Denied(r run.Result) bool {
 var processes run.Pool
 
 func TestMain(m *testing.M) {
-	sandbox.Main()
+	box.Main()
 	code := memdir.Run(m)
 	if err := processes.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -151,7 +151,7 @@ func (t *Turn) judgeLook() (policy.Verdict, looker) {
 	switch {
 	case err == nil:
 		return verdict, c.Read
-	case !errors.Is(err, sandbox.ErrUnavailable):
+	case !errors.Is(err, box.ErrUnavailable):
 		return notRun(err), nil
 	}
 	in.SandboxAvailable = false

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -30,11 +30,11 @@ func TestReadMatrix(t *testing.T) {
 		{"on-request", "workspace-write", &fakeSandbox{}, elicit.Denied, "begin, end 0", true},
 		{"never", "read-only", &fakeSandbox{}, elicit.Denied, "begin, end 0", true},
 		{"on-request", "danger-full-access", &fakeSandbox{}, elicit.Denied, "begin, end 0", false},
-		{"on-request", "workspace-write", &fakeSandbox{unread: sandbox.ErrUnavailable}, elicit.Approved, asked, false},
-		{"on-request", "workspace-write", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, asked, false},
-		{"on-request", "workspace-write", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Denied, "ask: there is no sandbox on this system", false},
-		{"untrusted", "danger-full-access", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, asked, false},
-		{"never", "read-only", &fakeSandbox{missing: sandbox.ErrUnavailable}, elicit.Approved, "refused", false},
+		{"on-request", "workspace-write", &fakeSandbox{unread: box.ErrUnavailable}, elicit.Approved, asked, false},
+		{"on-request", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, asked, false},
+		{"on-request", "workspace-write", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Denied, "ask: there is no sandbox on this system", false},
+		{"untrusted", "danger-full-access", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, asked, false},
+		{"never", "read-only", &fakeSandbox{missing: box.ErrUnavailable}, elicit.Approved, "refused", false},
 		{"never", "read-only", &fakeSandbox{missing: os.ErrInvalid}, elicit.Approved, "refused", false},
 	} {
 		for _, call := range []tool.Call{
@@ -70,7 +70,7 @@ func TestReadApprovedInside(t *testing.T) {
 	work, _ := workspace(t)
 	for name, arguments := range map[string]string{"read": `{"path":"plain/file"}`, "list": `{}`, "search": `{"pattern":"o"}`} {
 		h := &host{answer: elicit.Approved, inside: true}
-		turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h, missing: sandbox.ErrUnavailable}}).Turn(tool.Context{
+		turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h, missing: box.ErrUnavailable}}).Turn(tool.Context{
 			Cwd: work, ApprovalPolicy: "on-request", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h,
 		})
 		res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: name, Arguments: arguments})
@@ -85,7 +85,7 @@ func TestReadApprovedInside(t *testing.T) {
 func TestFileToolsWithoutReading(t *testing.T) {
 	work, _ := workspace(t)
 	h := &host{answer: elicit.Denied}
-	turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h, missing: sandbox.ErrUnavailable}}).Turn(tool.Context{
+	turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h, missing: box.ErrUnavailable}}).Turn(tool.Context{
 		Cwd: work, ApprovalPolicy: "on-request", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h,
 	})
 	for arguments, want := range map[string]string{

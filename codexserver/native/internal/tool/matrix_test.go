@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -75,12 +75,12 @@ func TestApprovalMatrix(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s %s %s", policy, mode, c.name), func(t *testing.T) {
 					h := &host{answer: elicit.ApprovedForSession}
-					box := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}, Ask: [][]string{{"true"}, {"bash"}}})
+					toolbox := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}, Ask: [][]string{{"true"}, {"bash"}}})
 					if !strings.HasSuffix(c.name, "rule") {
 						h.answer = elicit.Approved
-						box = newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
+						toolbox = newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
 					}
-					turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, NetworkAccess: true}})
+					turn := toolbox.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, NetworkAccess: true}})
 					res, err := turn.Call(t.Context(), shellCall(t, c.members, c.argv...))
 					if err != nil {
 						t.Fatal(err)
@@ -139,9 +139,9 @@ func TestWithoutSandbox(t *testing.T) {
 		{"never", safe, "refused"},
 	} {
 		const obstacle = "there is no sandbox on this system"
-		for _, box := range []tool.Sandbox{nil, &fakeSandbox{missing: sandbox.ErrUnavailable}} {
+		for _, toolbox := range []tool.Sandbox{nil, &fakeSandbox{missing: box.ErrUnavailable}} {
 			h := &host{answer: elicit.ApprovedForSession}
-			turn := newBox(tool.Options{Environ: environ, Sandbox: box}).Turn(tool.Context{
+			turn := newBox(tool.Options{Environ: environ, Sandbox: toolbox}).Turn(tool.Context{
 				Cwd: t.TempDir(), ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
 			})
 			call := shellCall(t, "", tt.argv...)
@@ -189,7 +189,7 @@ func TestWithoutSandbox(t *testing.T) {
 // TestReplacedFolder checks that nothing runs and no question is asked after a writable folder
 // was replaced, neither for a known safe command nor for one that would leave the sandbox.
 func TestReplacedFolder(t *testing.T) {
-	replaced := &sandbox.ReplacedError{Folder: "/work", First: "/work", Now: "/elsewhere"}
+	replaced := &box.ReplacedError{Folder: "/work", First: "/work", Now: "/elsewhere"}
 	for _, policy := range protocol.ApprovalPolicies() {
 		h := &host{answer: elicit.Approved}
 		turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: replaced}}).Turn(tool.Context{
@@ -276,8 +276,8 @@ func TestPatchMatrix(t *testing.T) {
 				if err := os.Mkdir(dir, 0o777); err != nil {
 					t.Fatal(err)
 				}
-				box := newBox(tool.Options{Environ: environ, Sandbox: s, FileTools: true})
-				turn := box.Turn(tool.Context{
+				toolbox := newBox(tool.Options{Environ: environ, Sandbox: s, FileTools: true})
+				turn := toolbox.Turn(tool.Context{
 					Cwd: dir, ApprovalPolicy: policy, Host: h,
 					SandboxPolicy: protocol.SandboxPolicy{Mode: c.mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 				})
@@ -305,7 +305,7 @@ func TestPatchMatrix(t *testing.T) {
 // there is no sandbox, or one that confines only programs, but not if the sandbox fails. Patches that would
 // have to be confined are not tried.
 func TestPatchWithoutSandbox(t *testing.T) {
-	none, programs := &fakeSandbox{missing: sandbox.ErrUnavailable}, &fakeSandbox{forbid: sandbox.ErrUnavailable}
+	none, programs := &fakeSandbox{missing: box.ErrUnavailable}, &fakeSandbox{forbid: box.ErrUnavailable}
 	broken := &fakeSandbox{missing: errors.New("the workspace was replaced")}
 	for _, tt := range []struct {
 		name   string

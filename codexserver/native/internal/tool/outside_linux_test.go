@@ -13,9 +13,9 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -116,13 +116,13 @@ type brokenSandbox struct{ s *server }
 
 func (b brokenSandbox) Confine(p protocol.SandboxPolicy, _ string, _ []string) (tool.Confinement, error) {
 	if b.s.broken {
-		return nil, sandbox.ErrUnavailable
+		return nil, box.ErrUnavailable
 	}
 	return fakeConfinement{&fakeSandbox{host: &host{}}, p}, nil
 }
 
-func (b brokenSandbox) Roots(p protocol.SandboxPolicy, cwd string, env []string) (sandbox.Roots, error) {
-	return sandbox.New(sandbox.Options{}).Roots(p, cwd, env)
+func (b brokenSandbox) Roots(p protocol.SandboxPolicy, cwd string, env []string) (box.Roots, error) {
+	return box.New(box.Options{}).Roots(p, cwd, env)
 }
 
 func (b brokenSandbox) Protected([]string) []string { return nil }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -109,7 +109,7 @@ func TestRulesOutside(t *testing.T) {
 				{Command: []string{"id"}, Outside: true}, {Command: []string{"env"}, Outside: true}, {Command: []string{"./run.sh"}, Outside: true},
 			}}}
 			h.host.answer = elicit.Denied
-			turn := newBox(tool.Options{Environ: env, Programs: &sandbox.Programs{Temporary: []string{}}}).Turn(tool.Context{
+			turn := newBox(tool.Options{Environ: env, Programs: &box.Programs{Temporary: []string{}}}).Turn(tool.Context{
 				Cwd: work, ApprovalPolicy: policy, Host: h,
 				SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 			})

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -17,7 +17,7 @@ import (
 // replaces. The same words start the other program without a question, and it writes nothing outside
 // the sandbox.
 func TestSessionStaysInside(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	for name, argv := range map[string][]string{
 		"a program": {"./x"}, "a shell": {"sh", "x"}, "a script": {"bash", "-lc", "true && ./?"}, "in PATH": {"tool"}, "behind env": {"env", "PATH=bin:/usr/bin:/bin", "tool"},
 	} {
@@ -35,10 +35,10 @@ func TestSessionStaysInside(t *testing.T) {
 			}
 			write("exit 0")
 			h := &host{answer: elicit.ApprovedForSession}
-			box := newBox(tool.Options{
-				Environ: []string{"PATH=" + f.work + "/bin:/usr/bin:/bin", "HOME=" + top}, Sandbox: tool.Confine(sandbox.New(sandbox.Options{})),
+			toolbox := newBox(tool.Options{
+				Environ: []string{"PATH=" + f.work + "/bin:/usr/bin:/bin", "HOME=" + top}, Sandbox: tool.Confine(box.New(box.Options{})),
 			})
-			turn := box.Turn(tool.Context{Cwd: f.work, ApprovalPolicy: "untrusted", Host: h, SandboxPolicy: protocol.SandboxPolicy{
+			turn := toolbox.Turn(tool.Context{Cwd: f.work, ApprovalPolicy: "untrusted", Host: h, SandboxPolicy: protocol.SandboxPolicy{
 				Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
 			}})
 			run := func() {

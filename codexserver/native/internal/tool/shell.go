@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/summary"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -238,7 +238,7 @@ func (r attempt) judge() (policy.Verdict, Confinement) {
 		}
 		// No answer may need the sandbox, so the user is not informed if there is none.
 		confinement, err := t.box.options.Sandbox.Confine(sandboxPolicy, t.Cwd, t.box.options.Environ)
-		if err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
+		if err != nil && !errors.Is(err, box.ErrUnavailable) {
 			return notRun(err), nil
 		}
 		return verdict, confinement
@@ -249,7 +249,7 @@ func (r attempt) judge() (policy.Verdict, Confinement) {
 	if err == nil {
 		return verdict, confinement
 	}
-	if !errors.Is(err, sandbox.ErrUnavailable) { // unexpected, so the command must not run
+	if !errors.Is(err, box.ErrUnavailable) { // unexpected, so the command must not run
 		return notRun(err), nil
 	}
 	in.SandboxAvailable = false
@@ -401,11 +401,11 @@ func (r attempt) program() string {
 	t := r.turn
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
 	env := t.box.options.Environ
-	folders := sandbox.AskedRoots(p, t.Cwd, env)
+	folders := box.AskedRoots(p, t.Cwd, env)
 	if others := t.box.options.Writable; others != nil {
 		folders = append(folders, others()...)
 	}
-	return sandbox.Planted(r.Command, r.dir, env, folders)
+	return box.Planted(r.Command, r.dir, env, folders)
 }
 
 // isAt reports whether an open folder is at a path without links.

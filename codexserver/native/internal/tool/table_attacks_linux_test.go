@@ -12,9 +12,9 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox/sandboxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -90,7 +90,7 @@ type faultySandbox struct {
 
 func (s *faultySandbox) Confine(p protocol.SandboxPolicy, cwd string, env []string) (tool.Confinement, error) {
 	if s.confines--; s.confines < 0 {
-		return nil, sandbox.ErrUnavailable
+		return nil, box.ErrUnavailable
 	}
 	c, err := s.Sandbox.Confine(p, cwd, env)
 	return faultyConfinement{c, s.starts}, err
@@ -103,7 +103,7 @@ type faultyConfinement struct {
 
 func (c faultyConfinement) Order(cmd *exec.Cmd) (run.Order, error) {
 	if !c.starts {
-		return run.Order{}, sandbox.ErrUnavailable
+		return run.Order{}, box.ErrUnavailable
 	}
 	return c.Confinement.Order(cmd)
 }
@@ -269,7 +269,7 @@ func (f *field) approveInOtherModes(t *testing.T) {
 // real sandbox and a user who denies everything. What happens is what the cell says. Each attack meets
 // every other row, and the next attack the rest.
 func TestAttacksOnTheTable(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	for i, row := range securityTable(t) {
 		approvals, mode := protocol.ApprovalPolicy(row[1]), protocol.SandboxMode(row[2])
 		for n, tt := range tableAttacks {
@@ -291,12 +291,12 @@ func TestAttacksOnTheTable(t *testing.T) {
 				for _, name := range []string{"work/file", "work/sub/file", "outside/file", "home/file"} {
 					f.put(t, name, "one\n")
 				}
-				box := tool.Confine(sandbox.New(sandbox.Options{}))
+				toolbox := tool.Confine(box.New(box.Options{}))
 				if tt.sandbox != nil {
-					box = tt.sandbox(box)
+					toolbox = tt.sandbox(toolbox)
 				}
 				h := &host{answer: elicit.Denied}
-				f.box = newBox(tool.Options{Environ: f.env, Sandbox: box, FileTools: true})
+				f.box = newBox(tool.Options{Environ: f.env, Sandbox: toolbox, FileTools: true})
 				f.turn = f.box.Turn(tool.Context{
 					Cwd: f.work, ApprovalPolicy: approvals, Host: h,
 					// The configuration of the mode workspace-write counts in no other.
@@ -370,7 +370,7 @@ func (d denying) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest
 // TestDenyingRulesOfTheTable checks that a rule that denies answers the questions of the table,
 // also where the command is written in another way, and none of the cells that say may.
 func TestDenyingRulesOfTheTable(t *testing.T) {
-	sandboxtest.Need(t)
+	boxtest.Need(t)
 	for _, row := range securityTable(t) {
 		for name, argv := range map[string][]string{
 			"plain":             {"touch", "proof"},
@@ -384,7 +384,7 @@ func TestDenyingRulesOfTheTable(t *testing.T) {
 					t.Fatal(err)
 				}
 				h := denying{&host{answer: elicit.Approved}, approval.Rules{Deny: [][]string{{"touch"}}}}
-				turn := newBox(tool.Options{Environ: environ, Sandbox: tool.Confine(sandbox.New(sandbox.Options{}))}).Turn(tool.Context{
+				turn := newBox(tool.Options{Environ: environ, Sandbox: tool.Confine(box.New(box.Options{}))}).Turn(tool.Context{
 					Cwd: dir, ApprovalPolicy: protocol.ApprovalPolicy(row[1]), Host: h,
 					SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxMode(row[2]), ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 				})

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
-	"github.com/codexmcp/codexmcp/codexserver/internal/sandbox"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -71,7 +71,7 @@ type Options struct {
 	Writable func() []string
 	// Programs knows the folders that commands can write, for commands that a rule lets run
 	// outside the sandbox. Default: it knows the folders for temporary files.
-	Programs *sandbox.Programs
+	Programs *box.Programs
 }
 
 // Runner runs commands: a [run.Pool], or what stands for one.
@@ -84,12 +84,12 @@ type Runner interface {
 // one.
 type Sandbox interface {
 	// Confine prepares a confinement for commands in cwd with the environment env. The
-	// error wraps [sandbox.ErrUnavailable] when this system cannot enforce the policy.
+	// error wraps [box.ErrUnavailable] when this system cannot enforce the policy.
 	// After any other error nothing may run.
 	Confine(policy protocol.SandboxPolicy, cwd string, env []string) (Confinement, error)
 	// Roots returns the folders that the policy leaves writable, whether or not this
 	// system can enforce it.
-	Roots(policy protocol.SandboxPolicy, cwd string, env []string) (sandbox.Roots, error)
+	Roots(policy protocol.SandboxPolicy, cwd string, env []string) (box.Roots, error)
 	// Protected returns the paths below the roots that a patch may change only if the user
 	// approves it.
 	Protected(roots []string) []string
@@ -102,20 +102,20 @@ type Confinement interface {
 	Environ() []string
 	// Notes are sentences about folders that the policy names and that are not writable.
 	Notes() []string
-	// Do runs f confined in this process. The error wraps [sandbox.ErrUnavailable] if f
+	// Do runs f confined in this process. The error wraps [box.ErrUnavailable] if f
 	// cannot be confined and did not run.
 	Do(f func() error) error
 	// Read runs f, which only reads, so that it reads nothing that a command could not
-	// read. The error wraps [sandbox.ErrUnavailable] if f did not run for that reason.
+	// read. The error wraps [box.ErrUnavailable] if f did not run for that reason.
 	Read(f func() error) error
 	// Denied reports whether a command failed because of the confinement.
 	Denied(run.Result) bool
 }
 
 // Confine returns a conversation's sandbox for its tools.
-func Confine(s *sandbox.Sandbox) Sandbox { return confiner{s} }
+func Confine(s *box.Sandbox) Sandbox { return confiner{s} }
 
-type confiner struct{ *sandbox.Sandbox }
+type confiner struct{ *box.Sandbox }
 
 func (c confiner) Confine(policy protocol.SandboxPolicy, cwd string, env []string) (Confinement, error) {
 	confinement, err := c.Sandbox.Confine(policy, cwd, env)
@@ -126,7 +126,7 @@ func (c confiner) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 }
 
 // Roots returns the folders that the policy leaves writable for commands in cwd.
-func (b *Toolbox) Roots(policy protocol.SandboxPolicy, cwd string) (sandbox.Roots, error) {
+func (b *Toolbox) Roots(policy protocol.SandboxPolicy, cwd string) (box.Roots, error) {
 	return b.options.Sandbox.Roots(policy, cwd, b.options.Environ)
 }
 
@@ -145,7 +145,7 @@ type Toolbox struct {
 // New makes a conversation's tools.
 func New(o Options) *Toolbox {
 	if o.Programs == nil {
-		o.Programs = &sandbox.Programs{}
+		o.Programs = &box.Programs{}
 	}
 	return &Toolbox{options: o, line: lineShell(o.Environ), session: map[string]bool{}, folders: map[string]string{}, informed: map[string]bool{}, seen: map[string][32]byte{}}
 }
@@ -261,7 +261,7 @@ func (t *Turn) confine() (Confinement, error) { return t.confineTo(t.SandboxPoli
 // confineTo returns the sandbox for a policy. It informs the user once if the sandbox is
 // missing, or about folders that are not writable.
 func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
-	if err = sandbox.ErrUnavailable; t.box.options.Sandbox != nil {
+	if err = box.ErrUnavailable; t.box.options.Sandbox != nil {
 		c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
 	}
 	if err != nil {
@@ -296,11 +296,11 @@ func (t *Turn) refuse(r protocol.Refused) string {
 }
 
 // roots returns the folders that the turn's policy leaves writable.
-func (t *Turn) roots() (sandbox.Roots, error) {
+func (t *Turn) roots() (box.Roots, error) {
 	if s := t.box.options.Sandbox; s != nil {
 		return s.Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
 	}
-	return sandbox.New(sandbox.Options{}).Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
+	return box.New(box.Options{}).Roots(t.SandboxPolicy, t.Cwd, t.box.options.Environ)
 }
 
 // approved reports whether the user approved a command for the session.

@@ -1,0 +1,113 @@
+//go:build unix
+
+package box
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// TestFoldersAtTheSameTime judges the folders of several conversations at the same time. Each name
+// leads to one folder from then on.
+func TestFoldersAtTheSameTime(t *testing.T) {
+	var f Folders
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range 4 {
+		names = append(names, filepath.Join(top, fmt.Sprint(i)))
+		if err := os.Mkdir(names[i], 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	no := errors.New("no")
+	refuse := func(name, _ string, _ fs.FileInfo) error {
+		if name == names[3] {
+			return no
+		}
+		return nil
+	}
+	got := make([][]verdict, 8)
+	var all sync.WaitGroup
+	for i := range got {
+		all.Go(func() { got[i] = f.judge(names, refuse) })
+	}
+	all.Wait()
+	for _, verdicts := range got {
+		for i, v := range verdicts {
+			if i == 3 && !errors.Is(v.err, no) || i < 3 && (v.err != nil || v.folder != got[0][i].folder || v.folder.path != names[i]) {
+				t.Errorf("%s: %+v", names[i], v)
+			}
+		}
+	}
+}
+
+// TestFollowsFewLinks follows as many links as the kernel does, and one more.
+func TestFollowsFewLinks(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := "."
+	for i := range 41 {
+		name := fmt.Sprint(i)
+		if err := os.Symlink(last, filepath.Join(top, name)); err != nil {
+			t.Fatal(err)
+		}
+		last = name
+	}
+	for name, ok := range map[string]bool{"39": true, "40": false} {
+		if path, _, err := areas(nil).follow(filepath.Join(top, name)); (err == nil) != ok || ok && path != top {
+			t.Errorf("%s leads to %s, %v", name, path, err)
+		}
+	}
+}
+
+// TestProgramsAtTheSameTime starts and finds programs while folders become writable. Each pair is alone
+// with its Programs, because the race detector remembers few of many accesses.
+func TestProgramsAtTheSameTime(t *testing.T) {
+	top := t.TempDir()
+	find := func(name string) func(*Programs) bool {
+		return func(p *Programs) bool { _, err := p.Find(name, "/", "/bin"); return err == nil }
+	}
+	for name, does := range map[string]func(*Programs) bool{
+		"Add":      func(p *Programs) bool { p.Add(filepath.Join(top, "more"), "relative"); return true },
+		"Folders":  func(p *Programs) bool { return len(p.Folders()) <= 21 },
+		"Writable": func(p *Programs) bool { return !p.Writable("/bin/sh") },
+		"Path":     func(p *Programs) bool { return p.Path("/bin:relative") == "/bin" },
+		"Find":     find("sh"),
+		"a path":   find("/bin/sh"),
+		"Start": func(p *Programs) bool {
+			started := false
+			err := p.Start(&exec.Cmd{Path: "/bin/sh"}, func() error { started = true; return nil })
+			return err == nil && started
+		},
+	} {
+		p := &Programs{Temporary: []string{}}
+		var both sync.WaitGroup
+		both.Go(func() {
+			for i := range 20 {
+				p.Add(filepath.Join(top, fmt.Sprint(i)))
+			}
+		})
+		both.Go(func() {
+			for range 20 {
+				if !does(p) {
+					t.Error(name)
+				}
+			}
+		})
+		both.Wait()
+		if got := len(p.Folders()); got < 20 || !p.Writable(filepath.Join(top, "19", "x")) {
+			t.Errorf("%s: %d folders", name, got)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+)
+
+// Options say how to confine. The zero value confines with what the system has.
+type Options struct {
+	// Helper is an external program, with its arguments, that confines commands instead
+	// of this package. It is run as HELPER… POLICY -- COMMAND…, where POLICY is a JSON
+	// object with the members mode, writable_roots, network_access and cwd.
+	Helper []string
+	// Find finds the helper. Default: [exec.LookPath].
+	Find func(program string) (path string, err error)
+	// Protected are folders that stay read-only below a writable one.
+	Protected []string
+	// Trees is a folder in a protected one. What is in it may become writable, as working folders
+	// elsewhere. "" is none.
+	Trees string
+	// Sealed are folders of this server. They and what is in them never become writable, whatever
+	// names them, and stay read-only below a writable folder.
+	Sealed []string
+	// Private are folders that do not become writable as a whole, such as the user's home
+	// and the configuration's folder. Neither do their parents.
+	Private []string
+	// Named are folders that may become writable although other rules refuse them,
+	// because the user's own configuration names them.
+	Named []string
+	// Folders are shared by the sandboxes of an engine; nil makes new ones.
+	Folders *Folders
+}
+
+// Sandbox confines what runs in one conversation. It is safe for concurrent use.
+type Sandbox struct {
+	options Options
+	lacks   func() error // returns what this system lacks; tried once
+}
+
+// New makes a conversation's sandbox.
+func New(o Options) *Sandbox {
+	if o.Folders == nil {
+		o.Folders = &Folders{}
+	}
+	return &Sandbox{options: o, lacks: sync.OnceValue(lacks)}
+}
+
+// ErrUnavailable is wrapped by errors that report that this system cannot enforce a
+// policy.
+var ErrUnavailable = errors.New("no sandbox on this system")
+
+func unavailable(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrUnavailable, fmt.Sprintf(format, args...))
+}
+
+// Confinement is a sandbox for commands in one folder under one policy.
+type Confinement struct {
+	policy  protocol.SandboxPolicy
+	roots   Roots
+	protect []string
+	helper  []string
+	find    func(string) (string, error) // the helper
+	cwd     string
+	rules   rules // unset when there is a helper
+}
+
+// Confine prepares a confinement for commands in cwd with the environment env. The error
+// wraps [ErrUnavailable] when this system cannot enforce the policy. After any other
+// error, such as a [*ReplacedError], nothing may run.
+func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []string) (*Confinement, error) {
+	switch policy.Mode {
+	case protocol.SandboxReadOnly, protocol.SandboxWorkspaceWrite:
+	default:
+		return nil, fmt.Errorf("sandbox: %q confines nothing", policy.Mode)
+	}
+	c := &Confinement{policy: policy, helper: s.options.Helper, find: s.options.Find, cwd: cwd}
+	if c.find == nil {
+		c.find = exec.LookPath
+	}
+	var err error
+	if c.roots, err = s.Roots(policy, cwd, env); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	c.protect = s.Protected(c.roots.Paths)
+	if len(c.helper) > 0 {
+		if _, err := c.find(c.helper[0]); err != nil {
+			return nil, unavailable("the helper: %v", err)
+		}
+		return c, nil
+	}
+	if err := s.lacks(); err != nil {
+		return nil, err
+	}
+	if err := c.compile(); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	return c, nil
+}
+
+// Notes returns the notes of the confinement's [Roots].
+func (c *Confinement) Notes() []string { return c.roots.Notes }
+
+// Environ returns the variables to add to the environment of a confined command.
+func (c *Confinement) Environ() []string {
+	if c.policy.NetworkAccess {
+		return nil
+	}
+	return []string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}
+}
+
+// Read runs f, which only reads regular files and folders, confined as far as a command could
+// not read them. The error wraps [ErrUnavailable] if f did not run, because a helper may hide
+// files from commands, or because there is no sandbox.
+func (c *Confinement) Read(f func() error) error {
+	if len(c.helper) > 0 {
+		return unavailable("a helper confines only programs")
+	}
+	return c.read(f)
+}
+
+// Start starts a command confined. It is a child of this process.
+func (c *Confinement) Start(cmd *exec.Cmd) error {
+	if len(c.helper) > 0 {
+		if err := c.useHelper(cmd); err != nil {
+			return err
+		}
+		return cmd.Start()
+	}
+	return c.start(cmd)
+}
+
+// useHelper changes cmd so that it starts the helper, which starts the command.
+func (c *Confinement) useHelper(cmd *exec.Cmd) error {
+	path, err := c.find(c.helper[0])
+	if err != nil {
+		return err
+	}
+	policy, err := json.Marshal(map[string]any{
+		"mode":           c.policy.Mode,
+		"writable_roots": c.roots.Paths,
+		"network_access": c.policy.NetworkAccess,
+		"cwd":            c.cwd,
+	}, json.Deterministic(true), json.FormatNilSliceAsNull(false))
+	if err != nil {
+		return err
+	}
+	argv := append(slices.Clone(c.helper), string(policy), "--", cmd.Path)
+	cmd.Path, cmd.Args = path, append(argv, cmd.Args[1:]...)
+	return nil
+}
+
+var _ run.Confinement = (*Confinement)(nil)

@@ -1,0 +1,52 @@
+// Package boxtest is what tests of commands and their sandbox have in common: what the system must
+// have, a folder outside of /tmp, and a process of its own.
+package boxtest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Need skips the test if this system has no sandbox. The tests' program must begin with
+// [box.Main].
+func Need(t testing.TB) {
+	t.Helper()
+	_, err := box.New(box.Options{}).Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, "/", nil)
+	switch {
+	case errors.Is(err, box.ErrUnavailable):
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
+}
+
+// Outside returns a temporary folder outside of /tmp and /var/tmp: most policies let commands write
+// there, and each user of the gateway has a /tmp of its own. It skips the test if this user can make none.
+func Outside(t testing.TB) string {
+	t.Helper()
+	cache, _ := os.UserCacheDir() // "" without HOME
+	if cache != "" {
+		_ = os.MkdirAll(cache, 0o700) // MkdirTemp reports the error
+	}
+	for _, parent := range []string{cache, "/var/cache", "."} {
+		parent, err := filepath.Abs(parent)
+		if err == nil {
+			parent, err = filepath.EvalSymlinks(parent)
+		}
+		if err != nil || strings.HasPrefix(parent+"/", "/tmp/") || strings.HasPrefix(parent+"/", "/var/tmp/") {
+			continue
+		}
+		if dir, err := os.MkdirTemp(parent, "codex-mcp-test"); err == nil {
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			return dir
+		}
+	}
+	t.Skip("this user can write only below /tmp and /var/tmp")
+	return ""
+}

@@ -1,0 +1,32 @@
+package boxtest
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// unprivileged is a user and a group without rights.
+const unprivileged = 65534
+
+// AsUser lets cmd run as a user without rights, with a folder of its own in parent for
+// temporary files.
+func AsUser(t testing.TB, cmd *exec.Cmd, parent string) (dir string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root can act as another user; the test itself ran as a user")
+	}
+	dir, err := os.MkdirTemp(parent, "sandbox-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chown(dir, unprivileged, unprivileged); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Dir = "/"
+	cmd.Env = append(cmd.Env, "TMPDIR="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
+	return dir
+}

@@ -1,0 +1,34 @@
+//go:build !darwin && (!linux || !(amd64 || arm64))
+
+package box
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+)
+
+func lacks() error {
+	return unavailable("%s/%s has no implementation", runtime.GOOS, runtime.GOARCH)
+}
+
+type rules struct{}
+
+func (c *Confinement) compile() error { return lacks() }
+
+func (c *Confinement) order(*exec.Cmd) (run.Order, error) { return run.Order{}, lacks() }
+
+func (c *Confinement) start(*exec.Cmd) error { return lacks() }
+
+// Do fails: this system cannot confine f.
+func (c *Confinement) Do(func() error) error { return lacks() }
+
+func (c *Confinement) read(func() error) error { return lacks() }
+
+// Main is [run.Main], which starts commands unconfined.
+func Main() { run.Main(func(cmd *exec.Cmd, _ []byte, _ []*os.File) error { return cmd.Start() }) }
+
+// HideProcess does nothing on this system.
+func HideProcess() error { return nil }

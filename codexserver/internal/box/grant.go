@@ -1,0 +1,83 @@
+package box
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/paths"
+)
+
+// Grant is what a configuration, or a call, gives a conversation.
+type Grant struct {
+	// Cwd is the working folder.
+	Cwd string
+	// Policy is the approval policy. Codex also has finer rules, which are JSON.
+	Policy protocol.ApprovalPolicy
+	// Sandbox is the sandbox of its commands.
+	Sandbox protocol.SandboxPolicy
+	// Named are the folders, without links, that a configuration names as writable, also where the sandbox is
+	// read-only.
+	Named []string
+	// Search is all that is said of the web search, to compare it; "" is none.
+	Search string
+	// Provider is the name of the model provider, and Address its address, "" for its own default.
+	Provider, Address string
+	// Endpoint is all that is said of the provider, to compare it.
+	Endpoint string
+}
+
+// Beyond returns what g allows beyond base, which the configuration gives. The environment is that of
+// commands.
+func (g *Grant) Beyond(base *Grant, env []string) protocol.Access {
+	a := protocol.Access{Folder: Real(g.Cwd)}
+	mode, given := g.Sandbox.Mode, base.Sandbox.Mode
+	writes := mode == protocol.SandboxWorkspaceWrite
+	if writes || Width(mode) > Width(given) {
+		a.Mode = mode
+	}
+	looser := base.Policy == protocol.ApprovalUntrusted && g.Policy != base.Policy // which asks about each command
+	if mode == protocol.SandboxDangerFullAccess && (a.Mode != "" || looser) {
+		a.Policy = g.Policy
+	}
+	a.WebSearch = g.Search != "" && g.Search != base.Search
+	if g.Provider != base.Provider || g.Endpoint != base.Endpoint {
+		a.Provider = g.Provider
+		if g.Address != "" {
+			a.Provider += " at " + g.Address
+		}
+	}
+	if !writes || given == protocol.SandboxDangerFullAccess {
+		return a
+	}
+	a.Network = g.Sandbox.NetworkAccess && !base.Sandbox.NetworkAccess
+	known := append([]string{a.Folder}, base.Named...)
+	for _, folder := range Writable(g.Sandbox, g.Cwd, env) {
+		if !slices.ContainsFunc(known, func(other string) bool { return paths.Below(folder, other) }) {
+			a.Roots = append(a.Roots, folder)
+		}
+	}
+	slices.Sort(a.Roots)
+	a.Roots = slices.Compact(a.Roots)
+	return a
+}
+
+// Width orders the sandbox modes by what they allow. It is -1 for another one.
+func Width(m protocol.SandboxMode) int { return slices.Index(protocol.SandboxModes(), m) }
+
+// Writable returns the folders of [AskedRoots] without symbolic links.
+func Writable(policy protocol.SandboxPolicy, cwd string, env []string) []string {
+	folders := AskedRoots(policy, cwd, env)
+	for i, folder := range folders {
+		folders[i] = Real(folder)
+	}
+	return folders
+}
+
+// Real returns a path without symbolic links, or path itself if it leads nowhere.
+func Real(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}

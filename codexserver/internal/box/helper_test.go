@@ -1,0 +1,163 @@
+//go:build unix
+
+package box_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+func pool(t testing.TB) *run.Pool {
+	t.Helper()
+	p := &run.Pool{}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func TestHelper(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// This one prints its arguments, and runs the command.
+	helper := []string{"sh", "-c", `printf '%s %s\n' "$1" "$2"; shift 2; exec "$@"`, "helper"}
+	s := box.New(box.Options{Helper: helper})
+	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, NetworkAccess: true, ExcludeSlashTmp: true}
+	c, err := s.Confine(policy, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := pool(t).Run(t.Context(), run.Spec{
+		Argv: []string{"echo", "a b"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"cwd":"` + dir + `","mode":"workspace-write","network_access":true,"writable_roots":["` + dir + `"]} --` + "\na b\n"
+	if diff := cmp.Diff(want, res.Stdout); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if c.Environ() != nil {
+		t.Errorf("environment %q with network", c.Environ())
+	}
+	for name, run := range map[string]func(func() error) error{"Do": c.Do, "Read": c.Read} {
+		if err := run(func() error { t.Error("it ran"); return nil }); !errors.Is(err, box.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestHelperIsFound checks that only the caller's search decides which helper runs, each time.
+func TestHelperIsFound(t *testing.T) {
+	missing := errors.New("missing")
+	var lost error
+	helper := filepath.Join(t.TempDir(), "helper")
+	if err := os.WriteFile(helper, []byte("#!/bin/sh\nprintf %s \"$1\" >&2\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	find := func(string) (string, error) { return helper, lost }
+	s := box.New(box.Options{Helper: []string{"no-such-helper"}, Find: find})
+	confine := func() (*box.Confinement, error) {
+		return s.Confine(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, "/", nil)
+	}
+	c, err := confine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cmd := exec.CommandContext(t.Context(), "/bin/true", "x")
+	cmd.Stderr = &out
+	if err := errors.Join(c.Start(cmd), cmd.Wait()); err != nil || out.String() != `{"cwd":"/","mode":"read-only","network_access":false,"writable_roots":[]}` {
+		t.Errorf("%s, %v", out.String(), err)
+	}
+	res, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c}, nil)
+	if err != nil || res.Stderr != out.String() {
+		t.Errorf("by way of a keeper: %q, %v", res.Stderr, err)
+	}
+	if diff := cmp.Diff([]string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}, c.Environ()); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+	lost = missing
+	if err := c.Start(exec.CommandContext(t.Context(), "/bin/true")); !errors.Is(err, missing) {
+		t.Errorf("a helper that is lost: %v", err)
+	}
+	if _, err := confine(); !errors.Is(err, box.ErrUnavailable) {
+		t.Errorf("a helper that is not found: %v", err)
+	}
+}
+
+// TestHelperInTheDocumentation runs the helper of docs/reference/configuration.md with a program in the
+// place of bubblewrap that prints its arguments.
+func TestHelperInTheDocumentation(t *testing.T) {
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip(err)
+	}
+	page, err := os.ReadFile("../../../docs/reference/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "\n## A sandbox of your own\n")
+	_, rest, block := strings.Cut(rest, "\n```bash\n")
+	script, _, _ := strings.Cut(rest, "```\n")
+	if !found || !block {
+		t.Fatal("the page has no helper")
+	}
+	bin, work, plain := t.TempDir(), t.TempDir(), t.TempDir()
+	helper := filepath.Join(bin, "codex-bwrap")
+	for _, err := range []error{
+		os.WriteFile(helper, []byte(script), 0o700),
+		os.WriteFile(filepath.Join(bin, "bwrap"), []byte("#!/bin/sh\nprintf '%s\\n' \"$*\"\n"), 0o700),
+		os.Mkdir(filepath.Join(work, ".git"), 0o700),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	writes := protocol.SandboxPolicy{
+		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{plain}, NetworkAccess: true, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
+	}
+	const all = "--ro-bind / / --dev /dev --proc /proc --unshare-user --unshare-pid --unshare-ipc --new-session --die-with-parent"
+	for _, tt := range []struct {
+		policy protocol.SandboxPolicy
+		want   string
+	}{
+		{protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, all + " --unshare-net --chdir W -- /bin/true a b"},
+		{writes, all + " --bind W W --bind P P --ro-bind W/.git W/.git --chdir W -- /bin/true a b"},
+	} {
+		c, err := box.New(box.Options{Helper: []string{helper}}).Confine(tt.policy, work, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := pool(t).Run(t.Context(), run.Spec{
+			Argv: []string{"/bin/true", "a b"}, Dir: work, Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, Confinement: c,
+		}, nil)
+		want := strings.NewReplacer("W", work, "P", plain).Replace(tt.want) + "\n"
+		if err != nil || res.Aggregated != want {
+			t.Errorf("%q, %v, want %q", res.Aggregated, err, want)
+		}
+	}
+}
+
+func TestUnavailable(t *testing.T) {
+	policy := protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
+	if _, err := box.New(box.Options{Helper: []string{"no-such-helper"}}).Confine(policy, "/", nil); !errors.Is(err, box.ErrUnavailable) {
+		t.Errorf("a missing helper: %v", err)
+	}
+	policy = protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}
+	if _, err := box.New(box.Options{}).Confine(policy, "/", nil); err == nil {
+		t.Error("full access is confined")
+	}
+}

@@ -1,0 +1,69 @@
+package box
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+// maxLine is how much of a script's first line the system reads.
+const maxLine = 256
+
+// interpreter is what the system starts for a script, by the words after #! in its first line.
+type interpreter struct {
+	program  string   // "" for a file that is no script
+	searched string   // what env searches in the PATH, "" for another program
+	args     []string // of searched
+}
+
+// interpreterOf returns the interpreter of a program.
+func interpreterOf(path string) (i interpreter, err error) {
+	f, err := safefile.Open(path)
+	if err != nil {
+		return i, nil // starting it reports the error
+	}
+	defer f.Close()
+	head := make([]byte, maxLine)
+	n, err := io.ReadFull(f, head)
+	line, isScript := strings.CutPrefix(string(head[:n]), "#!")
+	if err != nil && err != io.ErrUnexpectedEOF || !isScript {
+		return i, nil
+	}
+	line, _, _ = strings.Cut(line, "\n")
+	words := strings.Fields(line)
+	if len(words) == 0 {
+		return i, nil
+	}
+	i.program, words = words[0], words[1:]
+	if filepath.Base(i.program) != "env" {
+		return i, nil
+	}
+	if len(words) > 0 && words[0] == "-S" {
+		words = words[1:]
+	}
+	if len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.ContainsAny(words[0], `=/\"'$`) {
+		return i, fmt.Errorf("%s is a script whose interpreter is not clear: start the interpreter instead", path)
+	}
+	i.searched, i.args = words[0], words[1:]
+	return i, nil
+}
+
+// value returns the value of a variable. The last entry counts.
+func value(env []string, name string) string {
+	found := ""
+	for _, entry := range env {
+		if key, v, ok := strings.Cut(entry, "="); ok && isNamed(key, name) {
+			found = v
+		}
+	}
+	return found
+}
+
+// isNamed reports whether a variable has a name. Windows ignores letter case.
+func isNamed(key, name string) bool {
+	return key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name)
+}

@@ -1,0 +1,85 @@
+package box_test
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"golang.org/x/sys/unix"
+)
+
+// TestKept runs commands under a keeper. They are confined as without one, cannot reach
+// the keeper, and cannot raise their limit of processes or change the keeper's mark.
+func TestKept(t *testing.T) {
+	processes := pool(t)
+	base := fixture(t)
+	run := func(t *testing.T, c *box.Confinement, argv ...string) string {
+		t.Helper()
+		spec := run.Spec{Argv: argv, Dir: filepath.Join(base, "work"), Env: []string{"PATH=/usr/bin:/bin"}}
+		if c != nil {
+			spec.Confinement = c
+		}
+		res, err := processes.Run(t.Context(), spec, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(res.Aggregated)
+	}
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil {
+		t.Fatal(err)
+	}
+	kept := run(t, nil, "sh", "-c", "echo $PPID")
+	c, err := box.New(box.Options{}).Confine(
+		protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true}, filepath.Join(base, "work"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		want  string
+		probe []string
+	}{
+		{"ok", []string{"write", "new"}},
+		{"EACCES", []string{"write", "../outside/new"}},
+		{"EPERM", []string{"inet"}},
+		{"ok", []string{"privileges"}},
+		{"ok", []string{"descriptors"}},
+		{"EPERM", []string{"signal", kept}},
+		{"EPERM", []string{"signal threads", kept}},
+		{"EPERM", []string{"ptrace", kept}},
+		{"EACCES|EPERM", []string{"read memory", kept}},
+		{"EACCES|EPERM", []string{"threads' memory", kept}},
+		{"EACCES|EPERM", []string{"environ", kept}},
+	} {
+		t.Run(tt.probe[0], func(t *testing.T) {
+			got := run(t, c, append([]string{"/proc/self/exe", probeWord}, tt.probe...)...)
+			if got == "" || !strings.Contains("|"+tt.want+"|", "|"+got+"|") {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+		})
+	}
+	t.Run("mark", func(t *testing.T) {
+		if got := run(t, c, "bash", "-c", `mark=$(ulimit -Hx); ulimit -x 1 2> /dev/null; [ "$mark" = "$(ulimit -Hx)" ] && echo kept`); got != "kept" {
+			t.Errorf("the command changed its mark: %s", got)
+		}
+	})
+	t.Run("limit", func(t *testing.T) {
+		got := run(t, c, "bash", "-c", `ulimit -Su $(ulimit -Hu) 2> /dev/null; ulimit -Su`)
+		if own.Cur == unix.RLIM_INFINITY {
+			if got != "unlimited" {
+				t.Errorf("limit %s without one here", got)
+			}
+			return
+		}
+		if limit, err := strconv.ParseUint(got, 10, 64); err != nil || limit >= own.Cur || limit < own.Cur/2 {
+			t.Errorf("limit %s, here it is %d", got, own.Cur)
+		}
+	})
+	if now := run(t, nil, "sh", "-c", "echo $PPID"); now != kept {
+		t.Errorf("the keeper was %s and is %s", kept, now)
+	}
+}

@@ -1,0 +1,141 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The rights that Landlock takes away, by the version of its ABI that introduced them.
+// Listing folders and executing are not restricted.
+const (
+	rightsABI1 = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SYM
+	rightsABI2 = unix.LANDLOCK_ACCESS_FS_REFER
+	rightsABI3 = unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	rightsABI5 = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	rightsABI9 = unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
+
+	// The rights that a rule for a file may grant.
+	fileRights = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | rightsABI3 | rightsABI5
+
+	// No command may make devices, not even in a writable folder: through one it could
+	// reach everything.
+	deviceNodes = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
+
+	abiTruncate = 3 // the first that stops truncation; before it seccomp must
+)
+
+// devices are writable under every policy.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+
+// landlockABI returns the kernel's version of Landlock, or 0 if it has none.
+func landlockABI() int {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+func handledRights(abi int) uint64 {
+	rights := uint64(rightsABI1)
+	for _, step := range []struct {
+		abi    int
+		rights uint64
+	}{{2, rightsABI2}, {3, rightsABI3}, {5, rightsABI5}, {9, rightsABI9}} {
+		if abi >= step.abi {
+			rights |= step.rights
+		}
+	}
+	return rights
+}
+
+// newRuleset makes a Landlock ruleset that leaves roots writable, and everything but
+// devices readable.
+func newRuleset(abi int, roots []*folder) (fd int, err error) {
+	handled := handledRights(abi)
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled}
+	size := unsafe.Sizeof(attr.Handled_access_fs)
+	if abi >= 4 {
+		size = unsafe.Offsetof(attr.Scoped)
+	}
+	if abi >= 6 {
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+		size = unsafe.Offsetof(attr.Quiet_access_fs)
+	}
+	r, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return -1, fmt.Errorf("landlock ruleset: %w", errno)
+	}
+	fd = int(r)
+	for _, root := range roots {
+		err = errors.Join(err, allow(fd, int(root.file.Fd()), root.path, handled&^deviceNodes))
+		runtime.KeepAlive(root)
+	}
+	for _, device := range devices {
+		err = errors.Join(err, allowPath(fd, device, handled&fileRights))
+	}
+	err = errors.Join(err, allowReading(fd))
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// allowReading allows reading every file outside /dev. Rules can only add rights, so each
+// neighbour of /dev needs one.
+func allowReading(ruleset int) error {
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return fmt.Errorf("landlock: %w", err)
+	}
+	err = allowPath(ruleset, "/dev/shm", unix.LANDLOCK_ACCESS_FS_READ_FILE)
+	for _, entry := range entries {
+		// The target of a symbolic link has a rule of its own.
+		if name := entry.Name(); name != "dev" && entry.Type()&os.ModeSymlink == 0 {
+			err = errors.Join(err, allowPath(ruleset, "/"+name, unix.LANDLOCK_ACCESS_FS_READ_FILE))
+		}
+	}
+	return err
+}
+
+// allowPath grants rights to the file or folder at path. A missing one is ignored.
+func allowPath(ruleset int, path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("landlock: open %s: %w", path, err)
+	}
+	defer unix.Close(fd)
+	return allow(ruleset, fd, path, rights)
+}
+
+// allow grants rights to the file behind fd or, if it is a folder, to everything below it.
+func allow(ruleset, fd int, path string, rights uint64) error {
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	if errno != 0 {
+		return fmt.Errorf("landlock: allow %s: %w", path, errno)
+	}
+	return nil
+}
+
+// restrictSelf applies the ruleset to the calling thread. This cannot be undone.
+func restrictSelf(ruleset int) error {
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0); errno != 0 {
+		return fmt.Errorf("landlock: restrict the thread: %w", errno)
+	}
+	return nil
+}

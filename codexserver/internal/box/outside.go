@@ -1,0 +1,167 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+)
+
+// Outside returns how a command runs outside the sandbox by a rule, so that nobody looks at it: it starts
+// only programs that no command can write, and has no variable that names a program or code. Also are
+// further folders that commands can write. The program is an absolute path. A script of plain commands
+// runs in its shell without a profile. The error says why the command must not run so.
+func (p *Programs) Outside(argv []string, dir string, env []string, also ...string) (clean, environ []string, err error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	commands, plain := policy.Commands(argv)
+	if !plain {
+		return nil, nil, fmt.Errorf("it is more than plain commands")
+	}
+	s := starts{dir: dir, roots: p.roots(append(also, p.temporary()...)...)}
+	s.path = unwritable(value(env, "PATH"), s.roots)
+	program, err := s.program(argv[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	clean = append([]string{program}, argv[1:]...)
+	if policy.LooksLikeShell(argv[0]) {
+		clean[1] = "-c"
+		for _, words := range commands {
+			if err := s.inScript(words[0]); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	for _, entry := range env {
+		if name, _, _ := strings.Cut(entry, "="); !NamesProgram(name) && !isNamed(name, "PATH") {
+			environ = append(environ, entry)
+		}
+	}
+	return clean, append(environ, "PATH="+strings.Join(s.path, string(filepath.ListSeparator))), nil
+}
+
+// starts finds what a command starts.
+type starts struct {
+	dir   string
+	path  []string // folders that no command can write
+	roots []os.FileInfo
+	moved bool // a command of the script may have changed the folder
+}
+
+// program returns the path of a program. It fails for one that commands can write, also by its interpreter.
+func (s *starts) program(name string) (string, error) {
+	path, err := s.find(name)
+	if err != nil {
+		return "", err
+	}
+	by, err := interpreterOf(path)
+	for _, name := range []string{by.program, by.searched} {
+		if err == nil && name != "" {
+			if _, err = s.find(name); err != nil {
+				err = fmt.Errorf("the interpreter of %s: %w", path, err)
+			}
+		}
+	}
+	return path, err
+}
+
+// find returns the first program with a name, as the system or a shell finds it.
+func (s *starts) find(name string) (string, error) {
+	found := programsNamed(name, s.dir, s.path)
+	switch {
+	case len(found) == 0:
+		return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+	case leadsThrough(found[0], s.roots):
+		return "", &ProgramError{found[0]}
+	}
+	return found[0], nil
+}
+
+// programsNamed returns the programs with a name in the order in which the folders have them, or the one that a
+// path names. Its dir is not cleaned away: .. leads up from the target of a link.
+func programsNamed(name, dir string, folders []string) (found []string) {
+	if filepath.Base(name) != name {
+		folders = []string{dir}
+		if filepath.IsAbs(name) {
+			dir, folders = "", []string{""}
+		}
+	}
+	for _, folder := range folders {
+		path := name
+		if folder != "" {
+			path = folder + string(filepath.Separator) + name
+		}
+		if path, err := exec.LookPath(path); err == nil {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// Planted returns the path of a program that a command in dir with the environment env would start,
+// although commands may write it: it, or a link on the way to it, lies in one of the folders. The path is
+// "" if there is none. Of a script of plain commands it returns the first.
+func Planted(argv []string, dir string, env, folders []string) string {
+	commands, _ := policy.Commands(argv)
+	if len(argv) > 0 && policy.LooksLikeShell(argv[0]) {
+		commands = append([][]string{argv[:1]}, commands...)
+	}
+	s := starts{dir: dir, roots: existing(folders)}
+	for _, folder := range filepath.SplitList(value(env, "PATH")) {
+		if !filepath.IsAbs(folder) { // a shell also searches there
+			folder = filepath.Join(dir, folder)
+		}
+		s.path = append(s.path, folder)
+	}
+	for _, words := range commands {
+		var planted *ProgramError
+		if _, err := s.find(words[0]); errors.As(err, &planted) {
+			return filepath.Clean(planted.Path)
+		}
+	}
+	return ""
+}
+
+// inScript checks the program of a command of a script, which may be built into the shell.
+func (s *starts) inScript(name string) error {
+	named := filepath.Base(name) != name
+	if s.moved && named && !filepath.IsAbs(name) {
+		return fmt.Errorf("%s depends on the folder that an earlier command chose", name)
+	}
+	s.moved = s.moved || slices.Contains([]string{"cd", "pushd", "popd"}, name)
+	if _, err := s.find(name); err != nil && !named {
+		if _, planted := err.(*ProgramError); !planted { // the shell finds no other, or has it built in
+			return nil
+		}
+	}
+	_, err := s.program(name)
+	return err
+}
+
+// NamesProgram reports whether a variable names a program, code, or where both are found.
+func NamesProgram(variable string) bool {
+	name := strings.ToUpper(variable)
+	return slices.ContainsFunc(programVariables, func(pattern string) bool {
+		if strings.HasPrefix(pattern, "*") {
+			return strings.HasSuffix(name, pattern[1:])
+		}
+		prefix, open := strings.CutSuffix(pattern, "*")
+		return name == pattern || open && strings.HasPrefix(name, prefix)
+	}) && !strings.HasPrefix(name, "GIT_AUTHOR_") && !strings.HasPrefix(name, "GIT_COMMITTER_")
+}
+
+// programVariables are the variables that a command does not get which a rule lets run outside. A * stands
+// for any rest. docs/reference/rules.md has the list.
+var programVariables = []string{
+	"*_ASKPASS", "*_BROWSER", "*_COMMAND", "*EDITOR", "*_JAVA_OPTIONS", "*PAGER", "*_SHELL", "*_WRAPPER", "BASH*",
+	"BROWSER", "BUNDLE_*", "CARGO_*", "CC", "CDPATH", "CLASSPATH", "COMSPEC", "CXX", "DYLD_*", "ENV", "GCONV_PATH",
+	"GEM_*", "GIT_*", "GLIBC_TUNABLES", "GOFLAGS", "GOROOT", "GOTOOLCHAIN", "IFS", "JAVA_TOOL_OPTIONS", "LD_*",
+	"LESSCLOSE", "LESSOPEN", "LUA_*", "MAKEFLAGS", "NODE_*", "NPM_CONFIG_*", "PERL*", "PS0", "PS1", "PS2", "PS4",
+	"PYTHON*", "RUBY*", "RUSTC*", "RUSTFLAGS", "SHELL", "SHELLOPTS", "SSH_ASKPASS*", "VISUAL", "ZDOTDIR",
+}

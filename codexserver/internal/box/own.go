@@ -1,0 +1,41 @@
+package box
+
+import (
+	"path/filepath"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Confine prepares a confinement in which a program of the server writes only in the folders, and
+// has no network. The error wraps [ErrUnavailable] when this system cannot confine it.
+func (p *Programs) Confine(folders ...string) (*Confinement, error) {
+	p.once.Do(func() { p.lacks = lacks() })
+	if p.lacks != nil {
+		return nil, p.lacks
+	}
+	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
+	for _, name := range folders {
+		path, err := filepath.EvalSymlinks(name)
+		if err != nil {
+			return nil, err
+		}
+		folder, err := openFolder(path)
+		if err != nil {
+			return nil, err
+		}
+		c.policy.Mode = protocol.SandboxWorkspaceWrite
+		c.roots.Paths, c.roots.folders = append(c.roots.Paths, path), append(c.roots.folders, folder)
+	}
+	return c, c.compile()
+}
+
+// Paths returns the real paths of all folders that were writable at any time.
+func (f *Folders) Paths() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var paths []string
+	for _, held := range f.held {
+		paths = append(paths, held.path)
+	}
+	return paths
+}

@@ -1,0 +1,284 @@
+package box_test
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// callProbes are attempts that are one system call each.
+var callProbes = map[string]func(args []string) error{
+	// Modes: the arguments are a path and the mode in octal.
+	"chmod to": func(a []string) error { return unix.Chmod(a[0], mode(a)) },
+	"fchmod to": func(a []string) error {
+		return withFile(a[0], func(fd int) error { return unix.Fchmod(fd, mode(a)) })
+	},
+	"fchmodat2 to": func(a []string) error {
+		return callPath(unix.SYS_FCHMODAT2, a[0], uintptr(mode(a)), 0)
+	},
+	"open with": func(a []string) error {
+		return closed(unix.Open(a[0], unix.O_CREAT|unix.O_WRONLY, mode(a)))
+	},
+	"openat2 with": func(a []string) error {
+		return closed(unix.Openat2(unix.AT_FDCWD, a[0], &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: uint64(mode(a))}))
+	},
+	"tmpfile with": func(a []string) error {
+		return closed(unix.Open(a[0], unix.O_TMPFILE|unix.O_WRONLY, mode(a)))
+	},
+	"mknod with": func(a []string) error { return unix.Mknodat(unix.AT_FDCWD, a[0], unix.S_IFREG|mode(a), 0) },
+	"creat with": func(a []string) error { return oldCall(85, a[0], uintptr(mode(a)), 0) },
+	"old chmod to": func(a []string) error {
+		return oldCall(90, a[0], uintptr(mode(a)), 0)
+	},
+	"old open with": func(a []string) error {
+		return oldCall(2, a[0], unix.O_CREAT|unix.O_WRONLY, uintptr(mode(a)))
+	},
+	"old mknod with": func(a []string) error {
+		return oldCall(133, a[0], uintptr(unix.S_IFREG|mode(a)), 0)
+	},
+	"setcap": func(a []string) error {
+		const cap = "\x01\x00\x00\x02\x80\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" // CAP_SETUID
+		return unix.Setxattr(a[0], "security.capability", []byte(cap), 0)
+	},
+	// Owners, times and extended attributes.
+	"lchown": func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) },
+	"fchown": func(a []string) error {
+		return withFile(a[0], func(fd int) error { return unix.Fchown(fd, os.Getuid(), os.Getgid()) })
+	},
+	"old chown": func(a []string) error { return oldCall(92, a[0], uintptr(os.Getuid()), uintptr(os.Getgid())) },
+	"futimens": func(a []string) error {
+		return withFile(a[0], func(fd int) error {
+			times := [2]unix.Timespec{{Sec: 1}, {Sec: 1}}
+			_, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
+			return asError(errno)
+		})
+	},
+	"utime":  func(a []string) error { return oldCall(132, a[0], 0, 0) },
+	"utimes": func(a []string) error { return oldCall(235, a[0], 0, 0) },
+	"futimesat": func(a []string) error {
+		if runtime.GOARCH != "amd64" {
+			return errors.New("no such call on " + runtime.GOARCH)
+		}
+		return callPath(261, a[0], 0, 0)
+	},
+	"lsetxattr": func(a []string) error { return unix.Lsetxattr(a[0], "user.x", []byte("x"), 0) },
+	"fsetxattr": func(a []string) error {
+		return withFile(a[0], func(fd int) error { return unix.Fsetxattr(fd, "user.x", []byte("x"), 0) })
+	},
+	"setxattrat":   func(a []string) error { return attributeAt(unix.SYS_SETXATTRAT, a[0]) },
+	"removexattr":  func(a []string) error { return unix.Removexattr(a[0], "user.none") },
+	"lremovexattr": func(a []string) error { return unix.Lremovexattr(a[0], "user.none") },
+	"fremovexattr": func(a []string) error {
+		return withFile(a[0], func(fd int) error { return unix.Fremovexattr(fd, "user.none") })
+	},
+	"removexattrat": func(a []string) error { return attributeAt(unix.SYS_REMOVEXATTRAT, a[0]) },
+	"acl": func(a []string) error {
+		// One that has the file's owner, its group and the others, and says what the mode says.
+		const list = "\x02\x00\x00\x00" +
+			"\x01\x00\x06\x00\xff\xff\xff\xff\x04\x00\x04\x00\xff\xff\xff\xff\x20\x00\x04\x00\xff\xff\xff\xff"
+		return unix.Setxattr(a[0], "system.posix_acl_access", []byte(list), 0)
+	},
+	// The attributes of a file besides its mode.
+	"getflags": func(a []string) error {
+		return withFile(a[0], func(fd int) error {
+			_, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
+			return err
+		})
+	},
+	"setflags": func(a []string) error {
+		return withFile(a[0], func(fd int) error {
+			flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
+			if err != nil {
+				return err
+			}
+			return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags)
+		})
+	},
+	"fssetxattr": func(a []string) error {
+		return withFile(a[0], func(fd int) error {
+			var attr [28]byte
+			if err := control(fd, 0x801c581f, unsafe.Pointer(&attr)); err != nil { // FS_IOC_FSGETXATTR
+				return err
+			}
+			return control(fd, 0x401c5820, unsafe.Pointer(&attr))
+		})
+	},
+	"file_setattr": func(a []string) error {
+		path, err := unix.BytePtrFromString(a[0])
+		if err != nil {
+			return err
+		}
+		var attr [24]byte
+		for _, nr := range []uintptr{unix.SYS_FILE_GETATTR, unix.SYS_FILE_SETATTR} {
+			_, _, errno := unix.Syscall6(nr, at, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&attr)), 24, 0, 0)
+			if errno != 0 {
+				return errno
+			}
+		}
+		return nil
+	},
+	"verity": func(a []string) error {
+		return withFile(a[0], func(fd int) error {
+			arg := unix.FsverityEnableArg{Version: 1, Hash_algorithm: 1, Block_size: 4096}
+			return control(fd, unix.FS_IOC_ENABLE_VERITY, unsafe.Pointer(&arg))
+		})
+	},
+	// Devices.
+	"read terminal": func(a []string) error {
+		return closed(unix.Open(a[0], unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0))
+	},
+	"list": func(a []string) error { _, err := os.ReadDir(a[0]); return err },
+	"ioctl": func(a []string) error {
+		request, err := strconv.ParseUint(a[0], 0, 64)
+		if err != nil {
+			return err
+		}
+		return raw(unix.SYS_IOCTL, 0, uintptr(request), uintptr(unsafe.Pointer(&[8]byte{})))
+	},
+	// Other processes: the argument is one, or 0.
+	"prlimit": func(a []string) error {
+		var limit unix.Rlimit
+		if err := unix.Prlimit(pid(a), unix.RLIMIT_CORE, nil, &limit); err != nil {
+			return err
+		}
+		return unix.Prlimit(pid(a), unix.RLIMIT_CORE, &limit, nil)
+	},
+	"setpriority":          func(a []string) error { return unix.Setpriority(unix.PRIO_PROCESS, pid(a), 19) },
+	"setpriority of group": func(a []string) error { return unix.Setpriority(unix.PRIO_PGRP, pid(a), 19) },
+	"sched_setaffinity": func(a []string) error {
+		var set unix.CPUSet
+		if err := unix.SchedGetaffinity(0, &set); err != nil {
+			return err
+		}
+		return unix.SchedSetaffinity(pid(a), &set)
+	},
+	"sched_setscheduler": func(a []string) error {
+		return raw(unix.SYS_SCHED_SETSCHEDULER, uintptr(pid(a)), unix.SCHED_NORMAL, uintptr(unsafe.Pointer(new(int32))))
+	},
+	"sched_setparam": func(a []string) error {
+		return raw(unix.SYS_SCHED_SETPARAM, uintptr(pid(a)), uintptr(unsafe.Pointer(new(int32))), 0)
+	},
+	"sched_setattr": func(a []string) error {
+		return unix.SchedSetAttr(pid(a), &unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: 19}, 0)
+	},
+	"ioprio_set": func(a []string) error { return raw(unix.SYS_IOPRIO_SET, 1, uintptr(pid(a)), 2<<13|6) },
+	// Memory and queues of others, by what names them.
+	"shmget": func(a []string) error { return raw(unix.SYS_SHMGET, uintptr(pid(a)), 0, 0) },
+	"shmat": func(a []string) error {
+		b, err := unix.SysvShmAttach(pid(a), 0, unix.SHM_RDONLY)
+		if err == nil {
+			err = unix.SysvShmDetach(b)
+		}
+		return err
+	},
+	"semget":  func(a []string) error { return raw(unix.SYS_SEMGET, uintptr(pid(a)), 0, 0) },
+	"msgget":  func(a []string) error { return raw(unix.SYS_MSGGET, uintptr(pid(a)), 0, 0) },
+	"mq_open": func(a []string) error { return closed(openQueue(a[0], unix.O_RDONLY)) },
+	// Namespaces.
+	"unshare": func([]string) error { return unix.Unshare(unix.CLONE_NEWUSER) },
+	"clone3":  func([]string) error { return raw(unix.SYS_CLONE3, 0, 0, 0) },
+	"setns":   func([]string) error { return unix.Setns(-1, 0) },
+}
+
+// at is AT_FDCWD as an argument.
+const at = ^uintptr(99)
+
+func mode(a []string) uint32 {
+	n, err := strconv.ParseUint(a[1], 8, 32)
+	if err != nil {
+		panic(err)
+	}
+	return uint32(n)
+}
+
+func closed(fd int, err error) error {
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+func withFile(path string, f func(fd int) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return f(int(file.Fd()))
+}
+
+func control(fd int, request uintptr, arg unsafe.Pointer) error {
+	return raw(unix.SYS_IOCTL, uintptr(fd), request, uintptr(arg))
+}
+
+// callPath is a call on a path below a folder.
+func callPath(nr uintptr, path string, b, c uintptr) error {
+	p, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return err
+	}
+	_, _, errno := unix.Syscall6(nr, at, uintptr(unsafe.Pointer(p)), b, c, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// attributeAt sets or removes an extended attribute of a path.
+func attributeAt(nr uintptr, path string) error {
+	p, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return err
+	}
+	name := []byte("user.x\x00")
+	if nr == unix.SYS_REMOVEXATTRAT {
+		_, _, errno := unix.Syscall6(nr, at, uintptr(unsafe.Pointer(p)), 0, uintptr(unsafe.Pointer(&name[0])), 0, 0)
+		return asError(errno)
+	}
+	value := []byte("x")
+	args := struct {
+		value       uint64
+		size, flags uint32
+	}{uint64(uintptr(unsafe.Pointer(&value[0]))), 1, 0}
+	_, _, errno := unix.Syscall6(nr, at, uintptr(unsafe.Pointer(p)), 0, uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args))
+	runtime.KeepAlive(value)
+	return asError(errno)
+}
+
+func asError(errno syscall.Errno) error {
+	if errno == 0 {
+		return nil
+	}
+	return errno
+}
+
+// oldCall is a call by its number on amd64; other architectures do not have it.
+func oldCall(nr uintptr, path string, b, c uintptr) error {
+	if runtime.GOARCH != "amd64" {
+		return errors.New("no such call on " + runtime.GOARCH)
+	}
+	p, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return err
+	}
+	return raw(nr, uintptr(unsafe.Pointer(p)), b, c)
+}
+
+// openQueue opens a POSIX message queue.
+func openQueue(name string, flags int) (int, error) {
+	p, err := unix.BytePtrFromString(strings.TrimPrefix(name, "/"))
+	if err != nil {
+		return -1, err
+	}
+	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(p)), uintptr(flags), 0o600, 0, 0, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
+}

@@ -1,0 +1,367 @@
+package box_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// probeWord makes the test program try one thing and print the result.
+const probeWord = "sandbox-probe"
+
+// probe prints "ok", or the name of the error number.
+func probe(name string, args []string) {
+	f, ok := probes[name]
+	if !ok {
+		f, ok = callProbes[name]
+	}
+	if !ok {
+		f, ok = attackProbes[name]
+	}
+	err := fmt.Errorf("no probe is called %s", name)
+	if ok {
+		err = f(args)
+	}
+	var errno syscall.Errno
+	switch {
+	case err == nil:
+		fmt.Print("ok")
+	case errors.As(err, &errno):
+		fmt.Print(unix.ErrnoName(errno))
+	default:
+		fmt.Print(err)
+	}
+}
+
+// probes are what a command may try, in a working folder next to a folder ../outside. See
+// fixture.
+var probes = map[string]func(args []string) error{
+	// Files.
+	"write":         func(a []string) error { return os.WriteFile(a[0], []byte("x"), 0o666) },
+	"read":          func(a []string) error { _, err := os.ReadFile(a[0]); return err },
+	"append":        func(a []string) error { return openFile(a[0], os.O_WRONLY|os.O_APPEND) },
+	"open rw":       func(a []string) error { return openFile(a[0], os.O_RDWR) },
+	"truncate":      func(a []string) error { return os.Truncate(a[0], 0) },
+	"read truncate": func(a []string) error { return openFile(a[0], os.O_RDONLY|os.O_TRUNC) },
+	"mkdir":         func(a []string) error { return os.Mkdir(a[0], 0o777) },
+	"remove":        func(a []string) error { return os.Remove(a[0]) },
+	"rename":        func(a []string) error { return os.Rename(a[0], a[1]) },
+	"link":          func(a []string) error { return os.Link(a[0], a[1]) },
+	"symlink":       func(a []string) error { return os.Symlink(a[0], a[1]) },
+	"mkfifo":        func(a []string) error { return unix.Mkfifo(a[0], 0o666) },
+	"mknod":         func(a []string) error { return unix.Mknod(a[0], unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))) },
+	"bind":          func(a []string) error { return listen("unix", a[0]) },
+	"link then write": func(a []string) error {
+		if err := os.Link(a[0], "linked"); err != nil {
+			return err
+		}
+		return os.WriteFile("linked", []byte("x"), 0o666)
+	},
+	"handle": func(a []string) error {
+		h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, a[0], 0)
+		if err != nil {
+			return err
+		}
+		dir, err := unix.Open(".", unix.O_RDONLY, 0)
+		if err != nil {
+			return err
+		}
+		fd, err := unix.OpenByHandleAt(dir, h, unix.O_RDONLY)
+		if err == nil {
+			unix.Close(fd)
+		}
+		return err
+	},
+	// What belongs to files.
+	"chmod":    func(a []string) error { return os.Chmod(a[0], 0o700) },
+	"chown":    func(a []string) error { return os.Chown(a[0], os.Getuid(), os.Getgid()) },
+	"times":    func(a []string) error { return os.Chtimes(a[0], time.Unix(1, 0), time.Unix(1, 0)) },
+	"setxattr": func(a []string) error { return unix.Setxattr(a[0], "user.x", []byte("x"), 0) },
+	// Other processes: the argument is the server's process.
+	"signal":      func(a []string) error { return unix.Kill(pid(a), 0) },
+	"ptrace":      func(a []string) error { return unix.PtraceSeize(pid(a)) },
+	"read memory": func(a []string) error { return openFile("/proc/"+a[0]+"/mem", os.O_RDONLY) },
+	"environ":     func(a []string) error { _, err := os.ReadFile("/proc/" + a[0] + "/environ"); return err },
+	"vm read": func(a []string) error {
+		b := make([]byte, 1)
+		_, err := unix.ProcessVMReadv(pid(a), []unix.Iovec{{Base: &b[0], Len: 1}}, []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&b[0])), Len: 1}}, 0)
+		return err
+	},
+	"signal threads": func(a []string) error {
+		return eachThread(a[0], func(tid int) error { return unix.Tgkill(pid(a), tid, 0) })
+	},
+	"kill threads": func(a []string) error {
+		return eachThread(a[0], func(tid int) error { return unix.Kill(tid, 0) })
+	},
+	"queue to threads": func(a []string) error {
+		return eachThread(a[0], func(tid int) error {
+			info := [128]byte{8: 0xff, 9: 0xff, 10: 0xff, 11: 0xff} // SI_QUEUE
+			return raw(unix.SYS_RT_SIGQUEUEINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(&info)))
+		})
+	},
+	"pidfd of threads": func(a []string) error {
+		return eachThread(a[0], func(tid int) error {
+			fd, err := unix.PidfdOpen(tid, unix.O_EXCL) // PIDFD_THREAD
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return unix.PidfdSendSignal(fd, 0, nil, 0)
+		})
+	},
+	"pidfd of threads' folders": func(a []string) error {
+		return eachThread(a[0], func(tid int) error {
+			fd, err := unix.Open(fmt.Sprintf("/proc/%d", tid), unix.O_RDONLY|unix.O_DIRECTORY, 0)
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			return unix.PidfdSendSignal(fd, 0, nil, 0)
+		})
+	},
+	"signal threads for files": func(a []string) error {
+		_ = eachThread(a[0], func(tid int) error {
+			_ = owner(unix.F_SETOWN, uintptr(tid))
+			return unix.ESRCH
+		})
+		return unix.EPERM // the test looks whether a signal arrived
+	},
+	"signal threads for files, the new way": func(a []string) error {
+		return eachThread(a[0], func(tid int) error {
+			return owner(unix.F_SETOWN_EX, uintptr(unsafe.Pointer(&[2]int32{0, int32(tid)})))
+		})
+	},
+	"signal threads for sockets": func(a []string) error {
+		return eachThread(a[0], func(tid int) error { return owner(0, uintptr(unsafe.Pointer(&[1]int32{int32(tid)}))) })
+	},
+	"threads' environ": func(a []string) error {
+		return eachThread(a[0], func(tid int) error { return openMemory(fmt.Sprintf("/proc/%s/task/%d/environ", a[0], tid)) })
+	},
+	"threads' files": func(a []string) error {
+		return eachThread(a[0], func(tid int) error {
+			_, err := os.Readlink(fmt.Sprintf("/proc/%s/task/%d/fd/0", a[0], tid))
+			return err
+		})
+	},
+	"threads' memory": func(a []string) error {
+		return eachThread(a[0], func(tid int) error { return openMemory(fmt.Sprintf("/proc/%s/task/%d/mem", a[0], tid)) })
+	},
+	// Sockets.
+	"inet":       func([]string) error { return socket(unix.AF_INET, unix.SOCK_STREAM) },
+	"inet udp":   func([]string) error { return socket(unix.AF_INET, unix.SOCK_DGRAM) },
+	"inet6":      func([]string) error { return socket(unix.AF_INET6, unix.SOCK_STREAM) },
+	"netlink":    func([]string) error { return socket(unix.AF_NETLINK, unix.SOCK_RAW) },
+	"packet":     func([]string) error { return socket(unix.AF_PACKET, unix.SOCK_RAW) },
+	"unix":       func([]string) error { return socket(unix.AF_UNIX, unix.SOCK_STREAM) },
+	"unix dgram": func([]string) error { return socket(unix.AF_UNIX, unix.SOCK_DGRAM) },
+	"pair": func([]string) error {
+		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		return err
+	},
+	"dgram pair": func([]string) error { _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0); return err },
+	"dial":       func(a []string) error { return dial(a[0], a[1]) },
+	// The machine.
+	"mount": func(a []string) error {
+		err := unix.Mount("tmpfs", a[0], "tmpfs", 0, "")
+		if err == nil {
+			return unix.Unmount(a[0], unix.MNT_DETACH)
+		}
+		return err
+	},
+	"unmount": func(a []string) error { return unix.Unmount(a[0], unix.MNT_DETACH) },
+	"io_uring": func([]string) error {
+		var params [120]byte
+		return raw(unix.SYS_IO_URING_SETUP, 4, uintptr(unsafe.Pointer(&params)), 0)
+	},
+	"bpf": func([]string) error {
+		var attr [128]byte
+		return raw(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr)), 48)
+	},
+	"x32": func([]string) error { return raw(0x40000000+39, 0, 0, 0) },
+	"keyctl": func([]string) error {
+		_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, true)
+		return err
+	},
+	"sethostname": func([]string) error {
+		name, err := os.Hostname()
+		if err != nil {
+			return err
+		}
+		return unix.Sethostname([]byte(name))
+	},
+	"namespaces": func([]string) error {
+		cmd := exec.Command("/proc/self/exe", probeWord, "mount", ".")
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		}
+		out, err := cmd.Output()
+		if err == nil && string(out) != "ok" {
+			err = errors.New(string(out))
+		}
+		return err
+	},
+	// The process itself.
+	"privileges": func([]string) error {
+		v, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+		return differs(err, v, 1)
+	},
+	"setuid": func(a []string) error { // a program that belongs to root and says so
+		out, err := exec.Command(a[0], probeWord, "uid").Output()
+		return differs(err, string(out), strconv.Itoa(os.Getuid()))
+	},
+	"uid": func([]string) error { fmt.Print(os.Geteuid()); syscall.Exit(0); return nil },
+	"descriptors": func([]string) error {
+		dir, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			return err
+		}
+		for _, entry := range dir {
+			if to, err := os.Readlink("/proc/self/fd/" + entry.Name()); err == nil && strings.Contains(to, "server-only") {
+				return fmt.Errorf("%s -> %s", entry.Name(), to)
+			}
+		}
+		return nil
+	},
+	"variable": func(a []string) error {
+		value, ok := os.LookupEnv(a[0])
+		return differs(nil, fmt.Sprintf("%t %s", ok, value), a[1])
+	},
+}
+
+func differs[T comparable](err error, got, want T) error {
+	if err == nil && got != want {
+		err = fmt.Errorf("%v instead of %v", got, want)
+	}
+	return err
+}
+
+func openFile(path string, flags int) error {
+	f, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func pid(args []string) int {
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// openMemory opens a file that holds a thread's memory. Some kernels open it for a thread
+// that has ended, and it is empty then.
+func openMemory(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
+		return unix.ESRCH
+	}
+	return nil // other read errors are fine: nothing has to be mapped at the beginning
+}
+
+// eachThread calls f for each thread of a process. It succeeds as soon as one call does,
+// and otherwise returns the error of a thread that had not ended.
+func eachThread(pid string, f func(tid int) error) error {
+	dirs, err := filepath.Glob("/proc/" + pid + "/task/*")
+	if err != nil {
+		return err
+	}
+	last := errors.New("no threads")
+	for _, dir := range dirs {
+		tid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			return err
+		}
+		switch err := f(tid); {
+		case err == nil:
+			return nil
+		case !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENOENT):
+			last = err
+		}
+	}
+	return last
+}
+
+// owner makes another process receive SIGUSR2 for input on a socket, and writes some. It
+// uses fcntl, or ioctl when the command is 0.
+func owner(command int, who uintptr) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	call, number := uintptr(unix.SYS_FCNTL), uintptr(command)
+	if command == 0 {
+		call, number = unix.SYS_IOCTL, 0x8901 // FIOSETOWN
+	}
+	if err := raw(call, uintptr(pair[0]), number, who); err != nil {
+		return err
+	}
+	const setSignal = 10 // F_SETSIG
+	if err := raw(unix.SYS_FCNTL, uintptr(pair[0]), setSignal, uintptr(unix.SIGUSR2)); err != nil {
+		return err
+	}
+	if err := raw(unix.SYS_FCNTL, uintptr(pair[0]), unix.F_SETFL, unix.O_ASYNC); err != nil {
+		return err
+	}
+	_, err = unix.Write(pair[1], []byte("x"))
+	return err
+}
+
+func socket(family, kind int) error {
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+func listen(network, address string) error {
+	l, err := net.Listen(network, address)
+	if err == nil {
+		l.Close()
+	}
+	return err
+}
+
+// dial connects and writes a byte.
+func dial(network, address string) error {
+	conn, err := net.DialTimeout(network, address, time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = io.WriteString(conn, "x")
+	return err
+}
+
+func raw(nr, a, b, c uintptr) error {
+	fd, _, errno := unix.Syscall(nr, a, b, c)
+	if errno != 0 {
+		return errno
+	}
+	if nr == unix.SYS_IO_URING_SETUP {
+		unix.Close(int(fd))
+	}
+	return nil
+}

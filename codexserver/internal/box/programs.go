@@ -1,0 +1,246 @@
+package box
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Programs finds and starts programs. The zero value knows only the folders for temporary
+// files. Programs is safe for concurrent use.
+type Programs struct {
+	// More returns further folders that commands can write. Nil means none.
+	More func() []string
+	// Temporary are the folders for temporary files. Nil means the system's.
+	Temporary []string
+
+	once  sync.Once
+	lacks error // what this system lacks to confine
+
+	mu      sync.RWMutex
+	folders map[string][]os.FileInfo // what each name has led to
+}
+
+// ProgramError reports a program that a command could have written.
+type ProgramError struct {
+	// Path is the program.
+	Path string
+}
+
+// Error implements error.
+func (e *ProgramError) Error() string {
+	return fmt.Sprintf("%s lies in a folder that commands can write, or a link on the way to it does, so it is not started", e.Path)
+}
+
+// Add records folders that commands can write from now on. It waits until programs that are
+// being started have started. Relative paths are ignored.
+func (p *Programs) Add(folders ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.folders == nil {
+		p.folders = map[string][]os.FileInfo{}
+	}
+	for _, folder := range folders {
+		if filepath.IsAbs(folder) {
+			p.add(filepath.Clean(folder))
+		}
+	}
+}
+
+// Given records working folders that callers chose, whether or not commands can write them:
+// a repository may have brought programs along. It leaves out folders that hold the user's
+// home, with the user's programs. Where commands can write those, see Add.
+func (p *Programs) Given(folders ...string) {
+	home, err := os.UserHomeDir()
+	p.Add(slices.DeleteFunc(slices.Clone(folders), func(folder string) bool {
+		return err == nil && filepath.IsAbs(folder) && Reaches(home, folder)
+	})...)
+}
+
+// add records a folder with what it leads to now. The folder may be moved later, and its
+// name may lead to another one.
+func (p *Programs) add(folder string) {
+	known := p.folders[folder]
+	if info, err := os.Stat(folder); err == nil && !isOneOf(known, info) {
+		known = append(known, info)
+	}
+	p.folders[folder] = known // also of one that does not exist yet
+}
+
+// Folders returns the recorded folders.
+func (p *Programs) Folders() []string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return slices.Sorted(maps.Keys(p.folders))
+}
+
+// temporary returns the folders for temporary files.
+func (p *Programs) temporary() []string {
+	if p.Temporary != nil {
+		return p.Temporary
+	}
+	if runtime.GOOS == "windows" {
+		return []string{os.TempDir()}
+	}
+	return []string{"/tmp", "/var/tmp", "/dev/shm", os.TempDir()}
+}
+
+// roots returns the folders that commands can write. The caller holds the lock.
+func (p *Programs) roots(also ...string) []os.FileInfo {
+	names := slices.Concat(slices.Collect(maps.Keys(p.folders)), also)
+	if p.More != nil {
+		names = append(names, p.More()...)
+	}
+	roots := existing(names)
+	for _, known := range p.folders {
+		roots = append(roots, known...)
+	}
+	// The whole file system is writable only if the user says so, and nothing would start.
+	return slices.DeleteFunc(roots, isTop)
+}
+
+func isTop(folder os.FileInfo) bool {
+	top, err := os.Stat(string(filepath.Separator))
+	return err == nil && os.SameFile(top, folder)
+}
+
+// Start calls start, which starts cmd, unless commands can write its program or, if that is
+// a script, the script's interpreter: the error is then an [*ProgramError]. Start changes a cmd
+// whose interpreter env would search, so that it starts the interpreter itself. No folder
+// becomes writable until start returns.
+func (p *Programs) Start(cmd *exec.Cmd, start func() error) error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if err := p.check(cmd.Path); err != nil {
+		return err
+	}
+	if err := p.interpret(cmd); err != nil {
+		return err
+	}
+	return start()
+}
+
+// check returns an [*ProgramError] if commands can write the program at a path that the user or
+// Find has chosen.
+func (p *Programs) check(path string) error {
+	if leadsThrough(path, p.named()) {
+		return &ProgramError{path}
+	}
+	return nil
+}
+
+// named returns the folders that count for a program that the user names by its path:
+// those for temporary files as a whole do not, because the user has chosen one there.
+func (p *Programs) named() []os.FileInfo {
+	return slices.DeleteFunc(p.roots(), func(root os.FileInfo) bool {
+		return isOneOf(existing(p.temporary()), root)
+	})
+}
+
+// Writable reports whether a command could have written the file at an absolute path, or
+// replaced a folder or a link on the way to it. It returns true for a missing file.
+func (p *Programs) Writable(path string) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return leadsThrough(path, p.roots(p.temporary()...))
+}
+
+// Path returns the folders of a PATH that no command can write.
+func (p *Programs) Path(list string) string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return strings.Join(unwritable(list, p.roots(p.temporary()...)), string(filepath.ListSeparator))
+}
+
+// unwritable returns the folders of a PATH to which none of the roots leads.
+func unwritable(list string, roots []os.FileInfo) []string {
+	return slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
+		return !filepath.IsAbs(dir) || leadsThrough(dir, roots)
+	})
+}
+
+// Environ returns the environment with a PATH as [Programs.Path] returns it, for a program
+// that searches others there. Path is the PATH as it was.
+func (p *Programs) Environ(env []string) (changed []string, path string) {
+	path = value(env, "PATH")
+	changed = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return isNamed(name, "PATH")
+	})
+	return append(changed, "PATH="+p.Path(path)), path
+}
+
+// Find returns the absolute path of a program. One without a folder is searched in the
+// folders of path, a PATH, as far as no command can write them or the program. One with a
+// folder is relative to dir. The error is an [*ProgramError] if commands could write each program
+// that there is.
+func (p *Programs) Find(name, dir, path string) (string, error) {
+	all, err := p.FindAll(name, dir, path)
+	if err != nil {
+		return "", err
+	}
+	return all[0], nil
+}
+
+// FindAll is Find for all programs in the order of the path.
+func (p *Programs) FindAll(name, dir, path string) ([]string, error) {
+	if filepath.Base(name) != name {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		found, err := exec.LookPath(name)
+		if err != nil {
+			return nil, err
+		}
+		p.mu.RLock()
+		defer p.mu.RUnlock()
+		return []string{found}, p.check(found)
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.search(name, path)
+}
+
+// search returns the programs with a name in the folders of path, without those that
+// commands can write. The caller holds the lock.
+func (p *Programs) search(name, path string) ([]string, error) {
+	folders := slices.DeleteFunc(filepath.SplitList(path), func(folder string) bool {
+		return !filepath.IsAbs(folder) // it depends on the working folder, which may be a repository
+	})
+	all, roots := programsNamed(name, "", folders), p.roots(p.temporary()...)
+	if len(all) == 0 {
+		return nil, &exec.Error{Name: name, Err: exec.ErrNotFound}
+	}
+	refused := &ProgramError{all[0]}
+	all = slices.DeleteFunc(all, func(found string) bool { return leadsThrough(found, roots) })
+	if len(all) == 0 {
+		return nil, refused
+	}
+	return all, nil
+}
+
+// interpret makes cmd start the interpreter of a script, if env would search it in cmd's
+// PATH: a command could put a program with its name into a folder there. The error is an
+// [*ProgramError] if commands can write the interpreter. The caller holds the lock.
+func (p *Programs) interpret(cmd *exec.Cmd) error {
+	by, err := interpreterOf(cmd.Path)
+	if err != nil || by.program == "" {
+		return err
+	}
+	if err := p.check(by.program); err != nil || by.searched == "" {
+		return err
+	}
+	all, err := p.search(by.searched, value(cmd.Environ(), "PATH"))
+	if err != nil {
+		return fmt.Errorf("the interpreter of %s: %w", cmd.Path, err)
+	}
+	cmd.Args = slices.Concat([]string{by.searched}, by.args, []string{cmd.Path}, cmd.Args[1:])
+	cmd.Path = all[0]
+	return nil
+}

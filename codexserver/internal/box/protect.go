@@ -1,0 +1,106 @@
+package box
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+// maxPointer is the size, in bytes, of the largest file of git that is read for the
+// folder that it names.
+const maxPointer = 64 << 10
+
+// Protected returns the paths below the writable roots whose contents other programs run
+// or trust: the .git of each root, whether or not it exists, with what it leads to, and
+// the folders of [Options.Protected]. It leaves out a protected folder that contains a
+// root and lies in none: only that root in it is writable. No root lies in [Options.Sealed].
+func (s *Sandbox) Protected(roots []string) []string {
+	found := slices.Clone(s.options.Sealed)
+	for _, path := range s.options.Protected {
+		if !surrounds(path, roots) {
+			found = append(found, path)
+		}
+	}
+	for _, root := range roots {
+		found = append(found, gitPaths(filepath.Join(root, ".git"))...)
+	}
+	return found
+}
+
+// surrounds reports whether the folder contains one of the roots and lies in none.
+func surrounds(folder string, roots []string) bool {
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(roots, func(root string) bool { return below(root, real) }) &&
+		!slices.ContainsFunc(roots, func(root string) bool { return below(real, root) })
+}
+
+// gitPaths returns a .git and the folders that it leads to. It may be a symbolic link, the
+// file of a worktree or a submodule, or the folder of a worktree.
+func gitPaths(dot string) []string {
+	found := []string{dot}
+	dir := dot
+	if info, err := os.Lstat(dot); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		if dir, err = filepath.EvalSymlinks(dot); err != nil {
+			return found
+		}
+		if info, err = os.Stat(dir); err != nil || !info.IsDir() && !info.Mode().IsRegular() {
+			return found
+		}
+		found = append(found, dir)
+	}
+	if linked, ok := pointer(dir, "gitdir:"); ok { // it is a file
+		dir = linked
+		found = append(found, dir)
+	}
+	if common, ok := pointer(filepath.Join(dir, "commondir"), ""); ok {
+		found = append(found, common)
+	}
+	return found
+}
+
+// inGitFolder reports whether a folder is a git folder or lies in one. It recognizes .git
+// by its name, and a bare repository or the folder of a worktree by its contents. A
+// working tree in a git folder does not count.
+func inGitFolder(path string) bool {
+	for {
+		if strings.EqualFold(filepath.Base(path), ".git") || hasAll(path, "HEAD", "objects", "refs") || hasAll(path, "HEAD", "commondir") {
+			return true
+		}
+		up := filepath.Dir(path)
+		if up == path || hasAll(path, ".git") {
+			return false
+		}
+		path = up
+	}
+}
+
+// hasAll reports whether a folder has an entry for each of the names.
+func hasAll(folder string, names ...string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(folder, name))
+		return err != nil
+	})
+}
+
+// pointer reads a file of git that holds a prefix and then a path.
+func pointer(file, prefix string) (string, bool) {
+	b, err := safefile.Read(file, maxPointer)
+	if err != nil {
+		return "", false
+	}
+	path, ok := strings.CutPrefix(strings.TrimSpace(string(b)), prefix)
+	path = strings.TrimSpace(path)
+	if !ok || path == "" {
+		return "", false
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(file), path)
+	}
+	return path, true
+}

@@ -1,0 +1,78 @@
+package box_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestProtected(t *testing.T) {
+	top := t.TempDir()
+	path := func(parts ...string) string { return filepath.Join(append([]string{top}, parts...)...) }
+	worktree := path("main", ".git", "worktrees", "tree")
+	for _, dir := range []string{worktree, path("tree"), path("plain"), path("broken"), path("empty")} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, content := range map[string]string{
+		path("tree", ".git"):                 "gitdir: " + worktree + "\n",
+		filepath.Join(worktree, "commondir"): "../..\n",
+		path("broken", ".git"):               "nonsense",
+		path("empty", ".git"):                "gitdir: \n",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(path("linked"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../tree/.git", path("linked", ".git")); err != nil {
+		t.Fatal(err)
+	}
+	s := box.New(box.Options{Protected: []string{path("home")}})
+	got := s.Protected([]string{path("main"), path("tree"), path("plain"), path("broken"), path("empty"), path("linked")})
+	want := []string{
+		path("home"),
+		path("main", ".git"),
+		path("tree", ".git"), worktree, path("main", ".git"),
+		path("plain", ".git"),
+		path("broken", ".git"),
+		path("empty", ".git"),
+		path("linked", ".git"), path("tree", ".git"), worktree, path("main", ".git"),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestProtectedAroundARoot checks that a protected folder is left out when it contains a
+// root, unless a root contains the folder. The server's own is never left out.
+func TestProtectedAroundARoot(t *testing.T) {
+	top := t.TempDir()
+	home := filepath.Join(top, "home")
+	root := filepath.Join(home, "trees", "one")
+	for _, dir := range []string{root, filepath.Join(top, "other")} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := filepath.Join(home, "own")
+	s := box.New(box.Options{Protected: []string{home}, Sealed: []string{own}})
+	for _, tt := range []struct{ roots, want []string }{
+		{[]string{root}, []string{own, filepath.Join(root, ".git")}},
+		{[]string{home}, []string{own, home, filepath.Join(home, ".git")}},
+		{[]string{root, top}, []string{own, home, filepath.Join(root, ".git"), filepath.Join(top, ".git")}},
+		{[]string{root, filepath.Join(top, "missing")}, []string{own, filepath.Join(root, ".git"), filepath.Join(top, "missing", ".git")}},
+		{nil, []string{own, home}},
+		{[]string{filepath.Join(top, "other")}, []string{own, home, filepath.Join(top, "other", ".git")}},
+	} {
+		if diff := cmp.Diff(tt.want, s.Protected(tt.roots)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tt.roots, diff)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+//go:build unix
+
+package box_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestProtectedWithSpecialFiles checks that special files in place of .git or commondir
+// are not followed.
+func TestProtectedWithSpecialFiles(t *testing.T) {
+	top := t.TempDir()
+	var roots, want []string
+	for name, lay := range map[string]func(dot string) error{
+		"pipe":           func(dot string) error { return syscall.Mkfifo(dot, 0o600) },
+		"commondir pipe": func(dot string) error { return pipeIn(dot) },
+		"commondir zero": func(dot string) error {
+			return firstError(os.Mkdir(dot, 0o700), os.Symlink("/dev/zero", filepath.Join(dot, "commondir")))
+		},
+		"zero": func(dot string) error { return os.Symlink("/dev/zero", dot) },
+		"link": func(dot string) error { return os.Symlink("nothing", dot) },
+	} {
+		root := filepath.Join(top, name)
+		dot := filepath.Join(root, ".git")
+		if err := os.Mkdir(root, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := lay(dot); err != nil {
+			t.Fatal(err)
+		}
+		roots, want = append(roots, root), append(want, dot)
+	}
+	if diff := cmp.Diff(want, box.New(box.Options{}).Protected(roots)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func pipeIn(dot string) error {
+	if err := os.Mkdir(dot, 0o700); err != nil {
+		return err
+	}
+	return syscall.Mkfifo(filepath.Join(dot, "commondir"), 0o600)
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// Roots are the folders that a policy leaves writable.
+type Roots struct {
+	// Paths are absolute and free of symbolic links.
+	Paths []string
+	// Notes are sentences for the user about folders that the policy names and that are
+	// not writable.
+	Notes []string
+
+	folders []*folder // of Paths
+}
+
+// candidate is a folder that may become a root.
+type candidate struct {
+	name    string
+	implied bool // the policy does not name it, so a note about it would surprise
+}
+
+// candidates returns the folders that a policy asks for.
+func candidates(policy protocol.SandboxPolicy, cwd string, env []string) []candidate {
+	if policy.Mode != protocol.SandboxWorkspaceWrite {
+		return nil
+	}
+	var all []candidate
+	add := func(dir string, implied bool) {
+		if filepath.IsAbs(dir) {
+			all = append(all, candidate{filepath.Clean(dir), implied})
+		}
+	}
+	add(cwd, false)
+	for _, dir := range policy.WritableRoots {
+		add(dir, false)
+	}
+	if !policy.ExcludeSlashTmp && runtime.GOOS != "windows" {
+		add("/tmp", true)
+	}
+	if !policy.ExcludeTmpdirEnvVar {
+		for _, entry := range env {
+			if dir, ok := strings.CutPrefix(entry, "TMPDIR="); ok {
+				add(dir, true)
+			}
+		}
+	}
+	return all
+}
+
+// AskedRoots returns the folders that should be writable under a policy for a command
+// in cwd with the environment env, by the policy's names. Not all of them become
+// writable: see [Sandbox.Roots].
+func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) []string {
+	var names []string
+	for _, c := range candidates(policy, cwd, env) {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Roots returns the folders that a policy leaves writable for a command in cwd with the
+// environment env, whether or not this system can enforce the policy. Full access has no
+// roots. The error is a [*ReplacedError].
+func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (Roots, error) {
+	asked := candidates(policy, cwd, env)
+	var roots Roots
+	for i, verdict := range s.options.Folders.judge(AskedRoots(policy, cwd, env), s.refuse) {
+		var replaced *ReplacedError
+		switch {
+		case errors.As(verdict.err, &replaced):
+			return Roots{}, verdict.err
+		case verdict.err == nil:
+			if path := verdict.folder.path; !slices.Contains(roots.Paths, path) {
+				roots.Paths = append(roots.Paths, path)
+				roots.folders = append(roots.folders, verdict.folder)
+			}
+		case !asked[i].implied && !errors.Is(verdict.err, fs.ErrNotExist):
+			note := fmt.Sprintf("%s is read-only for commands: %v", asked[i].name, verdict.err)
+			if !slices.Contains(roots.Notes, note) {
+				roots.Notes = append(roots.Notes, note)
+			}
+		}
+	}
+	return roots, nil
+}
+
+// refuse returns nil, or the reason why the folder at path must not become writable under
+// name.
+func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
+	for _, own := range s.options.Sealed {
+		if below(path, own) {
+			return fmt.Errorf("it is or lies in %s, which is this server's", own)
+		}
+	}
+	for _, own := range s.options.Named {
+		if own = filepath.Clean(own); own == name || own == path {
+			return nil
+		}
+	}
+	const remedy = "sandbox_workspace_write.writable_roots in config.toml can name it"
+	if filepath.Dir(path) == path {
+		return errors.New("it is the whole file system; " + remedy)
+	}
+	for _, system := range []string{"/dev", "/proc", "/sys"} {
+		if below(path, system) && !below(path, "/dev/shm") {
+			return fmt.Errorf("it belongs to the system's %s; %s", system, remedy)
+		}
+	}
+	if inGitFolder(path) {
+		return errors.New("it is a git folder or lies in one; " + remedy)
+	}
+	for _, own := range s.options.Protected {
+		if real, err := filepath.EvalSymlinks(own); err == nil && real != path && below(path, real) && !below(filepath.Dir(path), s.options.Trees) {
+			return fmt.Errorf("it lies in %s; %s", own, remedy)
+		}
+	}
+	for _, private := range s.options.Private {
+		if holds(info, private) {
+			return fmt.Errorf("it is or holds %s; %s", private, remedy)
+		}
+	}
+	return nil
+}
+
+// below reports whether path is folder, or lies in it. It compares files instead of
+// names, which may differ in letter case.
+func below(path, folder string) bool {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return false
+	}
+	_, ok := (areas{{info: info}}).around(path)
+	return ok
+}
+
+// holds reports whether path lies in the folder, or is it. For a symbolic link both the
+// link and its target count.
+func holds(folder fs.FileInfo, path string) bool {
+	paths := []string{filepath.Clean(path)}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		paths = append(paths, real)
+	}
+	return slices.ContainsFunc(paths, func(path string) bool {
+		_, ok := (areas{{info: folder}}).around(path)
+		return ok
+	})
+}

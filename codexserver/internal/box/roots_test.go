@@ -1,0 +1,220 @@
+//go:build unix
+
+package box_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// tree makes folders, and symbolic links written as "name -> target", below a
+// new folder. In a target, @ is that folder.
+func tree(t *testing.T, entries ...string) string {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		name, target, isLink := strings.Cut(entry, " -> ")
+		name = filepath.Join(base, name)
+		if isLink {
+			err = os.Symlink(strings.ReplaceAll(target, "@", base), name)
+		} else {
+			err = os.MkdirAll(name, 0o777)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return base
+}
+
+// write is a policy of mode workspace-write without /tmp and $TMPDIR.
+func write(roots ...string) protocol.SandboxPolicy {
+	return protocol.SandboxPolicy{
+		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: roots, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
+	}
+}
+
+func TestRoots(t *testing.T) {
+	base := tree(t,
+		"work/sub", "other", "home/.codex/sessions", "home/.codex/codex-mcp/run", "home/project",
+		"alias -> @/work", "above -> @", "work/link -> @/other", "work/sub/up -> ../..", "work/home -> @/home", "loop -> loop",
+		"repo/.git/hooks", "repo/.git/tree/src", "repo/.git/tree/.git", "x/.GIT", "bare/objects", "bare/refs", "bare/sub", "bare/HEAD", "wired/HEAD", "wired/commondir", "half/HEAD", "half/objects",
+		"toGit -> @/repo/.git",
+	)
+	if err := os.WriteFile(filepath.Join(base, "work/file"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tmp := []string{"/tmp"}
+	if real, err := filepath.EvalSymlinks("/tmp"); err == nil {
+		tmp[0] = real
+	}
+	for _, tt := range []struct {
+		name   string
+		mode   protocol.SandboxMode
+		cwd    string
+		roots  []string // @ is base, as everywhere
+		tmpdir string   // $TMPDIR, writable when set
+		named  []string
+		want   []string
+		notes  []string
+	}{
+		{name: "read-only", mode: protocol.SandboxReadOnly, cwd: "@/work", roots: []string{"@/other"}},
+		{name: "full access", mode: protocol.SandboxDangerFullAccess, cwd: "@/work", roots: []string{"@/other"}},
+		{name: "the working folder", cwd: "@/work", want: []string{"@/work"}},
+		{name: "more", cwd: "@/work", roots: []string{"@/other/", "relative", "@/work"}, want: []string{"@/work", "@/other"}},
+		{name: "not absolute", cwd: "./@/work", roots: []string{"./@/other"}},
+		{name: "$TMPDIR", cwd: "@/work", tmpdir: "@/other", want: []string{"@/work", "@/other"}},
+		{name: "missing", cwd: "@/work", roots: []string{"@/work/no/thing"}, want: []string{"@/work"}},
+		{name: "a file", cwd: "@/work", roots: []string{"@/work/file"}, want: []string{"@/work"}, notes: []string{"@/work/file is read-only for commands: it is not a folder"}},
+		{name: "a file, twice", cwd: "@/work", roots: []string{"@/work/file", "@/work/./file"}, want: []string{"@/work"}, notes: []string{"@/work/file is read-only for commands: it is not a folder"}},
+		{name: "a loop", cwd: "@/work", roots: []string{"@/loop"}, want: []string{"@/work"}, notes: []string{"@/loop is read-only for commands: follow @/loop: too many symbolic links"}},
+
+		{name: "a link of the user's", cwd: "@/alias", want: []string{"@/work"}},
+		{name: "links of the user's", cwd: "@/above/alias/sub", want: []string{"@/work/sub"}},
+		{name: "a link in a root", cwd: "@/work", roots: []string{"@/work/link"}, want: []string{"@/work"},
+			notes: []string{"@/work/link is read-only for commands: @/work/link is a symbolic link in the writable folder @/work"}},
+		{name: "in another order", cwd: "@/work/link", roots: []string{"@/work"}, want: []string{"@/work"},
+			notes: []string{"@/work/link is read-only for commands: @/work/link is a symbolic link in the writable folder @/work"}},
+		{name: "behind a link in a root", cwd: "@/work", roots: []string{"@/work/sub/up/other"}, want: []string{"@/work"},
+			notes: []string{"@/work/sub/up/other is read-only for commands: @/work/sub/up is a symbolic link in the writable folder @/work"}},
+		{name: "a link in a root that is behind one", cwd: "@/alias", roots: []string{"@/work/link"}, want: []string{"@/work"},
+			notes: []string{"@/work/link is read-only for commands: @/work/link is a symbolic link in the writable folder @/work"}},
+
+		{name: "the file system", cwd: "/", notes: []string{"/ is read-only for commands: it is the whole file system; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "home", cwd: "@/home", notes: []string{"@/home is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "above home", cwd: "@/work", roots: []string{"@"}, want: []string{"@/work"},
+			notes: []string{"@ is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "home by a link", cwd: "@/work/home", notes: []string{"@/work/home is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "$CODEX_HOME", cwd: "@/home/.codex", notes: []string{"@/home/.codex is read-only for commands: it is or holds @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "below $CODEX_HOME", cwd: "@/home/.codex/sessions", notes: []string{"@/home/.codex/sessions is read-only for commands: it lies in @/home/.codex; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "below $CODEX_HOME, named", cwd: "@/home/.codex/sessions", named: []string{"@/home/.codex/sessions"}, want: []string{"@/home/.codex/sessions"}},
+		{name: "of the server, named", cwd: "@/home/.codex/codex-mcp", named: []string{"@/home/.codex/codex-mcp"},
+			notes: []string{"@/home/.codex/codex-mcp is read-only for commands: it is or lies in @/home/.codex/codex-mcp, which is this server's"}},
+		{name: "below that of the server, named", cwd: "@/work", roots: []string{"@/home/.codex/codex-mcp/run"}, named: []string{"@/home/.codex/codex-mcp/run"}, want: []string{"@/work"},
+			notes: []string{"@/home/.codex/codex-mcp/run is read-only for commands: it is or lies in @/home/.codex/codex-mcp, which is this server's"}},
+		{name: "below that of the server as $TMPDIR, named", cwd: "@/work", tmpdir: "@/home/.codex/codex-mcp/run", named: []string{"@/home/.codex/codex-mcp/run"}, want: []string{"@/work"}},
+		{name: "devices", cwd: "/dev", notes: []string{"/dev is read-only for commands: it belongs to the system's /dev; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "a git folder", cwd: "@/repo/.git", notes: []string{"@/repo/.git is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "in a git folder", cwd: "@/repo/.git/hooks", notes: []string{"@/repo/.git/hooks is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "a git folder in other letters", cwd: "@/x/.GIT", notes: []string{"@/x/.GIT is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "a bare repository", cwd: "@/bare", notes: []string{"@/bare is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "in a bare repository", cwd: "@/bare/sub", notes: []string{"@/bare/sub is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "the folder of a worktree", cwd: "@/wired", notes: []string{"@/wired is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "half a repository", cwd: "@/half", want: []string{"@/half"}},
+		{name: "a working tree in a git folder", cwd: "@/repo/.git/tree/src", want: []string{"@/repo/.git/tree/src"}},
+		{name: "a git folder, named", cwd: "@/repo/.git", named: []string{"@/repo/.git"}, want: []string{"@/repo/.git"}},
+		{name: "a git folder by a link", cwd: "@/toGit", notes: []string{"@/toGit is read-only for commands: it is a git folder or lies in one; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "below home", cwd: "@/home/project", want: []string{"@/home/project"}},
+		{name: "home as $TMPDIR", cwd: "@/work", tmpdir: "@/home", want: []string{"@/work"}},
+		{name: "home, named", cwd: "@/home", named: []string{"@/home/"}, want: []string{"@/home"}},
+		{name: "home by a link, named", cwd: "@/work/home", named: []string{"@/home"}, want: []string{"@/home"}},
+		{name: "home by a link, which is named", cwd: "@/work/home", named: []string{"@/work/home"}, want: []string{"@/home"}},
+		{name: "home, something else named", cwd: "@/home", named: []string{"@/home/project", "home"},
+			notes: []string{"@/home is read-only for commands: it is or holds @/home; sandbox_workspace_write.writable_roots in config.toml can name it"}},
+		{name: "the file system, named", cwd: "@/work", roots: []string{"/"}, named: []string{"/"}, want: []string{"@/work", "/"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := func(words ...string) (out []string) {
+				for _, word := range words {
+					out = append(out, strings.ReplaceAll(word, "@", base))
+				}
+				return out
+			}
+			policy := write(in(tt.roots...)...)
+			if tt.mode != "" {
+				policy.Mode = tt.mode
+			}
+			env := []string{"TMPDIR=@/other"} // excluded
+			if tt.tmpdir != "" {
+				policy.ExcludeTmpdirEnvVar = false
+				env = []string{"@/home/project", "TMPDIR=" + tt.tmpdir, "OTHER=@/home/project"}
+			}
+			s := box.New(box.Options{Private: in("@/home", "@/home/.codex"), Protected: in("@/home/.codex"), Sealed: in("@/home/.codex/codex-mcp"), Named: in(tt.named...)})
+			got, err := s.Roots(policy, in(tt.cwd)[0], in(env...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(in(tt.want...), got.Paths); diff != "" {
+				t.Errorf("roots (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(in(tt.notes...), got.Notes); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("/tmp", func(t *testing.T) {
+		policy := write()
+		policy.ExcludeSlashTmp = false
+		got, err := box.New(box.Options{}).Roots(policy, "/nowhere/at/all", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tmp, got.Paths); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		// The policy does not name it, so nothing is said when it stays read-only.
+		got, err = box.New(box.Options{Private: tmp}).Roots(policy, "/nowhere/at/all", nil)
+		if err != nil || got.Paths != nil || got.Notes != nil {
+			t.Errorf("a private /tmp: %q, %q, %v", got.Paths, got.Notes, err)
+		}
+	})
+}
+
+// TestLateRoot puts links and folders in place of a root that was missing.
+func TestLateRoot(t *testing.T) {
+	base := tree(t, "work", "outside")
+	work, late := filepath.Join(base, "work"), filepath.Join(base, "work/late")
+	var folders box.Folders
+	// Each conversation has a sandbox of its own.
+	roots := func(cwd string, more ...string) ([]string, error) {
+		found, err := box.New(box.Options{Folders: &folders}).Roots(write(more...), cwd, nil)
+		return found.Paths, err
+	}
+	expect := func(what string, want []string, cwd string, more ...string) {
+		t.Helper()
+		got, err := roots(cwd, more...)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("missing", []string{work}, work, late)
+	must(os.Symlink(filepath.Join(base, "outside"), late))
+	expect("a link", []string{work}, work, late)
+	expect("a link, in another conversation", nil, late)
+	expect("below a link", nil, filepath.Join(late, "sub"))
+	must(os.Remove(late))
+	must(os.Mkdir(late, 0o777))
+	expect("a folder", []string{work, late}, work, late)
+	must(os.Remove(late))
+	must(os.Mkdir(late, 0o777))
+	expect("another folder", []string{work, late}, work, late)
+	must(os.Remove(late))
+	expect("gone", []string{work}, work, late)
+	must(os.Symlink(filepath.Join(base, "outside"), late))
+	var replaced *box.ReplacedError
+	if got, err := roots(work, late); !errors.As(err, &replaced) || replaced.Folder != late || errors.Is(err, box.ErrUnavailable) {
+		t.Errorf("a link in the place of a root: %q, %v", got, err)
+	}
+	must(os.Remove(late))
+	must(os.Mkdir(late, 0o777))
+	expect("a folder again", []string{work, late}, work, late)
+}

@@ -1,0 +1,221 @@
+package box_test
+
+// row is the result of a command's attempt: "ok" or the name of an error
+// number, "a|b" where both are right. Without a sandbox it must be "ok", or free, so that
+// each row can fail.
+//
+// In a probe @pid is the server, @other another process of the user. @tcp, @socket and
+// @abstract are listeners of the server. @terminal, @shm, @key, @memory and @queue belong
+// to other processes. @suid is a setuid program of root.
+type row struct {
+	name     string
+	probe    []string
+	free     string // "ok" when empty
+	readOnly string // in the mode read-only
+	write    string // in the mode workspace-write
+	// guards reports that the probe prints ok when it was denied.
+	guards bool
+	// user rows do not apply to root, root rows only to root.
+	user, root bool
+	// initial rows do not apply in a user namespace, such as that of a container.
+	initial bool
+}
+
+// kinds are the rows by their name in SECURITY.md. Those without a name are not in it.
+var kinds = []struct {
+	name string
+	rows []row
+}{
+	{"read any file that you can read", []row{
+		{name: "read outside", probe: []string{"read", "/etc/passwd"}, readOnly: "ok", write: "ok"},
+		{name: "read in the workspace", probe: []string{"read", "file"}, readOnly: "ok", write: "ok"},
+		{name: "read shared memory", probe: []string{"read", "@shm"}, readOnly: "ok", write: "ok"},
+		{name: "list /dev", probe: []string{"list", "/dev"}, readOnly: "ok", write: "ok"},
+	}},
+	{"read a terminal, a disk or another device", []row{
+		{name: "new terminal", probe: []string{"open rw", "/dev/ptmx"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "read another terminal", probe: []string{"read terminal", "@terminal"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "read another terminal by /proc", probe: []string{"read terminal", "/proc/self/root@terminal"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "read a new terminal", probe: []string{"read terminal", "/dev/ptmx"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "read the kernel's messages", probe: []string{"read terminal", "/dev/kmsg"}, free: "ok|EPERM", readOnly: "EACCES", write: "EACCES", root: true},
+	}},
+	{"write in the working folder, `/tmp`, `$TMPDIR`", []row{
+		{name: "write in the workspace", probe: []string{"write", "new"}, readOnly: "EACCES", write: "ok"},
+		{name: "make a folder in the workspace", probe: []string{"mkdir", "new"}, readOnly: "EACCES", write: "ok"},
+		{name: "remove in the workspace", probe: []string{"remove", "file"}, readOnly: "EACCES", write: "ok"},
+		{name: "rename in the workspace", probe: []string{"rename", "file", "sub/file"}, readOnly: "EACCES|EXDEV", write: "ok"},
+	}},
+	{"write, create, remove, rename, truncate elsewhere", []row{
+		{name: "write outside", probe: []string{"write", "../outside/new"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "write to a file outside", probe: []string{"write", "../outside/file"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "append to a file outside", probe: []string{"append", "../outside/file"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "truncate outside", probe: []string{"truncate", "../outside/file"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "truncate while reading outside", probe: []string{"read truncate", "../outside/file"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "make a folder outside", probe: []string{"mkdir", "../outside/new"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "remove outside", probe: []string{"remove", "../outside/file"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "remove a folder outside", probe: []string{"remove", "../outside/dir"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "move out", probe: []string{"rename", "file", "../outside/new"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV"},
+		{name: "move in", probe: []string{"rename", "../outside/file", "new"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV"},
+		{name: "symbolic link outside", probe: []string{"symlink", "x", "../outside/new"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "named pipe outside", probe: []string{"mkfifo", "../outside/new"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "named socket outside", probe: []string{"bind", "../outside/new"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "write through a symbolic link", probe: []string{"write", "symlink"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "write through a linked folder", probe: []string{"write", "dirlink/new"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "write through /proc/self/cwd", probe: []string{"write", "/proc/self/cwd/../outside/new"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "write through /proc/self/root", probe: []string{"write", "/proc/self/root@outside/new"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "make a hard link to a file outside", probe: []string{"link then write", "../outside/file"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV"},
+		{name: "make a hard link outside", probe: []string{"link", "file", "../outside/new"}, readOnly: "EACCES|EXDEV", write: "EACCES|EXDEV"},
+		{name: "open by handle", probe: []string{"handle", "file"}, readOnly: "EPERM", write: "EPERM", root: true, initial: true},
+		{name: "write to /dev/shm", probe: []string{"mkdir", "/dev/shm/@unique"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "make a device", probe: []string{"mknod", "device"}, readOnly: "EACCES", write: "EACCES", root: true},
+		{name: "write to /proc", probe: []string{"append", "/proc/self/oom_score_adj"}, readOnly: "EACCES", write: "EACCES"},
+		{name: "write to /proc/sys", probe: []string{"append", "/proc/sys/kernel/core_pattern"}, readOnly: "EACCES", write: "EACCES", root: true},
+	}},
+	{"write into a `.git` at any depth, or `$CODEX_HOME`, in a writable folder, or put others in their place", []row{
+		{name: "write into .git", probe: []string{"write", ".git/hooks/evil"}, readOnly: "EACCES", write: "ok"},
+		{name: "move .git", probe: []string{"rename", ".git", "git"}, readOnly: "EACCES|EXDEV", write: "ok"},
+		{name: "write into the configuration", probe: []string{"write", "home/config.toml"}, readOnly: "EACCES", write: "ok"},
+		{name: "move the configuration", probe: []string{"rename", "home", "home2"}, readOnly: "EACCES|EXDEV", write: "ok"},
+	}},
+	{"change the mode, owner, times or extended attributes of a file elsewhere", []row{
+		{name: "chmod outside", probe: []string{"chmod", "../outside/file"}, readOnly: "EPERM", write: "ok"},
+		{name: "fchmod outside", probe: []string{"fchmod to", "../outside/file", "600"}, readOnly: "EPERM", write: "ok"},
+		{name: "fchmodat2 outside", probe: []string{"fchmodat2 to", "../outside/file", "600"}, free: "ok|ENOSYS", readOnly: "EPERM", write: "ok|ENOSYS"},
+		{name: "chmod outside, the old call", probe: []string{"old chmod to", "../outside/file", "600"}, readOnly: "EPERM", write: "ok"},
+		{name: "chown outside", probe: []string{"chown", "../outside/file"}, readOnly: "EPERM", write: "ok"},
+		{name: "chown outside, a link itself", probe: []string{"lchown", "../outside/file"}, readOnly: "EPERM", write: "ok"},
+		{name: "chown outside, an open file", probe: []string{"fchown", "../outside/file"}, readOnly: "EPERM", write: "ok"},
+		{name: "chown outside, the old call", probe: []string{"old chown", "../outside/file"}, readOnly: "EPERM", write: "ok"},
+		{name: "times outside", probe: []string{"times", "../outside/file"}, readOnly: "EPERM", write: "ok"},
+		{name: "times outside, an open file", probe: []string{"futimens", "../outside/file"}, readOnly: "EPERM", write: "ok"},
+		{name: "times outside, the old call", probe: []string{"utime", "../outside/file"}, readOnly: "EPERM", write: "ok"},
+		{name: "times outside, the older call", probe: []string{"utimes", "../outside/file"}, readOnly: "EPERM", write: "ok"},
+		{name: "times outside, in a folder", probe: []string{"futimesat", "../outside/file"}, readOnly: "EPERM", write: "ok"},
+		{name: "extended attribute outside", probe: []string{"setxattr", "../outside/file"}, free: "ok|ENOTSUP", readOnly: "EPERM", write: "ok|ENOTSUP"},
+		{name: "extended attribute outside, a link itself", probe: []string{"lsetxattr", "../outside/file"}, free: "ok|ENOTSUP", readOnly: "EPERM", write: "ok|ENOTSUP"},
+		{name: "extended attribute outside, an open file", probe: []string{"fsetxattr", "../outside/file"}, free: "ok|ENOTSUP", readOnly: "EPERM", write: "ok|ENOTSUP"},
+		{name: "extended attribute outside, in a folder", probe: []string{"setxattrat", "../outside/file"}, free: "ok|ENOTSUP|ENOSYS", readOnly: "EPERM", write: "ok|ENOTSUP|ENOSYS"},
+		{name: "remove an extended attribute outside", probe: []string{"removexattr", "../outside/file"}, free: "ENODATA|ENOTSUP", readOnly: "EPERM", write: "ok|ENODATA|ENOTSUP"},
+		{name: "remove an extended attribute outside, a link itself", probe: []string{"lremovexattr", "../outside/file"}, free: "ENODATA|ENOTSUP", readOnly: "EPERM", write: "ok|ENODATA|ENOTSUP"},
+		{name: "remove an extended attribute outside, an open file", probe: []string{"fremovexattr", "../outside/file"}, free: "ENODATA|ENOTSUP", readOnly: "EPERM", write: "ok|ENODATA|ENOTSUP"},
+		{name: "remove an extended attribute outside, in a folder", probe: []string{"removexattrat", "../outside/file"}, free: "ENODATA|ENOTSUP|ENOSYS", readOnly: "EPERM", write: "ok|ENODATA|ENOTSUP|ENOSYS"},
+		{name: "an access control list outside", probe: []string{"acl", "../outside/file"}, free: "ok|ENOTSUP|EINVAL", readOnly: "EPERM", write: "ok|ENOTSUP|EINVAL"},
+	}},
+	{"write through a hard link that lies in a writable folder", []row{
+		{name: "write through a hard link", probe: []string{"write", "hardlink"}, readOnly: "EACCES", write: "ok"},
+	}},
+	{"make a program that runs with its owner's rights or with capabilities", []row{
+		{name: "chmod to setuid", probe: []string{"chmod to", "file", "4755"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "chmod to setgid", probe: []string{"chmod to", "file", "2755"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "fchmod to setuid", probe: []string{"fchmod to", "file", "4755"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "fchmodat2 to setuid", probe: []string{"fchmodat2 to", "file", "4755"}, free: "ok|ENOSYS", readOnly: "EPERM", write: "EPERM"},
+		{name: "chmod to setuid, the old call", probe: []string{"old chmod to", "file", "4755"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "open a setuid file", probe: []string{"open with", "new", "4755"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "open a setuid file, the old call", probe: []string{"old open with", "new", "4755"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "open a setuid file with openat2", probe: []string{"openat2 with", "new", "4755"}, readOnly: "ENOSYS", write: "ENOSYS"},
+		{name: "open a setuid file without a name", probe: []string{"tmpfile with", ".", "4755"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "creat a setuid file", probe: []string{"creat with", "new", "4755"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "mknod a setuid file", probe: []string{"mknod with", "new", "4755"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "mknod a setuid file, the old call", probe: []string{"old mknod with", "new", "4755"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "give a program capabilities", probe: []string{"setcap", "file"}, readOnly: "EPERM", write: "EPERM", root: true},
+	}},
+	{"change a file's attributes, as `chattr` does", []row{
+		{name: "FS_IOC_SETFLAGS outside", probe: []string{"setflags", "../outside/file"}, free: "ok|ENOTTY|ENOTSUP", readOnly: "EPERM", write: "EPERM"},
+		{name: "FS_IOC_SETFLAGS in the workspace", probe: []string{"setflags", "file"}, free: "ok|ENOTTY|ENOTSUP", readOnly: "EPERM", write: "EPERM"},
+		{name: "FS_IOC_FSSETXATTR outside", probe: []string{"fssetxattr", "../outside/file"}, free: "ok|ENOTTY|ENOTSUP", readOnly: "EPERM", write: "EPERM"},
+		{name: "file_setattr outside", probe: []string{"file_setattr", "../outside/file"}, free: "ok|ENOSYS|ENOTTY|ENOTSUP", readOnly: "EPERM", write: "EPERM"},
+		{name: "make a file outside read-only for good", probe: []string{"verity", "../outside/file"}, free: "ok|ENOTSUP|ENOTTY|EINVAL|EROFS", readOnly: "EPERM", write: "EPERM"},
+	}},
+	{"open a network connection, ask a name server", []row{
+		{name: "socket inet", probe: []string{"inet"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "socket inet datagram", probe: []string{"inet udp"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "socket inet6", probe: []string{"inet6"}, free: "ok|EAFNOSUPPORT", readOnly: "EPERM", write: "EPERM"},
+		{name: "socket netlink", probe: []string{"netlink"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "socket packet", probe: []string{"packet"}, readOnly: "EPERM", write: "EPERM", root: true},
+		{name: "connect to loopback", probe: []string{"dial", "tcp", "@tcp"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "ask a name server", probe: []string{"dial", "udp", "127.0.0.1:53"}, readOnly: "EPERM", write: "EPERM"},
+	}},
+	{"connect to a local socket (a container engine, an agent)", []row{
+		{name: "socket unix datagram", probe: []string{"unix dgram"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "socket pair datagram", probe: []string{"dgram pair"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "connect to a named socket", probe: []string{"dial", "unix", "@socket"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "connect to an abstract socket", probe: []string{"dial", "unix", "@abstract"}, readOnly: "EPERM", write: "EPERM"},
+	}},
+	{"open sockets between its own processes", []row{
+		{name: "socket unix", probe: []string{"unix"}, readOnly: "ok", write: "ok"},
+		{name: "socket pair", probe: []string{"pair"}, readOnly: "ok", write: "ok"},
+	}},
+	{"use the shared memory, semaphores and message queues of others", []row{
+		{name: "shared memory", probe: []string{"shmget", "@key"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "attach shared memory", probe: []string{"shmat", "@memory"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "semaphores", probe: []string{"semget", "@key"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "message queue", probe: []string{"msgget", "@key"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "message queue with a name", probe: []string{"mq_open", "@queue"}, readOnly: "EPERM", write: "EPERM"},
+	}},
+	{"signal, trace or read the server", []row{
+		{name: "signal the server", probe: []string{"signal", "@pid"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "signal the server's threads", probe: []string{"signal threads", "@pid"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "trace the server", probe: []string{"ptrace", "@pid"}, free: "ok|EPERM", readOnly: "EPERM", write: "EPERM"},
+		{name: "read the server's memory", probe: []string{"read memory", "@pid"}, free: "ok|EACCES", readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
+		{name: "read its threads' memory", probe: []string{"threads' memory", "@pid"}, free: "ok|EACCES", readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
+		{name: "copy the server's memory", probe: []string{"vm read", "@pid"}, free: "ok|EPERM|EFAULT", readOnly: "EPERM", write: "EPERM"},
+		{name: "read the server's environment", probe: []string{"environ", "@pid"}, free: "ok|EACCES", readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
+	}},
+	{"signal, trace or read your other processes", []row{
+		{name: "signal another process", probe: []string{"signal", "@other"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "trace another process", probe: []string{"ptrace", "@other"}, free: "ok|EPERM", readOnly: "EPERM", write: "EPERM"},
+		{name: "read another process's environment", probe: []string{"environ", "@other"}, readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
+		{name: "read its environment by a thread", probe: []string{"threads' environ", "@other"}, readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
+		{name: "read another process's memory", probe: []string{"read memory", "@other"}, free: "ok|EACCES", readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
+		{name: "see another process's files", probe: []string{"threads' files", "@other"}, readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
+	}},
+	{"change the priority, limits or processors of other processes", []row{
+		{name: "limits of another process", probe: []string{"prlimit", "@other"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "limits of the server", probe: []string{"prlimit", "@pid"}, free: "ok|EPERM", readOnly: "EPERM", write: "EPERM"},
+		{name: "priority of another process", probe: []string{"setpriority", "@other"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "priority of a group", probe: []string{"setpriority of group", "@other"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "processors of another process", probe: []string{"sched_setaffinity", "@other"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "scheduler of another process", probe: []string{"sched_setscheduler", "@other"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "scheduler's attributes of another process", probe: []string{"sched_setattr", "@other"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "scheduler's parameter of another process", probe: []string{"sched_setparam", "@other"}, readOnly: "EPERM", write: "EPERM"},
+		{name: "disk priority of another process", probe: []string{"ioprio_set", "@other"}, readOnly: "EPERM", write: "EPERM"},
+	}},
+	{"put words into a terminal", []row{
+		{name: "TIOCSTI", probe: []string{"ioctl", "0x5412"}, free: "ENOTTY", readOnly: "EPERM", write: "EPERM"},
+		{name: "TIOCSTI with other high bits", probe: []string{"ioctl", "0x100005412"}, free: "ENOTTY", readOnly: "EPERM", write: "EPERM"},
+		{name: "TIOCLINUX", probe: []string{"ioctl", "0x541c"}, free: "ENOTTY", readOnly: "EPERM", write: "EPERM"},
+	}},
+	{"gain privileges by a setuid program", []row{
+		{name: "no new privileges", probe: []string{"privileges"}, free: "0 instead of 1", readOnly: "ok", write: "ok", guards: true},
+		{name: "program of root's", probe: []string{"setuid", "@suid"}, free: "0 instead of 65534", readOnly: "ok", write: "ok", guards: true, user: true},
+	}},
+	{"mount, make namespaces, use bpf, io_uring or keyrings", []row{
+		{name: "mount", probe: []string{"mount", "."}, readOnly: "EPERM", write: "EPERM", root: true},
+		{name: "unmount what protects .git", probe: []string{"unmount", ".git"}, free: "EINVAL", readOnly: "EPERM", write: "EPERM", root: true},
+		{name: "mount in namespaces of its own", probe: []string{"namespaces"}, free: "ok|EPERM|ENOSPC|EACCES", readOnly: "EPERM", write: "EPERM"},
+		{name: "io_uring", probe: []string{"io_uring"}, free: "ok|ENOSYS|EPERM", readOnly: "EPERM", write: "EPERM"},
+		{name: "bpf", probe: []string{"bpf"}, free: "ok|EPERM|EINVAL", readOnly: "EPERM", write: "EPERM"},
+		{name: "x32 call", probe: []string{"x32"}, free: "ok|ENOSYS", readOnly: "ENOSYS", write: "ENOSYS"},
+		{name: "keyring", probe: []string{"keyctl"}, free: "ok|ENOSYS", readOnly: "EPERM", write: "EPERM"},
+		{name: "host name", probe: []string{"sethostname"}, readOnly: "EPERM", write: "EPERM", root: true},
+		{name: "unshare a user namespace", probe: []string{"unshare"}, free: "EINVAL|EPERM", readOnly: "EPERM", write: "EPERM"},
+		{name: "clone3", probe: []string{"clone3"}, free: "EINVAL|ENOSYS|EPERM", readOnly: "ENOSYS", write: "ENOSYS"},
+		{name: "join a namespace", probe: []string{"setns"}, free: "EBADF", readOnly: "EPERM", write: "EPERM"},
+	}},
+	{"see variables with KEY, SECRET or TOKEN in the name", []row{
+		{name: "secret in the environment", probe: []string{"variable", "SOME_TOKEN", "false "}, readOnly: "ok", write: "ok", guards: true},
+	}},
+	{"", []row{
+		{name: "chmod in the workspace", probe: []string{"chmod", "file"}, readOnly: "EPERM", write: "ok"},
+		{name: "write to /dev/null", probe: []string{"write", "/dev/null"}, readOnly: "ok", write: "ok"},
+		{name: "write to /dev/zero", probe: []string{"write", "/dev/zero"}, readOnly: "ok", write: "ok"},
+		{name: "inherited descriptors", probe: []string{"descriptors"}, readOnly: "ok", write: "ok"},
+		{name: "note in the environment", probe: []string{"variable", "CODEX_SANDBOX_NETWORK_DISABLED", "true 1"}, free: "false  instead of true 1", readOnly: "ok", write: "ok"},
+		{name: "limits of itself", probe: []string{"prlimit", "0"}, readOnly: "ok", write: "ok"},
+		{name: "priority of itself", probe: []string{"setpriority", "0"}, readOnly: "ok", write: "ok"},
+		{name: "processors of itself", probe: []string{"sched_setaffinity", "0"}, readOnly: "ok", write: "ok"},
+		{name: "disk priority of itself", probe: []string{"ioprio_set", "0"}, readOnly: "ok", write: "ok"},
+		{name: "an attribute that is its own", probe: []string{"setxattr", "file"}, free: "ok|ENOTSUP", readOnly: "EPERM", write: "ok|ENOTSUP"},
+		{name: "a file's flags", probe: []string{"getflags", "file"}, free: "ok|ENOTTY", readOnly: "ok|ENOTTY", write: "ok|ENOTTY"},
+	}},
+}

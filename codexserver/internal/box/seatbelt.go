@@ -1,0 +1,106 @@
+package box
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// seatbelt is what sandbox-exec must enforce. It judges by real paths: a symbolic link
+// made later leads to a path outside the roots.
+type seatbelt struct {
+	roots   []string // free of symbolic links
+	protect []string
+	network bool
+}
+
+const seatbeltBase = `(version 1)
+(deny default)
+(allow process-fork)
+(allow process-exec)
+(allow process-info* (target same-sandbox))
+(allow signal (target same-sandbox))
+(allow sysctl-read)
+(allow system-socket (socket-domain AF_UNIX))
+(allow mach-lookup
+  (global-name "com.apple.bsd.dirhelper")
+  (global-name "com.apple.system.logger")
+  (global-name "com.apple.system.opendirectoryd.libinfo")
+  (global-name "com.apple.system.opendirectoryd.membership"))
+(allow file-map-executable)
+(allow file-read*)
+(deny file-read-data (regex #"^/dev/(bpf|disk|pty|rdisk|tty)"))
+(allow file-write-data
+  (literal "/dev/null")
+  (literal "/dev/zero")
+  (literal "/dev/random")
+  (literal "/dev/urandom"))
+(allow file-read-data file-write-data file-ioctl (literal "/dev/dtracehelper"))
+`
+
+const seatbeltNetwork = `(allow network*)
+(allow system-socket)
+(allow mach-lookup
+  (global-name "com.apple.SystemConfiguration.DNSConfiguration")
+  (global-name "com.apple.SystemConfiguration.configd")
+  (global-name "com.apple.trustd")
+  (global-name "com.apple.trustd.agent"))
+`
+
+// arguments returns the arguments of sandbox-exec, up to the command. Paths are parameters
+// of the profile, never part of its text, so that a name cannot change it.
+func (s seatbelt) arguments() []string {
+	var profile strings.Builder
+	profile.WriteString(seatbeltBase)
+	if s.network {
+		profile.WriteString(seatbeltNetwork)
+	}
+	var definitions []string
+	rule := func(format, kind string, i int, path string) {
+		name := fmt.Sprintf("%s_%d", kind, i)
+		definitions = append(definitions, "-D", name+"="+path)
+		fmt.Fprintf(&profile, format, name)
+	}
+	for i, root := range s.roots {
+		rule("(allow file-write* (subpath (param %q)))\n", "ROOT", i, root)
+	}
+	// The last rule that matches counts.
+	protected, way := s.protected()
+	for i, path := range protected {
+		rule("(deny file-write* (subpath (param %q)))\n", "PROTECTED", i, path)
+	}
+	for i, path := range way {
+		rule("(deny file-write-unlink (literal (param %q)))\n", "WAY", i, path)
+	}
+	profile.WriteString("(deny file-write-setugid)\n")
+	return append(append([]string{"-p", profile.String()}, definitions...), "--")
+}
+
+// protected returns the paths that stay read-only, with their targets. way are the
+// folders between them and the roots, which must keep their names.
+func (s seatbelt) protected() (paths, way []string) {
+	for _, path := range s.protect {
+		paths = append(paths, filepath.Clean(path))
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			paths = append(paths, real)
+		}
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	for _, path := range paths {
+		for dir := filepath.Dir(path); s.below(dir); dir = filepath.Dir(dir) {
+			way = append(way, dir)
+		}
+	}
+	slices.Sort(way)
+	return paths, slices.Compact(way)
+}
+
+// below reports whether a folder lies in a root, and is not a root itself.
+func (s seatbelt) below(dir string) bool {
+	return slices.ContainsFunc(s.roots, func(root string) bool {
+		inside, ok := strings.CutPrefix(dir, strings.TrimSuffix(root, "/")+"/")
+		return ok && inside != ""
+	})
+}

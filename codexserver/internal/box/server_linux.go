@@ -1,0 +1,99 @@
+//go:build amd64 || arm64
+
+package box
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// A command has the Landlock domain of the thread that started it. So until that thread
+// ends, Landlock does not keep the command from it, and through it from the server's
+// memory. This file does.
+
+// prying are the capabilities that circumvent a confinement, that can make setuid or
+// immutable files, or that change the machine and its network, or listen to the network
+// or the kernel's log.
+var prying = []int{
+	unix.CAP_SYS_PTRACE, unix.CAP_PERFMON, unix.CAP_SYS_ADMIN, unix.CAP_SYS_RAWIO,
+	unix.CAP_SETFCAP, unix.CAP_FSETID, unix.CAP_LINUX_IMMUTABLE,
+	unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_SYSLOG, unix.CAP_SYS_RESOURCE, unix.CAP_SYS_NICE, unix.CAP_SYS_MODULE, unix.CAP_SYS_BOOT,
+	unix.CAP_SYS_TIME, unix.CAP_SYS_PACCT, unix.CAP_SYS_TTY_CONFIG, unix.CAP_MAC_ADMIN, unix.CAP_MAC_OVERRIDE,
+	unix.CAP_AUDIT_CONTROL, unix.CAP_BPF, unix.CAP_CHECKPOINT_RESTORE,
+}
+
+// HideProcess hides this process's memory, environment and descriptors from other
+// processes of the user. This cannot be undone. A program whose environment holds secrets
+// calls it before it starts anything. The process then writes no core dumps, and debuggers
+// cannot attach without extra rights.
+func HideProcess() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("hide the process: %w", err)
+	}
+	return nil
+}
+
+// dropPrying drops the prying capabilities of the calling thread. With no new privileges,
+// the programs that it starts cannot regain them.
+func dropPrying() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&header, &sets[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	for _, capability := range prying {
+		set, rest := &sets[capability/32], ^(uint32(1) << (capability % 32))
+		set.Effective &= rest
+		set.Permitted &= rest
+		set.Inheritable &= rest // and with it what is ambient
+	}
+	if err := unix.Capset(&header, &sets[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	return nil
+}
+
+// someThread is a placeholder for the id of a thread that does not exist yet. No thread
+// has this id.
+const someThread = 0xffff_fffe
+
+// spare denies signals to a thread.
+func spare(bodies map[uint32]bpf) {
+	for _, call := range []struct{ nr, arg uint32 }{
+		{unix.SYS_KILL, 0}, {unix.SYS_TKILL, 0}, {unix.SYS_TGKILL, 1},
+		{unix.SYS_RT_SIGQUEUEINFO, 0}, {unix.SYS_RT_TGSIGQUEUEINFO, 1}, {unix.SYS_PIDFD_OPEN, 0},
+	} {
+		var body bpf
+		body.load(offsetArgs + call.arg*8)
+		body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, someThread, 0, 1)
+		body.deny(unix.EPERM)
+		body.allow()
+		bodies[call.nr] = body
+	}
+	// This call also takes the folder of a thread in /proc as a descriptor, and a filter
+	// cannot see whose folder that is. Without the call, libraries signal by process id.
+	bodies[unix.SYS_PIDFD_SEND_SIGNAL] = denial(unix.ENOSYS)
+	// A file can be set to send a signal to a thread.
+	var body bpf
+	body.load(offsetArgs + 8)
+	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.F_SETOWN_EX, 4, 0)
+	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.F_SETOWN, 0, 2)
+	body.load(offsetArgs + 16)
+	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, someThread, 1, 0)
+	body.allow()
+	body.deny(unix.EPERM)
+	bodies[unix.SYS_FCNTL] = body
+}
+
+// sparing returns the program with someThread replaced by tid.
+func (p bpf) sparing(tid int) bpf {
+	p = slices.Clone(p)
+	for i := range p {
+		if p[i].Code == unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K && p[i].K == someThread {
+			p[i].K = uint32(tid)
+		}
+	}
+	return p
+}

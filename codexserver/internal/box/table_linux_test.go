@@ -1,0 +1,311 @@
+package box_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"golang.org/x/sys/unix"
+)
+
+// suidVar holds, for the unprivileged run of the test, the path of root's program.
+const suidVar = "SANDBOX_TEST_SUID"
+
+// whole is for .ci/run soak.
+var whole = flag.Bool("whole", false, "run each row in every mode, and run every command")
+
+func TestTable(t *testing.T) {
+	processes, others := pool(t), others(t)
+	others["@suid"] = os.Getenv(suidVar)
+	isRoot := os.Getuid() == 0
+	users, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		t.Fatal(err)
+	}
+	initial := slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
+	if !isRoot {
+		t.Run("root", func(t *testing.T) { t.Skip("only root can run these rows, and make a program of root") })
+	}
+	// One column is enough for the race detector, and for another user if root tries all.
+	sample := testing.Short() || others["@suid"] != "" && !*whole
+	top, n := t.TempDir(), 0
+	for _, kind := range kinds {
+		for _, row := range slices.Concat(kind.rows, attacks[kind.name]) {
+			n++
+			if row.user && (isRoot || others["@suid"] == "") || row.root && !isRoot || row.initial && !initial {
+				continue
+			}
+			for i, column := range row.columns() {
+				if !*whole && (sample && !row.user && i != n%3 || !sample && column.mode != protocol.SandboxWorkspaceWrite && i != n%2) {
+					continue
+				}
+				base := fmt.Sprintf("%s/%d.%d", top, n, i)
+				t.Run(row.name+"/"+column.name, func(t *testing.T) {
+					t.Parallel()
+					fixtureIn(t, base)
+					got := try(t, processes, base, policyOf(column.mode), others, row.probe)
+					if got == "ok" && column.want == denied || column.want != denied && !slices.Contains(strings.Split(column.want, "|"), got) {
+						t.Errorf("%s, want %s", got, column.want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// denied stands for the name of any error number.
+const denied = "denied"
+
+// column is the wanted result of a row in one mode.
+type column struct {
+	name string
+	mode protocol.SandboxMode
+	want string
+}
+
+// columns returns the columns. The step test tries the last, and one of the others.
+func (r row) columns() []column {
+	return []column{
+		{"free", protocol.SandboxDangerFullAccess, cmp.Or(r.free, "ok")},
+		{"read-only", protocol.SandboxReadOnly, r.readOnly},
+		{"workspace-write", protocol.SandboxWorkspaceWrite, r.write},
+	}
+}
+
+// allows reports whether an outcome means that the attempt is allowed.
+func (r row) allows(want string) bool {
+	ok := slices.Contains(strings.Split(want, "|"), "ok")
+	return ok != r.guards
+}
+
+// TestTableAsUser runs the table as a user without rights.
+func TestTableAsUser(t *testing.T) {
+	boxtest.RunInSubprocess(t, func(cmd *exec.Cmd) {
+		dir := boxtest.AsUser(t, cmd, "/var/tmp")
+		program, err := os.ReadFile("/proc/self/exe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		suid := filepath.Join(dir, "suid")
+		for _, err := range []error{os.WriteFile(suid, program, 0o755), os.Chmod(suid, 0o755|os.ModeSetuid)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd.Args = append(cmd.Args, fmt.Sprint("-whole=", *whole))
+		cmd.Env = append(cmd.Env, suidVar+"="+suid)
+	}, tableAsUser)
+}
+
+// tableAsUser runs the tests whose result depends on the user.
+func tableAsUser(t *testing.T) {
+	t.Run("Table", TestTable)
+	t.Run("NetworkAccess", TestNetworkAccess)
+	t.Run("StartingThread", TestStartingThread)
+	t.Run("Kept", TestKept)
+	t.Run("OtherCommands", TestOtherCommands)
+	t.Run("SwappedRoot", TestSwappedRoot)
+	t.Run("Roots", TestRoots)
+	t.Run("LateRoot", TestLateRoot)
+}
+
+// fixture makes a workspace and a folder outside.
+func fixture(t *testing.T) string {
+	t.Helper()
+	return fixtureIn(t, t.TempDir())
+}
+
+func fixtureIn(t *testing.T, base string) string {
+	t.Helper()
+	for _, dir := range []string{"work/.git/hooks", "work/sub", "work/home", "outside/dir"} {
+		if err := os.MkdirAll(filepath.Join(base, dir), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range []error{
+		os.WriteFile(filepath.Join(base, "work/file"), []byte("x"), 0o666),
+		os.WriteFile(filepath.Join(base, "outside/file"), []byte("x"), 0o666),
+		os.WriteFile(filepath.Join(base, "outside/hard"), []byte("x"), 0o666),
+		os.Symlink("../outside/file", filepath.Join(base, "work/symlink")),
+		os.Symlink("../outside", filepath.Join(base, "work/dirlink")),
+		os.Link(filepath.Join(base, "outside/hard"), filepath.Join(base, "work/hardlink")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return base
+}
+
+// others makes the listeners, processes and shared memory that a command must not reach.
+func others(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{"@pid": strconv.Itoa(os.Getpid())}
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	for name, address := range map[string][2]string{
+		"@tcp":      {"tcp", "127.0.0.1:0"},
+		"@socket":   {"unix", filepath.Join(dir, "socket")},
+		"@abstract": {"unix", fmt.Sprintf("@sandbox-test-%d-%d", os.Getpid(), time.Now().UnixNano())},
+	} {
+		l, err := net.Listen(address[0], address[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		found[name] = l.Addr().String()
+	}
+	f, err := os.Create(filepath.Join(dir, "server-only"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	shm, err := os.CreateTemp("/dev/shm", "sandbox-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shm.Close()
+	t.Cleanup(func() { os.Remove(shm.Name()) })
+	found["@shm"] = shm.Name()
+
+	other := exec.Command("sleep", "600")
+	other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		other.Process.Kill()
+		other.Wait()
+	})
+	found["@other"] = strconv.Itoa(other.Process.Pid)
+	found["@terminal"] = terminal(t)
+	sharedIPC(t, found)
+	return found
+}
+
+// terminal opens a terminal and returns its name.
+func terminal(t *testing.T) string {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("/dev/pts/%d", n)
+}
+
+// sharedIPC makes memory, semaphores and queues that other processes of the user
+// can find.
+func sharedIPC(t *testing.T, found map[string]string) {
+	t.Helper()
+	key := os.Getpid() | 0x5a000000
+	found["@key"] = strconv.Itoa(key)
+	for _, call := range []struct {
+		get, control uintptr
+		size         uintptr
+	}{
+		{unix.SYS_SHMGET, unix.SYS_SHMCTL, 4096}, {unix.SYS_SEMGET, unix.SYS_SEMCTL, 1}, {unix.SYS_MSGGET, unix.SYS_MSGCTL, 0o600 | unix.IPC_CREAT},
+	} {
+		id, _, errno := unix.Syscall(call.get, uintptr(key), call.size, 0o600|unix.IPC_CREAT)
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		remove := []uintptr{id, unix.IPC_RMID, 0}
+		if call.get == unix.SYS_SEMGET {
+			remove = []uintptr{id, 0, unix.IPC_RMID}
+		}
+		t.Cleanup(func() { unix.Syscall(call.control, remove[0], remove[1], remove[2]) })
+		if call.get == unix.SYS_SHMGET {
+			found["@memory"] = strconv.Itoa(int(id))
+		}
+	}
+	name := fmt.Sprintf("sandbox-test-%d", key)
+	fd, err := openQueue(name, unix.O_CREAT|unix.O_RDWR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found["@queue"] = name
+	t.Cleanup(func() {
+		unix.Close(fd)
+		if p, err := unix.BytePtrFromString(name); err == nil {
+			unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(p)), 0, 0)
+		}
+	})
+}
+
+func policyOf(mode protocol.SandboxMode) protocol.SandboxPolicy {
+	return protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
+}
+
+// TestNetworkAccess tries the network under a policy that allows it.
+func TestNetworkAccess(t *testing.T) {
+	processes, others := pool(t), others(t)
+	policy := policyOf(protocol.SandboxWorkspaceWrite)
+	policy.NetworkAccess = true
+	for _, probe := range [][]string{{"inet"}, {"inet udp"}, {"netlink"}, {"dial", "tcp", "@tcp"}} {
+		if got := try(t, processes, fixture(t), policy, others, probe); got != "ok" {
+			t.Errorf("%q: %s", probe, got)
+		}
+	}
+}
+
+// tried is a sandbox that has tried the system.
+var tried = box.New(box.Options{})
+
+// try runs a probe in base/work.
+func try(t *testing.T, processes *run.Pool, base string, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
+	t.Helper()
+	dir := filepath.Join(base, "work")
+	argv := []string{"/proc/self/exe", probeWord}
+	for _, word := range words {
+		word = strings.ReplaceAll(word, "@outside", filepath.Join(base, "outside"))
+		word = strings.ReplaceAll(word, "@unique", strconv.FormatInt(time.Now().UnixNano(), 36))
+		if name, ok := others[word]; ok {
+			word = name
+		}
+		word = strings.ReplaceAll(word, "@terminal", others["@terminal"])
+		word = strings.ReplaceAll(word, "@suid", others["@suid"])
+		argv = append(argv, word)
+	}
+	spec := run.Spec{Argv: argv, Dir: dir, Timeout: 30 * time.Second}
+	spec.Env = run.EnvPolicy{}.Environ(append(os.Environ(), "SOME_TOKEN=secret", "some_api_key_file=secret", "MYSECRETS=secret"))
+	if policy.Mode != protocol.SandboxDangerFullAccess {
+		s := tried.Like(box.Options{Protected: []string{filepath.Join(dir, "home")}})
+		c, err := s.Confine(policy, dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Confinement = c
+		spec.Env = append(spec.Env, c.Environ()...)
+	}
+	res, err := processes.Run(t.Context(), spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Aggregated
+}

@@ -1,8 +1,0 @@
-//go:build unix
-
-package sandbox
-
-import "golang.org/x/sys/unix"
-
-// hasAccess reports whether this process may write to path.
-func hasAccess(path string) bool { return unix.Access(path, unix.W_OK) == nil }

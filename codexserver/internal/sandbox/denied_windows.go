@@ -1,4 +1,0 @@
-package sandbox
-
-// hasAccess returns true: this system does not answer the question.
-func hasAccess(string) bool { return true }
