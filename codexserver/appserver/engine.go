@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
@@ -69,7 +69,7 @@ type Engine struct {
 	options  Options
 	args     []string // of the app-server
 	defaults defaults // of every conversation
-	self     *policy.Self
+	self     *decide.Self
 	programs *box.Programs
 
 	processes run.Pool
@@ -108,7 +108,7 @@ func New(o *Options) (*Engine, error) {
 		return nil, fmt.Errorf("appserver: %w", err)
 	}
 	e.open = e.openInstalled
-	e.self = policy.NewSelf(e.options.Self)
+	e.self = decide.NewSelf(e.options.Self)
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e, nil
 }

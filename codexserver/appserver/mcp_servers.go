@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 )
 
 // mcpServer is the part of the configuration of one of Codex's MCP servers that the bridge
@@ -49,7 +49,7 @@ func (e *Engine) setServers(c *child, file map[string]json.RawMessage, cwd strin
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		if s := servers[name]; s.command != "" && e.self.StartedBy(policy.Command{
+		if s := servers[name]; s.command != "" && e.self.StartedBy(decide.Command{
 			Argv: append([]string{s.command}, s.args...), Dir: s.folder(cwd), Env: s.env,
 		}) {
 			config[serverKey(name, "enabled")] = json.RawMessage("false")

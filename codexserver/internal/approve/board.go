@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -133,7 +133,7 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 		return d, false
 	}
 	err := guard(b.log, "Rules.Decide", func() error {
-		d.Outcome, ruled = decide(ctx, &b.options.Rules, r)
+		d.Outcome, ruled = byRules(ctx, &b.options.Rules, r)
 		return nil
 	})
 	if err != nil {

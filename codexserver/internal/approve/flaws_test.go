@@ -39,7 +39,7 @@ var ruleFlaws = []struct {
 // covered elsewhere, and that a rule that denies one of them is applied wherever it stands.
 func TestPublishedFlawsOfRules(t *testing.T) {
 	judge := func(rules *approval.Rules, argv []string) (elicit.Outcome, bool) {
-		return decide(t.Context(), rules, &approval.Request{Event: protocol.ExecApprovalRequest{Command: argv, Confinable: true}, Question: &elicit.Question{}})
+		return byRules(t.Context(), rules, &approval.Request{Event: protocol.ExecApprovalRequest{Command: argv, Confinable: true}, Question: &elicit.Question{}})
 	}
 	for _, flaw := range ruleFlaws {
 		t.Run(flaw.id, func(t *testing.T) {

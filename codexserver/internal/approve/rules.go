@@ -5,13 +5,13 @@ import (
 	"log/slog"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// decide answers the request if a rule covers it.
-func decide(ctx context.Context, r *approval.Rules, a *approval.Request) (out elicit.Outcome, ruled bool) {
+// byRules answers the request if a rule covers it.
+func byRules(ctx context.Context, r *approval.Rules, a *approval.Request) (out elicit.Outcome, ruled bool) {
 	exec, ok := a.Event.(protocol.ExecApprovalRequest)
 	if ok {
 		if out, ruled = decideExec(r, &exec); ruled {
@@ -34,21 +34,21 @@ func decide(ctx context.Context, r *approval.Rules, a *approval.Request) (out el
 // person reports whether a rule or the engine wants a person to decide about a command. Then no rule
 // allows it.
 func person(r *approval.Rules, q *protocol.ExecApprovalRequest) bool {
-	return q.Human || policy.Mentions(r.Ask, q.Command)
+	return q.Human || decide.Mentions(r.Ask, q.Command)
 }
 
 // Person reports whether a rule or the engine wants a person to be asked about a command each time.
 func (b *Board) Person(q *protocol.ExecApprovalRequest) bool { return person(&b.options.Rules, q) }
 
 func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.Outcome, ruled bool) {
-	if policy.Mentions(r.Deny, q.Command) {
+	if decide.Mentions(r.Deny, q.Command) {
 		const feedback = "a rule of the user denies this command, or what it may hide: write its programs and their words plainly"
 		return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: feedback, Detail: "denied by a rule", Level: slog.LevelInfo}, true
 	}
 	if person(r, q) {
 		return elicit.Outcome{}, false
 	}
-	commands, plain := policy.Commands(q.Command)
+	commands, plain := decide.Commands(q.Command)
 	if !plain || len(commands) == 0 {
 		return elicit.Outcome{}, false
 	}
@@ -69,7 +69,7 @@ func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.
 // outside.
 func allowed(r *approval.Rules, argv []string) (inside, outside bool) {
 	for _, rule := range r.Allow {
-		if policy.Begins([][]string{rule.Command}, argv) {
+		if decide.Begins([][]string{rule.Command}, argv) {
 			inside, outside = true, outside || rule.Outside
 		}
 	}

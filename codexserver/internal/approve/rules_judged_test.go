@@ -21,7 +21,7 @@ func TestRulesAsJudged(t *testing.T) {
 		},
 		Deny: [][]string{{"git", "push"}, {"rm"}},
 	}
-	corpus, err := os.ReadFile("../policy/testdata/judged.ndjson")
+	corpus, err := os.ReadFile("../decide/testdata/judged.ndjson")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -42,7 +42,7 @@ func TestRules(t *testing.T) {
 		{"git fetch --all", ""},
 		{"bash|-lc|git status && git fetch", ""},
 		{"bash|-lc|git status && git push; git fetch", elicit.Denied},
-		{"bash|-lc|" + strings.Repeat("echo; ", policy.MaxScript/6+1), elicit.Denied}, // it may have a git push
+		{"bash|-lc|" + strings.Repeat("echo; ", decide.MaxScript/6+1), elicit.Denied}, // it may have a git push
 	} {
 		argv := strings.Fields(tt.argv)
 		if strings.Contains(tt.argv, "|") {
@@ -61,7 +61,7 @@ func TestRules(t *testing.T) {
 	rules.Decide = func(context.Context, *approval.Request) (elicit.Outcome, bool) {
 		return elicit.Outcome{Decision: elicit.Approved}, true
 	}
-	if out, ruled := decide(ctx, &rules, &approval.Request{Event: protocol.PatchApprovalRequest{}, Question: &elicit.Question{}}); !ruled || out.Decision != elicit.Abort {
+	if out, ruled := byRules(ctx, &rules, &approval.Request{Event: protocol.PatchApprovalRequest{}, Question: &elicit.Question{}}); !ruled || out.Decision != elicit.Abort {
 		t.Errorf("a rule that returns after the turn: %q, %t", out.Decision, ruled)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 )
 
 // Outside returns how a command runs outside the sandbox by a rule, so that nobody looks at it: it starts
@@ -19,7 +19,7 @@ import (
 func (p *Programs) Outside(argv []string, dir string, env []string, also ...string) (clean, environ []string, err error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	commands, plain := policy.Commands(argv)
+	commands, plain := decide.Commands(argv)
 	if !plain {
 		return nil, nil, fmt.Errorf("it is more than plain commands")
 	}
@@ -30,7 +30,7 @@ func (p *Programs) Outside(argv []string, dir string, env []string, also ...stri
 		return nil, nil, err
 	}
 	clean = append([]string{program}, argv[1:]...)
-	if policy.LooksLikeShell(argv[0]) {
+	if decide.LooksLikeShell(argv[0]) {
 		clean[1] = "-c"
 		for _, words := range commands {
 			if err := s.inScript(words[0]); err != nil {
@@ -108,8 +108,8 @@ func programsNamed(name, dir string, folders []string) (found []string) {
 // although commands may write it: it, or a link on the way to it, lies in one of the folders. The path is
 // "" if there is none. Of a script of plain commands it returns the first.
 func Planted(argv []string, dir string, env, folders []string) string {
-	commands, _ := policy.Commands(argv)
-	if len(argv) > 0 && policy.LooksLikeShell(argv[0]) {
+	commands, _ := decide.Commands(argv)
+	if len(argv) > 0 && decide.LooksLikeShell(argv[0]) {
 		commands = append([][]string{argv[:1]}, commands...)
 	}
 	s := starts{dir: dir, roots: existing(folders)}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -40,7 +40,7 @@ func Recognize(argv []string) (Invocation, bool) {
 func isProgram(name string) bool { return name == "apply_patch" || name == "applypatch" }
 
 func recognizeScript(source string) (Invocation, bool) {
-	file, err := policy.ParseFile(source)
+	file, err := decide.ParseFile(source)
 	if err != nil || len(file.Stmts) != 1 {
 		return Invocation{}, false
 	}

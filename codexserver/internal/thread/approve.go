@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -26,7 +26,7 @@ func (h *host) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) 
 		Subject: r.Subject, Engine: h.thread.Engine, Command: r.Command, Cwd: r.Cwd, Program: r.Program, Unsandboxed: r.LeavesSandbox, NoSandbox: r.NoSandbox,
 		Home: home(),
 	}
-	exec.Script, _ = policy.ShellScript(r.Command)
+	exec.Script, _ = decide.ShellScript(r.Command)
 	if r.FromEngine {
 		exec.Notes = []string{r.Reason}
 	} else {

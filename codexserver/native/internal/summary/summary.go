@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
@@ -32,11 +32,11 @@ func commandsOf(argv []string) (commands [][]string) {
 	if words, ok := shellword.Split(argv[2]); ok && argv[1] == "-c" {
 		return split(words)
 	}
-	text, ok := policy.ScriptOf(argv)
+	text, ok := decide.ScriptOf(argv)
 	if !ok {
 		return [][]string{argv}
 	}
-	parsed, _ := policy.ParseScript(text)
+	parsed, _ := decide.ParseScript(text)
 	for i, command := range parsed {
 		words := make([]string, len(command))
 		for i, word := range command {

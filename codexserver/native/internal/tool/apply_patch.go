@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -125,18 +125,18 @@ func (b *Toolbox) folder(dir string) (patch.Folder, error) {
 
 func (a application) decide(ctx context.Context) (output string, err error) {
 	t := a.turn
-	verdict := policy.DecidePatch(policy.PatchInput{
+	verdict := decide.Patch(decide.PatchInput{
 		Policy:  t.ApprovalPolicy,
 		Sandbox: t.SandboxPolicy.Mode,
 		Inside:  a.inside,
 	})
 	switch verdict.Action {
-	case policy.Run:
+	case decide.Run:
 		output, _, err = a.apply(true, a.confined(false))
 		return output, err
-	case policy.RunSandboxed:
+	case decide.RunSandboxed:
 		return a.tryConfined(ctx)
-	case policy.Ask:
+	case decide.Ask:
 		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes(), Why: a.why()})
 		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
 			return refusal, err
@@ -263,8 +263,8 @@ func (a application) tryConfined(ctx context.Context) (output string, err error)
 		return output, err
 	}
 	t := a.turn
-	after := policy.AfterDenial(t.ApprovalPolicy)
-	if after.Action != policy.Ask {
+	after := decide.AfterDenial(t.ApprovalPolicy)
+	if after.Action != decide.Ask {
 		return output, nil
 	}
 	t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the patch: %v", failure)})

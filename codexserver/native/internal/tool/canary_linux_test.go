@@ -18,7 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
@@ -301,7 +301,7 @@ func TestListedOptions(t *testing.T) {
 	} {
 		for i, option := range strings.Fields(options) {
 			words := append(strings.Fields(command), option)
-			if !policy.KnownSafe(words) {
+			if !decide.KnownSafe(words) {
 				t.Errorf("%q is not known to be safe", words)
 			}
 			if !*whole && i%8 != share {
@@ -310,7 +310,7 @@ func TestListedOptions(t *testing.T) {
 			if command == "git branch" { // that would make a branch
 				words = append(words, "made")
 			}
-			if policy.KnownSafe(words) {
+			if decide.KnownSafe(words) {
 				c.run(t, words)
 				c.unchanged(t, "by itself", words)
 			}
@@ -326,7 +326,7 @@ func TestListedOptions(t *testing.T) {
 // The words of a command are joined by the unit separator. Every fourth judged command is a seed, with
 // the race detector others, or each if whole.
 func FuzzKnownSafe(f *testing.F) {
-	judged, err := os.ReadFile("../../../internal/policy/testdata/judged.ndjson")
+	judged, err := os.ReadFile("../../../internal/decide/testdata/judged.ndjson")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func FuzzKnownSafe(f *testing.F) {
 	untrusted := tool.Context{ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}}
 	f.Fuzz(func(t *testing.T, words string) {
 		argv := strings.Split(words, "\x1f")
-		if !policy.KnownSafe(argv) {
+		if !decide.KnownSafe(argv) {
 			return
 		}
 		if c.ask(t, untrusted, argv) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
@@ -131,16 +131,16 @@ func nothing() error { return nil }
 
 // judgeLook decides about a call that only reads, as about a command that is known to be safe.
 // The looker is nil unless the call may run without a question.
-func (t *Turn) judgeLook() (policy.Verdict, looker) {
+func (t *Turn) judgeLook() (decide.Verdict, looker) {
 	if _, err := t.roots(); err != nil {
 		return notRun(err), nil
 	}
-	in := policy.Input{Policy: t.ApprovalPolicy, Sandbox: t.SandboxPolicy.Mode, SandboxAvailable: true, Reads: true}
-	verdict := policy.Decide(in)
+	in := decide.Input{Policy: t.ApprovalPolicy, Sandbox: t.SandboxPolicy.Mode, SandboxAvailable: true, Reads: true}
+	verdict := decide.Exec(in)
 	switch verdict.Action {
-	case policy.Run:
+	case decide.Run:
 		return verdict, func(f func() error) error { return f() }
-	case policy.RunReadOnly, policy.RunSandboxed:
+	case decide.RunReadOnly, decide.RunSandboxed:
 	default:
 		return verdict, nil
 	}
@@ -155,7 +155,7 @@ func (t *Turn) judgeLook() (policy.Verdict, looker) {
 		return notRun(err), nil
 	}
 	in.SandboxAvailable = false
-	return policy.Decide(in), nil
+	return decide.Exec(in), nil
 }
 
 // look runs a call that only reads, and asks the user first where a command would need that.
@@ -163,7 +163,7 @@ func (t *Turn) judgeLook() (policy.Verdict, looker) {
 func (t *Turn) look(ctx context.Context, call Call, argv []string, parsed protocol.ParsedCommand, f func() (string, error)) (Result, error) {
 	verdict, look := t.judgeLook()
 	if look == nil {
-		if verdict.Action != policy.Ask {
+		if verdict.Action != decide.Ask {
 			return Result{Output: t.refuse(protocol.Refused{Command: argv, Reason: verdict.Reason, CallID: call.ID})}, nil
 		}
 		out := t.Host.ApproveExec(ctx, protocol.ExecApprovalRequest{

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/patch"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/summary"
@@ -196,9 +196,9 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 }
 
 // input returns the basis of the policy's decision, if the command can be confined.
-func (r attempt) input() policy.Input {
+func (r attempt) input() decide.Input {
 	t := r.turn
-	return policy.Input{
+	return decide.Input{
 		Policy:           t.ApprovalPolicy,
 		Sandbox:          t.SandboxPolicy.Mode,
 		SandboxAvailable: true,
@@ -210,24 +210,24 @@ func (r attempt) input() policy.Input {
 }
 
 // person reports whether a rule wants a person to be asked about the command each time.
-func (r attempt) person() bool { return policy.Mentions(r.turn.box.options.Ask, r.Command) }
+func (r attempt) person() bool { return decide.Mentions(r.turn.box.options.Ask, r.Command) }
 
 // judge has the policy decide about the command, and prepares its sandbox. It refuses every
 // command, even an approved one, if a writable folder was replaced: the question would
 // name another folder.
-func (r attempt) judge() (policy.Verdict, Confinement) {
+func (r attempt) judge() (decide.Verdict, Confinement) {
 	t := r.turn
 	if _, err := t.roots(); err != nil {
 		return notRun(err), nil
 	}
 	in := r.input()
-	verdict := policy.Decide(in)
+	verdict := decide.Exec(in)
 	sandboxPolicy := t.SandboxPolicy
 	switch verdict.Action {
-	case policy.RunReadOnly:
+	case decide.RunReadOnly:
 		sandboxPolicy = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
-	case policy.RunSandboxed:
-	case policy.Ask:
+	case decide.RunSandboxed:
+	case decide.Ask:
 		if !verdict.Confinable || t.box.options.Sandbox == nil {
 			return verdict, nil
 		}
@@ -253,11 +253,11 @@ func (r attempt) judge() (policy.Verdict, Confinement) {
 		return notRun(err), nil
 	}
 	in.SandboxAvailable = false
-	return policy.Decide(in), nil
+	return decide.Exec(in), nil
 }
 
-func notRun(err error) policy.Verdict {
-	return policy.Verdict{Action: policy.Refuse, Reason: fmt.Sprintf("not run: %v", err)}
+func notRun(err error) decide.Verdict {
+	return decide.Verdict{Action: decide.Refuse, Reason: fmt.Sprintf("not run: %v", err)}
 }
 
 // key identifies an approval for the session. It is equal only for equal words in the same
@@ -271,35 +271,35 @@ func (r attempt) decide(ctx context.Context) (output string, err error) {
 	verdict, c := r.judge()
 	action := verdict.Action
 	switch {
-	case action == policy.Refuse:
+	case action == decide.Refuse:
 		return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: verdict.Reason, CallID: r.id}), nil
-	case action == policy.Ask:
+	case action == decide.Ask:
 		return r.askAndRun(ctx, cmp.Or(r.Justification, verdict.Reason), c)
 	case r.person():
 		if a, err := r.ask(ctx, ruleAsks(action), action, false); err != nil || a.refusal != "" {
 			return a.refusal, err
 		}
 	}
-	after := policy.AfterDenial(r.turn.ApprovalPolicy)
+	after := decide.AfterDenial(r.turn.ApprovalPolicy)
 	switch {
-	case action == policy.Run:
+	case action == decide.Run:
 		return r.free(ctx)
 	case c == nil:
 		return "", fmt.Errorf("%v is not possible for a command", action)
-	case action == policy.RunReadOnly:
-		after = policy.Verdict{Reason: "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"}
+	case action == decide.RunReadOnly:
+		after = decide.Verdict{Reason: "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"}
 	case r.turn.box.approved(r.key()):
-		after = policy.Verdict{Action: policy.Ask, Reason: stoppedInside}
+		after = decide.Verdict{Action: decide.Ask, Reason: stoppedInside}
 	}
 	return r.confined(ctx, c, after)
 }
 
 // ruleAsks returns the reason of a question that a rule wants about what the policy would let run.
-func ruleAsks(a policy.Action) string {
+func ruleAsks(a decide.Action) string {
 	switch a {
-	case policy.RunSandboxed:
+	case decide.RunSandboxed:
 		return "a rule of the user asks about this command; if approved, it runs in the sandbox"
-	case policy.RunReadOnly:
+	case decide.RunReadOnly:
 		return "a rule of the user asks about this command; if approved, it runs in the read-only sandbox"
 	}
 	return "a rule of the user asks about this command"
@@ -308,12 +308,12 @@ func ruleAsks(a policy.Action) string {
 // askAndRun asks whether the command may run, and runs it in the sandbox c or outside. Without c it
 // may run only outside.
 func (r attempt) askAndRun(ctx context.Context, reason string, c Confinement) (output string, err error) {
-	a, err := r.ask(ctx, reason, policy.Ask, c != nil)
+	a, err := r.ask(ctx, reason, decide.Ask, c != nil)
 	switch {
 	case err != nil || a.refusal != "":
 		return a.refusal, err
 	case a.confined:
-		return r.confined(ctx, c, policy.Verdict{Action: policy.Ask, Reason: stoppedInside})
+		return r.confined(ctx, c, decide.Verdict{Action: decide.Ask, Reason: stoppedInside})
 	}
 	r.ruled = a.ruled
 	return r.free(ctx)
@@ -332,9 +332,9 @@ type answer struct {
 
 // ask asks whether the command may run. Then is what an approval allows, where Ask means outside the
 // sandbox.
-func (r attempt) ask(ctx context.Context, reason string, then policy.Action, confinable bool) (a answer, err error) {
+func (r attempt) ask(ctx context.Context, reason string, then decide.Action, confinable bool) (a answer, err error) {
 	req := r.request(reason, confinable)
-	if then == policy.RunSandboxed || then == policy.RunReadOnly {
+	if then == decide.RunSandboxed || then == decide.RunReadOnly {
 		req.LeavesSandbox, req.NoSandbox = false, false
 	}
 	shown, missing := run.OpenFolder(r.dir)
@@ -427,13 +427,13 @@ func (r attempt) free(ctx context.Context) (output string, err error) {
 }
 
 // confined runs the command in the sandbox. If the sandbox stops it and after is
-// [policy.Ask], confined asks the user to run the command again without the sandbox.
-func (r attempt) confined(ctx context.Context, c Confinement, after policy.Verdict) (output string, err error) {
+// [decide.Ask], confined asks the user to run the command again without the sandbox.
+func (r attempt) confined(ctx context.Context, c Confinement, after decide.Verdict) (output string, err error) {
 	res, output, err := r.exec(ctx, c)
 	if err != nil || res == nil || !c.Denied(*res) {
 		return output, err
 	}
-	if after.Action != policy.Ask {
+	if after.Action != decide.Ask {
 		words := after.Reason
 		if r.turn.ApprovalPolicy == protocol.ApprovalOnRequest {
 			words += "; with_escalated_permissions asks the user to run it outside"
@@ -443,7 +443,7 @@ func (r attempt) confined(ctx context.Context, c Confinement, after policy.Verdi
 	}
 	emit := r.turn.Host.Emit
 	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, run.FormatOutput(res.Stderr))})
-	a, err := r.ask(ctx, after.Reason, policy.Ask, false)
+	a, err := r.ask(ctx, after.Reason, decide.Ask, false)
 	if err != nil || a.refusal != "" {
 		return a.refusal, err
 	}

@@ -1,11 +1,11 @@
-package policy_test
+package decide_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
 
@@ -172,8 +172,8 @@ func TestMentions(t *testing.T) {
 		{"fish|-c|ssh host; and ls", unclear},
 		{"pwsh|-c|ssh host", unclear},
 		{"env|csh|-c|ls", unclear},
-		{"bash|-lc|" + strings.Repeat("echo; ", policy.MaxScript/6+1), unclear},
-		{"sh|-c|" + strings.Repeat("(", policy.MaxScript+1), unclear},
+		{"bash|-lc|" + strings.Repeat("echo; ", decide.MaxScript/6+1), unclear},
+		{"sh|-c|" + strings.Repeat("(", decide.MaxScript+1), unclear},
 		{"", no},
 	} {
 		argv := strings.Split(tt.argv, "|")
@@ -183,10 +183,10 @@ func TestMentions(t *testing.T) {
 		if tt.argv == "" {
 			argv = nil
 		}
-		if got := policy.Mentions(rules, argv); got != tt.want {
+		if got := decide.Mentions(rules, argv); got != tt.want {
 			t.Errorf("%.80q: %t, want %t", tt.argv, got, tt.want)
 		}
-		if policy.Mentions(nil, argv) || policy.Mentions([][]string{{}}, argv) {
+		if decide.Mentions(nil, argv) || decide.Mentions([][]string{{}}, argv) {
 			t.Errorf("%.80q: mentioned without rules", tt.argv)
 		}
 	}
@@ -195,7 +195,7 @@ func TestMentions(t *testing.T) {
 		nested = shellword.Join([]string{"sh", "-c", nested})
 	}
 	for _, script := range []string{nested, nested + "; ls"} {
-		if !policy.Mentions(rules, bash(script)) {
+		if !decide.Mentions(rules, bash(script)) {
 			t.Error("ten shells in each other mention nothing")
 		}
 	}
@@ -226,15 +226,15 @@ func TestMentionedWords(t *testing.T) {
 		rule := want
 		if want[len(want)-1] == "" {
 			rule = append(want[:len(want)-1:len(want)-1], "whatever")
-			if !policy.Mentions([][]string{rule}, bash(script)) {
+			if !decide.Mentions([][]string{rule}, bash(script)) {
 				t.Errorf("%q cannot have %q", script, rule)
 			}
 			rule = want[:len(want)-1]
 		}
-		if !policy.Mentions([][]string{rule}, bash(script)) {
+		if !decide.Mentions([][]string{rule}, bash(script)) {
 			t.Errorf("%q does not have %q", script, rule)
 		}
-		if other := append(slices.Clone(rule[:len(rule)-1]), rule[len(rule)-1]+"x"); policy.Mentions([][]string{other}, bash(script)) {
+		if other := append(slices.Clone(rule[:len(rule)-1]), rule[len(rule)-1]+"x"); decide.Mentions([][]string{other}, bash(script)) {
 			t.Errorf("%q has %q", script, other)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
@@ -78,4 +78,4 @@ func (r Rule) isExactly(q *protocol.ExecApprovalRequest) bool {
 }
 
 // begins reports whether the rule is the beginning of a command.
-func (r Rule) begins(argv []string) bool { return policy.Begins([][]string{r.Prefix}, argv) }
+func (r Rule) begins(argv []string) bool { return decide.Begins([][]string{r.Prefix}, argv) }

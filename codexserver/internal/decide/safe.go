@@ -1,4 +1,4 @@
-package policy
+package decide
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 // list and named without a folder, and its options are on the list of the program. In a
 // script of bash -lc every command must be like that.
 //
-// Such a command may run without a question, but only in a sandbox, which [Decide]
+// Such a command may run without a question, but only in a sandbox, which [Exec]
 // ensures. The user's profile, a repository's configuration, or a program of the same name
 // earlier in PATH can make it do more than its words say.
 func KnownSafe(argv []string) bool { return everyCommand(argv, safe) }

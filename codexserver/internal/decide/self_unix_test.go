@@ -1,13 +1,13 @@
 //go:build unix
 
-package policy_test
+package decide_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 )
 
 func TestStartedBy(t *testing.T) {
@@ -38,10 +38,10 @@ func TestStartedBy(t *testing.T) {
 	if err := os.Symlink(ending, filepath.Join(links, "server")); err != nil {
 		t.Fatal(err)
 	}
-	if !policy.NewSelf(ending).StartedBy(policy.Command{Argv: []string{"other", "server"}, Dir: work, Env: map[string]string{"PATH": links}}) {
+	if !decide.NewSelf(ending).StartedBy(decide.Command{Argv: []string{"other", "server"}, Dir: work, Env: map[string]string{"PATH": links}}) {
 		t.Error("not found without its ending")
 	}
-	p := policy.NewSelf(self)
+	p := decide.NewSelf(self)
 	for _, tt := range []struct {
 		name string
 		argv []string
@@ -79,7 +79,7 @@ func TestStartedBy(t *testing.T) {
 		{"another home", []string{"sh", "-c", "~/links/hard"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := policy.Command{Argv: tt.argv, Dir: work, Env: map[string]string{"PATH": links + string(filepath.ListSeparator) + bin, "HOME": dir}}
+			c := decide.Command{Argv: tt.argv, Dir: work, Env: map[string]string{"PATH": links + string(filepath.ListSeparator) + bin, "HOME": dir}}
 			if got := p.StartedBy(c); got != tt.want {
 				t.Errorf("%v", got)
 			}
@@ -87,23 +87,23 @@ func TestStartedBy(t *testing.T) {
 	}
 
 	t.Setenv("HOME", dir)
-	if !p.StartedBy(policy.Command{Argv: []string{"sh", "-c", "~/links/hard"}, Dir: work}) {
+	if !p.StartedBy(decide.Command{Argv: []string{"sh", "-c", "~/links/hard"}, Dir: work}) {
 		t.Error("not found in the home directory of the server")
 	}
 
-	byLink := policy.NewSelf(filepath.Join(links, "codex"))
+	byLink := decide.NewSelf(filepath.Join(links, "codex"))
 	// An update puts another file in its place.
 	write(self+".new", "\x7fELF 2")
 	if err := os.Rename(self+".new", self); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []*policy.Self{p, byLink} {
-		if !p.StartedBy(policy.Command{Argv: []string{self}}) {
+	for _, p := range []*decide.Self{p, byLink} {
+		if !p.StartedBy(decide.Command{Argv: []string{self}}) {
 			t.Error("not found after an update")
 		}
 	}
-	for _, none := range []*policy.Self{policy.NewSelf(""), policy.NewSelf(filepath.Join(dir, "nosuch")), nil} {
-		if none.StartedBy(policy.Command{Argv: []string{self}}) {
+	for _, none := range []*decide.Self{decide.NewSelf(""), decide.NewSelf(filepath.Join(dir, "nosuch")), nil} {
+		if none.StartedBy(decide.Command{Argv: []string{self}}) {
 			t.Error("no program is found")
 		}
 	}

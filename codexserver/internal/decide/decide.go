@@ -1,4 +1,4 @@
-package policy
+package decide
 
 import (
 	"fmt"
@@ -72,7 +72,7 @@ type Input struct {
 	SessionApproved bool
 }
 
-// Decide decides what happens to a command.
+// Exec decides what happens to a command.
 //
 //	                   read-only, workspace-write        danger-full-access
 //	untrusted          read-only sandbox if it is known  the same
@@ -86,7 +86,7 @@ type Input struct {
 // sandbox, or with full access: such an approval lets nothing leave the sandbox. If this
 // system cannot confine a command, the user is asked, or the command is refused under
 // never.
-func Decide(in Input) Verdict {
+func Exec(in Input) Verdict {
 	if in.Escalated && in.Policy != protocol.ApprovalOnRequest {
 		return refusal("not run: escalated permissions are not available under the approval policy %q", in.Policy)
 	}
@@ -154,9 +154,9 @@ type PatchInput struct {
 	Inside bool
 }
 
-// DecidePatch decides what happens to a patch. [RunSandboxed] means an attempt that the
+// Patch decides what happens to a patch. [RunSandboxed] means an attempt that the
 // sandbox will stop, followed by [AfterDenial].
-func DecidePatch(in PatchInput) Verdict {
+func Patch(in PatchInput) Verdict {
 	allowed := in.Sandbox == protocol.SandboxDangerFullAccess || in.Sandbox == protocol.SandboxWorkspaceWrite && in.Inside
 	switch {
 	case !known(in.Policy):

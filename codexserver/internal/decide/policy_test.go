@@ -1,4 +1,4 @@
-package policy_test
+package decide_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
@@ -57,14 +57,14 @@ func TestJudged(t *testing.T) {
 		t.Errorf("the corpus has %d commands", len(rows))
 	}
 	for _, r := range rows {
-		want := map[string]policy.Action{"read-only": policy.RunReadOnly, "ask": policy.Ask}[r.Untrusted]
+		want := map[string]decide.Action{"read-only": decide.RunReadOnly, "ask": decide.Ask}[r.Untrusted]
 		for _, mode := range protocol.SandboxModes() {
-			in := policy.Input{Policy: "untrusted", Sandbox: mode, SandboxAvailable: true, Command: r.Command}
-			if got := policy.Decide(in).Action; got != want {
+			in := decide.Input{Policy: "untrusted", Sandbox: mode, SandboxAvailable: true, Command: r.Command}
+			if got := decide.Exec(in).Action; got != want {
 				t.Errorf("%q in %s: %s, want %s: %s", r.Command, mode, got, r.Untrusted, r.Why)
 			}
 		}
-		if got := policy.KnownSafeStrict(r.Command); got != r.Strict {
+		if got := decide.KnownSafeStrict(r.Command); got != r.Strict {
 			t.Errorf("%q: strictly safe: %t, want %t: %s", r.Command, got, r.Strict, r.Why)
 		}
 	}
@@ -84,10 +84,10 @@ func TestKnownSafeAsRecorded(t *testing.T) {
 	}
 	for _, r := range readRows(t) {
 		want := r.Safe && !slices.ContainsFunc(away, func(c []string) bool { return slices.Equal(c, r.Command) })
-		if got := policy.KnownSafe(r.Command); got != want {
+		if got := decide.KnownSafe(r.Command); got != want {
 			t.Errorf("%q: known to be safe: %t, want %t", r.Command, got, want)
 		}
-		if policy.KnownSafeStrict(r.Command) && !want {
+		if decide.KnownSafeStrict(r.Command) && !want {
 			t.Errorf("%q: safe by the strict rules alone", r.Command)
 		}
 	}
@@ -105,18 +105,18 @@ func TestKnownSafeEdges(t *testing.T) {
 		"git log --format=": true, "git log --format=mine": false, "git log --format=format:x": true, "git log --format=tformat:x": true,
 		"git log --format=%h": true, "git log --format=%GK": false, "git log --format=format:%": false,
 	} {
-		if got := policy.KnownSafe(strings.Fields(script)); got != want {
+		if got := decide.KnownSafe(strings.Fields(script)); got != want {
 			t.Errorf("%s: %t", script, got)
 		}
 	}
 	for script, want := range map[string]bool{
-		"ls": true, "ls\n# x": false, "# x": false, "ls a\\\nb": true, "echo " + strings.Repeat("a ", 1000): true, "echo " + strings.Repeat("a ", policy.MaxScript): false,
+		"ls": true, "ls\n# x": false, "# x": false, "ls a\\\nb": true, "echo " + strings.Repeat("a ", 1000): true, "echo " + strings.Repeat("a ", decide.MaxScript): false,
 	} {
-		if got := policy.KnownSafe(bash(script)); got != want {
+		if got := decide.KnownSafe(bash(script)); got != want {
 			t.Errorf("%.20q: %t", script, got)
 		}
 	}
-	if policy.KnownSafe(nil) || policy.KnownSafe([]string{}) {
+	if decide.KnownSafe(nil) || decide.KnownSafe([]string{}) {
 		t.Error("no command is known to be safe")
 	}
 }
@@ -124,15 +124,15 @@ func TestKnownSafeEdges(t *testing.T) {
 // TestDeepScripts has scripts that would use up the parser's stack.
 func TestDeepScripts(t *testing.T) {
 	for _, opening := range []string{"(", "((", "$(", "a["} {
-		for _, size := range []int{1 << 10, policy.MaxScript, 8 << 20} {
+		for _, size := range []int{1 << 10, decide.MaxScript, 8 << 20} {
 			argv := bash(strings.Repeat(opening, size/len(opening)))
-			if _, plain := policy.Commands(argv); plain {
+			if _, plain := decide.Commands(argv); plain {
 				t.Errorf("%s: it has plain commands", opening)
 			}
-			if !policy.Mentions([][]string{{"x"}}, argv) {
+			if !decide.Mentions([][]string{{"x"}}, argv) {
 				t.Errorf("%s: it mentions nothing", opening)
 			}
-			if policy.KnownSafe(argv) {
+			if decide.KnownSafe(argv) {
 				t.Errorf("%s: it is known to be safe", opening)
 			}
 		}
@@ -147,8 +147,8 @@ func FuzzScripts(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, flag, text string) {
 		for _, argv := range [][]string{{"bash", flag, text}, {flag, text}, {text}} {
-			policy.Mentions([][]string{{"rm"}, {"git", "push"}}, argv)
-			if policy.KnownSafeStrict(argv) && !policy.KnownSafe(argv) {
+			decide.Mentions([][]string{{"rm"}, {"git", "push"}}, argv)
+			if decide.KnownSafeStrict(argv) && !decide.KnownSafe(argv) {
 				t.Errorf("%q is safe by the strict rules alone", argv)
 			}
 		}

@@ -1,10 +1,10 @@
-package policy_test
+package decide_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
@@ -54,7 +54,7 @@ var flaws = []struct {
 // is a sandbox or not, by both lists of commands that are known to be safe.
 func TestPublishedFlaws(t *testing.T) {
 	for _, script := range []string{"ls", "echo x && cat f | wc -l", "rg -n pat", "find . -name x", "git status", "sed -n 1,2p x"} {
-		if !policy.KnownSafe(bash(script)) { // else the rows show nothing
+		if !decide.KnownSafe(bash(script)) { // else the rows show nothing
 			t.Errorf("%s is not known to be safe", script)
 		}
 	}
@@ -66,9 +66,9 @@ func TestPublishedFlaws(t *testing.T) {
 					commands = append(commands, words)
 				}
 				for _, argv := range commands {
-					for _, in := range []policy.Input{{SandboxAvailable: true}, {}, {SandboxAvailable: true, Strict: true}, {Strict: true}} {
+					for _, in := range []decide.Input{{SandboxAvailable: true}, {}, {SandboxAvailable: true, Strict: true}, {Strict: true}} {
 						in.Command, in.Policy, in.Sandbox = argv, protocol.ApprovalUntrusted, protocol.SandboxWorkspaceWrite
-						if got := policy.Decide(in); got.Action != policy.Ask {
+						if got := decide.Exec(in); got.Action != decide.Ask {
 							t.Errorf("%.100q, strict %v: %v", argv, in.Strict, got.Action)
 						}
 					}

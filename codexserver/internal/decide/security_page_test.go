@@ -1,4 +1,4 @@
-package policy_test
+package decide_test
 
 import (
 	"fmt"
@@ -6,25 +6,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// TestSecurityPage checks that the first table of SECURITY.md is what Decide, DecidePatch and
+// TestSecurityPage checks that the first table of SECURITY.md is what Exec, Patch and
 // AfterDenial decide.
 func TestSecurityPage(t *testing.T) {
-	cell := func(p protocol.ApprovalPolicy, v policy.Verdict) string {
+	cell := func(p protocol.ApprovalPolicy, v decide.Verdict) string {
 		switch v.Action {
-		case policy.RunReadOnly:
+		case decide.RunReadOnly:
 			return "may, read-only"
-		case policy.RunSandboxed:
-			if policy.AfterDenial(p).Action == policy.Ask {
+		case decide.RunSandboxed:
+			if decide.AfterDenial(p).Action == decide.Ask {
 				return "may, in the sandbox; then asks"
 			}
 			return "may, in the sandbox"
-		case policy.Run:
+		case decide.Run:
 			return "**may**"
-		case policy.Ask:
+		case decide.Ask:
 			return "asks"
 		}
 		return "never"
@@ -32,17 +32,17 @@ func TestSecurityPage(t *testing.T) {
 	var want strings.Builder
 	for _, p := range []protocol.ApprovalPolicy{"untrusted", "on-request", "on-failure", "never"} {
 		for _, mode := range []protocol.SandboxMode{"read-only", "workspace-write", "danger-full-access"} {
-			decide := func(in policy.Input) string {
+			command := func(in decide.Input) string {
 				in.Policy, in.Sandbox = p, mode
-				return cell(p, policy.Decide(in))
+				return cell(p, decide.Exec(in))
 			}
 			patch := func(inside bool) string {
-				return cell(p, policy.DecidePatch(policy.PatchInput{Policy: p, Sandbox: mode, Inside: inside}))
+				return cell(p, decide.Patch(decide.PatchInput{Policy: p, Sandbox: mode, Inside: inside}))
 			}
 			known, other := []string{"ls"}, []string{"touch", "x"}
 			fmt.Fprintf(&want, "| `%s` | `%s` | %s | %s | %s | %s | %s | %s |\n", p, mode,
-				decide(policy.Input{Command: known, SandboxAvailable: true}), decide(policy.Input{Command: other, SandboxAvailable: true}),
-				decide(policy.Input{Command: other, SandboxAvailable: true, Escalated: true}), decide(policy.Input{Command: other}), patch(true), patch(false))
+				command(decide.Input{Command: known, SandboxAvailable: true}), command(decide.Input{Command: other, SandboxAvailable: true}),
+				command(decide.Input{Command: other, SandboxAvailable: true, Escalated: true}), command(decide.Input{Command: other}), patch(true), patch(false))
 		}
 	}
 	page, err := os.ReadFile("../../../SECURITY.md")

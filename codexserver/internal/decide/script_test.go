@@ -1,25 +1,25 @@
-package policy_test
+package decide_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestParse(t *testing.T) {
-	word := func(text string) policy.Word { return policy.Word{Text: text} }
+	word := func(text string) decide.Word { return decide.Word{Text: text} }
 	for _, tt := range []struct {
 		text string
-		want [][]policy.Word // nil when the script is more than plain words
+		want [][]decide.Word // nil when the script is more than plain words
 	}{
-		{"ls -l", [][]policy.Word{{word("ls"), word("-l")}}},
-		{"a && b || c | d; e", [][]policy.Word{{word("a")}, {word("b")}, {word("c")}, {word("d")}, {word("e")}}},
-		{`echo 'a b' "c d"`, [][]policy.Word{{word("echo"), word("a b"), word("c d")}}},
-		{`echo a\ b "c\"d"`, [][]policy.Word{{word("echo"), {Text: "a b"}, {Text: `c"d`}}}},
-		{"ls *.go ~", [][]policy.Word{{word("ls"), {Text: "*.go", Open: true}, {Text: "~", Open: true}}}},
+		{"ls -l", [][]decide.Word{{word("ls"), word("-l")}}},
+		{"a && b || c | d; e", [][]decide.Word{{word("a")}, {word("b")}, {word("c")}, {word("d")}, {word("e")}}},
+		{`echo 'a b' "c d"`, [][]decide.Word{{word("echo"), word("a b"), word("c d")}}},
+		{`echo a\ b "c\"d"`, [][]decide.Word{{word("echo"), {Text: "a b"}, {Text: `c"d`}}}},
+		{"ls *.go ~", [][]decide.Word{{word("ls"), {Text: "*.go", Open: true}, {Text: "~", Open: true}}}},
 		{"", nil},
 		{"# c", nil},
 		{"a # c", nil},
@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 		{"a\r", nil},
 		{"a 'b", nil},
 	} {
-		got, ok := policy.ParseScript(tt.text)
+		got, ok := decide.ParseScript(tt.text)
 		if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want != nil) {
 			t.Errorf("%q: %t (-want +got):\n%s", tt.text, ok, diff)
 		}
@@ -71,24 +71,24 @@ func TestLimit(t *testing.T) {
 		{"{ a; }\n", false},
 		{"if a; then b; fi; ", false},
 	} {
-		text := strings.Repeat(tt.repeat, policy.MaxScript/len(tt.repeat))
-		if _, err := policy.ParseFile(text); errors.Is(err, policy.ErrScript) != tt.limit || err != nil && !tt.limit {
+		text := strings.Repeat(tt.repeat, decide.MaxScript/len(tt.repeat))
+		if _, err := decide.ParseFile(text); errors.Is(err, decide.ErrScript) != tt.limit || err != nil && !tt.limit {
 			t.Errorf("%q: %v, want the limit: %t", tt.repeat, err, tt.limit)
 		}
 		var last error
-		for _, err := range policy.Statements(text) {
+		for _, err := range decide.Statements(text) {
 			last = err
 		}
-		if errors.Is(last, policy.ErrScript) != tt.limit {
+		if errors.Is(last, decide.ErrScript) != tt.limit {
 			t.Errorf("%q: the statements end with %v, want the limit: %t", tt.repeat, last, tt.limit)
 		}
 	}
 	nested := strings.Repeat("( ", 100) + "a" + strings.Repeat(" )", 100)
-	if _, err := policy.ParseFile(nested); err != nil {
+	if _, err := decide.ParseFile(nested); err != nil {
 		t.Errorf("a hundred subshells in each other: %v", err)
 	}
-	long := "a <<'EOF'\n" + strings.Repeat("((((\n", policy.MaxScript/5-3) + "EOF\n"
-	if _, err := policy.ParseFile(long); err != nil {
+	long := "a <<'EOF'\n" + strings.Repeat("((((\n", decide.MaxScript/5-3) + "EOF\n"
+	if _, err := decide.ParseFile(long); err != nil {
 		t.Errorf("a long here-document: %v", err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
-	"github.com/codexmcp/codexmcp/codexserver/internal/policy"
+	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/claim"
@@ -153,7 +153,7 @@ func (s *Store) Allows(q *protocol.ExecApprovalRequest, principal string) (by in
 	}
 	kept, err := s.List()
 	kept = slices.DeleteFunc(kept, func(k Kept) bool { return k.Principal != principal })
-	commands, plain := policy.Commands(q.Command)
+	commands, plain := decide.Commands(q.Command)
 	var used []int
 	for _, k := range kept {
 		if k.isExactly(q) {
