@@ -147,14 +147,13 @@ func (e *Engine) conversation(cfg *config.Config, host engine.Host, meta protoco
 // client returns a client for a provider.
 func (e *Engine) client(p config.Provider) *model.Client {
 	return &model.Client{
-		Provider:     p,
-		HTTP:         e.options.HTTPClient,
-		Getenv:       e.getenv,
-		APIKey:       e.openAIKey,
-		UserAgent:    e.userAgent(),
-		Originator:   originator,
-		MaxBytes:     e.options.Limits.ResponseBytes,
-		MaxToolCalls: e.options.Limits.ToolCalls,
+		Provider:   p,
+		HTTP:       e.options.HTTPClient,
+		Getenv:     e.getenv,
+		APIKey:     e.openAIKey,
+		UserAgent:  e.userAgent(),
+		Originator: originator,
+		MaxBytes:   e.options.Limits.ResponseBytes,
 	}
 }
 

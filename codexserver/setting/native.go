@@ -49,8 +49,6 @@ type Limits struct {
 	WallTime time.Duration `json:"wall_time"`
 	// ResponseBytes is the size of one response of the model. 0 means 64 MiB.
 	ResponseBytes int64 `json:"response_bytes"`
-	// ToolCalls is the number of calls in one response of the model. 0 means 128.
-	ToolCalls int `json:"tool_calls"`
 	// Command is the time after which a command ends for which the model requests no
 	// other. 0 means two minutes. The model may request up to an hour, or this if it is
 	// longer.
@@ -61,7 +59,6 @@ type Limits struct {
 func (l Limits) Resolved() Limits {
 	l.ModelRequests = cmp.Or(l.ModelRequests, 1000)
 	l.ResponseBytes = cmp.Or(max(l.ResponseBytes, 0), 64<<20)
-	l.ToolCalls = cmp.Or(max(l.ToolCalls, 0), 128)
 	l.Command = cmp.Or(max(l.Command, 0), 2*time.Minute)
 	return l
 }

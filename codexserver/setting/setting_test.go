@@ -41,14 +41,14 @@ func TestTasks(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	defaults := setting.Limits{ModelRequests: 1000, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute}
+	defaults := setting.Limits{ModelRequests: 1000, ResponseBytes: 64 << 20, Command: 2 * time.Minute}
 	none := defaults
 	none.ModelRequests, none.Tokens, none.WallTime = -1, -1, -1
-	set := setting.Limits{ModelRequests: 1, Tokens: 2, WallTime: 3, ResponseBytes: 4, ToolCalls: 5, Command: 6}
+	set := setting.Limits{ModelRequests: 1, Tokens: 2, WallTime: 3, ResponseBytes: 4, Command: 6}
 	for in, want := range map[setting.Limits]setting.Limits{
 		{}:  defaults,
 		set: set,
-		{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: -1, ToolCalls: -1, Command: -1}: none,
+		{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: -1, Command: -1}: none,
 	} {
 		if got := in.Resolved(); got != want {
 			t.Errorf("%+v: %+v, want %+v", in, got, want)

@@ -243,7 +243,7 @@ func TestSettings(t *testing.T) {
 	if s.Approvals.Where != "both" || !s.Approvals.Pages() || s.Approvals.PagePort != 0 {
 		t.Errorf("%q, page on port %d", s.Approvals.Where, s.Approvals.PagePort)
 	}
-	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute}, s.Limits.Limits); d != "" {
+	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, Command: 2 * time.Minute}, s.Limits.Limits); d != "" {
 		t.Errorf("limits (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(map[string]any{"model": "x", "tools": map[string]any{"web_search": true}}, codex); d != "" {
@@ -270,7 +270,7 @@ func TestInvalidSettings(t *testing.T) {
 		{"port", "", "approvals.page_port=65536", "-c approvals.page_port: 65536 is not a port"},
 		{"where", "", "approvals.where=here", `-c approvals.where: "here" is not host, page or both`},
 		{"where of a client", "", "approvals.clients={x=\"here\"}", `-c approvals.clients.x: "here" is not host, page or both`},
-		{"limit", "", "limits.tool_calls=0", "-c limits.tool_calls: want at least 1"},
+		{"limit", "", "limits.response_bytes=0", "-c limits.response_bytes: want at least 1"},
 		{"time of a command", "[limits]\ncommand = 0", "", atFile + ":2: limits.command: want at least 1ms"},
 		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},
 		{"files", "", "changes.files=0", "-c changes.files: want at least 1"},
@@ -470,17 +470,17 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 		want result
 	}{
 		{"model_tools = \"files\"\napprovals = { max_pending = 1, page_port = 65535 }\nchanges = { files = 1 }\nkeep = { log = 4096 }\n" +
-			"limits = { model_requests = 0, tokens = 0, response_bytes = 1, tool_calls = 1, tasks = 1, result = 4096, command = \"1ms\", wall_time = \"0s\" }\n" +
+			"limits = { model_requests = 0, tokens = 0, response_bytes = 1, tasks = 1, result = 4096, command = \"1ms\", wall_time = \"0s\" }\n" +
 			"tasks = { mode = \"never\", resume = false, grace = \"0s\" }\ndrain = { timeout = \"3s\" }\nnotify = { command = [\"x\", \"\"] }\n" +
 			"[http]\nworker_idle = \"1m\"\nmetrics = \":9\"\noauth = { issuer = \"\", audience = \"\" }\n[http.principals.ann]\ntokens = []\n",
 			result{
-				Limits: setting.Limits{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: 1, ToolCalls: 1, Command: time.Millisecond},
+				Limits: setting.Limits{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: 1, Command: time.Millisecond},
 				Tasks:  setting.Tasks{Never: true, NoResume: true, Limit: 1, Grace: -1},
 				Keep:   config.Keep{Log: 4096}, Pending: 1, Port: 65535, Size: 4096,
 				Tools: setting.ToolsFiles, Drain: 3 * time.Second, Gateway: []string{"http.metrics", "http.principals"},
 			}},
 		{"keep = { log = 0 }\nchanges = { before = \"1ns\" }\nnotify = { command = [] }\n[http]\noauth = {}\nmetrics = \"\"\n", result{
-			Limits:  setting.Limits{ModelRequests: 1000, Tokens: -1, WallTime: -1, ResponseBytes: 64 << 20, ToolCalls: 128, Command: 2 * time.Minute},
+			Limits:  setting.Limits{ModelRequests: 1000, Tokens: -1, WallTime: -1, ResponseBytes: 64 << 20, Command: 2 * time.Minute},
 			Tasks:   setting.Tasks{Grace: time.Second, Limit: 64},
 			Pending: 32, Size: setting.DefaultResult, Tools: setting.ToolsAuto, Drain: 30 * time.Second,
 		}},

@@ -453,7 +453,6 @@ func (s *Settings) checkLimits() error {
 		{"model_requests", int64(s.Limits.ModelRequests), 0},
 		{"tokens", s.Limits.Tokens, 0},
 		{"response_bytes", s.Limits.ResponseBytes, 1},
-		{"tool_calls", int64(s.Limits.ToolCalls), 1},
 		{"tasks", int64(s.Limits.Tasks), 1},
 		{"result", int64(s.Limits.Result), 4096},
 	} {

@@ -10,6 +10,9 @@ import (
 	"github.com/google/uuid"
 )
 
+// maxCalls is how many calls of tools a response may have.
+const maxCalls = 128
+
 // callPieces is a call that comes in pieces.
 type callPieces struct {
 	index     *count

@@ -198,8 +198,8 @@ func (a *chatAnswer) add(d *chatDelta, s *stream) error {
 			continue
 		}
 		call := a.calls.of(piece)
-		if len(a.calls) > s.maxCalls {
-			return &LimitError{What: fmt.Sprintf("it has more than %d tool calls", s.maxCalls)}
+		if len(a.calls) > maxCalls {
+			return &LimitError{What: fmt.Sprintf("it has more than %d tool calls", maxCalls)}
 		}
 		call.add(piece.Function.Arguments)
 		keep(&call.signs.ExtraContent, piece.ExtraContent)

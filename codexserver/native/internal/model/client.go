@@ -36,10 +36,8 @@ type Client struct {
 	APIKey func() (string, error)
 	// UserAgent and Originator name the program.
 	UserAgent, Originator string
-	// MaxBytes is the size of the largest response, MaxToolCalls how many calls it may
-	// have.
-	MaxBytes     int64
-	MaxToolCalls int
+	// MaxBytes is the size of the largest response.
+	MaxBytes int64
 	// MaxWait is how long the provider may have a request wait before another attempt. One that should
 	// wait longer is not worth it. Default: as long as the provider asks.
 	MaxWait time.Duration
@@ -138,7 +136,7 @@ func (c *Client) stream(ctx context.Context, f form, req *Request, emit func(Eve
 		return n, err
 	}), c.MaxBytes)
 	out, err := wire.read(&stream{
-		next: events.next, emit: func(e Event) { begun = begun || e.Type != RateLimitsRead; emit(e) }, header: resp.Header, maxCalls: c.MaxToolCalls, hide: c.redact,
+		next: events.next, emit: func(e Event) { begun = begun || e.Type != RateLimitsRead; emit(e) }, header: resp.Header, hide: c.redact,
 		failure: func(said []byte) error { return refused(0, nil, said) },
 	})
 	if err != nil {

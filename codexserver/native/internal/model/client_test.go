@@ -114,7 +114,7 @@ func client(a *answers, p config.Provider) *model.Client {
 	env := map[string]string{"THE_KEY": "key-1234567890", "THE_HEADER": "header-1234567890"}
 	return &model.Client{
 		Provider: p, HTTP: &http.Client{Transport: a}, Getenv: func(n string) string { return env[n] },
-		UserAgent: "agent", Originator: "tests", MaxBytes: 1 << 20, MaxToolCalls: 4,
+		UserAgent: "agent", Originator: "tests", MaxBytes: 1 << 20,
 	}
 }
 
@@ -205,7 +205,7 @@ func TestChatStreams(t *testing.T) {
 		{name: "error", stream: sse(`{"error":{"message":"overloaded","code":502}}`), err: "overloaded"},
 		{name: "error as text", stream: sse(`{"error":"overloaded"}`), err: "overloaded"},
 		{name: "too long for the model", stream: sse(`{"error":{"code":"context_length_exceeded"}}`), err: "longer than the model's context window"},
-		{name: "too many calls", stream: sse(delta(`{"tool_calls":[{"index":0,"id":"0"},{"index":1,"id":"1"},{"index":2,"id":"2"},{"index":3,"id":"3"},{"index":4,"id":"4"}]}`)), err: "more than 4 tool calls"},
+		{name: "too many calls", stream: sse(delta(`{"tool_calls":[` + manyCalls(129) + `]}`)), err: "more than 128 tool calls"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := client(&answers{all: []answer{{body: tt.stream}}}, config.Provider{})
@@ -654,4 +654,13 @@ func TestSignsOfDroppedCalls(t *testing.T) {
 			t.Errorf("%s: the request is %s", name, a.bodies[0])
 		}
 	}
+}
+
+// manyCalls returns the deltas of n calls.
+func manyCalls(n int) string {
+	calls := make([]string, n)
+	for i := range calls {
+		calls[i] = fmt.Sprintf(`{"index":%d,"id":"%[1]d"}`, i)
+	}
+	return strings.Join(calls, ",")
 }

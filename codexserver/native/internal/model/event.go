@@ -71,12 +71,11 @@ func take[T any](data []byte, v *T, how ...json.Options) bool {
 
 // stream is an incoming response.
 type stream struct {
-	next     func() (sseEvent, error) // io.EOF at the end
-	emit     func(Event)
-	failure  func(said []byte) error // the error for what the provider said
-	hide     func(string) string     // removes secrets from the provider's words
-	header   http.Header
-	maxCalls int
+	next    func() (sseEvent, error) // io.EOF at the end
+	emit    func(Event)
+	failure func(said []byte) error // the error for what the provider said
+	hide    func(string) string     // removes secrets from the provider's words
+	header  http.Header
 
 	odd   []byte // the last event that was no part of an answer, and may say why
 	queue []sseEvent

@@ -44,7 +44,7 @@ func TestAsOpenAIReads(t *testing.T) {
 			defer p.Close()
 			c := &model.Client{
 				Provider: config.Provider{BaseURL: p.BaseURL(), WireAPI: row.Wire},
-				HTTP:     http.DefaultClient, Getenv: func(string) string { return "" }, MaxBytes: 1 << 20, MaxToolCalls: 10,
+				HTTP:     http.DefaultClient, Getenv: func(string) string { return "" }, MaxBytes: 1 << 20,
 			}
 			var got read
 			resp, err := c.Stream(t.Context(), &model.Request{Model: "m"}, func(model.Event) {})

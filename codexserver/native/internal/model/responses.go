@@ -281,7 +281,7 @@ func (a *responsesAnswer) event(event *responsesEvent, e sseEvent) (whole bool, 
 			return false, a.trouble(e)
 		}
 	}
-	if len(a.open)+a.calls > a.maxCalls {
+	if len(a.open)+a.calls > maxCalls {
 		return false, a.tooMany()
 	}
 	return false, nil
@@ -301,7 +301,7 @@ func (a *responsesAnswer) any() bool {
 }
 
 func (a *responsesAnswer) tooMany() error {
-	return &LimitError{What: fmt.Sprintf("it has more than %d tool calls", a.maxCalls)}
+	return &LimitError{What: fmt.Sprintf("it has more than %d tool calls", maxCalls)}
 }
 
 // call returns the call of an event, by the id or the index of its item.
@@ -354,7 +354,7 @@ func (a *responsesAnswer) add(item protocol.ResponseItem) error {
 		return nil
 	}
 	if isCall(item) {
-		if a.calls++; a.calls > a.maxCalls {
+		if a.calls++; a.calls > maxCalls {
 			return a.tooMany()
 		}
 	}

@@ -131,7 +131,7 @@ func FuzzStreams(f *testing.F) {
 		for _, w := range []wire{chatWire{}, responsesWire{}} {
 			c := &Client{Getenv: func(string) string { return "" }}
 			events := []string{event, event, `{"type":"response.completed"}`, "[DONE]"}
-			s := &stream{hide: c.redact, failure: func(said []byte) error { return c.refused(0, nil, said) }, emit: func(Event) {}, maxCalls: 8, next: func() (sseEvent, error) {
+			s := &stream{hide: c.redact, failure: func(said []byte) error { return c.refused(0, nil, said) }, emit: func(Event) {}, next: func() (sseEvent, error) {
 				if len(events) == 0 {
 					return sseEvent{}, io.EOF
 				}
