@@ -23,8 +23,8 @@ type Principal struct {
 	name    string
 	end     context.CancelCauseFunc
 	session *mcp.ModernSession
-	turns   context.Context // of turns in the background
-	jobs    *tools.Jobs     // of the session; its clients share them
+	life    context.Context // of turns in the background
+	turns   *tools.Turns    // of the session; its clients share them
 	threads *thread.Share   // holds the threads of turns in the background
 
 	mu      sync.Mutex
@@ -34,12 +34,12 @@ type Principal struct {
 // Principal returns the principal of that name, which the caller must close. Its turns end
 // with ctx. A program makes only one for each name.
 func (s *Server) Principal(ctx context.Context, name string) *Principal {
-	turns, end := context.WithCancelCause(ctx)
+	life, end := context.WithCancelCause(ctx)
 	threads := s.threads.Share(name)
-	jobs := tools.NewSharedJobs(turns, threads)
+	turns := tools.NewSharedTurns(life, threads)
 	return &Principal{
-		server: s, name: name, end: end, turns: turns, jobs: jobs, threads: threads,
-		session: mcp.NewModernSession(s.wire.NewClient(turns, s.threads.Share(name), jobs), true),
+		server: s, name: name, end: end, life: life, turns: turns, threads: threads,
+		session: mcp.NewModernSession(s.wire.NewClient(life, s.threads.Share(name), turns), true),
 		clients: map[*mcp.Client]bool{},
 	}
 }
@@ -83,7 +83,7 @@ func (p *Principal) joined(c *mcp.Client) (left func()) {
 
 // Busy reports whether a turn runs, in the background too, or a call of [Principal.Exchange].
 func (p *Principal) Busy() bool {
-	if p.session.Busy() || p.jobs.Works() {
+	if p.session.Busy() || p.turns.Works() {
 		return true
 	}
 	p.mu.Lock()
@@ -105,6 +105,6 @@ func (p *Principal) Parked() bool { return p.session.Parked() }
 func (p *Principal) Close() error {
 	p.end(jsonrpc.ErrClosed)
 	err := p.session.Close()
-	p.jobs.WaitForAll()
+	p.turns.WaitForAll()
 	return errors.Join(err, p.threads.Close())
 }

@@ -119,7 +119,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	guests map[*mcp.Client]bool // of ServeFrom
-	jobs   *tools.Jobs          // of the guests; nil before the first
+	turns  *tools.Turns         // of the guests; nil before the first
 }
 
 // New returns a server for e.
@@ -221,16 +221,16 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	if p != nil {
 		principal = p.name
 	}
-	turns, end := context.WithCancelCause(ctx)
+	life, end := context.WithCancelCause(ctx)
 	handling, stop := context.WithCancelCause(ctx)
-	var jobs *tools.Jobs
+	var turns *tools.Turns
 	switch {
 	case p != nil:
-		jobs = p.jobs.Share(p.turns)
+		turns = p.turns.Share(p.life)
 	case gone != nil:
-		jobs = s.guestJobs(ctx).Share(turns)
+		turns = s.guestTurns(ctx).Share(life)
 	}
-	client := s.wire.NewClient(turns, s.threads.Share(principal), jobs)
+	client := s.wire.NewClient(life, s.threads.Share(principal), turns)
 	left := func() {}
 	if p != nil {
 		left = p.joined(client)
@@ -266,7 +266,7 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 		if gone != nil {
 			client.Leave()
 			gone()
-			jobs.Wait()
+			turns.Wait()
 		} else {
 			end(jsonrpc.ErrClosed)
 		}

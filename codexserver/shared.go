@@ -52,19 +52,19 @@ func (s *Server) welcome(c *mcp.Client) (left func()) {
 		last := len(s.guests) == 0
 		s.mu.Unlock()
 		if last { // the results remain, and their threads are found in files
-			if err := s.jobs.Rekeep(s.threads.Share("")).Close(); err != nil {
+			if err := s.turns.Rekeep(s.threads.Share("")).Close(); err != nil {
 				s.log.Warn("closing threads", "error", err)
 			}
 		}
 	}
 }
 
-// guestJobs returns the turns of the clients of ServeFrom.
-func (s *Server) guestJobs(ctx context.Context) *tools.Jobs {
+// guestTurns returns the turns of the clients of ServeFrom.
+func (s *Server) guestTurns(ctx context.Context) *tools.Turns {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.jobs == nil {
-		s.jobs = tools.NewSharedJobs(context.WithoutCancel(ctx), s.threads.Share(""))
+	if s.turns == nil {
+		s.turns = tools.NewSharedTurns(context.WithoutCancel(ctx), s.threads.Share(""))
 	}
-	return s.jobs
+	return s.turns
 }

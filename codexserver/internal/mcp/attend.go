@@ -35,7 +35,7 @@ func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
 		awaited.Ask = approve.NewClient(host, func() bool { return c.inbox.canAsk }, c.inbox.ask)
 	}
 	if c.taskable {
-		awaited.Patience = patience
+		awaited.Patience = questionLife
 	}
 	return awaited, others
 }
@@ -44,7 +44,7 @@ func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
 // client that could be asked or not: that one, or any other if the server goes on, and the configuration
 // does not say what happens if the client cannot be asked.
 func (c *Client) comes(asked bool) bool {
-	return asked || c.jobs.Stays() && c.server.Approvals.OnUnsupported == ""
+	return asked || c.turns.Stays() && c.server.Approvals.OnUnsupported == ""
 }
 
 // call returns a call of a tool by a request of a client with the name host, with who attends the turn that it
@@ -52,7 +52,7 @@ func (c *Client) comes(asked bool) bool {
 func (c *Client) call(id jsonrpc.ID, host string, awaited, others thread.Attend) *tools.Call {
 	awaited.Submission, others.Submission = callID(id), callID(id)
 	return &tools.Call{
-		Threads: c.threads, Jobs: c.jobs, Awaited: awaited, Background: others, Host: host,
+		Threads: c.threads, Turns: c.turns, Awaited: awaited, Background: others, Host: host,
 		Folders: func(context.Context) []string { return tools.StartFolders(c.ctx, c.server.Folder) },
 	}
 }

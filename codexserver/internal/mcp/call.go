@@ -21,20 +21,19 @@ import (
 // the request that waits for it, and asks the turn's questions. Between two requests no
 // client waits for it.
 type call struct {
-	session  *ModernSession
-	call     *tools.Call
-	tool     string
-	digest   digest
-	ctx      context.Context // of the turn
-	cancel   context.CancelCauseFunc
-	deadline deadline
-	done     <-chan struct{} // closed when there is a result
-	result   *mcptypes.CallToolResult
-	inbox    inbox
+	session *ModernSession
+	call    *tools.Call
+	tool    string
+	digest  digest
+	ctx     context.Context // of the turn
+	cancel  context.CancelCauseFunc
+	done    <-chan struct{} // closed when there is a result
+	result  *mcptypes.CallToolResult
+	inbox   inbox
 
 	mu       sync.Mutex
 	attached attachment
-	job      *tools.Job // the turn; nil before it is queued, and for tools without one
+	turn     *tools.Turn // nil before it is queued, and for tools without one
 	changed  chan struct{}
 	taskable bool // the call may become a task
 	task     *task
@@ -48,24 +47,26 @@ type attachment struct {
 	alone  bool          // the turn continues without a request that waits for it
 }
 
-// abandoned reports whether the client does not come back for the call.
-func (a *attachment) abandoned() bool { return a.outlet == nil && !a.alone }
+// gone reports whether the client does not come back for the call.
+func (a *attachment) gone() bool { return a.outlet == nil && !a.alone }
 
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	c := s.unstarted(p.tool, q.client)
-	c.digest, c.deadline, c.taskable = p.digest, newDeadline(), s.mayBeTask(q, c.tool)
+	c.digest, c.taskable = p.digest, s.mayBeTask(q, c.tool)
 	leave, err := c.enter(c.taskable)
 	if err != nil {
 		c.cancel(nil)
 		return nil, err
 	}
 	c.attached.outlet = c.newOutlet(q, "starting")
-	c.attached.outlet.hold(c.taskable)
+	c.attached.outlet.quieten(c.taskable)
 	tc := c.of(q.ctx, q.rpc.ID)
 	s.survive(tc, c.tool, func() bool { return c.inbox.canAsk }, nil)
 	tc.Folder = func(context.Context) string { return s.client.folder() }
-	tc.Late = c.deadline.of(c.mayTake(q))
+	if c.mayTake(q) > 0 {
+		tc.Deadline = tools.NewDeadline()
+	}
 	arguments := stdjson.RawMessage(p.arguments)
 	stay := context.AfterFunc(s.client.present, c.clientLeft)
 	c.run(func() *mcptypes.CallToolResult { return s.client.server.Tools.Call(c.ctx, tc, c.tool, arguments) }, func() {
@@ -80,7 +81,7 @@ func (s *ModernSession) unstarted(tool string, client elicit.Client) *call {
 	c := &call{session: s, tool: tool, changed: make(chan struct{})}
 	c.attached.client = client
 	c.inbox = inbox{
-		options: &s.client.server.Approvals, slots: s.client.server.slots(), client: c.who, changed: c.wake, expires: c.abandon,
+		options: &s.client.server.Approvals, slots: s.client.server.slots(), client: c.who, changed: c.wake, expires: c.expire,
 		canAsk: client.CanAsk(),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.client.ctx)
@@ -120,7 +121,7 @@ func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
 
 // mayTake returns how long a request of the call may take, 0 for no limit.
 func (c *call) mayTake(q *request) time.Duration {
-	return c.session.client.server.Tools.Patience(c.tool, q.client.Name, q.bare)
+	return c.session.client.server.Tools.MayTake(c.tool, q.client.Name, q.bare)
 }
 
 // clientLeft ends the call of a client that has left, unless it is a task.
@@ -139,7 +140,7 @@ const maxCalls = 4096
 // enter counts the call, and fails if there are too many. The caller must call leave.
 func (c *call) enter(task bool) (leave func(), err error) {
 	s := c.session
-	if tools.Short(c.tool) {
+	if tools.IsShort(c.tool) {
 		return func() {}, nil
 	}
 	if !s.calls.enter(maxCalls) {
@@ -174,10 +175,10 @@ func (c *call) over() bool {
 const maxText = 45_000
 
 // begin records the turn of the call.
-func (c *call) begin(j *tools.Job) {
+func (c *call) begin(t *tools.Turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.job = j
+	c.turn = t
 	c.change()
 }
 
@@ -217,7 +218,7 @@ func (c *call) who() elicit.Client {
 // that are too late.
 func (c *call) take(keys []string, answers map[string]jsontext.Value) {
 	for _, r := range c.inbox.take(keys, answers) {
-		c.session.client.jobs.Late(r, false)
+		c.session.client.turns.AnsweredLate(r, false)
 	}
 }
 
@@ -268,7 +269,7 @@ func (w callWatcher) Event(e thread.Event) { w.outlet().Event(e) }
 // Waits implements [thread.Waited].
 func (w callWatcher) Waits(r *approval.Request) { w.outlet().Waits(r) }
 
-// Decided implements [thread.Observer]. The job has the decision already.
+// Decided implements [thread.Observer]. The turn has the decision already.
 func (w callWatcher) Decided(r *approval.Request, d approval.Decision) { w.outlet().Decided(r, d) }
 
 // newOutlet returns the outlet of a request. Its progress continues that of the call, and doing is

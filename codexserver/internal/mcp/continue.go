@@ -10,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,9 +20,9 @@ import (
 // client makes the first call: a client that starts a server only to see what it offers
 // makes none.
 
-// keepsake is what the file of a task has for the next server.
-type keepsake struct {
-	// Turn is [tools.Job.Keepsake].
+// resume is what the file of a task has for the next server.
+type resume struct {
+	// Turn is [tools.Turn.Resume].
 	Turn jsontext.Value `json:"turn"`
 	// Form is true if the client can be asked, and Host is its name. Other clients get the questions of a
 	// turn in the background.
@@ -37,12 +36,12 @@ type keepsake struct {
 	Ended int `json:"ended,omitzero"`
 }
 
-// encode returns the keepsake of a turn, or nil if no other server can continue it.
-func (k keepsake) encode(j *tools.Job) jsontext.Value {
-	if k.Turn = j.Keepsake(); k.Turn == nil {
+// encode returns r for a turn, or nil if no other server can continue it.
+func (r resume) encode(t *tools.Turn) jsontext.Value {
+	if r.Turn = t.Resume(); r.Turn == nil {
 		return nil
 	}
-	raw, err := jsonv2.Marshal(k, jsontext.AllowInvalidUTF8(true))
+	raw, err := jsonv2.Marshal(r, jsontext.AllowInvalidUTF8(true))
 	if err != nil { // does not happen
 		return nil
 	}
@@ -52,55 +51,51 @@ func (k keepsake) encode(j *tools.Job) jsontext.Value {
 // continues reports whether this server continues the work of others.
 func (ts *Tasks) continues() bool { return ts != nil && !ts.options.NoResume }
 
-// keepTurn keeps a file of a turn in the background, so that the next server can continue it. K is
+// keepTurn keeps a file of a turn in the background, so that the next server can continue it. R is
 // what it needs besides the turn.
-func (s *ModernSession) keepTurn(j *tools.Job, tool string, k keepsake) {
-	if !s.client.server.Tasks.continues() || j.Keepsake() == nil {
+func (s *ModernSession) keepTurn(turn *tools.Turn, tool string, r resume) {
+	if !s.client.server.Tasks.continues() || turn.Resume() == nil {
 		return
 	}
-	k.Background = true
-	news, _ := j.Changed() // before the file says what it is
-	id, err := taskfile.NewID(j.ThreadID())
-	var file taskfile.Task
-	if err == nil {
-		file, err = s.client.server.Tasks.store.Create(taskfile.Task{
-			ID: id, Principal: s.client.principal(), Tool: tool, Status: taskfile.Working, Message: "in the background", Did: j.Did(),
-			Resume: k.encode(j),
-		})
-	}
+	t := s.background(tool, r)
+	news, err := t.create(turn, taskfile.Working, "in the background")
 	if err != nil {
 		s.client.Log().Warn("a turn in the background would not survive this server", "error", err)
 		return
 	}
-	s.follow(j, news, file, k)
+	t.follows(turn, news)
 }
 
-// follow keeps the file of a turn in the background up to date. News is closed when there is some
-// since the file was written.
-func (s *ModernSession) follow(j *tools.Job, news <-chan struct{}, file taskfile.Task, k keepsake) {
-	_, ended := j.Changed()
-	t := &task{call: &call{session: s, job: j, done: ended, changed: make(chan struct{})}, keepsake: k, file: file}
-	s.client.Go(func() { t.keep(news) })
+// background returns the task of a turn in the background, which has neither a turn nor a file yet.
+func (s *ModernSession) background(tool string, r resume) *task {
+	r.Background = true
+	return &task{call: &call{session: s, tool: tool, changed: make(chan struct{})}, resume: r}
+}
+
+// follows keeps the file of a turn in the background up to date.
+func (t *task) follows(turn *tools.Turn, news <-chan struct{}) {
+	t.call.turn, t.call.done = turn, turn.Done()
+	t.call.session.client.Go(func() { t.keep(news) })
 }
 
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
-// continue, see takeUp for ask. Able says whether the client can be asked.
+// continue, see continueAll for ask. Able says whether the client can be asked.
 func (s *ModernSession) survive(tc *tools.Call, tool string, able func() bool, ask approve.Place) {
-	tc.Survival.Took = s.takeUp(ask)
-	tc.Survival.Kept = func(j *tools.Job) { s.keepTurn(j, tool, keepsake{Form: able(), Host: tc.Host}) }
+	tc.Survival.Known = s.continueAll(ask)
+	tc.Survival.Kept = func(t *tools.Turn) { s.keepTurn(t, tool, resume{Form: able(), Host: tc.Host}) }
 }
 
-// takeUp continues the work of servers that were killed, once, in the background. Ask asks
+// continueAll continues the work of servers that were killed, once, in the background. Ask asks
 // the questions of turns in the background, or is nil for this session's. The channel is closed
 // when the turns are known here.
-func (s *ModernSession) takeUp(ask approve.Place) <-chan struct{} {
-	s.taken.Do(func() {
+func (s *ModernSession) continueAll(ask approve.Place) <-chan struct{} {
+	s.once.Do(func() {
 		if !s.client.server.Tasks.continues() {
-			close(s.took)
+			close(s.known)
 			return
 		}
 		s.client.Go(func() {
-			defer close(s.took)
+			defer close(s.known)
 			all, err := s.client.server.Tasks.store.List()
 			if err != nil {
 				s.client.Log().Warn("tasks of other servers", "error", err)
@@ -115,7 +110,7 @@ func (s *ModernSession) takeUp(ask approve.Place) <-chan struct{} {
 			}
 		})
 	})
-	return s.took
+	return s.known
 }
 
 // continueTask continues a task of a server that was killed, if this server does that. What
@@ -146,7 +141,7 @@ func (s *ModernSession) continued(id string, ask approve.Place) error {
 	if err != nil || owner != taskfile.Gone {
 		return err
 	}
-	var k keepsake
+	var k resume
 	if err := jsonv2.Unmarshal(before.Resume, &k); err != nil {
 		return err
 	}
@@ -167,7 +162,7 @@ func (s *ModernSession) continued(id string, ask approve.Place) error {
 	if err != nil {
 		return giveUp(err)
 	}
-	cut := tools.Orphan{Thread: file.Thread(), Keepsake: k.Turn, Did: file.Did, Ended: k.Ended}
+	cut := tools.Unfinished{Thread: file.Thread(), Resume: k.Turn, Did: file.Did, Ended: k.Ended}
 	if k.Background {
 		err = s.continueInBackground(file, k, cut, ask)
 	} else {
@@ -181,24 +176,24 @@ func (s *ModernSession) continued(id string, ask approve.Place) error {
 }
 
 // continueCall continues the call of a task.
-func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut tools.Orphan) error {
+func (s *ModernSession) continueCall(file taskfile.Task, k resume, cut tools.Unfinished) error {
 	client := elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
 	if k.Form {
 		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
 	}
 	c := s.unstarted(file.Tool, client)
 	c.taskable, c.inbox.life, c.attached.alone = true, k.Life, true
-	turn, err := s.client.server.Tools.Reopen(c.ctx, c.of(s.client.server.Tasks.observed(c.ctx, file), jsonrpc.ID{}), cut)
+	run, err := s.client.server.Tools.Continue(c.ctx, c.of(s.client.server.Tasks.observed(c.ctx, file), jsonrpc.ID{}), cut, false)
 	if err != nil {
 		c.cancel(nil)
 		return err
 	}
-	t := &task{call: c, keepsake: k, file: file, listeners: map[*listener]bool{}}
+	t := &task{call: c, resume: k, file: file, listeners: map[*listener]bool{}}
 	c.task = t
 	s.client.server.Tasks.add(t)
-	c.run(func() *mcptypes.CallToolResult { return turn.Run(c.ctx, false) }, func() { s.client.server.Tasks.leave(s.client.principal()) })
+	c.run(run, func() { s.client.server.Tasks.leave(s.client.principal()) })
 	s.client.Go(func() { t.keep(nil) })
-	c.awaitTurn() // who waits for takeUp finds the turn
+	c.awaitTurn() // who waits for continueAll finds the turn
 	return nil
 }
 
@@ -206,9 +201,9 @@ func (s *ModernSession) continueCall(file taskfile.Task, k keepsake, cut tools.O
 func (c *call) awaitTurn() {
 	for {
 		c.mu.Lock()
-		job, changed := c.job, c.changed
+		turn, changed := c.turn, c.changed
 		c.mu.Unlock()
-		if job != nil {
+		if turn != nil {
 			return
 		}
 		select {
@@ -220,24 +215,26 @@ func (c *call) awaitTurn() {
 }
 
 // continueInBackground continues a turn in the background.
-func (s *ModernSession) continueInBackground(file taskfile.Task, k keepsake, cut tools.Orphan, ask approve.Place) error {
+func (s *ModernSession) continueInBackground(file taskfile.Task, k resume, cut tools.Unfinished, ask approve.Place) error {
 	a := thread.Attend{Ask: ask, Comes: s.client.comes(k.Form), Observer: thread.ObserverOf(s.client.server.Tasks.observed(s.client.ctx, file))}
 	if !a.Comes {
 		a.Ask = nil
 	}
-	var job *tools.Job
+	t := s.background(file.Tool, k)
+	t.file = file
 	tc := s.call(jsonrpc.ID{}, k.Host, a, a)
-	tc.Survival.Durable, tc.Begun = true, func(j *tools.Job) { job = j }
-	turn, err := s.client.server.Tools.Reopen(s.client.ctx, tc, cut)
+	var turn *tools.Turn
+	tc.Survival.Durable, tc.Begun = true, func(begun *tools.Turn) { turn = begun }
+	run, err := s.client.server.Tools.Continue(s.client.ctx, tc, cut, true)
 	if err != nil {
 		return err
 	}
-	turn.Run(s.client.ctx, true)
+	run()
 	s.client.server.Tasks.leave(s.client.principal()) // it was counted as a task, which it is not
-	if job == nil {
+	if turn == nil {
 		return s.client.server.Tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}
-	news, _ := job.Changed()
-	s.follow(job, news, file, k)
+	_, news := turn.Asks()
+	t.follows(turn, news)
 	return nil
 }

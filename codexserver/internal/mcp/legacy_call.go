@@ -62,18 +62,16 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 			return nil, err
 		}
 	}
-	if !tools.Short(p.Name) {
+	if !tools.IsShort(p.Name) {
 		leave, err := ss.Enter()
 		if err != nil {
 			return nil, err
 		}
 		defer leave()
 	}
-	most, deadline := ss.mayTake(p.Name), newDeadline()
-	defer deadline.within(most, time.Now())()
-	o := ss.outlet()
+	began, o := time.Now(), ss.outlet()
 	o.events, o.request = true, r.ID
-	var job atomic.Pointer[tools.Job]
+	var turn atomic.Pointer[tools.Turn]
 	if p.Meta != nil && p.Meta.ProgressToken != nil {
 		o.start(ctx, &progress{
 			token: p.Meta.ProgressToken, mute: !ss.speaks("2025-03-26"), doing: "starting",
@@ -90,10 +88,13 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		}
 		home.survive(c, p.Name, ss.canAsk, ask)
 	}
-	c.Folder, c.Begun, c.Late = ss.folder, job.Store, deadline.of(most)
-	c.Folders = ss.Folders
+	if most := ss.mayTake(p.Name); most > 0 {
+		c.Deadline = tools.NewDeadline()
+		defer c.Deadline.Set(began.Add(most))()
+	}
+	c.Folder, c.Folders, c.Begun = ss.folder, ss.Folders, turn.Store
 	result := ss.client.server.Tools.Call(ctx, c, p.Name, p.Arguments)
-	if j := job.Load(); j != nil && j.InBackground() {
+	if t := turn.Load(); t != nil && t.InBackground() {
 		o.close()
 	}
 	o.Ready(ctx, nil) // before the result, since the events already have the answer twice
@@ -112,7 +113,7 @@ func (ss *LegacySession) mayTake(tool string) time.Duration {
 	if client == nil {
 		return 0
 	}
-	return ss.client.server.Tools.Patience(tool, client.ClientInfo.Name, false)
+	return ss.client.server.Tools.MayTake(tool, client.ClientInfo.Name, false)
 }
 
 // encodeResult encodes a result into a buffer of about its size. The answer may be long,

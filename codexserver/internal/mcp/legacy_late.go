@@ -45,7 +45,7 @@ func (ss *LegacySession) Problem(err error, _ []byte) {
 	ss.mu.Unlock()
 	for _, one := range all {
 		if one.expired {
-			ss.client.jobs.Late(one.request, len(all) > 1)
+			ss.client.turns.AnsweredLate(one.request, len(all) > 1)
 		}
 	}
 }

@@ -23,14 +23,14 @@ type ModernSession struct {
 	states states
 	last   atomic.Pointer[metadata] // of the last request
 	reads  chan struct{}            // has an element for each task file that is being read
-	taken  sync.Once                // for the work of servers that were killed
-	took   chan struct{}            // closed when that has been taken up
+	once   sync.Once                // for the work of servers that were killed
+	known  chan struct{}            // closed when that continues here
 }
 
 // NewModernSession returns a session of a client. If shared is true, the requests come over
 // several connections.
 func NewModernSession(c *Client, shared bool) *ModernSession {
-	return &ModernSession{client: c, shared: shared, reads: make(chan struct{}, maxReads), took: make(chan struct{})}
+	return &ModernSession{client: c, shared: shared, reads: make(chan struct{}, maxReads), known: make(chan struct{})}
 }
 
 // Close closes the client of the session, see [Client.Close].
@@ -95,7 +95,7 @@ func (s *ModernSession) ServeRPC(ctx context.Context, r *jsonrpc.Request, meta j
 		return s.long(q, s.listen)
 	}
 	if s.client.server.Tasks.serves() {
-		s.takeUp(nil)
+		s.continueAll(nil)
 		switch r.Method {
 		case modern.TasksGet.Name():
 			return s.getTask(q)

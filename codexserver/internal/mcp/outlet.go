@@ -30,7 +30,7 @@ type outlet struct {
 
 	mu     sync.Mutex
 	closed bool
-	held   bool // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
+	quiet  bool // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
 	failed bool // the turn's error event was sent
 	gap    gap
 }
@@ -60,18 +60,18 @@ func (o *outlet) report(doing string) {
 	defer o.mu.Unlock()
 	switch {
 	case o.closed || o.progress == nil:
-	case o.held && doing != "":
+	case o.quiet && doing != "":
 		o.progress.doing = doing
 	default:
 		o.progress.report(doing)
 	}
 }
 
-// hold makes the outlet send no progress but a heartbeat, or ends that.
-func (o *outlet) hold(held bool) {
+// quieten makes the outlet send no progress but a heartbeat, or ends that.
+func (o *outlet) quieten(quiet bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.held = held
+	o.quiet = quiet
 }
 
 // Ready implements [thread.Waiter].

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/go-json-experiment/json/jsontext"
@@ -126,47 +127,42 @@ func (c *call) serve(q *request) (any, error) {
 			c.cancel(cause)
 		}
 	})
-	var gathered <-chan time.Time
-	grace := c.session.grace(q)
-	late := false // the grace period is over
-	began := time.Now()
-	var answered func() // ends the deadline; nil while the answer may be a task
+	began, bound := time.Now(), false // bound by the deadline of the call
+	wait, stop := c.session.grace(q)
+	defer stop()
+	w := &waiting{call: c, tasks: q.tasks}
 	for {
-		c.mu.Lock()
-		changed, taskable := c.changed, c.taskable && q.tasks
-		c.mu.Unlock()
-		open := c.inbox.has()
-		if taskable && (late || open) {
+		if !bound && !w.taskable() {
+			bound = true
+			if most := c.mayTake(q); most > 0 {
+				defer c.call.Deadline.Set(began.Add(most))()
+			}
+		}
+		reason := tools.Wait(wait, true, w)
+		if reason == tools.Limit { // the grace period is over
+			w.late, wait = true, q.ctx
+		}
+		if (reason == tools.Question || w.late) && w.taskable() {
 			if result := c.becomeTask(q.canAsk); result != nil {
 				return result, nil
 			}
 		}
-		if !taskable && answered == nil {
-			answered = c.deadline.within(c.mayTake(q), began)
-			defer answered()
+		w.late = w.late && !w.begun()
+		if reason == tools.Question && c.inbox.has() && (q.canAsk || !c.inbox.refuse()) {
+			gathered, stop := context.WithTimeoutCause(wait, gather, tools.ErrLimit) // others are sent with it
+			reason = tools.Wait(gathered, false, w)
+			stop()
+			if reason == tools.Limit {
+				if result, err := c.round(q.canAsk); result != nil || err != nil {
+					return result, err
+				}
+			}
 		}
-		if open && !q.canAsk && c.inbox.refuse() {
-			continue
-		}
-		switch {
-		case !open:
-			gathered = nil
-		case gathered == nil:
-			gathered = time.After(gather)
-		}
-		select {
-		case <-c.done:
+		switch reason {
+		case tools.End:
 			c.call.Answered()
 			return c.complete(c.result), nil
-		case <-gathered:
-			if result, err := c.round(q.canAsk); result != nil || err != nil {
-				return result, err
-			}
-			gathered = nil
-		case <-changed:
-		case <-grace:
-			late = true
-		case <-q.ctx.Done():
+		case tools.Cancel:
 			c.cancel(context.Cause(q.ctx))
 			<-c.done
 			return c.complete(c.result), nil // sent unless the client cancelled
@@ -174,13 +170,45 @@ func (c *call) serve(q *request) (any, error) {
 	}
 }
 
-// grace returns a channel that fires when a request that supports tasks is answered with
-// one. It is nil for other requests.
-func (s *ModernSession) grace(q *request) <-chan time.Time {
+// waiting is a call as a request waits for it.
+type waiting struct {
+	call  *call
+	tasks bool // the answer may be a task
+	late  bool // the grace period is over, and the call has no turn yet
+}
+
+// Done implements [tools.Pending].
+func (w *waiting) Done() <-chan struct{} { return w.call.done }
+
+// Asks implements [tools.Pending]. A turn that can become a task at last counts as a question.
+func (w *waiting) Asks() (open bool, changed <-chan struct{}) {
+	c := w.call
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inbox.has() || w.late && c.turn != nil, c.changed
+}
+
+// taskable reports whether the answer to the request may be a task.
+func (w *waiting) taskable() bool {
+	w.call.mu.Lock()
+	defer w.call.mu.Unlock()
+	return w.call.taskable && w.tasks
+}
+
+// begun reports whether the call has a turn.
+func (w *waiting) begun() bool {
+	w.call.mu.Lock()
+	defer w.call.mu.Unlock()
+	return w.call.turn != nil
+}
+
+// grace returns the context of a request, which ends with [tools.ErrLimit] when one that supports tasks is
+// answered with one.
+func (s *ModernSession) grace(q *request) (context.Context, context.CancelFunc) {
 	if !q.tasks || !s.client.server.Tasks.serves() {
-		return nil
+		return q.ctx, func() {}
 	}
-	return time.After(s.client.server.Tasks.options.Grace)
+	return context.WithTimeoutCause(q.ctx, s.client.server.Tasks.options.Grace, tools.ErrLimit)
 }
 
 // attach makes q the request that waits for the call.
@@ -222,7 +250,7 @@ func (c *call) round(can bool) (any, error) {
 	}
 	requests, rounds := c.inbox.round()
 	c.mu.Lock()
-	job := c.job
+	turn := c.turn
 	c.mu.Unlock()
 	switch {
 	case len(requests) == 0:
@@ -230,22 +258,22 @@ func (c *call) round(can bool) (any, error) {
 	case rounds <= maxRounds:
 		state := c.session.park(c, slices.Sorted(maps.Keys(requests)))
 		return &modern.InputRequiredResult{Meta: c.session.resultMeta(), InputRequests: requests, RequestState: &state}, nil
-	case job == nil || !c.session.client.server.Tools.Has("codex-wait"):
+	case turn == nil || !c.session.client.server.Tools.Has("codex-wait"):
 		c.cancel(errRounds)
 		<-c.done
 		return c.complete(c.result), nil
 	}
 	c.leaveAlone()
-	if !job.Detach() {
+	if !turn.Detach() {
 		<-c.done
 		return c.complete(c.result), nil
 	}
-	return c.complete(job.Interim("This call has asked as often as clients take it. Call codex-wait with this threadId: it asks, and has the result.")), nil
+	return c.complete(turn.Interim("This call has asked as often as clients take it. Call codex-wait with this threadId: it asks, and has the result.")), nil
 }
 
 var (
-	errRounds    = errors.New("the call has asked too often")
-	errAbandoned = errors.New("no answer came back in time; codex-reply continues the conversation")
+	errRounds   = errors.New("the call has asked too often")
+	errNoAnswer = errors.New("no answer came back in time; codex-reply continues the conversation")
 )
 
 // leaveAlone makes the turn continue without the client.
@@ -262,13 +290,13 @@ func (c *call) isAlone() bool {
 	return c.attached.alone
 }
 
-// abandon interrupts the turn if no client waits for it. It is called when a question has
+// expire interrupts the turn if no client waits for it. It is called when a question has
 // timed out.
-func (c *call) abandon() {
+func (c *call) expire() {
 	c.mu.Lock()
-	abandoned := c.attached.abandoned() && c.job != nil
+	gone := c.attached.gone() && c.turn != nil
 	c.mu.Unlock()
-	if abandoned {
-		c.cancel(errAbandoned)
+	if gone {
+		c.cancel(errNoAnswer)
 	}
 }

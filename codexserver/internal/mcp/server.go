@@ -63,7 +63,7 @@ type Client struct {
 	ctx     context.Context // of the turns
 	threads *thread.Share   // and the principal
 	hosts   *approve.Hosts
-	jobs    *tools.Jobs
+	turns   *tools.Turns
 	running sync.WaitGroup // what outlives its request
 	pace    pace
 	home    *ModernSession  // where turns of servers that were killed continue; nil for nowhere
@@ -79,13 +79,13 @@ func (c *Client) ContinueIn(s *ModernSession) { c.home = s }
 func (c *Client) principal() string { return c.threads.Principal() }
 
 // NewClient returns a client of the principal of threads, which must be closed. Its turns end with
-// ctx. With jobs, unless nil, its turns in the background do not, and it finds those of the clients
+// ctx. With turns, unless nil, its turns in the background do not, and it finds those of the clients
 // that share them.
-func (s *Server) NewClient(ctx context.Context, threads *thread.Share, jobs *tools.Jobs) *Client {
-	if jobs == nil {
-		jobs = tools.NewJobs(ctx)
+func (s *Server) NewClient(ctx context.Context, threads *thread.Share, turns *tools.Turns) *Client {
+	if turns == nil {
+		turns = tools.NewTurns(ctx)
 	}
-	c := &Client{server: s, ctx: ctx, threads: threads, jobs: jobs, hosts: approve.NewHosts(s.Asking)}
+	c := &Client{server: s, ctx: ctx, threads: threads, turns: turns, hosts: approve.NewHosts(s.Asking)}
 	c.present, c.leave = context.WithCancel(context.Background())
 	return c
 }
@@ -98,7 +98,7 @@ func (c *Client) Leave() {
 }
 
 // Busy reports whether a turn is running or queued.
-func (c *Client) Busy() bool { return c.jobs.Busy() }
+func (c *Client) Busy() bool { return c.turns.Busy() }
 
 // Close waits for the turns of the client, and closes its threads. They end by themselves, or
 // with the client's context.
@@ -107,8 +107,8 @@ func (c *Client) Close() error {
 	defer c.leave()
 	c.running.Wait()
 	c.server.Tasks.Wait()
-	if !c.jobs.Stays() {
-		c.jobs.Wait()
+	if !c.turns.Stays() {
+		c.turns.Wait()
 	}
 	return c.threads.Close()
 }

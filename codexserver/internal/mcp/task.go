@@ -10,15 +10,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// patience is how long the questions of a call that may become a task stay open. It is
+// questionLife is how long the questions of a call that may become a task stay open. It is
 // long, because the user of a task only looks from time to time.
-const patience = time.Hour
+const questionLife = time.Hour
 
-// task is a call that its client polls, or a turn in the background, of which no client was told.
-// The call's mutex guards it.
+// task is a call that its client polls, or a turn in the background, of which no client was told. Its file is
+// written by create and keep alone, but for a server that takes it over. The call's mutex guards it.
 type task struct {
 	call      *call
-	keepsake  keepsake      // for the next server, without the turn
+	resume    resume        // for the next server, without the turn
 	file      taskfile.Task // as last written
 	cancelled bool          // by the client
 	over      bool          // file has the result, perhaps only in memory
@@ -35,25 +35,19 @@ func (s *ModernSession) mayBeTask(q *request, tool string) bool {
 // file cannot be written, which is logged. The call is then answered with its result.
 func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	c.mu.Lock()
-	job, now, shown := c.job, c.now(true), c.now(can)
+	turn, now, shown := c.turn, c.now(true), c.now(can)
 	c.mu.Unlock()
-	if job == nil || job.InBackground() { // which is answered soon
+	if turn == nil || turn.InBackground() { // which is answered soon
 		return nil
 	}
-	news, _ := job.Changed() // before the file says what it is
-	id, err := taskfile.NewID(job.ThreadID())
-	t := &task{call: c, keepsake: keepsake{Form: c.inbox.canAsk, Host: c.call.Host}, listeners: map[*listener]bool{}}
-	if err == nil {
-		t.file, err = c.session.client.server.Tasks.create(taskfile.Task{
-			ID: id, Principal: c.session.client.principal(), Tool: c.tool, Status: now.status, Message: now.doing, Did: job.Did(),
-			Resume: t.keepsake.encode(job),
-		}, t)
-	}
+	t := &task{call: c, resume: resume{Form: c.inbox.canAsk, Host: c.call.Host}, listeners: map[*listener]bool{}}
+	news, err := t.create(turn, now.status, now.doing)
 	if err != nil {
 		c.session.client.Log().Warn("a call does not become a task", "error", err)
 		c.remain()
 		return nil
 	}
+	c.session.client.server.Tasks.add(t)
 	c.mu.Lock()
 	c.task, c.attached.alone = t, true
 	created := t.created(shown)
@@ -62,13 +56,26 @@ func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	return created
 }
 
+// create writes the first file of a task with a turn. News is closed when there is some since.
+func (t *task) create(turn *tools.Turn, status taskfile.Status, message string) (news <-chan struct{}, err error) {
+	_, news = turn.Asks() // before the file says what it is
+	client := t.call.session.client
+	id, err := taskfile.NewID(turn.ThreadID())
+	if err == nil {
+		t.file, err = client.server.Tasks.store.Create(taskfile.Task{
+			ID: id, Principal: client.principal(), Tool: t.call.tool, Status: status, Message: message, Did: turn.Did(), Resume: t.resume.encode(turn),
+		})
+	}
+	return news, err
+}
+
 // remain lets the call never become a task.
 func (c *call) remain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.taskable = false
 	if c.attached.outlet != nil {
-		c.attached.outlet.hold(false)
+		c.attached.outlet.quieten(false)
 	}
 	c.change() // wakes the request, which has a deadline now
 }
@@ -95,24 +102,25 @@ func (t *task) keep(news <-chan struct{}) {
 	c := t.call
 	ticker := time.NewTicker(fileTick)
 	defer ticker.Stop()
-	for ticked, acted := false, false; ; {
+	for ticked, acted := false, news == nil; ; {
 		c.mu.Lock()
-		if acted = acted || news == nil; acted && c.job != nil {
-			news, _ = c.job.Changed()
+		if acted && c.turn != nil {
+			_, news = c.turn.Asks()
 		}
-		now, file, changed, job, cancelled := c.now(true), t.file, c.changed, c.job, t.cancelled
+		now, file, changed, turn, cancelled := c.now(true), t.file, c.changed, c.turn, t.cancelled
 		c.mu.Unlock()
-		if t.keepsake.Background {
+		if t.resume.Background {
 			now.status, now.doing = file.Status, file.Message
 		}
-		if job != nil && (now.status != file.Status || acted || cancelled && file.Resume != nil || ticked && now.doing != file.Message) {
-			file.Status, file.Message, file.Did, file.Resume = now.status, now.doing, job.Did(), t.keepsake.encode(job)
+		if turn != nil && (now.status != file.Status || acted || cancelled && file.Resume != nil || ticked && now.doing != file.Message) {
+			file.Status, file.Message, file.Did, file.Resume = now.status, now.doing, turn.Did(), t.resume.encode(turn)
 			if cancelled {
 				file.Resume = nil
 			}
 			t.write(file)
+			acted = false
 		}
-		ticked, acted = false, false
+		ticked = false
 		select {
 		case <-changed:
 		case <-news:
@@ -141,7 +149,7 @@ func (t *task) write(file taskfile.Task) {
 // end writes the result of the task. It removes the file of a turn in the background.
 func (t *task) end() {
 	c := t.call
-	if t.keepsake.Background {
+	if t.resume.Background {
 		if err := c.session.client.server.Tasks.store.Remove(t.file.ID); err != nil {
 			c.session.client.Log().Warn("the file of a task", "task", t.file.ID, "error", err)
 		}
@@ -159,8 +167,8 @@ func (t *task) end() {
 			// The client may read this from another process, and does not know that this
 			// server was stopped.
 			did := file.Did
-			if c.job != nil {
-				did = c.job.Did()
+			if c.turn != nil {
+				did = c.turn.Did()
 			}
 			answer, _ = tools.Ended(file.Thread(), did)
 		}

@@ -180,8 +180,8 @@ type moment struct {
 // now returns the current state for a client that can be asked, or not. The caller holds c.mu.
 func (c *call) now(can bool) moment {
 	m := moment{status: taskfile.Working, message: "starting", doing: "starting"}
-	if c.job != nil {
-		state := c.job.State()
+	if c.turn != nil {
+		state := c.turn.State()
 		m.message = state.Words()
 		state.Since = time.Now()
 		m.doing = state.Words()
@@ -196,8 +196,8 @@ func (c *call) now(can bool) moment {
 func (t *task) detailed(can bool) modern.DetailedTask {
 	if t.over {
 		f := t.file
-		if t.call.job != nil && f.Status == taskfile.Completed {
-			if late := t.call.job.Afterwards(); len(late) > 0 {
+		if t.call.turn != nil && f.Status == taskfile.Completed {
+			if late := t.call.turn.Afterwards(); len(late) > 0 {
 				f.Result = t.call.withTexts(late)
 			}
 		}
@@ -220,7 +220,7 @@ func (c *call) withTexts(words []string) jsontext.Value {
 	for _, text := range words {
 		r.Content = append(r.Content, &mcptypes.TextContent{Text: "\n" + text})
 	}
-	r.StructuredContent = stdjson.RawMessage(c.job.WithAfterwards(maxText))
+	r.StructuredContent = stdjson.RawMessage(c.turn.WithAfterwards(maxText))
 	result, _ := modern.Encode(c.complete(&r)) // it was encoded before
 	return jsontext.Value(result)
 }

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -69,19 +68,6 @@ func (ts *Tasks) leave(principal string) {
 	}
 }
 
-// create writes the file of a task. This process serves the task from then on.
-func (ts *Tasks) create(f taskfile.Task, t *task) (taskfile.Task, error) {
-	written, err := ts.store.Create(f)
-	if err != nil {
-		return written, fmt.Errorf("keep the task: %w", err)
-	}
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	ts.byID[written.ID] = t
-	ts.sweep()
-	return written, nil
-}
-
 // adopt waits until no task of another server is being taken over, and lets none be until it
 // is released. It returns false if ctx ends first.
 func (ts *Tasks) adopt(ctx context.Context) (release func(), ok bool) {
@@ -98,6 +84,7 @@ func (ts *Tasks) add(t *task) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.byID[t.file.ID] = t
+	ts.sweep()
 }
 
 // sweepEvery is how often expired files are removed.

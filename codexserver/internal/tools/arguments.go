@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"context"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -12,30 +11,9 @@ import (
 
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/text"
-	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// handler is the function of a tool. The error is one of its arguments.
-type handler func(ctx context.Context, c *call, arguments stdjson.RawMessage) (*mcptypes.CallToolResult, error)
-
-// with returns the handler of a tool whose arguments are an A. If an A has a method check,
-// its error is one of the arguments.
-func with[A any](f func(context.Context, *call, *A) *mcptypes.CallToolResult) handler {
-	return func(ctx context.Context, c *call, raw stdjson.RawMessage) (*mcptypes.CallToolResult, error) {
-		var a A
-		if err := decodeArguments(raw, &a); err != nil {
-			return nil, err
-		}
-		if checked, ok := any(&a).(interface{ check() error }); ok {
-			if err := checked.check(); err != nil {
-				return nil, err
-			}
-		}
-		return f(ctx, c, &a), nil
-	}
-}
 
 // decodeArguments reads arguments. Only a number can fit the schema and not its field.
 func decodeArguments(raw stdjson.RawMessage, into any) error {
@@ -84,6 +62,26 @@ func inputOf(definition string) func() (*input, error) {
 		in.fits, err = outputschema.Compile(d.InputSchema)
 		return in, err
 	})
+}
+
+// normal returns the arguments of a call as the schema wants them: without texts that have JSON, and with numbers
+// inside their bounds. The error names an argument that is locked or does not fit the schema.
+func (in *input) normal(arguments stdjson.RawMessage, locked, alike []string) (stdjson.RawMessage, error) {
+	arguments, err := in.readTexts(arguments)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]any{}
+	if err := decodeArguments(arguments, &given); err != nil {
+		return nil, err
+	}
+	if err := unlocked(given, locked); err != nil {
+		return nil, err
+	}
+	if clamped, err := in.check(given, alike); err != nil || !clamped {
+		return arguments, err
+	}
+	return json.Marshal(given)
 }
 
 // check removes nulls from the arguments of a call, and lets a number outside its bounds count as

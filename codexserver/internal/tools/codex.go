@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	stdjson "encoding/json"
 	"errors"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -19,9 +19,41 @@ import (
 // codexTool starts a conversation. Names, types and enums are those of Codex's
 // servers of September 2025 and September 2026 together, the descriptions are
 // ours.
-//
-//go:embed codex.json
-var codexTool string
+var codexTool = define[codexArguments](tool{
+	name: "codex", output: turnlog.Schema, turn: true, locks: func(names []string) []string { return names },
+	purpose: "hand over a task. Say what is to be done, where (cwd), and how to check it; the answer comes when it is done. With background it comes at once, for tasks that take longer than a call may.",
+	definition: `{
+	"name": "codex",
+	"title": "Codex",
+	"description": "Hand a coding task to Codex, an agent that works in the folder cwd and answers when it is done. This begins a new conversation; to continue it, call codex-reply with the threadId of the result.",
+	"inputSchema": {
+		"type": "object",
+		"required": ["prompt"],
+		"additionalProperties": false,
+		"properties": {
+			"prompt": {"type": "string", "description": "The task, in plain words; Codex sees nothing else."},
+			"cwd": {"type": "string", "description": "Folder to work in, an absolute path. Default: the client's first root, else the server's folder."},
+			"model": {"type": "string", "description": "In place of the configured one."},
+			"profile": {"type": "string", "description": "Profile of config.toml to use."},
+			"approval-policy": {"type": "string", "enum": ["untrusted", "on-failure", "on-request", "never"], "description": "When a person is asked about a command: untrusted: unless it is known to be safe; on-failure: when the sandbox stopped it; on-request: when Codex wants to leave the sandbox; never."},
+			"sandbox": {"type": "string", "enum": ["read-only", "workspace-write", "danger-full-access"], "description": "What commands may touch without asking."},
+			"config": {"type": "object", "additionalProperties": true, "description": "Keys of config.toml to override, dotted or nested: of the model, reasoning, sandbox, approval policy and tools. Most others are refused."},
+			"base-instructions": {"type": "string", "description": "Replaces Codex's own instructions."},
+			"developer-instructions": {"type": "string", "description": "A role or rules, in addition to Codex's own instructions."},
+			"compact-prompt": {"type": "string", "description": "The prompt that summarises a long conversation."},
+			"include-plan-tool": {"type": "boolean", "description": "Let Codex keep a plan, which the result has."},
+			"worktree": {"type": "boolean", "description": "Work in a new git worktree of cwd's repository, on a new branch at HEAD. The result names both; use git for the rest."},
+			"budget": {"type": "object", "additionalProperties": false, "properties": {"tokens": {"type": "integer"}, "minutes": {"type": "number"}}, "description": "Of this turn. It stops there with what it has; codex-reply continues."},
+			"effort": {"type": "string", "description": "How much the model reasons; codex-models lists the words."},
+			"output-schema": {"type": "object", "description": "JSON schema of the answer, which the result then has as output."},
+			"images": {"type": "array", "items": {"type": "string"}, "description": "Shown to the model: paths or data URLs of PNG, JPEG, GIF or WebP."},
+			"web-search": {"type": "boolean", "description": "Let Codex search the web."},
+			"background": {"type": "boolean", "description": "Answer at once; codex-wait has the result."}
+		}
+	},
+	"annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}
+}`,
+})
 
 type codexArguments struct {
 	Prompt           string                        `json:"prompt"`
@@ -69,7 +101,9 @@ func lockArguments(t *mcptypes.Tool, names []string) error {
 	return err
 }
 
-func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcptypes.CallToolResult {
+// run implements [arguments].
+func (a *codexArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
+	t := c.table
 	cwd, err := c.workingFolder(ctx, a.Cwd)
 	if err != nil {
 		return failure("", "codex: argument /cwd: "+err.Error())
@@ -89,18 +123,18 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 	if err != nil {
 		return failure("", "codex: "+err.Error())
 	}
-	job := c.newJob(c.attendance(a.Background))
-	job.kept.Budget = a.Budget
-	job.attendance.Submission = c.Awaited.Submission
+	turn, attend := c.newTurn(c.attend(a.Background))
+	turn.resume.Budget, turn.resume.Schema, turn.form.schema = a.Budget, jsontext.Value(a.OutputSchema), a.schema
+	attend.Submission = c.Awaited.Submission
 	var tree *git.Worktree
 	if a.Worktree {
 		if tree, err = t.addWorktree(ctx, cwd); err != nil {
 			return notBegun(ctx, "codex", "", err)
 		}
-		cfg.Cwd, job.kept.Worktree = tree.Cwd, &protocol.Worktree{Path: tree.Path, Branch: tree.Branch}
-		job.log.Remark(inWorktree(tree))
+		cfg.Cwd, turn.resume.Worktree = tree.Cwd, &protocol.Worktree{Path: tree.Path, Branch: tree.Branch}
+		turn.log.Remark(inWorktree(tree))
 	}
-	conversation, err := c.Threads.Start(ctx, cfg, job.attendance)
+	conversation, err := c.Threads.Start(ctx, cfg, attend)
 	if err != nil {
 		if tree != nil {
 			err = errors.Join(err, tree.Remove(ctx))
@@ -108,15 +142,14 @@ func (t *Table) callCodex(ctx context.Context, c *call, a *codexArguments) *mcpt
 		return notBegun(ctx, "codex", "", err)
 	}
 	for _, w := range warnings {
-		job.log.Remark(w)
+		turn.log.Remark(w)
 		conversation.Warn(c.Awaited.Submission, w)
 	}
-	job.form.schema, job.kept.Schema = a.schema, jsontext.Value(a.OutputSchema)
-	return c.run(ctx, job, conversation, in, a.Background)
+	return c.run(ctx, turn, conversation, attend, in, a.Background)
 }
 
-// attendance returns who attends a turn of the call.
-func (c *call) attendance(background bool) thread.Attend {
+// attend returns who attends a turn of the call.
+func (c *call) attend(background bool) thread.Attend {
 	if background {
 		return c.Background
 	}

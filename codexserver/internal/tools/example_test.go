@@ -23,7 +23,7 @@ func Example() {
 	share := thread.NewTable(e, &approve.Options{}).Share("")
 	defer share.Close()
 	table := tools.New(e, nil)
-	c := &tools.Call{Threads: share, Jobs: tools.NewJobs(ctx), Folder: func(context.Context) string { return "/work" }}
+	c := &tools.Call{Threads: share, Turns: tools.NewTurns(ctx), Folder: func(context.Context) string { return "/work" }}
 	for _, arguments := range []string{`{"prompt":"hello"}`, `{"prompt":"hello","sandbox":"none"}`} {
 		r := table.Call(ctx, c, "codex", json.RawMessage(arguments))
 		fmt.Println(tools.Texts(r)[0])

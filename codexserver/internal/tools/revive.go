@@ -12,19 +12,11 @@ import (
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
-// plain is the configuration for resuming a thread, which chooses nothing.
-func plain() protocol.Config { return protocol.Config{} }
-
 // revive returns the thread with an id. With bounds it refuses a thread that works neither
 // in the bounds nor in a worktree of a repository there. The rollout may come from a user
-// who could name other folders.
-func (t *Table) revive(ctx context.Context, c *call, id string, job *Job) (*thread.Thread, error) {
-	return t.reviveAs(ctx, c, id, job, plain)
-}
-
-// reviveAs is revive with a function that returns the configuration for resuming the thread.
-func (t *Table) reviveAs(ctx context.Context, c *call, id string, job *Job, config func() protocol.Config) (*thread.Thread, error) {
-	th, err := c.Threads.Revive(ctx, id, job.attendance, config)
+// who could name other folders. The thread is resumed with cfg.
+func (t *Table) revive(ctx context.Context, c *call, id string, a thread.Attend, cfg protocol.Config) (*thread.Thread, error) {
+	th, err := c.Threads.Revive(ctx, id, a, func() protocol.Config { return cfg })
 	if err != nil {
 		return nil, err
 	}

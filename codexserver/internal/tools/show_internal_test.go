@@ -11,7 +11,7 @@ import (
 // TestShowToolIsShort checks the definition's length, since tools/list has a limit for
 // all tools.
 func TestShowToolIsShort(t *testing.T) {
-	short := jsontext.Value(showTool)
+	short := jsontext.Value(showTool.definition)
 	if err := short.Compact(); err != nil || len(short) > 700 {
 		t.Errorf("%d bytes, %v", len(short), err)
 	}

@@ -20,14 +20,14 @@ type sweeper struct {
 	last atomic.Pointer[time.Time] // when it was swept, or nil
 }
 
-// begin sweeps in the background, with the jobs of a call, unless it was swept lately.
-func (s *sweeper) begin(js *Jobs) {
+// begin sweeps in the background, with the turns of a call, unless it was swept lately.
+func (s *sweeper) begin(ts *Turns) {
 	last, now := s.last.Load(), time.Now()
 	if s.scratch.Dir == "" || last != nil && now.Sub(*last) < sweepEvery || !s.last.CompareAndSwap(last, &now) {
 		return
 	}
-	js.begin(func() {
-		if err := s.scratch.Sweep(js.ctx); err != nil && js.ctx.Err() == nil && s.log != nil {
+	ts.begin(func() {
+		if err := s.scratch.Sweep(ts.ctx); err != nil && ts.ctx.Err() == nil && s.log != nil {
 			s.log.Warn("sweeping what is kept", "error", err)
 		}
 	})

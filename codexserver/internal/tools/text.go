@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Texts returns the text blocks of a result.
@@ -20,6 +21,28 @@ func Texts(r *mcptypes.CallToolResult) []string {
 		}
 	}
 	return texts
+}
+
+// result returns the texts as blocks, and also as structured content, because some clients
+// show only that to their model. Structured content came with MCP 2025-06-18. It is also
+// sent under earlier versions, as Codex did: clients find the thread's id there.
+func result(thread string, texts ...string) *mcptypes.CallToolResult {
+	structured := quote([]byte(`{"threadId":`), thread)
+	structured = append(quote(append(structured, `,"content":`...), strings.Join(texts, "\n\n")), '}')
+	return &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: structured}
+}
+
+// quote appends a JSON string. Invalid UTF-8 becomes U+FFFD.
+func quote(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s) // the error reports invalid UTF-8
+	return b
+}
+
+// failure returns the result of a call that failed before it had a turn.
+func failure(thread, text string) *mcptypes.CallToolResult {
+	r := result(thread, text)
+	r.IsError = new(true)
+	return r
 }
 
 // blocks returns the texts as blocks. The first is unchanged. Each further one begins with a

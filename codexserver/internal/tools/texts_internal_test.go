@@ -11,10 +11,13 @@ import (
 // TestArgumentsAsTexts has calls of hosts that send lists, objects, numbers and booleans as texts. They
 // are read where the schema wants them, before locks and bounds are compared.
 func TestArgumentsAsTexts(t *testing.T) {
-	one := newTool("t", `{"name":"t","inputSchema":{"type":"object","additionalProperties":false,"properties":{
+	in, err := inputOf(`{"name":"t","inputSchema":{"type":"object","additionalProperties":false,"properties":{
 		"text":{"type":"string"},"list":{"type":"array","items":{"type":"string"}},"numbers":{"type":"array","items":{"type":"integer"}},
 		"object":{"type":"object"},"known":{"type":"object","properties":{"n":{"type":"number"},"s":{"type":"string"}},"additionalProperties":false},
-		"number":{"type":"number","minimum":0,"maximum":50},"flag":{"type":"boolean"},"either":{"type":["string","object"]},"maybe":{"type":["null","object"]},"any":{"enum":["a"]}}}}`, nil)
+		"number":{"type":"number","minimum":0,"maximum":50},"flag":{"type":"boolean"},"either":{"type":["string","object"]},"maybe":{"type":["null","object"]},"any":{"enum":["a"]}}}}`)()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for given, want := range map[string]string{
 		`{"list":"[\"a\",\"b\"]"}`: `{"list":["a","b"]}`,
 		`{"list":" [ ] "}`:         `{"list":[ ]}`,
@@ -43,7 +46,7 @@ func TestArgumentsAsTexts(t *testing.T) {
 		`{"object":"{\"a\":1,}"}`: "argument /object",
 		`{"unknown":"[1]"}`:       "unknown argument /unknown",
 	} {
-		got, err := new(Table).check(&one, json.RawMessage(given))
+		got, err := in.normal(json.RawMessage(given), nil, nil)
 		if !strings.HasPrefix(want, "{") {
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%s: %s, %v, want %s", given, got, err, want)
@@ -58,8 +61,7 @@ func TestArgumentsAsTexts(t *testing.T) {
 			t.Errorf("%s: %s has another number", given, got)
 		}
 	}
-	locked := &Table{locked: map[string][]string{"t": {"object"}}}
-	if _, err := locked.check(&one, json.RawMessage(`{"object":"{}"}`)); err == nil {
+	if _, err := in.normal(json.RawMessage(`{"object":"{}"}`), []string{"object"}, nil); err == nil {
 		t.Error("a locked argument was read")
 	}
 }

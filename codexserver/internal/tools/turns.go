@@ -1,23 +1,282 @@
 package tools
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 )
 
-// turns has an element for each turn that runs or is queued. Nil has no limit.
-type turns chan struct{}
+const (
+	// maxRunning is how many turns of a client may run in the background at a time.
+	maxRunning = 1024
+	// maxEnded is how many turns of a client are kept after their end, and maxAnswered how many of them whose
+	// calls were answered: a host that gave up a call without cancelling it did not get the answer.
+	maxEnded    = 256
+	maxAnswered = 16
+)
+
+// Turns has the turns that tools run for one client, and finds those of the clients that it shares
+// them with. It is safe for concurrent use.
+type Turns struct {
+	*common
+	ctx context.Context // of the turns in the background
+	own sync.WaitGroup  // of this client
+}
+
+// common has the turns of the clients that share them.
+type common struct {
+	keeper  atomic.Pointer[thread.Share] // holds the threads of turns in the background; nil leaves that to their clients
+	running sync.WaitGroup
+
+	mu   sync.Mutex // also guards who gets the results of the turns
+	list []*Turn    // in order of creation
+}
+
+// NewTurns returns the turns of a client. Those in the background end with ctx.
+func NewTurns(ctx context.Context) *Turns { return &Turns{common: &common{}, ctx: ctx} }
+
+// NewSharedTurns is NewTurns for the first of several clients, see [Turns.Share]. Turns in the
+// background outlive their client; keeper holds their threads.
+func NewSharedTurns(ctx context.Context, keeper *thread.Share) *Turns {
+	ts := NewTurns(ctx)
+	ts.keeper.Store(keeper)
+	return ts
+}
+
+// Rekeep lets another share hold the threads of turns in the background from now on, and returns
+// the one that did.
+func (ts *Turns) Rekeep(keeper *thread.Share) (before *thread.Share) { return ts.keeper.Swap(keeper) }
+
+// Share returns the turns of another client, whose turns in the background end with ctx. Each of
+// the two finds the turns of the other by the ids of their threads.
+func (ts *Turns) Share(ctx context.Context) *Turns { return &Turns{common: ts.common, ctx: ctx} }
+
+// Wait waits for the turns of the client. They end by themselves, or with their context.
+func (ts *Turns) Wait() { ts.own.Wait() }
+
+// WaitForAll is Wait for all clients that share their turns.
+func (ts *Turns) WaitForAll() { ts.running.Wait() }
+
+// begin runs f in a goroutine of the server.
+func (ts *Turns) begin(f func()) {
+	ts.own.Add(1)
+	ts.running.Go(func() {
+		defer ts.own.Done()
+		f()
+	})
+}
+
+// Busy reports whether a turn of the client is running or queued.
+func (ts *Turns) Busy() bool {
+	return ts.first(func(t *Turn) bool { return t.owner == ts && !t.over() }) != nil
+}
+
+// Works reports whether a turn of any of the clients is running or queued.
+func (ts *Turns) Works() bool {
+	return ts.first(func(t *Turn) bool { return !t.over() }) != nil
+}
+
+// runs returns the running or queued turn of a thread, or nil.
+func (ts *Turns) runs(id string) *Turn {
+	return ts.first(func(t *Turn) bool { return !t.over() && t.isOf(id) })
+}
+
+// of returns the first turn of a thread whose result no caller has. If there is none, it
+// returns the last turn of the thread, or nil.
+func (ts *Turns) of(id string) *Turn {
+	var last *Turn
+	first := ts.first(func(t *Turn) bool {
+		if !t.isOf(id) {
+			return false
+		}
+		last = t
+		return !t.answered
+	})
+	if first != nil {
+		return first
+	}
+	return last
+}
+
+// first returns the first turn for which is returns true, or nil.
+func (ts *Turns) first(is func(*Turn) bool) *Turn {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if i := slices.IndexFunc(ts.list, is); i >= 0 {
+		return ts.list[i]
+	}
+	return nil
+}
+
+// unread returns the turns of the client that no call waits for and whose result no caller has, one for each
+// thread.
+func (ts *Turns) unread() []*Turn {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	var all []*Turn
+	for _, t := range ts.list {
+		if t.owner != ts || t.answered || t.awaited() {
+			continue
+		}
+		if !slices.ContainsFunc(all, func(other *Turn) bool { return other.ThreadID() == t.ThreadID() }) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// passed returns the turns of a thread whose calls were given up. A caller that goes on with the thread asks
+// for the turn that follows.
+func (ts *Turns) passed(id string) (all []*Turn) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for _, t := range ts.list {
+		if t.isOf(id) && !t.answered && !t.background {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// keep keeps the thread of a turn in the background open, also without its client.
+func (ts *Turns) keep(t *Turn) {
+	if keeper := ts.keeper.Load(); keeper != nil {
+		keeper.Hold(t.ThreadID())
+	}
+}
+
+// Stays reports whether turns in the background outlive their client.
+func (ts *Turns) Stays() bool { return ts.keeper.Load() != nil }
+
+// add adds a turn. It returns false if too many run in the background.
+func (ts *Turns) add(t *Turn) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if t.background && ts.full() {
+		return false
+	}
+	ts.list = append(ts.list, t)
+	return true
+}
+
+// full reports whether no more turns may run in the background. ts.mu is held.
+func (ts *Turns) full() bool {
+	n := 0
+	for _, other := range ts.list {
+		if other.owner == ts && !other.over() && other.background {
+			n++
+		}
+	}
+	return n >= maxRunning
+}
+
+// detach moves a turn to the background. It returns false if the turn has ended, or if too
+// many run in the background.
+func (ts *Turns) detach(t *Turn) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.full() || !t.detach() {
+		return false
+	}
+	ts.keep(t)
+	return true
+}
+
+// ended keeps a turn that has ended. It removes the oldest ones if there are too many, and those of
+// the same thread that were answered. ts.mu is held.
+func (ts *Turns) ended(t *Turn) {
+	id := thread.CanonicalID(t.ThreadID())
+	t.answered = t.answered || t.awaited()
+	all, answered := 0, 0
+	slices.Reverse(ts.list)
+	ts.list = slices.DeleteFunc(ts.list, func(other *Turn) bool {
+		if other.owner != t.owner || !other.over() {
+			return false
+		}
+		all++
+		if other.background || !other.answered {
+			return all > maxEnded
+		}
+		answered++
+		return all > maxEnded || answered > maxAnswered || other != t && other.isOf(id)
+	})
+	slices.Reverse(ts.list)
+}
+
+// AnsweredLate records that an answer to a question came after its limit. The result of its turn says so, or, if
+// that is known already, codex-wait does. Unsure is true if it may be another question of the turn.
+func (ts *Turns) AnsweredLate(r *approval.Request, unsure bool) {
+	about := turnlog.Subject(r)
+	if unsure {
+		about = "a request"
+	}
+	if t := ts.of(thread.CanonicalID(r.Thread.ID)); t != nil {
+		t.log.Remark("An answer about " + about + " came after its limit, and changed nothing.")
+	}
+}
+
+// place returns the client of the call as a place for questions, or nil if it cannot be asked.
+func (c *call) place() approve.Place {
+	if ask := c.Awaited.Ask; ask != nil && approve.Shows(ask) {
+		return ask
+	}
+	return nil
+}
+
+// attach makes the client a place for the questions of a turn: until leave is called, or, if it is
+// asked without a call, until the turn that another client began ends.
+func (c *call) attach(t *Turn) (leave func()) {
+	place := c.place()
+	if place == nil || c.Background.Ask != nil && t.owner == c.Turns {
+		return func() {}
+	}
+	place = approve.Only(place, t.log.Asks) // another turn of the thread may belong to another client
+	if c.Background.Ask == nil {
+		return t.thread.Attach(place)
+	}
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
+	if t.places[c.Turns] == nil && !t.over() {
+		if t.places == nil {
+			t.places = map[*Turns]func(){}
+		}
+		t.places[c.Turns] = t.thread.Attach(place)
+	}
+	return func() {}
+}
+
+// open returns the open thread with an id that the client holds, or that has a turn of a client
+// that it shares its turns with. It returns nil if there is none.
+func (c *call) open(id string) *thread.Thread {
+	if t := c.Threads.Find(id); t != nil {
+		return t
+	}
+	if t := c.Turns.of(id); t != nil && c.Turns.Stays() {
+		return c.Threads.Hold(id)
+	}
+	return nil
+}
+
+// limit has an element for each turn of the server that runs or is queued. Nil has no limit.
+type limit chan struct{}
 
 // enter counts a new turn. The caller must call leave when it has ended. enter fails if
 // there are as many as there may be.
-func (t turns) enter() (leave func(), err error) {
-	if t == nil {
+func (l limit) enter() (leave func(), err error) {
+	if l == nil {
 		return func() {}, nil
 	}
 	select {
-	case t <- struct{}{}:
-		return sync.OnceFunc(func() { <-t }), nil
+	case l <- struct{}{}:
+		return sync.OnceFunc(func() { <-l }), nil
 	default:
-		return nil, fmt.Errorf("%d turns are under way, and no more may be (limits.turns): wait for the end of one, or stop one with codex-interrupt", cap(t))
+		return nil, fmt.Errorf("%d turns are under way, and no more may be (limits.turns): wait for the end of one, or stop one with codex-interrupt", cap(l))
 	}
 }

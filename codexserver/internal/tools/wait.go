@@ -2,226 +2,173 @@ package tools
 
 import (
 	"context"
-	_ "embed"
-	"slices"
-	"strings"
+	"errors"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/hosts"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-// waitTool is for clients whose calls must be short.
-//
-//go:embed wait.json
-var waitTool string
+// Reason is why a call no longer waits.
+type Reason int
 
-type waitArguments struct {
-	ThreadIDs []string `json:"threadIds"`
-	Seconds   *float64 `json:"seconds"` // within the bounds of the tool's definition
+// The reasons.
+const (
+	// End means that something that the call waits for has ended.
+	End Reason = iota
+	// Question means that something has a question, or other news, for the client.
+	Question
+	// Limit means that the call takes as long as it may.
+	Limit
+	// Cancel means that the client does not wait any more.
+	Cancel
+)
+
+// ErrLimit is the cause of the end of a context whose call takes as long as it may.
+var ErrLimit = errors.New("the call takes as long as it may")
+
+// Pending is what a call can wait for.
+type Pending interface {
+	// Done returns a channel that is closed at the end.
+	Done() <-chan struct{}
+	// Asks reports whether there is a question for the client, and returns a channel that is closed when
+	// that may have changed.
+	Asks() (open bool, changed <-chan struct{})
 }
 
-// wait returns the time to wait, from the argument seconds.
-func (a *waitArguments) wait() time.Duration {
-	if a.Seconds == nil {
-		return 45 * time.Second
+// Wait waits until one of all has ended, or until ctx ends, for [Limit] with the cause [ErrLimit]. With
+// questions it also waits for a question of one of them. It returns at once without any.
+func Wait(ctx context.Context, questions bool, all ...Pending) Reason {
+	if len(all) == 0 {
+		return End
 	}
-	return time.Duration(*a.Seconds * float64(time.Second))
-}
-
-// row is the result of codex-wait for one thread.
-type row struct {
-	ThreadID string              `json:"threadId"`
-	Status   protocol.TurnStatus `json:"status"`
-	Content  string              `json:"content"`
-	Since    string              `json:"since,omitzero"`
-
-	whole jsontext.Value // the result, instead of the members
-	hint  string         // names the thread for the client's model
-}
-
-func callWait(ctx context.Context, c *call, a *waitArguments) *mcptypes.CallToolResult {
-	if c.Shared && a.ThreadIDs == nil {
-		return failure("", "codex-wait: argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
+	if len(all) == 1 {
+		return wait(ctx, questions, all[0])
 	}
-	a.canonicalize()
-	ctx, stop := c.until(ctx)
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	jobs := c.jobs(a)
-	if len(jobs) < max(len(a.ThreadIDs), 1) && c.took(ctx, a.wait()) {
-		jobs = c.jobs(a)
+	first := make(chan Reason, len(all))
+	for _, one := range all {
+		go func() { first <- wait(ctx, questions, one) }()
 	}
-	for _, j := range jobs {
-		defer c.visit(j)()
-	}
-	for {
-		timer := time.NewTimer(a.wait())
-		c.wait(ctx, timer.C, c.asker() == nil, jobs...)
-		timer.Stop()
-		// The call stays open while the client has a question of it, so that the answer
-		// finds a call.
-		if ctx.Err() != nil || !c.answers(ctx) {
-			return c.rows(ctx, a, jobs)
-		}
-	}
+	return <-first
 }
 
-// answers waits while the client has a question of the call. It returns false if there was none.
-func (c *call) answers(ctx context.Context) (waited bool) {
-	for ; c.Open != nil; waited = true {
-		open, changed := c.Open()
-		if !open {
-			break
+// wait is Wait for one.
+func wait(ctx context.Context, questions bool, one Pending) Reason {
+	for {
+		var changed <-chan struct{}
+		if questions {
+			select {
+			case <-one.Done():
+				return End
+			default:
+			}
+			open := false
+			if open, changed = one.Asks(); open {
+				return Question
+			}
 		}
 		select {
-		case <-changed:
+		case <-one.Done():
+			return End
 		case <-ctx.Done():
-			return true
+			if errors.Is(context.Cause(ctx), ErrLimit) {
+				return Limit
+			}
+			return Cancel
+		case <-changed:
 		}
 	}
-	return waited
 }
 
-// took waits until the turns of servers that were killed are known, at most most. It returns false
-// if they are none of the call.
-func (c *call) took(ctx context.Context, most time.Duration) bool {
-	if c.Survival.Took == nil {
-		return false
-	}
-	select {
-	case <-c.Survival.Took:
-	case <-time.After(most):
-	case <-ctx.Done():
-	}
-	return true
+// Deadline is when a call ends although its turn continues: before its client gives up a request of it. Nil is
+// never.
+type Deadline struct {
+	passed context.Context
+	pass   context.CancelFunc
 }
 
-// canonicalize makes the ids canonical and removes duplicates.
-func (a *waitArguments) canonicalize() {
-	for i, id := range a.ThreadIDs {
-		a.ThreadIDs[i] = thread.CanonicalID(id)
-	}
-	seen := map[string]bool{}
-	a.ThreadIDs = slices.DeleteFunc(a.ThreadIDs, func(id string) bool {
-		again := seen[id]
-		seen[id] = true
-		return again
-	})
+// NewDeadline returns a deadline that is not set.
+func NewDeadline() *Deadline {
+	passed, pass := context.WithCancel(context.Background())
+	return &Deadline{passed, pass}
 }
 
-// jobs returns the jobs that a call waits for.
-func (c *call) jobs(a *waitArguments) []*Job {
-	if a.ThreadIDs == nil {
-		return c.Jobs.unread()
+// Set lets the deadline pass at a time, unless stop is called before.
+func (d *Deadline) Set(at time.Time) (stop func()) {
+	if d == nil {
+		return func() {}
 	}
-	var jobs []*Job
-	for _, id := range a.ThreadIDs {
-		if j := c.Jobs.of(id); j != nil {
-			jobs = append(jobs, j)
-		}
-	}
-	return jobs
+	timer := time.AfterFunc(time.Until(at), d.pass)
+	return func() { timer.Stop() }
 }
 
-// rows makes the result: a row for each thread.
-func (c *call) rows(ctx context.Context, a *waitArguments, jobs []*Job) *mcptypes.CallToolResult {
-	rows, hints, named := []row{}, []string(nil), 0
-	found := map[string]bool{}
-	for _, j := range jobs {
-		found[thread.CanonicalID(j.ThreadID())] = true
-		r, ended := j.row(c.table.room(c.MaxText).most / max(len(jobs), 1))
-		rows = append(rows, r)
-		if named < maxHints {
-			hints = append(hints, r.hint)
-			named++
-		}
-		if ended {
-			hints = append(append(hints, notDone(&j.end.did)...), j.Afterwards()...)
-			c.read = append(c.read, j)
-		}
+// bound returns a context that ends with ctx, or with [ErrLimit] at the deadline.
+func (d *Deadline) bound(ctx context.Context) (context.Context, func()) {
+	if d == nil {
+		return ctx, func() {}
 	}
-	for _, id := range a.ThreadIDs {
-		if !found[id] {
-			rows = append(rows, c.rest(ctx, id))
-		}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(d.passed, func() { cancel(ErrLimit) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
 	}
-	r := rowsResult(rows, "Nothing runs in the background.")
-	forModel(r, hints...)
-	return r
 }
 
-// rest returns the row of a thread without a job.
-func (c *call) rest(ctx context.Context, id string) row {
-	if c.open(id) != nil {
-		return row{ThreadID: id, Status: protocol.StatusIdle, Content: "No turn runs. codex-reply continues the conversation."}
+// underMinute is how long a call of a host may take that gives up every call after a minute.
+const underMinute = 50 * time.Second
+
+// MayTake returns how long a call of a tool may take before it ends although its turn
+// continues. 0 means no limit. Host is the client's name. A bare client is one that declares
+// nothing and asks for no progress, as a program with an SDK and its time-out does, under any name.
+func (t *Table) MayTake(tool, host string, bare bool) time.Duration {
+	if !IsTurn(tool) && tool != waitTool.name || !t.Has(waitTool.name) {
+		return 0
 	}
-	if held := c.holder(ctx, id); held != nil {
-		return row{ThreadID: id, Status: protocol.StatusRunning, Content: held.Error()}
+	if t.options.Patience != 0 {
+		return max(t.options.Patience, 0)
 	}
-	return row{ThreadID: id, Status: protocol.StatusUnknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."}
+	if bare || hosts.EndsCallsAfterMinute(host) {
+		return underMinute
+	}
+	return 0
 }
 
-// holder returns the error of codex-reply if another program runs a turn of the thread with an id.
-func (c *call) holder(ctx context.Context, id string) error {
-	holder := engine.TraitsOf(c.table.engine).Holder
-	if holder == nil || c.Threads.OpenOnly() {
+// still returns the result of a call that ends before its turn: what the turn does and has
+// done, and the question that it waits for. It returns nil if the turn has ended.
+func (t *Turn) still(c *call) *mcptypes.CallToolResult {
+	s, did := t.State(), t.log.So()
+	words := "Still running: " + s.Words() + ". "
+	switch s.Status {
+	default:
 		return nil
-	}
-	return holder(context.WithoutCancel(ctx), id)
-}
-
-// rowsResult returns a result with the rows, or with the text none.
-func rowsResult(rows []row, none string) *mcptypes.CallToolResult {
-	var text strings.Builder
-	for i, r := range rows {
-		if i > 0 {
-			text.WriteString("\n\n")
+	case protocol.StatusRunning:
+	case protocol.StatusWaiting:
+		words = "Still running, and " + s.Words() + ". "
+		switch {
+		case c.place() != nil && c.Background.Ask != nil:
+			words += "The client still has the question. "
+		case c.place() != nil:
+			words += "codex-wait asks it again. "
+		default:
+			words += "A person has to answer it where this server asks, not in this client. "
 		}
-		text.WriteString(r.ThreadID + " (" + string(r.Status) + "): " + r.Content)
 	}
-	if len(rows) == 0 {
-		text.WriteString(none)
+	did.ThreadID, did.Status = t.ThreadID(), s.Status
+	if len(did.Commands)+len(did.Changes) > 0 {
+		words += "Until now " + doneUntil(&did)
+		if changed := turnlog.ShowChanges(did.Changes); changed != "" {
+			words += ": " + changed
+		}
+		words += ". "
 	}
-	structured, err := jsonv2.Marshal(map[string][]row{"threads": rows})
-	if err != nil {
-		return failure("", "codex-wait: "+err.Error())
-	}
-	return &mcptypes.CallToolResult{Content: mcptypes.Text(text.String()), StructuredContent: structured}
-}
-
-// row returns the state or the result of the job, at most most bytes. ended is true if it
-// is the result.
-func (j *Job) row(most int) (r row, ended bool) {
-	ended = j.over()
-	s := j.state(ended)
-	r = row{ThreadID: j.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339), hint: hint(j.ThreadID(), nil, false)}
-	j.log.Seen()
-	if !ended {
-		return r, false
-	}
-	r.Content, r.Since = j.form.cut(j.end.did.Content, most, j.thread), ""
-	r.hint = j.named(j.end.cut || r.Content != j.end.did.Content)
-	r.whole = j.WithAfterwards(most)
-	return r, true
-}
-
-// MarshalJSONTo implements [jsonv2.MarshalerTo].
-func (r row) MarshalJSONTo(e *jsontext.Encoder) error {
-	if r.whole != nil {
-		return e.WriteValue(r.whole)
-	}
-	type plain row
-	return jsonv2.MarshalEncode(e, plain(r))
-}
-
-// Answered records that the client has the results that the call returns. If the client no
-// longer waits for a call, its results are kept for the next one.
-func (c *Call) Answered() {
-	for _, j := range c.read {
-		j.take()
-	}
+	words += "The turn continues in the background: call codex-wait with threadIds [\"" + t.ThreadID() + "\"] for its result."
+	did.Content = words
+	r := t.interim(s.Status, words)
+	r.StructuredContent = did.JSON(protocol.MinResult)
+	return r
 }

@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,13 +12,45 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-//go:embed review.json
-var reviewTool string
+var reviewTool = define[reviewArguments](tool{
+	name: "codex-review", turn: true, locks: func(names []string) []string { return names },
+	offered: func(t *Table) bool { return t.options.Home != "" },
+	purpose: "have changes of a git repository looked at for faults, read-only.",
+	definition: `{
+	"name": "codex-review",
+	"title": "Codex Review",
+	"description": "Have Codex look for faults in changes of a git repository. Read-only, asks nothing.",
+	"inputSchema": {
+		"type": "object",
+		"required": ["target"],
+		"additionalProperties": false,
+		"properties": {
+			"target": {"type": "string", "enum": ["uncommitted", "base", "commit"], "description": "Changes to review: those not committed, all since the base branch, or a commit."},
+			"branch": {"type": "string", "description": "For base."},
+			"commit": {"type": "string"},
+			"instructions": {"type": "string"},
+			"cwd": {"type": "string", "description": "As for codex."},
+			"threadId": {"type": "string", "description": "Review in this conversation."},
+			"background": {"type": "boolean"}
+		}
+	},
+	"outputSchema": {
+		"type": "object",
+		"required": ["threadId"],
+		"properties": {
+			"findings": {"type": "array", "description": "title, body, path, startLine, endLine, priority (0 worst, to 3), confidence; outsideDiff if not in the diff.", "items": {"type": "object"}},
+			"verdict": {"type": "object", "description": "correct, explanation, confidence."}
+		}
+	},
+	"annotations": {"readOnlyHint": true}
+}`,
+})
 
 type reviewArguments struct {
 	Target       protocol.ReviewTarget `json:"target"`
@@ -72,7 +103,7 @@ type reviewCall struct {
 	arguments reviewArguments
 	dir       string
 	scratch   git.Scratch
-	job       *Job
+	log       *turnlog.Turn
 
 	changes *git.Changes // set by take
 	task    review.Task
@@ -119,7 +150,7 @@ func (r *reviewCall) begin(ctx context.Context) (protocol.Review, error) {
 		}
 	}
 	if n := r.task.Hidden(); n > 0 {
-		r.job.log.Remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", n, len(r.task.Files)))
+		r.log.Remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", n, len(r.task.Files)))
 	}
 	revision, _ := r.arguments.revision()
 	if r.arguments.Target == protocol.ReviewCommit || !plainName.Get().MatchString(revision) {
@@ -154,47 +185,48 @@ func (r *reviewCall) end(answer string, did *protocol.TurnResult) (string, error
 // maxAnswer is how many runes are shown of an answer that cannot be parsed.
 const maxAnswer = 10_000
 
-func (t *Table) callReview(ctx context.Context, c *call, a *reviewArguments) *mcptypes.CallToolResult {
-	job := c.newJob(c.attendance(a.Background))
-	job.attendance.Submission = c.Awaited.Submission
-	job.review = &reviewCall{arguments: *a, scratch: t.options.Report.Scratch, job: job}
-	th, err := t.reviewThread(ctx, c, job)
+// run implements [arguments].
+func (a *reviewArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
+	turn, attend := c.newTurn(c.attend(a.Background))
+	if a.ThreadID == "" {
+		attend.Submission = c.Awaited.Submission
+	}
+	turn.review = &reviewCall{arguments: *a, scratch: c.table.options.Report.Scratch, log: turn.log}
+	th, err := turn.review.thread(ctx, c, attend)
 	if err != nil {
 		return notBegun(ctx, "codex-review", thread.CanonicalID(a.ThreadID), err)
 	}
-	return c.run(ctx, job, th, protocol.TurnInput{}, a.Background)
+	return c.run(ctx, turn, th, attend, protocol.TurnInput{}, a.Background)
 }
 
-// reviewThread returns the thread that a call names, or a new read-only one.
-func (t *Table) reviewThread(ctx context.Context, c *call, job *Job) (*thread.Thread, error) {
-	a := &job.review.arguments
+// thread returns the thread that a call names, or a new read-only one.
+func (r *reviewCall) thread(ctx context.Context, c *call, attend thread.Attend) (*thread.Thread, error) {
+	a, t := &r.arguments, c.table
 	if a.ThreadID != "" {
-		id := thread.CanonicalID(a.ThreadID)
-		job.attendance.Submission = ""
-		th, err := t.revive(ctx, c, id, job)
+		th, err := t.revive(ctx, c, thread.CanonicalID(a.ThreadID), attend, protocol.Config{})
 		if err != nil {
 			return nil, err
 		}
 		if !th.Reviews() {
 			return nil, errors.New("argument /threadId: this engine reviews in new conversations alone")
 		}
-		job.review.dir = th.Info().Cwd
+		r.dir = th.Info().Cwd
 		return th, nil
 	}
 	var err error
-	if job.review.dir, err = c.workingFolder(ctx, a.Cwd); err == nil {
-		if err := config.CheckFolder(job.review.dir); err != nil {
+	if r.dir, err = c.workingFolder(ctx, a.Cwd); err == nil {
+		if err := config.CheckFolder(r.dir); err != nil {
 			return nil, err
 		}
-		err = t.options.bounds().repository(job.review.dir)
+		err = t.options.bounds().repository(r.dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("argument /cwd: %w", err)
 	}
-	if err := job.review.take(ctx); err != nil {
+	if err := r.take(ctx); err != nil {
 		return nil, err
 	}
 	return c.Threads.Start(ctx, protocol.Config{
-		Cwd: job.review.dir, Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever, ReadOnly: true, FromCall: true,
-	}, job.attendance)
+		Cwd: r.dir, Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever, ReadOnly: true, FromCall: true,
+	}, attend)
 }

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,16 +10,31 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-//go:embed list.json
-var listTool string
-
-// list is the tool codex-list.
-type list struct{ library engine.Library }
+var listTool = define[listArguments](tool{
+	name: "codex-list", short: true, purpose: "find past conversations.",
+	offered: func(t *Table) bool { return t.library() != nil },
+	definition: `{
+	"name": "codex-list",
+	"title": "Codex List",
+	"description": "List conversations, the newest first, with the threadId for codex-reply. status and doing: the last turn here.",
+	"inputSchema": {
+		"type": "object",
+		"properties": {
+			"search": {"type": "string", "description": "Text in the title or first message."},
+			"cwd": {"type": "string", "description": "Only those in this folder."},
+			"pageSize": {"type": "integer", "minimum": 0, "maximum": 50, "description": "Default: 25."},
+			"cursor": {"type": "string", "description": "nextCursor of the last page."}
+		}
+	},
+	"annotations": {"readOnlyHint": true, "openWorldHint": false}
+}`,
+})
 
 type listArguments struct {
 	PageSize *int   `json:"pageSize"`
@@ -54,26 +68,31 @@ type listRow struct {
 	OpenIn    string              `json:"openIn,omitempty"` // who has it open
 }
 
-func (l list) call(ctx context.Context, call *call, a *listArguments) *mcptypes.CallToolResult {
-	page, err := l.page(ctx, a)
+// run implements [arguments].
+func (a *listArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
+	library := c.table.library()
+	page, err := a.page(ctx, library)
 	if errors.Is(err, engine.ErrCursor) {
 		err = fmt.Errorf("argument /cursor: %w", err)
 	}
 	if err != nil {
 		return failure("", "codex-list: "+err.Error())
 	}
-	if page.NextCursor != nil && l.ends(ctx, *page.NextCursor) {
+	if page.NextCursor != nil && ends(ctx, library, *page.NextCursor) {
 		page.NextCursor = nil
 	}
 	out := listed{[]listRow{}, page.NextCursor}
-	for _, c := range page.Items {
-		row := listRow{ThreadID: c.ConversationID, Preview: titleOf(&c), Cwd: elicit.OneLine(c.Cwd, 0), Timestamp: c.Timestamp, Origin: elicit.OneLine(c.Origin, maxTitle), OpenIn: elicit.OneLine(c.Holder, maxTitle)}
-		if j := call.Jobs.of(thread.CanonicalID(c.ConversationID)); j != nil {
-			over := j.over()
-			s := j.state(over)
+	for _, item := range page.Items {
+		row := listRow{
+			ThreadID: item.ConversationID, Preview: titleOf(&item), Cwd: elicit.OneLine(item.Cwd, 0), Timestamp: item.Timestamp,
+			Origin: elicit.OneLine(item.Origin, maxTitle), OpenIn: elicit.OneLine(item.Holder, maxTitle),
+		}
+		if t := c.Turns.of(thread.CanonicalID(item.ConversationID)); t != nil {
+			over := t.over()
+			s := t.state(over)
 			row.Status, row.Doing = s.Status, s.Words()
 			if over {
-				row.Doing = j.last()
+				row.Doing = t.last()
 			}
 		}
 		out.Conversations = append(out.Conversations, row)
@@ -87,9 +106,18 @@ func (l list) call(ctx context.Context, call *call, a *listArguments) *mcptypes.
 
 // ends reports whether no conversation follows. An engine may give a cursor on the last
 // page too.
-func (l list) ends(ctx context.Context, cursor string) bool {
-	next, err := l.library.List(ctx, protocol.ListConversationsParams{PageSize: new(1), Cursor: cursor})
+func ends(ctx context.Context, library engine.Library, cursor string) bool {
+	next, err := library.List(ctx, protocol.ListConversationsParams{PageSize: new(1), Cursor: cursor})
 	return err == nil && len(next.Items) == 0 && next.NextCursor == nil
+}
+
+// last returns the end of a turn that has ended as a line for a person.
+func (t *Turn) last() string {
+	words := turnlog.Brief(t.outcome.did.Content)
+	if changed := turnlog.ShowChanges(t.outcome.did.Changes); changed != "" {
+		words += "; changed: " + changed
+	}
+	return words
 }
 
 // titleOf returns the title of a conversation, or else the beginning of its first message.
@@ -104,13 +132,13 @@ func titleOf(c *protocol.ConversationSummary) string {
 // page returns the page that the arguments name. Not every engine can search, and those that
 // can do it in different ways, so page looks through the engine's pages. If the page is not
 // full after maxLooked conversations, its cursor continues the search.
-func (l list) page(ctx context.Context, a *listArguments) (*protocol.ListConversationsResult, error) {
+func (a *listArguments) page(ctx context.Context, library engine.Library) (*protocol.ListConversationsResult, error) {
 	size := defaultListed
 	if a.PageSize != nil {
 		size = min(max(*a.PageSize, 0), maxRows)
 	}
 	if a.Search == "" && a.Cwd == "" || size == 0 {
-		return l.library.List(ctx, protocol.ListConversationsParams{PageSize: &size, Cursor: a.Cursor})
+		return library.List(ctx, protocol.ListConversationsParams{PageSize: &size, Cursor: a.Cursor})
 	}
 	matches, err := a.matcher(ctx)
 	if err != nil {
@@ -118,7 +146,7 @@ func (l list) page(ctx context.Context, a *listArguments) (*protocol.ListConvers
 	}
 	found := &protocol.ListConversationsResult{}
 	for cursor, looked := a.Cursor, 0; looked < maxLooked; {
-		page, err := l.library.List(ctx, protocol.ListConversationsParams{PageSize: new(lookPage), Cursor: cursor})
+		page, err := library.List(ctx, protocol.ListConversationsParams{PageSize: new(lookPage), Cursor: cursor})
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +159,7 @@ func (l list) page(ctx context.Context, a *listArguments) (*protocol.ListConvers
 				continue
 			}
 			if i+1 < len(page.Items) { // a page that ends here has the cursor of the next
-				page, err = l.library.List(ctx, protocol.ListConversationsParams{PageSize: new(i + 1), Cursor: cursor})
+				page, err = library.List(ctx, protocol.ListConversationsParams{PageSize: new(i + 1), Cursor: cursor})
 				if err != nil {
 					return nil, err
 				}

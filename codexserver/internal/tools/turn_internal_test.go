@@ -37,10 +37,10 @@ func bench(t *testing.T) *call {
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	share := thread.NewTable(e, &approve.Options{}).Share("")
-	c := &call{table: New(e, nil), Call: &Call{Threads: share, Jobs: NewJobs(ctx)}}
+	c := &call{table: New(e, nil), Call: &Call{Threads: share, Turns: NewTurns(ctx)}}
 	t.Cleanup(func() {
 		stop()
-		c.Jobs.Wait()
+		c.Turns.Wait()
 		if err := share.Close(); err != nil {
 			t.Error(err)
 		}
@@ -49,14 +49,14 @@ func bench(t *testing.T) *call {
 }
 
 // begin begins a turn of a new thread.
-func (c *call) begin(t *testing.T, prompt string, background bool) (*Job, *mcptypes.CallToolResult) {
+func (c *call) begin(t *testing.T, prompt string, background bool) (*Turn, *mcptypes.CallToolResult) {
 	t.Helper()
-	j := c.newJob(c.attendance(background))
-	th, err := c.Threads.Start(t.Context(), protocol.Config{}, j.attendance)
+	j, attend := c.newTurn(c.attend(background))
+	th, err := c.Threads.Start(t.Context(), protocol.Config{}, attend)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j, c.run(t.Context(), j, th, protocol.TurnInput{Items: protocol.TextInput(prompt)}, background)
+	return j, c.run(t.Context(), j, th, attend, protocol.TurnInput{Items: protocol.TextInput(prompt)}, background)
 }
 
 func TestJob(t *testing.T) {
@@ -91,7 +91,7 @@ func TestJob(t *testing.T) {
 				}
 				synctest.Wait()
 			}
-			if got := Texts(j.end.result); j.State().Status != tt.status || got[0] != tt.text || (j.end.result.IsError != nil) != tt.failed || !j.over() {
+			if got := Texts(j.outcome.call); j.State().Status != tt.status || got[0] != tt.text || (j.outcome.call.IsError != nil) != tt.failed || !j.over() {
 				t.Errorf("%q: %q %q", tt.prompt, j.State().Status, got)
 			}
 		})
@@ -102,26 +102,26 @@ func TestJob(t *testing.T) {
 func TestDetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
-		j := c.newJob(c.Awaited)
-		th, err := c.Threads.Start(t.Context(), protocol.Config{}, j.attendance)
+		j, attend := c.newTurn(c.Awaited)
+		th, err := c.Threads.Start(t.Context(), protocol.Config{}, attend)
 		if err != nil {
 			t.Fatal(err)
 		}
-		go c.run(t.Context(), j, th, protocol.TurnInput{Items: protocol.TextInput("wait")}, false)
+		go c.run(t.Context(), j, th, attend, protocol.TurnInput{Items: protocol.TextInput("wait")}, false)
 		synctest.Wait()
-		if len(c.Jobs.unread()) != 0 || c.Jobs.of(j.ThreadID()) != j {
+		if len(c.Turns.unread()) != 0 || c.Turns.of(j.ThreadID()) != j {
 			t.Error("a turn counts as a background turn while a call waits for it")
 		}
-		if !j.Detach() || !slices.Equal(c.Jobs.unread(), []*Job{j}) {
+		if !j.Detach() || !slices.Equal(c.Turns.unread(), []*Turn{j}) {
 			t.Error("not detached")
 		}
 		j.thread.Stop(thread.ErrInterrupted)
 		synctest.Wait()
-		if !slices.Equal(c.Jobs.unread(), []*Job{j}) || !j.Detach() {
+		if !slices.Equal(c.Turns.unread(), []*Turn{j}) || !j.Detach() {
 			t.Error("its result is not kept")
 		}
 		late, _ := c.begin(t, "hello", false)
-		if late.Detach() || c.Jobs.of(late.ThreadID()) != late || !late.to().returned {
+		if late.Detach() || c.Turns.of(late.ThreadID()) != late || !late.answered {
 			t.Error("detached after its end")
 		}
 	})
@@ -132,18 +132,18 @@ func TestAnsweredJobsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
 		first, _ := c.begin(t, "hello", false)
-		again := c.newJob(c.Awaited)
-		c.run(t.Context(), again, first.thread, protocol.TurnInput{Items: protocol.TextInput("hello")}, false)
+		again, attend := c.newTurn(c.Awaited)
+		c.run(t.Context(), again, first.thread, attend, protocol.TurnInput{Items: protocol.TextInput("hello")}, false)
 		synctest.Wait() // the turn's goroutine still holds the list when its call returns
-		if len(c.Jobs.list) != 1 || c.Jobs.of(first.ThreadID()) != again {
-			t.Errorf("%d turns of one thread are kept", len(c.Jobs.list))
+		if len(c.Turns.list) != 1 || c.Turns.of(first.ThreadID()) != again {
+			t.Errorf("%d turns of one thread are kept", len(c.Turns.list))
 		}
 		for range maxAnswered {
 			c.begin(t, "hello", false)
 		}
 		synctest.Wait()
-		if len(c.Jobs.list) != maxAnswered || c.Jobs.of(first.ThreadID()) != nil || len(c.Jobs.unread()) != 0 {
-			t.Errorf("%d turns are kept, %d are unread", len(c.Jobs.list), len(c.Jobs.unread()))
+		if len(c.Turns.list) != maxAnswered || c.Turns.of(first.ThreadID()) != nil || len(c.Turns.unread()) != 0 {
+			t.Errorf("%d turns are kept, %d are unread", len(c.Turns.list), len(c.Turns.unread()))
 		}
 	})
 }
@@ -161,15 +161,15 @@ func TestJobsAreLimited(t *testing.T) {
 			t.Errorf("in the foreground: %q", Texts(answer))
 		}
 		synctest.Wait()
-		first := c.Jobs.list[0]
-		for _, j := range slices.Clone(c.Jobs.list) {
+		first := c.Turns.list[0]
+		for _, j := range slices.Clone(c.Turns.list) {
 			j.thread.Stop(thread.ErrInterrupted)
 		}
 		synctest.Wait()
-		if n := len(c.Jobs.list); n != maxEnded {
+		if n := len(c.Turns.list); n != maxEnded {
 			t.Errorf("%d jobs are kept after their end", n)
 		}
-		if c.Jobs.of(first.ThreadID()) != nil {
+		if c.Turns.of(first.ThreadID()) != nil {
 			t.Error("the oldest is kept")
 		}
 		if _, answer := c.begin(t, "hello", true); answer.IsError != nil {
@@ -192,7 +192,7 @@ func TestAnswered(t *testing.T) {
 		}{{false, "hello"}, {true, "hello"}, {true, ""}} {
 			one := *c.Call
 			var out struct{ Threads []row }
-			if err := json.Unmarshal(callWait(t.Context(), &call{Call: &one, table: c.table}, &waitArguments{}).StructuredContent, &out); err != nil {
+			if err := json.Unmarshal(new(waitArguments).run(t.Context(), &call{Call: &one, table: c.table}).StructuredContent, &out); err != nil {
 				t.Fatal(err)
 			}
 			var got strings.Builder
@@ -206,25 +206,20 @@ func TestAnswered(t *testing.T) {
 				one.Answered()
 			}
 		}
-		if c.Jobs.of(j.ThreadID()) != j {
+		if c.Turns.of(j.ThreadID()) != j {
 			t.Error("not found by its thread")
 		}
 	})
 }
 
 func TestWait(t *testing.T) {
-	one := newTool("codex-wait", waitTool, nil)
 	for arguments, want := range map[string]time.Duration{
 		`{}`: 45 * time.Second, `{"seconds":null}`: 45 * time.Second, `{"seconds":0}`: 0, `{"seconds":-1}`: 0,
 		`{"seconds":0.5}`: 500 * time.Millisecond, `{"seconds":50}`: 50 * time.Second, `{"seconds":1e300}`: 50 * time.Second,
 	} {
-		var a waitArguments
-		checked, err := new(Table).check(&one, json.RawMessage(arguments))
-		if err == nil {
-			err = decodeArguments(checked, &a)
-		}
-		if err != nil || a.wait() != want {
-			t.Errorf("%s: %v, %v, want %v", arguments, a.wait(), err, want)
+		a, err := waitTool.read(json.RawMessage(arguments), nil)
+		if err != nil || a.(*waitArguments).wait() != want {
+			t.Errorf("%s: %+v, %v, want %v", arguments, a, err, want)
 		}
 	}
 	a := waitArguments{ThreadIDs: []string{"x", "F47AC10B-58CC-4372-A567-0E02B2C3D479", "x", "f47ac10b58cc4372a5670e02b2c3d479"}}

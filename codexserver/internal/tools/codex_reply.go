@@ -2,12 +2,12 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,9 +15,32 @@ import (
 
 // replyTool continues a conversation. Older clients write conversationId or sessionId
 // instead of threadId.
-//
-//go:embed reply.json
-var replyTool string
+var replyTool = define[replyArguments](tool{
+	name: "codex-reply", output: turnlog.ShortSchema, turn: true, locks: lockedOf, alike: turnNames,
+	purpose: "say more in a conversation (threadId): an answer, a correction, the next step.",
+	definition: `{
+	"name": "codex-reply",
+	"title": "Codex Reply",
+	"description": "Continue a conversation that codex began: a correction, an answer, the next step. Codex remembers what was said and done.",
+	"inputSchema": {
+		"type": "object",
+		"required": ["prompt"],
+		"properties": {
+			"prompt": {"type": "string", "description": "What to say next."},
+			"threadId": {"type": "string", "description": "Of codex's result."},
+			"conversationId": {"type": "string", "description": "Old threadId."},
+			"sessionId": {"type": "string", "description": "Old threadId."},
+			"budget": {"type": "object", "additionalProperties": false, "properties": {"tokens": {"type": "integer"}, "minutes": {"type": "number"}}, "description": "Of this turn. It stops there; codex-reply continues."},
+			"background": {"type": "boolean", "description": "Answer at once; see codex-wait."},
+			"effort": {"type": "string", "description": "As codex's, from now on."},
+			"output-schema": {"type": "object", "description": "As codex's, for this answer."},
+			"images": {"type": "array", "items": {"type": "string"}},
+			"while-running": {"type": "string", "enum": ["queue", "steer", "interrupt"], "description": "If Codex still works: queue (default) waits, steer sends it the prompt now, interrupt stops it first."}
+		}
+	},
+	"annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}
+}`,
+})
 
 // names are the arguments that name a thread.
 type names struct {
@@ -80,25 +103,25 @@ func (a *names) thread() (string, error) {
 	return id, nil
 }
 
-func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcptypes.CallToolResult {
+// run implements [arguments].
+func (a *replyArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
 	id, err := a.thread()
 	if err != nil {
 		return failure("", "codex-reply: "+err.Error())
 	}
-	job := c.newJob(c.attendance(a.Background))
-	job.kept.Budget = a.Budget
-	th, err := t.revive(ctx, c, id, job)
+	turn, attend := c.newTurn(c.attend(a.Background))
+	turn.resume.Budget, turn.resume.Schema, turn.form.schema = a.Budget, jsontext.Value(a.OutputSchema), a.schema
+	th, err := c.table.revive(ctx, c, id, attend, protocol.Config{})
 	if err == nil {
 		id = th.ID()
 	}
 	if err != nil {
 		return notBegun(ctx, "codex-reply", id, err)
 	}
-	in, err := a.input(a.Prompt, th.Info().Cwd, t.options.bounds())
+	in, err := a.input(a.Prompt, th.Info().Cwd, c.table.options.bounds())
 	if err != nil {
 		return failure(id, "codex-reply: "+err.Error())
 	}
-	job.form.schema, job.kept.Schema = a.schema, jsontext.Value(a.OutputSchema)
 	switch a.WhileRunning {
 	case steerTurn:
 		if a.Budget != nil {
@@ -109,8 +132,8 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 		}
 		err = th.Steer(ctx, in.Items)
 		if err == nil {
-			job.thread = th
-			return job.interim(protocol.StatusRunning, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background.")
+			turn.thread = th
+			return turn.interim(protocol.StatusRunning, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background.")
 		}
 		if errors.Is(err, engine.ErrNoTurn) {
 			err = nil // the message is a turn of its own
@@ -122,9 +145,9 @@ func (t *Table) callReply(ctx context.Context, c *call, a *replyArguments) *mcpt
 		return notBegun(ctx, "codex-reply", id, err)
 	}
 	// The question of a call that this client gave up is not asked again: that call ends with it.
-	if other := c.Jobs.runs(id); other != nil && !a.Background && (other.delivery.owner != c.Jobs || other.delivery.durable || other.InBackground()) {
-		defer c.visit(other)()
+	if other := c.Turns.runs(id); other != nil && !a.Background && (other.owner != c.Turns || other.polled || other.InBackground()) {
+		defer c.attach(other)()
 	}
-	c.read = append(c.read, c.Jobs.passed(id)...)
-	return c.run(ctx, job, th, in, a.Background)
+	c.read = append(c.read, c.Turns.passed(id)...)
+	return c.run(ctx, turn, th, attend, in, a.Background)
 }

@@ -16,25 +16,25 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// TestSharedJobs runs turns of two clients that share them: whose are running, who waits for which,
+// TestSharedTurns runs turns of two clients that share them: whose are running, who waits for which,
 // and who holds the threads of a client that has gone.
-func TestSharedJobs(t *testing.T) {
+func TestSharedTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
 		table := thread.NewTable(c.table.engine, &approve.Options{})
 		keeper, next := table.Share(""), table.Share("")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		first := NewSharedJobs(ctx, keeper)
+		first := NewSharedTurns(ctx, keeper)
 		client := table.Share("")
-		c.Call = &Call{Threads: client, Jobs: first.Share(ctx)}
+		c.Call = &Call{Threads: client, Turns: first.Share(ctx)}
 		other := first.Share(ctx)
-		if first.Works() || c.Jobs.Busy() || !first.Stays() || NewJobs(ctx).Stays() {
+		if first.Works() || c.Turns.Busy() || !first.Stays() || NewTurns(ctx).Stays() {
 			t.Error("before the first turn")
 		}
 		j, _ := c.begin(t, "wait", true)
 		synctest.Wait()
-		if !c.Jobs.Busy() || other.Busy() || !other.Works() || !first.Works() || other.of(j.ThreadID()) != j {
+		if !c.Turns.Busy() || other.Busy() || !other.Works() || !first.Works() || other.of(j.ThreadID()) != j {
 			t.Error("the turn of one client")
 		}
 		if err := client.Close(); err != nil {
@@ -50,7 +50,7 @@ func TestSharedJobs(t *testing.T) {
 		waited := make(chan bool)
 		go func() {
 			first.WaitForAll()
-			c.Jobs.Wait()
+			c.Turns.Wait()
 			close(waited)
 		}()
 		synctest.Wait()
@@ -61,7 +61,7 @@ func TestSharedJobs(t *testing.T) {
 		}
 		stop()
 		<-waited
-		if c.Jobs.Busy() || other.Works() {
+		if c.Turns.Busy() || other.Works() {
 			t.Error("after the turn")
 		}
 		if err := errors.Join(keeper.Close(), next.Close()); err != nil {
@@ -74,28 +74,28 @@ func TestSharedJobs(t *testing.T) {
 func TestManyRunning(t *testing.T) {
 	c := bench(t)
 	for range 1024 - 1 {
-		c.Jobs.list = append(c.Jobs.list, &Job{delivery: delivery{owner: c.Jobs, background: true}, done: make(chan struct{})})
+		c.Turns.list = append(c.Turns.list, &Turn{owner: c.Turns, background: true, done: make(chan struct{})})
 	}
 	ended := make(chan struct{})
 	close(ended)
-	free := []*Job{ // these do not count
-		{delivery: delivery{owner: c.Jobs, background: true}, done: ended},
-		{delivery: delivery{owner: c.Jobs}, done: make(chan struct{})},
-		{delivery: delivery{owner: c.Jobs.Share(t.Context()), background: true}, done: make(chan struct{})},
+	free := []*Turn{ // these do not count
+		{owner: c.Turns, background: true, done: ended},
+		{owner: c.Turns, done: make(chan struct{})},
+		{owner: c.Turns.Share(t.Context()), background: true, done: make(chan struct{})},
 	}
-	c.Jobs.list = append(c.Jobs.list, free...)
-	last := &Job{delivery: delivery{owner: c.Jobs, background: true}, done: make(chan struct{})}
-	if !c.Jobs.add(last) || c.Jobs.add(&Job{delivery: delivery{owner: c.Jobs, background: true}, done: make(chan struct{})}) {
+	c.Turns.list = append(c.Turns.list, free...)
+	last := &Turn{owner: c.Turns, background: true, done: make(chan struct{})}
+	if !c.Turns.add(last) || c.Turns.add(&Turn{owner: c.Turns, background: true, done: make(chan struct{})}) {
 		t.Error("not 1,024 turns may run in the background")
 	}
-	if !c.Jobs.add(&Job{delivery: delivery{owner: c.Jobs}, done: make(chan struct{})}) || c.Jobs.detach(free[1]) || free[1].InBackground() {
+	if !c.Turns.add(&Turn{owner: c.Turns, done: make(chan struct{})}) || c.Turns.detach(free[1]) || free[1].InBackground() {
 		t.Error("a turn that a call waits for may not run, or becomes one too many")
 	}
 	_, answer := c.begin(t, "hello", true)
 	if !strings.Contains(string(answer.StructuredContent), "1024 turns run in the background") {
 		t.Errorf("%s", answer.StructuredContent)
 	}
-	c.Jobs.list = slices.DeleteFunc(c.Jobs.list, func(j *Job) bool { return j.thread == nil })
+	c.Turns.list = slices.DeleteFunc(c.Turns.list, func(j *Turn) bool { return j.thread == nil })
 }
 
 // TestPanic panics in a turn. The call has a result, and the thread is free for another.
@@ -110,12 +110,12 @@ func TestPanic(t *testing.T) {
 			return nil
 		})
 		share := thread.NewTable(e, &approve.Options{}).Share("")
-		c.Call = &Call{Threads: share, Jobs: NewJobs(t.Context())}
+		c.Call = &Call{Threads: share, Turns: NewTurns(t.Context())}
 		for _, background := range []bool{false, true} {
 			j, answer := c.begin(t, "panic", background)
-			c.Jobs.Wait()
+			c.Turns.Wait()
 			if background {
-				answer = j.end.result
+				answer = j.outcome.call
 			}
 			if got := Texts(answer); len(got) == 0 || got[0] != "internal error: the turn panicked" || answer.IsError == nil || !j.over() || j.State().Status != protocol.StatusFailed {
 				t.Errorf("background %t: %q, %+v", background, got, j.State())
@@ -123,8 +123,8 @@ func TestPanic(t *testing.T) {
 			if j.thread.Busy() {
 				t.Errorf("background %t: the thread has a turn after the panic", background)
 			}
-			again := c.newJob(c.Awaited)
-			if got := Texts(c.run(t.Context(), again, j.thread, protocol.TurnInput{}, false)); got[0] != "hello" {
+			again, attend := c.newTurn(c.Awaited)
+			if got := Texts(c.run(t.Context(), again, j.thread, attend, protocol.TurnInput{}, false)); got[0] != "hello" {
 				t.Errorf("the next turn: %q", got)
 			}
 		}
@@ -209,7 +209,7 @@ func (r resumable) Traits() engine.Traits {
 	return engine.Traits{CanContinue: func(context.Context) error { return r.can }}
 }
 
-// TestCanContinue checks whether turns are continued here, and with which keepsakes not.
+// TestCanContinue checks whether turns are continued here, and which are not.
 func TestCanContinue(t *testing.T) {
 	missing := errors.New("no key")
 	for _, tt := range []struct {
@@ -224,9 +224,9 @@ func TestCanContinue(t *testing.T) {
 		}
 	}
 	c := bench(t)
-	for keepsake, want := range map[string]string{``: "continuing a turn", `{}`: "it has no key", `{"key":"k"}`: "no conversation", `{"key":"k","schema":{"type":7}}`: "type"} {
-		if r, err := c.table.Reopen(t.Context(), c.Call, Orphan{Thread: "7", Keepsake: jsontext.Value(keepsake)}); r != nil || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", keepsake, err)
+	for resume, want := range map[string]string{``: "continuing a turn", `{}`: "it has no key", `{"key":"k"}`: "no conversation", `{"key":"k","schema":{"type":7}}`: "type"} {
+		if run, err := c.table.Continue(t.Context(), c.Call, Unfinished{Thread: "7", Resume: jsontext.Value(resume)}, false); run != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", resume, err)
 		}
 	}
 }

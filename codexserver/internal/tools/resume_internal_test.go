@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestKeepsake writes what another process, perhaps of another version, reads.
-func TestKeepsake(t *testing.T) {
+// TestResume writes what another process, perhaps of another version, reads.
+func TestResume(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for want, k := range map[string]keepsake{
+	for want, k := range map[string]resume{
 		`{"key":"k"}`:                          {Key: "k"},
 		`{"key":"k","tokens":5,"minutes":0.5}`: {Key: "k", Budget: &budget{Tokens: new(int64(5)), Minutes: new(0.5)}},
 		`{"key":"k","began":"2026-01-02T03:04:05Z","minutes":2,"schema":{"type":"object"}}`: {
@@ -26,22 +26,22 @@ func TestKeepsake(t *testing.T) {
 			Key: "k", Began: began, Used: &protocol.TokenUsage{InputTokens: 1},
 		},
 	} {
-		j := &Job{kept: k, log: turnlog.NewTurn(turnlog.Options{})}
-		var read keepsake
+		j := &Turn{resume: k, log: turnlog.NewTurn(turnlog.Options{})}
+		var read resume
 		if err := json.Unmarshal([]byte(want), &read); err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff(want, string(j.Keepsake())) + cmp.Diff(k, read); diff != "" {
+		if diff := cmp.Diff(want, string(j.Resume())) + cmp.Diff(k, read); diff != "" {
 			t.Error(diff)
 		}
 	}
-	if none := (&Job{kept: keepsake{Budget: &budget{}}, log: turnlog.NewTurn(turnlog.Options{})}).Keepsake(); none != nil {
+	if none := (&Turn{resume: resume{Budget: &budget{}}, log: turnlog.NewTurn(turnlog.Options{})}).Resume(); none != nil {
 		t.Errorf("without a key: %s", none)
 	}
-	here, used := &Job{kept: keepsake{Key: "k"}, log: turnlog.NewTurn(turnlog.Options{})}, &protocol.TokenUsage{InputTokens: 1}
+	here, used := &Turn{resume: resume{Key: "k"}, log: turnlog.NewTurn(turnlog.Options{})}, &protocol.TokenUsage{InputTokens: 1}
 	here.log.Begin(t.Context(), protocol.SessionConfigured{}, used)
-	var read keepsake
-	if err := json.Unmarshal([]byte(here.Keepsake()), &read); err != nil || read.Began.IsZero() || !cmp.Equal(read.Used, used) {
+	var read resume
+	if err := json.Unmarshal([]byte(here.Resume()), &read); err != nil || read.Began.IsZero() || !cmp.Equal(read.Used, used) {
 		t.Errorf("begun here: %v, %+v", err, read)
 	}
 }
@@ -51,10 +51,9 @@ func TestBudgetOfAContinuedTurn(t *testing.T) {
 	for passed, want := range map[time.Duration]time.Duration{0: 10 * time.Minute, 4 * time.Minute: 6 * time.Minute, time.Hour: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithCancelCause(t.Context())
-			m := meter{stop: stop}
-			defer m.end()
+			s := spending{budget: &budget{Minutes: new(10.0)}, stop: stop}
 			begin := time.Now()
-			m.begin(&budget{Minutes: new(10.0)}, passed)
+			defer s.begin(passed)()
 			<-ctx.Done()
 			if took := time.Since(begin); took != want {
 				t.Errorf("after %v elsewhere it may take %v, want %v", passed, took, want)

@@ -2,10 +2,8 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -13,11 +11,19 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-//go:embed models.json
-var modelsTool string
+var modelsTool = define[modelsArguments](tool{
+	name: "codex-models", purpose: "find the models that a task can be given to, and their efforts.",
+	offered: func(t *Table) bool { return t.lister() != nil },
+	definition: `{
+	"name": "codex-models",
+	"title": "Codex Models",
+	"description": "List what codex takes as model, effort and profile.",
+	"inputSchema": {"type": "object", "properties": {}},
+	"annotations": {"readOnlyHint": true, "openWorldHint": true}
+}`,
+})
 
-// models is the tool codex-models.
-type models struct{ lister engine.ModelLister }
+type modelsArguments struct{}
 
 // modelRow is a model in the result.
 type modelRow struct {
@@ -35,8 +41,9 @@ const (
 	maxModelEntries = 20     // elements of each list of a model
 )
 
-func (m models) call(ctx context.Context, _ *call, _ *struct{}) *mcptypes.CallToolResult {
-	list, err := m.lister.Models(ctx)
+// run implements [arguments].
+func (*modelsArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
+	list, err := c.table.lister().Models(ctx)
 	if err != nil {
 		return failure("", "codex-models: "+err.Error())
 	}

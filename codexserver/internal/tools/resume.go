@@ -1,0 +1,184 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A turn of a task or in the background can outlive its process: [Turn.Resume] is what
+// another one needs to continue it, with [Table.Continue].
+
+// Unfinished is a turn whose process has ended.
+type Unfinished struct {
+	// Thread is the id of its thread.
+	Thread string
+	// Resume is the last [Turn.Resume] of the turn, and Did the last [Turn.Did].
+	Resume, Did jsontext.Value
+	// Ended is how many servers have ended while the turn worked.
+	Ended int
+}
+
+// maxContinued is how many servers may end while a turn works. A turn that ends its server each time, such as
+// by its memory, is given up.
+const maxContinued = 5
+
+// resume is what continues a turn, in the process that began it and in another one.
+type resume struct {
+	Key    string               `json:"key"`            // see [protocol.TurnInput]; "" if no other process continues the turn
+	Began  time.Time            `json:"began,omitzero"` // by another process
+	Used   *protocol.TokenUsage `json:"used,omitzero"`  // what the thread had used
+	Budget *budget              `json:",embed"`
+	Schema jsontext.Value       `json:"schema,omitzero"` // of the answer
+
+	Worktree *protocol.Worktree `json:"worktree,omitzero"` // that the call made for its thread
+
+	Ended int `json:"-"` // see [Unfinished]
+}
+
+// Continues reports whether turns of processes that have ended are continued.
+func (t *Table) Continues() bool {
+	return t.options.Continues && engine.TraitsOf(t.engine).CanContinue != nil
+}
+
+// CanContinue returns why no turn can be continued now, or nil.
+func (t *Table) CanContinue(ctx context.Context) error {
+	if !t.Continues() {
+		return errors.New("this server does not continue turns of others")
+	}
+	return engine.TraitsOf(t.engine).CanContinue(ctx)
+}
+
+// Resume returns what another process needs to continue the turn, or nil if none does, such
+// as for a turn that a person has aborted.
+func (t *Turn) Resume() jsontext.Value {
+	r := t.resume
+	r.Began, r.Used = t.began()
+	if r.Key == "" || t.log.Stopped() {
+		return nil
+	}
+	raw, err := json.Marshal(r, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return nil // such as a budget that is not a number
+	}
+	return raw
+}
+
+// began returns when the turn began, in the first process that ran it, and what its thread had used
+// before. It returns zeros before.
+func (t *Turn) began() (at time.Time, used *protocol.TokenUsage) {
+	if !t.resume.Began.IsZero() {
+		return t.resume.Began, t.resume.Used
+	}
+	return t.log.Began()
+}
+
+// Continue opens the thread of a turn of another process, and returns a function that runs the rest of the turn
+// and returns its result; in the background it returns at once, and codex-wait has the result. If Continue fails,
+// another process may still continue the turn.
+func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background bool) (run func() *mcptypes.CallToolResult, err error) {
+	var before resume
+	if err := json.Unmarshal(u.Resume, &before); err != nil {
+		return nil, fmt.Errorf("continuing a turn: %w", err)
+	}
+	if before.Key == "" {
+		return nil, errors.New("continuing a turn: it has no key")
+	}
+	if before.Began.IsZero() {
+		before.Began = time.Now()
+	}
+	before.Ended = u.Ended
+	t.sweeper.begin(c.Turns) // after what was killed
+	own := &call{Call: c, table: t}
+	leave, err := t.limit.enter()
+	if err != nil {
+		return nil, err
+	}
+	own.leave = leave
+	turn, attend := own.newTurn(c.Awaited)
+	if turn.resume = before; before.Schema != nil {
+		turn.form.schema, err = outputschema.Compile([]byte(before.Schema))
+	}
+	did := &protocol.TurnResult{}
+	if json.Unmarshal(u.Did, did) != nil {
+		did = &protocol.TurnResult{}
+	}
+	turn.log.Continue(did)
+	if err == nil {
+		turn.thread, err = t.revive(ctx, own, u.Thread, attend, protocol.Config{Continues: true})
+	}
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return func() *mcptypes.CallToolResult {
+		in := protocol.TurnInput{OutputSchema: []byte(before.Schema), MaxTokens: before.Budget.tokens()}
+		r := own.run(ctx, turn, turn.thread, attend, in, background)
+		if own.leave != nil {
+			own.leave()
+		}
+		return r
+	}, nil
+}
+
+// Did returns what the turn has done until now, as the JSON of a turn that was aborted. It has
+// no content and at most [protocol.MinResult] bytes.
+func (t *Turn) Did() jsontext.Value {
+	r := t.log.So()
+	r.ThreadID, r.Content = t.ThreadID(), ""
+	if r.Status == "" || !r.Status.Ended() {
+		r.Status = protocol.StatusAborted
+	}
+	return r.JSON(protocol.MinResult)
+}
+
+// Ended returns the result of a task whose server ended while the task ran, and what it did as
+// a line. did is what [Turn.Did] returned last, or nil.
+func Ended(thread string, did jsontext.Value) (r *mcptypes.CallToolResult, line string) {
+	words := "The server ended while this task ran. What it did until then remains"
+	var before protocol.TurnResult
+	known := json.Unmarshal(did, &before) == nil
+	if known {
+		line = doneUntil(&before)
+		words += ": " + line
+	}
+	words += ". Call codex-reply with threadId " + thread + " to continue."
+	if !known {
+		return failure(thread, words), line
+	}
+	before.Content = words
+	r = &mcptypes.CallToolResult{Content: blocks(words), StructuredContent: before.JSON(setting.DefaultResult), IsError: new(true)}
+	forModel(r, string(did))
+	return r, line
+}
+
+// doneUntil returns how many commands ran and how many files changed.
+func doneUntil(r *protocol.TurnResult) string {
+	return many(len(r.Commands)+r.Truncated.Commands, "command") + " ran and " + many(len(r.Changes)+r.Truncated.Changes, "file") + " changed"
+}
+
+// many returns a number with a noun.
+func many(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// shownTree returns the worktree for the result, or nil.
+func (r *resume) shownTree() *protocol.Worktree {
+	if r.Worktree == nil {
+		return nil
+	}
+	return &protocol.Worktree{Path: turnlog.Show(r.Worktree.Path, maxTree), Branch: turnlog.Show(r.Worktree.Branch, maxName)}
+}

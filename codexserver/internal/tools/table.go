@@ -1,0 +1,261 @@
+// Package tools has the tools of the server, one in each file, and the table that finds
+// them by name. A tool does not depend on the version of MCP of its caller. A call of it is one
+// [Wait] for the end of its turn, or of others.
+package tools
+
+import (
+	"cmp"
+	"context"
+	stdjson "encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// Call is a call of a tool, as a connection passes it.
+type Call struct {
+	// Threads are the threads that the client holds, Turns its turns.
+	Threads *thread.Share
+	Turns   *Turns
+	// Awaited is who attends the turn that the call waits for, and Background others. Background asks nobody
+	// if the client gets its questions in results of calls, so that only a call that waits can ask.
+	// Submission is the request's id as text, for the first turn of a thread.
+	Awaited, Background thread.Attend
+	// Open reports whether the client has a question of the call, and returns a channel that is closed
+	// when that may have changed. It is nil for a client that is asked by requests.
+	Open func() (open bool, changed <-chan struct{})
+	// Shared reports that several clients share Turns.
+	Shared bool
+	// MaxText is the size of the longest text of a result in bytes of JSON. 0 means no
+	// limit.
+	MaxText int
+	// Deadline, unless nil, is before the client would give up the call. The call then ends
+	// with what is known, and its turn continues in the background.
+	Deadline *Deadline
+	// Begun, unless nil, is called when the call has a thread and its turn is queued.
+	Begun func(*Turn)
+	// Survival is how turns outlive their server.
+	Survival Survival
+	// Host is the name that the client has in its clientInfo, or "", for those who keep the call.
+	Host string
+	// Folder returns the folder to work in if the call does not name one. "" is the
+	// server's own. It may ask the client.
+	Folder func(context.Context) string
+	// Folders returns the folders of the client, in which a call may have commands write unasked. It
+	// may ask the client. Nil means that there are none.
+	Folders func(context.Context) []string
+
+	read []*Turn // the turns whose results the call returns
+}
+
+// Survival is how turns outlive their server.
+type Survival struct {
+	// Durable is true if another process may continue the turn when this one is killed.
+	Durable bool
+	// Kept, unless nil, is called when a turn begins in the background or goes there, before
+	// the call is answered.
+	Kept func(*Turn)
+	// Known, unless nil, is closed when the turns of servers that were killed are known.
+	Known <-chan struct{}
+}
+
+// Answered records that the client has the results that the call returns. If the client no
+// longer waits for a call, its results are kept for the next one.
+func (c *Call) Answered() {
+	for _, t := range c.read {
+		t.take()
+	}
+}
+
+// call is a call in a table.
+type call struct {
+	*Call
+	table *Table
+	leave func() // reports to [limit] that the turn does not begin, or nil
+}
+
+// Options are the options of the tools. Nil is the zero value.
+type Options struct {
+	setting.Calls
+	// Report says how the tools watch turns.
+	Report turnlog.Options
+	// Store is asked before a turn begins. Nil is not.
+	Store *store.Mirror
+	// Home is Codex's home. Without it there are no git worktrees and no reviews.
+	Home string
+	// Room is checked before a turn begins: enough for what a turn writes before its first
+	// action. It is given up when a turn fails because the disk is full, to record how it ended.
+	Room *safefile.Reserve
+	// Continues makes turns of tasks and in the background such that another process can
+	// continue them, if the engine can.
+	Continues bool
+}
+
+// maxResult returns the size of the longest answer in bytes.
+func (o *Options) maxResult() int { return cmp.Or(max(o.MaxResult, 0), setting.DefaultResult) }
+
+// bounds returns the folders in which the paths of a call must lie.
+func (o *Options) bounds() bounds { return o.Folders }
+
+// Table has the tools of a server. It is safe for concurrent use.
+type Table struct {
+	options  *Options
+	engine   engine.Engine
+	rollouts chan struct{} // has an element while a rollout is read
+	tools    []*tool
+	// locked are the arguments that a call of a tool may not choose, by tool: those of the
+	// options, and those that need a tool that is not offered.
+	locked map[string][]string
+	// confined is true when calls may not choose the sandbox or the approval policy.
+	confined bool
+	limit    limit
+	sweeper  sweeper
+}
+
+// New returns the tools that e can serve.
+func New(e engine.Engine, o *Options) *Table {
+	if o == nil {
+		o = &Options{}
+	}
+	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1), locked: map[string][]string{}}
+	t.sweeper = sweeper{scratch: o.Report.Scratch, log: o.Report.Logger}
+	if o.Turns > 0 {
+		t.limit = make(limit, o.Turns)
+	}
+	for _, one := range all {
+		chosen := o.Tools == nil || one == codexTool || one == replyTool || slices.Contains(o.Tools, one.name)
+		if chosen && (one.offered == nil || one.offered(t)) {
+			t.tools = append(t.tools, one)
+		}
+	}
+	locked := allLocked(o.LockedArguments)
+	t.confined = slices.Contains(locked, "approval-policy") || slices.Contains(locked, "sandbox")
+	waits := t.Has(waitTool.name)
+	for _, one := range t.tools {
+		if one.locks != nil {
+			t.locked[one.name] = slices.Clone(one.locks(locked))
+			if !waits {
+				t.locked[one.name] = append(t.locked[one.name], "background")
+			}
+		}
+	}
+	return t
+}
+
+// library returns the engine as one that finds conversations, or nil.
+func (t *Table) library() engine.Library {
+	l, _ := t.engine.(engine.Library)
+	return l
+}
+
+// lister returns the engine as one that lists its models, or nil.
+func (t *Table) lister() engine.ModelLister {
+	l, _ := t.engine.(engine.ModelLister)
+	return l
+}
+
+// Has reports whether the table has a tool.
+func (t *Table) Has(name string) bool { return find(t.tools, name) != nil }
+
+// List returns the tools as clients see them, in a fixed order.
+func (t *Table) List() ([]mcptypes.Tool, error) {
+	definitions := make([]string, len(t.tools))
+	for i, one := range t.tools {
+		definitions[i] = one.definition
+	}
+	var r mcptypes.ListToolsResult
+	if err := r.UnmarshalJSON([]byte(`{"tools": [` + strings.Join(definitions, ",") + `]}`)); err != nil {
+		return nil, err
+	}
+	for i, one := range t.tools {
+		shown := &r.Tools[i]
+		shown.Meta = t.meta(one)
+		if one.output != "" {
+			shown.OutputSchema = stdjson.RawMessage(one.output)
+		}
+		if err := lockArguments(shown, t.locked[one.name]); err != nil {
+			return nil, err
+		}
+	}
+	return r.Tools, nil
+}
+
+// meta returns the _meta of a tool for Claude Code: how many characters of a result its
+// model gets, and whether the tool is always loaded.
+func (t *Table) meta(one *tool) map[string]stdjson.RawMessage {
+	m := map[string]stdjson.RawMessage{}
+	if one.turn || one == waitTool {
+		m["anthropic/maxResultSizeChars"] = stdjson.RawMessage("100000")
+	}
+	if t.options.AlwaysLoad {
+		m["anthropic/alwaysLoad"] = stdjson.RawMessage("true")
+	}
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}
+
+// Instructions returns a description of the tools for models. It has less than 2,000
+// characters, which all clients show completely.
+func (t *Table) Instructions() string {
+	lines := []string{"These tools give coding tasks to an agent that works in a folder on this machine, under a sandbox. A person approves what leaves it."}
+	for _, one := range t.tools {
+		lines = append(lines, "- "+one.name+": "+one.purpose)
+	}
+	lines = append(lines,
+		"Continue a conversation by the threadId of its result; it remembers what was said and done before.",
+		"A result that says that something was declined or denied means that it was not done. Do not try it in another way; ask the user.",
+	)
+	return strings.Join(lines, "\n")
+}
+
+// Unknown returns the text of an error about a tool that is not in the table.
+func (t *Table) Unknown(name string) string {
+	return fmt.Sprintf("unknown tool %q", name)
+}
+
+// Call calls a tool. It returns an error result for wrong arguments, an unknown tool and a
+// turn that fails.
+func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjson.RawMessage) *mcptypes.CallToolResult {
+	one := find(t.tools, name)
+	if one == nil {
+		return failure("", t.Unknown(name))
+	}
+	a, err := one.read(arguments, t.locked[name])
+	own := &call{Call: c, table: t}
+	if err == nil && one.turn {
+		err = own.enter(ctx)
+		defer func() {
+			if own.leave != nil {
+				own.leave()
+			}
+		}()
+	}
+	if err != nil {
+		return failure("", name+": "+err.Error())
+	}
+	return a.run(ctx, own)
+}
+
+// enter counts a turn, which the call is to begin. It fails if there is no room for one.
+func (c *call) enter(ctx context.Context) (err error) {
+	o := c.table.options
+	if err := o.Room.Check(); err != nil {
+		return fmt.Errorf("there is no room to write to %s, so nothing was started: %w", o.Home, err)
+	}
+	if err := o.Store.Ready(ctx); err != nil {
+		return err
+	}
+	c.table.sweeper.begin(c.Turns)
+	c.leave, err = c.table.limit.enter()
+	return err
+}

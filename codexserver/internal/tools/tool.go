@@ -1,0 +1,91 @@
+package tools
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"slices"
+
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// all are the tools, in the order in which clients see them.
+var all = []*tool{codexTool, replyTool, waitTool, showTool, reviewTool, listTool, interruptTool, modelsTool}
+
+// tool is one tool. [define] adds what reads its arguments.
+type tool struct {
+	name string
+	// definition is the tool as clients see it, and output its outputSchema, unless the definition has it.
+	definition, output string
+	// purpose says what the tool is for in the server's instructions.
+	purpose string
+	// turn is true for a tool that runs a turn, which may take long, and short for one that never takes long.
+	turn, short bool
+	// offered reports whether a server has the tool. Nil is always.
+	offered func(*Table) bool
+	// locks returns those locked arguments of calls that hold for the tool. Nil returns none.
+	locks func(names []string) []string
+	// alike are arguments of a tool that ignores unknown ones, but not these misspelt.
+	alike []string
+
+	input  func() (*input, error)
+	decode func(stdjson.RawMessage) (arguments, error)
+}
+
+// arguments are those of a call, decoded and checked.
+type arguments interface {
+	// run runs the tool, and returns the result of the call. The server checks before that it has room for a turn.
+	run(ctx context.Context, c *call) *mcptypes.CallToolResult
+}
+
+// find returns the tool of a list with a name, or nil.
+func find(list []*tool, name string) *tool {
+	if i := slices.IndexFunc(list, func(one *tool) bool { return one.name == name }); i >= 0 {
+		return list[i]
+	}
+	return nil
+}
+
+// IsTurn reports whether a tool runs a turn, which may take long.
+func IsTurn(name string) bool {
+	one := find(all, name)
+	return one != nil && one.turn
+}
+
+// IsShort reports whether calls of a tool never take long.
+func IsShort(name string) bool {
+	one := find(all, name)
+	return one != nil && one.short
+}
+
+// define returns a tool whose arguments are an A. If an A has a method check, its error is one of the arguments.
+func define[A any, P interface {
+	*A
+	arguments
+}](t tool,
+) *tool {
+	t.input = inputOf(t.definition)
+	t.decode = func(raw stdjson.RawMessage) (arguments, error) {
+		a := P(new(A))
+		if err := decodeArguments(raw, a); err != nil {
+			return nil, err
+		}
+		if checked, ok := any(a).(interface{ check() error }); ok {
+			return a, checked.check()
+		}
+		return a, nil
+	}
+	return &t
+}
+
+// read decodes and checks the arguments of a call, of which those in locked may not be chosen. The error names
+// an argument.
+func (t *tool) read(raw stdjson.RawMessage, locked []string) (arguments, error) {
+	in, err := t.input()
+	if err != nil {
+		return nil, err
+	}
+	if raw, err = in.normal(raw, locked, t.alike); err != nil {
+		return nil, err
+	}
+	return t.decode(raw)
+}

@@ -1,0 +1,303 @@
+package tools
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// Turn is a turn that a tool runs, from the call to the result. A turn in the background outlives its call.
+type Turn struct {
+	table   *Table
+	thread  *thread.Thread
+	review  *reviewCall // nil for other turns
+	resume  resume
+	form    form
+	log     *turnlog.Turn
+	leave   func() // reports the end to [limit], or nil
+	outcome outcome
+	done    chan struct{} // closed when there is a result
+
+	// The mutex of the owner guards these, but for the first two.
+	owner      *Turns            // of the client that began the turn
+	polled     bool              // that client may get the result of a task
+	background bool              // codex-wait has the result
+	lost       bool              // the caller gave up before the end
+	answered   bool              // a caller has the result
+	places     map[*Turns]func() // how clients leave that are asked besides the owner's
+}
+
+// newTurn returns a turn of a call, and who attends it: a, with the turn.
+func (c *call) newTurn(a thread.Attend) (*Turn, thread.Attend) {
+	t := &Turn{
+		table: c.table, form: form{room: c.table.room(c.MaxText)}, log: turnlog.NewTurn(c.table.options.Report),
+		done: make(chan struct{}), owner: c.Turns, polled: c.Survival.Durable,
+	}
+	a.Turn, a.Caller, a.Submission = t.log, c.caller(), ""
+	return t, a
+}
+
+// caller returns who calls, for threads. The folders that calls are limited to are the client's, too.
+func (c *call) caller() *thread.Caller {
+	o := c.table.options
+	worktrees := ""
+	if o.Home != "" {
+		worktrees = git.Worktrees(o.Home)
+	}
+	return &thread.Caller{Client: c.Host, FullAccess: o.FullAccess, Locked: c.table.confined, Worktrees: worktrees, Folders: func(ctx context.Context) []string {
+		var all []string
+		if c.Folders != nil {
+			all = c.Folders(ctx)
+		}
+		return append(all, o.Calls.Folders...)
+	}}
+}
+
+// run queues a turn of a thread, which runs in a goroutine of the server, and waits for it, unless background is
+// true.
+func (c *call) run(ctx context.Context, t *Turn, th *thread.Thread, a thread.Attend, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
+	t.thread, t.background = th, background
+	ticket := th.Queue()
+	if !c.Turns.add(t) {
+		ticket.Leave()
+		return failure(th.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
+	}
+	if c.table.Continues() && t.review == nil && t.resume.Key == "" && (c.Survival.Durable || background || c.Deadline != nil) {
+		t.resume.Key = rand.Text()
+	}
+	in.Key = t.resume.Key
+	t.leave, c.leave = c.leave, nil
+	if background && c.Survival.Kept != nil {
+		c.Survival.Kept(t)
+	}
+	if c.Begun != nil {
+		c.Begun(t)
+	}
+	if background {
+		c.Turns.keep(t)
+		c.Turns.begin(func() { t.run(c.Turns.ctx, ticket, a, in) })
+		return t.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
+	}
+	parent := ctx // the turn ends with its call, before the next message of the client is read
+	if c.Deadline != nil {
+		parent = context.WithoutCancel(ctx) // it may outlive the call
+	}
+	own, stop := context.WithCancelCause(parent)
+	follow := func(ctx context.Context) (leave func() bool) {
+		return context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })
+	}
+	unfollow := follow(ctx)
+	c.Turns.begin(func() {
+		defer stop(nil)
+		t.run(own, ticket, a, in)
+	})
+	limited, end := c.Deadline.bound(ctx)
+	defer end()
+	if Wait(limited, false, t) == Limit && c.Turns.detach(t) && unfollow() {
+		follow(c.Turns.ctx)
+		if c.Survival.Kept != nil {
+			c.Survival.Kept(t)
+		}
+		if r := t.still(c); r != nil {
+			return r
+		}
+		c.read = append(c.read, t)
+	}
+	<-t.done // a call that was cancelled interrupts its turn, and says how that ended
+	return t.outcome.call
+}
+
+// run runs the turn to its result: the answer, and further blocks with the remarks. A turn that fails or is
+// aborted has an error result with the reason. The thread stays usable. A panic fails the turn and nothing else.
+func (t *Turn) run(ctx context.Context, ticket *thread.Ticket, a thread.Attend, in protocol.TurnInput) {
+	defer func() {
+		if v := recover(); v != nil {
+			t.broken(v, debug.Stack())
+		}
+	}()
+	own, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	err := t.drive(own, stop, ticket, a, in)
+	lost := ctx.Err() != nil
+	var spent *spentError
+	if err == nil || !errors.As(context.Cause(own), &spent) {
+		spent = nil
+	}
+	t.conclude(err, spent)
+	t.close(lost)
+}
+
+// broken ends a turn that panicked.
+func (t *Turn) broken(v any, stack []byte) {
+	if log := t.table.options.Report.Logger; log != nil {
+		log.Error("panic", "in", "a turn", "value", fmt.Sprint(v), "stack", string(stack))
+	}
+	if t.outcome.call == nil {
+		words := "internal error: the turn panicked"
+		t.outcome.did = protocol.TurnResult{ThreadID: t.ThreadID(), Status: protocol.StatusFailed, Content: words}
+		t.outcome.call = failure(t.ThreadID(), words)
+	}
+	if !t.over() {
+		t.close(false)
+	}
+}
+
+// drive runs the turn with its engine until it ends, and looks at what it changed. Stop ends it.
+func (t *Turn) drive(ctx context.Context, stop context.CancelCauseFunc, ticket *thread.Ticket, a thread.Attend, in protocol.TurnInput) (err error) {
+	begun, end := !t.resume.Began.IsZero(), func() {} // by another process
+	var spends *spending
+	if t.resume.Budget != nil {
+		spends = &spending{budget: t.resume.Budget, log: t.log, stop: stop}
+		a.Observers = append([]thread.Observer{spends}, a.Observers...)
+	}
+	begin := func(ctx context.Context) {
+		used := t.resume.Used
+		if !begun {
+			used = t.thread.Usage()
+		}
+		t.log.Begin(ctx, t.thread.Info(), used, t.thread.WritableRoots()...)
+		if spends != nil {
+			began, _ := t.began()
+			end = spends.begin(time.Since(began))
+		}
+	}
+	defer func() { end() }()
+	return followed(t.thread, t.log, &a, begin, func() error {
+		switch {
+		case t.review != nil:
+			err = t.thread.Review(ctx, ticket, a, t.review.begin)
+		case t.resume.Ended > maxContinued:
+			ticket.Leave()
+			err = &engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", t.resume.Ended)}
+		default:
+			if begun {
+				in.Continue = func(words string) { t.log.Remark(words) }
+			}
+			err = t.thread.Turn(ctx, ticket, a, in)
+		}
+		end()
+		if safefile.IsFull(err) {
+			_ = t.table.options.Room.Release() // of what is closed, nothing needs to be written
+		}
+		return err
+	})
+}
+
+// Run runs a turn of a thread that no tool started, as [thread.Thread.Turn] does, and
+// keeps the diff of the turn for codex-show.
+func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticket, a thread.Attend, in protocol.TurnInput) error {
+	log := turnlog.NewTurn(t.options.Report)
+	a.Turn = log
+	begin := func(ctx context.Context) { log.Begin(ctx, th.Info(), th.Usage(), th.WritableRoots()...) }
+	return followed(th, log, &a, begin, func() error { return th.Turn(ctx, ticket, a, in) })
+}
+
+// followed calls run for a turn of a thread that a attends, and writes the turn's diff into the log of the
+// thread. It calls begin when the turn is the first in the queue.
+func followed(th *thread.Thread, log *turnlog.Turn, a *thread.Attend, begin func(context.Context), run func() error) error {
+	number := 0
+	a.Begin = func(ctx context.Context) {
+		number, _ = th.Log().Count()
+		begin(ctx)
+	}
+	err := run()
+	log.End(err)
+	if diff := log.Diff(); diff != "" {
+		th.Log().Changed(number, diff)
+	}
+	return err
+}
+
+// close ends the turn, which has its result. Lost is true if the caller gave up before.
+func (t *Turn) close(lost bool) {
+	if t.leave != nil {
+		t.leave()
+	}
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
+	t.lost = lost && !t.background
+	for _, leave := range t.places {
+		leave()
+	}
+	close(t.done)
+	t.owner.ended(t)
+}
+
+// over reports whether the turn has ended.
+func (t *Turn) over() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// isOf reports whether the turn is one of the thread with an id.
+func (t *Turn) isOf(id string) bool { return thread.CanonicalID(t.ThreadID()) == id }
+
+// awaited reports whether a call waits for the result. The owner's mutex is held.
+func (t *Turn) awaited() bool { return !t.background && !t.lost }
+
+// ThreadID returns the id of the turn's thread.
+func (t *Turn) ThreadID() string { return t.thread.ID() }
+
+// Done implements [Pending].
+func (t *Turn) Done() <-chan struct{} { return t.done }
+
+// Asks implements [Pending]. The question is one that no caller has seen.
+func (t *Turn) Asks() (open bool, changed <-chan struct{}) {
+	changed = t.log.Changed()
+	return t.log.Unseen(), changed
+}
+
+// State returns the current state.
+func (t *Turn) State() turnlog.State { return t.state(t.over()) }
+
+// state is State for a turn that was over or not.
+func (t *Turn) state(over bool) turnlog.State {
+	s := t.log.State()
+	if over {
+		s.Status, s.Question = t.outcome.did.Status, ""
+	}
+	return s
+}
+
+// Detach moves a turn to the background, for a caller that leaves without ending it.
+// codex-wait then returns the result. Detach returns false if there already is a result.
+func (t *Turn) Detach() bool {
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
+	return t.detach()
+}
+
+// detach is Detach under the mutex of the owner.
+func (t *Turn) detach() bool {
+	t.background = t.background || !t.over()
+	return t.background
+}
+
+// InBackground reports whether the turn runs in the background, or has.
+func (t *Turn) InBackground() bool {
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
+	return t.background
+}
+
+// take records that a caller has the result.
+func (t *Turn) take() {
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
+	t.answered = true
+}
