@@ -23,13 +23,19 @@ type sentLimits struct {
 	Policy  json.RawMessage `json:"approvalPolicy"`
 }
 
+// accessOf returns the access of the conversation that began with a host.
+func accessOf(h *recorder) protocol.Access {
+	return h.events[0].(protocol.SessionConfigured).Access
+}
+
 // limitsOf runs a turn and returns what it was started with. It fails unless all threads were begun
 // read-only.
-func limitsOf(t *testing.T, f *fake, begin func(*appserver.Engine) (engine.Conversation, error)) (limits string, access protocol.Access, err error) {
+func limitsOf(t *testing.T, f *fake, begin func(*appserver.Engine, engine.Host) (engine.Conversation, error)) (limits string, access protocol.Access, err error) {
 	t.Helper()
 	f.turn = answered
 	threads, turns := f.keep("thread/start", "thread/resume"), f.keep("turn/start")
-	conv, err := begin(f.engine(appserver.Options{}))
+	h := &recorder{}
+	conv, err := begin(f.engine(appserver.Options{}), h)
 	if err != nil {
 		return "", access, err
 	}
@@ -45,7 +51,7 @@ func limitsOf(t *testing.T, f *fake, begin func(*appserver.Engine) (engine.Conve
 	if err := json.Unmarshal([]byte((*turns)[0]), &sent); err != nil {
 		t.Fatal(err)
 	}
-	return string(sent.Sandbox) + " " + string(sent.Policy), conv.(engine.Bounded).Access(), nil
+	return string(sent.Sandbox) + " " + string(sent.Policy), accessOf(h), nil
 }
 
 const (
@@ -137,8 +143,8 @@ func TestSandboxOfTurns(t *testing.T) {
 					f.layers = append([]map[string]any{{"config": keys{"sandbox_mode": "danger-full-access"}, "disabledReason": "not trusted"}}, layers...)
 				}
 				tt.cfg.Cwd = cmp.Or(tt.cfg.Cwd, cwd)
-				got, _, err := limitsOf(t, f, func(e *appserver.Engine) (engine.Conversation, error) {
-					return e.Start(t.Context(), tt.cfg, &recorder{})
+				got, _, err := limitsOf(t, f, func(e *appserver.Engine, h engine.Host) (engine.Conversation, error) {
+					return e.Start(t.Context(), tt.cfg, h)
 				})
 				if tt.fails != "" {
 					if err == nil || !strings.Contains(err.Error(), tt.fails) {
@@ -246,12 +252,12 @@ func TestAccess(t *testing.T) {
 				f.home, f.config, f.policy = home, tt.config, cmp.Or(tt.policy, `"on-request"`)
 				tt.cfg.Cwd = cmp.Or(tt.cfg.Cwd, cwd)
 				f.cwd = tt.cfg.Cwd
-				conv, err := f.engine(tt.options).Start(t.Context(), tt.cfg, &recorder{})
-				if err != nil {
+				h := &recorder{}
+				if _, err := f.engine(tt.options).Start(t.Context(), tt.cfg, h); err != nil {
 					t.Fatal(err)
 				}
 				tt.want.Folder = cwd
-				if diff := gocmp.Diff(tt.want, conv.(engine.Bounded).Access()); diff != "" {
+				if diff := gocmp.Diff(tt.want, accessOf(h)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			})
@@ -298,8 +304,8 @@ func TestResumeWithinTheConfiguration(t *testing.T) {
 					f.sandbox = all // as a thread that Codex has in memory
 					var asked []protocol.Access
 					cfg := protocol.Config{Cwd: t.TempDir(), Continues: method == "continue", Keep: func(a protocol.Access) bool { asked = append(asked, a); return tt.keep }}
-					got, access, err := limitsOf(t, f, func(e *appserver.Engine) (engine.Conversation, error) {
-						return e.Resume(t.Context(), savedAt(path), cfg, &recorder{})
+					got, access, err := limitsOf(t, f, func(e *appserver.Engine, h engine.Host) (engine.Conversation, error) {
+						return e.Resume(t.Context(), savedAt(path), cfg, h)
 					})
 					if err != nil || got != tt.want {
 						t.Errorf("%v, the turn got %s, want %s", err, got, tt.want)
@@ -323,11 +329,11 @@ func TestResumedProvider(t *testing.T) {
 			f := newFake(t)
 			f.config = map[string]any{"model_providers": map[string]any{"other": map[string]any{"base_url": "http://other"}}}
 			f.on["getConversationSummary"] = reply(fmt.Sprintf(`{"summary":{"path":"/r.jsonl","cwd":"/project","modelProvider":%q}}`, was))
-			conv, err := f.engine(appserver.Options{}).Resume(t.Context(), savedAt(writeRollout(t)), protocol.Config{}, &recorder{})
-			if err != nil {
+			h := &recorder{}
+			if _, err := f.engine(appserver.Options{}).Resume(t.Context(), savedAt(writeRollout(t)), protocol.Config{}, h); err != nil {
 				t.Fatal(err)
 			}
-			if got := conv.(engine.Bounded).Access().Provider; got != want {
+			if got := accessOf(h).Provider; got != want {
 				t.Errorf("%s: %q, want %q", was, got, want)
 			}
 		})

@@ -22,8 +22,7 @@ type conversation struct {
 	host   engine.Host
 	params threadParams // to resume the thread with
 	path   string       // of the rollout
-	access protocol.Access
-	rules  box.Grant // that each turn gets
+	rules  box.Grant    // that each turn gets
 
 	model, provider string // at the start
 
@@ -80,12 +79,13 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if err := e.reaches(p.now.Cwd, &p.now.Sandbox); err != nil {
 		return nil, err
 	}
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, access: beyond(&p.now, &p.base), model: r.Model, provider: r.ModelProvider, rules: p.now}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, model: r.Model, provider: r.ModelProvider, rules: p.now}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
 		ApprovalPolicy: wordOf(p.now.Policy), Cwd: r.Cwd,
 		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
 		InitialMessages: past(r.Thread.Turns),
+		Access:          beyond(&p.now, &p.base), WritableRoots: slices.Clone(p.now.Sandbox.WritableRoots),
 	})
 	c.load(conv.id, conv.rules)
 	return conv, nil
@@ -93,12 +93,6 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 
 // ID implements [engine.Conversation].
 func (c *conversation) ID() string { return c.id }
-
-// WritableRoots implements [engine.Bounded].
-func (c *conversation) WritableRoots() []string { return slices.Clone(c.rules.Sandbox.WritableRoots) }
-
-// Access implements [engine.Bounded].
-func (c *conversation) Access() protocol.Access { return c.access }
 
 // Close implements [engine.Conversation]. The thread stays loaded, so that it can be
 // continued; it ends with the app-server.

@@ -17,7 +17,6 @@ var (
 	_ engine.Accounts  = (*Engine)(nil)
 	_ engine.Searcher  = (*Engine)(nil)
 	_ engine.Reviewer  = (*conversation)(nil)
-	_ engine.Bounded   = (*conversation)(nil)
 )
 
 // config returns Codex's configuration for a folder, or the user's own if cwd is "".

@@ -8,7 +8,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer], [Bounded] and [Reviewer] on the [Conversation]. A client does not have
+// [Steerer] and [Reviewer] on the [Conversation]. A client does not have
 // methods whose interface the engine lacks.
 
 // ErrNotFound means that a conversation does not exist.
@@ -126,17 +126,6 @@ type Steerer interface {
 	// Steer sends the model a message in the running turn. It can be called from the
 	// turn's [protocol.TaskStarted] on.
 	Steer(ctx context.Context, items []protocol.InputItem) error
-}
-
-// Bounded is a conversation that knows the bounds of its commands.
-type Bounded interface {
-	// Access returns what the conversation may do beyond the configuration of its engine, because its
-	// caller asked for it. It does not change while the conversation is open. Until a server has got an
-	// approval for that, it begins no turn, and the conversation starts nothing.
-	Access() protocol.Access
-	// WritableRoots returns absolute paths of folders where commands may write, besides the
-	// working folder and the temporary ones.
-	WritableRoots() []string
 }
 
 // Reviewer is a conversation that can review changes in a turn that cannot make any.

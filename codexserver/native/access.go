@@ -8,9 +8,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Access implements [engine.Bounded].
-func (c *conversation) Access() protocol.Access { return c.call.access }
-
 // withoutCall returns the configuration without what a call chooses.
 func (c *conversation) withoutCall() (*config.Config, error) {
 	own, err := c.engine.config(protocol.Config{Cwd: c.cfg.Cwd})

@@ -158,6 +158,10 @@ func (e *Engine) client(p config.Provider) *model.Client {
 }
 
 func (c *conversation) configured() protocol.SessionConfigured {
+	var roots []string
+	if c.now.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite {
+		roots = slices.Clone(c.now.SandboxPolicy.WritableRoots)
+	}
 	return protocol.SessionConfigured{
 		SessionID:       c.ID(),
 		Model:           c.now.Model,
@@ -166,6 +170,8 @@ func (c *conversation) configured() protocol.SessionConfigured {
 		Cwd:             c.now.Cwd,
 		ReasoningEffort: c.now.Effort,
 		RolloutPath:     c.saved.file.Path(),
+		Access:          c.call.access,
+		WritableRoots:   roots,
 	}
 }
 
@@ -252,13 +258,3 @@ func (t *turn) toolHost() toolHost { return toolHost{t.conv.host, t} }
 
 // Emit implements [engine.Host].
 func (h toolHost) Emit(m protocol.EventMsg) { h.turn.conv.emit(m) }
-
-// WritableRoots implements [engine.Bounded].
-func (c *conversation) WritableRoots() []string {
-	c.use.Lock()
-	defer c.use.Unlock()
-	if c.now.SandboxPolicy.Mode != protocol.SandboxWorkspaceWrite {
-		return nil
-	}
-	return slices.Clone(c.now.SandboxPolicy.WritableRoots)
-}

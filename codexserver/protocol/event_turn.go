@@ -32,6 +32,13 @@ type SessionConfigured struct {
 	InitialMessages []json.RawMessage `json:"initial_messages,omitempty"`
 	// RolloutPath is the conversation's file.
 	RolloutPath string `json:"rollout_path"`
+	// Access is what the conversation may do beyond the configuration of its engine, because its
+	// caller asked for it. It is for the server alone, which begins no turn until it has got an approval for
+	// that; until then the conversation starts nothing.
+	Access Access `json:"-"`
+	// WritableRoots are absolute paths of folders where commands may write, besides the working folder
+	// and the temporary ones. They are for the server alone.
+	WritableRoots []string `json:"-"`
 }
 
 // TaskStarted begins a turn.

@@ -129,7 +129,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Begin = func(ctx context.Context) { c.Begin(ctx, th.Info(), th.Usage(), th.WritableRoots()...) }
+	a.Begin = func(ctx context.Context) { c.Begin(ctx, th.Info(), th.Usage()) }
 	if err := th.Turn(t.Context(), th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput("go")}); err != nil {
 		t.Fatal(err)
 	}

@@ -174,11 +174,10 @@ func (t *Table) grant(g grant, a protocol.Access) {
 // extends sets what the thread asks for before its first turn. It fails if the settings give it to
 // nobody.
 func (s *Share) extends(ctx context.Context, t *Thread, c *Caller) error {
-	e, ok := t.conversation.(engine.Bounded)
-	if !ok || c == nil {
+	if c == nil {
 		return nil
 	}
-	has := e.Access()
+	has := t.Info().Access
 	if has.Mode == protocol.SandboxWorkspaceWrite {
 		t.folder = has.Folder
 	}

@@ -121,15 +121,6 @@ func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attend, task func
 	}))
 }
 
-// WritableRoots returns folders besides the working folder where commands may write, as far
-// as the engine knows them.
-func (t *Thread) WritableRoots() []string {
-	if w, ok := t.conversation.(engine.Bounded); ok {
-		return w.WritableRoots()
-	}
-	return nil
-}
-
 // denyInReview is the reason for the model.
 const denyInReview = "this is a review, which changes nothing and asks for nothing"
 

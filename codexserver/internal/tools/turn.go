@@ -166,7 +166,7 @@ func (t *Turn) drive(ctx context.Context, stop context.CancelCauseFunc, ticket *
 		if !begun {
 			used = t.thread.Usage()
 		}
-		t.log.Begin(ctx, t.thread.Info(), used, t.thread.WritableRoots()...)
+		t.log.Begin(ctx, t.thread.Info(), used)
 		if spends != nil {
 			began, _ := t.began()
 			end = spends.begin(time.Since(began))
@@ -199,7 +199,7 @@ func (t *Turn) drive(ctx context.Context, stop context.CancelCauseFunc, ticket *
 func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticket, a thread.Attend, in protocol.TurnInput) error {
 	log := turnlog.NewTurn(t.options.Report)
 	a.Turn = log
-	begin := func(ctx context.Context) { log.Begin(ctx, th.Info(), th.Usage(), th.WritableRoots()...) }
+	begin := func(ctx context.Context) { log.Begin(ctx, th.Info(), th.Usage()) }
 	return followed(th, log, &a, begin, func() error { return th.Turn(ctx, ticket, a, in) })
 }
 

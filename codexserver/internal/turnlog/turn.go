@@ -86,11 +86,10 @@ func NewTurn(o Options) *Turn {
 }
 
 // Begin begins the turn. Begun is the event with which the thread began, and used is the thread's last
-// token count, or nil. Roots are folders besides the working folder where commands may write. Each
-// Begin needs an End.
-func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used *protocol.TokenUsage, roots ...string) {
+// token count, or nil. Each Begin needs an End.
+func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used *protocol.TokenUsage) {
 	t.begin(begun, used)
-	t.tree.begin(ctx, begun.Cwd, roots)
+	t.tree.begin(ctx, begun.Cwd, begun.WritableRoots)
 }
 
 func (t *Turn) begin(begun protocol.SessionConfigured, used *protocol.TokenUsage) {
