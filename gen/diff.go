@@ -22,7 +22,7 @@ func (r refresher) since(older string) error {
 		return err
 	}
 	stripped, err := r.compare(was, is)
-	if err != nil || r.isExtension() || r.uses != "" {
+	if err != nil || r.isExtension() {
 		return err
 	}
 	_, err = r.compareModels(was, stripped)
@@ -173,6 +173,40 @@ func byTag(arms []any) map[string]any {
 		tagged[tag] = arm
 	}
 	return tagged
+}
+
+// tagOf returns the tag of an arm: the value of its constant member, its values, or its members; "" if it has none.
+func tagOf(arm any) string {
+	schema, _ := arm.(map[string]any)
+	members, _ := schema["properties"].(map[string]any)
+	names := slices.Sorted(maps.Keys(members))
+	for _, name := range names {
+		if values := enumOf(members[name]); len(values) == 1 && members[name].(map[string]any)["type"] == "string" {
+			return values[0]
+		}
+	}
+	if values := enumOf(arm); len(values) > 0 {
+		return strings.Join(values, "|")
+	}
+	return strings.Join(names, "+")
+}
+
+// enumOf returns the strings of a schema's enums, also those in a choice.
+func enumOf(node any) (values []string) {
+	schema, _ := node.(map[string]any)
+	list, _ := schema["enum"].([]any)
+	for _, v := range list {
+		if s, ok := v.(string); ok {
+			values = append(values, s)
+		}
+	}
+	for _, key := range []string{"oneOf", "anyOf"} {
+		arms, _ := schema[key].([]any)
+		for _, arm := range arms {
+			values = append(values, enumOf(arm)...)
+		}
+	}
+	return values
 }
 
 // without returns the elements of a that b lacks.

@@ -83,10 +83,7 @@ func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, erro
 		{"zz_methods.go", []string{"encoding/json", "fmt"}, e.methodValues},
 		{"zz_schema_test.go", []string{"flag", "testing"}, e.definitions},
 	}
-	switch {
-	case m.lens != nil:
-		parts = []part{parts[0], {"zz_names.go", nil, e.names}}
-	case !m.mcp:
+	if !m.mcp {
 		parts = parts[:len(parts)-2]
 	}
 	for _, f := range parts {
@@ -96,7 +93,7 @@ func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, erro
 			s.line("package %s_test\n", e.pkg)
 			f.imports = append(f.imports, tests, pkg)
 		} else {
-			if f.name == "zz_types.go" && !m.mcp && m.lens == nil {
+			if f.name == "zz_types.go" && !m.mcp {
 				s.line("// Package %s has the types of %s. Decode and Encode read and write a value of any of them,", e.pkg, m.from)
 				s.line("// and DecodeStrict refuses what the schema does not allow.")
 			}
@@ -116,9 +113,6 @@ func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, erro
 		s.imports(slices.DeleteFunc(f.imports, func(path string) bool { return !uses(body.String(), path) }))
 		s.Write(body.Bytes())
 		files[f.name] = s.Bytes()
-	}
-	if m.lens != nil {
-		return files, nil
 	}
 	files["zz_codec.go"] = []byte(strings.ReplaceAll(codecText, "PACKAGE", e.pkg))
 	return files, nil
@@ -224,8 +218,6 @@ func (e *emitter) types(s *source) error {
 		case kindString:
 			s.comment(e.describe(t))
 			s.line("type %s string\n", t.name)
-		case kindPlain:
-			e.plainType(s, t)
 		case kindObject:
 			s.comment(e.describe(t))
 			s.line("type %s struct {", t.name)

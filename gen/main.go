@@ -27,10 +27,6 @@
 // copies of the schema's definitions follow the schema. A refresh refuses what the tables or the
 // extension need and the new schema lacks, and prints the rows of tables.go whose definition is gone.
 //
-// -uses names a file with the methods and members that a package uses of a schema. The package
-// then gets plain structs for these, and -schema the structure of only that part. -codex takes the
-// schema of the app-server of an installed Codex first, and prints what changed in that part.
-//
 // Annotations are dropped. Assertions that have no form in Go, such as a pattern, are checked
 // by the strict decoder with a part of the schema. A construct without a rule is an
 // error with its JSON pointer; nothing is written then. In a schema of others, a keyword that no draft of
@@ -43,7 +39,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -93,13 +88,11 @@ func run(args []string, report io.Writer) error {
 		p.extensions = append(p.extensions, file)
 		return nil
 	})
-	flags.StringVar(&p.uses, "uses", "", "generate plain structs for what this `file` says is used of the schema")
 	check := flags.Bool("check", false, "write nothing, fail if a file would change")
 	source := flags.String("refresh", "", "take the schema from upstream's `file or URL`")
-	codex := flags.String("codex", "", "with -uses: take the schema of the app-server of this `program`")
 	commit := flags.String("commit", "", "upstream's `commit`, if the URL does not contain it")
 	older := flags.String("diff", "", "write nothing, print what changed in the schema since this `file`")
-	dryRun := flags.Bool("n", false, "with -refresh or -codex: report only, write nothing")
+	dryRun := flags.Bool("n", false, "with -refresh: report only, write nothing")
 	flags.SetOutput(report)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -111,17 +104,14 @@ func run(args []string, report io.Writer) error {
 	}
 	p.report = report
 	r := refresher{p, *commit, *dryRun, time.Now(), report, runTests, nil}
-	switch from := cmp.Or(*codex, *source); {
+	switch {
 	case *older != "":
-		if from != "" || *check || *dryRun || *commit != "" {
-			return usageError{errors.New("-diff goes without -check, -refresh, -codex, -commit and -n")}
+		if *source != "" || *check || *dryRun || *commit != "" {
+			return usageError{errors.New("-diff goes without -check, -refresh, -commit and -n")}
 		}
 		return r.since(*older)
-	case from == "":
-	case (p.uses != "") != (*codex != ""):
-		return usageError{errors.New("-codex goes with -uses, and -refresh with a whole schema")}
-	default:
-		return r.refresh(context.Background(), from)
+	case *source != "":
+		return r.refresh(context.Background(), *source)
 	}
 	text, err := os.ReadFile(p.schema)
 	if err != nil {
@@ -140,22 +130,13 @@ type project struct {
 	extensions []string  // the schema files of its extensions
 	base       string    // the schema file of the base package, "" if this is the base package
 	out        string    // the package's folder
-	uses       string    // the file that says what the package uses of the schema, "" for all
 	report     io.Writer // gets the list of what is ignored, nil for none
 
 	followed map[string][]byte // the texts of extensions that a refresh has changed and not yet written, by file name
 }
 
-// model returns the model of the schema in text and of the project's extensions, or of the part that
-// the package uses.
+// model returns the model of the schema in text and of the project's extensions.
 func (p project) model(text []byte) (*model, error) {
-	if p.uses != "" {
-		l, err := p.look(text)
-		if err != nil {
-			return nil, err
-		}
-		return &model{lens: l, types: l.types}, errors.Join(l.problems...)
-	}
 	var extensions [][]byte
 	for _, name := range p.extensions {
 		more, ok := p.followed[filepath.Base(name)]
@@ -201,11 +182,7 @@ func (p project) unformatted(text []byte) (map[string][]byte, error) {
 		m.version = filepath.Base(filepath.Dir(p.schema))
 		m.from = "schema/" + m.version + "/schema.json"
 	}
-	if p.uses != "" {
-		m.from += " and " + filepath.Base(p.uses)
-	} else {
-		m.from += fmt.Sprintf(" (sha256 %.4x)", sha256.Sum256(text))
-	}
+	m.from += fmt.Sprintf(" (sha256 %.4x)", sha256.Sum256(text))
 	out, err := filepath.Abs(p.out)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import "fmt"
 // model is the emitters' input: every Go type of the package, sorted by name, and the
 // methods of the protocol.
 type model struct {
-	lens    *lens    // selects the part that the package uses; nil for all
 	mcp     bool     // a schema of the Model Context Protocol, with methods and tests
 	version string   // "2025-06-18", from the schema's folder
 	from    string   // what the files say that they are made from
@@ -26,8 +25,8 @@ type goType struct {
 	doc    string
 	kind   typeKind
 
-	fields []*field // kindObject, kindShape, kindPlain; sorted by JSON name, constants included
-	closed bool     // kindObject, kindPlain: no members but fields
+	fields []*field // kindObject, kindShape; sorted by JSON name, constants included
+	closed bool     // kindObject: no members but fields
 	beside *field   // kindObject: a union whose members are mixed with fields
 	extra  *ref     // kindObject: the type of the other members, nil for any
 	nulls  bool     // kindObject: null differs from absence in a member that may be absent
@@ -76,7 +75,6 @@ const (
 	kindMap
 	kindNamed // a type that is defined as elem
 	kindHand  // written by hand in the base package
-	kindPlain // a struct without a codec, whose fields a lens has selected
 )
 
 // arm is one alternative of a union. It is chosen if the union's member has one of tags

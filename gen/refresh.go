@@ -43,34 +43,22 @@ type refresher struct {
 	was    *model                 // of the schema that is there, nil if nobody has made it
 }
 
-// refresh reads the schema at source: a file, a URL or, for a package that uses a part of it, the program
-// of a Codex. It reports the changes in the schema and in the Go API, then writes the schema, its origin
+// refresh reads the schema at source, a file or a URL. It reports the changes in the schema and in the Go API, then writes the schema, its origin
 // and the generated types. A schema of another version gets its own folders and starts with copies of
 // the project's deviations, extensions and files that are written by hand. For the schema of an
 // extension, whose file is not named schema.json, it writes no types: go generate does.
 func (r refresher) refresh(ctx context.Context, source string) error {
-	var codex codexBundle
-	var text []byte
-	var err error
-	if r.uses != "" {
-		codex, err = codexSchema(ctx, source)
-		text = codex.all
-	} else {
-		text, err = readSource(ctx, source)
-	}
+	text, err := readSource(ctx, source)
 	if err != nil {
 		return err
 	}
 	old, err := os.ReadFile(r.schema)
-	if r.uses != "" && errors.Is(err, fs.ErrNotExist) {
-		old, err = []byte("{}"), nil // the first schema of the package
-	}
 	if err != nil {
 		return err
 	}
 	from := r.project
 	version, isVersion := filepath.Base(filepath.Dir(r.schema)), filepath.Base(filepath.Dir(source))
-	if r.uses == "" && isVersion != version && versionFolder.MatchString(isVersion) && !r.isExtension() {
+	if isVersion != version && versionFolder.MatchString(isVersion) && !r.isExtension() {
 		r.project = from.of(isVersion)
 		if _, err := os.Stat(r.schema); err == nil {
 			return fmt.Errorf("%s is there: refresh it with the flags -schema, -extension, -base and -out of its own package", r.schema)
@@ -82,7 +70,7 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 	}
 	if r.isExtension() {
 		err = r.checkCopies(stripped)
-	} else if r.uses == "" {
+	} else {
 		r.followed, err = r.compareModels(old, stripped)
 	}
 	if err != nil {
@@ -119,12 +107,7 @@ func (r refresher) refresh(ctx context.Context, source string) error {
 			}
 		}
 	}
-	if r.uses != "" {
-		err = r.recordCodex(codex)
-	} else {
-		err = r.record(source, text)
-	}
-	if err != nil {
+	if err := r.record(source, text); err != nil {
 		return err
 	}
 	if err := write(r.out, files, false); err != nil || r.test == nil || r.isExtension() {
@@ -259,18 +242,7 @@ func readSource(ctx context.Context, source string) ([]byte, error) {
 // returns the new one with our descriptions instead of upstream's prose.
 func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	var was, is any
-	var problems error
-	if r.uses != "" {
-		before, err := r.look(old)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", r.schema, err)
-		}
-		after, err := r.look(upstream)
-		if err != nil {
-			return nil, err
-		}
-		was, is, problems = before.prune(), after.prune(), errors.Join(after.problems...)
-	} else if err := json.Unmarshal(old, &was); err != nil {
+	if err := json.Unmarshal(old, &was); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.schema, err)
 	} else if err := json.Unmarshal(upstream, &is); err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
@@ -288,7 +260,7 @@ func (r refresher) compare(old, upstream []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stripped, problems
+	return stripped, nil
 }
 
 // compareModels reports the differences between the Go types of the old schema and those of the new

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -125,4 +126,23 @@ func (r refresher) checkCopies(stripped []byte) error {
 		}
 	}
 	return errors.Join(differ...)
+}
+
+// refsOf returns the definitions that a schema refers to.
+func refsOf(node any) (names []string) {
+	switch v := node.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if ref, ok := v[key].(string); ok && key == "$ref" {
+				names = append(names, path.Base(ref))
+			} else {
+				names = append(names, refsOf(v[key])...)
+			}
+		}
+	case []any:
+		for _, value := range v {
+			names = append(names, refsOf(value)...)
+		}
+	}
+	return names
 }

@@ -35,7 +35,7 @@
 //	include_plan_tool, …   left out: today's Codex ignores them
 //	wire_api = "chat"      refused
 //
-// Package apptypes has the types of the protocol, generated from Codex's schema.
+// Package apptypes has the types of the protocol.
 //
 // # Approvals
 //

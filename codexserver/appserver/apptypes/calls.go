@@ -1,0 +1,259 @@
+package apptypes
+
+import (
+	"encoding/json"
+)
+
+// InitializeParams are those of the first call.
+type InitializeParams struct {
+	Capabilities *Capabilities `json:"capabilities,omitzero"`
+	ClientInfo   ClientInfo    `json:"clientInfo"`
+}
+
+// ClientInfo names the client. Codex records the name and sends it to the model's provider.
+type ClientInfo struct {
+	Name    string `json:"name"`
+	Title   string `json:"title,omitzero"`
+	Version string `json:"version"`
+}
+
+// Capabilities are what a client asks for beyond the stable protocol.
+type Capabilities struct {
+	ExperimentalAPI       bool `json:"experimentalApi,omitzero"`
+	RequiredHumanApproval bool `json:"requiredHumanApproval,omitzero"`
+}
+
+// InitializeReply answers the first call. UserAgent has the version of Codex, CodexHome its folder.
+type InitializeReply struct {
+	CodexHome string `json:"codexHome"`
+	UserAgent string `json:"userAgent"`
+}
+
+// ThreadParams are those of thread/start, thread/resume and thread/fork. Only the last two have a ThreadID, and
+// may leave out the turns of the answer.
+type ThreadParams struct {
+	ApprovalPolicy        string                     `json:"approvalPolicy,omitzero"`
+	ApprovalsReviewer     string                     `json:"approvalsReviewer,omitzero"`
+	BaseInstructions      *string                    `json:"baseInstructions,omitzero"`
+	Config                map[string]json.RawMessage `json:"config,omitzero"`
+	Cwd                   string                     `json:"cwd,omitzero"`
+	DeveloperInstructions *string                    `json:"developerInstructions,omitzero"`
+	ExcludeTurns          bool                       `json:"excludeTurns,omitzero"`
+	Model                 string                     `json:"model,omitzero"`
+	Sandbox               string                     `json:"sandbox,omitzero"`
+	ThreadID              string                     `json:"threadId,omitzero"`
+}
+
+// ThreadReply answers thread/start, thread/resume and thread/fork with the settings of the thread.
+// ApprovalPolicy is a word or an object with finer rules.
+type ThreadReply struct {
+	ApprovalPolicy    json.RawMessage `json:"approvalPolicy"`
+	ApprovalsReviewer string          `json:"approvalsReviewer"`
+	Cwd               string          `json:"cwd"`
+	Model             string          `json:"model"`
+	ModelProvider     string          `json:"modelProvider"`
+	ReasoningEffort   string          `json:"reasoningEffort,omitzero"`
+	Sandbox           SandboxPolicy   `json:"sandbox"`
+	Thread            Thread          `json:"thread"`
+}
+
+// Thread is a conversation. CreatedAt and UpdatedAt are in seconds since 1970; Path is its rollout.
+type Thread struct {
+	CreatedAt  int64        `json:"createdAt"`
+	Cwd        string       `json:"cwd"`
+	ID         string       `json:"id"`
+	Name       string       `json:"name,omitzero"`
+	Originator string       `json:"originator,omitzero"`
+	Path       string       `json:"path,omitzero"`
+	Preview    string       `json:"preview"`
+	Status     ThreadStatus `json:"status"`
+	Turns      []Turn       `json:"turns"`
+	UpdatedAt  int64        `json:"updatedAt"`
+}
+
+// ThreadStatus says whether a thread is loaded: one of ThreadStatus….
+type ThreadStatus struct {
+	Type string `json:"type"`
+}
+
+// SandboxPolicy is the sandbox of a turn. NetworkAccess is a boolean, but a word for an external sandbox.
+type SandboxPolicy struct {
+	ExcludeSlashTmp     bool            `json:"excludeSlashTmp,omitzero"`
+	ExcludeTmpdirEnvVar bool            `json:"excludeTmpdirEnvVar,omitzero"`
+	NetworkAccess       json.RawMessage `json:"networkAccess,omitzero"`
+	Type                string          `json:"type"`
+	WritableRoots       []string        `json:"writableRoots,omitzero"`
+}
+
+// ThreadRef are the params of calls about a thread.
+type ThreadRef struct {
+	ThreadID string `json:"threadId"`
+}
+
+// ThreadsParams are those of thread/list.
+type ThreadsParams struct {
+	Cursor string `json:"cursor,omitzero"`
+	Limit  int64  `json:"limit,omitzero"`
+}
+
+// ThreadsReply answers thread/list with a page.
+type ThreadsReply struct {
+	Data       []Thread `json:"data"`
+	NextCursor string   `json:"nextCursor,omitzero"`
+}
+
+// TurnParams are those of turn/start. What is set holds for the later turns, too.
+type TurnParams struct {
+	ApprovalPolicy      json.RawMessage `json:"approvalPolicy,omitzero"`
+	ClientUserMessageID string          `json:"clientUserMessageId,omitzero"`
+	Cwd                 string          `json:"cwd,omitzero"`
+	Effort              string          `json:"effort,omitzero"`
+	Input               []Input         `json:"input"`
+	Model               string          `json:"model,omitzero"`
+	OutputSchema        json.RawMessage `json:"outputSchema,omitzero"`
+	SandboxPolicy       *SandboxPolicy  `json:"sandboxPolicy,omitzero"`
+	Summary             string          `json:"summary,omitzero"`
+	ThreadID            string          `json:"threadId"`
+}
+
+// Input is a part of a message of the user. Type is one of UserInput…, and says which other member it has.
+type Input struct {
+	Path *string `json:"path,omitzero"`
+	Text *string `json:"text,omitzero"`
+	Type string  `json:"type"`
+	URL  *string `json:"url,omitzero"`
+}
+
+// TurnReply answers turn/start.
+type TurnReply struct {
+	Turn Turn `json:"turn"`
+}
+
+// Turn is a turn of a thread. Status is one of TurnStatus….
+type Turn struct {
+	Error  *TurnError        `json:"error,omitzero"`
+	ID     string            `json:"id"`
+	Items  []json.RawMessage `json:"items"`
+	Status string            `json:"status"`
+}
+
+// TurnsParams are those of thread/turns/list.
+type TurnsParams struct {
+	Cursor        string `json:"cursor,omitzero"`
+	Limit         int64  `json:"limit,omitzero"`
+	SortDirection string `json:"sortDirection,omitzero"`
+	ThreadID      string `json:"threadId"`
+}
+
+// TurnsReply answers thread/turns/list with a page.
+type TurnsReply struct {
+	Data       []Turn `json:"data"`
+	NextCursor string `json:"nextCursor,omitzero"`
+}
+
+// SteerParams are those of turn/steer, a message to the running turn ExpectedTurnID.
+type SteerParams struct {
+	ExpectedTurnID string  `json:"expectedTurnId"`
+	Input          []Input `json:"input"`
+	ThreadID       string  `json:"threadId"`
+}
+
+// InterruptParams are those of turn/interrupt.
+type InterruptParams struct {
+	ThreadID string `json:"threadId"`
+	TurnID   string `json:"turnId"`
+}
+
+// InjectParams are those of thread/inject_items, with items as the model's provider has them.
+type InjectParams struct {
+	Items    []json.RawMessage `json:"items"`
+	ThreadID string            `json:"threadId"`
+}
+
+// ConfigParams are those of config/read. Without Cwd, no repository's configuration counts.
+type ConfigParams struct {
+	Cwd           string `json:"cwd,omitzero"`
+	IncludeLayers bool   `json:"includeLayers,omitzero"`
+}
+
+// ConfigReply answers config/read. The layers are those that were asked for, the strongest first.
+type ConfigReply struct {
+	Config map[string]json.RawMessage `json:"config"`
+	Layers []ConfigLayer              `json:"layers,omitzero"`
+}
+
+// ConfigLayer is a file or the flags of which a configuration is made. It counts unless DisabledReason says why
+// not.
+type ConfigLayer struct {
+	Config         json.RawMessage `json:"config"`
+	DisabledReason string          `json:"disabledReason,omitzero"`
+}
+
+// AccountParams are those of account/read.
+type AccountParams struct{}
+
+// AccountReply answers account/read. RequiresOpenaiAuth is whether the configured provider needs an account;
+// Account is nil if nobody is signed in.
+type AccountReply struct {
+	Account            *Account `json:"account,omitzero"`
+	RequiresOpenaiAuth bool     `json:"requiresOpenaiAuth"`
+}
+
+// Account is who is signed in. Type is AccountAPIKey or another word of Codex's; Email is that of a ChatGPT
+// account.
+type Account struct {
+	Email string `json:"email,omitzero"`
+	Type  string `json:"type"`
+}
+
+// LimitsReply answers account/rateLimits/read.
+type LimitsReply struct {
+	RateLimits RateLimits `json:"rateLimits"`
+}
+
+// ModelsParams are those of model/list.
+type ModelsParams struct {
+	Cursor string `json:"cursor,omitzero"`
+}
+
+// ModelsReply answers model/list with a page.
+type ModelsReply struct {
+	Data       []Model `json:"data"`
+	NextCursor string  `json:"nextCursor,omitzero"`
+}
+
+// Model is a model that can be chosen.
+type Model struct {
+	DefaultReasoningEffort    string        `json:"defaultReasoningEffort"`
+	Description               string        `json:"description"`
+	IsDefault                 bool          `json:"isDefault"`
+	Model                     string        `json:"model"`
+	SupportedReasoningEfforts []ModelEffort `json:"supportedReasoningEfforts"`
+}
+
+// ModelEffort is an effort that a model supports.
+type ModelEffort struct {
+	ReasoningEffort string `json:"reasoningEffort"`
+}
+
+// SearchParams are those of fuzzyFileSearch.
+type SearchParams struct {
+	CancellationToken string   `json:"cancellationToken,omitzero"`
+	Query             string   `json:"query"`
+	Roots             []string `json:"roots"`
+}
+
+// SearchReply answers fuzzyFileSearch.
+type SearchReply struct {
+	Files []FileMatch `json:"files"`
+}
+
+// FileMatch is a file that fuzzyFileSearch found.
+type FileMatch struct {
+	FileName  string  `json:"file_name"`
+	Indices   []int64 `json:"indices,omitzero"`
+	MatchType string  `json:"match_type"`
+	Path      string  `json:"path"`
+	Root      string  `json:"root"`
+	Score     int64   `json:"score"`
+}

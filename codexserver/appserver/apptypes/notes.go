@@ -1,0 +1,148 @@
+package apptypes
+
+import (
+	"encoding/json"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Note has the params of every notification that is read. Which members it has depends on the method.
+type Note struct {
+	Delta       string          `json:"delta,omitzero"`
+	Details     string          `json:"details,omitzero"`
+	Diff        string          `json:"diff,omitzero"`
+	Error       *TurnError      `json:"error,omitzero"`
+	Explanation *string         `json:"explanation,omitzero"`
+	Item        json.RawMessage `json:"item,omitzero"`
+	ItemID      string          `json:"itemId,omitzero"`
+	Message     string          `json:"message,omitzero"`
+	Plan        []PlanStep      `json:"plan,omitzero"`
+	RateLimits  *RateLimits     `json:"rateLimits,omitzero"`
+	RequestID   json.RawMessage `json:"requestId,omitzero"`
+	Summary     string          `json:"summary,omitzero"`
+	ThreadID    string          `json:"threadId,omitzero"`
+	TokenUsage  *TokenUsage     `json:"tokenUsage,omitzero"`
+	Turn        *Turn           `json:"turn,omitzero"`
+	TurnID      string          `json:"turnId,omitzero"`
+	WillRetry   bool            `json:"willRetry,omitzero"`
+}
+
+// Item is what happens in a turn: a message, a command, a patch, the call of a tool. Type is one of ThreadItem…,
+// and says which members it has.
+type Item struct {
+	AgentPath        string          `json:"agentPath,omitzero"`
+	AgentThreadID    string          `json:"agentThreadId,omitzero"`
+	AggregatedOutput string          `json:"aggregatedOutput,omitzero"`
+	Arguments        json.RawMessage `json:"arguments,omitzero"`
+	Changes          []FileUpdate    `json:"changes,omitzero"`
+	Command          string          `json:"command,omitzero"`
+	CommandActions   []CommandAction `json:"commandActions,omitzero"`
+	Content          []string        `json:"content,omitzero"`
+	Cwd              string          `json:"cwd,omitzero"`
+	DurationMs       int64           `json:"durationMs,omitzero"`
+	Error            *ToolError      `json:"error,omitzero"`
+	ExitCode         *int64          `json:"exitCode,omitzero"`
+	ID               string          `json:"id"`
+	Kind             string          `json:"kind,omitzero"`
+	Path             string          `json:"path,omitzero"`
+	Phase            string          `json:"phase,omitzero"`
+	Query            string          `json:"query,omitzero"`
+	Result           json.RawMessage `json:"result,omitzero"`
+	Server           string          `json:"server,omitzero"`
+	Status           string          `json:"status,omitzero"`
+	Summary          []string        `json:"summary,omitzero"`
+	Text             string          `json:"text,omitzero"`
+	Tool             string          `json:"tool,omitzero"`
+	Type             string          `json:"type"`
+}
+
+// FileUpdate is the change of a file. Diff is the content of a file that is added or deleted, otherwise a
+// unified diff.
+type FileUpdate struct {
+	Diff string   `json:"diff"`
+	Kind FileKind `json:"kind"`
+	Path string   `json:"path"`
+
+	// Unknown are the members that this type does not have, as an object.
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// FileKind is how a patch changes a file: one of PatchChangeKind….
+type FileKind struct {
+	MovePath *string `json:"move_path,omitzero"`
+	Type     string  `json:"type"`
+
+	// Unknown are the members that this type does not have, as an object.
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// CommandAction is what Codex takes a part of a command for: it reads, lists, searches, or is unknown.
+type CommandAction struct {
+	Command string  `json:"command"`
+	Name    *string `json:"name,omitzero"`
+	Path    *string `json:"path,omitzero"`
+	Query   *string `json:"query,omitzero"`
+	Type    string  `json:"type"`
+}
+
+// ToolError is why the call of a tool failed.
+type ToolError struct {
+	Message string `json:"message"`
+}
+
+// UserMessage is the item of a message of the user. ClientID is what a client gave as ClientUserMessageID.
+type UserMessage struct {
+	ClientID string        `json:"clientId,omitzero"`
+	Content  []UserContent `json:"content"`
+	Type     string        `json:"type"`
+}
+
+// UserContent is a part of a message of the user in the history.
+type UserContent struct {
+	Text string `json:"text,omitzero"`
+	Type string `json:"type"`
+	URL  string `json:"url,omitzero"`
+}
+
+// PlanStep is a step of the model's plan. Status is one of TurnPlanStepStatus….
+type PlanStep struct {
+	Status string `json:"status"`
+	Step   string `json:"step"`
+}
+
+// TokenUsage is how many tokens the last response and the whole thread took.
+type TokenUsage struct {
+	Last               TokenCount `json:"last"`
+	ModelContextWindow *int64     `json:"modelContextWindow,omitzero"`
+	Total              TokenCount `json:"total"`
+}
+
+// TokenCount counts tokens.
+type TokenCount struct {
+	CachedInputTokens     int64 `json:"cachedInputTokens"`
+	InputTokens           int64 `json:"inputTokens"`
+	OutputTokens          int64 `json:"outputTokens"`
+	ReasoningOutputTokens int64 `json:"reasoningOutputTokens"`
+	TotalTokens           int64 `json:"totalTokens"`
+}
+
+// RateLimits is how much of an account's limits is used.
+type RateLimits struct {
+	Primary   *RateWindow `json:"primary,omitzero"`
+	Secondary *RateWindow `json:"secondary,omitzero"`
+}
+
+// RateWindow is one of the limits of an account. ResetsAt is in seconds since 1970.
+type RateWindow struct {
+	ResetsAt           *int64 `json:"resetsAt,omitzero"`
+	UsedPercent        int64  `json:"usedPercent"`
+	WindowDurationMins *int64 `json:"windowDurationMins,omitzero"`
+}
+
+// TurnError is why a turn failed. CodexErrorInfo is one of CodexErrorInfo…, or an object with one as its only
+// member.
+type TurnError struct {
+	AdditionalDetails string          `json:"additionalDetails,omitzero"`
+	CodexErrorInfo    json.RawMessage `json:"codexErrorInfo,omitzero"`
+	Message           string          `json:"message"`
+}

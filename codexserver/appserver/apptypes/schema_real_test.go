@@ -1,0 +1,370 @@
+//go:build realcodex
+
+package apptypes_test
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+)
+
+// definitions are the definitions of Codex's schema that each type is made of. A definition with several
+// forms has all of them.
+var definitions = []struct {
+	typ any
+	of  string
+}{
+	{apptypes.Account{}, "Account"}, {apptypes.AccountParams{}, "GetAccountParams"}, {apptypes.AccountReply{}, "GetAccountResponse"},
+	{apptypes.Capabilities{}, "InitializeCapabilities"}, {apptypes.ClientInfo{}, "ClientInfo"}, {apptypes.ConfigParams{}, "ConfigReadParams"},
+	{apptypes.FileDecision{}, "FileChangeRequestApprovalResponse"}, {apptypes.InitializeParams{}, "InitializeParams"},
+	{apptypes.InitializeReply{}, "InitializeResponse"}, {apptypes.InterruptParams{}, "TurnInterruptParams"}, {apptypes.LimitsReply{}, "GetAccountRateLimitsResponse"},
+	{apptypes.ModelEffort{}, "ReasoningEffortOption"}, {apptypes.ModelsParams{}, "ModelListParams"}, {apptypes.PlanStep{}, "TurnPlanStep"},
+	{apptypes.RateLimits{}, "RateLimitSnapshot"}, {apptypes.RateWindow{}, "RateLimitWindow"}, {apptypes.ThreadsParams{}, "ThreadListParams"},
+	{apptypes.ThreadRef{}, "ThreadBackgroundTerminalsCleanParams ThreadDeleteParams"}, {apptypes.ThreadStatus{}, "ThreadStatus"},
+	{apptypes.TokenCount{}, "TokenUsageBreakdown"}, {apptypes.TokenUsage{}, "ThreadTokenUsage"}, {apptypes.ToolError{}, "McpToolCallError"},
+	{apptypes.TurnsParams{}, "ThreadTurnsListParams"}, {apptypes.UserContent{}, "UserInput"}, {apptypes.Input{}, "UserInput"},
+	{apptypes.Answers{}, "ToolRequestUserInputAnswer"}, {apptypes.CommandAction{}, "CommandAction"},
+	{apptypes.CommandApproval{}, "CommandExecutionRequestApprovalParams"}, {apptypes.CommandDecision{}, "CommandExecutionRequestApprovalResponse"},
+	{apptypes.ConfigLayer{}, "ConfigLayer"}, {apptypes.ConfigReply{}, "ConfigReadResponse"}, {apptypes.Elicitation{}, "McpServerElicitationRequestParams"},
+	{apptypes.ElicitationReply{}, "McpServerElicitationRequestResponse"}, {apptypes.FileApproval{}, "FileChangeRequestApprovalParams"},
+	{apptypes.FileKind{}, "PatchChangeKind"}, {apptypes.FileMatch{}, "FuzzyFileSearchResult"}, {apptypes.FileUpdate{}, "FileUpdateChange"},
+	{apptypes.InjectParams{}, "ThreadInjectItemsParams"}, {apptypes.Item{}, "ThreadItem"}, {apptypes.Model{}, "Model"}, {apptypes.ModelsReply{}, "ModelListResponse"},
+	{apptypes.Network{}, "NetworkApprovalContext"}, {apptypes.Permissions{}, "PermissionsRequestApprovalParams"},
+	{apptypes.PermissionsReply{}, "PermissionsRequestApprovalResponse"}, {apptypes.Question{}, "ToolRequestUserInputQuestion"},
+	{apptypes.QuestionOption{}, "ToolRequestUserInputOption"}, {apptypes.SandboxPolicy{}, "SandboxPolicy"}, {apptypes.SearchParams{}, "FuzzyFileSearchParams"},
+	{apptypes.SearchReply{}, "FuzzyFileSearchResponse"}, {apptypes.SteerParams{}, "TurnSteerParams"}, {apptypes.Thread{}, "Thread"},
+	{apptypes.ThreadParams{}, "ThreadStartParams ThreadResumeParams ThreadForkParams"},
+	{apptypes.ThreadReply{}, "ThreadStartResponse ThreadResumeResponse ThreadForkResponse"},
+	{apptypes.ThreadsReply{}, "ThreadListResponse"}, {apptypes.Turn{}, "Turn"}, {apptypes.TurnError{}, "TurnError"}, {apptypes.TurnParams{}, "TurnStartParams"},
+	{apptypes.TurnReply{}, "TurnStartResponse"}, {apptypes.TurnsReply{}, "ThreadTurnsListResponse"}, {apptypes.UserInput{}, "ToolRequestUserInputParams"},
+	{apptypes.UserInputReply{}, "ToolRequestUserInputResponse"}, {apptypes.UserMessage{}, "ThreadItem"},
+	{apptypes.Note{}, "AccountRateLimitsUpdatedNotification AgentMessageDeltaNotification CommandExecutionOutputDeltaNotification " +
+		"ConfigWarningNotification DeprecationNoticeNotification ErrorNotification ItemCompletedNotification ItemStartedNotification " +
+		"ReasoningSummaryPartAddedNotification ReasoningSummaryTextDeltaNotification ReasoningTextDeltaNotification " +
+		"ServerRequestResolvedNotification ThreadTokenUsageUpdatedNotification TurnCompletedNotification TurnDiffUpdatedNotification " +
+		"TurnPlanUpdatedNotification TurnStartedNotification WarningNotification"},
+}
+
+// sent are the types that a client sends: they have each member that the schema requires.
+var sent = []any{
+	apptypes.AccountParams{}, apptypes.Capabilities{}, apptypes.ClientInfo{}, apptypes.ConfigParams{}, apptypes.InitializeParams{},
+	apptypes.InterruptParams{}, apptypes.ModelsParams{}, apptypes.ThreadsParams{}, apptypes.ThreadRef{}, apptypes.TurnsParams{}, apptypes.FileDecision{},
+	apptypes.Answers{}, apptypes.CommandDecision{}, apptypes.ElicitationReply{}, apptypes.InjectParams{}, apptypes.PermissionsReply{},
+	apptypes.SearchParams{}, apptypes.SteerParams{}, apptypes.TurnParams{}, apptypes.UserInputReply{}, apptypes.ThreadParams{},
+}
+
+// TestRealSchema compares the types, methods and values of this package with the schema of the installed
+// Codex. The schema of an older one may lack some; that of the newest has them all.
+func TestRealSchema(t *testing.T) {
+	s := schemaOf(t)
+	for _, problem := range slices.Concat(s.members(), s.methods(t), s.values(t)) {
+		t.Error(problem)
+	}
+}
+
+// TestRealSchemaFails checks that the comparison finds what a new version may change.
+func TestRealSchemaFails(t *testing.T) {
+	for name, change := range map[string]struct {
+		edit func(s schema)
+		want string
+	}{
+		"a member that is approved is new": {func(s schema) {
+			s.object("FileChangeRequestApprovalParams")["properties"].(map[string]any)["asRoot"] = true
+		}, "FileApproval: the member asRoot of FileChangeRequestApprovalParams is missing"},
+		"a member is gone": {func(s schema) {
+			delete(s.object("TurnStartParams")["properties"].(map[string]any), "effort")
+		}, "TurnParams: effort is no member of TurnStartParams"},
+		"a member has another type": {func(s schema) {
+			s.object("Model")["properties"].(map[string]any)["isDefault"] = map[string]any{"type": "string"}
+		}, "Model: isDefault of Model is a string"},
+		"a member is required": {func(s schema) {
+			o := s.object("TurnSteerParams")
+			o["properties"].(map[string]any)["why"] = true
+			o["required"] = append(o["required"].([]any), "why")
+		}, "SteerParams: the member why that TurnSteerParams requires is missing"},
+		"a request has another name": {func(s schema) {
+			raw, _ := json.Marshal(s["ClientRequest"])
+			var node any
+			_ = json.Unmarshal([]byte(strings.ReplaceAll(string(raw), `"turn/steer"`, `"turn/say"`)), &node)
+			s["ClientRequest"] = node
+		}, `CallTurnSteer: the schema has no "turn/steer"`},
+		"a question is new": {func(s schema) {
+			o := s.object("ServerRequest")
+			o["oneOf"] = append(o["oneOf"].([]any), map[string]any{"properties": map[string]any{"method": map[string]any{"enum": []any{"ask/new"}}}})
+		}, "KnownAsk does not know ask/new"},
+		"a value has another name": {func(s schema) { s["TurnStatus"] = map[string]any{"enum": []any{"done"}} }, `TurnStatusCompleted: the schema has no "completed"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := schemaOf(t)
+			change.edit(s)
+			found := slices.Concat(s.members(), s.methods(t), s.values(t))
+			if !slices.Contains(found, change.want) {
+				t.Errorf("found %q, want %q", found, change.want)
+			}
+		})
+	}
+}
+
+// schema are the definitions of Codex's schema by name.
+type schema map[string]any
+
+// schemaOf asks the Codex that CODEX_BIN names for its schema.
+func schemaOf(t *testing.T) schema {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), os.Getenv("CODEX_BIN"), "app-server", "generate-json-schema", "--experimental", "--out", dir)
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "codex_app_server_protocol.schemas.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root struct {
+		Definitions map[string]any `json:"definitions"`
+	}
+	if err := json.Unmarshal(text, &root); err != nil {
+		t.Fatal(err)
+	}
+	s := schema(root.Definitions)
+	if v2, ok := root.Definitions["v2"].(map[string]any); ok { // those of the current protocol have a place of their own
+		maps.Copy(s, v2)
+	}
+	return s
+}
+
+// object returns a definition.
+func (s schema) object(name string) map[string]any {
+	o, _ := s[name].(map[string]any)
+	return o
+}
+
+// follow returns a node with its references and its forms other than null resolved.
+func (s schema) follow(node any) (all []map[string]any) {
+	o, _ := node.(map[string]any)
+	if ref, ok := o["$ref"].(string); ok {
+		return s.follow(s[ref[strings.LastIndexByte(ref, '/')+1:]])
+	}
+	forms := 0
+	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
+		arms, _ := o[key].([]any)
+		for _, arm := range arms {
+			all = append(all, s.follow(arm)...)
+			forms++
+		}
+	}
+	if o != nil && (forms == 0 || o["properties"] != nil) {
+		all = append(all, o)
+	}
+	return all
+}
+
+// members compares the members of each type with those of its definitions.
+func (s schema) members() (problems []string) {
+	sends := map[reflect.Type]bool{}
+	for _, v := range sent {
+		sends[reflect.TypeOf(v)] = true
+	}
+	for _, row := range definitions {
+		typ, names := reflect.TypeOf(row.typ), row.of
+		have, whole := map[string]reflect.Type{}, false
+		for f := range fields(typ) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "" {
+				whole = true // what is not here is Unknown
+				continue
+			}
+			have[name] = f.Type
+		}
+		found := map[string]bool{}
+		for name := range strings.FieldsSeq(names) {
+			if s[name] == nil {
+				problems = append(problems, typ.Name()+": the schema has no "+name)
+			}
+			for _, form := range s.follow(s[name]) {
+				properties, _ := form["properties"].(map[string]any)
+				for member, node := range properties {
+					goType, is := have[member]
+					switch {
+					case !is && whole:
+						problems = append(problems, typ.Name()+": the member "+member+" of "+name+" is missing")
+					case is && typ != reflect.TypeFor[apptypes.UserMessage]() && typ != reflect.TypeFor[apptypes.Item]():
+						if kind := s.misfit(goType, node, sends[typ]); kind != "" {
+							problems = append(problems, typ.Name()+": "+member+" of "+name+" is a "+kind)
+						}
+					}
+					found[member] = true
+				}
+				required, _ := form["required"].([]any)
+				for _, member := range required {
+					if name, _ := member.(string); sends[typ] && have[name] == nil {
+						problems = append(problems, typ.Name()+": the member "+name+" that "+names+" requires is missing")
+					}
+				}
+			}
+		}
+		for member := range have {
+			if !found[member] {
+				problems = append(problems, typ.Name()+": "+member+" is no member of "+names)
+			}
+		}
+	}
+	return problems
+}
+
+func fields(typ reflect.Type) func(func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range typ.NumField() {
+			if !yield(typ.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+// misfit returns a JSON type that the schema allows and the Go type cannot have, or "". A value that is
+// sent needs to have only one of them.
+func (s schema) misfit(typ reflect.Type, node any, sent bool) (other string) {
+	for typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	want := map[reflect.Kind]string{
+		reflect.String: "string", reflect.Bool: "boolean", reflect.Int64: "integer", reflect.Slice: "array", reflect.Map: "object", reflect.Struct: "object",
+	}[typ.Kind()]
+	if typ == reflect.TypeFor[json.RawMessage]() {
+		return ""
+	}
+	for _, form := range s.follow(node) {
+		var kinds []any
+		switch kind := form["type"].(type) {
+		case string:
+			kinds = []any{kind}
+		case []any:
+			kinds = kind
+		}
+		for _, kind := range kinds {
+			switch {
+			case kind == want && sent:
+				return ""
+			case kind != want && kind != "null":
+				other, _ = kind.(string)
+			}
+		}
+	}
+	return other
+}
+
+// all returns the texts of the keys const and enum below a node.
+func (s schema) all(node any, under ...string) map[string]bool {
+	texts := map[string]bool{}
+	var walk func(node any, taken bool)
+	walk = func(node any, taken bool) {
+		switch node := node.(type) {
+		case string:
+			if taken {
+				texts[node] = true
+			}
+		case []any:
+			for _, v := range node {
+				walk(v, taken)
+			}
+		case map[string]any:
+			for key, v := range node {
+				switch {
+				case key == "enum" || key == "const":
+					walk(v, true)
+				case key == "properties" && len(under) > 0:
+					properties, _ := v.(map[string]any)
+					for _, name := range under {
+						walk(properties[name], false)
+					}
+				case key == "properties": // an object with one member is a word with details
+					properties, _ := v.(map[string]any)
+					for name, member := range properties {
+						if len(properties) == 1 {
+							texts[name] = true
+						}
+						if name == "type" || name == "mode" {
+							walk(member, false)
+						}
+					}
+				case key != "description":
+					walk(v, false)
+				}
+			}
+		}
+	}
+	walk(node, false)
+	return texts
+}
+
+// methods compares the names of methods.
+func (s schema) methods(t *testing.T) (problems []string) {
+	for prefix, from := range map[string]string{"Call": "ClientRequest", "Ask": "ServerRequest", "Note": "ServerNotification"} {
+		has := s.all(s[from], "method")
+		for name, value := range constants(t, "methods.go") {
+			if strings.HasPrefix(name, prefix) && !has[value] {
+				problems = append(problems, name+": the schema has no "+strconv.Quote(value))
+			}
+		}
+		for method := range has {
+			if prefix == "Ask" && !apptypes.KnownAsk(method) || prefix == "Note" && !apptypes.KnownNote(method) {
+				problems = append(problems, "Known"+prefix+" does not know "+method)
+			}
+		}
+	}
+	return problems
+}
+
+// values compares the values, whose names begin with the name of a definition.
+func (s schema) values(t *testing.T) (problems []string) {
+	for name, value := range constants(t, "values.go") {
+		definition := ""
+		for d := range s {
+			if len(d) > len(definition) && strings.HasPrefix(strings.ToLower(name), strings.ToLower(d)) {
+				definition = d
+			}
+		}
+		if !s.all(s[definition])[value] {
+			problems = append(problems, name+": the schema has no "+strconv.Quote(value))
+		}
+	}
+	return problems
+}
+
+// constants returns the constants of a file of the package.
+func constants(t *testing.T, name string) map[string]string {
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, d := range file.Decls {
+		group, ok := d.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range group.Specs {
+			c := spec.(*ast.ValueSpec)
+			value, err := strconv.Unquote(c.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[c.Names[0].Name] = value
+		}
+	}
+	return all
+}

@@ -1,0 +1,164 @@
+package apptypes
+
+// The names of constants begin with the name of the definition in the schema, the values follow. Newer
+// versions of Codex have further values.
+
+// The kind of an [Account].
+const (
+	AccountAPIKey = "apiKey"
+)
+
+// Kinds of a [CommandAction].
+const (
+	CommandActionListFiles = "listFiles"
+)
+
+// Kinds of the change of a file.
+const (
+	PatchChangeKindAdd    = "add"
+	PatchChangeKindDelete = "delete"
+	PatchChangeKindUpdate = "update"
+)
+
+// Kinds of a [SandboxPolicy].
+const (
+	SandboxPolicyDangerFullAccess = "dangerFullAccess"
+	SandboxPolicyReadOnly         = "readOnly"
+	SandboxPolicyWorkspaceWrite   = "workspaceWrite"
+)
+
+// Kinds of an [Item].
+const (
+	ThreadItemAgentMessage     = "agentMessage"
+	ThreadItemCommandExecution = "commandExecution"
+	ThreadItemFileChange       = "fileChange"
+	ThreadItemImageView        = "imageView"
+	ThreadItemMCPToolCall      = "mcpToolCall"
+	ThreadItemReasoning        = "reasoning"
+	ThreadItemSubAgentActivity = "subAgentActivity"
+	ThreadItemUserMessage      = "userMessage"
+	ThreadItemWebSearch        = "webSearch"
+)
+
+// Kinds of a [ThreadStatus]; of a thread that is not loaded there are others.
+const (
+	ThreadStatusActive = "active"
+	ThreadStatusIdle   = "idle"
+)
+
+// Kinds of an [Input].
+const (
+	UserInputImage      = "image"
+	UserInputLocalImage = "localImage"
+	UserInputText       = "text"
+)
+
+// Who reviews approvals.
+const (
+	ApprovalsReviewerUser = "user"
+)
+
+// The approval policies that are words.
+const (
+	AskForApprovalNever     = "never"
+	AskForApprovalOnRequest = "on-request"
+	AskForApprovalUntrusted = "untrusted"
+)
+
+// Kinds of a [TurnError] that are told apart.
+const (
+	CodexErrorInfoContextWindowExceeded = "contextWindowExceeded"
+	CodexErrorInfoOther                 = "other"
+	CodexErrorInfoRateLimitExceeded     = "rateLimitExceeded"
+	CodexErrorInfoUnauthorized          = "unauthorized"
+	CodexErrorInfoUsageLimitExceeded    = "usageLimitExceeded"
+)
+
+// Answers about commands.
+const (
+	CommandExecutionApprovalDecisionAccept           = "accept"
+	CommandExecutionApprovalDecisionAcceptForSession = "acceptForSession"
+	CommandExecutionApprovalDecisionCancel           = "cancel"
+	CommandExecutionApprovalDecisionDecline          = "decline"
+)
+
+// What a [CommandApproval] is about.
+const (
+	CommandExecutionApprovalKindCommand      = "command"
+	CommandExecutionApprovalKindHumanCommand = "humanCommand"
+	CommandExecutionApprovalKindWriteStdin   = "writeStdin"
+)
+
+// States of a command.
+const (
+	CommandExecutionStatusCompleted  = "completed"
+	CommandExecutionStatusDeclined   = "declined"
+	CommandExecutionStatusFailed     = "failed"
+	CommandExecutionStatusInProgress = "inProgress"
+)
+
+// Answers about patches.
+const (
+	FileChangeApprovalDecisionAccept           = "accept"
+	FileChangeApprovalDecisionAcceptForSession = "acceptForSession"
+	FileChangeApprovalDecisionCancel           = "cancel"
+	FileChangeApprovalDecisionDecline          = "decline"
+)
+
+// What fuzzyFileSearch found.
+const (
+	FuzzyFileSearchMatchTypeFile = "file"
+)
+
+// Answers to an [Elicitation].
+const (
+	MCPServerElicitationActionAccept  = "accept"
+	MCPServerElicitationActionCancel  = "cancel"
+	MCPServerElicitationActionDecline = "decline"
+)
+
+// What a message of the model is.
+const (
+	MessagePhaseFinalAnswer = "final_answer"
+)
+
+// States of a patch.
+const (
+	PatchApplyStatusCompleted  = "completed"
+	PatchApplyStatusDeclined   = "declined"
+	PatchApplyStatusFailed     = "failed"
+	PatchApplyStatusInProgress = "inProgress"
+)
+
+// How long permissions are granted.
+const (
+	PermissionGrantScopeSession = "session"
+	PermissionGrantScopeTurn    = "turn"
+)
+
+// Sandboxes of a thread.
+const (
+	SandboxModeDangerFullAccess = "danger-full-access"
+	SandboxModeReadOnly         = "read-only"
+	SandboxModeWorkspaceWrite   = "workspace-write"
+)
+
+// Orders of a list.
+const (
+	SortDirectionDesc = "desc"
+)
+
+// States of a step of a plan.
+const (
+	TurnPlanStepStatusCompleted  = "completed"
+	TurnPlanStepStatusInProgress = "inProgress"
+	TurnPlanStepStatusPending    = "pending"
+)
+
+// States of a turn.
+const (
+	TurnStatusCompleted   = "completed"
+	TurnStatusFailed      = "failed"
+	TurnStatusInProgress  = "inProgress"
+	TurnStatusInterrupted = "interrupted"
+)
