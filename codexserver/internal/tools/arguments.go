@@ -114,7 +114,8 @@ func (in *input) check(given map[string]any, alike []string) (clamped bool, err 
 }
 
 // readTexts reads lists, objects, numbers and booleans that a host sent as texts with JSON: some do so
-// each time, and their models cannot do otherwise. Only a text that the schema does not want is read.
+// each time, some twice over, and their models cannot do otherwise. An empty text is a value that is
+// missing, and another one stands for a list of itself. Only a text that the schema does not want is read.
 func (in *input) readTexts(arguments stdjson.RawMessage) (stdjson.RawMessage, error) {
 	value := jsontext.Value(arguments)
 	if len(value) == 0 || !in.readText(&value, 0) {
@@ -133,11 +134,11 @@ const maxArgumentDepth = 4
 // objects and lists. It reports whether it replaced anything.
 func (o *object) readText(value *jsontext.Value, depth int) (changed bool) {
 	if value.Kind() == '"' {
-		var text string
-		if json.Unmarshal(*value, &text) != nil || !o.wants(jsontext.Value(text)) {
+		read, ok := o.ofText(*value)
+		if !ok {
 			return false
 		}
-		*value, changed = jsontext.Value(strings.TrimSpace(text)), true
+		*value, changed = read, true
 	}
 	if depth > maxArgumentDepth {
 		return changed
@@ -172,25 +173,56 @@ func (o *object) readText(value *jsontext.Value, depth int) (changed bool) {
 	return changed || inside
 }
 
-// wants reports whether the schema wants the value that a text has as JSON, and no text. Null is a value
-// that is missing.
-func (o *object) wants(value jsontext.Value) bool {
-	var types []string
-	if json.Unmarshal(o.Type, &types) != nil {
-		types = []string{strings.Trim(string(o.Type), `"`)}
+// ofText returns the value that the schema wants and a text stands for.
+func (o *object) ofText(value jsontext.Value) (jsontext.Value, bool) {
+	if !o.takes() || o.takes("string") {
+		return nil, false
 	}
-	if !value.IsValid() || len(o.Type) == 0 || slices.Contains(types, "string") {
+	for range maxArgumentDepth { // as often as it is a text again
+		whole, content := value, ""
+		if json.Unmarshal(value, &content) != nil {
+			return nil, false
+		}
+		content = strings.TrimSpace(content)
+		value = jsontext.Value(content)
+		switch {
+		case content == "":
+			return jsontext.Value("null"), true
+		case o.wants(value):
+			return value, true
+		case value.Kind() == '"' && value.IsValid():
+			continue
+		case o.takes("array") && o.Items != nil && o.Items.takes("string") && content[0] != '[' && content[0] != '{':
+			return slices.Concat(jsontext.Value("["), whole, jsontext.Value("]")), true
+		}
+		break
+	}
+	return nil, false
+}
+
+// takes reports whether the schema names each of the types, and any at all.
+func (o *object) takes(types ...string) bool {
+	var named []string
+	if json.Unmarshal(o.Type, &named) != nil {
+		named = []string{strings.Trim(string(o.Type), `"`)}
+	}
+	return len(o.Type) > 0 && !slices.ContainsFunc(types, func(one string) bool { return !slices.Contains(named, one) })
+}
+
+// wants reports whether the schema wants a value. Null is a value that is missing.
+func (o *object) wants(value jsontext.Value) bool {
+	if !value.IsValid() {
 		return false
 	}
 	switch value.Kind() {
 	case '{':
-		return slices.Contains(types, "object")
+		return o.takes("object")
 	case '[':
-		return slices.Contains(types, "array")
+		return o.takes("array")
 	case '0':
-		return slices.Contains(types, "number") || slices.Contains(types, "integer")
+		return o.takes("number") || o.takes("integer")
 	case 't', 'f':
-		return slices.Contains(types, "boolean")
+		return o.takes("boolean")
 	}
 	return value.Kind() == 'n'
 }
