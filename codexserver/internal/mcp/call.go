@@ -65,7 +65,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	s.survive(tc, c.tool, func() bool { return c.inbox.canAsk }, nil)
 	tc.Folder = func(context.Context) string { return s.client.folder() }
 	if c.mayTake(q) > 0 {
-		tc.Deadline = tools.NewDeadline()
+		tc.Deadline = tools.NewDeadline(c.ctx)
 	}
 	arguments := stdjson.RawMessage(p.arguments)
 	stay := context.AfterFunc(s.client.present, c.clientLeft)

@@ -89,7 +89,7 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		home.survive(c, p.Name, ss.canAsk, ask)
 	}
 	if most := ss.mayTake(p.Name); most > 0 {
-		c.Deadline = tools.NewDeadline()
+		c.Deadline = tools.NewDeadline(ctx)
 		defer c.Deadline.Set(began.Add(most))()
 	}
 	c.Folder, c.Folders, c.Begun = ss.folder, ss.Folders, turn.Store

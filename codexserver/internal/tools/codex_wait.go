@@ -82,8 +82,7 @@ func (a *waitArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResu
 		return failure("", "codex-wait: argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
 	}
 	a.canonicalize()
-	ctx, stop := c.Deadline.bound(ctx)
-	defer stop()
+	ctx = c.until(ctx)
 	turns := c.turns(a)
 	if len(turns) < max(len(a.ThreadIDs), 1) && c.Survival.Known != nil {
 		a.waitFor(ctx, false, known(c.Survival.Known))

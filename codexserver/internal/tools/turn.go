@@ -102,9 +102,7 @@ func (c *call) run(ctx context.Context, t *Turn, th *thread.Thread, a thread.Att
 		defer stop(nil)
 		t.run(own, ticket, a, in)
 	})
-	limited, end := c.Deadline.bound(ctx)
-	defer end()
-	if Wait(limited, false, t) == Limit && c.Turns.detach(t) && unfollow() {
+	if Wait(c.until(ctx), false, t) == Limit && c.Turns.detach(t) && unfollow() {
 		follow(c.Turns.ctx)
 		if c.Survival.Kept != nil {
 			c.Survival.Kept(t)

@@ -87,14 +87,14 @@ func wait(ctx context.Context, questions bool, one Pending) Reason {
 // Deadline is when a call ends although its turn continues: before its client gives up a request of it. Nil is
 // never.
 type Deadline struct {
-	passed context.Context
-	pass   context.CancelFunc
+	ctx  context.Context // ends with the call, or with ErrLimit
+	pass context.CancelCauseFunc
 }
 
-// NewDeadline returns a deadline that is not set.
-func NewDeadline() *Deadline {
-	passed, pass := context.WithCancel(context.Background())
-	return &Deadline{passed, pass}
+// NewDeadline returns a deadline of a call that ends with ctx. It is not set.
+func NewDeadline(ctx context.Context) *Deadline {
+	ctx, pass := context.WithCancelCause(ctx)
+	return &Deadline{ctx, pass}
 }
 
 // Set lets the deadline pass at a time, unless stop is called before.
@@ -102,21 +102,16 @@ func (d *Deadline) Set(at time.Time) (stop func()) {
 	if d == nil {
 		return func() {}
 	}
-	timer := time.AfterFunc(time.Until(at), d.pass)
+	timer := time.AfterFunc(time.Until(at), func() { d.pass(ErrLimit) })
 	return func() { timer.Stop() }
 }
 
-// bound returns a context that ends with ctx, or with [ErrLimit] at the deadline.
-func (d *Deadline) bound(ctx context.Context) (context.Context, func()) {
-	if d == nil {
-		return ctx, func() {}
+// until returns the context of what the call waits for: ctx, or one that ends at the deadline, too.
+func (c *Call) until(ctx context.Context) context.Context {
+	if c.Deadline == nil {
+		return ctx
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(d.passed, func() { cancel(ErrLimit) })
-	return ctx, func() {
-		stop()
-		cancel(nil)
-	}
+	return c.Deadline.ctx
 }
 
 // underMinute is how long a call of a host may take that gives up every call after a minute.
