@@ -62,7 +62,7 @@ type turns struct{ CallObserver }
 // Turn implements [thread.CallObserver].
 func (t turns) Turn(id string, used protocol.TokenUsage) thread.TurnObserver {
 	if o := t.CallObserver.Turn(id, used); o != nil {
-		return turn{o}
+		return observedTurn{o}
 	}
 	return nil
 }
@@ -91,11 +91,11 @@ func (c continuedCall) Turn(id string, used protocol.TokenUsage) thread.TurnObse
 	return turns{o}.Turn(id, used)
 }
 
-// turn adapts a TurnObserver to package thread.
-type turn struct{ TurnObserver }
+// observedTurn adapts a TurnObserver to package thread.
+type observedTurn struct{ TurnObserver }
 
 // Event implements [thread.Observer].
-func (t turn) Event(e thread.Event) { t.TurnObserver.Event(e.Msg) }
+func (t observedTurn) Event(e thread.Event) { t.TurnObserver.Event(e.Msg) }
 
 // requestContext is a transport that knows the context of a request.
 type requestContext interface {

@@ -7,8 +7,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -56,7 +57,7 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 			s.log.Warn("closing a thread", "error", err)
 		}
 	}()
-	log := turnlog.NewTurn(turnlog.Options{})
+	log := turn.New(changes.Options{})
 	a := thread.Attend{Turn: log, Awaited: true}
 	if t.Event != nil {
 		a.Observers = []thread.Observer{callback{event: t.Event}}

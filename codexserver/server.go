@@ -16,6 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
@@ -25,7 +26,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trace"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -141,7 +141,7 @@ func New(e engine.Engine, o *Options) *Server {
 		approvals.Kept = rulefile.New(o.Home, &rulefile.Options{Mirror: o.Store, Writable: traits.Reach})
 	}
 	threads := thread.NewTable(e, approvals)
-	watch := turnlog.Options{
+	watch := changes.Options{
 		Wait: traits.Streams, Announced: traits.Announces, Looks: make(chan struct{}, maxLooks), Logger: log,
 		Changes: o.Changes,
 	}

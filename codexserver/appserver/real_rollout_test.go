@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
@@ -34,7 +34,7 @@ func TestRealRollout(t *testing.T) {
 		}
 	}
 	r.restart(t)
-	tr, err := turnlog.ReadRollout(t.Context(), path, conv.ID())
+	tr, err := transcript.ReadRollout(t.Context(), path, conv.ID())
 	if err != nil {
 		t.Fatal(err)
 	}

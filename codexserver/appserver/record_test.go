@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	turnpkg "github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -51,7 +51,7 @@ func TestRecordOfRecordings(t *testing.T) {
 				case protocol.MCPToolCallBegin:
 					calls[e.CallID]++
 				}
-				b.Note(thread, "turn", turnlog.LineOf(m))
+				b.Note(thread, "turn", turnpkg.LineOf(m))
 			}
 			b.EndTurn(thread, "turn")
 			running := map[string]string{} // the decisions of calls that have begun

@@ -7,8 +7,9 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	turnpkg "github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )
@@ -43,7 +44,7 @@ func TestRefusedByCodex(t *testing.T) {
 			}
 			share := thread.NewTable(f.engine(appserver.Options{}), &approve.Options{}).Share("")
 			defer share.Close()
-			c := turnlog.NewTurn(turnlog.Options{})
+			c := turnpkg.New(changes.Options{})
 			a := thread.Attend{Turn: c, Awaited: true}
 			th, err := share.Start(t.Context(), protocol.Config{Cwd: "/work"}, a)
 			if err != nil {

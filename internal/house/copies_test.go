@@ -13,8 +13,8 @@ var homes = []struct {
 	free  map[string]string // other files that may have a copy, and why
 }{
 	{"internal/text", cutsText, map[string]string{
-		"codexserver/internal/turnlog/output.go": "looks for the beginning of a character whose rest comes later",
-		"codexserver/internal/turnlog/store.go":  "counts the bytes of a character whose beginning is gone",
+		"codexserver/internal/transcript/output.go": "looks for the beginning of a character whose rest comes later",
+		"codexserver/internal/transcript/store.go":  "counts the bytes of a character whose beginning is gone",
 		"examples/review/main.go":                "is an example for other modules, which cannot import it",
 	}},
 	{"internal/paths", comparesPaths, map[string]string{

@@ -93,7 +93,7 @@ func (b *Board) keep(r *approval.Request, d *approval.Decision, id string) {
 	b.calls.approved[call] = id
 }
 
-// Note records the beginning or the end of a call, or a refusal: the line that [turnlog.LineOf] returns for
+// Note records the beginning or the end of a call, or a refusal: the line that [turn.LineOf] returns for
 // an event of a turn. It must be called before others receive the event: an engine that reports a beginning
 // before the call runs then has it recorded before.
 func (b *Board) Note(thread approval.Thread, turn string, line record.Line) {

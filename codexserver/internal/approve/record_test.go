@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
@@ -205,7 +205,7 @@ func TestCalls(t *testing.T) {
 				leave()
 			}
 			for _, m := range tt.events {
-				b.Note(thread, "turn", turnlog.LineOf(m))
+				b.Note(thread, "turn", turn.LineOf(m))
 			}
 			b.EndTurn(thread, "turn")
 			b.EndTurn(thread, "turn")
@@ -254,7 +254,7 @@ func TestRecordFaults(t *testing.T) {
 		d := b.Decide(t.Context(), r, false)
 		leave()
 		for _, m := range []protocol.EventMsg{protocol.ExecCommandBegin{CallID: "c"}, protocol.ExecCommandEnd{CallID: "c"}} {
-			b.Note(approval.Thread{ID: "t"}, "turn", turnlog.LineOf(m))
+			b.Note(approval.Thread{ID: "t"}, "turn", turn.LineOf(m))
 		}
 		if diff := cmp.Diff(tt.want, shown(t, u.String())); diff != "" || d.Decision != tt.decided {
 			t.Errorf("write %d fails: %s\n%s", tt.fails, d.Decision, diff)

@@ -19,9 +19,10 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -104,7 +105,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	shell(t, p.dir, lay+"\nexec cp -a '"+p.dir+"' '"+p.old+"'")
 	before := p.tree()
 
-	options := turnlog.Options{Changes: k.options}
+	options := changes.Options{Changes: k.options}
 	options.Changes.Before, options.Changes.After = cmp.Or(k.options.Before, time.Minute), cmp.Or(k.options.After, time.Minute)
 	options.Scratch = git.Scratch{Dir: filepath.Join(top, "scratch")}
 	var roots []string
@@ -121,7 +122,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 		}
 	})
 	options.Wait = engine.TraitsOf(e).Streams
-	c := turnlog.NewTurn(options)
+	c := turn.New(options)
 	share := thread.NewTable(e, &approve.Options{}).Share("")
 	defer share.Close()
 	a := thread.Attend{Turn: c, Awaited: true}

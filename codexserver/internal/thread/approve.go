@@ -90,7 +90,7 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 		m.TurnID = cmp.Or(m.TurnID, h.now.id)
 		r.Event = m
 	}
-	observers, turn, comes := h.observers, h.now.Turn, h.now.Comes && h.now.ctx != nil // between turns nobody comes
+	observers, now, comes := h.observers, h.turn(), h.now.Comes && h.now.ctx != nil // between turns nobody comes
 	h.mu.Unlock()
 	if q.Meta == nil {
 		asked := *q // a copy, because the question of Approve is the engine's
@@ -100,7 +100,7 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 		}
 		r.Question = &asked
 	}
-	h.kept.Asked(turn, r)
+	now.Asked(h.kept, r)
 	for _, o := range observers {
 		o.Asked(r)
 	}
@@ -108,7 +108,7 @@ func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Questi
 	h.mu.Lock()
 	h.submit()
 	h.mu.Unlock()
-	h.kept.Decided(turn, r, d)
+	now.Decided(h.kept, r, d)
 	for _, o := range observers {
 		o.Decided(r, d)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -38,7 +38,7 @@ type Attend struct {
 	// then a resumed thread has no more than the configuration gives.
 	Caller *Caller
 	// Turn is the log of the turn. Default: only the thread keeps what it does.
-	Turn *turnlog.Turn
+	Turn *turn.Turn
 	// Begin, unless nil, is called when the turn is the first in the queue, before the
 	// engine starts it.
 	Begin func(ctx context.Context)

@@ -5,7 +5,7 @@
 //	  │         one for each connection; it holds threads open
 //	  └─ Thread ─── Turn: queue, engine, end
 //	       └─ host: what the engine calls
-//	            ├─ events ──────▶ turnlog, then Observers: those of the turn, listeners, desk
+//	            ├─ events ──────▶ turn, then Observers: those of the turn, listeners, desk
 //	            └─ questions ───▶ approve.Board ──▶ places
 //
 // A thread belongs to the table, not to the caller that started it. The caller that

@@ -12,7 +12,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/uuid"
@@ -24,8 +25,9 @@ type host struct {
 	log    *slog.Logger
 	board  *approve.Board
 	traits engine.Traits
-	kept   *turnlog.Log
+	kept   *transcript.Log
 	desk   deskObserver
+	idle   *turn.Turn // what happens in no turn that a caller waits for
 
 	mu          sync.Mutex // also keeps events in the order of Emit
 	now         hostTurn
@@ -79,13 +81,15 @@ func (h *host) end(interrupted bool) {
 	h.now.ctx = nil
 	if h.now.Leaves {
 		h.now.Attend = Attend{Awaited: h.now.Awaited, Submission: h.now.Submission}
-		h.kept.Leave()
 		h.list()
 	}
 	if interrupted {
 		h.submit()
 	}
 }
+
+// turn returns the turn that events belong to. The caller holds h.mu.
+func (h *host) turn() *turn.Turn { return cmp.Or(h.now.Turn, h.idle) }
 
 // observe makes the attendance, others and the thread observe the thread.
 func (h *host) observe(others ...Observer) {
@@ -122,7 +126,7 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 	if !h.traits.Streams && !ends(m) {
 		h.ready(m)
 	}
-	if line := turnlog.LineOf(m); line.Event != "" {
+	if line := turn.LineOf(m); line.Event != "" {
 		h.mu.Lock()
 		thread, turn := h.asThread(h.configured.SessionID), h.now.id
 		h.mu.Unlock()
@@ -165,7 +169,7 @@ func (h *host) ready(m protocol.EventMsg) {
 func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	m, step := h.kept.Add(h.now.Turn, h.now.id, m)
+	m, step := h.turn().Add(h.kept, h.now.id, m)
 	e := Event{Event: protocol.Event{ID: cmp.Or(submission, h.now.Submission), Msg: m}, Notice: notice, Step: step}
 	switch m := m.(type) {
 	case protocol.TokenCount:
@@ -236,9 +240,9 @@ func (h *host) Elicit(ctx context.Context, f *elicit.Foreign) (json.RawMessage, 
 func (h *host) invite(words, where string) {
 	if where != "" {
 		h.mu.Lock()
-		turn := h.now.Turn
+		now := h.turn()
 		h.mu.Unlock()
-		h.kept.AnsweredAt(turn, where)
+		now.AnsweredAt(where)
 	}
 	h.deliver("", protocol.BackgroundEvent{Message: words}, true)
 }

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -16,7 +16,7 @@ type Event struct {
 	// Thread is the thread. Its id is "" before the thread has begun.
 	Thread approval.Thread
 	// Step is what the event means for its turn.
-	Step turnlog.Step
+	Step turn.Step
 	// Notice is true for a [protocol.BackgroundEvent] that the user should read now.
 	Notice bool
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
@@ -257,7 +258,7 @@ func TestKindsOfTurns(t *testing.T) {
 			t.Errorf("%T reviews: %t", e, th.Reviews())
 		}
 		begun := 0
-		turn := turnlog.NewTurn(turnlog.Options{})
+		turn := turn.New(changes.Options{})
 		a := thread.Attend{
 			Turn: turn, Ask: yes{}, Begin: func(context.Context) { begun++ },
 			Elicit: func(context.Context, *elicit.Foreign) (json.RawMessage, error) { return nil, nil },

@@ -13,7 +13,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
 )
@@ -23,7 +25,7 @@ type Table struct {
 	engine    engine.Engine
 	approvals *approve.Options
 	log       *slog.Logger
-	logs      *turnlog.Store
+	logs      *transcript.Store
 	server    func() string // a unique id, made for the first thread
 	reviving  sync.Mutex    // only one thread at a time is resumed from its rollout
 
@@ -42,7 +44,7 @@ type entry struct {
 // NewTable returns an empty table of threads that e runs. Approvals are the options for
 // their questions.
 func NewTable(e engine.Engine, approvals *approve.Options) *Table {
-	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, logs: turnlog.NewStore(turnlog.MaxInMemory), server: sync.OnceValue(rand.Text), threads: map[string]*entry{}}
+	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, logs: transcript.NewStore(transcript.MaxInMemory), server: sync.OnceValue(rand.Text), threads: map[string]*entry{}}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
@@ -52,7 +54,7 @@ func NewTable(e engine.Engine, approvals *approve.Options) *Table {
 // KeepIn makes threads keep their logs in files in a folder instead of in memory.
 // Commands must not be able to write to the folder. KeepIn must be called before the first
 // thread begins.
-func (t *Table) KeepIn(folder string) { t.logs = turnlog.InFile(folder) }
+func (t *Table) KeepIn(folder string) { t.logs = transcript.InFile(folder) }
 
 // Engine returns the engine that runs the threads.
 func (t *Table) Engine() engine.Engine { return t.engine }
@@ -67,7 +69,7 @@ func (t *Table) newHost(thread *Thread, principal string, a Attend) *host {
 	a.Submission = "" // which is for the first turn
 	h := &host{
 		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: cmp.Or(engine.TraitsOf(t.engine).Name, "Codex"), Stop: func() { thread.Stop(ErrStopped) }},
-		log:    t.log, kept: kept, desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attend: a},
+		log:    t.log, kept: kept, idle: turn.New(changes.Options{}), desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attend: a},
 	}
 	h.traits = engine.TraitsOf(t.engine)
 	h.list()

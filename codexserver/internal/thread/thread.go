@@ -9,7 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -20,7 +20,7 @@ type Thread struct {
 
 	mu     sync.Mutex
 	queue  queue
-	turn   *turn // nil between turns
+	turn   *running // nil between turns
 	closed bool
 	stays  bool        // see Stay
 	idle   *time.Timer // closes the thread; each use sets it again
@@ -32,8 +32,8 @@ type Thread struct {
 	granted func()
 }
 
-// turn is the running turn.
-type turn struct {
+// running is the running turn.
+type running struct {
 	cancel  context.CancelCauseFunc
 	started chan struct{} // closed when the engine has reported the start
 	ended   chan struct{}
@@ -63,7 +63,7 @@ func (t *Thread) Usage() *protocol.TokenUsage {
 }
 
 // Log returns what the thread has done.
-func (t *Thread) Log() *turnlog.Log { return t.host.kept }
+func (t *Thread) Log() *transcript.Log { return t.host.kept }
 
 // Queue takes a ticket for the next turn, without waiting.
 func (t *Thread) Queue() *Ticket { return t.join(false) }
@@ -132,7 +132,7 @@ func (t *Thread) run(ctx context.Context, ticket *Ticket, a Attend, f func(conte
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	now := &turn{cancel: cancel, started: make(chan struct{}), ended: make(chan struct{})}
+	now := &running{cancel: cancel, started: make(chan struct{}), ended: make(chan struct{})}
 	defer close(now.ended)
 	if !t.begin(ticket, now) {
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errClosed}
@@ -151,7 +151,7 @@ func (t *Thread) run(ctx context.Context, ticket *Ticket, a Attend, f func(conte
 
 // begin makes now, the turn of the ticket, the running one. It returns false if the thread
 // is closed.
-func (t *Thread) begin(ticket *Ticket, now *turn) bool {
+func (t *Thread) begin(ticket *Ticket, now *running) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -69,7 +69,7 @@ func (e *spentError) words(last string) string {
 type spending struct {
 	thread.NoQuestions
 	budget *budget
-	log    *turnlog.Turn
+	log    *turn.Turn
 	stop   context.CancelCauseFunc // of the turn
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -113,8 +113,8 @@ func ends(ctx context.Context, library engine.Library, cursor string) bool {
 
 // last returns the end of a turn that has ended as a line for a person.
 func (t *Turn) last() string {
-	words := turnlog.Brief(t.outcome.did.Content)
-	if changed := turnlog.ShowChanges(t.outcome.did.Changes); changed != "" {
+	words := show.Brief(t.outcome.did.Content)
+	if changed := show.Changes(t.outcome.did.Changes); changed != "" {
 		words += "; changed: " + changed
 	}
 	return words

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -71,12 +71,12 @@ func (*modelsArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResu
 }
 
 func rowOf(m protocol.Model) modelRow {
-	row := modelRow{Model: turnlog.Brief(m.Name), Default: m.IsDefault, DefaultEffort: turnlog.Brief(string(m.DefaultEffort)), Description: turnlog.Brief(m.Description)}
+	row := modelRow{Model: show.Brief(m.Name), Default: m.IsDefault, DefaultEffort: show.Brief(string(m.DefaultEffort)), Description: show.Brief(m.Description)}
 	for _, name := range m.Profiles[:min(len(m.Profiles), maxModelEntries)] {
-		row.Profiles = append(row.Profiles, turnlog.Brief(name))
+		row.Profiles = append(row.Profiles, show.Brief(name))
 	}
 	for _, effort := range m.Efforts[:min(len(m.Efforts), maxModelEntries)] {
-		row.Efforts = append(row.Efforts, turnlog.Brief(string(effort)))
+		row.Efforts = append(row.Efforts, show.Brief(string(effort)))
 	}
 	return row
 }

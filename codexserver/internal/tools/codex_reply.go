@@ -7,7 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,7 +16,7 @@ import (
 // replyTool continues a conversation. Older clients write conversationId or sessionId
 // instead of threadId.
 var replyTool = define[replyArguments](tool{
-	name: "codex-reply", output: turnlog.ShortSchema, turn: true, locks: lockedOf, alike: turnNames,
+	name: "codex-reply", output: turn.ShortSchema, turn: true, locks: lockedOf, alike: turnNames,
 	purpose: "say more in a conversation (threadId): an answer, a correction, the next step.",
 	definition: `{
 	"name": "codex-reply",

@@ -12,7 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -103,7 +103,7 @@ type reviewCall struct {
 	arguments reviewArguments
 	dir       string
 	scratch   git.Scratch
-	log       *turnlog.Turn
+	log       *turn.Turn
 
 	changes *git.Changes // set by take
 	task    review.Task

@@ -9,7 +9,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -106,7 +106,7 @@ func (a *showArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResu
 	shownID := Cut(at.thread, maxBrief)
 	_ = c.open(at.thread) // holds it
 	p, err := c.table.read(ctx, c.Threads, at, c.table.room(c.MaxText).most)
-	var wrong *turnlog.RangeError
+	var wrong *transcript.RangeError
 	if errors.As(err, &wrong) {
 		return failure(shownID, fmt.Sprintf("codex-show: argument /%s: %s", wrong.Argument, wrong.Reason))
 	}
@@ -145,14 +145,14 @@ func (e unknownThread) Error() string {
 }
 
 // read returns the page at a passage, at most most bytes of JSON. The error is an
-// [unknownThread] or a [*turnlog.RangeError] if the passage does not exist.
+// [unknownThread] or a [*transcript.RangeError] if the passage does not exist.
 func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, most int) (*page, error) {
 	tr, err := t.log(ctx, threads, at)
 	if err != nil {
 		return nil, err
 	}
 	room := max(min(most, maxPage), protocol.MinResult) - pageCost
-	var p turnlog.Page
+	var p transcript.Page
 	switch at.what {
 	case diffView:
 		p, err = tr.Diff(at.offset, room)
@@ -177,7 +177,7 @@ func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, mos
 // log returns the log of a thread that the client holds, or one read from a rollout. A
 // thread of another client is unknown. The rollout of a closed thread may belong to another
 // principal, so that clients of principals do not read any.
-func (t *Table) log(ctx context.Context, threads *thread.Share, at passage) (*turnlog.Log, error) {
+func (t *Table) log(ctx context.Context, threads *thread.Share, at passage) (*transcript.Log, error) {
 	if th := threads.Find(at.thread); th != nil {
 		return th.Log(), nil
 	}
@@ -201,7 +201,7 @@ func (t *Table) log(ctx context.Context, threads *thread.Share, at passage) (*tu
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	return turnlog.ReadRollout(ctx, saved.File, at.thread)
+	return transcript.ReadRollout(ctx, saved.File, at.thread)
 }
 
 // fit returns the longest beginning of a text that has at most most bytes of JSON.

@@ -1,7 +1,7 @@
 package tools
 
 import (
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -20,7 +20,7 @@ func hint(thread string, did *protocol.TurnResult, more bool) string {
 	if more {
 		words += "; codex-show has the whole answer"
 	}
-	if changed := turnlog.ShowChanges(did.Changes); changed != "" {
+	if changed := show.Changes(did.Changes); changed != "" {
 		words += "; changed: " + changed
 	}
 	return "[" + words + "]"

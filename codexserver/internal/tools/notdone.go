@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
@@ -47,5 +47,5 @@ func notDoneLine(r protocol.Refusal) string {
 	case "access":
 		done = "given"
 	}
-	return "Not " + done + ": " + what + " (" + turnlog.Brief(strings.TrimPrefix(r.Why, "not run: ")) + ")"
+	return "Not " + done + ": " + what + " (" + show.Brief(strings.TrimPrefix(r.Why, "not run: ")) + ")"
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -35,7 +35,7 @@ func (t *Turn) conclude(err error, spent *spentError) {
 		t.log.Remark(words)
 	}
 	if spent != nil {
-		did.Stopped = turnlog.Show(spent.Error(), turnlog.MaxWords)
+		did.Stopped = show.Text(spent.Error(), show.MaxWords)
 	}
 	if t.review != nil && err == nil {
 		if text, err = t.review.end(text, &did); err != nil {
@@ -44,7 +44,7 @@ func (t *Turn) conclude(err error, spent *spentError) {
 	}
 	remarks := t.log.Remarks()
 	texts := append([]string{t.form.cut(text, t.form.room.most, t.thread)}, remarks...)
-	did.ThreadID, did.Content = turnlog.Show(t.thread.ID(), maxName), cmp.Or(hidden, joined(texts))
+	did.ThreadID, did.Content = show.Text(t.thread.ID(), maxName), cmp.Or(hidden, joined(texts))
 	if t.form.room.shows {
 		did.Truncated.See = "codex-show has the rest"
 	}

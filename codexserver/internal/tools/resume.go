@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
@@ -180,5 +180,5 @@ func (r *resume) shownTree() *protocol.Worktree {
 	if r.Worktree == nil {
 		return nil
 	}
-	return &protocol.Worktree{Path: turnlog.Show(r.Worktree.Path, maxTree), Branch: turnlog.Show(r.Worktree.Branch, maxName)}
+	return &protocol.Worktree{Path: show.Text(r.Worktree.Path, maxTree), Branch: show.Text(r.Worktree.Branch, maxName)}
 }

@@ -6,7 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,7 +27,7 @@ func TestResume(t *testing.T) {
 			Key: "k", Began: began, Used: &protocol.TokenUsage{InputTokens: 1},
 		},
 	} {
-		j := &Turn{resume: k, log: turnlog.NewTurn(turnlog.Options{})}
+		j := &Turn{resume: k, log: turn.New(changes.Options{})}
 		var read resume
 		if err := json.Unmarshal([]byte(want), &read); err != nil {
 			t.Error(err)
@@ -35,10 +36,10 @@ func TestResume(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if none := (&Turn{resume: resume{Budget: &budget{}}, log: turnlog.NewTurn(turnlog.Options{})}).Resume(); none != nil {
+	if none := (&Turn{resume: resume{Budget: &budget{}}, log: turn.New(changes.Options{})}).Resume(); none != nil {
 		t.Errorf("without a key: %s", none)
 	}
-	here, used := &Turn{resume: resume{Key: "k"}, log: turnlog.NewTurn(turnlog.Options{})}, &protocol.TokenUsage{InputTokens: 1}
+	here, used := &Turn{resume: resume{Key: "k"}, log: turn.New(changes.Options{})}, &protocol.TokenUsage{InputTokens: 1}
 	here.log.Begin(t.Context(), protocol.SessionConfigured{}, used)
 	var read resume
 	if err := json.Unmarshal([]byte(here.Resume()), &read); err != nil || read.Began.IsZero() || !cmp.Equal(read.Used, used) {

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -86,7 +86,7 @@ type call struct {
 type Options struct {
 	setting.Calls
 	// Report says how the tools watch turns.
-	Report turnlog.Options
+	Report changes.Options
 	// Store is asked before a turn begins. Nil is not.
 	Store *store.Mirror
 	// Home is Codex's home. Without it there are no git worktrees and no reviews.

@@ -11,7 +11,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -24,7 +24,7 @@ type Turn struct {
 	review  *reviewCall // nil for other turns
 	resume  resume
 	form    form
-	log     *turnlog.Turn
+	log     *turn.Turn
 	leave   func() // reports the end to [limit], or nil
 	outcome outcome
 	done    chan struct{} // closed when there is a result
@@ -41,7 +41,7 @@ type Turn struct {
 // newTurn returns a turn of a call, and who attends it: a, with the turn.
 func (c *call) newTurn(a thread.Attend) (*Turn, thread.Attend) {
 	t := &Turn{
-		table: c.table, form: form{room: c.table.room(c.MaxText)}, log: turnlog.NewTurn(c.table.options.Report),
+		table: c.table, form: form{room: c.table.room(c.MaxText)}, log: turn.New(c.table.options.Report),
 		done: make(chan struct{}), owner: c.Turns, polled: c.Survival.Durable,
 	}
 	a.Turn, a.Caller, a.Submission = t.log, c.caller(), ""
@@ -195,7 +195,7 @@ func (t *Turn) drive(ctx context.Context, stop context.CancelCauseFunc, ticket *
 // Run runs a turn of a thread that no tool started, as [thread.Thread.Turn] does, and
 // keeps the diff of the turn for codex-show.
 func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticket, a thread.Attend, in protocol.TurnInput) error {
-	log := turnlog.NewTurn(t.options.Report)
+	log := turn.New(t.options.Report)
 	a.Turn = log
 	begin := func(ctx context.Context) { log.Begin(ctx, th.Info(), th.Usage()) }
 	return followed(th, log, &a, begin, func() error { return th.Turn(ctx, ticket, a, in) })
@@ -203,7 +203,7 @@ func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticke
 
 // followed calls run for a turn of a thread that a attends, and writes the turn's diff into the log of the
 // thread. It calls begin when the turn is the first in the queue.
-func followed(th *thread.Thread, log *turnlog.Turn, a *thread.Attend, begin func(context.Context), run func() error) error {
+func followed(th *thread.Thread, log *turn.Turn, a *thread.Attend, begin func(context.Context), run func() error) error {
 	number := 0
 	a.Begin = func(ctx context.Context) {
 		number, _ = th.Log().Count()
@@ -261,10 +261,10 @@ func (t *Turn) Asks() (open bool, changed <-chan struct{}) {
 }
 
 // State returns the current state.
-func (t *Turn) State() turnlog.State { return t.state(t.over()) }
+func (t *Turn) State() turn.State { return t.state(t.over()) }
 
 // state is State for a turn that was over or not.
-func (t *Turn) state(over bool) turnlog.State {
+func (t *Turn) state(over bool) turn.State {
 	s := t.log.State()
 	if over {
 		s.Status, s.Question = t.outcome.did.Status, ""

@@ -14,8 +14,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -251,7 +251,7 @@ func TestCut(t *testing.T) {
 	for words, want := range map[string]string{
 		"": "", "one": "one", "  one \n two": "one", "é\xff": `é\xff`, strings.Repeat("é", 201): strings.Repeat("é", 200) + "…",
 	} {
-		if got := turnlog.Brief(words); got != want {
+		if got := show.Brief(words); got != want {
 			t.Errorf("%q: %q, want %q", words, got, want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 )
 
 const (
@@ -213,7 +213,7 @@ func (ts *Turns) ended(t *Turn) {
 // AnsweredLate records that an answer to a question came after its limit. The result of its turn says so, or, if
 // that is known already, codex-wait does. Unsure is true if it may be another question of the turn.
 func (ts *Turns) AnsweredLate(r *approval.Request, unsure bool) {
-	about := turnlog.Subject(r)
+	about := turn.Subject(r)
 	if unsure {
 		about = "a request"
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/turnlog"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/hosts"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -156,7 +156,7 @@ func (t *Turn) still(c *call) *mcptypes.CallToolResult {
 	did.ThreadID, did.Status = t.ThreadID(), s.Status
 	if len(did.Commands)+len(did.Changes) > 0 {
 		words += "Until now " + doneUntil(&did)
-		if changed := turnlog.ShowChanges(did.Changes); changed != "" {
+		if changed := show.Changes(did.Changes); changed != "" {
 			words += ": " + changed
 		}
 		words += ". "

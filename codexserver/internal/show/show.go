@@ -1,0 +1,124 @@
+// Package show shows texts of others, such as models, files and commands, in the result of a turn and in its
+// progress: on one line, every control character visible, and shortened.
+package show
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	utf8text "github.com/codexmcp/codexmcp/internal/text"
+)
+
+// How much is shown of one text, in bytes.
+const (
+	MaxName    = 100
+	MaxPath    = 400
+	MaxWords   = 600
+	maxCommand = 600
+	maxLine    = 200 // characters of a status line
+)
+
+// maxLooked bounds the bytes that are made readable before they are shortened.
+const maxLooked = 8 << 10
+
+// OneLine shows what breaks a line; the rest of the text stays.
+func OneLine(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\n", `\n`), "\t", `\t`)
+}
+
+// Text returns a text as one line with every control character visible, shortened to max
+// bytes.
+func Text(text string, max int) string {
+	more := len(text) - maxLooked
+	if more > 0 {
+		text = text[:maxLooked]
+	}
+	text = elicit.ShowText(text)
+	return shorten(OneLine(text), max, more)
+}
+
+// Command returns an argv as questions show it, shortened.
+func Command(argv []string) string {
+	var words []string
+	room := maxLooked
+	for _, word := range argv {
+		if room > 0 {
+			words = append(words, word[:min(len(word), room)])
+		}
+		room -= len(word) + 1
+	}
+	return shorten(elicit.ShowCommand(words), maxCommand, -room-1) // no space after the last word
+}
+
+// Paths returns the first paths, and the number of all if there are more.
+func Paths(paths []string) string {
+	const most = 5
+	var shown []string
+	for _, path := range paths[:min(most, len(paths))] {
+		shown = append(shown, Text(path, MaxPath/most))
+	}
+	if len(paths) > most {
+		shown = append(shown, fmt.Sprintf("… (%d files)", len(paths)))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// Changes is Paths for what a result says has changed.
+func Changes(list []protocol.Change) string {
+	paths := make([]string, len(list))
+	for i, one := range list {
+		paths[i] = one.Path
+	}
+	return Paths(paths)
+}
+
+// shorten replaces the middle of a text by a note if it is longer than max bytes. If more
+// bytes followed the text before, it cuts the end instead.
+func shorten(text string, max, more int) string {
+	if len(text) <= max && more <= 0 {
+		return text
+	}
+	const note = len("…9223372036854775807 bytes…")
+	head, tail := utf8text.Head(text, max-note), ""
+	if more <= 0 {
+		head, tail = utf8text.Head(text, (max-note)*2/3), utf8text.Tail(text, (max-note)/3)
+		more = 0
+	}
+	return fmt.Sprintf("%s…%d bytes…%s", head, len(text)-len(head)-len(tail)+more, tail)
+}
+
+// Path returns the path of a file whole, on one line. Git's quotes are around one with
+// characters that a person would not see, or that begins with a quote, so that programs can
+// read every path.
+func Path(path string) string {
+	switch {
+	case len(path) > maxLooked:
+		return Text(path, MaxPath)
+	case strings.HasPrefix(path, `"`), Text(path, maxLooked) != path:
+		return git.Quote(path)
+	}
+	return path
+}
+
+// Brief returns the first line of the words as a status line.
+func Brief(words string) string {
+	words, _, _ = strings.Cut(strings.TrimSpace(words), "\n")
+	return Status(words)
+}
+
+// Status returns the words as a status line.
+func Status(words string) string { return elicit.OneLine(words, maxLine) }
+
+// Begins returns the first words of a command, as far as a status line may show them.
+func Begins(argv []string) []string {
+	var words []string
+	for room := 4 * maxLine; len(argv) > 0 && room > 0; argv = argv[1:] {
+		word := utf8text.Head(argv[0], room)
+		words = append(words, word)
+		room -= len(word) + 1
+	}
+	return words
+}

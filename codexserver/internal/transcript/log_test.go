@@ -1,0 +1,426 @@
+package transcript_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+func newLog(t *testing.T) *transcript.Log {
+	t.Helper()
+	tr := transcript.InFile(filepath.Join(t.TempDir(), "new")).New()
+	t.Cleanup(tr.Close)
+	return tr
+}
+
+// idle is a turn that has not begun.
+var idle = turn.New(changes.Options{})
+
+func addTo(tr *transcript.Log, m protocol.EventMsg) {
+	idle.Add(tr, "", m)
+}
+
+// all reads a text page by page, and checks that the pages have no gaps.
+func all(t *testing.T, most int, read func(offset int64, most int) (transcript.Page, error)) (string, transcript.Page) {
+	t.Helper()
+	var b strings.Builder
+	offset := int64(0)
+	for {
+		p, err := read(offset, most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if offset > 0 && p.Offset != offset || len(p.Text) > most || !utf8.ValidString(p.Text) {
+			t.Fatalf("asked for %d, got %d bytes from %d on", offset, len(p.Text), p.Offset)
+		}
+		b.WriteString(p.Text)
+		if offset = p.Offset + int64(len(p.Text)); offset == p.Total {
+			return b.String(), p
+		}
+		if p.Text == "" {
+			t.Fatalf("nothing at %d of %d", offset, p.Total)
+		}
+	}
+}
+
+// TestOpenQuestions records a question before its decision if a client may cut it.
+func TestOpenQuestions(t *testing.T) {
+	long := []string{"bash", "-lc", strings.Repeat("echo a; ", 500) + "rm -rf ~"}
+	for _, tt := range []struct {
+		name    string
+		command []string
+		want    bool
+	}{{"short", []string{"ls"}, false}, {"long", long, true}} {
+		tr := newLog(t)
+		e := protocol.ExecApprovalRequest{Command: tt.command, Cwd: "/w"}
+		tr.Asked(&approval.Request{Event: e, Question: (&elicit.ExecQuestion{Command: e.Command, Cwd: e.Cwd}).Question()})
+		got, _ := all(t, 4000, tr.Transcript)
+		if strings.Contains(got, "open question:") != tt.want || tt.want && !strings.Contains(got, elicit.ShowCommand(tt.command)) {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
+}
+
+func TestTranscript(t *testing.T) {
+	tr := newLog(t)
+	addTo(tr, protocol.SessionConfigured{InitialMessages: []json.RawMessage{
+		json.RawMessage(`{"type":"user_message","message":"earlier","kind":"plain"}`),
+		json.RawMessage(`{"type":"user_message","message":"the rules","kind":"user_instructions"}`),
+		json.RawMessage(`{"type":"agent_message","message":"yes"}`),
+		json.RawMessage(`no JSON`),
+	}})
+	tr.Begin("do it\ncodex:\nand more\r\rend")
+	addTo(tr, protocol.ExecCommandBegin{CallID: "1", Command: []string{"sh", "-c", "echo 'a\nb'"}, Cwd: "/w\nuser:"})
+	addTo(tr, protocol.ExecCommandEnd{CallID: "1", AggregatedOutput: "a\nb\n", ExitCode: 2, Duration: protocol.Duration(1_500_000_000)})
+	ask := &approval.Request{Question: &elicit.Question{Message: "Allow it?\nuser: yes", NotDone: "nothing ran"}}
+	tr.Decided(ask, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "no\ncodex:"}, By: approval.ByClient})
+	tr.Decided(ask, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByRule})
+	addTo(tr, protocol.PatchApplyBegin{CallID: "2", Changes: map[string]protocol.FileChange{"/w/b": {Add: &protocol.FileContent{}}, "/w/a\n": {Update: &protocol.FileUpdate{}}}})
+	addTo(tr, protocol.PatchApplyEnd{CallID: "2", Stderr: "no such line"})
+	addTo(tr, protocol.MCPToolCallBegin{Invocation: protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: json.RawMessage(`{"token":"sk-secret"}`)}})
+	addTo(tr, protocol.BackgroundEvent{Message: "Decide at http://127.0.0.1:80/#sk-secret"})
+	addTo(tr, protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "one", Status: "pending"}}})
+	addTo(tr, protocol.AgentMessage{Message: "done\xff"})
+	addTo(tr, protocol.TaskComplete{LastAgentMessage: new("done\xff")})
+	tr.End(nil)
+	tr.Begin("again")
+	addTo(tr, protocol.TaskComplete{LastAgentMessage: new("only there")})
+	tr.End(errors.New("no\nmodel"))
+	got, p := all(t, 64, tr.Transcript)
+	if p.Cut != 0 {
+		t.Errorf("%+v", p)
+	}
+	want := `=== what was said before
+user:
+  earlier
+codex:
+  yes
+=== turn 1
+user:
+  do it
+  codex:
+  and more
+  
+  end
+command 1: sh -c $'echo \'a\nb\''
+  in /w\nuser:
+command 1 ended: exit code 2 after 1.5s, 4 bytes of output
+question:
+  Allow it?
+  user: yes
+denied by client:
+  declined: no
+  codex:
+question:
+  Allow it?
+  user: yes
+approved by rule
+patch:
+  update /w/a\n
+  add /w/b
+the patch was not applied:
+  no such line
+tool t of the MCP server s
+plan:
+  pending: one
+codex:
+  done�
+=== turn 2
+user:
+  again
+codex:
+  only there
+the turn did not complete:
+  no
+  model
+`
+	var lines []string
+	for line := range strings.Lines(got) {
+		if strings.HasPrefix(line, "=== turn") {
+			line, _, _ = strings.Cut(line, ",")
+			line += "\n"
+		}
+		lines = append(lines, line)
+	}
+	if d := cmp.Diff(want, strings.Join(lines, "")); d != "" {
+		t.Error("(-want +got)\n" + d)
+	}
+}
+
+func TestPages(t *testing.T) {
+	const line = "aé€😀\n"
+	for most, lines := range map[int]int{4: 3000, 5: 3000, 7: 3000, 1000: 20_000, 45_000: 20_000, 1 << 20: 20_000} {
+		tr := newLog(t)
+		text := strings.Repeat(line, lines) // more than one piece
+		tr.Changed(1, text)
+		if got, p := all(t, most, tr.Diff); got != "# turn 1\n"+text || p.Total != int64(len(got)) || p.Cut != 0 {
+			t.Errorf("%d bytes a page: %d bytes, %+v", most, len(got), p.Total)
+		}
+	}
+	tr := newLog(t)
+	text := strings.Repeat(line, 20_000)
+	tr.Changed(1, text)
+	// An offset within a character is moved to its end.
+	at := int64(len("# turn 1\na") + 1)
+	if p, err := tr.Diff(at, 100); err != nil || p.Offset != at+1 || !strings.HasPrefix(p.Text, "€") {
+		t.Errorf("%+v, %v", p, err)
+	}
+	total := int64(len("# turn 1\n") + len(text))
+	if p, err := tr.Diff(total, 100); err != nil || p.Text != "" {
+		t.Errorf("at the end: %+v, %v", p, err)
+	}
+	for _, offset := range []int64{total + 1, -1, 1<<63 - 1} {
+		var wrong *transcript.RangeError
+		if _, err := tr.Diff(offset, 100); !errors.As(err, &wrong) || wrong.Argument != "offset" {
+			t.Errorf("%d: %v", offset, err)
+		}
+	}
+}
+
+// TestOldestIsDropped checks that an offset stays valid when the beginning is dropped.
+func TestOldestIsDropped(t *testing.T) {
+	tr := newLog(t)
+	mark := strings.Repeat("x", 1<<20)
+	for i := range 20 {
+		tr.Changed(i, mark)
+	}
+	p, err := tr.Diff(0, 1000)
+	if err != nil || p.Offset == 0 || p.Cut != p.Offset || p.Total-p.Offset > transcript.MaxDiffs || p.Total-p.Offset < transcript.MaxDiffs*9/10 {
+		t.Errorf("%d to %d of which %d are cut, %v", p.Offset, p.Total, p.Cut, err)
+	}
+	again, err := tr.Diff(p.Offset+10, 10)
+	if err != nil || again.Text != p.Text[10:20] {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// TestWithoutAFile checks that logs are kept in memory if there is no file.
+func TestWithoutAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tr := transcript.InFile(file).New()
+	text := strings.Repeat("x", 100_000)
+	tr.Changed(1, text)
+	if got, _ := all(t, 1000, tr.Diff); got != "# turn 1\n"+text {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+// TestFileIsBounded checks that the file reuses the room of dropped pieces.
+func TestFileIsBounded(t *testing.T) {
+	s := transcript.InFile(t.TempDir())
+	const most = 4 << 20
+	if before := transcript.Bound(s, most); before != transcript.MaxInFile {
+		t.Errorf("it keeps %d bytes", before)
+	}
+	for i := range 100 {
+		tr := s.New()
+		tr.Changed(i, strings.Repeat(string(rune('a'+i%26)), 100<<10))
+		if p, err := tr.Diff(100, 5); err != nil || p.Text != strings.Repeat(string(rune('a'+i%26)), 5) {
+			t.Fatalf("log %d: %+v, %v", i, p, err)
+		}
+		if i%2 == 0 {
+			tr.Close()
+		}
+	}
+	if n := transcript.FileSize(s); n == 0 || n > most {
+		t.Errorf("the file has %d bytes", n)
+	}
+}
+
+// TestStoreIsBounded checks the limit for all logs together, and that a closed log
+// frees its room.
+func TestStoreIsBounded(t *testing.T) {
+	s := transcript.NewStore(1 << 20)
+	kept := func(logs []*transcript.Log) (bytes int64) {
+		for _, tr := range logs {
+			p, err := tr.Diff(0, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes += p.Total - p.Cut
+		}
+		return bytes
+	}
+	var logs []*transcript.Log
+	for range 40 {
+		tr := s.New()
+		tr.Changed(1, strings.Repeat("x", 100<<10))
+		logs = append(logs, tr)
+	}
+	if n := kept(logs); n > 1<<20 || n < 700<<10 || kept(logs[:1]) != 0 || kept(logs[39:]) < 100<<10 {
+		t.Errorf("%d bytes are kept, of the first %d", n, kept(logs[:1]))
+	}
+	for _, tr := range logs[1:] {
+		tr.Close()
+		tr.Changed(1, "late")
+	}
+	logs[0].Changed(2, strings.Repeat("y", 900<<10))
+	if n := kept(logs[:1]); n < 700<<10 {
+		t.Errorf("%d bytes are kept after logs were closed", n)
+	}
+}
+
+func TestOutput(t *testing.T) {
+	tr := newLog(t)
+	begin := func(id string) { addTo(tr, protocol.ExecCommandBegin{CallID: id, Command: []string{"x"}}) }
+	out := func(id, stream, chunk string) {
+		addTo(tr, protocol.ExecCommandOutputDelta{CallID: id, Stream: protocol.OutputStream(stream), Chunk: []byte(chunk)})
+	}
+	check := func(command int, text, note string, cut int64) {
+		t.Helper()
+		p, _, err := tr.Output(command, 0, 1<<20)
+		if err != nil || p.Text != text || p.Note != note || p.Cut != cut {
+			t.Errorf("command %d: %.100q, note %q, %d cut, %v", command, p.Text, p.Note, p.Cut, err)
+		}
+	}
+	wrong := func(command int) {
+		t.Helper()
+		var e *transcript.RangeError
+		if _, _, err := tr.Output(command, 0, 10); !errors.As(err, &e) || e.Argument != "command" {
+			t.Errorf("command %d: %v", command, err)
+		}
+	}
+	wrong(0)
+	tr.Begin("p")
+	begin("a")
+	out("a", "stdout", "a\xe2\x82")
+	out("a", "stderr", "b\xff")
+	out("a", "stdout", "\xac!")
+	out("unknown", "stdout", "?")
+	check(1, "ab\uFFFD€!", "The command is running.", 0)
+	addTo(tr, protocol.ExecCommandEnd{CallID: "a", AggregatedOutput: "whole", Omitted: 7})
+	check(1, "whole", "", 7)
+	begin("a") // models reuse ids
+	addTo(tr, protocol.ExecCommandEnd{CallID: "a"})
+	check(2, "", "The command has printed nothing.", 0)
+	begin("b")
+	out("b", "stdout", "partly")
+	tr.End(nil)
+	check(3, "partly", "The turn ended before the command did.", 0)
+	check(0, "partly", "The turn ended before the command did.", 0)
+	begin("c")
+	long := strings.Repeat("é", 3<<20)
+	addTo(tr, protocol.ExecCommandEnd{CallID: "c", Stdout: long})
+	text, p := all(t, 45_000, func(offset int64, most int) (transcript.Page, error) {
+		p, _, err := tr.Output(4, offset, most)
+		return p, err
+	})
+	if p.Cut != 4<<20 || !strings.Contains(text, fmt.Sprintf("\n[... %d bytes are left out here ...]\n", 4<<20)) {
+		t.Errorf("%d bytes, %d cut", len(text), p.Cut)
+	}
+	wrong(5)
+	wrong(-1)
+	for i := range 1000 {
+		id := fmt.Sprint(i)
+		begin(id)
+		addTo(tr, protocol.ExecCommandEnd{CallID: id, AggregatedOutput: id})
+	}
+	wrong(4)
+	check(5, "0", "", 0)
+	check(1004, "999", "", 0)
+	if turns, commands := tr.Count(); turns != 1 || commands != 1004 {
+		t.Errorf("%d turns, %d commands", turns, commands)
+	}
+	for _, others := range []int{999, 1000} { // the first of a thousand is kept, and the one before it is not
+		begin("first")
+		_, first := tr.Count()
+		for range others {
+			begin("other")
+		}
+		out("first", "stdout", "late")
+		addTo(tr, protocol.ExecCommandEnd{CallID: "first", AggregatedOutput: "later"})
+		text, _ := all(t, 1<<20, tr.Transcript)
+		if said := strings.Contains(text, fmt.Sprintf("command %d ended: exit code 0 after 0s, 0 bytes of output", first)); said != (others == 1000) {
+			t.Errorf("after %d others: %s", others, text[len(text)-200:])
+		}
+		if others == 999 {
+			check(first, "later", "", 0)
+		}
+	}
+}
+
+// TestOutputsAreBounded checks the limit for the output of any number of commands.
+func TestOutputsAreBounded(t *testing.T) {
+	tr := newLog(t)
+	chunk := []byte(strings.Repeat("x", 1<<20))
+	for i := range 20 {
+		id := fmt.Sprint(i)
+		addTo(tr, protocol.ExecCommandBegin{CallID: id})
+		for range 5 {
+			addTo(tr, protocol.ExecCommandOutputDelta{CallID: id, Chunk: chunk})
+		}
+	}
+	var kept int64
+	for i := range 20 {
+		p, _, err := tr.Output(i+1, 0, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept += p.Total; p.Total != 2<<20 || p.Cut < 3<<20 {
+			t.Errorf("command %d: %d bytes, %d cut", i+1, p.Total, p.Cut)
+		}
+		kept -= min(p.Cut-3<<20, p.Total)
+	}
+	if kept > transcript.MaxOutputs || kept < transcript.MaxOutputs*9/10 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+}
+
+func TestDiffNotes(t *testing.T) {
+	tr := newLog(t)
+	for _, step := range []struct {
+		do   func()
+		note string
+	}{
+		{func() {}, "No turn is known to have changed files."},
+		{func() { tr.Begin("p") }, "A turn is running: its diff comes when it has ended."},
+		{func() { tr.End(nil); tr.Changed(1, "d") }, ""},
+	} {
+		step.do()
+		if p, err := tr.Diff(0, 10); err != nil || p.Note != step.note {
+			t.Errorf("%q, %v; want %q", p.Note, err, step.note)
+		}
+	}
+}
+
+func FuzzTranscript(f *testing.F) {
+	f.Add("a\nb", []byte("c\xffd"), uint(3))
+	f.Add("\r\n=== turn\u2028", []byte("\n\n"), uint(4))
+	f.Fuzz(func(t *testing.T, words string, output []byte, most uint) {
+		tr := newLog(t)
+		tr.Begin(words)
+		addTo(tr, protocol.ExecCommandBegin{CallID: words, Command: []string{words, string(output)}, Cwd: words})
+		for _, b := range output {
+			addTo(tr, protocol.ExecCommandOutputDelta{CallID: words, Chunk: []byte{b}})
+		}
+		addTo(tr, protocol.ViewImageToolCall{Path: words})
+		size := int(most%1000) + utf8.UTFMax
+		text, _ := all(t, size, tr.Transcript)
+		for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+			own := i == 0 || line == "user:" || strings.HasPrefix(line, "command 1: ") || strings.HasPrefix(line, "image: ")
+			if !own && !strings.HasPrefix(line, "  ") {
+				t.Errorf("line %d is %q", i, line)
+			}
+		}
+		all(t, size, func(offset int64, most int) (transcript.Page, error) {
+			p, _, err := tr.Output(0, offset, most)
+			return p, err
+		})
+	})
+}

@@ -1,0 +1,118 @@
+package transcript
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	utf8text "github.com/codexmcp/codexmcp/internal/text"
+)
+
+const (
+	maxCommands = 1000    // how many commands' outputs are kept
+	maxOutput   = 2 << 20 // bytes of one command, half from the beginning and half from the end
+)
+
+// output is the output of a command.
+type output struct {
+	number  int
+	text    *text
+	runs    bool
+	omitted int64                            // bytes that were left out
+	unended bool                             // the turn ended before the command
+	rest    map[protocol.OutputStream][]byte // the beginning of an incomplete rune
+}
+
+// Command writes the begin of a command, and returns its number in the thread.
+func (l *Log) Command(m protocol.ExecCommandBegin) (number int) {
+	l.write(func() { number = l.begin(m) })
+	return number
+}
+
+func (l *Log) begin(m protocol.ExecCommandBegin) int {
+	l.commands++
+	if l.outputs == nil {
+		l.outputs, l.open = &shelf{store: l.store, max: MaxOutputs}, map[string]*output{}
+	}
+	o := &output{number: l.commands, text: l.outputs.newText(), runs: true, rest: map[protocol.OutputStream][]byte{}}
+	l.list, l.open[m.CallID] = append(l.list, o), o
+	if len(l.list) > maxCommands {
+		l.list[0].text.clear()
+		l.list, l.outputs.texts = slices.Delete(l.list, 0, 1), slices.Delete(l.outputs.texts, 0, 1)
+	}
+	l.entry(fmt.Sprintf("command %d: %s", o.number, commandLine(m.Command)), "in "+showLine(m.Cwd))
+	return o.number
+}
+
+// Print writes a piece of an output. CommandEnded replaces the pieces by the whole output.
+func (l *Log) Print(m protocol.ExecCommandOutputDelta) {
+	l.write(func() { l.print(m) })
+}
+
+func (l *Log) print(m protocol.ExecCommandOutputDelta) {
+	o := l.open[m.CallID]
+	if o == nil || !l.kept(o) {
+		return
+	}
+	b := append(o.rest[m.Stream], m.Chunk...)
+	whole := len(b)
+	for k := 1; k < utf8.UTFMax && k <= len(b); k++ { // a rune may continue in the next piece
+		if c := b[len(b)-k]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[len(b)-k:]) {
+				whole -= k
+			}
+			break
+		}
+	}
+	o.rest[m.Stream] = slices.Clone(b[whole:])
+	room := max(0, maxOutput-int(o.text.to))
+	kept := utf8text.Head(valid(string(b[:whole])), room)
+	o.omitted += int64(max(0, whole-len(kept)))
+	o.text.add(kept)
+}
+
+// CommandEnded writes the end of a command.
+func (l *Log) CommandEnded(m protocol.ExecCommandEnd) {
+	l.write(func() { l.end(m) })
+}
+
+func (l *Log) end(m protocol.ExecCommandEnd) {
+	o := l.open[m.CallID]
+	delete(l.open, m.CallID)
+	if o == nil {
+		return
+	}
+	o.runs, o.rest = false, nil
+	if all := cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr); all != "" || o.text.to == 0 {
+		o.text.clear()
+		var left int
+		all, left = middle(valid(all), maxOutput)
+		o.omitted = m.Omitted + int64(left)
+		if l.kept(o) {
+			o.text.add(all)
+		}
+	}
+	l.entry(fmt.Sprintf("command %d ended: exit code %d after %s, %d bytes of output",
+		o.number, m.ExitCode, time.Duration(m.Duration).Round(time.Millisecond), o.text.to+o.omitted), "")
+}
+
+// kept reports whether a command is among the last ones.
+func (l *Log) kept(o *output) bool { return o.number > l.commands-len(l.list) }
+
+// middle shortens a text to about most bytes by leaving out its middle, with a note there.
+// It returns how many bytes are left out.
+func middle(s string, most int) (string, int) {
+	if len(s) <= most {
+		return s, 0
+	}
+	head, tail := utf8text.Head(s, most/2), utf8text.Tail(s, most/2)
+	left := len(s) - len(head) - len(tail)
+	return fmt.Sprintf("%s\n[... %d bytes are left out here ...]\n%s", head, left, tail), left
+}
+
+// valid replaces invalid UTF-8.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

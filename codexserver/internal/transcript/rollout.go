@@ -1,0 +1,203 @@
+package transcript
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	maxRollout     = 1 << 30  // how many bytes are read
+	maxRolloutLine = 16 << 20 // longer lines are skipped
+)
+
+// ReadRollout returns the log of a thread from its rollout. The log has only a transcript. Lines that cannot be decoded are skipped.
+func ReadRollout(ctx context.Context, path, thread string) (*Log, error) {
+	f, err := safefile.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("rollout: %w", err)
+	}
+	defer f.Close()
+	l := NewStore(2 * MaxTranscript).New()
+	var said message
+	found := false
+	in := bufio.NewReaderSize(io.LimitReader(f, maxRollout), 64<<10)
+	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		line, err := readLine(in)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rollout: %w", err)
+		}
+		if bytes.Contains(line[:min(len(line), 128)], []byte(`"type":"response_item","payload":{"type":"function_call_output"`)) {
+			continue // most of a rollout is in these lines
+		}
+		var r protocol.RolloutLine
+		if json.Unmarshal(line, &r, jsontext.AllowInvalidUTF8(true)) != nil {
+			continue
+		}
+		if r.Type == protocol.RolloutSessionMeta && !found {
+			var meta protocol.SessionMeta
+			if json.Unmarshal(r.Payload, &meta) != nil || meta.ID != thread {
+				return nil, errors.New("rollout: it belongs to another conversation")
+			}
+			found = true
+			continue
+		}
+		l.line(r, &said)
+	}
+	if !found {
+		return nil, errors.New("rollout: it does not name its conversation")
+	}
+	return l, nil
+}
+
+// readLine returns the next line, or an empty one if that is too long.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := in.ReadSlice('\n')
+		if long = long || len(line)+len(part) > maxRolloutLine; long {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && (len(line) > 0 || long):
+			return line, nil
+		}
+		return bytes.TrimSpace(line), err
+	}
+}
+
+// message is the last message of a rollout. Codex before 0.169 writes messages as events, later ones as items; some versions
+// write both.
+type message struct {
+	event protocol.EventMsg
+	item  bool
+}
+
+// repeats reports whether m is the same message in the other form, and records it.
+func (l *message) repeats(m protocol.EventMsg, item bool) bool {
+	same := false
+	switch m := m.(type) {
+	case protocol.UserMessage:
+		before, ok := l.event.(protocol.UserMessage)
+		same = ok && before.Message == m.Message
+	case protocol.AgentMessage:
+		before, ok := l.event.(protocol.AgentMessage)
+		same = ok && before.Message == m.Message
+	}
+	if same && l.item != item {
+		*l = message{} // the next one is another
+		return true
+	}
+	*l = message{m, item}
+	return false
+}
+
+// completed returns the message of an item that Codex has completed, or nil for others.
+func completed(raw jsontext.Value) protocol.EventMsg {
+	var e struct {
+		Item struct {
+			Type    string `json:"type"`
+			Content []struct {
+				Text string `json:"text"`
+			} `json:"content"`
+		} `json:"item"`
+	}
+	if json.Unmarshal(raw, &e, jsontext.AllowInvalidUTF8(true)) != nil {
+		return nil
+	}
+	var text strings.Builder
+	for _, c := range e.Item.Content {
+		text.WriteString(c.Text)
+	}
+	switch e.Item.Type {
+	case "UserMessage":
+		return protocol.UserMessage{Message: text.String(), Kind: protocol.UserPlain}
+	case "AgentMessage":
+		return protocol.AgentMessage{Message: text.String()}
+	}
+	return nil
+}
+
+// line adds the messages and calls of a line of a rollout. Said is the last message.
+func (l *Log) line(r protocol.RolloutLine, said *message) {
+	switch r.Type {
+	case protocol.RolloutEventMsg:
+		m, err := protocol.ParseEvent(r.Payload)
+		if err != nil {
+			return
+		}
+		switch m := m.(type) {
+		case protocol.RawEvent:
+			if m.Type != "item_completed" {
+				return
+			}
+			if m := completed(jsontext.Value(m.Raw)); m != nil && !said.repeats(m, true) {
+				l.Said(m)
+			}
+		case protocol.UserMessage, protocol.AgentMessage, protocol.Error:
+			if !said.repeats(m, false) {
+				l.Said(m)
+			}
+		case protocol.ModelReroute:
+			l.Said(m)
+		case protocol.TurnAborted:
+			l.Note("the turn was aborted: "+showLine(string(m.Reason)), "")
+		}
+	case protocol.RolloutResponseItem:
+		item, err := protocol.ParseItem(r.Payload)
+		if err != nil {
+			return
+		}
+		switch i := item.(type) {
+		case protocol.LocalShellCallItem:
+			l.Note("command: "+commandLine(i.Action.Command), "")
+		case protocol.FunctionCallItem:
+			l.Note(shownCall(i), "")
+		case protocol.CustomToolCallItem:
+			l.Note("tool: "+showLine(i.Name), "")
+		}
+	}
+}
+
+// shownCall returns the command that a call runs. For other calls it returns only the name,
+// because the arguments may contain secrets.
+func shownCall(i protocol.FunctionCallItem) string {
+	var arguments struct {
+		Command jsontext.Value `json:"command"`
+		Cmd     jsontext.Value `json:"cmd"`
+	}
+	if json.Unmarshal([]byte(i.Arguments), &arguments) != nil {
+		return "tool: " + showLine(i.Name)
+	}
+	for _, raw := range []jsontext.Value{arguments.Command, arguments.Cmd} {
+		var argv []string
+		var line string
+		switch {
+		case raw.Kind() == '[' && json.Unmarshal(raw, &argv) == nil:
+			return "command: " + commandLine(argv)
+		case raw.Kind() == '"' && json.Unmarshal(raw, &line) == nil:
+			return "command: " + showLine(line)
+		}
+	}
+	return "tool: " + showLine(i.Name)
+}

@@ -1,0 +1,91 @@
+package turn_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDiff checks that the diff includes changes by commands and by a failed turn, and names
+// patches outside of the folder.
+func TestDiff(t *testing.T) {
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\nb\n"); tt.write("kept.go", "x\n") })
+	outside := filepath.Join(t.TempDir(), "b\n.txt")
+	tt.emit(protocol.TurnDiff{UnifiedDiff: "what the model says"})
+	tt.emit(protocol.PatchApplyBegin{CallID: "p", Changes: map[string]protocol.FileChange{outside: {Add: &protocol.FileContent{Content: "x"}}}})
+	tt.emit(protocol.PatchApplyEnd{CallID: "p", Success: true})
+	tt.run("", 1, func() { tt.write("a.go", "a\nB\n") }, "make")
+	tt.c.End(errors.New("no model"))
+	var lines []string
+	for line := range strings.Lines(tt.c.Diff()) {
+		if !strings.HasPrefix(line, "index ") {
+			lines = append(lines, line)
+		}
+	}
+	want := "diff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n" +
+		"# changed by patches outside of the folder: add " + git.Quote(outside) + "\n"
+	if d := cmp.Diff(want, strings.Join(lines, "")); d != "" {
+		t.Error("(-want +got)\n" + d)
+	}
+}
+
+func TestDiffWithoutRepository(t *testing.T) {
+	tt := newTurn(t, func(tt *work) { tt.write("x", "x") })
+	tt.end(nil)
+	tt.dir = t.TempDir()
+	tt.write("a.txt", "old\n")
+	tt.begin(changes.Options{Wait: true})
+	tt.run("", 0, func() { tt.write("a.txt", "new\n"); tt.write("big", strings.Repeat("x", 17<<20)) }, "make")
+	tt.c.End(nil)
+	got := tt.c.Diff()
+	if !strings.Contains(got, "-old\n+new\n") || !strings.HasSuffix(got, "# not in this diff (too large, or it cannot be read): add big\n") {
+		t.Errorf("%.1000s", got)
+	}
+}
+
+func TestDiffWithoutSnapshot(t *testing.T) {
+	dir := t.TempDir()
+	const note = "# from the patches of the turn alone: commands may have changed more\n"
+	for _, tt := range []struct{ name, diff, want string }{
+		{"none", "", ""},
+		{"one", "diff --git a/x b/x\n", note + "diff --git a/x b/x\n"},
+		{"a long one", "diff --git a/x b/x\n" + strings.Repeat("é", 3<<20), note + "# not in this diff (too large): a/x b/x\n"},
+		{"a binary file", "diff --git a/x b/x\nindex 1..2\nBinary files differ\ndiff --git a/y b/y\n", note + "diff --git a/y b/y\n# not in this diff (it is not text): a/x b/x\n"},
+		{"below the folder", "diff --git a/" + dir + "/x b/" + dir + "/x\n--- a/" + dir + "/x\n", note + "diff --git a/x b/x\n--- a/x\n"},
+		{"outside of the folder", "diff --git a//elsewhere b//elsewhere\n", note + "# not in this diff (it is outside of the folder): a//elsewhere b//elsewhere\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newWatch(changes.Options{})
+			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: dir}, nil)
+			if tt.diff != "" {
+				c.Event(protocol.TurnDiff{UnifiedDiff: "an earlier one"})
+				c.Event(protocol.TurnDiff{UnifiedDiff: tt.diff})
+			}
+			c.End(nil)
+			if got := c.Diff(); got != tt.want {
+				t.Errorf("%d bytes: %.200q", len(got), got)
+			}
+		})
+	}
+}
+
+func TestDiffIsBounded(t *testing.T) {
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
+	tt.run("", 0, func() {
+		for i := range 3 {
+			tt.write(fmt.Sprintf("f%d", i), strings.Repeat("0123456789abcde\n", 2<<20/16))
+		}
+	}, "make")
+	tt.c.End(nil)
+	got := tt.c.Diff()
+	if len(got) > 4<<20+1000 || strings.Count(got, "diff --git ") != 1 || !strings.HasSuffix(got, "+0123456789abcde\n# not in this diff (too large): add f1\n# not in this diff (too large): add f2\n") {
+		t.Errorf("%d bytes, …%.200q", len(got), got[max(0, len(got)-200):])
+	}
+}

@@ -1,0 +1,120 @@
+package turn
+
+import (
+	"slices"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// moment is what a turn does now.
+type moment struct {
+	doing     string
+	since     time.Time
+	questions []*approval.Request // the open ones
+	unseen    bool                // a question opened that no caller has seen
+	where     string              // the open questions can be answered, if not by the client
+	changed   chan struct{}       // see [Turn.Changed]; nil if nobody waits
+}
+
+// do sets what the turn does, unless words is "".
+func (m *moment) do(words string) {
+	if words != "" {
+		m.doing, m.since = words, time.Now()
+	}
+}
+
+// change wakes those who wait for news.
+func (m *moment) change() {
+	if m.changed != nil {
+		close(m.changed)
+		m.changed = nil
+	}
+}
+
+// State is what a turn does at one moment.
+type State struct {
+	Status protocol.TurnStatus
+	// Doing is what the turn does, Since when it began with that.
+	Doing string
+	Since time.Time
+	// Question is the subject of the oldest open question, or "".
+	Question string
+	// Where says where it can be answered, if a client has answered by itself; else "".
+	Where string
+}
+
+// State returns what a turn does that has not ended.
+func (t *Turn) State() State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := State{Status: protocol.StatusRunning, Doing: t.now.doing, Since: t.now.since}
+	if len(t.now.questions) > 0 {
+		s.Status, s.Question, s.Where = protocol.StatusWaiting, show.Brief(Subject(t.now.questions[0])), t.now.where
+	}
+	return s
+}
+
+// Words returns the state as a line for a person.
+func (s State) Words() string {
+	if s.Question != "" {
+		words := "waiting for approval of " + s.Question
+		if s.Where != "" {
+			words += ", " + s.Where
+		}
+		return words
+	}
+	d := time.Since(s.Since).Round(time.Second)
+	if d >= 5*time.Second {
+		return s.Doing + ", " + d.String()
+	}
+	return s.Doing
+}
+
+// Asks reports whether the question is an open one of the turn.
+func (t *Turn) Asks(r *approval.Request) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Contains(t.now.questions, r)
+}
+
+// Unseen reports whether there is an open question that no caller has seen.
+func (t *Turn) Unseen() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now.unseen && len(t.now.questions) > 0
+}
+
+// Changed returns a channel that is closed when the turn starts, when a question opens or is
+// decided, and when a command begins, or a command or a patch ends.
+func (t *Turn) Changed() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now.changed == nil {
+		t.now.changed = make(chan struct{})
+	}
+	return t.now.changed
+}
+
+// Seen records that a caller has seen the open questions.
+func (t *Turn) Seen() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now.unseen = false
+}
+
+// Subject returns the subject of a question: the command, or a description.
+func Subject(r *approval.Request) string {
+	switch e := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		return "`" + elicit.ShowCommand(show.Begins(e.Command)) + "`"
+	case protocol.PatchApprovalRequest:
+		return "changes to files"
+	case protocol.AccessRequest:
+		return "more access"
+	}
+	return "a request"
+}

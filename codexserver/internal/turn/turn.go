@@ -1,0 +1,390 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// maxKept bounds the commands and refusals that a turn keeps: the last ones of each.
+	maxKept = 1000
+	// maxComing bounds the text of a message that is being written, in bytes.
+	maxComing = 1 << 20
+	// maxRerouted bounds the reroutes that a turn keeps: the first ones.
+	maxRerouted = 16
+	// maxReason bounds the reason of a reroute in the result, in bytes.
+	maxReason = 200
+)
+
+// Turn is what one turn does, from before its begin to its end. [Turn.Add] reads its events. It is
+// safe for concurrent use.
+type Turn struct {
+	mu       sync.Mutex
+	place    place
+	began    time.Time // zero before
+	duration time.Duration
+	status   protocol.TurnStatus // "" before the turn begins
+	now      moment
+	answer   answer
+	commands commands
+	refused  []protocol.Refusal
+	dropped  protocol.Truncated // how much of the lists is no longer kept
+	plan     []protocol.PlanStep
+	tokens   tokens
+	patches  changes.Patches
+	diff     string   // of the patches, from the engine
+	remarks  []string // for the caller
+	folder   folder
+}
+
+// folder is the working folder, before the turn and after it.
+type folder struct {
+	options   changes.Options
+	before    *changes.Before   // nil before the turn begins
+	found     *changes.Found    // at the end of the turn
+	continued bool              // in another process
+	earlier   []protocol.Change // of that
+}
+
+// place is where a turn runs.
+type place struct {
+	thread   string
+	model    string
+	rerouted []protocol.ModelReroute // the first changes of what answers
+	dir      string                  // the working folder
+	real     string                  // the same without links
+}
+
+// answer is what the model says.
+type answer struct {
+	last    string          // its last message
+	coming  strings.Builder // the message that is being written
+	text    string          // the turn's last message, at its end
+	lacks   string          // why the text is incomplete, or ""
+	stopped bool            // the answer to a question has aborted the turn
+}
+
+// commands are the commands that the turn runs.
+type commands struct {
+	list     []*protocol.Command
+	running  map[string]*protocol.Command // by call
+	approved map[string]approval.Decider  // by the call that was approved
+	last     int                          // the number of the last one
+	acted    bool                         // something began that may change files
+	ran      bool                         // a command, a tool, or a patch that was not applied
+}
+
+// New returns a turn that has not begun. O says how it finds what it changes.
+func New(o changes.Options) *Turn {
+	return &Turn{now: moment{doing: "starting", since: time.Now()}, folder: folder{options: o}}
+}
+
+// Begin begins the turn. Begun is the event with which the thread began, and used is the thread's last
+// token count, or nil. Each Begin needs an End.
+func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used *protocol.TokenUsage) {
+	real := begun.Cwd
+	if resolved, err := filepath.EvalSymlinks(begun.Cwd); err == nil {
+		real = resolved
+	}
+	t.mu.Lock()
+	t.began, t.status = time.Now(), protocol.StatusRunning
+	t.place = place{thread: begun.SessionID, model: begun.Model, dir: begun.Cwd, real: real}
+	t.tokens.begin(begun, used)
+	earlier, continued := t.folder.earlier, t.folder.continued
+	t.mu.Unlock()
+	var before *changes.Before
+	if continued {
+		before = changes.Continued(begun.Cwd, earlier)
+	} else {
+		before = changes.Look(ctx, begun.Cwd, begun.WritableRoots, t.folder.options)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.folder.before = before
+}
+
+// Continue records what the turn did in a process that has ended, before it begins here.
+func (t *Turn) Continue(before *protocol.TurnResult) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range before.Commands {
+		t.commands.list = append(t.commands.list, &c)
+		t.commands.last = max(t.commands.last, c.ID)
+	}
+	t.refused, t.folder.earlier, t.folder.continued = before.Refused, before.Changes, true
+	t.dropped = protocol.Truncated{Commands: before.Truncated.Commands, Refused: before.Truncated.Refused}
+}
+
+// Began returns when the turn began, and the thread's last token count then, or zeros before.
+func (t *Turn) Began() (at time.Time, used *protocol.TokenUsage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.began, t.tokens.given
+}
+
+// Remark keeps remarks for the caller, each once.
+func (t *Turn) Remark(words ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.remark(words)
+}
+
+func (t *Turn) remark(words []string) {
+	for _, one := range words {
+		if len(t.remarks) < maxKept && !slices.Contains(t.remarks, one) {
+			t.remarks = append(t.remarks, one)
+		}
+	}
+}
+
+// Remarks returns the remarks for the caller: why questions could not be answered, and what was left
+// out.
+func (t *Turn) Remarks() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.remarks)
+}
+
+// Ready is called before each event is delivered. If the event begins a change of files,
+// it waits until the snapshot is taken or ctx ends, for a bounded time.
+func (t *Turn) Ready(ctx context.Context, m protocol.EventMsg) {
+	if !Changes(m) {
+		return
+	}
+	t.mu.Lock()
+	before := t.folder.before
+	t.mu.Unlock()
+	before.Ready(ctx)
+}
+
+// End ends the turn with the error of [engine.Conversation] Turn. It compares the folder with how it was
+// before, for a bounded time.
+func (t *Turn) End(err error) {
+	t.mu.Lock()
+	before := t.folder.before
+	t.mu.Unlock()
+	found := before.After(t.did)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.folder.found = &found
+	var abort *engine.AbortError
+	switch {
+	case err == nil:
+		t.status = protocol.StatusCompleted
+	case errors.As(err, &abort):
+		t.status = protocol.StatusAborted
+	default:
+		t.status = protocol.StatusFailed
+	}
+	if !t.began.IsZero() {
+		t.duration = time.Since(t.began)
+	}
+}
+
+// did returns what the turn did, for finding what it changed.
+func (t *Turn) did() changes.Did {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return changes.Did{
+		Begun: t.status != "", Patches: t.patches.Clone(), Diff: t.diff,
+		Acted: t.commands.acted, Ran: t.commands.ran, Commands: len(t.commands.list) > 0,
+	}
+}
+
+// So returns what the turn has done until now, without the answer. While it runs, the result has
+// only the changes of its patches.
+func (t *Turn) So() protocol.TurnResult {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := protocol.TurnResult{
+		ThreadID: show.Text(t.place.thread, show.MaxName), Status: t.status, Model: show.Text(t.place.model, show.MaxName), Rerouted: reroutes(t.place.rerouted),
+		DurationMS: t.duration.Milliseconds(), Usage: t.tokens.shown(), Refused: slices.Clone(t.refused), Truncated: t.dropped,
+	}
+	for _, step := range t.plan {
+		r.Plan = append(r.Plan, protocol.PlanStep{Step: show.Text(step.Step, show.MaxWords), Status: show.Text(step.Status, show.MaxName)})
+	}
+	for _, c := range t.commands.list {
+		r.Commands = append(r.Commands, *c)
+	}
+	if r.Status == protocol.StatusRunning {
+		r.DurationMS = time.Since(t.began).Milliseconds()
+		if len(t.now.questions) > 0 {
+			r.Status = protocol.StatusWaiting
+		}
+	}
+	var f changes.Found
+	switch {
+	case t.folder.found != nil:
+		f = *t.folder.found
+	case r.Status != "":
+		f = t.folder.before.Now(&t.patches, t.place.dir)
+	}
+	r.ChangesFrom, r.Changes, r.Unknown, r.Truncated.Changes = f.From, f.List, f.Unknown, f.Omitted
+	return r
+}
+
+// Diff returns the turn's changes in git's form, after the turn has ended, see [changes.Found].
+func (t *Turn) Diff() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.folder.found == nil {
+		return ""
+	}
+	return t.folder.found.Diff
+}
+
+// Untold returns a sentence for the caller if what the commands of a turn that has ended changed is
+// not known, or "".
+func (t *Turn) Untold() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.folder.found == nil {
+		return ""
+	}
+	return t.folder.found.Untold
+}
+
+// reroutes returns the first reroutes for the result, which never leaves them out.
+func reroutes(list []protocol.ModelReroute) (all []protocol.Rerouted) {
+	const most, room = 3, 1000
+	size := 0
+	for i, m := range list[:min(len(list), most)] {
+		one := protocol.Rerouted{
+			FromProvider: show.Text(m.FromProvider, show.MaxName), FromModel: show.Text(m.FromModel, show.MaxName),
+			ToProvider: show.Text(m.ToProvider, show.MaxName), ToModel: show.Text(m.ToModel, show.MaxName), Reason: show.Text(m.Reason, maxReason),
+		}
+		raw, _ := json.Marshal(one, jsontext.AllowInvalidUTF8(true))
+		if size += len(raw); i > 0 && size > room {
+			break
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Tokens returns how many input and output tokens the turn has used, or 0 if they are not known.
+func (t *Turn) Tokens() int64 {
+	turn, _ := t.Used()
+	return turn
+}
+
+// Used returns how many input and output tokens the turn and its thread have used, or 0 if they are not known.
+func (t *Turn) Used() (turn, thread int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := t.tokens.usage()
+	if u == nil {
+		return 0, 0
+	}
+	return whole(u.turn), whole(u.thread)
+}
+
+func whole(u protocol.TokenUsage) int64 {
+	return max(u.InputTokens+u.OutputTokens, u.TotalTokens, 0) // some providers send only the total
+}
+
+// Answer returns the turn's last message, and why it is incomplete, or "".
+func (t *Turn) Answer() (text, lacks string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.answer.text, t.answer.lacks
+}
+
+// Said returns the message that is being written, and the model's last one.
+func (t *Turn) Said() (coming, last string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.answer.coming.String(), t.answer.last
+}
+
+// Stopped reports whether the answer to a question has aborted the turn.
+func (t *Turn) Stopped() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.answer.stopped
+}
+
+// cwd returns a command's folder for the result, "" for the working folder.
+func (t *Turn) cwd(cwd string) string {
+	if cwd == t.place.dir || cwd == t.place.real {
+		return ""
+	}
+	return show.Text(cwd, show.MaxPath)
+}
+
+// acts records that something begins that may change files.
+func (t *Turn) acts(begun bool) {
+	t.tokens.answered = t.tokens.answered || begun
+	t.commands.acted = t.commands.acted || begun
+}
+
+// speaks records words of the model.
+func (t *Turn) speaks(begun bool) {
+	t.tokens.answered = t.tokens.answered || begun
+}
+
+// reroute records that another model answers, and says it to the caller.
+func (t *Turn) reroute(m protocol.ModelReroute) {
+	t.place.model = m.ToModel
+	if len(t.place.rerouted) < maxRerouted {
+		t.place.rerouted = append(slices.Clip(t.place.rerouted), m)
+		t.remark([]string{show.Text(m.Words(), show.MaxWords) + "."})
+	}
+}
+
+// runs records the start of a command, which is a number in its thread.
+func (t *Turn) runs(m protocol.ExecCommandBegin, number int) {
+	c := &t.commands
+	c.ran, c.last = true, max(c.last+1, number)
+	command := &protocol.Command{
+		ID: c.last, Command: show.Command(m.Command), Cwd: t.cwd(m.Cwd), ApprovedBy: show.Text(string(c.approved[m.CallID]), show.MaxName),
+	}
+	delete(c.approved, m.CallID)
+	if c.running == nil {
+		c.running = map[string]*protocol.Command{}
+	}
+	c.running[m.CallID] = command
+	c.list = keep(append(c.list, command), &t.dropped.Commands)
+}
+
+// approve records who approved a call.
+func (c *commands) approve(call string, by approval.Decider) {
+	if c.approved == nil {
+		c.approved = map[string]approval.Decider{}
+	}
+	c.approved[call] = by
+}
+
+// ended records the end of a command.
+func (c *commands) ended(m protocol.ExecCommandEnd) {
+	if command := c.running[m.CallID]; command != nil {
+		command.ExitCode, command.DurationMS = new(m.ExitCode), new(time.Duration(m.Duration).Milliseconds())
+		delete(c.running, m.CallID)
+	}
+}
+
+func (t *Turn) refuse(r protocol.Refusal) {
+	t.refused = keep(append(t.refused, r), &t.dropped.Refused)
+}
+
+// keep bounds a list, and adds the number of dropped elements to omitted.
+func keep[T any](list []T, omitted *int) []T {
+	if len(list) <= maxKept {
+		return list
+	}
+	*omitted++
+	return slices.Delete(list, 0, 1)
+}

@@ -1,0 +1,401 @@
+package turn_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/go-cmp/cmp"
+)
+
+// question and decision stand for a question among events.
+type (
+	question struct{ protocol.EventMsg }
+	decision struct{ protocol.EventMsg }
+)
+
+// played are the events of a turn in a folder, which has another name too.
+func played(dir, real string) []protocol.EventMsg {
+	answer, failure := "hello", "no such tool"
+	exec := protocol.ExecApprovalRequest{CallID: "1", Command: []string{"make"}, Cwd: dir}
+	add := map[string]protocol.FileChange{filepath.Join(dir, "a"): {Add: &protocol.FileContent{Content: "1\n2\n"}}}
+	return []protocol.EventMsg{
+		protocol.TaskStarted{},
+		protocol.UserMessage{Message: "mine", Kind: protocol.UserPlain},
+		protocol.UserMessage{Message: "also mine"},
+		protocol.UserMessage{Message: "the rules", Kind: "user_instructions"},
+		protocol.BackgroundEvent{Message: "not that", Refused: &protocol.Refused{Command: []string{"rm", "x"}, Cwd: real, Reason: "never"}},
+		protocol.BackgroundEvent{Refused: &protocol.Refused{Changes: add, Reason: "no patch"}},
+		protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "web", Reason: "no web"}},
+		question{exec},
+		exec,
+		decision{exec},
+		protocol.ExecCommandBegin{CallID: "1", Command: exec.Command, Cwd: real},
+		protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte("out")},
+		protocol.ExecCommandEnd{CallID: "1", ExitCode: 3, Duration: protocol.Duration(2 * time.Second), AggregatedOutput: "output"},
+		protocol.ExecCommandBegin{CallID: "1", Command: []string{"ls"}, Cwd: os.TempDir()},
+		protocol.PatchApplyBegin{CallID: "2", Changes: add},
+		protocol.PatchApplyEnd{CallID: "2", Success: true},
+		protocol.PatchApplyBegin{CallID: "3", Changes: map[string]protocol.FileChange{filepath.Join(dir, "b"): {Delete: &protocol.FileContent{}}}},
+		protocol.PatchApplyEnd{CallID: "3", Stderr: "it does not fit"},
+		protocol.MCPToolCallBegin{CallID: "4", Invocation: protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: []byte(`{"secret":1}`)}},
+		protocol.MCPToolCallEnd{CallID: "4", Invocation: protocol.MCPInvocation{Server: "s", Tool: "t"}, Result: protocol.MCPToolCallResult{Err: &failure}},
+		protocol.MCPToolCallEnd{CallID: "5", Invocation: protocol.MCPInvocation{Server: "s", Tool: "u"}},
+		protocol.TurnDiff{UnifiedDiff: "the diff"},
+		protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}}},
+		protocol.WebSearchEnd{Query: "q"},
+		protocol.ViewImageToolCall{Path: "i.png"},
+		protocol.AgentMessageDelta{Delta: "bro"},
+		protocol.StreamError{Message: "once more"},
+		protocol.AgentMessageDelta{Delta: "hel"},
+		protocol.AgentMessage{Message: answer},
+		protocol.AgentMessageDelta{Delta: "by"},
+		protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{InputTokens: 5, OutputTokens: 2}}, RateLimits: &protocol.RateLimits{}},
+		protocol.TokenCount{},
+		protocol.TaskComplete{LastAgentMessage: &answer, Incomplete: "it is cut"},
+		protocol.Error{Message: "a late fault"},
+	}
+}
+
+// play gives events to a turn, one a second, and returns a line for each: what the turn does then,
+// and whether who waits for news is woken.
+func play(log *transcript.Log, w *turn.Turn, events []protocol.EventMsg) string {
+	var b strings.Builder
+	r := &approval.Request{Question: &elicit.Question{Message: "may it?"}}
+	for _, m := range events {
+		news := w.Changed()
+		var step turn.Step
+		switch m := m.(type) {
+		case question:
+			r.Event = m.EventMsg
+			w.Asked(log, r)
+		case decision:
+			w.Decided(log, r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByDesk})
+		default:
+			_, step = w.Add(log, "", m)
+		}
+		_, name, _ := strings.Cut(fmt.Sprintf("%T", m), ".")
+		fmt.Fprintf(&b, "%s: %s", name, step.Doing)
+		if step.Changes {
+			b.WriteString(", may change files")
+		}
+		select {
+		case <-news:
+			b.WriteString(", news")
+		default:
+		}
+		if w.Unseen() {
+			b.WriteString(", " + string(w.So().Status) + ", " + w.State().Words())
+		}
+		b.WriteString("\n")
+		<-time.After(time.Second)
+	}
+	return b.String()
+}
+
+// TestTurn checks after each event what a turn does, and at the end all that it did. Events before
+// its begin count for the transcript alone.
+func TestTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		real := t.TempDir()
+		dir := filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(real, dir); err != nil {
+			t.Skip(err)
+		}
+		store := transcript.NewStore(1 << 20)
+		log := store.New()
+		early := turn.New(changes.Options{})
+		play(log, early, played(dir, real))
+		if diff := cmp.Diff(protocol.TurnResult{}, early.So()); diff != "" || early.Tokens() > 0 {
+			t.Errorf("before its begin: %d tokens, (-want +got):\n%s", early.Tokens(), diff)
+		}
+		log.Close()
+		log.Begin("late")
+		if p, err := log.Transcript(0, 100); err != nil || p.Total != 0 {
+			t.Errorf("a closed log: %+v, %v", p, err)
+		}
+
+		log = store.New()
+		defer log.Close()
+		w := turn.New(changes.Options{})
+		w.Continue(&protocol.TurnResult{
+			Commands: []protocol.Command{{ID: 7, Command: "before"}}, Refused: []protocol.Refusal{{What: "before"}}, Truncated: protocol.Truncated{Commands: 2, Changes: 3},
+		})
+		w.Begin(t.Context(), protocol.SessionConfigured{SessionID: "id", Model: "m", Cwd: dir}, nil)
+		log.Begin("do it")
+		const want = `TaskStarted: thinking, news
+UserMessage: 
+UserMessage: 
+UserMessage: 
+BackgroundEvent: not that
+BackgroundEvent: 
+BackgroundEvent: 
+question: , news, waiting, waiting for approval of ` + "`" + `make` + "`" + `
+ExecApprovalRequest: , waiting, waiting for approval of ` + "`" + `make` + "`" + `
+decision: , news
+ExecCommandBegin: running make, may change files, news
+ExecCommandOutputDelta: 
+ExecCommandEnd: thinking, news
+ExecCommandBegin: running ls, may change files, news
+PatchApplyBegin: changing files, may change files
+PatchApplyEnd: thinking, news
+PatchApplyBegin: changing files, may change files
+PatchApplyEnd: thinking, news
+MCPToolCallBegin: calling s/t, may change files
+MCPToolCallEnd: 
+MCPToolCallEnd: 
+TurnDiff: 
+PlanUpdate: 
+WebSearchEnd: 
+ViewImageToolCall: 
+AgentMessageDelta: 
+StreamError: once more
+AgentMessageDelta: 
+AgentMessage: hello
+AgentMessageDelta: 
+TokenCount: 
+TokenCount: 
+TaskComplete: 
+Error: 
+`
+		if diff := cmp.Diff(want, play(log, w, played(dir, real))); diff != "" {
+			t.Errorf("the events (-want +got):\n%s", diff)
+		}
+		did := w.So()
+		usage := protocol.Tokens{Input: 5, Output: 2}
+		if diff := cmp.Diff(protocol.TurnResult{
+			ThreadID: "id", Model: "m", Status: protocol.StatusRunning, DurationMS: 34_000, Usage: &protocol.TurnUsage{Turn: usage, Thread: usage},
+			Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}},
+			Commands: []protocol.Command{
+				{ID: 7, Command: "before"}, {ID: 8, Command: "make", ApprovedBy: string(approval.ByDesk), ExitCode: new(3), DurationMS: new(int64(2000))},
+				{ID: 9, Command: "ls", Cwd: os.TempDir()},
+			},
+			Refused: []protocol.Refusal{
+				{What: "before"},
+				{Kind: "command", What: "rm x", Why: "never", By: string(approval.ByEngine), Reason: "policy"},
+				{Kind: "patch", What: filepath.Join(dir, "a"), Why: "no patch", By: string(approval.ByEngine), Reason: "policy"},
+				{Kind: "other", What: "web", Why: "no web", By: string(approval.ByEngine), Reason: "policy"},
+			},
+			Truncated: protocol.Truncated{Commands: 2}, ChangesFrom: protocol.ChangesFromEvents,
+			Changes: []protocol.Change{{Path: "a", Kind: "add", Added: new(2), Removed: new(0), By: protocol.ByPatch}},
+			Unknown: []protocol.Unknown{{Path: dir, Why: "the turn is running, and only its patches are known"}},
+		}, did); diff != "" {
+			t.Errorf("what it did (-want +got):\n%s", diff)
+		}
+		text, lacks := w.Answer()
+		coming, last := w.Said()
+		if got := fmt.Sprint(text, ", ", lacks, ", ", coming, ", ", last, ", ", w.Tokens(), ", ", w.Stopped()); got != "hello, it is cut, by, hello, 7, false" {
+			t.Error(got)
+		}
+		log.Changed(1, "its diff")
+		log.End(errors.New("broken"))
+		page, err := log.Transcript(0, 4000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written := page.Text
+		const wanted = `=== turn 1, 2000-01-01T00:00:34Z
+user:
+  do it
+user:
+  mine
+user:
+  also mine
+refused by the engine:
+  not that
+refused by the engine: the patch
+  add DIR/a
+  no patch
+refused by the engine: web
+  no web
+question:
+  may it?
+approved by desk
+command 1: make
+  in REAL
+command 1 ended: exit code 3 after 2s, 6 bytes of output
+command 2: ls
+  in TMP
+patch:
+  add DIR/a
+the patch was applied
+patch:
+  delete DIR/b
+the patch was not applied:
+  it does not fit
+tool t of the MCP server s
+tool t failed
+plan:
+  completed: think
+web search:
+  q
+image: i.png
+codex:
+  hello
+error:
+  a late fault
+the turn did not complete:
+  broken
+`
+		if diff := cmp.Diff(wanted, strings.NewReplacer(real, "REAL", dir, "DIR", os.TempDir(), "TMP").Replace(written)); diff != "" {
+			t.Errorf("the transcript (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestRefused keeps what was not approved, and by whom.
+func TestRefused(t *testing.T) {
+	for _, tt := range []struct {
+		event protocol.EventMsg
+		want  protocol.Refusal
+	}{
+		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/w"}, protocol.Refusal{Kind: "command", What: "rm x"}},
+		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/v"}, protocol.Refusal{Kind: "command", What: "rm x", Cwd: "/v"}},
+		{protocol.PatchApprovalRequest{Changes: map[string]protocol.FileChange{"/w/a": {}}}, protocol.Refusal{Kind: "patch", What: "/w/a"}},
+		{nil, protocol.Refusal{Kind: "other", What: "may it?"}},
+	} {
+		for _, d := range []elicit.Decision{elicit.Denied, elicit.Abort, elicit.Approved, elicit.ApprovedForSession, elicit.ApprovedAlways} {
+			log, w := newLog(t), turn.New(changes.Options{})
+			w.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
+			r := &approval.Request{Event: tt.event, Question: &elicit.Question{Message: "may it?"}}
+			w.Asked(log, r)
+			asked := w.Asks(r)
+			w.Seen()
+			w.Decided(log, r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not now"}, By: approval.ByDesk})
+			want := tt.want
+			want.By, want.Reason = string(approval.ByDesk), "declined"
+			did := w.So()
+			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || w.Asks(r) || w.Unseen() || w.Stopped() != (d == elicit.Abort) || did.Status != protocol.StatusRunning {
+				t.Errorf("%s: %+v", d, did)
+			} else if n == 1 {
+				if !strings.Contains(did.Refused[0].Why, "not now") {
+					t.Errorf("%s: why: %q", d, did.Refused[0].Why)
+				}
+				did.Refused[0].Why = ""
+				if diff := cmp.Diff(want, did.Refused[0]); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", d, diff)
+				}
+			}
+		}
+	}
+}
+
+// TestTurnEnds checks the status and the time of a turn that has ended.
+func TestTurnEnds(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want protocol.TurnStatus
+	}{
+		{nil, protocol.StatusCompleted},
+		{fmt.Errorf("x: %w", &engine.AbortError{}), protocol.StatusAborted},
+		{context.Canceled, protocol.StatusFailed},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w, never := turn.New(changes.Options{}), turn.New(changes.Options{})
+			w.Begin(t.Context(), protocol.SessionConfigured{}, nil)
+			<-time.After(time.Minute)
+			w.End(tt.err)
+			never.End(tt.err)
+			<-time.After(time.Minute)
+			if did := w.So(); did.Status != tt.want || did.DurationMS != 60_000 {
+				t.Errorf("%v: %+v", tt.err, did)
+			}
+			if did := never.So(); did.Status != tt.want || did.DurationMS != 0 {
+				t.Errorf("%v, not begun: %+v", tt.err, did)
+			}
+		})
+	}
+}
+
+// TestTurnIsBounded checks that a turn keeps the last commands and refusals, and the beginning of a
+// message that is being written.
+func TestTurnIsBounded(t *testing.T) {
+	log, w := newLog(t), turn.New(changes.Options{})
+	w.Continue(&protocol.TurnResult{Commands: make([]protocol.Command, 999), Refused: make([]protocol.Refusal, 999)})
+	w.Begin(t.Context(), protocol.SessionConfigured{}, nil)
+	for i, dropped := range []int{0, 1, 2} {
+		w.Add(log, "", protocol.ExecCommandBegin{Command: []string{"x"}})
+		w.Add(log, "", protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "x"}})
+		did := w.So()
+		if len(did.Commands) != 1000 || len(did.Refused) != 1000 || did.Truncated != (protocol.Truncated{Commands: dropped, Refused: dropped}) || did.Commands[999].ID != i+1 || did.Refused[999].What != "x" {
+			t.Errorf("%d commands and %d refusals, and dropped %+v", len(did.Commands), len(did.Refused), did.Truncated)
+		}
+	}
+	for _, delta := range []string{strings.Repeat("x", 1<<20-1), "yy", "z"} {
+		w.Add(log, "", protocol.AgentMessageDelta{Delta: delta})
+	}
+	if coming, _ := w.Said(); len(coming) != 1<<20+1 || !strings.HasSuffix(coming, "yy") {
+		t.Errorf("%d bytes of a message", len(coming))
+	}
+}
+
+// TestAnswered checks which events mean that the model has answered in this turn. The first count of a
+// thread with an unknown past is of earlier turns before them.
+func TestAnswered(t *testing.T) {
+	for want, events := range map[int64][]protocol.EventMsg{
+		10: {
+			protocol.ExecApprovalRequest{}, protocol.PatchApprovalRequest{}, protocol.ExecCommandBegin{}, protocol.PatchApplyBegin{}, protocol.MCPToolCallBegin{}, protocol.AgentMessage{},
+			protocol.AgentMessageDelta{}, protocol.AgentReasoning{}, protocol.AgentReasoningDelta{}, protocol.PlanUpdate{}, protocol.WebSearchBegin{}, protocol.ViewImageToolCall{},
+		},
+		0: {protocol.TaskStarted{}, protocol.BackgroundEvent{}, protocol.UserMessage{}, protocol.TokenCount{}},
+	} {
+		for _, m := range events {
+			for _, begun := range []bool{true, false} {
+				log, w := newLog(t), turn.New(changes.Options{})
+				begin := func() {
+					w.Begin(t.Context(), protocol.SessionConfigured{InitialMessages: []json.RawMessage{json.RawMessage(`{"type":"agent_message","message":"x"}`)}}, nil)
+				}
+				if begun {
+					begin()
+				}
+				w.Add(log, "", m)
+				if !begun {
+					begin()
+				}
+				w.Add(log, "", protocol.TokenCount{Info: &protocol.TokenUsageInfo{TotalTokenUsage: protocol.TokenUsage{TotalTokens: 100}, LastTokenUsage: protocol.TokenUsage{TotalTokens: 10}}})
+				if got := w.Tokens(); begun && got != want || !begun && got != 0 {
+					t.Errorf("%T, begun %t: %d tokens", m, begun, got)
+				}
+			}
+		}
+	}
+}
+
+// TestRerouted has other models answer: the last one is the turn's, the text of the one before does not
+// count, and the first changes are kept.
+func TestRerouted(t *testing.T) {
+	log, w := newLog(t), turn.New(changes.Options{})
+	w.Begin(t.Context(), protocol.SessionConfigured{Model: "m0"}, nil)
+	w.Add(log, "", protocol.AgentMessageDelta{Delta: "half"})
+	var want []protocol.Rerouted
+	for i := range 20 {
+		m := protocol.ModelReroute{FromModel: fmt.Sprint("m", i), ToProvider: "p\n", ToModel: fmt.Sprint("m", i+1), Reason: "its limit"}
+		if w.Add(log, "", m); i < 3 {
+			want = append(want, protocol.Rerouted{FromModel: m.FromModel, ToProvider: `p\n`, ToModel: m.ToModel, Reason: m.Reason})
+		}
+	}
+	did := w.So()
+	if diff := cmp.Diff(want, did.Rerouted); diff != "" || did.Model != "m20" {
+		t.Errorf("the model is %s; the changes (-want +got):\n%s", did.Model, diff)
+	}
+	if coming, _ := w.Said(); coming != "" {
+		t.Errorf("%q still counts", coming)
+	}
+	if got := w.Remarks(); len(got) != 16 || got[0] != `m1 of p\n answers from now on, in place of m0: its limit.` {
+		t.Errorf("%d remarks: %q", len(got), got[0])
+	}
+}

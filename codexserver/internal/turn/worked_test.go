@@ -1,0 +1,415 @@
+package turn_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+)
+
+// turn is a turn in a repository, as an engine would report it.
+type work struct {
+	t    *testing.T
+	dir  string
+	c    *recorder
+	last int // the number of the last call
+}
+
+func newTurn(t *testing.T, lay func(tt *work)) *work {
+	t.Helper()
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+who+"_NAME", "somebody")
+		t.Setenv("GIT_"+who+"_EMAIL", "somebody@example.com")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tt := &work{t: t, dir: dir}
+	tt.git("init", "-q", "-b", "main")
+	lay(tt)
+	tt.git("add", "-A")
+	tt.git("commit", "-q", "-m", "first")
+	tt.begin(changes.Options{})
+	return tt
+}
+
+// begin begins the turn with a snapshot.
+func (tt *work) begin(o changes.Options) {
+	tt.t.Helper()
+	o.Scratch = git.Scratch{Dir: filepath.Join(tt.t.TempDir(), "scratch")}
+	tt.c = newWatch(o)
+	tt.c.Begin(tt.t.Context(), protocol.SessionConfigured{SessionID: "t", Model: "m", Cwd: tt.dir}, nil)
+	tt.t.Cleanup(func() {
+		if left, err := os.ReadDir(o.Scratch.Dir); err != nil || len(left) > 0 {
+			tt.t.Errorf("left: %v, %v", left, err)
+		}
+	})
+}
+
+func (tt *work) git(args ...string) string {
+	tt.t.Helper()
+	return servertest.Git(tt.t, tt.dir, args...)
+}
+
+func (tt *work) write(name, text string) {
+	tt.t.Helper()
+	path := filepath.Join(tt.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		tt.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		tt.t.Fatal(err)
+	}
+}
+
+// emit reports an event as a waiting engine's host does.
+func (tt *work) emit(m protocol.EventMsg) {
+	tt.c.Ready(tt.t.Context(), m)
+	tt.c.Event(m)
+}
+
+func (tt *work) call() string {
+	tt.last++
+	return fmt.Sprint("call", tt.last)
+}
+
+// patch applies a patch that replaces the content of a file.
+func (tt *work) patch(name, text, diff string) {
+	tt.t.Helper()
+	id := tt.call()
+	tt.emit(protocol.PatchApplyBegin{CallID: id, Changes: map[string]protocol.FileChange{filepath.Join(tt.dir, name): {Update: &protocol.FileUpdate{UnifiedDiff: diff}}}})
+	tt.write(name, text)
+	tt.emit(protocol.PatchApplyEnd{CallID: id, Success: true})
+}
+
+// run runs a command. by is who approved it, or "" without an approval.
+func (tt *work) run(by approval.Decider, code int, do func(), argv ...string) {
+	id := tt.call()
+	if by != "" {
+		tt.ask(id, by, elicit.Approved, argv)
+	}
+	tt.emit(protocol.ExecCommandBegin{CallID: id, Command: argv, Cwd: tt.dir})
+	do()
+	tt.emit(protocol.ExecCommandEnd{CallID: id, ExitCode: code, Duration: protocol.Duration(time.Second)})
+}
+
+func (tt *work) ask(id string, by approval.Decider, d elicit.Decision, argv []string) {
+	m := protocol.ExecApprovalRequest{CallID: id, Command: argv, Cwd: tt.dir}
+	tt.emit(m)
+	out := elicit.Outcome{Decision: d}
+	if d == elicit.Denied {
+		out.Reason, out.Feedback = elicit.ReasonDeclined, "not on a Friday"
+	}
+	tt.c.Decided(&approval.Request{Event: m}, approval.Decision{Outcome: out, By: by})
+}
+
+// numstat returns git's counts of changed lines in the tree, including untracked files, sorted
+// by path.
+func (tt *work) numstat() string {
+	tt.t.Helper()
+	tt.git("add", "--intent-to-add", "--ignore-removal", ".")
+	lines := strings.Split(strings.TrimSpace(tt.git("diff", "--numstat")), "\n")
+	slices.SortFunc(lines, func(a, b string) int {
+		return strings.Compare(a[strings.LastIndexByte(a, '\t'):], b[strings.LastIndexByte(b, '\t'):])
+	})
+	return strings.Join(lines, "\n")
+}
+
+// result is a report as a client reads it.
+type result struct {
+	Status      string `json:"status"`
+	ChangesFrom string `json:"changesFrom"`
+	Changes     []struct {
+		Path    string `json:"path"`
+		Kind    string `json:"kind"`
+		Added   *int   `json:"added"`
+		Removed *int   `json:"removed"`
+	} `json:"changes"`
+	Commands []struct {
+		Command    string `json:"command"`
+		ExitCode   *int   `json:"exitCode"`
+		ApprovedBy string `json:"approvedBy"`
+	} `json:"commands"`
+	Refused []struct {
+		Kind   string `json:"kind"`
+		What   string `json:"what"`
+		Why    string `json:"why"`
+		By     string `json:"by"`
+		Reason string `json:"reason"`
+	} `json:"refused"`
+	Truncated map[string]int `json:"truncated"`
+}
+
+// end ends the turn and reads its result.
+func (tt *work) end(err error) result {
+	tt.t.Helper()
+	tt.c.End(err)
+	r := tt.c.So()
+	out := r.JSON(setting.DefaultResult)
+	check(tt.t, schema(tt.t), out, setting.DefaultResult)
+	var res result
+	if err := json.Unmarshal(out, &res); err != nil {
+		tt.t.Fatal(err)
+	}
+	return res
+}
+
+func (r result) numstat() string {
+	var lines []string
+	for _, c := range r.Changes {
+		added, removed := "-", "-"
+		if c.Added != nil {
+			added, removed = fmt.Sprint(*c.Added), fmt.Sprint(*c.Removed)
+		}
+		lines = append(lines, added+"\t"+removed+"\t"+c.Path)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestTurn has a turn that patches two files, deletes one with a command, runs a failing test,
+// and is not allowed to push.
+func TestWork(t *testing.T) {
+	tt := newTurn(t, func(tt *work) {
+		tt.write("a.go", "a\nb\nc\n")
+		tt.write("sub/b.go", "1\n2\n")
+		tt.write("old.go", "x\ny\nz\n")
+		tt.write("logo.png", "\x00\x01")
+	})
+	tt.patch("a.go", "a\nB\nc\nd\n", " a\n-b\n+B\n c\n+d\n")
+	tt.patch("sub/b.go", "2\n", "-1\n 2\n")
+	tt.run(approval.ByClient, 0, func() {
+		if err := os.Remove(filepath.Join(tt.dir, "old.go")); err != nil {
+			t.Fatal(err)
+		}
+	}, "rm", "old.go")
+	tt.run("", 1, func() {
+		tt.write("test.log", "FAIL\n")
+		tt.write("logo.png", "\x00\x02")
+	}, "bash", "-lc", "go test ./... > test.log")
+	push := []string{"git", "push", "origin", "main"}
+	tt.ask(tt.call(), approval.ByDesk, elicit.Denied, push)
+
+	got := tt.end(nil)
+	if d := cmp.Diff(tt.numstat(), got.numstat()); d != "" {
+		t.Error("changes and git diff --numstat (-want +got)\n" + d)
+	}
+	if got.ChangesFrom != "tree" || got.Status != "completed" {
+		t.Errorf("status %q, changes from %q", got.Status, got.ChangesFrom)
+	}
+	type row struct {
+		Command, By string
+		Code        int
+	}
+	var commands []row
+	for _, c := range got.Commands {
+		commands = append(commands, row{c.Command, c.ApprovedBy, *c.ExitCode})
+	}
+	want := []row{{"rm old.go", "client", 0}, {elicit.ShowCommand([]string{"bash", "-lc", "go test ./... > test.log"}), "", 1}}
+	if d := cmp.Diff(want, commands); d != "" {
+		t.Error("commands (-want +got)\n" + d)
+	}
+	if len(got.Refused) != 1 {
+		t.Fatalf("refused: %+v", got.Refused)
+	}
+	if f := got.Refused[0]; f.Kind != "command" || f.What != "git push origin main" || f.Why != "declined: not on a Friday" || f.By != "desk" || f.Reason != "declined" {
+		t.Errorf("refused: %+v", f)
+	}
+}
+
+var whole = flag.Bool("whole", false, "change 10,000 files")
+
+// TestTurnOfManyFiles checks that a turn with 1,000 changed files, or 10,000, and 50 MiB of output
+// has a report within the limit that counts what it leaves out.
+func TestTurnOfManyFiles(t *testing.T) {
+	files := 1_000
+	if *whole {
+		files = 10_000
+	}
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
+	output := strings.Repeat("0123456789abcdef", 1<<20/16)
+	tt.run(approval.ByRule, 0, func() {
+		for i := range files {
+			tt.write(fmt.Sprintf("out/%d/%d.txt", i%100, i), fmt.Sprintln(i))
+		}
+	}, "make", output)
+	for range 49 {
+		id := tt.call()
+		tt.emit(protocol.ExecCommandBegin{CallID: id, Command: []string{"cat", output}, Cwd: tt.dir})
+		tt.emit(protocol.ExecCommandOutputDelta{CallID: id, Stream: protocol.Stdout, Chunk: []byte(output)})
+		tt.emit(protocol.ExecCommandEnd{CallID: id, Stdout: output, Stderr: output, AggregatedOutput: output, FormattedOutput: output})
+	}
+	tt.emit(protocol.PlanUpdate{Plan: []protocol.PlanStep{{Step: output, Status: "completed"}}})
+	tt.c.End(nil)
+	r := tt.c.So()
+	r.Content = strings.Repeat(output, 50)
+	out := r.JSON(setting.DefaultResult)
+	check(t, schema(t), out, 80_000)
+	got := readBack(t, out)
+	if n := len(got.Changes) + got.Truncated.Changes; n != files || len(got.Changes) < 100 {
+		t.Errorf("%d changes of %d", len(got.Changes), n)
+	}
+	if n := len(got.Content) + got.Truncated.Content; n != 50<<20 || len(got.Content) < 10_000 {
+		t.Errorf("%d bytes of content of %d", len(got.Content), n)
+	}
+	if n := len(got.Commands) + got.Truncated.Commands; n != 50 || len(got.Commands) < 20 {
+		t.Errorf("%d commands of %d", len(got.Commands), n)
+	}
+	diff := tt.c.Diff()
+	if n := strings.Count(diff, "diff --git "); n != files || strings.Contains(diff, "# ") || !strings.Contains(diff, fmt.Sprintf("+%d\n", files-1)) {
+		t.Errorf("the diff has %d files and %d bytes: %.300s", n, len(diff), diff)
+	}
+	t.Logf("%d bytes: %d changes, %d commands, %d bytes of content, truncated %v", len(out), len(got.Changes), len(got.Commands), len(got.Content), got.Truncated)
+}
+
+// TestTurnInADirtyTree checks that changes from before the turn do not count as its own.
+func TestTurnInADirtyTree(t *testing.T) {
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n"); tt.write("b.go", "b\n") })
+	tt.end(nil)
+	tt.write("a.go", "a\nmine\n")
+	tt.write("b.go", "b\nmine\n")
+	tt.write("new.go", "mine\n")
+	tt.begin(changes.Options{Wait: true})
+	tt.run("", 0, func() {
+		tt.write("b.go", "b\nmine\nits\n")
+		tt.write("new.go", "its\n")
+	}, "make")
+	if d := cmp.Diff("1\t0\tb.go\n1\t1\tnew.go", tt.end(nil).numstat()); d != "" {
+		t.Error("(-want +got)\n" + d)
+	}
+}
+
+// TestOrigins checks what a change is attributed to: a patch that explains it, else the commands
+// and tools of the turn if it ran any.
+func TestOrigins(t *testing.T) {
+	for name, want := range map[string]string{
+		"":          "a.go patch, b.go other, c.go other, d.go other",
+		"a command": "a.go patch, b.go command, c.go command, d.go command",
+		"a tool":    "a.go patch, b.go command, c.go command, d.go command",
+	} {
+		tt := newTurn(t, func(tt *work) {
+			tt.write("a.go", "a\n")
+			tt.write("b.go", "b\n")
+			tt.write("c.go", "c\n")
+			tt.write("d.go", "d\ne\n")
+		})
+		tt.patch("a.go", "x\n", "-a\n+x\n")
+		tt.patch("b.go", "x\ny\n", "-b\n+x\n") // and another line
+		tt.write("c.go", "x\n")
+		tt.patch("d.go", "x\n", "-d\n+x\n") // and one line less
+		switch name {
+		case "a command":
+			tt.run("", 0, func() {}, "true")
+		case "a tool":
+			tt.emit(protocol.MCPToolCallBegin{CallID: "tool"})
+			tt.emit(protocol.MCPToolCallEnd{CallID: "tool"})
+		}
+		tt.c.End(nil)
+		var got []string
+		for _, c := range tt.c.So().Changes {
+			got = append(got, c.Path+" "+string(c.By))
+		}
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%q: %s, want %s", name, s, want)
+		}
+	}
+}
+
+// TestTurnWithoutSnapshot checks that the changes are those of the patches if there is no
+// snapshot.
+func TestTurnWithoutSnapshot(t *testing.T) {
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
+	tt.end(nil)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for name, begin := range map[string]func() *recorder{
+		"too many snapshots": func() *recorder {
+			c := newWatch(changes.Options{})
+			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: tt.dir}, nil)
+			return c
+		},
+		"interrupted": func() *recorder {
+			c := newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}})
+			c.Begin(ended, protocol.SessionConfigured{Cwd: tt.dir}, nil)
+			return c
+		},
+		"no folder": func() *recorder {
+			c := newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Wait: true})
+			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: filepath.Join(t.TempDir(), "no", "folder")}, nil)
+			return c
+		},
+	} {
+		tt.c = begin()
+		tt.emit(protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{filepath.Join(tt.dir, "b.go"): {Add: &protocol.FileContent{Content: "b\n"}}}})
+		tt.emit(protocol.PatchApplyEnd{CallID: "1", Success: true})
+		got := tt.end(&engine.TurnError{Message: "x"})
+		if got.ChangesFrom != "events" || got.Status != "failed" || len(got.Changes) != 1 || !strings.HasSuffix(got.Changes[0].Path, "b.go") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestUntold checks when a caller is told that the changes of commands are not known: not if nobody wants to
+// know them, and not without a command.
+func TestUntold(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	scratch := git.Scratch{Dir: t.TempDir()}
+	for _, tt := range []struct {
+		name    string
+		ctx     context.Context
+		o       changes.Options
+		command bool
+		want    bool
+	}{
+		{"interrupted", ended, changes.Options{Scratch: scratch}, true, true},
+		{"no command", ended, changes.Options{Scratch: scratch}, false, false},
+		{"switched off", t.Context(), changes.Options{Scratch: scratch, Changes: setting.Changes{Off: true}}, true, false},
+		{"no folder for snapshots", t.Context(), changes.Options{}, true, false},
+		{"a snapshot", t.Context(), changes.Options{Scratch: scratch}, true, false},
+	} {
+		c := newWatch(tt.o)
+		c.Begin(tt.ctx, protocol.SessionConfigured{Cwd: t.TempDir()}, nil)
+		if tt.command {
+			m := protocol.ExecCommandBegin{CallID: "1", Command: []string{"make"}}
+			c.Ready(tt.ctx, m)
+			c.Event(m)
+		}
+		c.End(nil)
+		if got := c.Untold(); (got != "") != tt.want {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
+}
+
+// TestTurnOutside checks that patches outside of the folder are among the changes.
+func TestTurnOutside(t *testing.T) {
+	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
+	elsewhere := filepath.Join(t.TempDir(), "x")
+	tt.emit(protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{
+		elsewhere:                       {Add: &protocol.FileContent{Content: "b"}},
+		filepath.Join(tt.dir, "undone"): {Add: &protocol.FileContent{Content: "b"}},
+	}})
+	tt.emit(protocol.PatchApplyEnd{CallID: "1", Success: true})
+	got := tt.end(&engine.AbortError{Reason: protocol.AbortInterrupted})
+	if d := cmp.Diff("1\t0\t"+elsewhere, got.numstat()); d != "" || got.ChangesFrom != "tree" || got.Status != "aborted" {
+		t.Errorf("changes from %q, status %q, (-want +got)\n%s", got.ChangesFrom, got.Status, d)
+	}
+}
