@@ -103,6 +103,9 @@ func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
 	if in.Continue != nil {
 		return c.goesOn(ctx, in)
 	}
+	if in.Review != nil && !c.params.readOnly {
+		return c.review(ctx, in)
+	}
 	return c.run(ctx, func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }, nil)
 }
 

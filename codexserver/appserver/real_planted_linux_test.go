@@ -102,7 +102,7 @@ func TestRealStartsNothing(t *testing.T) {
 				check("after a restart")
 				turn("after a resumed turn", again)
 				r.Add(providertest.Say(`{"findings":[]}`))
-				if err := again.(engine.Reviewer).Review(t.Context(), protocol.Review{Target: protocol.ReviewUncommitted, Prompt: "p"}); err != nil {
+				if err := again.Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("p"), Review: &protocol.Review{Target: protocol.ReviewUncommitted}}); err != nil {
 					t.Error(err)
 				}
 				r.engine.Close() // what it has started has written by then

@@ -15,12 +15,8 @@ import (
 // A review is a turn of a read-only thread. If the conversation's thread is not read-only, a new
 // one reviews in its place.
 
-// Review implements [engine.Reviewer].
-func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
-	in := protocol.TurnInput{Items: protocol.TextInput(r.Prompt)}
-	if c.params.readOnly {
-		return c.Turn(ctx, in)
-	}
+// review runs a review in a new thread.
+func (c *conversation) review(ctx context.Context, in protocol.TurnInput) error {
 	var begun *turn
 	remove := func(*turn) {}
 	defer func() { remove(begun) }()
@@ -33,7 +29,7 @@ func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
 		begun, err = reviewer.start(ctx, in)
 		return begun, err
 	}
-	return c.run(ctx, start, func(ctx context.Context, s *turn) { c.learn(ctx, s, &r) })
+	return c.run(ctx, start, func(ctx context.Context, s *turn) { c.learn(ctx, s, in.Review) })
 }
 
 // reviewer starts a thread that is like the conversation's but read-only, in the app-server that it

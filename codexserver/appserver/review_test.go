@@ -22,11 +22,7 @@ var readOnly = protocol.Config{Sandbox: protocol.SandboxReadOnly, ApprovalPolicy
 
 func review(t *testing.T, c engine.Conversation, r protocol.Review) error {
 	t.Helper()
-	reviewer, ok := c.(engine.Reviewer)
-	if !ok {
-		t.Fatal("no reviewer")
-	}
-	return reviewer.Review(t.Context(), r)
+	return c.Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput(r.Prompt), Review: &r})
 }
 
 // critic is a fake app-server whose turns answer with findings.
@@ -190,8 +186,7 @@ func TestReviewInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	go func() { <-began; cancel(enough) }()
-	reviewer := conv.(engine.Reviewer)
-	if err := reviewer.Review(ctx, protocol.Review{Target: protocol.ReviewUncommitted, Prompt: "p"}); !errors.Is(err, enough) {
+	if err := conv.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput("p"), Review: &protocol.Review{Target: protocol.ReviewUncommitted}}); !errors.Is(err, enough) {
 		t.Errorf("%v", err)
 	}
 	if h.count("turn_aborted") != 1 || h.answer() != "" || c.injected != "" {

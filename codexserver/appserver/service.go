@@ -16,7 +16,6 @@ var (
 	_ engine.Library   = (*Engine)(nil)
 	_ engine.Accounts  = (*Engine)(nil)
 	_ engine.Searcher  = (*Engine)(nil)
-	_ engine.Reviewer  = (*conversation)(nil)
 )
 
 // config returns Codex's configuration for a folder, or the user's own if cwd is "".

@@ -59,8 +59,7 @@
 //	Searcher      fuzzyFileSearch
 //	ModelLister   codex-models
 //
-// A conversation that is a [Steerer] takes messages while a turn runs. A conversation that
-// is a [Reviewer] can review changes in a turn that changes nothing. What a server should know
+// A conversation that is a [Steerer] takes messages while a turn runs. What a server should know
 // besides, such as whether histories can be shortened, are the [Traits] of a [Describer].
 //
 // To run an engine without a server, write a [Host]; [DenyAll] is the half of it that

@@ -8,7 +8,7 @@ import (
 )
 
 // The interfaces below are optional. A server finds them by type assertion on the [Engine];
-// [Steerer] and [Reviewer] on the [Conversation]. A client does not have
+// [Steerer] on the [Conversation]. A client does not have
 // methods whose interface the engine lacks.
 
 // ErrNotFound means that a conversation does not exist.
@@ -47,6 +47,9 @@ type Traits struct {
 	// [protocol.PatchApplyBegin] or [protocol.MCPToolCallBegin], and only when Emit has returned.
 	// The server reads the folder before the first of them, and not at all in a turn without.
 	Announces bool
+	// Reviews means that the conversations obey [protocol.TurnInput.Review]. Without it the server
+	// has them review only if they were begun read-only.
+	Reviews bool
 	// Reach returns the absolute paths of all folders that a command was able to write without
 	// a question at any time, and of the folders in which callers had it work. A folder counts
 	// before the first command runs that can write it. The server starts no program there
@@ -126,14 +129,4 @@ type Steerer interface {
 	// Steer sends the model a message in the running turn. It can be called from the
 	// turn's [protocol.TaskStarted] on.
 	Steer(ctx context.Context, items []protocol.InputItem) error
-}
-
-// Reviewer is a conversation that can review changes in a turn that cannot make any.
-type Reviewer interface {
-	// Review runs a turn, as [Conversation.Turn] does, that changes nothing. Whatever the
-	// configuration of the conversation, commands run read-only and without network, no
-	// question is asked, and there are no patches, web searches or tools of MCP servers.
-	// The reviewer's answer is the message of [protocol.TaskComplete], in the form that
-	// the prompt asks for.
-	Review(ctx context.Context, r protocol.Review) error
 }

@@ -1,20 +1,18 @@
 package native
 
 import (
-	"context"
-
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// Review implements [engine.Reviewer]. The turn has its own tools, read-only: approvals of
-// the conversation do not count, and its policies stay unchanged.
-func (c *conversation) Review(ctx context.Context, r protocol.Review) error {
+// reviewBox returns the tools of a review, which are read-only: approvals of the conversation do not
+// count, and its policies stay unchanged.
+func (c *conversation) reviewBox() *tool.Toolbox {
 	o := c.engine.toolOptions(c.cfg, &c.work.left)
 	o.PatchTool, o.PlanTool = false, false
 	o.Strict, o.ReadOnly = true, true
-	return c.runTurn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt)}, tool.New(o))
+	return tool.New(o)
 }
 
 // readOnly makes a configuration read-only: without MCP servers and web search.

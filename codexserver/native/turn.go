@@ -54,17 +54,16 @@ func (t *turn) reviews() bool { return t.box != t.conv.box }
 
 // Turn implements [engine.Conversation].
 func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
-	return c.runTurn(ctx, in, c.box)
-}
-
-// runTurn runs a turn with these tools.
-func (c *conversation) runTurn(ctx context.Context, in protocol.TurnInput, box *tool.Toolbox) error {
 	c.use.Lock()
 	defer c.use.Unlock()
 	ctx, cancel := c.engine.withWallTime(ctx, time.Now())
 	defer cancel()
 	if in.Effort != "" {
 		c.now.Effort, c.call.effort = in.Effort, true
+	}
+	box := c.box
+	if in.Review != nil {
+		box = c.reviewBox()
 	}
 	t := c.newTurn(in.Key != "", box)
 	defer t.inbox.close()

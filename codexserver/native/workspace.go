@@ -23,7 +23,7 @@ func (e *Engine) scratch() git.Scratch {
 
 // Traits implements [engine.Describer].
 func (e *Engine) Traits() engine.Traits {
-	return engine.Traits{Name: "codex-mcp", Announces: true, Reach: e.reached, Holder: e.holder, CanContinue: e.canContinue}
+	return engine.Traits{Name: "codex-mcp", Announces: true, Reviews: true, Reach: e.reached, Holder: e.holder, CanContinue: e.canContinue}
 }
 
 // reached returns the folders of [engine.Traits].Reach.

@@ -23,6 +23,6 @@ type Review struct {
 	// Instructions are the caller's own, or "".
 	Instructions string
 	// Prompt is the whole task as text: the changes, the instructions, and the form of the
-	// answer. An engine that has no review passes it to the model.
+	// answer. It is the turn's message.
 	Prompt string
 }

@@ -214,19 +214,24 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// reviewer is a conversation that can review.
-type reviewer struct{ engine.Conversation }
-
-func (r reviewer) Review(ctx context.Context, _ protocol.Review) error {
-	return r.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput("a review")})
-}
-
-// reviews is an engine of reviewers.
+// reviews is an engine whose conversations obey [protocol.TurnInput.Review].
 type reviews struct{ engine.TurnFunc }
+
+func (reviews) Traits() engine.Traits { return engine.Traits{Reviews: true} }
 
 func (r reviews) Start(ctx context.Context, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
 	c, err := r.TurnFunc.Start(ctx, cfg, h)
 	return reviewer{c}, err
+}
+
+// reviewer is a conversation that says when it reviews.
+type reviewer struct{ engine.Conversation }
+
+func (r reviewer) Turn(ctx context.Context, in protocol.TurnInput) error {
+	if in.Review != nil {
+		in.Items = protocol.TextInput("a review of: " + protocol.TextOf(in.Items))
+	}
+	return r.Conversation.Turn(ctx, in)
 }
 
 // yes is a place that approves everything.
@@ -270,7 +275,7 @@ func TestKindsOfTurns(t *testing.T) {
 		unsupported := elicit.ErrUnsupported.Error()
 		review := "a prompt: denied, " + unsupported
 		if can {
-			review = "a review: denied, " + unsupported
+			review = "a review of: a prompt: denied, " + unsupported
 		}
 		for _, tt := range []struct {
 			name string

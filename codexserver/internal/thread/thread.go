@@ -94,8 +94,7 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attend, in protocol
 
 // Reviews reports whether the engine can review in the thread under any policy.
 func (t *Thread) Reviews() bool {
-	_, ok := t.conversation.(engine.Reviewer)
-	return ok
+	return t.host.traits.Reviews
 }
 
 // Review is Turn for a review. It calls task for the review when the ticket is the first.
@@ -114,10 +113,7 @@ func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attend, task func
 		}
 		words := strings.TrimSpace("Review " + string(r.Target) + " " + r.Revision + "\n" + r.Instructions)
 		t.host.show(t.ID(), protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
-		if reviewer, ok := t.conversation.(engine.Reviewer); ok {
-			return reviewer.Review(ctx, r)
-		}
-		return t.conversation.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt)})
+		return t.conversation.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt), Review: &r})
 	}))
 }
 
