@@ -150,105 +150,20 @@ func (c *Client) Interrupt(ctx context.Context, thread string) error {
 	return c.read(ctx, "codex-interrupt", map[string]any{"threadId": thread}, nil)
 }
 
-// View is a text about a conversation.
-type View struct {
-	// Thread is the conversation.
-	Thread string
-	// What is diff, transcript, or output of the command with the number Command; 0 is the
-	// last one.
-	What    string
-	Command int
-}
-
-// maxShown bounds a text, in bytes. The server keeps less.
-const maxShown = 64 << 20
-
-// Show returns the whole of a text that results leave out: what the turns of a conversation
-// changed, its messages, or what a command printed. cut is how many bytes of its beginning the
-// server no longer keeps.
-func (c *Client) Show(ctx context.Context, v View) (text string, cut int64, err error) {
-	ctx, leave, err := c.enter(ctx)
-	if err != nil {
-		return "", 0, err
-	}
-	defer leave()
-	arguments := map[string]any{"threadId": v.Thread, "what": v.What}
-	set(arguments, "command", v.Command)
-	var whole strings.Builder
-	for offset := int64(0); ; {
-		set(arguments, "offset", offset)
-		var page struct {
-			Content string `json:"content"`
-			Next    int64  `json:"next"`
-			Cut     int64  `json:"cut"`
-		}
-		if err := c.read(ctx, "codex-show", arguments, &page); err != nil {
-			return whole.String(), cut, err
-		}
-		whole.WriteString(page.Content)
-		cut = max(cut, page.Cut)
-		switch {
-		case page.Next == 0:
-			return whole.String(), cut, nil
-		case page.Next <= offset, whole.Len() > maxShown:
-			return whole.String(), cut, fmt.Errorf("codex-show: %w: the pages do not end", ErrAnswer)
-		}
-		offset = page.Next
-	}
-}
-
-// Model is a model of [Client.Models].
-type Model struct {
-	// Model is the name, for [Task].Model.
-	Model string `json:"model"`
-	// Default means that it is the one that tasks use.
-	Default bool `json:"default"`
-	// Efforts are the values of the argument effort, nil if they are not known.
-	Efforts []string `json:"efforts"`
-	// DefaultEffort is the effort without the argument, or "".
-	DefaultEffort string `json:"defaultEffort"`
-	// Description is for people.
-	Description string `json:"description"`
-}
-
-// Models returns the models that a task may use, the default first.
-func (c *Client) Models(ctx context.Context) ([]Model, error) {
-	ctx, leave, err := c.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	var r struct {
-		Models []Model `json:"models"`
-	}
-	err = c.read(ctx, "codex-models", map[string]any{}, &r)
-	return r.Models, err
-}
-
 // read calls a tool that may be called twice, and decodes the structured content into a
 // pointer, or into nothing.
 func (c *Client) read(ctx context.Context, tool string, arguments map[string]any, into any) error {
+	var answer json.RawMessage
 	for n := 1; ; n++ {
-		err := c.once(ctx, tool, arguments, into)
-		if unknown, _ := lost(err); !unknown || n == tries || ctx.Err() != nil {
+		var err error
+		answer, err = c.call(ctx, tool, arguments)
+		if unknown, _ := lost(err); unknown && n < tries && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
 			return err
 		}
-	}
-}
-
-// once is read for a tool that may not be called twice.
-func (c *Client) once(ctx context.Context, tool string, arguments map[string]any, into any) error {
-	s, err := c.connected(ctx)
-	if err != nil {
-		return err
-	}
-	raw, err := encode(arguments)
-	if err != nil {
-		return err
-	}
-	answer, err := s.Call(ctx, &mcpcall.Call{Tool: tool, Arguments: raw})
-	if err != nil {
-		return err
+		break
 	}
 	r, texts, err := toolResult(answer)
 	switch {
@@ -265,14 +180,23 @@ func (c *Client) once(ctx context.Context, tool string, arguments map[string]any
 	return nil
 }
 
-// Call calls any tool of the server and returns its result as JSON. If the connection ends, it is
-// not repeated: the error is a [*LostError].
+// Call calls any tool of the server and returns its result as JSON, such as codex-show for what results leave
+// out, and codex-models. If the connection ends, it is not repeated: the error is a [*LostError].
 func (c *Client) Call(ctx context.Context, tool string, arguments map[string]any) (json.RawMessage, error) {
 	ctx, leave, err := c.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	answer, err := c.call(ctx, tool, arguments)
+	if unknown, sent := lost(err); unknown && sent && !errors.Is(context.Cause(ctx), ErrClosed) {
+		err = &LostError{Err: err}
+	}
+	return answer, err
+}
+
+// call is Call for a method that has begun.
+func (c *Client) call(ctx context.Context, tool string, arguments map[string]any) (json.RawMessage, error) {
 	if arguments == nil {
 		arguments = map[string]any{}
 	}
@@ -284,9 +208,5 @@ func (c *Client) Call(ctx context.Context, tool string, arguments map[string]any
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.Call(ctx, &mcpcall.Call{Tool: tool, Arguments: raw})
-	if unknown, sent := lost(err); unknown && sent && !errors.Is(context.Cause(ctx), ErrClosed) {
-		err = &LostError{Err: err}
-	}
-	return answer, err
+	return s.Call(ctx, &mcpcall.Call{Tool: tool, Arguments: raw})
 }

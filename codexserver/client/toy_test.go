@@ -128,13 +128,7 @@ func TestMethods(t *testing.T) {
 		}, `codex-list {"cwd":"/w","pageSize":50,"search":"s"}`,
 			result(`{"conversations":[{"threadId":"t","preview":"p","cwd":"/w","timestamp":"2026-11-20T10:00:00.5Z","status":"running","doing":"d"}],"nextCursor":"n"}`),
 			client.Thread{ID: "t", Preview: "p", Cwd: "/w", Began: time.Date(2026, 11, 20, 10, 0, 0, 5e8, time.UTC), Status: protocol.StatusRunning, Doing: "d"}},
-		{"Show", func(c *client.Client) (any, error) {
-			text, cut, err := c.Show(ctx, client.View{Thread: "t", What: "output", Command: 3})
-			return []any{text, cut}, err
-		}, `codex-show {"command":3,"threadId":"t","what":"output"}`, result(`{"content":"c","cut":7}`), []any{"c", int64(7)}},
 		{"Interrupt", func(c *client.Client) (any, error) { return nil, c.Interrupt(ctx, "t") }, `codex-interrupt {"threadId":"t"}`, result(`{}`), nil},
-		{"Models", func(c *client.Client) (any, error) { return c.Models(ctx) }, `codex-models {}`, result(`{"models":[{"model":"m","default":true}]}`),
-			[]client.Model{{Model: "m", Default: true}}},
 	} {
 		for _, modern := range []bool{false, true} {
 			s := newToy(modern)
@@ -514,9 +508,9 @@ func TestBackground(t *testing.T) {
 		if err != nil || len(rows) != 1 || rows[0].Status != protocol.StatusAborted {
 			t.Errorf("%+v, %v", rows, err)
 		}
-		text, _, err := c.Show(t.Context(), client.View{Thread: ids[1], What: "transcript"})
-		if err != nil || !strings.Contains(text, "say:b") {
-			t.Errorf("%q, %v", text, err)
+		shown, err := c.Call(t.Context(), "codex-show", map[string]any{"threadId": ids[1], "what": "transcript"})
+		if err != nil || !strings.Contains(string(shown), "say:b") {
+			t.Errorf("%s, %v", shown, err)
 		}
 		var tool *client.ToolError
 		if err := c.Interrupt(t.Context(), "nothing"); !errors.As(err, &tool) || tool.Tool != "codex-interrupt" {

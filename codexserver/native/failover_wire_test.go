@@ -277,10 +277,15 @@ func (w *wired) told(r client.Result) {
 		}
 	}
 	show := func(c *client.Client, turns int) string {
-		text, _, err := c.Show(t.Context(), client.View{Thread: r.ThreadID, What: "transcript"})
+		shown, err := c.Call(t.Context(), "codex-show", map[string]any{"threadId": r.ThreadID, "what": "transcript"})
+		var page struct{ StructuredContent struct{ Content string } }
+		if err == nil {
+			err = json.Unmarshal(shown, &page)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		text := page.StructuredContent.Content
 		if n := strings.Count(text, "m1 of b answers from now on, in place of m0 of a"); n != turns {
 			t.Errorf("%d lines of the transcript say who answers:\n%s", n, text)
 		}
