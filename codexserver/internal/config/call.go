@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -37,10 +36,10 @@ func CheckFolder(cwd string) error {
 }
 
 // CallKeys returns the keys of the argument config that a call of the tool codex may set,
-// and warnings about keys that it drops. The keys of raw may be dotted; the result has
+// and warnings about keys that it leaves out. The keys of raw may be dotted; the result has
 // nested tables. Cwd is the call's working folder. Bounded is true when the server limits
 // the folders that calls may name. The error is a [*CallKeyError] if a known key is not
-// for calls.
+// for calls, or a table has one that is not known.
 //
 // The result may have a shell_environment_policy. [Load] refuses it if it widens that of
 // the configuration.
@@ -49,7 +48,7 @@ func CallKeys(raw map[string]stdjson.RawMessage, cwd string, bounded bool) (keys
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &callKeys{cwd: cwd, bounded: bounded, known: sync.OnceValue(allKeys), admitted: layer{}}
+	c := &callKeys{cwd: cwd, admitted: layer{}}
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		if err := c.walk([]string{key}, tree[key]); err != nil {
 			return nil, nil, err
@@ -66,7 +65,13 @@ func CallKeys(raw map[string]stdjson.RawMessage, cwd string, bounded bool) (keys
 		}
 		keys[key] = stdjson.RawMessage(text)
 	}
-	return keys, c.warnings(), nil
+	if len(c.programs) > 0 {
+		warnings = append(warnings, fmt.Sprintf("argument config: %s left out: a call may not name programs to start; %s", enumerate(c.programs), whoAllows(bounded)))
+	}
+	if len(c.unknown) > 0 {
+		warnings = append(warnings, fmt.Sprintf("argument config: %s left out: no such key is known", enumerate(c.unknown)))
+	}
+	return keys, warnings, nil
 }
 
 // whoAllows says which setting lets calls set everything, if one does.
@@ -145,23 +150,11 @@ func tableOf(v jsontext.Value) (any, error) {
 // callKeys sorts the leaves of a call's config.
 type callKeys struct {
 	cwd      string
-	bounded  bool
-	known    func() []string // keys of config.toml
 	admitted layer
 	refused  []string
-	programs []string // dropped: they name programs to start
-	unknown  []string // dropped
+	programs []string // left out: they name programs to start
+	unknown  []string // left out
 }
-
-// ruling is the decision about a key.
-type ruling int
-
-const (
-	rulingUnknown ruling = iota // drop it with a warning
-	rulingRefuse                // the call fails
-	rulingProgram               // drop it with a warning, because many callers send it
-	rulingAdmit
-)
 
 func (c *callKeys) walk(path []string, v any) error {
 	if table, ok := v.(layer); ok && len(table) > 0 {
@@ -175,124 +168,44 @@ func (c *callKeys) walk(path []string, v any) error {
 	if v == nil {
 		v = jsontext.Value("null")
 	}
-	value, isLeaf := v.(jsontext.Value)
-	if isLeaf && len(path) == 1 && slices.Contains(callTables, path[0]) {
-		return fmt.Errorf("key %q: want a table", path[0])
-	}
-	if isOurs(path[0]) {
+	value, _ := v.(jsontext.Value)
+	switch name := JoinKey(path...); {
+	case isOurs(path[0]):
 		return fmt.Errorf("key %q: is set for the whole server, not for one call", path[0])
-	}
-	name := JoinKey(path...)
-	switch c.rule(path, value) {
-	case rulingAdmit:
+	case c.admits(path, string(value)):
 		merge(c.admitted, nest(path, v))
-	case rulingProgram:
+	case path[0] == "mcp_servers" || path[0] == "notify": // many callers send them
 		c.programs = append(c.programs, name)
-	case rulingRefuse:
-		c.refused = append(c.refused, name)
-	default:
+	case !slices.Contains(allKeys(), path[0]):
 		c.unknown = append(c.unknown, name)
-	}
-	return nil
-}
-
-// callTables are the tables that a call may set keys of.
-var callTables = []string{"features", "sandbox_workspace_write", "shell_environment_policy", "tools"}
-
-// callScalars are the keys that a call may set to any value.
-var callScalars = []string{
-	"approval_policy", "compact_prompt", "developer_instructions", "hide_agent_reasoning", "model",
-	"model_auto_compact_token_limit", "model_context_window", "model_provider", "model_reasoning_effort",
-	"model_reasoning_summary", "model_reasoning_summary_format", "model_verbosity", "sandbox_mode",
-	"show_raw_agent_reasoning",
-}
-
-// callMembers returns the members of one of callTables, or of approval_policy, that a call may
-// set to any value.
-func callMembers(table string) []string {
-	switch table {
-	case "approval_policy":
-		return []string{"granular"}
-	case "sandbox_workspace_write":
-		return []string{"exclude_slash_tmp", "exclude_tmpdir_env_var", "network_access", "writable_roots"}
-	case "tools":
-		return []string{
-			"client_search_provider", "experimental_request_user_input", "update_plan", "view_image", "web_search",
-			"web_search_request",
-		}
-	}
-	return nil
-}
-
-// rule decides about one leaf. An empty table has no value.
-func (c *callKeys) rule(path []string, value jsontext.Value) ruling {
-	top, isTrue, isFalse := path[0], string(value) == "true", string(value) == "false"
-	switch {
-	case len(path) == 1 && slices.Contains(callScalars, top):
-		return rulingAdmit
-	case len(path) == 1 && slices.Contains(callTables, top):
-		return rulingAdmit // an empty table sets nothing
-	case len(path) > 1 && slices.Contains(callMembers(top), path[1]):
-		return rulingAdmit
-	}
-	switch top {
-	case "mcp_servers":
-		if len(path) == 3 && path[2] == "enabled" && isFalse {
-			return rulingAdmit
-		}
-		return rulingProgram
-	case "notify":
-		return rulingProgram
-	case "features":
-		return featureRule(path, isTrue, isFalse)
-	case "experimental_use_exec_command_tool", "experimental_use_unified_exec_tool": // a feature's older names
-		if len(path) == 1 && (isTrue || isFalse) {
-			return rulingAdmit
-		}
-	case "shell_environment_policy":
-		return environmentRule(path, isFalse)
-	case "experimental_instructions_file":
-		if len(path) == 1 && c.inWorkspace(value) {
-			return rulingAdmit
-		}
-	case "approval_policy", "sandbox_workspace_write", "tools":
-		return rulingUnknown
-	}
-	if !slices.Contains(c.known(), top) || len(path) > 1 && slices.Contains(callScalars, top) {
-		return rulingUnknown
-	}
-	return rulingRefuse
-}
-
-// featureRule decides about a feature. A feature may start programs, use the network, or,
-// as hooks do, ask the user. A call may switch only features that do none of this.
-func featureRule(path []string, isTrue, isFalse bool) ruling {
-	switch kind := kindOf(path[1]); {
-	case kind == noFeature:
-		return rulingUnknown
-	case len(path) == 2 && (isTrue && kind == freeFeature || isFalse && kind != otherFeature):
-		return rulingAdmit
-	}
-	return rulingRefuse
-}
-
-// environmentRule admits keys that can narrow the policy. [Load] checks that they do.
-func environmentRule(path []string, isFalse bool) ruling {
-	switch path[1] {
-	case "exclude", "include_only", "inherit":
-		if len(path) == 2 {
-			return rulingAdmit
-		}
-	case "ignore_default_excludes", "experimental_use_profile":
-		if len(path) == 2 && isFalse {
-			return rulingAdmit
-		}
-	case "filters", "set":
 	default:
-		return rulingUnknown
+		c.refused = append(c.refused, name)
 	}
-	return rulingRefuse
+	return nil
 }
+
+// admits reports whether a call may set a key to a JSON text, "" for an empty table. A key on no list may
+// start a program, use the network, protect something, or, as hooks do, ask the user.
+func (c *callKeys) admits(path []string, value string) bool {
+	isBool, below := value == "true" || value == "false", path[len(path)-1]
+	switch name := JoinKey(path...); {
+	case path[0] == "mcp_servers":
+		return len(path) == 3 && below == "enabled" && value == "false"
+	case path[0] == "features" && len(path) == 2:
+		return isBool && isOn(freeFeatures, below) || value == "false" && isOn(offFeatures, below)
+	case name == "experimental_instructions_file":
+		return c.inWorkspace(jsontext.Value(value))
+	case len(path) > 1 && isOn(callMembers, JoinKey(path[:2]...)):
+		return true
+	case value == "": // it sets nothing
+		return isOn(callTables, name)
+	default:
+		return isOn(callScalars, name) || isBool && isOn(callSwitches, name) || value == "false" && isOn(callOff, name)
+	}
+}
+
+// isOn reports whether a list, whose words are separated by space, has a name.
+func isOn(list, name string) bool { return slices.Contains(strings.Fields(list), name) }
 
 // inWorkspace reports whether a path, with links followed, leads into the working folder. A
 // relative path begins there. A call must not have other files sent to the model.
@@ -313,15 +226,4 @@ func (c *callKeys) inWorkspace(value jsontext.Value) bool {
 		return false
 	}
 	return paths.Below(file, folder)
-}
-
-func (c *callKeys) warnings() []string {
-	var all []string
-	if len(c.programs) > 0 {
-		all = append(all, fmt.Sprintf("argument config: %s left out: a call may not name programs to start; %s", enumerate(c.programs), whoAllows(c.bounded)))
-	}
-	if len(c.unknown) > 0 {
-		all = append(all, fmt.Sprintf("argument config: %s left out: no such key is known", enumerate(c.unknown)))
-	}
-	return all
 }

@@ -1,9 +1,50 @@
 package config
 
-// The names below are those of Codex 0.42 to 0.169. They distinguish a key that a call may
-// not set from an unknown one. They are read only.
+// The words of a list are names of keys, or of features of Codex.
 
-// codexKeys are the keys of Codex's config.toml, other than those of [Config] and
+// callScalars may have any value.
+const callScalars = `
+approval_policy compact_prompt developer_instructions hide_agent_reasoning model
+model_auto_compact_token_limit model_context_window model_provider model_reasoning_effort
+model_reasoning_summary model_reasoning_summary_format model_verbosity sandbox_mode
+shell_environment_policy.exclude shell_environment_policy.include_only shell_environment_policy.inherit
+show_raw_agent_reasoning
+`
+
+// callMembers may have any value, and any keys below.
+const callMembers = `
+approval_policy.granular sandbox_workspace_write.exclude_slash_tmp
+sandbox_workspace_write.exclude_tmpdir_env_var sandbox_workspace_write.network_access
+sandbox_workspace_write.writable_roots tools.client_search_provider tools.experimental_request_user_input
+tools.update_plan tools.view_image tools.web_search tools.web_search_request
+`
+
+// callTables may be empty.
+const callTables = `features sandbox_workspace_write shell_environment_policy tools`
+
+// callSwitches may be true or false. They are older names of a feature.
+const callSwitches = `experimental_use_exec_command_tool experimental_use_unified_exec_tool`
+
+// callOff may be false. [Load] checks that the table narrows the configuration's.
+const callOff = `shell_environment_policy.experimental_use_profile shell_environment_policy.ignore_default_excludes`
+
+// freeFeatures may be switched on and off: they start nothing and protect nothing.
+const freeFeatures = `
+apply_patch_freeform apply_patch_preserve_line_endings async_compaction concurrent_reasoning_summaries
+current_time_reminder enable_request_compression fast_mode image_resize_notice personality
+reasoning_effort_override remote_compaction_v2 standalone_web_search terminal_visualization_instructions
+token_budget ultrafast_mode unified_exec view_image view_image_tool web_search_cached web_search_request
+`
+
+// offFeatures may only be switched off: they start something or use the network, and
+// protect nothing.
+const offFeatures = `
+apps browser_use browser_use_external chronicle code_mode code_mode_host computer_use image_generation
+in_app_browser js_repl memories multi_agent multi_agent_v2 remote_control remote_plugin shell_snapshot
+skill_mcp_dependency_install tool_suggest
+`
+
+// codexKeys are the keys of the config.toml of Codex 0.42 to 0.169, other than those of [Config] and
 // theirKeys.
 const codexKeys = `
 agents allow_login_shell allow_symlinked_codex_home analytics approvals_reviewer apps apps_mcp_product_sku
@@ -22,64 +63,4 @@ model_instructions_file model_post_turn_compact_threshold_percent openai_base_ur
 permissions personality plan_mode_reasoning_effort plugins project_root_markers realtime
 responses_api_metadata sandbox_permissions service_tier skills sqlite_home suppress_unstable_features_warning
 thread_unload_delay_secs tool_output_token_limit tool_suggest web_search windows zsh_path
-`
-
-// freeFeatures may be switched on and off: they start nothing and protect nothing.
-const freeFeatures = `
-apply_patch_freeform apply_patch_preserve_line_endings async_compaction concurrent_reasoning_summaries
-current_time_reminder enable_request_compression fast_mode image_resize_notice personality
-reasoning_effort_override remote_compaction_v2 standalone_web_search terminal_visualization_instructions
-token_budget ultrafast_mode unified_exec view_image view_image_tool web_search_cached web_search_request
-`
-
-// offFeatures may only be switched off: they start something or use the network, and
-// protect nothing.
-const offFeatures = `
-apps browser_use browser_use_external chronicle code_mode code_mode_host computer_use image_generation
-in_app_browser js_repl memories multi_agent multi_agent_v2 remote_control remote_plugin shell_snapshot
-skill_mcp_dependency_install tool_suggest
-`
-
-// codexFeatures are the other features.
-const codexFeatures = `
-agent_message_board agent_message_board_mcp analytics_plan_history api_key_cyber_access_programs
-api_key_model_discovery app_server_websocket_compression apply_patch_streaming_events
-apps_early_resource_discovery apps_mcp_path_override artifact async_compaction_root_only auth_elicitation
-background_paginated_rollout_migration bedrock_setup_wizard browser_annotation_api browser_use_full_cdp_access
-cli_daybreak cli_resume_account_check code_mode_buffered_exec code_mode_host_grpc
-code_mode_host_output_truncation code_mode_interrupt code_mode_only code_mode_only_strict_3p_tools
-code_mode_prewarm code_mode_tool_description_first code_mode_tool_search codex_apps_mcp_2026_07_28
-codex_git_commit collaboration_modes command_sessions_world_state compaction_image_budget content_item_kinds
-context_management credential_masking critical_path_timing cwd_relative_turn_diffs daemon_auto_start
-daybreak_program_propagation default_mode_request_user_input defer_mailbox_preemption deferred_executor
-deferred_tool_world_state elevated_windows_sandbox enable_fanout enable_mcp_apps exec_permission_approvals
-executed_tool_call_metadata executor_capability_discovery executor_capability_discovery_v2
-experimental_windows_sandbox external_agent_memory_import external_migration gateway_setup_wizard
-gcp_setup_wizard goals guardian_approval guardian_conversation_history_tools guardian_denial_reconsideration
-guardian_enhanced_node_repl_transcripts guardian_ext guardian_include_additional_context
-guardian_native_multi_agent_history guardian_node_repl_transcript_images guardian_recorded_items
-guardian_reuse_parent_compaction guardian_root_handoff_context guardian_trust_orchestrator_connectors
-guardianv2 guardianv2.thread_context guardianv2_decisions_comparison guardianv3 hooks hosted_search_policy
-image_detail_original image_generation_animation in_app_chat in_app_dictation in_app_local_automation
-in_app_updates in_app_voice incremental_exec_tools incremental_tools incremental_tools_legacy
-incremental_tools_legacy_gcp instant_interrupt interrupt_on_cancel item_ids js_repl_tools_only
-local_thread_store_compression local_thread_store_shared_compression login_shell_package_path mcp_2026_07_28
-mcp_connection_sharing mcp_lazy_stdio_startup mcp_oauth_refresh_coordination mcp_tool_list_changed mentions_v2
-model_catalog_in_context multi_agent_mode multi_agent_v2_dynamic_tools multi_env_copy_file network_proxy
-non_prefixed_mcp_tool_names nonfatal_clock_read_errors omit_app_server_notification_media
-omit_skill_descriptions output_token_replay plugin_discovery_prefetch plugin_hooks plugin_sharing plugins
-powershell_shell_version prediction_preserve_parent_tools prefer_mxc prevent_idle_sleep psp
-realtime_conversation recommended_plugins remote_models request_permissions_tool request_rule
-resize_all_images respect_system_proxy responses_websockets responses_websockets_v2
-retain_client_developer_messages retain_client_tool_outputs rollout_budget runtime_agent_instances
-runtime_metrics search_tool secret_auth_storage send_async_message send_message_to_user_async
-shell_snapshot_v2 shell_tool shell_zsh_fork simplified_selection_hints skill_catalog_deltas
-skill_env_var_dependency_prompt skill_search skip_host_skill_discovery sleep_tool sqlite
-stable_environment_tools steer step_model_switching subagent_default_context_limits
-subagent_thread_environments suppress_model_change_announcements system_proxy_fallback terminal_resize_reflow
-tool_call_mcp_elicitation tool_search tool_search_always_defer_mcp_tools transcript_v2 tui_app_server
-tui_extensions_statusline tui_multi_backend tui_workspace unavailable_dummy_tools unbounded_connection_retries
-undo unified_exec_tty unified_exec_zsh_fork unified_image_budget untrusted_as_tool_output use_agent_identity
-use_legacy_landlock use_linux_sandbox_bwrap use_xaa wake_on_agent_messages windows_sandbox_service
-workspace_dependencies workspace_owner_usage_nudge worktrees write_stdin_approval
 `

@@ -1,7 +1,7 @@
 package config
 
 import (
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -9,12 +9,8 @@ import (
 
 // TestHostileKeys checks that the table of hostile calls has each key that a call may set.
 func TestHostileKeys(t *testing.T) {
-	keys := slices.Concat(callScalars, callTables)
-	for _, table := range append(callTables, "approval_policy") {
-		keys = append(keys, callMembers(table)...)
-	}
-	for _, key := range keys {
-		if !servertest.HostileArgument(key) {
+	for key := range strings.FieldsSeq(callScalars + callMembers + callTables) {
+		if !servertest.HostileArgument(key[strings.LastIndex(key, ".")+1:]) {
 			t.Errorf("no hostile call has the key %s", key)
 		}
 	}

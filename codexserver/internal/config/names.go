@@ -28,31 +28,6 @@ func serverTableKeys() []string {
 	return append(members(reflect.TypeFor[MCPServer]()), theirServerKeys...)
 }
 
-// featureKind says what a call may do to a feature of Codex.
-type featureKind int
-
-const (
-	noFeature    featureKind = iota // there is no such feature
-	otherFeature                    // nothing
-	offFeature                      // switch it off
-	freeFeature                     // switch it on and off
-)
-
-// kindOf returns the kind of a feature, for a name in two lists the stricter one.
-func kindOf(feature string) featureKind {
-	for _, list := range []struct {
-		kind  featureKind
-		names string
-	}{{otherFeature, codexFeatures}, {offFeature, offFeatures}, {freeFeature, freeFeatures}} {
-		for name := range strings.FieldsSeq(list.names) {
-			if name == feature {
-				return list.kind
-			}
-		}
-	}
-	return noFeature
-}
-
 // members returns the keys of a table.
 func members(t reflect.Type) []string {
 	var names []string
