@@ -52,7 +52,7 @@ type part struct {
 // Look looks at the working tree that contains dir, an absolute path, or at dir itself outside of a
 // repository. What it cannot look at of the further folders is among [Before.Gaps]. If the folder
 // is too large, the error wraps [ErrLarge]. Without a sandbox on this system git does not run, and the
-// error wraps [sandbox.ErrUnavailable]. Remove deletes the files of the look.
+// error wraps [box.ErrUnavailable]. Remove deletes the files of the look.
 func Look(ctx context.Context, dir string, o *Options) (*Before, error) {
 	dir = realPath(dir) // other paths are compared with the root
 	root := Root(dir)
@@ -174,11 +174,8 @@ func (l *look) last(c Change) time.Time {
 		return l.lastCommit(c.Path)
 	}
 	for path := l.path(c.Path); len(path) >= len(l.root); path = filepath.Dir(path) {
-		if info, err := os.Lstat(path); err == nil {
-			if t := changeTime(info); !t.IsZero() {
-				return t
-			}
-			return info.ModTime()
+		if s, err := lstat(path); err == nil {
+			return time.Unix(0, cmp.Or(s.changed, s.modified))
 		}
 	}
 	return time.Time{}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -53,15 +52,18 @@ func TestSorted(t *testing.T) {
 		"behind a link, and gone": {t.Context(), 5, false, []string{"link/x", "link", "folder", "none"}, []string{"folder", "link"}, []string{"link/x", "none"}, nil},
 		"when the turn has ended": {ended, 5, false, own, nil, nil, context.Canceled},
 	} {
-		l := &look{mirror: &mirror{source: source{root: dir}}, own: !tt.repository, files: tt.files}
-		r := content{seen: map[string]fs.FileInfo{}, marks: map[string]mark{}}
+		l := &look{mirror: &mirror{source: source{root: dir}}, files: tt.files}
+		if tt.repository {
+			l.gitDir = dir
+		}
+		r := content{seen: map[string]stat{}, marks: map[string]bool{}}
 		for _, name := range tt.names {
-			r.seen[name] = nil
+			r.seen[name] = stat{}
 		}
 		err := l.sort(tt.ctx, &r)
 		var present, gone []string
 		for _, name := range slices.Sorted(maps.Keys(r.seen)) {
-			if r.seen[name] != nil {
+			if r.seen[name].exists() {
 				present = append(present, name)
 			} else {
 				gone = append(gone, name)
@@ -73,7 +75,7 @@ func TestSorted(t *testing.T) {
 		if d := cmp.Diff([][]string{tt.present, tt.gone}, [][]string{present, gone}); d != "" && err == nil {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
-		if _, marked := r.marks["large"]; marked != slices.Contains(tt.names, "large") {
+		if marked := r.marks["large"]; marked != slices.Contains(tt.names, "large") {
 			t.Errorf("%s: the large file is marked: %t", name, marked)
 		}
 	}

@@ -66,6 +66,7 @@ func parseChanges(out string) ([]Change, error) {
 		fields = fields[1:]
 		return f
 	}
+	const module = "160000"
 	var changes []Change
 	at := map[string]int{}
 	for len(fields) > 0 {
@@ -75,7 +76,7 @@ func parseChanges(out string) ([]Change, error) {
 			if len(words) != 5 {
 				return nil, fmt.Errorf("git diff-index prints %q", head)
 			}
-			c := Change{Kind: Update, Path: next(), object: words[3], module: words[0] == modeModule || words[1] == modeModule}
+			c := Change{Kind: Update, Path: next(), object: words[3], module: words[0] == module || words[1] == module}
 			switch words[4][0] {
 			case 'A':
 				c.Kind = Add

@@ -3,8 +3,6 @@ package git
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -32,16 +30,8 @@ func (l *look) compare(ctx context.Context) ([]Change, error) {
 	if err := l.describe(ctx, candidates); err != nil {
 		return nil, err
 	}
-	l.found.stored = slices.DeleteFunc(l.found.stored, func(c Change) bool {
-		_, before := l.before.marks[c.Path]
-		_, after := now.marks[c.Path]
-		return before || after
-	})
-	ends, err := l.compareEnds(ctx, candidates)
-	if err != nil {
-		return nil, err
-	}
-	changes := merge(slices.Concat(l.found.stored, l.compareRest(), l.compareSeen(), ends))
+	l.found.stored = slices.DeleteFunc(l.found.stored, func(c Change) bool { return l.before.marks[c.Path] || now.marks[c.Path] })
+	changes := merge(slices.Concat(l.found.stored, l.compareRest(), l.compareSeen(), l.compareEnds(candidates)))
 	l.found.others = slices.Clone(changes[len(l.found.stored):])
 	return changes, nil
 }
@@ -50,11 +40,11 @@ func (l *look) compare(ctx context.Context) ([]Change, error) {
 // is no tree to compare.
 func (l *look) storeNew(ctx context.Context, now *content) (err error) {
 	var names []string
-	for name, info := range now.seen {
-		before, known := l.before.seen[name]
-		if known && (info == nil) == (before == nil) && (info == nil || sameFile(info, before) && !l.isRecent(info)) {
-			if _, marked := l.before.marks[name]; marked {
-				now.marks[name] = mark{info}
+	for name, s := range now.seen {
+		_, module := now.modules[name] // whose commit may change when its folder does not
+		if before, known := l.before.seen[name]; known && s == before && !module && (!s.exists() || !l.isRecent(s)) {
+			if l.before.marks[name] {
+				now.marks[name] = true
 			}
 			continue
 		}
@@ -69,14 +59,15 @@ func (l *look) storeNew(ctx context.Context, now *content) (err error) {
 		before = beforeIndex
 	}
 	if err = l.store(ctx, afterIndex, before, names, now); err == nil {
-		l.found.tree, err = l.line(ctx, call{env: l.onIndex(before)}, "write-tree", "--missing-ok")
+		l.found.tree, err = l.git(ctx, call{index: before}, "write-tree", "--missing-ok")
+		l.found.tree = strings.TrimSpace(l.found.tree)
 	}
 	return err
 }
 
 // diffIndexes compares the index after with the tree before, file by file.
 func (l *look) diffIndexes(ctx context.Context) error {
-	out, err := l.git(ctx, call{env: l.onIndex(afterIndex)}, "diff-index", "--cached", "-r", "-z", "--raw", "--no-abbrev", l.renames(),
+	out, err := l.git(ctx, call{index: afterIndex}, "diff-index", "--cached", "-r", "-z", "--raw", "--no-abbrev", l.renames(),
 		"--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--numstat", l.found.tree)
 	if err == nil {
 		l.found.stored, err = parseChanges(out)
@@ -94,18 +85,12 @@ func (l *look) renames() string {
 
 // touched returns the files of the first index that were written since the look, as changes.
 func (l *look) touched(now *content) (list []Change) {
-	for name, info := range now.seen {
-		e, _ := l.entry(name)
+	for name, s := range now.seen {
 		before := l.before.seen[name]
-		if e == nil && before == nil || info == nil || !info.Mode().IsRegular() || !l.isRecent(info) {
+		if l.entry(name) == nil && !before.exists() || !s.mode.IsRegular() || !s.exists() || !l.isRecent(s) || before == s || now.marks[name] {
 			continue
 		}
-		if before != nil && sameFile(before, info) {
-			continue
-		}
-		if _, marked := now.marks[name]; !marked {
-			list = append(list, Change{Path: name, Kind: Update})
-		}
+		list = append(list, Change{Path: name, Kind: Update})
 	}
 	SortChanges(list)
 	return list
@@ -159,32 +144,25 @@ const maxLossy = 1000
 // compareEnds returns the candidates of which git stores the same as before, although their bytes
 // differ: git converts line ends and encodings. It does not have the bytes of before, so it
 // compares sizes. [Before.Gaps] names the files of which that does not tell.
-func (l *look) compareEnds(ctx context.Context, candidates []Change) (changes []Change, err error) {
+func (l *look) compareEnds(candidates []Change) (changes []Change) {
 	l.found.unsure = nil
 	differ := map[string]bool{}
 	for _, c := range l.found.stored {
 		differ[c.Path], differ[c.From] = true, true
 	}
 	candidates = slices.DeleteFunc(candidates, func(c Change) bool { return differ[c.Path] || !c.converted || c.filtered })
-	if len(candidates) == 0 {
-		return nil, nil
-	}
-	recorded, err := l.recorded(ctx, candidates)
-	if err != nil {
-		return nil, err
-	}
 	read := 0
 	for _, c := range candidates {
-		info, size, known := l.found.after.seen[c.Path], int64(0), true
-		if before := l.before.seen[c.Path]; before != nil {
-			size = before.Size()
+		now, size, known := l.found.after.seen[c.Path], int64(0), true
+		if before := l.before.seen[c.Path]; before.exists() {
+			size = before.size
 		} else {
-			was := recorded[c.Path]
-			if size, known = was.size, was.size != 0; was.changed.Nanosecond() != 0 && was.changed.Equal(changeTime(info)) {
+			e := l.entry(c.Path)
+			if size, known = int64(e.size), e.size != 0; e.changed%int64(time.Second) != 0 && e.changed == now.changed {
 				continue
 			}
 		}
-		if known && size != info.Size() {
+		if known && size != now.size {
 			changes = append(changes, c)
 			continue
 		}
@@ -197,69 +175,31 @@ func (l *look) compareEnds(ctx context.Context, candidates []Change) (changes []
 		}
 		l.found.unsure = append(l.found.unsure, c.Path)
 	}
-	return changes, nil
-}
-
-// record is what an index has of a file: its size, and when its inode changed.
-type record struct {
-	size    int64
-	changed time.Time
-}
-
-// recorded returns what the first index has of files. A size is 0 if git does not know it.
-func (l *look) recorded(ctx context.Context, list []Change) (map[string]record, error) {
-	args := []string{"ls-files", "-z", "--debug", "--"}
-	none := len(args)
-	for _, c := range list {
-		if l.before.seen[c.Path] == nil && len(args) < maxArgs {
-			args = append(args, c.Path)
-		}
-	}
-	all := map[string]record{}
-	if len(args) == none {
-		return all, nil
-	}
-	out, err := l.git(ctx, call{env: l.onIndex(firstIndex)}, args...)
-	for err == nil && out != "" { // a name and a zero, and five lines of which the first has the time and the last the size
-		var name, first, data string
-		name, out, _ = strings.Cut(out, "\x00")
-		first, _, _ = strings.Cut(out, "\n")
-		for range 5 {
-			data, out, _ = strings.Cut(out, "\n")
-		}
-		var r record
-		var seconds, nanos int64
-		if _, err = fmt.Sscanf(strings.TrimSpace(first), "ctime: %d:%d", &seconds, &nanos); err == nil {
-			_, err = fmt.Sscanf(strings.TrimSpace(data), "size: %d", &r.size)
-		}
-		r.changed = time.Unix(seconds, nanos)
-		all[name] = r
-	}
-	return all, err
+	return changes
 }
 
 // compareRest returns the changes of files and repositories that are not in trees.
 func (l *look) compareRest() []Change {
 	var changes []Change
 	add := func(name string, kind ChangeKind) { changes = append(changes, Change{Path: name, Kind: kind}) }
-	for name, before := range l.before.marks {
-		after, marked := l.found.after.marks[name]
+	after := &l.found.after
+	for name := range l.before.marks {
 		_, err := os.Lstat(l.path(name))
 		switch {
-		case marked && before.equal(after):
+		case after.marks[name] && l.before.seen[name] == after.seen[name]:
 		case err != nil:
 			add(name, Delete)
 		default:
 			add(name, Update)
 		}
 	}
-	for name := range l.found.after.marks {
-		if _, ok := l.before.marks[name]; ok {
-			continue
-		}
-		if e, _ := l.entry(name); e != nil && (l.before.seen[name] != nil || !hasKey(l.before.seen, name)) || l.before.seen[name] != nil {
+	for name := range after.marks {
+		before, seen := l.before.seen[name]
+		switch {
+		case l.before.marks[name]:
+		case before.exists() || !seen && l.entry(name) != nil:
 			add(name, Update)
-		} else {
+		default:
 			add(name, Add)
 		}
 	}
@@ -274,11 +214,6 @@ func (l *look) compareRest() []Change {
 		}
 	}
 	return changes
-}
-
-func hasKey(m map[string]fs.FileInfo, name string) bool {
-	_, ok := m[name]
-	return ok
 }
 
 // compareSeen returns the changes of special files, and of submodules that were checked

@@ -107,7 +107,7 @@ func (l *look) unfit(c Change, restored map[string]bool, max int) string {
 		return "a filter changes how git stores it"
 	case l.converts(c) && !restored[c.Path]:
 		return notRestored
-	case c.Kind == Add && info != nil && info.Size() > int64(max) && c.Lines != nil:
+	case c.Kind == Add && info.size > int64(max) && c.Lines != nil:
 		return tooLarge
 	}
 	return ""
@@ -116,7 +116,7 @@ func (l *look) unfit(c Change, restored map[string]bool, max int) string {
 // converts reports whether git may write a file with other bytes than it has.
 func (l *look) converts(c Change) bool {
 	info := l.found.after.seen[c.Path]
-	return c.converted && !c.filtered && c.Kind != Delete && info != nil && info.Mode().IsRegular()
+	return c.converted && !c.filtered && c.Kind != Delete && info.exists() && info.mode.IsRegular()
 }
 
 // restored returns the files that git writes as they are now, line ends and encoding included. One
@@ -135,7 +135,7 @@ func (l *look) restored(ctx context.Context) (map[string]bool, error) {
 		return same, nil
 	}
 	mark := rand.Text() // git says the size of what it has stored, not of what it writes
-	out, err := l.git(ctx, call{env: l.onIndex(afterIndex), stdin: input.String(), cut: maxOutput}, "cat-file", "--batch="+mark, "--filters")
+	out, err := l.git(ctx, call{index: afterIndex, stdin: input.String(), cut: maxOutput}, "cat-file", "--batch="+mark, "--filters")
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (l *look) sections(ctx context.Context, changes []Change, max int, prefix s
 		defer undo()
 	}
 	most := 2 * max
-	out, err := l.git(ctx, call{env: l.onIndex(afterIndex), cut: most, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
+	out, err := l.git(ctx, call{index: afterIndex, cut: most, options: []string{"-c", "core.quotePath=true", "-c", "core.looseCompression=6"}}, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -39,10 +37,8 @@ func (s Scratch) locate(root string, own bool) (r source, err error) {
 			}
 		}
 	}
-	if r.program, err = s.find(os.Environ(), root); err != nil {
-		return r, err
-	}
-	return r, os.MkdirAll(s.Dir, 0o700)
+	r.program, err = s.find(os.Environ(), root)
+	return r, err
 }
 
 // realFolder returns the path of a folder without symbolic links.
@@ -59,25 +55,21 @@ func realFolder(path string) (string, error) {
 
 // mirror is the git folder on which git runs instead of a repository's own. It has a
 // configuration of this package, and the repository's refs and objects by reference. Git writes
-// only in it.
+// only in it. It is made when git first runs.
 type mirror struct {
 	source
-	scratch  string            // the temporary folder
+	place    Scratch
 	settings map[string]string // of the repository and the user
+	scratch  string            // the temporary folder, or "" before it is made
+	made     bool
 	confined *box.Confinement
 	held     *os.File // the temporary folder, locked; or nil
 }
 
-// open makes a mirror. The caller must call remove.
-func (s Scratch) open(ctx context.Context, r source) (*mirror, error) {
-	m, err := s.reserve(r)
-	if err != nil {
-		return nil, err
-	}
-	if m.confined, err = r.program.programs.Confine(m.scratch); err == nil {
-		err = m.make(ctx)
-	}
-	if err != nil {
+// open returns the mirror of a repository. The caller must call remove.
+func (s Scratch) open(ctx context.Context, r source) (m *mirror, err error) {
+	m = &mirror{source: r, place: s}
+	if m.settings, err = m.configuration(ctx); err != nil {
 		return nil, errors.Join(err, m.remove())
 	}
 	return m, nil
@@ -86,26 +78,31 @@ func (s Scratch) open(ctx context.Context, r source) (*mirror, error) {
 // mirrorPrefix begins the name of a temporary folder.
 const mirrorPrefix = "git-"
 
-// reserve returns a mirror that is not made yet, in a new folder.
-func (s Scratch) reserve(r source) (*mirror, error) {
-	dir, err := filepath.Abs(s.Dir) // git runs in another folder
+// reserve makes the temporary folder, in which git may write.
+func (m *mirror) reserve() error {
+	if m.scratch != "" {
+		return nil
+	}
+	err := os.MkdirAll(m.place.Dir, 0o700)
+	dir := m.place.Dir
+	if err == nil {
+		dir, err = filepath.Abs(dir) // git runs in another folder
+	}
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
-	for err == nil {
-		var path string
-		if path, err = os.MkdirTemp(dir, mirrorPrefix+"*"); err != nil {
-			break
+	for held := false; err == nil && !held; { // another process may take it for one of a killed process, and remove it
+		if m.scratch, err = os.MkdirTemp(dir, mirrorPrefix+"*"); err == nil {
+			held, err = m.hold()
 		}
-		m := &mirror{source: r, scratch: path}
-		switch held, err := m.hold(); {
-		case err != nil:
-			return nil, errors.Join(err, m.remove())
-		case held:
-			return m, nil
-		} // else another process took it for one of a killed process, and removes it
 	}
-	return nil, err
+	if err == nil {
+		m.confined, err = m.program.programs.Confine(m.scratch)
+	}
+	if err != nil {
+		return errors.Join(err, m.remove())
+	}
+	return nil
 }
 
 // hold locks the temporary folder until it is removed or the process ends, so that [Scratch.Sweep]
@@ -131,12 +128,15 @@ func (m *mirror) hold() (bool, error) {
 	return there && locked != nil && !errors.Is(locked, safefile.ErrLocked), nil
 }
 
-func (m *mirror) remove() error {
-	err := os.RemoveAll(m.scratch)
+func (m *mirror) remove() (err error) {
+	if m.scratch != "" {
+		err = os.RemoveAll(m.scratch)
+	}
 	if m.held != nil {
 		_ = m.held.Close() // which unlocks it
 		m.held = nil
 	}
+	m.scratch, m.made = "", false
 	return err
 }
 
@@ -145,21 +145,15 @@ func (m *mirror) folder() string { return filepath.Join(m.scratch, "git") }
 
 // git runs git on the mirror and the working tree.
 func (m *mirror) git(ctx context.Context, c call, args ...string) (string, error) {
+	if err := m.make(); err != nil {
+		return "", err
+	}
 	c.dir, c.confined = m.root, m.confined
-	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_WORK_TREE=" + m.root}, c.env)
+	c.env = slices.Concat(withoutUser, []string{"GIT_DIR=" + m.folder(), "GIT_WORK_TREE=" + m.root})
+	if c.index != "" {
+		c.env = append(c.env, "GIT_INDEX_FILE="+filepath.Join(m.scratch, c.index))
+	}
 	return m.program.run(ctx, c, args...)
-}
-
-// line returns the first line that git prints.
-func (m *mirror) line(ctx context.Context, c call, args ...string) (string, error) {
-	out, err := m.git(ctx, c, args...)
-	first, _, _ := strings.Cut(out, "\n")
-	return first, err
-}
-
-// onIndex returns the variables for an index of the mirror.
-func (m *mirror) onIndex(name string) []string {
-	return []string{"GIT_INDEX_FILE=" + filepath.Join(m.scratch, name)}
 }
 
 // ownFiles are the files of a repository with its patterns of what to ignore, and its attributes.
@@ -169,16 +163,19 @@ var ownFiles = []string{"info/exclude", "info/attributes"}
 // Git waits for none of them.
 var sharedFiles = []string{"packed-refs", "shallow", "refs", "reftable"}
 
-// make makes the mirror, without an index.
-func (m *mirror) make(ctx context.Context) (err error) {
+// make makes the mirror, without an index, unless it is made.
+func (m *mirror) make() (err error) {
+	if m.made {
+		return nil
+	}
+	if err := m.reserve(); err != nil {
+		return err
+	}
 	objects := filepath.Join(m.folder(), "objects")
 	for _, dir := range []string{filepath.Join(m.folder(), "info"), filepath.Join(objects, "info"), filepath.Join(objects, "pack")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-	}
-	if m.settings, err = m.configuration(ctx); err != nil {
-		return err
 	}
 	head := []byte("ref: refs/heads/main\n")
 	if m.gitDir == "" { // there is no repository
@@ -191,7 +188,9 @@ func (m *mirror) make(ctx context.Context) (err error) {
 			err = os.WriteFile(filepath.Join(objects, "info", "alternates"), []byte(quoted(filepath.Join(m.commonDir, "objects"))+"\n"), 0o600)
 		}
 	}
-	return cmp.Or(err, os.WriteFile(filepath.Join(m.folder(), "HEAD"), head, 0o600), m.configure())
+	err = cmp.Or(err, os.WriteFile(filepath.Join(m.folder(), "HEAD"), head, 0o600), m.configure())
+	m.made = err == nil
+	return err
 }
 
 // share copies the small files of the repository, and links those with refs.
@@ -242,67 +241,18 @@ func readHead(gitDir, commonDir string) ([]byte, error) {
 	return head, nil
 }
 
-// maxIndex is the size of the largest index in bytes.
-const maxIndex = 1 << 30
-
-// copyIndex copies the repository's index as the index name of the mirror. Git takes files that
-// were written shortly before then or later for ones that it must read, because it compares times in
-// seconds. It returns true if the index was written then.
-func (m *mirror) copyIndex(name string, then time.Time) (recent bool, err error) {
-	parts, err := os.ReadDir(m.gitDir)
-	if err != nil {
-		return false, err
-	}
-	for _, part := range parts {
-		if strings.HasPrefix(part.Name(), "sharedindex.") && part.Type().IsRegular() {
-			if err := os.Symlink(filepath.Join(m.gitDir, part.Name()), filepath.Join(m.folder(), part.Name())); err != nil {
-				return false, err
-			}
-		}
-	}
-	source, err := safefile.Open(filepath.Join(m.gitDir, "index"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer source.Close()
-	at := source.Info().ModTime()
-	if then = then.Add(-coarse); at.After(then) {
-		at, recent = then, true
-	}
-	return recent, m.write(name, source, at)
-}
-
-// write writes an index of the mirror.
-func (m *mirror) write(name string, from io.Reader, at time.Time) error {
-	to, err := os.OpenFile(filepath.Join(m.scratch, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	n, err := io.Copy(to, io.LimitReader(from, maxIndex+1))
-	if err == nil && n > maxIndex {
-		err = &safefile.SizeError{Path: to.Name(), Max: maxIndex}
-	}
-	return cmp.Or(errors.Join(err, to.Close()), os.Chtimes(to.Name(), at, at))
-}
-
-// again makes a copy of an index of the mirror.
+// again makes a copy of an index of the mirror, with its time.
 func (m *mirror) again(to, from string) error {
-	f, err := os.Open(filepath.Join(m.scratch, from))
+	from, to = filepath.Join(m.scratch, from), filepath.Join(m.scratch, to)
+	info, err := os.Stat(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	data, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	return m.write(to, f, info.ModTime())
+	return cmp.Or(os.WriteFile(to, data, 0o600), os.Chtimes(to, info.ModTime(), info.ModTime()))
 }
 
 // attributes calls f for each file and attribute.

@@ -30,39 +30,30 @@ func MakeRepo(t testing.TB, dir string) {
 func TestIndexTime(t *testing.T) {
 	root := t.TempDir()
 	MakeRepo(t, root)
-	index := filepath.Join(root, ".git", "index")
-	if err := os.WriteFile(index, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	want := time.Unix(1_700_000_000, 123456000)
-	if err := os.Chtimes(index, want, want); err != nil {
-		t.Fatal(err)
-	}
-	s := Scratch{Dir: t.TempDir()}
-	r, err := s.locate(root, false)
+	r, err := Scratch{}.locate(root, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := s.open(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.remove()
-	begin := time.Unix(1_700_000_100, 0)
-	for _, tt := range []struct {
-		begin, want time.Time
-		recent      bool
-	}{
-		{begin, want, false},
-		{want.Add(coarse), want, false},
-		{want.Add(time.Second), want.Add(time.Second - coarse), true},
+	written := time.Unix(1_700_000_000, 123456000)
+	for _, tt := range []struct{ begin, want time.Time }{
+		{written.Add(time.Minute), written},
+		{written.Add(coarse), written},
+		{written.Add(time.Second), written.Add(time.Second - coarse)},
 	} {
-		if recent, err := m.copyIndex("copy", tt.begin); err != nil || recent != tt.recent {
-			t.Fatalf("%v, %v", recent, err)
+		m, err := Scratch{Dir: t.TempDir()}.open(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
 		}
-		info, err := os.Stat(filepath.Join(m.scratch, "copy"))
+		l := &look{mirror: m, begin: tt.begin, index: index{data: "DIRC", written: written.UnixNano()}}
+		if err := l.lay(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(m.scratch, firstIndex))
 		if err != nil || !info.ModTime().Equal(tt.want) {
 			t.Errorf("%v, %v; want %v", info.ModTime(), err, tt.want)
+		}
+		if err := m.remove(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -42,14 +42,12 @@ const (
 // ignored files, or a folder without one.
 type look struct {
 	*mirror
-	own     bool // there is no repository
-	part    bool // it is a further folder, in which git looks for no renames
-	files   int  // how many files git may read
-	begin   time.Time
-	entries []entry // of the first index, sorted by name
-	racy    bool    // the index was written just before, so git may take a changed file for the same
-	before  content
-	found   comparison // the last one
+	part   bool // it is a further folder, in which git looks for no renames
+	files  int  // how many files git may read
+	begin  time.Time
+	before content
+	found  comparison // the last one
+	index  index      // the repository's own, as it was
 }
 
 // comparison is what a folder has become.
@@ -63,8 +61,8 @@ type comparison struct {
 
 // content is what is in a folder, as far as it differs from the first index.
 type content struct {
-	seen    map[string]fs.FileInfo // the files that differ or are new; nil for one that is gone
-	marks   map[string]mark        // those of them that are too large, or cannot be read
+	seen    map[string]stat        // the files that differ or are new, and those that are gone
+	marks   map[string]bool        // those of them that are too large, or cannot be read
 	nested  map[string]bool        // other repositories below the root
 	modules map[string]bool        // submodules: true if there is a repository
 	loose   map[string]bool        // submodules with files and without a repository
@@ -73,40 +71,29 @@ type content struct {
 	ignored []string               // files that git ignores; a folder ends with a slash
 }
 
-// mark shows whether a file has changed, without reading the file.
-type mark struct{ info fs.FileInfo }
-
-func (m mark) equal(other mark) bool { return sameFile(m.info, other.info) }
-
-// sameFile reports whether a file has the same inode, size and times as before.
-func sameFile(a, b fs.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.Mode() == b.Mode() && a.ModTime().Equal(b.ModTime()) && changeTime(a).Equal(changeTime(b))
+// isRecent reports whether a file may have changed since the look, as the clock of its file system
+// and the one of this system show.
+func (l *look) isRecent(s stat) bool {
+	return s.changed == 0 || s.changed >= l.begin.Add(-coarse).UnixNano()
 }
-
-// isRecent reports whether a file may have changed since the look. File systems and indexes have coarse
-// clocks.
-func (l *look) isRecent(info fs.FileInfo) bool {
-	t := changeTime(info)
-	return t.IsZero() || !t.Before(l.begin.Add(-coarse))
-}
-
-// coarse is how exact times are at least.
-const coarse = 2 * time.Second
 
 // take looks at a folder. With own it does not use a repository.
 func take(ctx context.Context, root string, o *Options, own bool) (*look, error) {
-	l := &look{own: own, files: cmp.Or(o.Files, setting.DefaultFiles), begin: time.Now()}
+	l := &look{files: cmp.Or(o.Files, setting.DefaultFiles), begin: time.Now()}
 	if own {
 		l.files /= ownShare
 	}
 	r, err := o.Scratch.locate(root, own)
+	if err == nil {
+		_, err = r.program.programs.Confine() // git may not be needed before the comparison
+	}
 	if err == nil {
 		l.mirror, err = o.Scratch.open(ctx, r)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err = l.index(ctx); err == nil {
+	if err = l.readIndex(ctx); err == nil {
 		if l.before, err = l.see(ctx, nil); err == nil {
 			err = l.store(ctx, beforeIndex, firstIndex, slices.Collect(maps.Keys(l.before.seen)), &l.before)
 		}
@@ -117,106 +104,32 @@ func take(ctx context.Context, root string, o *Options, own bool) (*look, error)
 	return l, nil
 }
 
-// entry is a file of the index.
-type entry struct {
-	name, mode string
-	object     string
+// git runs git on the mirror, which has the copy of the index.
+func (l *look) git(ctx context.Context, c call, args ...string) (string, error) {
+	if err := l.lay(ctx); err != nil {
+		return "", err
+	}
+	return l.mirror.git(ctx, c, args...)
 }
 
-const modeModule = "160000"
+// find returns where an entry with a name is or would be, and whether it is there.
+func find(list []entry, name string) (int, bool) {
+	return slices.BinarySearchFunc(list, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
+}
 
-// entry returns the entry with a name, and the ones below it if it is a folder.
-func (l *look) entry(name string) (*entry, []entry) {
-	compare := func(e entry, name string) int { return strings.Compare(e.name, name) }
-	at, found := slices.BinarySearchFunc(l.entries, name, compare)
-	if found {
-		return &l.entries[at], nil
+// entry returns the entry with a name, or nil.
+func (l *look) entry(name string) *entry {
+	if at, found := find(l.index.entries, name); found {
+		return &l.index.entries[at]
 	}
-	return nil, below(l.entries, name)
+	return nil
 }
 
 // below returns the entries in a folder.
 func below(list []entry, dir string) []entry {
-	compare := func(e entry, name string) int { return strings.Compare(e.name, name) }
-	from, _ := slices.BinarySearchFunc(list, dir+"/", compare)
-	to, _ := slices.BinarySearchFunc(list, dir+"0", compare) // the character after a slash
+	from, _ := find(list, dir+"/")
+	to, _ := find(list, dir+"0") // the character after a slash
 	return list[from:to]
-}
-
-// index copies the repository's index, in which git then looks at each file that is there. It
-// removes those that are not checked out.
-func (l *look) index(ctx context.Context) error {
-	if l.own {
-		return nil
-	}
-	var err error
-	if l.racy, err = l.copyIndex(firstIndex, l.begin); err != nil {
-		return err
-	}
-	out, err := l.git(ctx, call{env: l.onIndex(firstIndex)}, "ls-files", "-z", "-s", "-v")
-	if err != nil {
-		return err
-	}
-	var flags strings.Builder
-	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		if line == "" {
-			continue
-		}
-		head, name, _ := strings.Cut(line, "\t")
-		words := strings.Fields(head) // a tag, the mode, the object and the stage
-		if len(words) != 4 {
-			return fmt.Errorf("git ls-files prints %q", line)
-		}
-		tag := words[0]
-		if strings.EqualFold(tag, "s") {
-			if _, err := os.Lstat(l.path(name)); err != nil {
-				fmt.Fprintf(&flags, "0 %s\t%s\x00", words[2], name)
-				continue
-			}
-		}
-		if strings.EqualFold(tag, "s") || tag == strings.ToLower(tag) && tag != "?" {
-			fmt.Fprintf(&flags, "%s %s %s\t%s\x00", words[1], words[2], words[3], name)
-		}
-		if n := len(l.entries); n == 0 || l.entries[n-1].name != name { // a file in conflict has many
-			l.entries = append(l.entries, entry{name: name, mode: words[1], object: words[2]})
-		}
-	}
-	if err := l.useModes(); err != nil || flags.Len() == 0 {
-		return err
-	}
-	_, err = l.git(ctx, call{env: l.onIndex(firstIndex), stdin: flags.String()}, "update-index", "-z", "--index-info")
-	if err != nil {
-		return err
-	}
-	then := l.begin.Add(-coarse)
-	return os.Chtimes(filepath.Join(l.scratch, firstIndex), then, then)
-}
-
-// someFiles is how many files show whether a file system keeps modes.
-const someFiles = 1000
-
-// useModes makes git compare the modes of files, if core.fileMode is false although the file
-// system keeps them: it does not if most files seem to be programs that are none.
-func (l *look) useModes() error {
-	if !isPosix || !isFalse(l.settings["core.filemode"]) {
-		return nil
-	}
-	plain, programs := 0, 0
-	for _, e := range l.entries {
-		if e.mode != "100644" || plain == someFiles {
-			continue
-		}
-		if info, err := os.Lstat(l.path(e.name)); err == nil && info.Mode().IsRegular() {
-			if plain++; info.Mode()&0o100 != 0 {
-				programs++
-			}
-		}
-	}
-	if programs > plain/2 {
-		return nil
-	}
-	l.settings["core.filemode"] = "true"
-	return l.configure()
 }
 
 // path returns the path of a file in the system.
@@ -233,51 +146,50 @@ func (l *look) isRepository(name string) bool {
 	return err == nil
 }
 
-// see finds what differs from the first index, and looks at what differed before. Two commands of git
-// run for it at most.
-func (l *look) see(ctx context.Context, before map[string]fs.FileInfo) (r content, err error) {
+// see finds what differs from the first index, and looks at what differed before. Git runs for it
+// once, if there are new files.
+func (l *look) see(ctx context.Context, before map[string]stat) (r content, err error) {
 	r = content{
-		seen: map[string]fs.FileInfo{}, marks: map[string]mark{}, nested: map[string]bool{}, modules: map[string]bool{}, loose: map[string]bool{},
+		seen: map[string]stat{}, marks: map[string]bool{}, nested: map[string]bool{}, modules: map[string]bool{}, loose: map[string]bool{},
 		special: map[string]fs.FileMode{}, closed: map[string]bool{},
 	}
-	for _, e := range l.entries {
-		if e.mode == modeModule {
-			is := l.isRepository(e.name)
-			r.modules[e.name] = is
-			if entries, err := os.ReadDir(l.path(e.name)); err == nil && len(entries) > 0 && !is {
-				r.loose[e.name] = true
-			}
-		}
-	}
-	if len(l.entries) > 0 {
-		dirty, err := l.git(ctx, call{env: l.onIndex(firstIndex)}, "diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=dirty")
-		if err != nil {
-			return r, err
-		}
-		for name := range strings.SplitSeq(dirty, "\x00") {
-			if name != "" {
-				r.seen[name] = nil
-			}
-		}
-	} else if _, err := os.Stat(l.root); err != nil {
+	if _, err := os.Stat(l.root); err != nil {
 		return r, err
 	}
-	if err := l.seeNew(ctx, &r); err != nil {
+	for i := range l.index.entries {
+		l.index.entries[i].met = false
+	}
+	var n news
+	if err := l.tour(ctx, "", l.index.entries, &n, &r); err != nil {
+		return r, err
+	}
+	for i := range l.index.entries {
+		if e := &l.index.entries[i]; !e.met { // it is gone, or has another name on a disk without cases
+			r.seen[e.name] = stat{}
+			if e.mode == modeModule {
+				r.modules[e.name] = false
+			}
+		}
+	}
+	if err := l.seeNew(ctx, &n, &r); err != nil {
 		return r, err
 	}
 	for name := range before {
-		if _, ok := r.seen[name]; !ok {
-			r.seen[name] = nil
-		}
-	}
-	if l.racy && before != nil {
-		for _, e := range l.entries {
-			if info, err := os.Lstat(l.path(e.name)); err == nil && l.isRecent(info) && e.mode != modeModule {
-				r.seen[e.name] = nil
-			}
-		}
+		r.seen[name] = stat{}
 	}
 	return r, l.sort(ctx, &r)
+}
+
+// seeModule looks at a submodule.
+func (l *look) seeModule(e *entry, r *content) {
+	is := l.isRepository(e.name)
+	if r.modules[e.name] = is; is {
+		if !l.isAtCommit(e) {
+			r.seen[e.name] = stat{}
+		}
+	} else if entries, err := os.ReadDir(l.path(e.name)); err == nil && len(entries) > 0 {
+		r.loose[e.name] = true
+	}
 }
 
 // maxNew is how many new files git looks at by name. With more it looks at all folders.
@@ -291,16 +203,15 @@ type news struct {
 
 // seeNew finds the files that are not in the index, and what git does not look at. It does not look
 // into other repositories and into ignored folders.
-func (l *look) seeNew(ctx context.Context, r *content) error {
-	var n news
-	if err := l.tour(ctx, "", l.entries, &n, r); err != nil || len(n.files)+len(n.folders) == 0 {
-		return err
+func (l *look) seeNew(ctx context.Context, n *news, r *content) error {
+	if len(n.files)+len(n.folders) == 0 {
+		return nil
 	}
 	args := []string{"ls-files", "-z", "--others", "--exclude-standard"}
 	if !n.replaced && len(n.files)+len(n.folders) <= maxNew { // git need not look into all folders for a few names
 		args = slices.Concat(args, []string{"--"}, n.files, n.folders)
 	}
-	out, err := l.git(ctx, call{env: l.onIndex(firstIndex)}, args...)
+	out, err := l.git(ctx, call{index: firstIndex}, args...)
 	if err != nil {
 		return err
 	}
@@ -313,7 +224,7 @@ func (l *look) seeNew(ctx context.Context, r *content) error {
 		case isDir:
 			r.nested[dir] = true
 		default:
-			r.seen[name] = nil
+			r.seen[name] = stat{}
 		}
 		for at := dir; at != "." && !listed[at]; at = path.Dir(at) {
 			listed[at] = true
@@ -332,48 +243,52 @@ func (l *look) seeNew(ctx context.Context, r *content) error {
 	return nil
 }
 
-// tour looks at the folders with files of the index. List are those below dir.
+// tour looks at the folders with files of the index, and at these files. List are those below dir.
 func (l *look) tour(ctx context.Context, dir string, list []entry, n *news, r *content) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	entries, err := os.ReadDir(l.path(dir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.closed[dir] = true
-	}
-	for _, one := range entries {
-		name := one.Name()
-		if name == ".git" {
-			continue
+	var folders []string
+	err := readFolder(l.path(dir), func(base string, s stat) {
+		if base == ".git" {
+			return
 		}
+		name := base
 		if dir != "" {
-			name = dir + "/" + name
+			name = dir + "/" + base
 		}
-		kind := one.Type()
-		isFile := kind.IsRegular() || kind&fs.ModeSymlink != 0
-		at, known := slices.BinarySearchFunc(list, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
+		at, known := find(list, name)
+		isFile := s.mode.IsRegular() || s.isLink()
 		switch {
-		case known && (isFile || list[at].mode == modeModule):
-		case isFile && len(below(list, name)) == 0:
-			n.files = append(n.files, name)
-		case !isFile && !one.IsDir():
-			r.special[name] = kind
-		case !known && one.IsDir() && len(below(list, name)) > 0:
-			if l.inScratch(name) {
-				continue
+		case known && isFile && list[at].mode != modeModule:
+			list[at].met = true
+			if !l.index.isClean(&list[at], s) {
+				r.seen[name] = stat{}
 			}
-			if err := l.tour(ctx, name, below(list, name), n, r); err != nil {
-				return err
+		case known && s.mode.IsDir() && list[at].mode == modeModule:
+			list[at].met = true
+			l.seeModule(&list[at], r)
+		case !isFile && !s.mode.IsDir():
+			r.special[name] = s.mode.Type()
+		case !known && s.mode.IsDir() && len(below(list, name)) > 0:
+			if !l.inScratch(name) {
+				folders = append(folders, name)
 			}
-		case !known && one.IsDir():
-			n.folders = append(n.folders, name)
 		default:
-			n.replaced = true
-			if one.IsDir() {
+			n.replaced = n.replaced || known || len(below(list, name)) > 0
+			if s.mode.IsDir() {
 				n.folders = append(n.folders, name)
 			} else {
 				n.files = append(n.files, name)
 			}
+		}
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.closed[dir] = true
+	}
+	for _, name := range folders {
+		if err := l.tour(ctx, name, below(list, name), n, r); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -392,22 +307,24 @@ func (l *look) walk(ctx context.Context, dir string, listed map[string]bool, r *
 			return nil
 		}
 	}
-	entries, err := os.ReadDir(l.path(dir))
+	var folders []string
+	err := readFolder(l.path(dir), func(base string, s stat) {
+		switch name := dir + "/" + base; {
+		case base == ".git":
+		case s.mode.IsDir():
+			folders = append(folders, name)
+		case !s.mode.IsRegular() && !s.isLink():
+			r.special[name] = s.mode.Type()
+		case !listed[name]:
+			r.ignored = append(r.ignored, name)
+		}
+	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.closed[dir] = true
 	}
-	for _, one := range entries {
-		name := dir + "/" + one.Name()
-		switch kind := one.Type(); {
-		case one.Name() == ".git":
-		case one.IsDir():
-			if err := l.walk(ctx, name, listed, r); err != nil {
-				return err
-			}
-		case !kind.IsRegular() && kind&fs.ModeSymlink == 0:
-			r.special[name] = kind
-		case !listed[name]:
-			r.ignored = append(r.ignored, name)
+	for _, name := range folders {
+		if err := l.walk(ctx, name, listed, r); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -427,7 +344,7 @@ func (l *look) hasFile(dir string, depth int) bool {
 // sort describes the files that git must read, and marks those that are too large.
 func (l *look) sort(ctx context.Context, r *content) error {
 	left := int64(maxBytes)
-	if l.own {
+	if l.gitDir == "" {
 		left = maxOwnBytes
 	}
 	if len(r.seen) > l.files {
@@ -441,17 +358,17 @@ func (l *look) sort(ctx context.Context, r *content) error {
 		if l.behindLink(path.Dir(name), links) {
 			continue
 		}
-		info, err := os.Lstat(l.path(name))
+		s, err := lstat(l.path(name))
 		if err != nil {
 			continue
 		}
-		r.seen[name] = info
+		r.seen[name] = s
 		switch {
-		case !info.Mode().IsRegular():
-		case info.Size() > maxContent:
-			r.marks[name] = mark{info}
+		case !s.mode.IsRegular():
+		case s.size > maxContent:
+			r.marks[name] = true
 		default:
-			if left -= info.Size(); left < 0 {
+			if left -= s.size; left < 0 {
 				return fmt.Errorf("%w: its new and changed files have too many bytes", ErrLarge)
 			}
 		}
@@ -467,8 +384,8 @@ func (l *look) behindLink(dir string, known map[string]bool) bool {
 	}
 	is, ok := known[dir]
 	if !ok {
-		info, err := os.Lstat(l.path(dir))
-		is = err == nil && info.Mode()&os.ModeSymlink != 0 || l.behindLink(path.Dir(dir), known)
+		s, err := lstat(l.path(dir))
+		is = err == nil && s.isLink() || l.behindLink(path.Dir(dir), known)
 		known[dir] = is
 	}
 	return is
@@ -483,33 +400,37 @@ func (l *look) store(ctx context.Context, to, from string, names []string, r *co
 	if len(names) == 0 {
 		return nil
 	}
+	if err := l.lay(ctx); err != nil {
+		return err
+	}
 	if err := l.again(to, from); err != nil {
 		return err
 	}
 	var present, gone []string
 	for _, name := range names {
-		info := r.seen[name]
-		_, marked := r.marks[name]
+		s := r.seen[name]
 		_, module := r.modules[name]
 		switch {
-		case marked:
-		case info != nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0 || module):
+		case r.marks[name]:
+		case s.exists() && (s.mode.IsRegular() || s.isLink() || module):
 			present = append(present, name)
 		default:
 			gone = append(gone, name)
 		}
 	}
 	slices.Sort(present)
-	for _, name := range present { // git may take it for the one of the look, whose time it has in seconds
-		if before := l.before.seen[name]; before != nil && before != r.seen[name] && changeTime(before).Unix() == changeTime(r.seen[name]).Unix() {
-			gone = append(gone, name)
+	if to == afterIndex {
+		for _, name := range present { // git may take it for the one of the look, whose time it has in seconds
+			if before := l.before.seen[name]; before.exists() && before.changed/int64(time.Second) == r.seen[name].changed/int64(time.Second) {
+				gone = append(gone, name)
+			}
 		}
 	}
 	update := func(names []string, flags ...string) error {
 		if len(names) == 0 {
 			return nil
 		}
-		_, err := l.git(ctx, call{env: l.onIndex(to), options: onePack, stdin: zeros(names)}, slices.Concat([]string{"update-index"}, flags, []string{"-z", "--stdin"})...)
+		_, err := l.git(ctx, call{index: to, options: onePack, stdin: zeros(names)}, slices.Concat([]string{"update-index"}, flags, []string{"-z", "--stdin"})...)
 		return err
 	}
 	add := []string{"--add", "--remove", "--replace"}
@@ -539,8 +460,7 @@ func (l *look) markUnreadable(ctx context.Context, names []string, r *content, u
 		}
 	})
 	return slices.DeleteFunc(names, func(name string) bool {
-		info := r.seen[name]
-		if !info.Mode().IsRegular() {
+		if !r.seen[name].mode.IsRegular() {
 			return false
 		}
 		if !wrong[name] {
@@ -549,7 +469,7 @@ func (l *look) markUnreadable(ctx context.Context, names []string, r *content, u
 				return false
 			}
 		}
-		r.marks[name] = mark{info}
+		r.marks[name] = true
 		return true
 	}), err
 }

@@ -72,7 +72,14 @@ func Review(ctx context.Context, dir string, scratch Scratch, target protocol.Re
 			return nil, err
 		}
 	}
-	if _, err := m.copyIndex(firstIndex, time.Now()); err != nil {
+	data, written, err := m.indexFile()
+	if err == nil {
+		err = m.make()
+	}
+	if err == nil && data != nil {
+		err = m.putIndex(data, written)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := m.review(ctx, c, target, revision); err != nil {
@@ -142,7 +149,7 @@ func (m *mirror) emptyTree(ctx context.Context) (string, error) {
 // compareTo adds the diff of a commit against another, or against the working tree with an index.
 func (m *mirror) compareTo(ctx context.Context, c *Changes, index string, commits ...string) error {
 	args := slices.Concat([]string{"diff", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/"}, diffOptions, commits, []string{"--"})
-	out, err := m.git(ctx, call{env: m.onIndex(index), cut: maxReview}, args...)
+	out, err := m.git(ctx, call{index: index, cut: maxReview}, args...)
 	c.Diff += out
 	if len(out) == maxReview {
 		c.Cut = true
@@ -153,7 +160,7 @@ func (m *mirror) compareTo(ctx context.Context, c *Changes, index string, commit
 
 // addNew adds the diff of the files that are not in the index, by an index that has only those.
 func (m *mirror) addNew(ctx context.Context, c *Changes) error {
-	list, err := m.git(ctx, call{env: m.onIndex(firstIndex)}, "ls-files", "--others", "--exclude-standard", "-z")
+	list, err := m.git(ctx, call{index: firstIndex}, "ls-files", "--others", "--exclude-standard", "-z")
 	if err != nil {
 		return err
 	}
@@ -167,7 +174,7 @@ func (m *mirror) addNew(ctx context.Context, c *Changes) error {
 		return nil
 	}
 	const own = "new"
-	if _, err := m.git(ctx, call{env: m.onIndex(own), stdin: names.String()}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+	if _, err := m.git(ctx, call{index: own, stdin: names.String()}, "add", "--intent-to-add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
 		return err
 	}
 	return m.compareTo(ctx, c, own)

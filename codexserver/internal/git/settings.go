@@ -49,6 +49,9 @@ func isFalse(value string) bool {
 func (m *mirror) configuration(ctx context.Context) (map[string]string, error) {
 	found := map[string]string{}
 	if !m.program.silent() {
+		if err := m.reserve(); err != nil {
+			return nil, err
+		}
 		out, err := m.program.run(ctx, call{dir: m.scratch, env: []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(m.scratch)}, confined: m.confined},
 			"config", "--list", "-z", "--includes")
 		if err != nil {
@@ -87,6 +90,9 @@ func (m *mirror) settingsIn(ctx context.Context, file string) (map[string]string
 
 // askSettings lets git parse a configuration.
 func (m *mirror) askSettings(ctx context.Context, text string) (map[string]string, error) {
+	if err := m.reserve(); err != nil {
+		return nil, err
+	}
 	c := call{dir: m.scratch, env: withoutUser, confined: m.confined, stdin: text}
 	out, err := m.program.run(ctx, c, "config", "--file=-", "--no-includes", "--list", "-z")
 	found := map[string]string{}

@@ -54,7 +54,7 @@ func newTurn(t *testing.T, lay func(tt *work)) *work {
 // begin begins the turn with a snapshot.
 func (tt *work) begin(o changes.Options) {
 	tt.t.Helper()
-	o.Scratch = git.Scratch{Dir: filepath.Join(tt.t.TempDir(), "scratch")}
+	o.Scratch = git.Scratch{Dir: tt.t.TempDir()}
 	tt.c = newWatch(o)
 	tt.c.Begin(tt.t.Context(), protocol.SessionConfigured{SessionID: "t", Model: "m", Cwd: tt.dir}, nil)
 	tt.t.Cleanup(func() {

@@ -1,0 +1,266 @@
+package git
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+// maxIndex is the size of the largest index in bytes.
+const maxIndex = 1 << 30
+
+// index is the content of an index. The zero value is that of none.
+type index struct {
+	data    string  // as it was, or as git has written it anew
+	written int64   // when it was written, in nanoseconds since 1970
+	entries []entry // sorted by name
+	flags   string  // what is to change in a copy, as git reads it
+	empty   string  // the object of an empty file
+	modes   bool    // the modes of files count
+	laid    bool    // git has a copy
+}
+
+// entry is a file of the index.
+type entry struct {
+	name              string
+	object            string // as bytes
+	mode              uint32 // of git
+	size, inode       uint32 // of the file when git last compared it; their lower bits
+	modified, changed int64
+	met               bool // the last tour has met it
+}
+
+// Modes of git.
+const (
+	modeProgram = 0o100755
+	modeLink    = 0o120000
+	modeModule  = 0o160000
+	modeFolder  = 0o040000 // of a sparse index
+)
+
+// Flags of an entry, and of an extended one.
+const (
+	flagAssumed  = 1 << 15
+	flagExtended = 1 << 14
+	flagHidden   = 1 << 14
+)
+
+// readIndex reads the index of the repository as data, as far as git has written it in a plain form. In
+// its copy git looks at each file that is there, and does not see those that are not checked out.
+func (l *look) readIndex(ctx context.Context) error {
+	data, written, err := l.indexFile()
+	if err != nil || data == nil {
+		return err
+	}
+	sha256 := l.settings["extensions.objectformat"] == "sha256"
+	hidden := func(name string) bool { _, err := os.Lstat(l.path(name)); return err != nil }
+	l.index = index{data: string(data), written: written.UnixNano()}
+	if !l.index.parse(sha256, hidden) {
+		if _, err := l.git(ctx, call{index: firstIndex}, "update-index", "--index-version", "2", "--force-write-index"); err != nil {
+			return err
+		}
+		if data, err = safefile.Read(filepath.Join(l.scratch, firstIndex), maxIndex); err != nil {
+			return err
+		}
+		if l.index.data = string(data); !l.index.parse(sha256, hidden) {
+			return errors.New("the index cannot be read")
+		}
+		l.index.laid = false
+	}
+	return l.useModes()
+}
+
+// indexFile returns the repository's index, or nil without one, and when it was written.
+func (s source) indexFile() (data []byte, written time.Time, err error) {
+	if s.gitDir == "" {
+		return nil, written, nil
+	}
+	f, err := safefile.Open(filepath.Join(s.gitDir, "index"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, written, nil
+	}
+	if err != nil {
+		return nil, written, err
+	}
+	defer f.Close()
+	data, err = f.ReadAll(maxIndex)
+	return data, f.Info().ModTime(), err
+}
+
+// lay makes the mirror and writes the copy of the index for git. Git takes files that were written shortly before the
+// look or later for ones that it must read, because it compares times in seconds.
+func (l *look) lay(ctx context.Context) error {
+	if err := l.make(); err != nil || l.index.laid || l.index.data == "" {
+		return err
+	}
+	l.index.laid = true
+	at := time.Unix(0, l.index.written)
+	if then := l.begin.Add(-coarse); at.After(then) {
+		at = then
+	}
+	err := l.putIndex([]byte(l.index.data), at)
+	if err != nil || l.index.flags == "" {
+		return err
+	}
+	if _, err = l.git(ctx, call{index: firstIndex, stdin: l.index.flags}, "update-index", "-z", "--index-info"); err != nil {
+		return err
+	}
+	return os.Chtimes(filepath.Join(l.scratch, firstIndex), at, at)
+}
+
+// putIndex writes the first index of the mirror, which is made.
+func (m *mirror) putIndex(data []byte, at time.Time) error {
+	parts, err := os.ReadDir(m.gitDir)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if strings.HasPrefix(part.Name(), "sharedindex.") && part.Type().IsRegular() {
+			if err := os.Symlink(filepath.Join(m.gitDir, part.Name()), filepath.Join(m.folder(), part.Name())); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+	}
+	file := filepath.Join(m.scratch, firstIndex)
+	return cmp.Or(os.WriteFile(file, data, 0o600), os.Chtimes(file, at, at))
+}
+
+// parse reads an index of version 2 or 3 that has all of its entries, without those that are not
+// checked out and that absent finds missing. It returns false for all others, which git must write anew.
+func (x *index) parse(long bool, absent func(name string) bool) bool {
+	hash, empty := sha1.Size, sha1.Sum([]byte(emptyFile))
+	x.empty = string(empty[:])
+	if long {
+		empty := sha256.Sum256([]byte(emptyFile))
+		hash, x.empty = sha256.Size, string(empty[:])
+	}
+	data := []byte(x.data)
+	number := func(at int) uint32 { return binary.BigEndian.Uint32(data[at:]) }
+	moment := func(at int) int64 { return int64(number(at))*int64(time.Second) + int64(number(at+4)) }
+	if len(data) < 12+hash || string(data[:4]) != "DIRC" || number(4) != 2 && number(4) != 3 {
+		return false
+	}
+	var flags strings.Builder
+	count, fixed := int(number(8)), 40+hash+2
+	data = data[:len(data)-hash]
+	list := make([]entry, 0, min(count, len(data)/fixed))
+	at := 12
+	for range count {
+		if len(data) < at+fixed+2 {
+			return false
+		}
+		flag, begin, hidden := int(data[at+fixed-2])<<8, at+fixed, false
+		if flag&flagExtended != 0 {
+			hidden = int(data[begin])<<8&flagHidden != 0
+			begin += 2
+		}
+		length := bytes.IndexByte(data[begin:], 0)
+		e := entry{
+			changed: moment(at), modified: moment(at + 8), inode: number(at + 20), mode: number(at + 24), size: number(at + 36),
+			object: x.data[at+40 : at+40+hash],
+		}
+		if length <= 0 || e.mode == modeFolder {
+			return false
+		}
+		e.name = x.data[begin : begin+length]
+		at += (begin + length - at + 8) &^ 7
+		if hidden && absent(e.name) {
+			fmt.Fprintf(&flags, "0 %x\t%s\x00", e.object, e.name)
+			continue
+		}
+		if hidden || flag&flagAssumed != 0 {
+			fmt.Fprintf(&flags, "%o %x %d\t%s\x00", e.mode, e.object, flag>>12&3, e.name)
+		}
+		switch n := len(list); {
+		case n > 0 && list[n-1].name > e.name:
+			return false
+		case n == 0 || list[n-1].name != e.name: // a file in conflict has many
+			list = append(list, e)
+		}
+	}
+	for at+8 <= len(data) { // an extension that git must know has a lower letter
+		if data[at] < 'A' || data[at] > 'Z' {
+			return false
+		}
+		at += 8 + int(number(at+4))
+	}
+	x.entries, x.flags = list, flags.String()
+	return true
+}
+
+// emptyFile is an empty file as git stores it.
+const emptyFile = "blob 0\x00"
+
+// isClean reports whether a file is certainly the one of the index, as its size and its times show. In
+// doubt git compares.
+func (x *index) isClean(e *entry, s stat) bool {
+	switch {
+	case e.mode == modeLink && !s.isLink(), e.mode != modeLink && !s.mode.IsRegular():
+		return false
+	case e.mode != modeLink && x.modes && (e.mode == modeProgram) != (s.mode&0o100 != 0):
+		return false
+	case e.size != uint32(s.size), e.inode != uint32(s.inode), !sameTime(e.modified, s.modified), !sameTime(e.changed, s.changed):
+		return false
+	case e.size == 0 && e.object != x.empty: // git marks files with that size
+		return false
+	}
+	return !since(max(e.modified, e.changed), x.written)
+}
+
+// sameTime compares a time in an index with one of the file system. Git may have no fractions.
+func sameTime(index, file int64) bool {
+	return index == file || index%int64(time.Second) == 0 && index == file-file%int64(time.Second)
+}
+
+// isAtCommit reports whether a submodule has the commit of the index, or no repository.
+func (l *look) isAtCommit(e *entry) bool {
+	gitDir, commonDir, err := folders(l.path(e.name))
+	if err != nil {
+		return true
+	}
+	commit, _, ok := plainHead(gitDir, commonDir)
+	return ok && commit == hex.EncodeToString([]byte(e.object))
+}
+
+// someFiles is how many files show whether a file system keeps modes.
+const someFiles = 1000
+
+// useModes makes git compare the modes of files, if core.fileMode is false although the file
+// system keeps them: it does not if most files seem to be programs that are none.
+func (l *look) useModes() error {
+	if l.index.modes = !isFalse(l.settings["core.filemode"]); l.index.modes || !isPosix {
+		return nil
+	}
+	plain, programs := 0, 0
+	for _, e := range l.index.entries {
+		if e.mode == modeProgram || e.mode == modeLink || plain == someFiles {
+			continue
+		}
+		if s, err := lstat(l.path(e.name)); err == nil && s.mode.IsRegular() {
+			if plain++; s.mode&0o100 != 0 {
+				programs++
+			}
+		}
+	}
+	if programs > plain/2 {
+		return nil
+	}
+	l.index.modes, l.settings["core.filemode"] = true, "true"
+	if !l.made {
+		return nil
+	}
+	return l.configure()
+}
