@@ -233,7 +233,7 @@ func trimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpac
 
 // plain returns a line without blanks around it and with plain punctuation.
 func plain(s string) string {
-	return strings.Map(func(r rune) rune {
+	return strings.ReplaceAll(strings.Map(func(r rune) rune {
 		switch {
 		case r >= '\u2010' && r <= '\u2015', r == '\u2212':
 			return '-'
@@ -245,5 +245,5 @@ func plain(s string) string {
 			return ' '
 		}
 		return r
-	}, strings.TrimSpace(s))
+	}, strings.TrimSpace(s)), "…", "...")
 }

@@ -95,11 +95,11 @@ func Parse(text string) (*Patch, error) {
 	if inner, ok := unwrapped(lines); ok {
 		lines, first = inner, 2
 	}
-	if strings.TrimSpace(lines[0]) != beginPatch {
+	if marker(lines[0]) != beginPatch {
 		return nil, &ParseError{Line: first, Reason: fmt.Sprintf("the first line must be %q", beginPatch)}
 	}
 	last := len(lines) - 1
-	if strings.TrimSpace(lines[last]) != endPatch {
+	if marker(lines[last]) != endPatch {
 		return nil, &ParseError{Line: first + last, Reason: fmt.Sprintf("the last line must be %q", endPatch)}
 	}
 	r := reader{lines: lines[1:last], first: first + 1}
@@ -116,6 +116,17 @@ func Parse(text string) (*Patch, error) {
 		p.files = append(p.files, op)
 	}
 	return p, nil
+}
+
+// marker returns a first or last line without the stars that some models put behind it.
+func marker(line string) string { return strings.TrimRight(strings.TrimSpace(line), "* ") }
+
+// named returns a path without the quotes that some models put around it.
+func named(path string) string {
+	if last := len(path) - 1; last > 1 && path[0] == path[last] && strings.ContainsAny(path[:1], "\"'`") {
+		return path[1:last]
+	}
+	return path
 }
 
 // unwrapped removes the shell's here-document, or the fence of Markdown, that some models put around a patch
@@ -148,14 +159,14 @@ func (r *reader) fileOp() (fileOp, error) {
 	head := strings.TrimSpace(r.peek())
 	if path, ok := strings.CutPrefix(head, addFile); ok {
 		r.next++
-		return fileOp{kind: opAdd, path: path, content: r.added()}, nil
+		return fileOp{kind: opAdd, path: named(path), content: r.added()}, nil
 	}
 	if path, ok := strings.CutPrefix(head, deleteFile); ok {
 		r.next++
-		return fileOp{kind: opDelete, path: path}, nil
+		return fileOp{kind: opDelete, path: named(path)}, nil
 	}
 	if path, ok := strings.CutPrefix(head, updateFile); ok {
-		return r.update(path)
+		return r.update(named(path))
 	}
 	return fileOp{}, r.fail("%q is not one of %q, %q and %q", head, addFile+"PATH", deleteFile+"PATH", updateFile+"PATH")
 }
@@ -181,13 +192,13 @@ func (r *reader) update(path string) (fileOp, error) {
 	r.next++
 	if !r.done() {
 		if to, ok := strings.CutPrefix(r.peek(), moveTo); ok {
-			op.moveTo = strings.TrimSpace(to)
+			op.moveTo = named(strings.TrimSpace(to))
 			r.next++
 		}
 	}
 	r.skipNames(path)
 	for !r.done() && !strings.HasPrefix(r.peek(), "***") {
-		if strings.TrimSpace(r.peek()) == "" { // between hunks
+		if strings.TrimSpace(r.peek()) == "" || op.moveTo != "" && r.endsEmpty() { // between hunks, or the only one of a move
 			r.next++
 			continue
 		}
@@ -203,6 +214,12 @@ func (r *reader) update(path string) (fileOp, error) {
 	return op, nil
 }
 
+// endsEmpty reports whether the next line begins a hunk that has no lines and is the last of its file.
+func (r *reader) endsEmpty() bool {
+	rest := r.lines[r.next+1:]
+	return strings.TrimSpace(r.peek()) == "@@" && (len(rest) == 0 || strings.HasPrefix(rest[0], "***"))
+}
+
 // skipNames skips the two lines with the file's names in front of the first hunk of a unified diff.
 func (r *reader) skipNames(path string) {
 	if r.next+2 >= len(r.lines) {
@@ -210,6 +227,7 @@ func (r *reader) skipNames(path string) {
 	}
 	from, one := strings.CutPrefix(r.lines[r.next], "--- ")
 	to, two := strings.CutPrefix(r.lines[r.next+1], "+++ ")
+	path = strings.TrimPrefix(path, "./")
 	if one && two && strings.HasSuffix(from, path) && strings.HasSuffix(to, path) && strings.HasPrefix(r.lines[r.next+2], "@@") {
 		r.next += 2
 	}

@@ -56,7 +56,7 @@ func TestPatchForms(t *testing.T) {
 
 // TestPatchByAProgram checks that the model learns how to apply a patch when it tries a program.
 func TestPatchByAProgram(t *testing.T) {
-	for script, want := range map[string]bool{"true | apply_patch": true, "exec apply_patch x": true, "no-such-program": false, "true # apply_patch": false} {
+	for script, want := range map[string]bool{"true | apply_patch": true, "exec apply_patch x": true, "apply_patch x; echo on": true, "no-such-program": false, "true # apply_patch": false} {
 		turn, _ := begin(t, t.TempDir())
 		res, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", script))
 		if err != nil || strings.Contains(res.Output, "call it alone") != want {

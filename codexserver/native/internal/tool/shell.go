@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/summary"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -452,6 +453,9 @@ func (r attempt) confined(ctx context.Context, c Confinement, after decide.Verdi
 	return r.free(ctx)
 }
 
+// noProgram is what shells say, also if a command behind it ran all the same.
+var noProgram = lazyregexp.Regexp{Text: `apply_patch: (?:command )?not found`}
+
 // note adds a note for the model to the output.
 func note(res *run.Result, words string) { res.Aggregated += "\n(" + words + ")\n" }
 
@@ -478,8 +482,8 @@ func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, 
 	if res != nil {
 		most := o.maxTimeout()
 		switch {
-		case res.ExitCode == 127 && slices.ContainsFunc(r.Command, func(word string) bool { return strings.Contains(word, "apply_patch") }):
-			note(res, `apply_patch is no program: call it alone, as ["apply_patch", PATCH]`)
+		case (res.ExitCode == 127 || noProgram.Get().MatchString(res.Aggregated)) && slices.ContainsFunc(r.Command, func(word string) bool { return strings.Contains(word, "apply_patch") }):
+			note(res, `apply_patch is no program, and the patch was not applied: call it alone, as ["apply_patch", PATCH]`)
 		case lowered:
 			note(res, fmt.Sprintf("timeout_ms was lowered to %d, the most that is allowed", most.Milliseconds()))
 		case res.TimedOut && timeout < most:
