@@ -175,14 +175,14 @@ func (c *child) lost(err error) {
 
 // busy reports whether a turn runs.
 func (c *child) busy() bool {
+	return slices.ContainsFunc(c.conversations(), func(t *thread) bool { return t.now() != nil })
+}
+
+// conversations returns the loaded threads of conversations.
+func (c *child) conversations() []*thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, t := range c.threads.loaded {
-		if t.now() != nil {
-			return true
-		}
-	}
-	return false
+	return slices.Collect(maps.Values(c.threads.loaded))
 }
 
 // isGone reports whether the connection has ended.
@@ -222,15 +222,19 @@ func (c *child) clientOptions(o *Options) *appclient.Options {
 	}
 }
 
-// notification handles one notification. It is called for one at a time.
+// notification handles one notification that is not, or not only, about a turn of a conversation's thread. It
+// is called for one at a time.
 func (c *child) notification(method string, n *apptypes.Note) {
 	switch method {
 	case apptypes.NoteWarning, apptypes.NoteConfigWarning, apptypes.NoteDeprecationNotice:
 		c.log.Warn("codex: "+c.redact(n.Message+n.Summary), "thread", n.ThreadID, "details", n.Details)
 		return
 	case apptypes.NoteAccountRateLimitsUpdated:
-		for _, t := range c.rateLimited(n.RateLimits) {
-			t.notification(method, n)
+		c.rateLimited(n.RateLimits)
+		for _, t := range c.conversations() {
+			if r := t.now(); r != nil {
+				r.translate(method, n)
+			}
 		}
 		return
 	case apptypes.NoteServerRequestResolved:
@@ -241,19 +245,16 @@ func (c *child) notification(method string, n *apptypes.Note) {
 		return
 	}
 	c.adopt(t, method, n)
-	if agent == "" {
-		t.notification(method, n)
-	} else {
+	if agent != "" { // the client passes those of the conversation itself to its turn
 		t.agentNotification(method, n)
 	}
 }
 
-// rateLimited records the account's limits and returns the threads to notify.
-func (c *child) rateLimited(r *apptypes.RateLimits) []*thread {
+// rateLimited records the account's limits.
+func (c *child) rateLimited(r *apptypes.RateLimits) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limits = r
-	return slices.Collect(maps.Values(c.threads.loaded))
 }
 
 // lastLimits returns the account's last known limits, for a turn that begins.

@@ -136,7 +136,7 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 			s.report(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is not in the store: %v", kept)})
 		}
 	}
-	s.finish(events)
+	s.end(events)
 	c.unread = s.unread(c.unread)
 	c.mu.Lock()
 	if u := s.tr.usage; u != nil && u.ModelContextWindow != nil {
@@ -208,23 +208,14 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	return ch.load(c.id, c.rules), nil
 }
 
-// startIn starts a turn of a loaded thread, and waits for the answer or the end of
-// ctx.
+// startIn starts a turn of a loaded thread, as [thread.begin] does.
 func (c *conversation) startIn(ctx context.Context, t *thread, p apptypes.TurnParams, in protocol.TurnInput) (*turn, error) {
-	if err := t.claim(ctx); err != nil {
-		return nil, err
-	}
 	p.Effort = string(c.holds(in))
 	p.SandboxPolicy, p.ApprovalPolicy = sandboxOf(c.rules.Sandbox), policyParam(c.rules.Policy)
-	r, err := t.begin(ctx, c.host)
-	if err != nil {
-		t.free()
-		return nil, err
-	}
 	if !t.child.version.Less(continuesTurns) {
 		p.ClientUserMessageID = in.Key
 	}
-	return r.request(ctx, apptypes.CallTurnStart, p)
+	return t.begin(ctx, c.host, &p)
 }
 
 // holds returns the effort that this turn or earlier ones chose, "" if none did. It is sent

@@ -132,7 +132,7 @@ func (c *child) remove(id string, s *turn) {
 		defer stop()
 		if s != nil {
 			select {
-			case <-s.completed:
+			case <-s.app.Ended():
 			case <-c.end.gone:
 				return
 			case <-ctx.Done():

@@ -46,8 +46,8 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 func (r *turn) steer(ctx context.Context, l *letter) error {
 	c := r.thread.child
 	select {
-	case <-r.start.active: // some versions refuse messages before turn/started
-	case <-r.completed:
+	case <-r.app.Started(): // some versions refuse messages before turn/started
+	case <-r.app.Ended():
 		return engine.ErrNoTurn
 	case <-c.end.gone:
 		return engine.ErrNoTurn
@@ -59,7 +59,7 @@ func (r *turn) steer(ctx context.Context, l *letter) error {
 	if !r.send(l) {
 		return engine.ErrNoTurn
 	}
-	err := c.steer(ctx, &apptypes.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.name(), Input: l.input})
+	err := c.steer(ctx, &apptypes.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.app.ID(), Input: l.input})
 	return c.steered(err, r.sent(l, err == nil))
 }
 

@@ -20,11 +20,9 @@ type thread struct {
 	child *child
 	turns chan struct{} // holds one token while a turn runs
 
-	mu      sync.Mutex
-	rules   box.Grant // of each turn
-	running *turn
-	left    *turn  // interrupted, but not yet ended in the app-server
-	before  string // the id of the previous turn, whose late notifications are ignored
+	mu    sync.Mutex
+	rules box.Grant // of each turn
+	turn  *turn     // the last one, which may run; nil before the first
 
 	asking map[string]*elicit.Slots // by who asks: see queue
 }
@@ -62,111 +60,87 @@ func (t *thread) claim(ctx context.Context) error {
 // free ends the claim.
 func (t *thread) free() { <-t.turns }
 
-// settle waits for the end of an interrupted turn, up to a limit, and returns it. It returns
-// nil without one.
-func (t *thread) settle(ctx context.Context) (left *turn, err error) {
-	t.mu.Lock()
-	left = t.left
-	t.mu.Unlock()
-	if left == nil {
-		return nil, nil
+// settle waits for the end of the last turn, which may have been interrupted, up to a limit: the
+// app-server would take the next one for its continuation.
+func (t *thread) settle(ctx context.Context) error {
+	last := t.last()
+	if last == nil {
+		return nil
 	}
 	limit := time.NewTimer(controlLimit)
 	defer limit.Stop()
 	select {
-	case <-left.completed:
-		return left, nil
+	case <-last.app.Ended():
+		return nil
 	case <-limit.C:
 		if !t.child.busy() {
 			t.child.kill(errStillStarting) // the next turn starts a new one
 		}
-		return nil, errStillStarting
+		return errStillStarting
 	case <-t.child.end.gone:
-		return nil, t.child.obituary()
+		return t.child.obituary()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-}
-
-// begin returns a new turn of the thread, after the end of an interrupted one, because the
-// app-server would take the new turn for its continuation.
-func (t *thread) begin(ctx context.Context, host engine.Host) (*turn, error) {
-	left, err := t.settle(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r := newTurn(ctx, t, host) // without the lock: it takes that of the child, which is taken first elsewhere
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if left != nil {
-		t.left, t.before = nil, left.name()
-	}
-	t.running = r
-	return r, nil
 }
 
 var errStillStarting = errors.New("codex app-server has not ended the previous, interrupted turn; try again; other conversations are not affected")
 
-// leave makes the thread have no running turn, if that is r.
-func (t *thread) leave(r *turn) {
+// begin starts a turn when no other one of the thread runs. It waits until the app-server has begun it,
+// or for the end of ctx. The caller calls free after its end, unless there is an error.
+func (t *thread) begin(ctx context.Context, host engine.Host, p *apptypes.TurnParams) (*turn, error) {
+	if err := t.claim(ctx); err != nil {
+		return nil, err
+	}
+	r, err := t.start(ctx, host, p)
+	if err == nil {
+		err = r.accepted(ctx)
+	}
+	if err != nil {
+		t.free()
+		return nil, err
+	}
+	return r, nil
+}
+
+// start asks the app-server to start a turn.
+func (t *thread) start(ctx context.Context, host engine.Host, p *apptypes.TurnParams) (*turn, error) {
+	if err := t.settle(ctx); err != nil {
+		return nil, err
+	}
+	r := newTurn(ctx, t, host)
+	r.mu.Lock() // a notification of the turn waits for app
+	defer r.mu.Unlock()
+	var err error
+	if r.app, err = t.child.app.Begin(p, r.note); err != nil {
+		r.cancel(err)
+		return nil, err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.running == r {
-		t.running = nil
-	}
-	select {
-	case <-r.completed:
-		t.before = r.name()
-	default:
-		t.left = r
-	}
+	t.turn = r
+	return r, nil
+}
+
+// last returns the last turn, or nil.
+func (t *thread) last() *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.turn
 }
 
 // now returns the running turn, or nil.
 func (t *thread) now() *turn {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.running
-}
-
-// notification handles one notification of the thread.
-func (t *thread) notification(method string, n *apptypes.Note) {
-	t.mu.Lock()
-	r, left, before := t.running, t.left, t.before
-	t.mu.Unlock()
-	switch method { // these do not name a turn
-	case apptypes.NoteAccountRateLimitsUpdated:
-		if r != nil {
-			r.translate(method, n)
-		}
-		return
+	r := t.last()
+	if r == nil {
+		return nil
 	}
-	id := n.TurnID
-	if n.Turn != nil {
-		id = n.Turn.ID
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil
 	}
-	if id == "" || id == before {
-		return
-	}
-	if left != nil {
-		r = left // the next turn begins after its end
-	}
-	switch {
-	case r == nil:
-	case method == apptypes.NoteTurnStarted:
-		r.named(id)
-		r.activate()
-	case r.name() != id:
-	case method == apptypes.NoteTurnCompleted:
-		if n.Turn != nil {
-			r.complete(n.Turn)
-		}
-	default:
-		if method == apptypes.NoteItemCompleted {
-			r.read(n.Item)
-		}
-		r.translate(method, n)
-	}
+	return r
 }
 
 // agentNotification handles one notification of a sub-agent's thread. It records

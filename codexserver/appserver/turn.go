@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 const (
@@ -34,15 +36,13 @@ type turn struct {
 	ctx    context.Context // ends when the turn does
 	cancel context.CancelCauseFunc
 
-	completed chan struct{} // closed when the turn has ended in the app-server
+	app *appclient.Turn // the turn in the app-server, which may end later
 
 	mu       sync.Mutex // also keeps the events in order
-	start    start
 	messages messages
-	result   *apptypes.Turn // of turn/completed
-	aborted  error          // why an answer aborted the turn; no further question is asked
-	ended    bool           // no further event is emitted
-	counted  chan struct{}  // closed when the tokens of the model's last response have been counted
+	aborted  error         // why an answer aborted the turn; no further question is asked
+	ended    bool          // no further event is emitted
+	counted  chan struct{} // closed when the tokens of the model's last response have been counted
 	tr       *translator
 	agents   map[string]string // the turns of sub-agents by thread, "" where it has ended
 }
@@ -50,8 +50,7 @@ type turn struct {
 // newTurn returns a turn. Its context ends with ctx at the latest.
 func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
 	r := &turn{
-		thread: t, host: host, completed: make(chan struct{}), counted: make(chan struct{}),
-		start: start{known: make(chan struct{}), active: make(chan struct{})}, tr: newTranslator(), agents: map[string]string{},
+		thread: t, host: host, counted: make(chan struct{}), tr: newTranslator(), agents: map[string]string{},
 	}
 	r.tr.redact = t.child.redact
 	r.tr.limits = t.child.lastLimits(time.Now())
@@ -61,22 +60,58 @@ func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
 
 var errTurnEnded = errors.New("the turn has ended")
 
-// complete records the server's result; nil means that the turn never started.
-func (r *turn) complete(t *apptypes.Turn) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// accepted waits until the app-server has begun the turn, or for the end of ctx, after which await
+// interrupts it.
+func (r *turn) accepted(ctx context.Context) error {
+	limit := time.NewTimer(controlLimit)
+	defer limit.Stop()
+	c := r.thread.child
+	var err error
 	select {
-	case <-r.completed:
-	default:
-		r.result = t
-		close(r.completed)
+	case <-r.app.Begun():
+		if err = r.app.Err(); errors.Is(err, jsonrpc.ErrClosed) {
+			err = c.obituary()
+		}
+	case <-ctx.Done():
+	case <-limit.C:
+		err = &timeoutError{apptypes.CallTurnStart, controlLimit}
+		if !c.answers() {
+			c.kill(err)
+		}
+		r.interrupt() // in case it begins later
+	}
+	if err != nil {
+		r.end(nil)
+	}
+	return err
+}
+
+// begun waits until the app-server has begun the turn. It returns false if it never will. An app-server
+// that does not answer the start is killed, unless it answers other requests.
+func (r *turn) begun() bool {
+	c := r.thread.child
+	limit := time.NewTimer(interruptLimit)
+	defer limit.Stop()
+	for {
+		select {
+		case <-r.app.Begun():
+			return r.app.Err() == nil
+		case <-c.end.gone:
+			return false
+		case <-limit.C:
+			if !c.answers() {
+				c.kill(&timeoutError{apptypes.CallTurnStart, interruptLimit})
+			}
+		}
 	}
 }
 
-// finish ends the turn and takes it from its thread.
-func (r *turn) finish(last []protocol.EventMsg) {
-	r.end(last)
-	r.thread.leave(r)
+// note handles one notification of the turn.
+func (r *turn) note(method string, n *apptypes.Note) {
+	if method == apptypes.NoteItemCompleted {
+		r.read(n.Item)
+	}
+	r.translate(method, n)
 }
 
 // end emits the last events and cancels the open questions. Nothing is emitted after it returns.
@@ -187,7 +222,7 @@ func (r *turn) agentTurn(threadID, turnID string) {
 func (r *turn) await(ctx context.Context) ([]protocol.EventMsg, error) {
 	gone := r.thread.child.end.gone
 	select {
-	case <-r.completed:
+	case <-r.app.Ended():
 		if r.cutShort() {
 			clearing, stop := context.WithTimeout(context.Background(), interruptGrace)
 			defer stop()
@@ -211,9 +246,8 @@ func (r *turn) await(ctx context.Context) ([]protocol.EventMsg, error) {
 
 // cutShort reports whether the app-server reported the turn as interrupted.
 func (r *turn) cutShort() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.result != nil && r.result.Status == apptypes.TurnStatusInterrupted
+	end := r.app.Result()
+	return end != nil && end.Status == apptypes.TurnStatusInterrupted
 }
 
 // clear ends the commands that an interrupted turn and its sub-agents left running. Codex
@@ -229,15 +263,15 @@ func (r *turn) clear(ctx context.Context) {
 func (r *turn) outcome(interrupted error) ([]protocol.EventMsg, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.result != nil && r.result.Status == apptypes.TurnStatusCompleted:
-		return r.tr.end(r.result)
+	switch end := r.app.Result(); {
+	case end != nil && end.Status == apptypes.TurnStatusCompleted:
+		return r.tr.end(end)
 	case interrupted != nil:
 		return r.tr.abort(interrupted)
 	case r.aborted != nil:
 		return r.tr.abort(r.aborted)
-	case r.result != nil:
-		return r.tr.end(r.result)
+	case end != nil:
+		return r.tr.end(end)
 	}
 	return r.tr.fail(r.thread.child.obituary().Error() + "; the conversation can continue in a new process")
 }
@@ -256,7 +290,7 @@ func (r *turn) interrupt() (cleared <-chan struct{}) {
 		defer stop()
 		r.cut(ctx)
 		select {
-		case <-r.completed:
+		case <-r.app.Ended():
 			r.clear(ctx)
 		case <-c.end.gone:
 		case <-ctx.Done():
@@ -281,6 +315,6 @@ func (r *turn) turns() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := maps.Clone(r.agents)
-	all[r.thread.id] = r.start.id
+	all[r.thread.id] = r.app.ID()
 	return all
 }

@@ -54,9 +54,9 @@ type Client struct {
 
 	mu       sync.Mutex
 	server   Server
-	unknown  map[string]bool // methods that were reported as unknown
-	requests requests        // of the app-server
-	turns    map[string]*turn
+	unknown  map[string]bool  // methods that were reported as unknown
+	requests requests         // of the app-server
+	turns    map[string]*Turn // that have not ended, by thread
 }
 
 // maxMessage bounds a line of the app-server. Lists of models and images are long.
@@ -69,7 +69,7 @@ const closeLimit = time.Second
 // [Client.Close] in the end.
 func New(t jsonrpc.Transport, o *Options) *Client {
 	c := &Client{
-		done: make(chan struct{}), unknown: map[string]bool{}, turns: map[string]*turn{},
+		done: make(chan struct{}), unknown: map[string]bool{}, turns: map[string]*Turn{},
 		requests: requests{open: map[jsonrpc.ID]context.CancelFunc{}, early: map[jsonrpc.ID]bool{}},
 	}
 	if o != nil {
@@ -147,11 +147,6 @@ func (c *Client) Server() Server {
 // [*jsonrpc.Error] is the app-server's answer, [jsonrpc.ErrClosed] the end of the connection.
 func (c *Client) Call(ctx context.Context, method string, params, result any) error {
 	return c.peer.Call(ctx, method, params, result)
-}
-
-// Begin is Call without waiting, see [jsonrpc.Peer.Start].
-func (c *Client) Begin(ctx context.Context, method string, params any) *jsonrpc.Call {
-	return c.peer.Start(ctx, method, params)
 }
 
 // Done is closed when the connection has ended.

@@ -63,90 +63,110 @@ func (e *EndError) Error() string {
 	return fmt.Sprintf("the turn ended with the status %s: %s", e.Status, e.Reason.Message)
 }
 
-// turn is a turn that [Client.Turn] waits for. The client's lock guards id and result.
-type turn struct {
-	call   *jsonrpc.Call
-	note   func(string, *apptypes.Note)
+// Turn is a turn that the app-server was asked to begin.
+type Turn struct {
+	client   *Client
+	threadID string
+	note     func(string, *apptypes.Note)
+	call     *jsonrpc.Call
+	forget   context.CancelFunc // gives up the answer to the call
+
+	begun, started, ended chan struct{}
+
+	// The client's lock guards these.
 	id     string
-	named  chan struct{} // closed when id is set
+	err    error
 	result *apptypes.Turn
-	ended  chan struct{} // closed when result is set
 }
 
 // errBusy is the error of a second turn.
 var errBusy = errors.New("appclient: a turn of this thread runs")
 
-// Turn runs a turn of a thread that this client started or resumed, and returns its end. A turn that
-// is not completed is an [*EndError], and its end is returned, too. Note, which may be nil, gets the
-// notifications of the turn as [Options].Note does, and none of its sub-agents. When ctx ends, Turn
-// interrupts the turn, waits for its end for at most ten seconds, and returns the cause of ctx. A
-// thread has one turn at a time.
-func (c *Client) Turn(ctx context.Context, p *apptypes.TurnParams, note func(method string, n *apptypes.Note)) (*apptypes.Turn, error) {
-	sent, forget := context.WithCancel(context.WithoutCancel(ctx))
-	defer forget() // notifications wait for the answer
-	t := &turn{note: note, named: make(chan struct{}), ended: make(chan struct{})}
+// Begin asks the app-server to begin a turn of a thread that this client started or resumed. Note, which
+// may be nil, gets the notifications of the turn as [Options].Note does, and none of its sub-agents. It is
+// an error if another turn of the thread has not ended.
+func (c *Client) Begin(p *apptypes.TurnParams, note func(method string, n *apptypes.Note)) (*Turn, error) {
+	t := &Turn{
+		client: c, threadID: p.ThreadID, note: note,
+		begun: make(chan struct{}), started: make(chan struct{}), ended: make(chan struct{}),
+	}
 	c.mu.Lock() // so that a notification of the turn finds the call
+	defer c.mu.Unlock()
 	if c.turns[p.ThreadID] != nil {
-		c.mu.Unlock()
 		return nil, errBusy
 	}
+	var sent context.Context
+	sent, t.forget = context.WithCancel(context.Background())
 	t.call = c.peer.Start(sent, apptypes.CallTurnStart, p)
 	c.turns[p.ThreadID] = t
-	c.mu.Unlock()
-	defer func() {
+	go func() {
+		<-t.call.Done()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.turns, p.ThreadID)
+		t.answered()
 	}()
+	return t, nil
+}
 
-	err := c.await(ctx, t)
-	if ctx.Err() != nil && err != nil {
+// Begun is closed when the app-server has begun the turn, or has refused to.
+func (t *Turn) Begun() <-chan struct{} { return t.begun }
+
+// Started is closed when the app-server takes messages to the turn.
+func (t *Turn) Started() <-chan struct{} { return t.started }
+
+// Ended is closed when the turn has ended, or was refused. It may stay open if the connection ends.
+func (t *Turn) Ended() <-chan struct{} { return t.ended }
+
+// ID returns the turn's id, "" before it has begun.
+func (t *Turn) ID() string {
+	t.client.mu.Lock()
+	defer t.client.mu.Unlock()
+	return t.id
+}
+
+// Err returns why the app-server did not begin the turn, nil if it has or may still do so.
+func (t *Turn) Err() error {
+	t.client.mu.Lock()
+	defer t.client.mu.Unlock()
+	return t.err
+}
+
+// Result returns the end of the turn, nil before it.
+func (t *Turn) Result() *apptypes.Turn {
+	t.client.mu.Lock()
+	defer t.client.mu.Unlock()
+	return t.result
+}
+
+// Turn runs a turn as [Client.Begin] does, and returns its end. A turn that is not completed is an
+// [*EndError], and its end is returned, too. When ctx ends, Turn interrupts the turn, waits for its end
+// for at most ten seconds, and returns the cause of ctx.
+func (c *Client) Turn(ctx context.Context, p *apptypes.TurnParams, note func(method string, n *apptypes.Note)) (*apptypes.Turn, error) {
+	t, err := c.Begin(p, note)
+	if err != nil {
+		return nil, err
+	}
+	err = c.wait(ctx, t.ended)
+	if err != nil && ctx.Err() != nil {
 		limited, stop := context.WithTimeout(context.WithoutCancel(ctx), interruptLimit)
 		defer stop()
-		if c.stop(limited, p.ThreadID, t) == nil {
-			return t.result, context.Cause(ctx)
+		if c.wait(limited, t.begun) == nil && t.Err() == nil {
+			_ = c.Interrupt(limited, t.threadID, t.ID()) // refused if the turn has just ended by itself
+			_ = c.wait(limited, t.ended)
 		}
-		return nil, context.Cause(ctx)
+		return t.Result(), context.Cause(ctx)
+	}
+	if err == nil {
+		err = t.Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if t.result.Status != apptypes.TurnStatusCompleted {
-		return t.result, &EndError{Status: t.result.Status, Reason: t.result.Error}
+	end := t.Result()
+	if end.Status != apptypes.TurnStatusCompleted {
+		return end, &EndError{Status: end.Status, Reason: end.Error}
 	}
-	return t.result, nil
-}
-
-// await waits until the turn has ended.
-func (c *Client) await(ctx context.Context, t *turn) error {
-	if err := c.wait(ctx, t.call.Done()); err != nil {
-		return err
-	}
-	if _, err := t.answer(); err != nil {
-		return err
-	}
-	return c.wait(ctx, t.ended)
-}
-
-// stop interrupts the turn and waits until it has ended.
-func (c *Client) stop(ctx context.Context, threadID string, t *turn) error {
-	if err := c.wait(ctx, t.call.Done()); err != nil {
-		return err
-	}
-	id, err := t.answer()
-	if err != nil {
-		return err
-	}
-	if id == "" {
-		if err := c.wait(ctx, t.named); err != nil {
-			return err
-		}
-		c.mu.Lock()
-		id = t.id
-		c.mu.Unlock()
-	}
-	_ = c.Interrupt(ctx, threadID, id) // refused if the turn has just ended by itself
-	return c.wait(ctx, t.ended)
+	return end, nil
 }
 
 // wait waits for a channel, the end of the context or that of the connection.
@@ -169,45 +189,55 @@ func (c *Client) wait(ctx context.Context, what <-chan struct{}) error {
 	return fmt.Errorf("codex app-server has ended: %w", jsonrpc.ErrClosed)
 }
 
-// answer returns the id in the answer to the call, which has come. Some versions tell it only with
-// turn/started; it is "" then.
-func (t *turn) answer() (id string, err error) {
-	var reply apptypes.TurnReply
-	err = t.call.Result(&reply)
-	return reply.Turn.ID, err
+// shut closes a channel, once. The client's lock is held.
+func shut(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
 }
 
-// follow passes a notification to the turn that it is about. The answer to the start of a turn comes
-// before its notifications, and may not have been read yet.
+// answered records the answer to the call, which has come. The client's lock is held.
+func (t *Turn) answered() {
+	var reply apptypes.TurnReply
+	err := t.call.Result(&reply)
+	switch {
+	case t.result != nil || t.err != nil:
+	case err != nil:
+		t.err = err
+		t.over()
+	default:
+		t.name(reply.Turn.ID)
+	}
+}
+
+// name records the id, once. The answer and turn/started tell it, in any order. The client's lock is held.
+func (t *Turn) name(id string) {
+	if t.id == "" && id != "" {
+		t.id = id
+		shut(t.begun)
+	}
+}
+
+// over ends the turn. The client's lock is held.
+func (t *Turn) over() {
+	if t.client.turns[t.threadID] == t {
+		delete(t.client.turns, t.threadID)
+	}
+	shut(t.begun)
+	shut(t.ended)
+	t.forget()
+}
+
+// follow passes a notification to the turn that it is about.
 func (c *Client) follow(method string, n *apptypes.Note) {
 	id := n.TurnID
 	if n.Turn != nil {
 		id = n.Turn.ID
 	}
-	c.mu.Lock()
-	t := c.turns[n.ThreadID]
-	c.mu.Unlock()
-	if t == nil || id == "" {
-		return
-	}
-	<-t.call.Done()
-	name, err := t.answer()
-	if err != nil {
-		return
-	}
-	c.mu.Lock()
-	if t.id == "" {
-		if name == "" && method == apptypes.NoteTurnStarted {
-			name = id
-		}
-		if name != "" {
-			t.id = name
-			close(t.named)
-		}
-	}
-	mine := t.id == id && t.result == nil
-	c.mu.Unlock()
-	if !mine {
+	t := c.about(n.ThreadID, id, method)
+	if t == nil {
 		return
 	}
 	if t.note != nil {
@@ -215,8 +245,34 @@ func (c *Client) follow(method string, n *apptypes.Note) {
 	}
 	if method == apptypes.NoteTurnCompleted && n.Turn != nil {
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		t.result = n.Turn
-		c.mu.Unlock()
-		close(t.ended)
+		t.over()
 	}
+}
+
+// about returns the running turn with an id, or nil. The first notification of a turn without an answer
+// names it.
+func (c *Client) about(threadID, id, method string) *Turn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.turns[threadID]
+	if t == nil || id == "" {
+		return nil
+	}
+	select {
+	case <-t.call.Done():
+		t.answered()
+	default:
+	}
+	if method == apptypes.NoteTurnStarted {
+		t.name(id)
+	}
+	if t.id != id || t.err != nil {
+		return nil
+	}
+	if method == apptypes.NoteTurnStarted {
+		shut(t.started)
+	}
+	return t
 }
