@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
@@ -116,7 +115,7 @@ func (e *Engine) resumeCut(ctx context.Context, saved engine.Saved, cfg protocol
 	deadline := time.Now().Add(writerLimit)
 	for {
 		conv, err := e.reopen(ctx, saved, cfg, host)
-		if err == nil || !strings.Contains(err.Error(), "active writer") || time.Now().After(deadline) {
+		if err == nil || !errors.Is(err, errWriter) || time.Now().After(deadline) {
 			return conv, err
 		}
 		select {

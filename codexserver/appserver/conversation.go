@@ -2,6 +2,7 @@ package appserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -187,8 +188,8 @@ func (c *conversation) inThread(ctx context.Context, start func(*thread) (*turn,
 		if err == nil {
 			return s, nil
 		}
-		if again || !refused(err, "thread not found") {
-			return nil, ch.explain(err)
+		if err = ch.explain(err); again || !errors.Is(err, errNotLoaded) {
+			return nil, err
 		}
 	}
 }

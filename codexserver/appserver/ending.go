@@ -67,5 +67,5 @@ func (c *child) obituary() error {
 	if said != "" {
 		text += ": " + said
 	}
-	return errors.New(advise(text))
+	return told(text)
 }

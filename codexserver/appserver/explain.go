@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os/exec"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -56,18 +58,77 @@ type TooOldError = appclient.TooOldError
 // ErrNotSignedIn means that the model provider needs credentials and Codex has none.
 var ErrNotSignedIn = errors.New(hintLogin)
 
-// faults are Codex's errors about a configuration, by a part of their text, with what to
-// do about each.
-var faults = []struct{ said, write string }{
-	{`approval_policy = "untrusted" is no longer supported`, `take approval_policy = "untrusted" out of config.toml and pass approval-policy "untrusted" with the call, or write "on-request"`},
-	{"legacy `profile", "pass the profile with the call, or move the table [profiles.NAME] to the file NAME.config.toml next to config.toml"},
-	{`wire_api = "chat"`, `write wire_api = "responses" for a provider that has it, or use the native engine (--engine native)`},
-	{"active writer", "another Codex has this conversation open: close it there first"},
-	{"CODEX_HOME points to", "make that folder, or unset CODEX_HOME"},
+// What Codex's errors mean to this package.
+var (
+	errConfiguration = errors.New("the configuration cannot be used")
+	errUntrusted     = errors.New("the policy untrusted cannot be in config.toml")
+	errNoRollout     = errors.New("there is no such conversation")
+	errNotLoaded     = errors.New("the thread is not loaded")
+	errWriter        = errors.New("another process writes the conversation")
+	errNoTurn        = errors.New("the turn has ended")
+	errCursor        = errors.New("the cursor cannot be read")
+)
+
+// faults are Codex's errors that are told apart, by a part of their text: what they are, nil if only the
+// words count, and what to do about each.
+var faults = []struct {
+	said  string
+	is    error
+	write string
+}{
+	{`approval_policy = "untrusted" is no longer supported`, errUntrusted, `take approval_policy = "untrusted" out of config.toml and pass approval-policy "untrusted" with the call, or write "on-request"`},
+	{"legacy `profile", nil, "pass the profile with the call, or move the table [profiles.NAME] to the file NAME.config.toml next to config.toml"},
+	{`wire_api = "chat"`, nil, `write wire_api = "responses" for a provider that has it, or use the native engine (--engine native)`},
+	{"active writer", errWriter, "another Codex has this conversation open: close it there first"},
+	{"CODEX_HOME points to", nil, "make that folder, or unset CODEX_HOME"},
+	{"failed to load configuration", errConfiguration, ""},
+	{"failed to read configuration", errConfiguration, ""},
+	{"invalid config", errConfiguration, ""},
+	{"no rollout found", errNoRollout, ""},
+	{"thread not found", errNotLoaded, ""},
+	{"no active turn", errNoTurn, ""},
+	{"expected active turn", errNoTurn, ""},
+	{"invalid cursor", errCursor, ""},
 }
 
-// explain adds what to do to an error of the app-server. An error about the configuration
-// becomes a [*engine.ConfigError].
+// kinds are the kinds of Codex's errors at the end of a turn that are told apart, with what to do about each.
+var kinds = map[string]string{
+	apptypes.CodexErrorInfoContextWindowExceeded: hintRoom,
+	apptypes.CodexErrorInfoUnauthorized:          hintLogin,
+}
+
+// faultError is an error of Codex.
+type faultError struct {
+	text string
+	is   []error
+}
+
+// Error implements error.
+func (e *faultError) Error() string { return e.text }
+
+// Unwrap returns what the error means.
+func (e *faultError) Unwrap() []error { return e.is }
+
+// told returns an error with Codex's words, what they mean, and what to do about it.
+func told(words string) error {
+	e := &faultError{text: words}
+	advised := false
+	for _, f := range faults {
+		if !strings.Contains(words, f.said) {
+			continue
+		}
+		if f.is != nil {
+			e.is = append(e.is, f.is)
+		}
+		if f.write != "" && !advised {
+			e.text, advised = words+"; "+f.write, true
+		}
+	}
+	return e
+}
+
+// explain returns an error of the app-server with what it means and what to do about it. One about the
+// configuration becomes a [*engine.ConfigError].
 func (c *child) explain(err error) error {
 	var answer *jsonrpc.Error
 	switch {
@@ -78,26 +139,28 @@ func (c *child) explain(err error) error {
 	case !errors.As(err, &answer):
 		return err
 	}
-	text := c.redact(answer.Message)
-	err = errors.New(advise(text))
-	if strings.Contains(text, "failed to load configuration") || strings.Contains(text, "failed to read configuration") || strings.Contains(text, "invalid config") {
+	err = told(c.redact(answer.Message))
+	if errors.Is(err, errConfiguration) {
 		return &engine.ConfigError{Err: err}
 	}
 	return err
 }
 
-// advise appends what to do about a known fault.
-func advise(text string) string {
-	for _, f := range faults {
-		if strings.Contains(text, f.said) {
-			return text + "; " + f.write
-		}
+// textOf returns the error of a turn for people.
+func textOf(e *apptypes.TurnError) string {
+	text := e.Message
+	if e.AdditionalDetails != "" {
+		text += ": " + e.AdditionalDetails
+	}
+	kind, status := appclient.ErrorKind(e)
+	if kind != "" && kind != apptypes.CodexErrorInfoOther {
+		text += " (" + kind + ")"
+	}
+	if status == http.StatusUnauthorized && kinds[kind] == "" {
+		kind = apptypes.CodexErrorInfoUnauthorized
+	}
+	if hint := kinds[kind]; hint != "" {
+		text += "\n" + hint
 	}
 	return text
-}
-
-// refused reports whether err is an answer of the app-server that contains said.
-func refused(err error, said string) bool {
-	var answer *jsonrpc.Error
-	return errors.As(err, &answer) && strings.Contains(answer.Message, said)
 }

@@ -3,6 +3,7 @@ package appserver
 import (
 	"context"
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -50,7 +51,7 @@ func (e *Engine) reopen(ctx context.Context, saved engine.Saved, cfg protocol.Co
 		p.keep(cut.now, cfg.Keep)
 	}
 	conv, err := e.begin(ctx, c, apptypes.CallThreadResume, p, host)
-	if err != nil && strings.Contains(err.Error(), "no rollout found") {
+	if errors.Is(err, errNoRollout) {
 		return nil, fmt.Errorf("conversation %s: %w", id, engine.ErrNotFound)
 	}
 	return conv, err
@@ -87,7 +88,7 @@ func (c *child) summary(ctx context.Context, id string) (summary, error) {
 		Summary summary `json:"summary"`
 	}
 	err := c.control(ctx, callSummary, map[string]string{"conversationId": id}, &r)
-	if err != nil && !strings.Contains(err.Error(), "no rollout found") {
+	if err != nil && !errors.Is(err, errNoRollout) {
 		return summary{}, err
 	}
 	return r.Summary, nil
@@ -154,7 +155,7 @@ func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (
 	var r apptypes.ThreadsReply
 	params := apptypes.ThreadsParams{Limit: int64(limit), Cursor: p.Cursor}
 	if err := c.control(ctx, apptypes.CallThreadList, params, &r); err != nil {
-		if strings.Contains(err.Error(), "invalid cursor") {
+		if errors.Is(err, errCursor) {
 			err = engine.ErrCursor
 		}
 		return nil, err

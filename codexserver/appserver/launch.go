@@ -231,7 +231,7 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 		c.policy = e.defaults.policy
 		return c, nil
 	}
-	if ctx.Err() == nil && e.defaults.policy == "" && strings.Contains(err.Error(), faults[0].said) {
+	if ctx.Err() == nil && e.defaults.policy == "" && errors.Is(err, errUntrusted) {
 		// Today's Codex does not start with this word in config.toml, but takes it with
 		// each thread.
 		args := append(slices.Clone(e.args), "-c", `approval_policy="on-request"`)

@@ -75,12 +75,15 @@ func (c *child) steered(err error, inTime bool) error {
 	switch {
 	case err == nil && inTime:
 		return nil
-	case err == nil, errors.Is(err, jsonrpc.ErrClosed), refused(err, "no active turn"), refused(err, "expected active turn"):
+	case err == nil, errors.Is(err, jsonrpc.ErrClosed):
 		return engine.ErrNoTurn
-	case errors.As(err, &answer):
-		return &engine.RefusedError{Err: errors.New(c.redact(answer.Message))}
+	case !errors.As(err, &answer):
+		return err
 	}
-	return err
+	if err = c.explain(err); errors.Is(err, errNoTurn) {
+		return engine.ErrNoTurn
+	}
+	return &engine.RefusedError{Err: err}
 }
 
 // send records a message that is about to be sent. It returns false if the turn has ended.

@@ -3,9 +3,7 @@ package appserver
 import (
 	stdjson "encoding/json"
 	"maps"
-	"net/http"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -92,23 +90,4 @@ func typeOf(raw []byte) string {
 		return ""
 	}
 	return head.Type
-}
-
-// textOf returns an error for people.
-func textOf(e *apptypes.TurnError) string {
-	text := e.Message
-	if e.AdditionalDetails != "" {
-		text += ": " + e.AdditionalDetails
-	}
-	kind, status := appclient.ErrorKind(e)
-	if kind != "" && kind != apptypes.CodexErrorInfoOther {
-		text += " (" + kind + ")"
-	}
-	if kind == apptypes.CodexErrorInfoContextWindowExceeded {
-		text += "\n" + hintRoom
-	}
-	if kind == apptypes.CodexErrorInfoUnauthorized || status == http.StatusUnauthorized {
-		text += "\n" + hintLogin
-	}
-	return text
 }
