@@ -160,21 +160,17 @@ func (c *conversation) failed(ctx context.Context, err error) error {
 	return err
 }
 
-// start starts a turn.
+// start starts a turn. If the app-server has not loaded the thread, because it is a new process or has
+// dropped it, it resumes the thread first.
 func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turn, error) {
 	items, err := inputItems(in.Items)
 	if err != nil {
 		return nil, err
 	}
-	items = append(slices.Clip(c.unread), items...)
-	return c.inThread(ctx, func(t *thread) (*turn, error) {
-		return c.startIn(ctx, t, apptypes.TurnParams{ThreadID: c.id, Input: items, OutputSchema: in.OutputSchema}, in)
-	})
-}
-
-// inThread calls start with the loaded thread. If the app-server has not loaded the
-// thread, because it is a new process or has dropped it, it resumes the thread first.
-func (c *conversation) inThread(ctx context.Context, start func(*thread) (*turn, error)) (*turn, error) {
+	p := apptypes.TurnParams{
+		ThreadID: c.id, Input: append(slices.Clip(c.unread), items...), OutputSchema: in.OutputSchema, Effort: string(c.holds(in)),
+		SandboxPolicy: sandboxOf(c.rules.Sandbox), ApprovalPolicy: policyParam(c.rules.Policy),
+	}
 	for again := false; ; again = true {
 		ch, err := c.engine.child(ctx)
 		if err != nil {
@@ -184,12 +180,13 @@ func (c *conversation) inThread(ctx context.Context, start func(*thread) (*turn,
 		if err != nil {
 			return nil, err
 		}
-		s, err := start(t)
-		if err == nil {
-			return s, nil
+		p.ClientUserMessageID = ""
+		if !ch.version.Less(continuesTurns) {
+			p.ClientUserMessageID = in.Key
 		}
-		if err = ch.explain(err); again || !errors.Is(err, errNotLoaded) {
-			return nil, err
+		s, err := t.begin(ctx, c.host, &p)
+		if err = ch.explain(err); err == nil || again || !errors.Is(err, errNotLoaded) {
+			return s, err
 		}
 	}
 }
@@ -207,16 +204,6 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
 	return ch.load(c.id, c.rules), nil
-}
-
-// startIn starts a turn of a loaded thread, as [thread.begin] does.
-func (c *conversation) startIn(ctx context.Context, t *thread, p apptypes.TurnParams, in protocol.TurnInput) (*turn, error) {
-	p.Effort = string(c.holds(in))
-	p.SandboxPolicy, p.ApprovalPolicy = sandboxOf(c.rules.Sandbox), policyParam(c.rules.Policy)
-	if !t.child.version.Less(continuesTurns) {
-		p.ClientUserMessageID = in.Key
-	}
-	return t.begin(ctx, c.host, &p)
 }
 
 // holds returns the effort that this turn or earlier ones chose, "" if none did. It is sent

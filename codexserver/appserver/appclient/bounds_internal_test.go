@@ -12,31 +12,6 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// TestWithdrawn withdraws requests before and after they come.
-func TestWithdrawn(t *testing.T) {
-	q := &requests{open: map[jsonrpc.ID]context.CancelFunc{}, early: map[jsonrpc.ID]bool{}}
-	id := func(n int) jsonrpc.ID { return mcptypes.IntID(int64(n)) }
-	ended := map[int]int{}
-	add := func(n int) { q.add(id(n), func() { ended[n]++ }) }
-	add(1)
-	q.withdraw(id(1))
-	q.withdraw(id(2))
-	add(2)
-	add(3)
-	if ended[1] != 1 || ended[2] != 1 || ended[3] != 0 || len(q.early) != 0 {
-		t.Errorf("ended %v, and %d early", ended, len(q.early))
-	}
-	for n := range 1000 {
-		q.withdraw(id(100 + n))
-	}
-	if len(q.early) != 1000 {
-		t.Errorf("%d are remembered", len(q.early))
-	}
-	if q.withdraw(id(99)); len(q.early) != 1 {
-		t.Errorf("%d are remembered after one more", len(q.early))
-	}
-}
-
 // TestUnknownMethods reports each once, at most a hundred of them, and little of a long one.
 func TestUnknownMethods(t *testing.T) {
 	var logged bytes.Buffer
