@@ -1,12 +1,16 @@
 package appserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
+	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,7 +18,9 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -262,4 +268,218 @@ func (c *child) lastLimits(now time.Time) *protocol.RateLimits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return limitsOf(c.limits, now)
+}
+
+// ending is the end of the connection to an app-server.
+type ending struct {
+	gone   chan struct{} // closed when err and at are set, which then stay
+	err    error         // the first reason
+	at     time.Time
+	stderr *tail // what the app-server wrote
+}
+
+// record records the end, once. The child's lock is held.
+func (e *ending) record(err error) {
+	if e.over() {
+		return
+	}
+	e.err, e.at = err, time.Now()
+	close(e.gone)
+}
+
+// over reports whether the connection has ended.
+func (e *ending) over() bool {
+	select {
+	case <-e.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits until the reason is known, for a bounded time, and returns what the app-server wrote about its
+// end, and the reason.
+func (e *ending) wait() (said string, why error) {
+	limit := time.NewTimer(obituaryLimit)
+	defer limit.Stop()
+	select {
+	case <-e.gone:
+		return e.stderr.last(e.at), e.err
+	case <-limit.C:
+		return e.stderr.last(time.Time{}), nil
+	}
+}
+
+// obituary returns how the app-server ended. The caller has seen the connection fail.
+func (c *child) obituary() error {
+	said, err := c.end.wait()
+	var late *timeoutError
+	switch {
+	case errors.Is(err, errClosed):
+		return errClosed
+	case errors.As(err, &late):
+		return fmt.Errorf("%w and was ended", err)
+	}
+	text := "codex app-server has ended"
+	var exit interface { // a run.ExitError, or an exec.ExitError of a transport
+		error
+		ExitCode() int
+	}
+	if errors.As(err, &exit) {
+		text += " (" + exit.Error() + ")"
+	}
+	if said != "" {
+		text += ": " + said
+	}
+	return told(text)
+}
+
+// process is the process of an app-server, as a transport. When it ends, everything that
+// it started ends too.
+type process struct {
+	jsonrpc.Transport
+	path  string
+	pid   int
+	close func() error // ends it once, and returns how it ended
+}
+
+// leaveGrace is how long the process may take to end by itself after its input has ended,
+// before it is killed. Codex was measured to need 0.2 to 0.4 s.
+const leaveGrace = 800 * time.Millisecond
+
+// spawn starts an app-server that ends with this process.
+func spawn(ctx context.Context, programs *box.Programs, processes *run.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
+	cmd := exec.Command(path, args...)
+	cmd.Env = env
+	p := &process{path: path}
+	err := programs.Start(cmd, func() error {
+		c, err := processes.Connect(ctx, cmd, run.Talk{Stderr: stderr, Leave: leaveGrace})
+		if err != nil {
+			return err
+		}
+		p.pid, p.Transport = c.PID, jsonrpc.Lines(c.Out, c.In, c)
+		p.close = sync.OnceValue(p.Transport.Close)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// SetReadLimit passes the peer's limit to the transport.
+func (p *process) SetReadLimit(n int) { setReadLimit(p.Transport, n) }
+
+func setReadLimit(t jsonrpc.Transport, n int) {
+	if l, ok := t.(interface{ SetReadLimit(int) }); ok {
+		l.SetReadLimit(n)
+	}
+}
+
+// Read reads a line. At the end of the output it ends the process, which can no longer
+// answer, and returns how it ended.
+func (p *process) Read(ctx context.Context) ([]byte, error) {
+	b, err := p.Transport.Read(ctx)
+	var one *jsonrpc.Error // the fault of one message
+	if err != nil && !errors.As(err, &one) {
+		if end := p.Close(); end != nil {
+			return nil, end
+		}
+	}
+	return b, err
+}
+
+// Close ends the process and everything that it started.
+func (p *process) Close() error { return p.close() }
+
+// tail is a writer that keeps the last lines of the app-server's standard error, without
+// colours and secrets.
+type tail struct {
+	log *slog.Logger
+
+	mu     sync.Mutex
+	part   []byte // the beginning of a line
+	partAt time.Time
+	lines  []stderrLine
+}
+
+// stderrLine is a line and when it was written.
+type stderrLine struct {
+	text string
+	at   time.Time
+}
+
+const (
+	tailLines = 50
+	tailWidth = 4 << 10
+)
+
+var (
+	colours = lazyregexp.Regexp{Text: "\x1b\\[[0-9;?]*[A-Za-z]"}
+	secrets = lazyregexp.Regexp{Text: `(?i)\b(?:sk-[a-z0-9_-]{6,}|eyJ[a-z0-9_-]{8,}[a-z0-9_.-]*|(bearer)\s+[^\s"']+)`}
+)
+
+// redact replaces what looks like a key or a token.
+func redact(s string) string { return secrets.Get().ReplaceAllString(s, "[redacted]") }
+
+func (t *tail) Write(b []byte) (int, error) {
+	n := len(b)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for {
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			break
+		}
+		t.line(append(t.part, b[:i]...))
+		t.part, b = t.part[:0], b[i+1:]
+	}
+	if room := tailWidth - len(t.part); len(b) > room {
+		b = b[:max(room, 0)]
+	}
+	t.part, t.partAt = append(t.part, b...), time.Now()
+	return n, nil
+}
+
+func (t *tail) line(b []byte) {
+	s := strings.TrimSpace(colours.Get().ReplaceAllString(string(b[:min(len(b), tailWidth)]), ""))
+	if s == "" {
+		return
+	}
+	s = redact(strings.ToValidUTF8(s, "\uFFFD"))
+	t.log.Debug("codex: stderr", "line", s)
+	if len(t.lines) == tailLines {
+		t.lines = append(t.lines[:0], t.lines[1:]...)
+	}
+	t.lines = append(t.lines, stderrLine{s, time.Now()})
+}
+
+// lastWords matches the first line of the reason why a program ends: an error of main, an
+// error of the command line, or a panic.
+var lastWords = lazyregexp.Regexp{Text: `^(?:Error|error|fatal):|panicked at `}
+
+// lastMoment is how long before the end the reason may be written. Older lines are about
+// something else.
+const lastMoment = 5 * time.Second
+
+// last returns what the app-server wrote about its end at that time, or "". It leaves out
+// other lines, which may come from any program that the app-server started.
+func (t *tail) last(at time.Time) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := t.lines
+	if len(t.part) > 0 {
+		lines = append(lines[:len(lines):len(lines)], stderrLine{redact(string(t.part)), t.partAt})
+	}
+	for i := len(lines) - 1; i >= 0 && at.Sub(lines[i].at) <= lastMoment; i-- {
+		if !lastWords.Get().MatchString(lines[i].text) {
+			continue
+		}
+		var words []string
+		for _, line := range lines[i:min(len(lines), i+5)] {
+			words = append(words, line.text)
+		}
+		return strings.Join(words, " ")
+	}
+	return ""
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
@@ -136,47 +135,4 @@ func userMessage(raw stdjson.RawMessage) (m protocol.UserMessage, ok bool) {
 		}
 	}
 	return m, true
-}
-
-// List implements [engine.Library]. Codex lists only conversations with a turn.
-func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
-	limit := 25
-	if p.PageSize != nil {
-		limit = *p.PageSize
-	}
-	list := &protocol.ListConversationsResult{Items: []protocol.ConversationSummary{}}
-	if limit <= 0 {
-		return list, nil
-	}
-	c, err := e.child(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var r apptypes.ThreadsReply
-	params := apptypes.ThreadsParams{Limit: int64(limit), Cursor: p.Cursor}
-	if err := c.control(ctx, apptypes.CallThreadList, params, &r); err != nil {
-		if errors.Is(err, errCursor) {
-			err = engine.ErrCursor
-		}
-		return nil, err
-	}
-	if r.NextCursor != "" {
-		list.NextCursor = &r.NextCursor
-	}
-	for _, t := range r.Data {
-		list.Items = append(list.Items, protocol.ConversationSummary{
-			ConversationID: t.ID, Path: t.Path, Preview: t.Preview, Title: t.Name, Cwd: t.Cwd,
-			Timestamp: new(time.Unix(t.CreatedAt, 0).UTC().Format(time.RFC3339)),
-			Origin:    t.Originator, Holder: holder(&t),
-		})
-	}
-	return list, nil
-}
-
-// holder returns who has the thread open, as far as Codex says; "" if it does not.
-func holder(t *apptypes.Thread) string {
-	if t.Status.Type != apptypes.ThreadStatusIdle && t.Status.Type != apptypes.ThreadStatusActive {
-		return ""
-	}
-	return "this server"
 }

@@ -3,12 +3,10 @@ package appserver
 import (
 	"cmp"
 	"context"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,189 +14,10 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
-	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
-
-// defaults are the overrides that the app-server does not take on its command line. They
-// hold for each conversation that does not set them itself.
-type defaults struct {
-	profile string
-	policy  string
-	keys    map[string]stdjson.RawMessage // all overrides, flat; they win over a profile
-	// disabled are the names of MCP servers. Codex does not start with a key of an unknown
-	// server, so the key is sent with each conversation.
-	disabled []string
-}
-
-// commandLine returns the arguments of the app-server, and the overrides that cannot be
-// among them.
-func commandLine(overrides map[string]any) ([]string, defaults, error) {
-	d := defaults{keys: map[string]stdjson.RawMessage{}}
-	nested := make(map[string]stdjson.RawMessage, len(overrides))
-	for key, value := range overrides {
-		if config.Ours(key) {
-			continue
-		}
-		raw, err := json.Marshal(value, json.Deterministic(true))
-		if err != nil {
-			return nil, d, fmt.Errorf("override %s: %w", key, err)
-		}
-		nested[key] = raw
-	}
-	if err := flatten(d.keys, "", nested); err != nil {
-		return nil, d, fmt.Errorf("overrides: %w", err)
-	}
-	var rest threadParams
-	passed := maps.Clone(d.keys)
-	if raw, ok := passed["profile"]; ok {
-		delete(passed, "profile")
-		if json.Unmarshal(raw, &d.profile) != nil {
-			return nil, d, errors.New("override profile: not a string")
-		}
-	}
-	if err := rest.take(passed, version{}); err != nil {
-		return nil, d, err
-	}
-	d.disabled = takeDisabled(passed)
-	d.policy = rest.ApprovalPolicy
-	args := []string{"app-server"}
-	for _, key := range slices.Sorted(maps.Keys(passed)) {
-		args = append(args, "-c", key+"="+tomlOf(jsontext.Value(passed[key])))
-	}
-	return args, d, nil
-}
-
-// tomlOf writes a JSON value as an inline TOML value.
-func tomlOf(v jsontext.Value) string {
-	switch v.Kind() {
-	case '{':
-		var members map[string]jsontext.Value
-		if json.Unmarshal(v, &members) != nil {
-			return "{}"
-		}
-		var parts []string
-		for _, k := range slices.Sorted(maps.Keys(members)) {
-			name, _ := jsontext.AppendQuote(nil, k) // k was decoded, so it is valid
-			parts = append(parts, string(name)+" = "+tomlOf(members[k]))
-		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	case '[':
-		var elements []jsontext.Value
-		if json.Unmarshal(v, &elements) != nil {
-			return "[]"
-		}
-		parts := make([]string, len(elements))
-		for i, el := range elements {
-			parts[i] = tomlOf(el)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	}
-	return string(v) // JSON and TOML write strings, numbers and booleans alike
-}
-
-// params returns the parameters that start a thread, or that resume the thread of an id.
-// The defaults do not apply to a resumed thread, which keeps its own settings.
-func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id string) (threadParams, error) {
-	isNew, folder := id == "", cfg.Cwd
-	var s summary
-	if !isNew {
-		var err error
-		if s, err = c.summary(ctx, id); err != nil {
-			c.log.Debug("codex: the working folder of a thread is unknown", "thread", id, "error", err) // thread/resume reports the error
-		}
-		folder = cmp.Or(folder, s.Cwd)
-	}
-	layers, err := c.configuration(ctx, folder)
-	if err != nil {
-		return threadParams{}, err
-	}
-	file := layers.keys
-	var call map[string]stdjson.RawMessage // the call's shell_environment_policy
-	if cfg.FromCall {
-		if cfg.Overrides, call, err = splitCall(cfg.Overrides, file); err != nil {
-			return threadParams{}, err
-		}
-	}
-	if cfg.Profile == "" && isNew {
-		if _, own := cfg.Overrides["profile"]; !own {
-			cfg.Profile = e.defaults.profile
-		}
-	}
-	home, err := e.homeOf(c)
-	if err != nil {
-		return threadParams{}, err
-	}
-	p, err := startParams(cfg, c.version, home, e.defaults.keys)
-	if err != nil {
-		return p, err
-	}
-	if p.ApprovalPolicy == "" && isNew {
-		p.ApprovalPolicy = string(policyWord(protocol.ApprovalPolicy(c.policy)))
-	}
-	if err := p.choose(&cfg, file); err != nil {
-		return p, err
-	}
-	if p.base, err = e.configured(c, &layers, folder, home); err != nil {
-		return p, err
-	}
-	if p.now, err = p.grants(&layers, folder); err != nil {
-		return p, err
-	}
-	if !isNew {
-		p.restore(&s, &layers)
-	}
-	if err := p.openRoots(cfg.FromCall, home); err != nil {
-		return p, err
-	}
-	p.strip()
-	if e.options.AskUser {
-		p.ApprovalsReviewer = byUser
-	}
-	if err := e.setServers(c, file, folder, &p); err != nil {
-		return p, err
-	}
-	if err := p.restrict(engine.OriginOf(ctx), file, call); err != nil {
-		return p, err
-	}
-	c.learn(file, p.Config)
-	if c.version.Less(keepsSnapshot) {
-		p.Config["features.shell_snapshot"] = stdjson.RawMessage("false")
-	}
-	if !cfg.ReadOnly {
-		return p, nil
-	}
-	return p, p.keepToReading(file)
-}
-
-// configured returns what the configuration gives a conversation in a folder whose call chooses
-// nothing. A sandbox that cannot be judged counts as the narrowest.
-func (e *Engine) configured(c *child, file *configuration, folder, home string) (g box.Grant, err error) {
-	p, err := startParams(protocol.Config{Profile: e.defaults.profile}, c.version, home, e.defaults.keys)
-	if err != nil {
-		return g, err
-	}
-	g, err = p.grants(file, folder)
-	if err != nil {
-		p.Sandbox = apptypes.SandboxModeReadOnly
-		g, err = p.grants(file, folder)
-	}
-	g.Policy = p.policyIn(c, file, folder)
-	return g, err
-}
-
-func (e *Engine) home() (string, error) {
-	if e.options.CodexHome != "" {
-		return filepath.Abs(e.options.CodexHome)
-	}
-	return config.Home(os.Getenv)
-}
 
 // homeOf returns the folder of a running Codex.
 func (e *Engine) homeOf(c *child) (string, error) {
@@ -306,3 +125,79 @@ func (e *Engine) programVersion(ctx context.Context, path string) (version, erro
 	}
 	return appclient.ParseVersion(words[len(words)-1])
 }
+
+// ownName is a part of what codex-mcp --version prints, even under another file name.
+const ownName = "codex-mcp"
+
+// errOwn means that the program codex is a link to codex-mcp, a copy of it or a script
+// around it. Users make those for clients that always start codex.
+var errOwn = errors.New("is codex-mcp itself, and not Codex")
+
+// own returns errOwn with the program's path.
+func own(path string) error { return fmt.Errorf("%s %w", path, errOwn) }
+
+// Find returns the path of the codex program. It takes path, or $CODEX_BIN if that is
+// empty, else the name codex. It searches for a name without a folder in the PATH, but not
+// in folders for temporary files, and skips links to the running program. The error is a
+// [*NotFoundError].
+func Find(path string) (string, error) {
+	return findFirst(&box.Programs{}, path)
+}
+
+func findFirst(programs *box.Programs, path string) (string, error) {
+	paths, err := find(programs, path)
+	if err != nil {
+		return "", err
+	}
+	return paths[0], nil
+}
+
+// find returns all candidates of Find, in the order of the PATH, that no command can write.
+func find(programs *box.Programs, path string) ([]string, error) {
+	path = cmp.Or(path, os.Getenv("CODEX_BIN"), "codex")
+	dir, err := os.Getwd()
+	if err != nil && !filepath.IsAbs(path) {
+		return nil, &NotFoundError{Path: path, Err: err}
+	}
+	programs.Given(dir) // where a repository may have brought a Codex along
+	all, err := programs.FindAll(path, dir, os.Getenv("PATH"))
+	var refused *box.ProgramError
+	if errors.As(err, &refused) && isOwn(refused.Path) && filepath.Base(path) == path {
+		err = own(refused.Path)
+	}
+	if err != nil {
+		return nil, &NotFoundError{Path: path, Err: err}
+	}
+	if filepath.Base(path) != path {
+		return all, nil
+	}
+	others := slices.DeleteFunc(slices.Clone(all), isOwn)
+	if len(others) == 0 {
+		return nil, &NotFoundError{Path: path, Err: own(all[len(all)-1])}
+	}
+	return others, nil
+}
+
+// isOwn reports whether path is the running program, by any link.
+func isOwn(path string) bool {
+	self, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	a, err := os.Stat(self)
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(path)
+	return err == nil && os.SameFile(a, b)
+}
+
+type version = appclient.Version
+
+// keepsSnapshot is the first version measured whose snapshot of the shell leaves out the variables
+// that commands must not get.
+var keepsSnapshot = version{Minor: 169}
+
+// continuesTurns is the first version measured whose rollouts have the id that a client gave to
+// its message, and which lets no other process write to the conversation meanwhile.
+var continuesTurns = version{Minor: 169}

@@ -1,9 +1,16 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
@@ -12,7 +19,210 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/google/uuid"
 )
+
+// conversation is a thread with its host. It outlives the app-server: a new app-server
+// resumes the thread.
+type conversation struct {
+	engine *Engine
+	id     string
+	host   engine.Host
+	params threadParams // to resume the thread with
+	path   string       // of the rollout
+	rules  box.Grant    // that each turn gets
+
+	model, provider string // at the start
+
+	mu     sync.Mutex
+	effort protocol.ReasoningEffort // the last change by a turn; "" without one
+	window *int64                   // the model's context window in tokens, as last reported
+
+	running atomic.Pointer[promise] // the running turn; the last one between turns
+	unread  []apptypes.Input        // messages that the next turn sends again
+}
+
+// checkID returns an error unless id is a thread's.
+func checkID(id string) error {
+	if err := uuid.Validate(id); err != nil {
+		return fmt.Errorf("%q is not the id of a conversation: %w", id, err)
+	}
+	return nil
+}
+
+// begin starts, resumes or forks a thread.
+func (e *Engine) begin(ctx context.Context, c *child, method string, p threadParams, host engine.Host) (engine.Conversation, error) {
+	home, err := e.homeOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := unlinked(&p.now.Sandbox, p.now.Cwd, home); err != nil {
+		return nil, err
+	}
+	var r threadReply
+	if err := c.patient(ctx, startLimit, method, p, &r); err != nil {
+		return nil, err
+	}
+	if r.Thread.ID == "" {
+		return nil, fmt.Errorf("codex answered %s without the id of a thread", method)
+	}
+	if p.readOnly {
+		if err := r.isReadOnly(); err != nil {
+			return nil, err
+		}
+	}
+	if method != apptypes.CallThreadResume && r.Sandbox.Type != apptypes.SandboxPolicyReadOnly {
+		return nil, fmt.Errorf("codex was to start the thread read-only, and its sandbox is %q", r.Sandbox.Type)
+	}
+	p.now.Cwd = r.Cwd
+	if p.now.Policy == "" {
+		p.now.Policy = policyOf(r.ApprovalPolicy)
+	}
+	if err := c.signedIn(ctx, &r); err != nil {
+		return nil, err
+	}
+	if r.ApprovalsReviewer != "" && r.ApprovalsReviewer != byUser {
+		c.log.Warn("codex: approvals are decided by a reviewing model, not by the client", "reviewer", r.ApprovalsReviewer, "thread", r.Thread.ID)
+	}
+	if err := e.reaches(p.now.Cwd, &p.now.Sandbox); err != nil {
+		return nil, err
+	}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, model: r.Model, provider: r.ModelProvider, rules: p.now}
+	host.Emit(protocol.SessionConfigured{
+		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
+		ApprovalPolicy: wordOf(p.now.Policy), Cwd: r.Cwd,
+		ReasoningEffort: protocol.ReasoningEffort(r.ReasoningEffort),
+		InitialMessages: past(r.Thread.Turns),
+		Access:          beyond(&p.now, &p.base), WritableRoots: slices.Clone(p.now.Sandbox.WritableRoots),
+	})
+	c.load(conv.id, conv.rules)
+	return conv, nil
+}
+
+// ID implements [engine.Conversation].
+func (c *conversation) ID() string { return c.id }
+
+// Close implements [engine.Conversation]. The thread stays loaded, so that it can be
+// continued; it ends with the app-server.
+func (c *conversation) Close() error { return nil }
+
+// Turn implements [engine.Conversation].
+func (c *conversation) Turn(ctx context.Context, in protocol.TurnInput) error {
+	if in.Continue != nil {
+		return c.goesOn(ctx, in)
+	}
+	if in.Review != nil && !c.params.readOnly {
+		return c.review(ctx, in)
+	}
+	return c.run(ctx, func(ctx context.Context) (*turn, error) { return c.start(ctx, in) }, nil)
+}
+
+// run runs the turn that start starts. Then, if not nil, is called before the last events of a turn that
+// completed.
+func (c *conversation) run(ctx context.Context, start func(context.Context) (*turn, error), then func(context.Context, *turn)) error {
+	c.mu.Lock()
+	window := c.window
+	c.mu.Unlock()
+	now := &promise{begun: make(chan struct{})}
+	c.running.Store(now)
+	c.host.Emit(protocol.TaskStarted{ModelContextWindow: window})
+	s, err := start(ctx)
+	if err == nil {
+		now.turn = s
+	}
+	close(now.begun)
+	if err != nil {
+		return c.failed(ctx, err)
+	}
+	events, err := s.await(ctx)
+	defer s.thread.free()
+	if err == nil && then != nil {
+		then(ctx, s)
+	}
+	if c.path != "" {
+		if kept := c.engine.options.Store.Sync(c.path); kept != nil {
+			s.report(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is not in the store: %v", kept)})
+		}
+	}
+	s.end(events)
+	c.unread = s.unread(c.unread)
+	c.mu.Lock()
+	if u := s.tr.usage; u != nil && u.ModelContextWindow != nil {
+		c.window = u.ModelContextWindow
+	}
+	c.mu.Unlock()
+	return err
+}
+
+// failed emits the events of a turn that could not be started, and returns its error.
+func (c *conversation) failed(ctx context.Context, err error) error {
+	tr := newTranslator()
+	events, err := tr.fail(err.Error())
+	if ctx.Err() != nil {
+		events, err = tr.abort(context.Cause(ctx))
+	}
+	for _, e := range events {
+		c.host.Emit(e)
+	}
+	return err
+}
+
+// start starts a turn. If the app-server has not loaded the thread, because it is a new process or has
+// dropped it, it resumes the thread first.
+func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turn, error) {
+	items, err := inputItems(in.Items)
+	if err != nil {
+		return nil, err
+	}
+	p := apptypes.TurnParams{
+		ThreadID: c.id, Input: append(slices.Clip(c.unread), items...), OutputSchema: in.OutputSchema, Effort: string(c.holds(in)),
+		SandboxPolicy: sandboxOf(c.rules.Sandbox), ApprovalPolicy: policyParam(c.rules.Policy),
+	}
+	for again := false; ; again = true {
+		ch, err := c.engine.child(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t, err := c.thread(ctx, ch, again)
+		if err != nil {
+			return nil, err
+		}
+		p.ClientUserMessageID = ""
+		if !ch.version.Less(continuesTurns) {
+			p.ClientUserMessageID = in.Key
+		}
+		s, err := t.begin(ctx, c.host, &p)
+		if err = ch.explain(err); err == nil || again || !errors.Is(err, errNotLoaded) {
+			return s, err
+		}
+	}
+}
+
+// thread returns the conversation's thread in the child. It resumes the thread if the
+// child has not loaded it, or if dropped is true.
+func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*thread, error) {
+	if t := ch.find(c.id); t != nil && !dropped {
+		return t, nil
+	}
+	p := c.params
+	p.ThreadID, p.ExcludeTurns = c.id, true
+	var r threadReply
+	if err := ch.patient(ctx, startLimit, apptypes.CallThreadResume, p, &r); err != nil {
+		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
+	}
+	return ch.load(c.id, c.rules), nil
+}
+
+// holds returns the effort that this turn or earlier ones chose, "" if none did. It is sent
+// with every turn, because a new process does not know it.
+func (c *conversation) holds(in protocol.TurnInput) protocol.ReasoningEffort {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if in.Effort != "" {
+		c.effort = in.Effort
+	}
+	return c.effort
+}
 
 // thread is a thread that a child has in memory.
 type thread struct {
@@ -168,4 +378,135 @@ func (t *thread) agentNotification(method string, n *apptypes.Note) {
 			r.translate(method, n)
 		}
 	}
+}
+
+// threads are those that an app-server has in memory, by their ids. The child's lock guards them.
+type threads struct {
+	loaded map[string]*thread // of conversations
+	agents map[string]subAgent
+}
+
+// subAgent is a thread that a conversation's thread started by itself.
+type subAgent struct {
+	root *thread
+	path string // such as /root/worker, or the id of its thread
+}
+
+// root returns the thread of the conversation that a thread belongs to. If the thread is a
+// sub-agent's, it also returns the sub-agent's path. It returns nil for an unknown thread.
+func (l *threads) root(id string) (*thread, string) {
+	if t := l.loaded[id]; t != nil {
+		return t, ""
+	}
+	a := l.agents[id]
+	return a.root, a.path
+}
+
+// load returns the thread of a conversation, also if it was a sub-agent's before.
+func (l *threads) load(id string, c *child) *thread {
+	t := l.loaded[id]
+	if t == nil {
+		t = &thread{id: id, child: c, turns: make(chan struct{}, 1)}
+		l.loaded[id] = t
+		delete(l.agents, id)
+	}
+	return t
+}
+
+// adopt records the thread of a sub-agent, unless it is known.
+func (l *threads) adopt(root *thread, id, path string) {
+	if known, _ := l.root(id); id != "" && known == nil {
+		l.agents[id] = subAgent{root: root, path: cmp.Or(path, id)}
+	}
+}
+
+// forget drops the thread of a conversation and its sub-agents.
+func (l *threads) forget(id string) {
+	t := l.loaded[id]
+	if t == nil {
+		return
+	}
+	delete(l.loaded, id)
+	maps.DeleteFunc(l.agents, func(_ string, a subAgent) bool { return a.root == t })
+}
+
+// adopt records the threads of sub-agents that the notification announces. With the tools of
+// many models, also of the newest Codex, that is the result of the tool that starts them.
+func (c *child) adopt(root *thread, method string, n *apptypes.Note) {
+	if method != apptypes.NoteItemStarted && method != apptypes.NoteItemCompleted || n.Item == nil {
+		return
+	}
+	var found []string
+	path := ""
+	switch typeOf(n.Item) {
+	case apptypes.ThreadItemSubAgentActivity:
+		if it, err := appclient.ReadItem(n.Item); err == nil {
+			found, path = []string{it.AgentThreadID}, it.AgentPath
+		}
+	case itemCollab:
+		var it collab
+		if json.Unmarshal(n.Item, &it) == nil && it.SenderThreadID == n.ThreadID {
+			found = it.ReceiverThreadIDs
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range found {
+		c.threads.adopt(root, id, path)
+	}
+}
+
+// root returns the thread of the conversation that a thread belongs to, as [threads.root] does.
+func (c *child) root(threadID string) (*thread, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.threads.root(threadID)
+}
+
+// load registers a thread that this child has loaded, and whose turns have rules.
+func (c *child) load(id string, rules box.Grant) *thread {
+	c.mu.Lock()
+	t := c.threads.load(id, c)
+	c.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rules = rules
+	return t
+}
+
+// turnsOf returns the turns of a thread, the last one first. An error is the last value.
+func (c *child) turnsOf(ctx context.Context, id string) iter.Seq2[*apptypes.Turn, error] {
+	return func(yield func(*apptypes.Turn, error) bool) {
+		params := apptypes.TurnsParams{ThreadID: id, SortDirection: apptypes.SortDirectionDesc, Limit: 50}
+		for {
+			var page apptypes.TurnsReply
+			if err := c.call(ctx, controlLimit, apptypes.CallThreadTurnsList, params, &page); err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range page.Data {
+				if !yield(&page.Data[i], nil) {
+					return
+				}
+			}
+			if page.NextCursor == "" || len(page.Data) == 0 {
+				return
+			}
+			params.Cursor = page.NextCursor
+		}
+	}
+}
+
+// find returns the thread of a conversation, or nil.
+func (c *child) find(id string) *thread {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.threads.loaded[id]
+}
+
+// forget drops the thread of a conversation and its sub-agents.
+func (c *child) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.threads.forget(id)
 }

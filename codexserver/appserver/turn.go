@@ -2,7 +2,9 @@ package appserver
 
 import (
 	"context"
+	stdjson "encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/go-json-experiment/json"
 )
 
 const (
@@ -317,4 +320,207 @@ func (r *turn) turns() map[string]string {
 	all := maps.Clone(r.agents)
 	all[r.thread.id] = r.app.ID()
 	return all
+}
+
+// promise is a turn that the app-server may not have started yet.
+type promise struct {
+	begun chan struct{} // closed when turn is set, or when the start has failed
+	turn  *turn
+}
+
+// Steer implements [engine.Steerer].
+func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) error {
+	input, err := inputItems(items)
+	if err == nil && len(input) == 0 {
+		err = errors.New("the message is empty")
+	}
+	if err != nil {
+		return &engine.RefusedError{Err: err}
+	}
+	now := c.running.Load()
+	if now == nil {
+		return engine.ErrNoTurn
+	}
+	select {
+	case <-now.begun:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if now.turn == nil {
+		return engine.ErrNoTurn
+	}
+	return now.turn.steer(ctx, &letter{input: input})
+}
+
+// steer sends a message to the turn. It also returns [engine.ErrNoTurn] if the turn ended
+// while the app-server's answer was on its way.
+func (r *turn) steer(ctx context.Context, l *letter) error {
+	c := r.thread.child
+	select {
+	case <-r.app.Started(): // some versions refuse messages before turn/started
+	case <-r.app.Ended():
+		return engine.ErrNoTurn
+	case <-c.end.gone:
+		return engine.ErrNoTurn
+	case <-r.ctx.Done():
+		return engine.ErrNoTurn
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if !r.send(l) {
+		return engine.ErrNoTurn
+	}
+	err := c.steer(ctx, &apptypes.SteerParams{ThreadID: r.thread.id, ExpectedTurnID: r.app.ID(), Input: l.input})
+	return c.steered(err, r.sent(l, err == nil))
+}
+
+// steer sends a message to a running turn.
+func (c *child) steer(ctx context.Context, p *apptypes.SteerParams) error {
+	return within(ctx, controlLimit, apptypes.CallTurnSteer, func(ctx context.Context) error { return c.app.Steer(ctx, p) })
+}
+
+// steered returns the error of Steer for the result of turn/steer. InTime is the result of
+// [turn.sent].
+func (c *child) steered(err error, inTime bool) error {
+	var answer *jsonrpc.Error
+	switch {
+	case err == nil && inTime:
+		return nil
+	case err == nil, errors.Is(err, jsonrpc.ErrClosed):
+		return engine.ErrNoTurn
+	case !errors.As(err, &answer):
+		return err
+	}
+	if err = c.explain(err); errors.Is(err, errNoTurn) {
+		return engine.ErrNoTurn
+	}
+	return &engine.RefusedError{Err: err}
+}
+
+// send records a message that is about to be sent. It returns false if the turn has ended.
+func (r *turn) send(l *letter) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.messages.letters = append(r.messages.letters, l)
+	}
+	return !r.ended
+}
+
+// sent records whether the app-server took a message. It returns false if the turn ended
+// first: the next turn then does not repeat the message.
+func (r *turn) sent(l *letter, taken bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		l.taken = taken
+	}
+	return l.taken || l.read
+}
+
+// read reports that the model has read a message of the user, unless it is the turn's own input.
+func (r *turn) read(raw stdjson.RawMessage) {
+	m, ok := userMessage(raw)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.messages.read(m.Message, r.ended) {
+		r.host.Emit(m)
+	}
+}
+
+// unread returns the messages for the next turn.
+func (r *turn) unread(left []apptypes.Input) []apptypes.Input {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.messages.unread(left)
+}
+
+// messages are the user's messages to a turn: its own prompt, and those that came while it ran. The
+// turn's lock guards them.
+type messages struct {
+	prompted bool      // the turn's own input has been read
+	letters  []*letter // those that came while the turn ran
+}
+
+// letter is a message to a running turn. When the turn is interrupted, the app-server
+// drops messages that the model has not read.
+type letter struct {
+	input []apptypes.Input
+	taken bool // by the app-server
+	read  bool // by the model
+}
+
+// event returns the message in the form in which the app-server reports that the model has
+// read it. Only the text identifies it: some versions do not report the client's id.
+func (l *letter) event() protocol.UserMessage {
+	m := protocol.UserMessage{Kind: protocol.UserPlain}
+	for _, it := range l.input {
+		if it.Text != nil {
+			m.Message += *it.Text
+		}
+		if it.URL != nil {
+			m.Images = append(m.Images, *it.URL)
+		}
+	}
+	return m
+}
+
+// read records that the model has read a message of the user with a text. The first one is the turn's
+// own input; the others came while it ran. It returns whether to report the message; none is after the
+// end.
+func (m *messages) read(text string, ended bool) bool {
+	if !m.prompted {
+		m.prompted = true
+		return false
+	}
+	if ended {
+		return false
+	}
+	for _, l := range m.letters {
+		if !l.read && l.event().Message == text {
+			l.read = true
+			return true
+		}
+	}
+	return false
+}
+
+// missed returns the events about messages that the model did not read before the turn's end.
+func (m *messages) missed() (events []protocol.EventMsg) {
+	for _, l := range m.letters {
+		if l.taken && !l.read {
+			events = append(events, l.event())
+		}
+	}
+	if len(events) > 0 {
+		events = append(events, protocol.BackgroundEvent{Message: fmt.Sprintf(
+			"the turn ended before the model read all messages to it; it will read %d in the next turn", len(events))})
+	}
+	return events
+}
+
+// unread returns the messages that the model did not read. They follow left, those of
+// earlier turns, unless the model has read the turn's input, which began with these.
+func (m *messages) unread(left []apptypes.Input) []apptypes.Input {
+	if m.prompted {
+		left = nil
+	}
+	for _, l := range m.letters {
+		if l.taken && !l.read {
+			left = append(left, l.input...)
+		}
+	}
+	return left
+}
+
+// clientOf returns the id that a client gave its message.
+func clientOf(raw stdjson.RawMessage) string {
+	var it apptypes.UserMessage
+	if json.Unmarshal(raw, &it) != nil {
+		return ""
+	}
+	return it.ClientID
 }

@@ -2,9 +2,11 @@ package appserver
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // question is a request of the app-server that a person decides.
@@ -249,106 +253,6 @@ func (a *question) permissions(p *apptypes.Permissions) (apptypes.PermissionsRep
 	return permissionsAnswer(p, out), nil
 }
 
-// elicitation asks a question of one of Codex's MCP servers, or whether a tool of one may be called.
-func (a *question) elicitation(p *apptypes.Elicitation) (apptypes.ElicitationReply, error) {
-	reply, err := a.elicit((*elicitation)(p))
-	if err == nil && a.ctx.Err() != nil {
-		reply = apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
-	}
-	return withContent(reply), err
-}
-
-// withContent returns a reply in the form that all versions were tried with.
-func withContent(r apptypes.ElicitationReply) apptypes.ElicitationReply {
-	if r.Content == nil {
-		r.Content = json.RawMessage("null")
-	}
-	return r
-}
-
-func (a *question) elicit(p *elicitation) (apptypes.ElicitationReply, error) {
-	var q *elicit.Question
-	var f *elicit.Foreign
-	var err error
-	tool := p.toolCall()
-	if tool {
-		q, err = p.toolQuestion()
-	} else {
-		f, err = p.foreign()
-	}
-	if err != nil {
-		return apptypes.ElicitationReply{}, err
-	}
-	leave, err := a.queue("server " + p.ServerName)
-	if err != nil {
-		return apptypes.ElicitationReply{}, err
-	}
-	defer leave()
-	if tool {
-		out := a.turn.host.Approve(a.ctx, q)
-		a.decided(out)
-		a.explain("the call of a tool", out)
-		return toolAnswer(out), nil
-	}
-	result, err := a.turn.host.Elicit(a.ctx, f)
-	if err != nil {
-		return apptypes.ElicitationReply{}, err
-	}
-	return answered(result), nil
-}
-
-// maxQueue is how many questions of a party may wait for the one that is asked.
-const maxQueue = 32
-
-var errQueue = errors.New("questions of the same party wait already")
-
-// queue waits until no other question of a party, an MCP server or the model, is asked in the
-// thread. The caller must call leave.
-func (a *question) queue(party string) (leave func(), err error) {
-	t := a.turn.thread
-	t.mu.Lock()
-	slots := t.asking[party]
-	if slots == nil {
-		slots = elicit.NewSlots(1)
-		if t.asking == nil {
-			t.asking = map[string]*elicit.Slots{}
-		}
-		t.asking[party] = slots
-	}
-	t.mu.Unlock()
-	if slots.Waiting() >= maxQueue {
-		return nil, fmt.Errorf("%d %w", maxQueue, errQueue)
-	}
-	if err := slots.Acquire(a.ctx); err != nil {
-		return nil, err
-	}
-	return slots.Release, nil
-}
-
-// userInput asks the model's questions to the user.
-func (a *question) userInput(p *apptypes.UserInput) (apptypes.UserInputReply, error) {
-	u := (*userInput)(p)
-	result, err := a.input(u)
-	if err != nil {
-		return apptypes.UserInputReply{}, err
-	}
-	return u.answers(result), nil
-}
-
-// input asks the model's questions.
-func (a *question) input(p *userInput) (json.RawMessage, error) {
-	f, err := p.foreign()
-	if err != nil {
-		return nil, err
-	}
-	leave, err := a.queue("model")
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return a.turn.host.Elicit(a.ctx, f)
-}
-
 // item returns a copy of an open item, or nil.
 func (r *turn) item(id string) *apptypes.Item {
 	r.mu.Lock()
@@ -357,4 +261,200 @@ func (r *turn) item(id string) *apptypes.Item {
 		return new(o.item)
 	}
 	return nil
+}
+
+// decisionOf returns the answer to the app-server. Every unknown decision declines. An approval
+// counts once, also one for the session.
+func decisionOf(out elicit.Outcome) string {
+	switch out.Decision {
+	case elicit.Approved, elicit.ApprovedForSession:
+		return accept
+	case elicit.Abort:
+		return cancelTurn
+	}
+	return decline
+}
+
+// The decisions about commands. Those about patches are the same words: a map with two equal keys
+// does not compile.
+const (
+	accept     = apptypes.CommandExecutionApprovalDecisionAccept
+	decline    = apptypes.CommandExecutionApprovalDecisionDecline
+	cancelTurn = apptypes.CommandExecutionApprovalDecisionCancel
+)
+
+var _ = map[bool]struct{}{false: {}, accept == apptypes.FileChangeApprovalDecisionAccept &&
+	decline == apptypes.FileChangeApprovalDecisionDecline && cancelTurn == apptypes.FileChangeApprovalDecisionCancel: {}}
+
+// networkAccess takes the place of a program in a question about a host.
+const networkAccess = "network-access"
+
+// execApproval returns the question about a command. Agent is the path of the sub-agent
+// that asks; "" for the conversation itself.
+func execApproval(p *apptypes.CommandApproval, o *apptypes.Item, agent string) protocol.ExecApprovalRequest {
+	r := protocol.ExecApprovalRequest{CallID: p.ItemID, Cwd: p.Cwd, Reason: p.Reason}
+	line := p.Command
+	if o != nil {
+		if line == "" {
+			line = o.Command
+		}
+		if r.Cwd == "" {
+			r.Cwd = o.Cwd
+		}
+	}
+	if line != "" {
+		r.Command = splitCommand(line)
+	}
+	var about []string
+	if agent != "" {
+		about = append(about, "asked by the sub-agent "+agent)
+	}
+	if p.Kind == apptypes.CommandExecutionApprovalKindWriteStdin {
+		about = append(about, "input for a command that is running")
+	}
+	if e := environment(p.EnvironmentID); e != "" {
+		about = append(about, "in the environment "+e+", not on this machine")
+	}
+	if n := p.NetworkApprovalContext; n != nil {
+		about = append(about, fmt.Sprintf("network access to %s by %s", n.Host, n.Protocol))
+		if line == "" {
+			r.Command = []string{networkAccess, n.Protocol, n.Host}
+		}
+	}
+	if more := unknown(commandUnknown(p)...); more != "" {
+		about = append(about, more)
+	}
+	r.Reason = reason(about, p.Reason)
+	r.FromEngine = len(about) > 0 && p.Reason == ""
+	return r
+}
+
+// localEnvironment is the environment of the app-server's own machine.
+const localEnvironment = "local"
+
+// environment returns where a command would run, "" for the app-server's own machine.
+func environment(raw stdjson.RawMessage) string {
+	var id string
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return ""
+	case json.Unmarshal(raw, &id) != nil:
+		return string(raw)
+	case id == localEnvironment:
+		return ""
+	}
+	return fmt.Sprintf("%q", id)
+}
+
+// patchApproval returns the question about a patch.
+func patchApproval(p *apptypes.FileApproval, o *apptypes.Item, agent string) protocol.PatchApprovalRequest {
+	r := protocol.PatchApprovalRequest{CallID: p.ItemID, Changes: fileChanges(o.Changes), GrantRoot: p.GrantRoot, Once: true}
+	var about []string
+	if agent != "" {
+		about = append(about, "asked by the sub-agent "+agent)
+	}
+	all := []jsontext.Value{p.Unknown}
+	for _, u := range o.Changes {
+		all = append(all, u.Unknown, u.Kind.Unknown)
+	}
+	if more := unknown(all...); more != "" {
+		r.Notes = append(r.Notes, more)
+	}
+	if p.GrantRoot != "" {
+		r.Notes = append(r.Notes, "Codex names "+p.GrantRoot+" for later changes, which this approval is not for")
+	}
+	r.Reason = reason(about, p.Reason)
+	return r
+}
+
+// commandUnknown returns the unknown members of a question about a command.
+func commandUnknown(p *apptypes.CommandApproval) []jsontext.Value {
+	all := []jsontext.Value{p.Unknown}
+	if p.NetworkApprovalContext != nil {
+		all = append(all, p.NetworkApprovalContext.Unknown)
+	}
+	return all
+}
+
+// maxUnknown bounds what is shown of unknown members, in bytes.
+const maxUnknown = 300
+
+// unknown returns words about members that newer versions of Codex send with a question and this
+// program does not know, or "". Null says nothing.
+func unknown(objects ...jsontext.Value) string {
+	var names []string
+	for _, object := range objects {
+		var members map[string]jsontext.Value
+		if len(object) > 0 && json.Unmarshal(object, &members) != nil {
+			members = map[string]jsontext.Value{"members": object}
+		}
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			if text := string(members[name]); text != "null" {
+				names = append(names, name+" = "+text)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "Codex also says what this version does not know: " + elicit.OneLine(strings.Join(names, ", "), maxUnknown)
+}
+
+// shows returns an error unless a question can show the changes.
+func shows(updates []apptypes.FileUpdate) error {
+	for _, u := range updates {
+		switch u.Kind.Type {
+		case apptypes.PatchChangeKindAdd, apptypes.PatchChangeKindDelete, apptypes.PatchChangeKindUpdate:
+		default:
+			return fmt.Errorf("it changes a file in the unknown way %q", u.Kind.Type)
+		}
+		if more := unknown(u.Unknown); more != "" && u.Diff == "" {
+			return fmt.Errorf("the change of a file has an unknown form: %s", more)
+		}
+	}
+	return nil
+}
+
+// reason joins remarks of the bridge and the model's own reason.
+func reason(about []string, given string) string {
+	if given != "" {
+		about = append(about, given)
+	}
+	return strings.Join(about, "; ")
+}
+
+// permissionsQuestion returns the question about permissions beyond the sandbox.
+func permissionsQuestion(p *apptypes.Permissions, agent string) *elicit.Question {
+	asks := "Codex"
+	if agent != "" {
+		asks = "Codex's sub-agent " + agent
+	}
+	q := (&elicit.ExecQuestion{
+		Subject: asks,
+		Command: []string{"further-permissions", string(p.Permissions)},
+		Cwd:     p.Cwd,
+		Reason:  p.Reason,
+		Notes:   []string{"This is not a command: it grants these permissions to the commands that follow."},
+	}).Question()
+	q.Once = true
+	if e := environment(p.EnvironmentID); e != "" {
+		q.Brief = nil // made from the message
+		q.Message += "\n" + elicit.ShowText("in the environment "+e+", not on this machine")
+	}
+	if more := unknown(p.Unknown); more != "" {
+		q.Brief = nil
+		q.Message += "\n" + elicit.ShowText(more)
+	}
+	if len(p.Permissions) > 0 {
+		q.Meta = map[string]any{"permissions": jsontext.Value(p.Permissions)} // whole
+	}
+	return q
+}
+
+func permissionsAnswer(p *apptypes.Permissions, out elicit.Outcome) apptypes.PermissionsReply {
+	switch out.Decision {
+	case elicit.Approved, elicit.ApprovedForSession:
+		return apptypes.PermissionsReply{Permissions: p.Permissions, Scope: apptypes.PermissionGrantScopeTurn}
+	}
+	return appclient.NoPermissions()
 }

@@ -1,0 +1,283 @@
+package appserver
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// elicitation asks a question of one of Codex's MCP servers, or whether a tool of one may be called.
+func (a *question) elicitation(p *apptypes.Elicitation) (apptypes.ElicitationReply, error) {
+	reply, err := a.elicit((*elicitation)(p))
+	if err == nil && a.ctx.Err() != nil {
+		reply = apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
+	}
+	return withContent(reply), err
+}
+
+// withContent returns a reply in the form that all versions were tried with.
+func withContent(r apptypes.ElicitationReply) apptypes.ElicitationReply {
+	if r.Content == nil {
+		r.Content = stdjson.RawMessage("null")
+	}
+	return r
+}
+
+func (a *question) elicit(p *elicitation) (apptypes.ElicitationReply, error) {
+	var q *elicit.Question
+	var f *elicit.Foreign
+	var err error
+	tool := p.toolCall()
+	if tool {
+		q, err = p.toolQuestion()
+	} else {
+		f, err = p.foreign()
+	}
+	if err != nil {
+		return apptypes.ElicitationReply{}, err
+	}
+	leave, err := a.queue("server " + p.ServerName)
+	if err != nil {
+		return apptypes.ElicitationReply{}, err
+	}
+	defer leave()
+	if tool {
+		out := a.turn.host.Approve(a.ctx, q)
+		a.decided(out)
+		a.explain("the call of a tool", out)
+		return toolAnswer(out), nil
+	}
+	result, err := a.turn.host.Elicit(a.ctx, f)
+	if err != nil {
+		return apptypes.ElicitationReply{}, err
+	}
+	return answered(result), nil
+}
+
+// maxQueue is how many questions of a party may wait for the one that is asked.
+const maxQueue = 32
+
+var errQueue = errors.New("questions of the same party wait already")
+
+// queue waits until no other question of a party, an MCP server or the model, is asked in the
+// thread. The caller must call leave.
+func (a *question) queue(party string) (leave func(), err error) {
+	t := a.turn.thread
+	t.mu.Lock()
+	slots := t.asking[party]
+	if slots == nil {
+		slots = elicit.NewSlots(1)
+		if t.asking == nil {
+			t.asking = map[string]*elicit.Slots{}
+		}
+		t.asking[party] = slots
+	}
+	t.mu.Unlock()
+	if slots.Waiting() >= maxQueue {
+		return nil, fmt.Errorf("%d %w", maxQueue, errQueue)
+	}
+	if err := slots.Acquire(a.ctx); err != nil {
+		return nil, err
+	}
+	return slots.Release, nil
+}
+
+// userInput asks the model's questions to the user.
+func (a *question) userInput(p *apptypes.UserInput) (apptypes.UserInputReply, error) {
+	u := (*userInput)(p)
+	result, err := a.input(u)
+	if err != nil {
+		return apptypes.UserInputReply{}, err
+	}
+	return u.answers(result), nil
+}
+
+// input asks the model's questions.
+func (a *question) input(p *userInput) (stdjson.RawMessage, error) {
+	f, err := p.foreign()
+	if err != nil {
+		return nil, err
+	}
+	leave, err := a.queue("model")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return a.turn.host.Elicit(a.ctx, f)
+}
+
+// elicitation are the params of mcpServer/elicitation/request: a question of one of Codex's MCP
+// servers, or of Codex about a call of one of their tools.
+type elicitation apptypes.Elicitation
+
+// toolCall reports whether the elicitation asks to approve the call of an MCP tool.
+func (e *elicitation) toolCall() bool {
+	var meta struct {
+		Kind string `json:"codex_approval_kind"`
+	}
+	return len(e.Meta) > 0 && json.Unmarshal(e.Meta, &meta) == nil && meta.Kind != ""
+}
+
+// server returns the name of the server for people, with the environment that it belongs to if that
+// is another one than this machine.
+func (e *elicitation) server() string {
+	if env := environment(e.EnvironmentID); env != "" {
+		return e.ServerName + " of the environment " + env
+	}
+	return e.ServerName
+}
+
+// maxToolParams bounds the arguments of a tool in _meta, in bytes.
+const maxToolParams = 64 << 10
+
+// toolQuestion returns the question about the call of an MCP tool. The first line is ours: the
+// server could have sent the question itself, with the _meta by which Codex marks its own. The
+// message shows the call's arguments: Codex sends them only in _meta, which most clients do not
+// show. Of _meta the client gets the members that it needs.
+func (e *elicitation) toolQuestion() (*elicit.Question, error) {
+	var meta struct {
+		Kind   stdjson.RawMessage `json:"codex_approval_kind"`
+		Tool   string             `json:"tool_name"`
+		Params jsontext.Value     `json:"tool_params"`
+	}
+	if err := json.Unmarshal(e.Meta, &meta); err != nil {
+		return nil, fmt.Errorf("_meta: %w", err)
+	}
+	server := elicit.ShowName(e.server())
+	lines := []string{fmt.Sprintf("Allow Codex what the MCP server %s asks?", server)}
+	q := &elicit.Question{Once: true, NotDone: "the tool was not called", Meta: map[string]any{"codex_approval_kind": meta.Kind}}
+	if meta.Tool != "" {
+		lines[0] = fmt.Sprintf("Allow Codex to call the tool %s of the MCP server %s?", elicit.ShowName(meta.Tool), server)
+		q.Meta["tool_name"] = elicit.OneLine(meta.Tool, maxToolName)
+	}
+	if e.Message != fmt.Sprintf(`Allow the %s MCP server to run tool "%s"?`, e.ServerName, meta.Tool) {
+		lines = append(lines, elicit.ShowLines(server, e.Message)...)
+	}
+	if params := meta.Params; len(params) > 0 && string(params) != "{}" && string(params) != "null" {
+		shown, _ := elicit.ShowCode(string(params))
+		lines = append(lines, "Its arguments: "+shown)
+	}
+	if n := len(meta.Params); n > 0 && n <= maxToolParams {
+		q.Meta["tool_params"] = meta.Params
+	}
+	if more := unknown(e.Unknown); more != "" {
+		lines = append(lines, elicit.ShowText(more))
+	}
+	q.Message = strings.Join(lines, "\n")
+	return q, nil
+}
+
+// maxToolName bounds the name of a tool in _meta, in characters.
+const maxToolName = 200
+
+func toolAnswer(out elicit.Outcome) apptypes.ElicitationReply {
+	switch out.Decision {
+	case elicit.Approved, elicit.ApprovedForSession:
+		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionAccept, Content: stdjson.RawMessage(`{}`)}
+	case elicit.Abort:
+		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
+	}
+	return appclient.Declined()
+}
+
+// foreign returns the question as one of the MCP server. Modes that only Codex knows are an error.
+func (e *elicitation) foreign() (*elicit.Foreign, error) {
+	params := map[string]any{"message": e.Message, "requestedSchema": e.RequestedSchema}
+	if e.Mode != "" {
+		params["mode"] = e.Mode
+	}
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	return elicit.ServerQuestion(e.server(), raw)
+}
+
+// answered reads the client's answer to a forwarded elicitation. An invalid answer
+// declines.
+func answered(result stdjson.RawMessage) apptypes.ElicitationReply {
+	var r apptypes.ElicitationReply
+	if json.Unmarshal(result, &r) != nil {
+		return appclient.Declined()
+	}
+	switch r.Action {
+	case apptypes.MCPServerElicitationActionAccept:
+		return r
+	case apptypes.MCPServerElicitationActionCancel:
+		return apptypes.ElicitationReply{Action: apptypes.MCPServerElicitationActionCancel}
+	}
+	return appclient.Declined()
+}
+
+// userInput are the params of item/tool/requestUserInput.
+type userInput apptypes.UserInput
+
+// foreign returns the model's questions as one question, whose form has a member for each. A
+// question for a secret is an error, because MCP forbids asking for one.
+func (u *userInput) foreign() (*elicit.Foreign, error) {
+	properties, required := map[string]any{}, []string{}
+	var message []string
+	for _, q := range u.Questions {
+		if q.IsSecret {
+			return nil, fmt.Errorf("question %q asks for a secret", q.ID)
+		}
+		if more := unknown(q.Unknown); more != "" { // it might say that the answer is secret
+			return nil, fmt.Errorf("question %q: %s", q.ID, more)
+		}
+		p := map[string]any{"type": "string", "title": q.Header, "description": q.Question}
+		var labels, shown []string
+		for _, o := range q.Options {
+			labels = append(labels, o.Label)
+			shown = append(shown, o.Label+" ("+o.Description+")")
+		}
+		line := q.Question
+		if len(labels) > 0 {
+			line += " " + strings.Join(shown, ", ")
+			if !q.IsOther {
+				p["enum"] = labels
+			}
+		}
+		message = append(message, line)
+		properties[q.ID] = p
+		required = append(required, q.ID)
+	}
+	if len(properties) == 0 {
+		return nil, fmt.Errorf("no questions")
+	}
+	raw, err := json.Marshal(map[string]any{
+		"message": strings.Join(message, "\n"),
+		"requestedSchema": map[string]any{
+			"type": "object", "properties": properties, "required": required,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return elicit.ModelQuestion(raw)
+}
+
+// answers reads the client's form. If the client did not accept, it returns no answers,
+// which the model sees.
+func (u *userInput) answers(result stdjson.RawMessage) apptypes.UserInputReply {
+	reply := apptypes.UserInputReply{Answers: map[string]apptypes.Answers{}}
+	var r struct {
+		Action  string            `json:"action"`
+		Content map[string]string `json:"content"`
+	}
+	if json.Unmarshal(result, &r) != nil || r.Action != "accept" {
+		return reply
+	}
+	for _, q := range u.Questions {
+		if a, ok := r.Content[q.ID]; ok {
+			reply.Answers[q.ID] = apptypes.Answers{Answers: []string{a}}
+		}
+	}
+	return reply
+}

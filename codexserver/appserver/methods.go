@@ -1,0 +1,351 @@
+package appserver
+
+import (
+	"cmp"
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
+	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+)
+
+// The optional interfaces that the engine has.
+var (
+	_ engine.Describer = (*Engine)(nil)
+	_ engine.Resumer   = (*Engine)(nil)
+	_ engine.Library   = (*Engine)(nil)
+	_ engine.Accounts  = (*Engine)(nil)
+	_ engine.Searcher  = (*Engine)(nil)
+)
+
+// config returns Codex's configuration for a folder, or the user's own if cwd is "".
+func (c *child) config(ctx context.Context, cwd string) (map[string]stdjson.RawMessage, error) {
+	var r apptypes.ConfigReply
+	return r.Config, c.control(ctx, apptypes.CallConfigRead, apptypes.ConfigParams{Cwd: cwd}, &r)
+}
+
+// configuration returns Codex's configuration for a folder, with its layers.
+func (c *child) configuration(ctx context.Context, cwd string) (configuration, error) {
+	var r apptypes.ConfigReply
+	err := c.control(ctx, apptypes.CallConfigRead, apptypes.ConfigParams{Cwd: cwd, IncludeLayers: true}, &r)
+	return layered(&r), err
+}
+
+// control calls a method that is answered soon, in an app-server that is started if none runs.
+func (e *Engine) control(ctx context.Context, method string, params, result any) error {
+	c, err := e.child(ctx)
+	if err != nil {
+		return err
+	}
+	return c.control(ctx, method, params, result)
+}
+
+// SearchFiles implements [engine.Searcher].
+func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
+	var r apptypes.SearchReply
+	if err := e.control(ctx, apptypes.CallFuzzyFileSearch, apptypes.SearchParams{CancellationToken: p.CancellationToken, Query: p.Query, Roots: p.Roots}, &r); err != nil {
+		return nil, err
+	}
+	found := &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}
+	for _, f := range r.Files {
+		if f.MatchType != "" && f.MatchType != apptypes.FuzzyFileSearchMatchTypeFile {
+			continue // newer versions find folders too
+		}
+		file := protocol.FuzzyFile{Root: f.Root, Path: f.Path, FileName: f.FileName, Score: uint32(f.Score)}
+		for _, i := range f.Indices {
+			file.Indices = append(file.Indices, uint32(i))
+		}
+		found.Files = append(found.Files, file)
+	}
+	return found, nil
+}
+
+// Account is who is signed in.
+type Account struct {
+	// Method is "apikey", "chatgpt", another word of Codex's, or "" when
+	// no one is signed in.
+	Method protocol.AuthMode `json:"method"`
+	// Email is that of a ChatGPT account.
+	Email string `json:"email,omitzero"`
+	// Required is whether the configured model provider needs an account.
+	Required bool `json:"required"`
+}
+
+// account returns who is signed in. The answer holds no token.
+func (c *child) account(ctx context.Context) (*Account, error) {
+	var r apptypes.AccountReply
+	if err := c.control(ctx, apptypes.CallAccountRead, apptypes.AccountParams{}, &r); err != nil {
+		return nil, err
+	}
+	a := &Account{Required: r.RequiresOpenaiAuth}
+	if r.Account != nil {
+		a.Method, a.Email = protocol.AuthMode(r.Account.Type), r.Account.Email
+		if r.Account.Type == apptypes.AccountAPIKey {
+			a.Method = protocol.AuthAPIKey
+		}
+	}
+	return a, nil
+}
+
+// signedIn returns ErrNotSignedIn for a conversation whose provider lacks credentials. Its
+// first turn would otherwise retry for many seconds. The app-server knows only the account
+// of its own provider, so a conversation with another provider passes.
+func (c *child) signedIn(ctx context.Context, r *threadReply) error {
+	a, err := c.account(ctx)
+	if err != nil {
+		return err
+	}
+	if a.Method != "" || !a.Required {
+		return nil
+	}
+	if own := c.provider(ctx); r.ModelProvider != "" && r.ModelProvider != own {
+		return nil
+	}
+	return ErrNotSignedIn
+}
+
+// provider is the app-server's own model provider.
+func (c *child) provider(ctx context.Context) string {
+	config, err := c.config(ctx, "")
+	if err != nil {
+		return builtIn
+	}
+	return cmp.Or(value[string](config["model_provider"]), builtIn)
+}
+
+// builtIn is the provider of an empty configuration.
+const builtIn = "openai"
+
+// AuthStatus implements [engine.Accounts]. The result has a token only if p asks for it.
+func (e *Engine) AuthStatus(ctx context.Context, p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error) {
+	r := &protocol.GetAuthStatusResult{}
+	return r, e.control(ctx, callAuthStatus, p, r)
+}
+
+// Logout implements [engine.Accounts].
+func (e *Engine) Logout(ctx context.Context) error {
+	return e.control(ctx, apptypes.CallAccountLogout, nil, nil)
+}
+
+// List implements [engine.Library]. Codex lists only conversations with a turn.
+func (e *Engine) List(ctx context.Context, p protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+	limit := 25
+	if p.PageSize != nil {
+		limit = *p.PageSize
+	}
+	list := &protocol.ListConversationsResult{Items: []protocol.ConversationSummary{}}
+	if limit <= 0 {
+		return list, nil
+	}
+	c, err := e.child(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var r apptypes.ThreadsReply
+	params := apptypes.ThreadsParams{Limit: int64(limit), Cursor: p.Cursor}
+	if err := c.control(ctx, apptypes.CallThreadList, params, &r); err != nil {
+		if errors.Is(err, errCursor) {
+			err = engine.ErrCursor
+		}
+		return nil, err
+	}
+	if r.NextCursor != "" {
+		list.NextCursor = &r.NextCursor
+	}
+	for _, t := range r.Data {
+		list.Items = append(list.Items, protocol.ConversationSummary{
+			ConversationID: t.ID, Path: t.Path, Preview: t.Preview, Title: t.Name, Cwd: t.Cwd,
+			Timestamp: new(time.Unix(t.CreatedAt, 0).UTC().Format(time.RFC3339)),
+			Origin:    t.Originator, Holder: holder(&t),
+		})
+	}
+	return list, nil
+}
+
+// holder returns who has the thread open, as far as Codex says; "" if it does not.
+func holder(t *apptypes.Thread) string {
+	if t.Status.Type != apptypes.ThreadStatusIdle && t.Status.Type != apptypes.ThreadStatusActive {
+		return ""
+	}
+	return "this server"
+}
+
+var _ engine.ModelLister = (*Engine)(nil)
+
+// Limits of a list of models.
+const (
+	maxModels   = 200
+	maxPages    = 20
+	modelsLimit = 20 * time.Second
+)
+
+// Models implements [engine.ModelLister] with the models that Codex lists. The default is
+// the configured model, if there is one.
+func (e *Engine) Models(ctx context.Context) (*protocol.ModelList, error) {
+	c, err := e.child(ctx)
+	if err != nil {
+		return nil, err
+	}
+	file, err := c.config(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	list := &protocol.ModelList{}
+	if limits := c.lastLimits(time.Now()); limits != nil { // asking anew could take seconds
+		if words := limits.Words(0); words != "" {
+			list.Notes = append(list.Notes, "limits of the account: "+words)
+		}
+	}
+	own := value[string](file["model"])
+	if own != "" {
+		list.Models = []protocol.Model{{Name: own, DefaultEffort: value[protocol.ReasoningEffort](file["model_reasoning_effort"]), IsDefault: true}}
+	}
+	end := time.Now().Add(modelsLimit)
+	cursor := ""
+	for page := 1; ; page++ {
+		var r apptypes.ModelsReply
+		if err := c.call(ctx, time.Until(end), apptypes.CallModelList, apptypes.ModelsParams{Cursor: cursor}, &r); err != nil {
+			if len(list.Models) == 0 {
+				return nil, err
+			}
+			list.Notes = append(list.Notes, fmt.Sprintf("codex did not list its models: %v", err))
+			return list, nil
+		}
+		for _, m := range r.Data {
+			if addModel(list, m, own); len(list.Models) == maxModels {
+				list.Notes = append(list.Notes, "there are more models")
+				return list, nil
+			}
+		}
+		if r.NextCursor == "" || page == maxPages {
+			return list, nil
+		}
+		cursor = r.NextCursor
+	}
+}
+
+// addModel adds a model that Codex lists. If it is the configured one, which is in the
+// list already, it completes that entry.
+func addModel(list *protocol.ModelList, m apptypes.Model, configured string) {
+	out := protocol.Model{
+		Name: m.Model, Description: m.Description, DefaultEffort: protocol.ReasoningEffort(m.DefaultReasoningEffort), IsDefault: m.IsDefault && configured == "",
+	}
+	for _, e := range m.SupportedReasoningEfforts {
+		out.Efforts = append(out.Efforts, protocol.ReasoningEffort(e.ReasoningEffort))
+	}
+	if configured == "" || m.Model != configured {
+		list.Models = append(list.Models, out)
+		return
+	}
+	known := &list.Models[0]
+	known.Description, known.Efforts = out.Description, out.Efforts
+	if known.DefaultEffort == "" {
+		known.DefaultEffort = out.DefaultEffort
+	}
+}
+
+// quotaLimit bounds a request for the account's limits, for which Codex asks a server.
+const quotaLimit = 10 * time.Second
+
+// RateLimits returns how much of the account's limits is used. Asking costs no tokens. It
+// returns nil if the account has no limits, and an error for an account without ChatGPT.
+func (e *Engine) RateLimits(ctx context.Context) (*protocol.RateLimits, error) {
+	c, err := e.child(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var r apptypes.LimitsReply
+	if err := c.call(ctx, quotaLimit, apptypes.CallAccountRateLimitsRead, nil, &r); err != nil {
+		return nil, c.explain(err)
+	}
+	return limitsOf(&r.RateLimits, time.Now()), nil
+}
+
+const versionLimit = 10 * time.Second
+
+// Report describes the installed Codex before it is used.
+type Report struct {
+	// Path is the program; "" if none was found.
+	Path string `json:"path,omitzero"`
+	// Version is a version such as "0.169.0". Needed is the oldest that works.
+	Version string `json:"version,omitzero"`
+	Needed  string `json:"needed"`
+	// Home is Codex's folder.
+	Home string `json:"codexHome,omitzero"`
+	// Account is nil if the app-server could not be asked.
+	Account *Account `json:"account,omitzero"`
+	// Model, Provider, ApprovalPolicy and Sandbox are as configured; "" if not.
+	Model          string `json:"model,omitzero"`
+	Provider       string `json:"provider,omitzero"`
+	ApprovalPolicy string `json:"approvalPolicy,omitzero"`
+	Sandbox        string `json:"sandbox,omitzero"`
+	// Err is why this Codex cannot be used: a [*NotFoundError], a [*TooOldError],
+	// [ErrNotSignedIn], or an error of the app-server. It is nil if Codex is usable.
+	Err error `json:"-"`
+	// Problem is Err's text.
+	Problem string `json:"problem,omitzero"`
+}
+
+// Usable reports whether the engine can start conversations.
+func (r *Report) Usable() bool { return r.Err == nil }
+
+// Check starts Codex, which takes about half a second, and reports what it finds. Codex
+// keeps running for the first conversation.
+func (e *Engine) Check(ctx context.Context) *Report {
+	r := &Report{Needed: appclient.Oldest().String()}
+	r.Err = e.check(ctx, r)
+	if r.Err != nil {
+		r.Problem = r.Err.Error()
+	}
+	return r
+}
+
+func (e *Engine) check(ctx context.Context, r *Report) error {
+	var err error
+	if r.Path, err = findFirst(e.programs, e.options.Path); err != nil {
+		return err
+	}
+	c, err := e.child(ctx)
+	if err != nil {
+		if v, e := e.programVersion(ctx, r.Path); e == nil {
+			r.Version = v.String()
+		}
+		return err
+	}
+	r.Version, r.Home = c.version.String(), c.home
+	if c.process != nil {
+		r.Path = c.process.path
+	}
+	if r.Home == "" {
+		r.Home, _ = e.home() // only shown
+	}
+	config, err := c.config(ctx, "")
+	var broken *engine.ConfigError
+	switch {
+	case errors.As(err, &broken): // the app-server runs, but cannot start a thread
+		return fmt.Errorf("codex cannot use its configuration: %s", strings.Join(strings.Fields(broken.Err.Error()), " "))
+	case err == nil:
+		for key, to := range map[string]*string{
+			"model": &r.Model, "model_provider": &r.Provider,
+			"approval_policy": &r.ApprovalPolicy, "sandbox_mode": &r.Sandbox,
+		} {
+			_ = stdjson.Unmarshal(config[key], to) // stays empty if it is missing or not a string
+		}
+	}
+	if c.policy != "" {
+		r.ApprovalPolicy = c.policy
+	}
+	if r.Account, err = c.account(ctx); err != nil {
+		return err
+	}
+	if r.Account.Method == "" && r.Account.Required {
+		return ErrNotSignedIn
+	}
+	return nil
+}
