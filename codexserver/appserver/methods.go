@@ -49,7 +49,8 @@ func (e *Engine) control(ctx context.Context, method string, params, result any)
 // SearchFiles implements [engine.Searcher].
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 	var r apptypes.SearchReply
-	if err := e.control(ctx, apptypes.CallFuzzyFileSearch, apptypes.SearchParams{CancellationToken: p.CancellationToken, Query: p.Query, Roots: p.Roots}, &r); err != nil {
+	err := e.control(ctx, apptypes.CallFuzzyFileSearch, apptypes.SearchParams{CancellationToken: p.CancellationToken, Query: p.Query, Roots: p.Roots}, &r)
+	if err != nil && ctx.Err() == nil { // Codex tells nothing of a search that was ended
 		return nil, err
 	}
 	found := &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}
