@@ -31,16 +31,15 @@
 //
 // There is a subtest for each of these: ids and the order of events; questions that are
 // approved, denied and aborted; interrupts while a question is open and while a command
-// runs; failed turns; concurrent conversations; messages during a turn if the conversations
-// are an [engine.Steerer]; and shorter histories if the engine shortens, see [engine.Traits]. No
-// event may follow after a turn has returned.
+// runs; failed turns; concurrent conversations; and what each optional interface promises, if the
+// engine or its conversations have it, as well as reviews, see [engine.Traits]. No event may follow
+// after a turn has returned.
 //
 // # What can go wrong
 //
 // The suite runs commands of the POSIX shell, so it needs a system with one. It waits at
 // most half a minute for an event and a minute for the end of a turn. A subtest that waited
-// that long names the event that did not come, and those that came. The suite does not test
-// the optional interfaces of an engine.
+// that long names the event that did not come, and those that came.
 //
 // # Where to go next
 //

@@ -39,6 +39,13 @@ func promises() []promise {
 		{"SteeredLate", testSteeredLate, steers},                  // asks the model again for a message that came with its last answer
 		{"SteeredInterrupted", testSteeredInterrupted, steers},    // keeps a message that an interrupt overtook, and says so
 		{"SteeredBetween", testSteeredBetween, steers},            // refuses a message for a turn when none is running
+		{"Described", testDescribed, has[engine.Describer]},       // says the same of itself each time
+		{"Resumed", testResumed, has[engine.Resumer]},             // opens a conversation again, with its past
+		{"Listed", testListed, has[engine.Library]},               // lists a conversation after its first turn
+		{"Accounts", testAccounts, has[engine.Accounts]},          // shows no token unasked, and signs out twice
+		{"Searched", testSearched, has[engine.Searcher]},          // finds a file by its letters, and ends
+		{"Models", testModels, has[engine.ModelLister]},           // lists models or says why not
+		{"Reviewed", testReviewed, reviews},                       // reviews without questions and changes, for one turn
 	}
 }
 

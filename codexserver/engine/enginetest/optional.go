@@ -1,0 +1,164 @@
+package enginetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+)
+
+// nobody is the id of a conversation that does not exist.
+const nobody = "00000000-0000-7000-8000-000000000000"
+
+// has reports whether an engine has an optional interface.
+func has[I any](e engine.Engine, _ engine.Conversation) bool {
+	_, ok := e.(I)
+	return ok
+}
+
+// reviews reports whether conversations of an engine obey [protocol.TurnInput.Review].
+func reviews(e engine.Engine, _ engine.Conversation) bool { return engine.TraitsOf(e).Reviews }
+
+func testDescribed(t *testing.T, s *Subject) {
+	one, two := engine.TraitsOf(s.Engine), engine.TraitsOf(s.Engine)
+	if one.Name != two.Name || one.Streams != two.Streams || one.Announces != two.Announces || one.Reviews != two.Reviews {
+		t.Errorf("the traits changed from %+v to %+v", one, two)
+	}
+	if one.CanContinue != nil && !has[engine.Resumer](s.Engine, nil) {
+		t.Error("it continues turns and is no engine.Resumer")
+	}
+	if one.Reach == nil {
+		return
+	}
+	for _, folder := range one.Reach() {
+		if !filepath.IsAbs(folder) {
+			t.Errorf("the folder %q within reach is not absolute", folder)
+		}
+	}
+}
+
+func testResumed(t *testing.T, s *Subject) {
+	r := s.Engine.(engine.Resumer)
+	if saved, err := r.Find(t.Context(), nobody); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("a conversation that does not exist: %+v, %v", saved, err)
+	}
+	gone := engine.Saved{ID: nobody, File: filepath.Join(folder(t), "rollout-"+nobody+".jsonl")}
+	if _, err := r.Resume(t.Context(), gone, s.Config, &host{}); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("a file that does not exist: %v", err)
+	}
+	const word = "hippopotamus"
+	s.Script(Step{Text: "yes"})
+	old := start(t, s, always(elicit.Denied))
+	events, err := old.say(t, t.Context(), "remember "+word)
+	completed(t, events, err, "yes")
+	saved, err := r.Find(t.Context(), old.ID())
+	if err != nil || !strings.EqualFold(saved.ID, old.ID()) || !filepath.IsAbs(saved.File) {
+		t.Fatalf("found %+v, %v", saved, err)
+	}
+	cfg := s.Config
+	cfg.Cwd = old.cwd
+	h := &host{decide: always(elicit.Denied)}
+	c, err := r.Resume(t.Context(), saved, cfg, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	again := &conversation{c, h, old.cwd}
+	events = again.take()
+	i := index[protocol.SessionConfigured](events)
+	if i < 0 || count[protocol.SessionConfigured](events) != 1 || c.ID() != old.ID() {
+		t.Fatalf("%s of conversation %s came for %s", types(events), c.ID(), old.ID())
+	}
+	past := events[i].(protocol.SessionConfigured).InitialMessages
+	if !slices.ContainsFunc(past, func(m json.RawMessage) bool { return strings.Contains(string(m), word) }) {
+		t.Errorf("the messages of the past are %s", past)
+	}
+	was := ""
+	s.Script(Step{Text: "of " + word, Asked: func(sent string) { was = sent }})
+	events, err = again.say(t, t.Context(), "what was it?")
+	completed(t, events, err, "of "+word)
+	if !strings.Contains(was, word) {
+		t.Error("the model was not sent what was said before")
+	}
+}
+
+func testListed(t *testing.T, s *Subject) {
+	l := s.Engine.(engine.Library)
+	s.Script(Step{Text: "yes"})
+	c := start(t, s, always(elicit.Denied))
+	events, err := c.say(t, t.Context(), "hello")
+	completed(t, events, err, "yes")
+	page, err := l.List(t.Context(), protocol.ListConversationsParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(page.Items, func(i protocol.ConversationSummary) bool { return strings.EqualFold(i.ConversationID, c.ID()) }) {
+		t.Errorf("the newest conversation %s is not in %+v", c.ID(), page.Items)
+	}
+	if page, err := l.List(t.Context(), protocol.ListConversationsParams{Cursor: "no cursor"}); !errors.Is(err, engine.ErrCursor) {
+		t.Errorf("a cursor of no page: %+v, %v", page, err)
+	}
+}
+
+func testAccounts(t *testing.T, s *Subject) {
+	a := s.Engine.(engine.Accounts)
+	for range 2 {
+		status, err := a.AuthStatus(t.Context(), protocol.GetAuthStatusParams{})
+		if err != nil || status.AuthToken != "" {
+			t.Errorf("the status, with a token that was not asked for: %t, %v", err == nil, err)
+		}
+		if err := a.Logout(t.Context()); err != nil {
+			t.Errorf("Logout: %v", err)
+		}
+	}
+}
+
+func testSearched(t *testing.T, s *Subject) {
+	f, root := s.Engine.(engine.Searcher), folder(t)
+	if err := os.WriteFile(filepath.Join(root, "hippopotamus.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := f.SearchFiles(t.Context(), protocol.FuzzyFileSearchParams{Query: "hippo", Roots: []string{root}})
+	if err != nil || len(found.Files) != 1 || found.Files[0].Path != "hippopotamus.txt" || found.Files[0].Root != root {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if found, err := f.SearchFiles(ended, protocol.FuzzyFileSearchParams{Query: "hippo", Roots: []string{root}}); err != nil || found == nil {
+		t.Errorf("a search that was ended: %+v, %v", found, err)
+	}
+}
+
+func testModels(t *testing.T, s *Subject) {
+	switch list, err := s.Engine.(engine.ModelLister).Models(t.Context()); {
+	case err == nil && len(list.Models) == 0:
+		t.Error("an empty list is not an error")
+	case err != nil && list != nil:
+		t.Errorf("a list and an error: %+v, %v", list, err)
+	}
+}
+
+func testReviewed(t *testing.T, s *Subject) {
+	s.Script(Step{Command: touch("made")}, Step{Text: "all is well"})
+	c := start(t, s, always(elicit.Approved))
+	in := protocol.TurnInput{Items: protocol.TextInput("review it"), Review: &protocol.Review{Target: protocol.ReviewUncommitted}}
+	events, err := c.run(t, t.Context(), "review it", in)
+	completed(t, events, err, "all is well")
+	if index[protocol.ExecApprovalRequest](events) >= 0 || exists(c, "made") {
+		t.Errorf("a review asks nothing and changes nothing; the file is there: %t; %s", exists(c, "made"), types(events))
+	}
+	s.Script(Step{Command: touch("made")}, Step{Text: "done"})
+	events, err = c.say(t, t.Context(), "make a file")
+	completed(t, events, err, "done")
+	if !exists(c, "made") {
+		t.Error("the turn after a review is read-only")
+	}
+}
