@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,15 +68,15 @@ func (l *look) readIndex(ctx context.Context) error {
 	}
 	sha256 := l.settings["extensions.objectformat"] == "sha256"
 	hidden := func(name string) bool { _, err := os.Lstat(l.path(name)); return err != nil }
-	l.index = index{data: string(data), written: written.UnixNano()}
-	if !l.index.parse(sha256, hidden) {
+	l.index.written = written.UnixNano()
+	if !l.index.parse(data, sha256, hidden) {
 		if _, err := l.git(ctx, call{index: firstIndex}, "update-index", "--index-version", "2", "--force-write-index"); err != nil {
 			return err
 		}
 		if data, err = safefile.Read(filepath.Join(l.scratch, firstIndex), maxIndex); err != nil {
 			return err
 		}
-		if l.index.data = string(data); !l.index.parse(sha256, hidden) {
+		if !l.index.parse(data, sha256, hidden) {
 			return errors.New("the index cannot be read")
 		}
 		l.index.laid = false
@@ -96,7 +97,11 @@ func (s source) indexFile() (data []byte, written time.Time, err error) {
 		return nil, written, err
 	}
 	defer f.Close()
-	data, err = f.ReadAll(maxIndex)
+	if f.Info().Size() > maxIndex {
+		return nil, written, &safefile.SizeError{Path: "index", Max: maxIndex}
+	}
+	data = make([]byte, f.Info().Size()) // git replaces an index and does not write to it
+	_, err = io.ReadFull(f, data)
 	return data, f.Info().ModTime(), err
 }
 
@@ -140,14 +145,14 @@ func (m *mirror) putIndex(data []byte, at time.Time) error {
 
 // parse reads an index of version 2 or 3 that has all of its entries, without those that are not
 // checked out and that absent finds missing. It returns false for all others, which git must write anew.
-func (x *index) parse(long bool, absent func(name string) bool) bool {
+func (x *index) parse(data []byte, long bool, absent func(name string) bool) bool {
 	hash, empty := sha1.Size, sha1.Sum([]byte(emptyFile))
 	x.empty = string(empty[:])
 	if long {
 		empty := sha256.Sum256([]byte(emptyFile))
 		hash, x.empty = sha256.Size, string(empty[:])
 	}
-	data := []byte(x.data)
+	x.data = string(data)
 	number := func(at int) uint32 { return binary.BigEndian.Uint32(data[at:]) }
 	moment := func(at int) int64 { return int64(number(at))*int64(time.Second) + int64(number(at+4)) }
 	if len(data) < 12+hash || string(data[:4]) != "DIRC" || number(4) != 2 && number(4) != 3 {

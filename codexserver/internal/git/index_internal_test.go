@@ -54,8 +54,8 @@ func TestParseIndex(t *testing.T) {
 		"no name":                   {layIndex(2, "", ""), "", 0},
 		"not an index":              {strings.Repeat("x", 100), "", 0},
 	} {
-		x := index{data: tt.data}
-		ok := x.parse(false, func(name string) bool { return name == "gone" })
+		var x index
+		ok := x.parse([]byte(tt.data), false, func(name string) bool { return name == "gone" })
 		var names []string
 		for _, e := range x.entries {
 			names = append(names, e.name)
@@ -69,16 +69,16 @@ func TestParseIndex(t *testing.T) {
 		}
 	}
 	for n := range len(plain) { // of a damaged one there are no other files
-		x := index{data: plain[:n]}
-		if x.parse(false, nil) && !slices.ContainsFunc(x.entries, func(e entry) bool { return e.name == "d/c" }) {
+		var x index
+		if x.parse([]byte(plain[:n]), false, nil) && !slices.ContainsFunc(x.entries, func(e entry) bool { return e.name == "d/c" }) {
 			t.Errorf("cut off after %d bytes: %v", n, x.entries)
 		}
 	}
 }
 
 func TestIsClean(t *testing.T) {
-	x := index{data: layIndex(2, "", "a"), written: int64(101 * time.Second), modes: true}
-	if !x.parse(false, nil) {
+	x := index{written: int64(101 * time.Second), modes: true}
+	if !x.parse([]byte(layIndex(2, "", "a")), false, nil) {
 		t.Fatal("not read")
 	}
 	for name, tt := range map[string]struct {

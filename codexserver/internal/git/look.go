@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -112,14 +113,16 @@ func (l *look) git(ctx context.Context, c call, args ...string) (string, error) 
 	return l.mirror.git(ctx, c, args...)
 }
 
-// find returns where an entry with a name is or would be, and whether it is there.
-func find(list []entry, name string) (int, bool) {
-	return slices.BinarySearchFunc(list, name, func(e entry, name string) int { return strings.Compare(e.name, name) })
+// find returns where an entry is or would be whose name has a text after the first bytes, which all
+// have, and whether it is there.
+func find(list []entry, bytes int, text string) (int, bool) {
+	at := sort.Search(len(list), func(i int) bool { return list[i].name[bytes:] >= text })
+	return at, at < len(list) && list[at].name[bytes:] == text
 }
 
 // entry returns the entry with a name, or nil.
 func (l *look) entry(name string) *entry {
-	if at, found := find(l.index.entries, name); found {
+	if at, found := find(l.index.entries, 0, name); found {
 		return &l.index.entries[at]
 	}
 	return nil
@@ -127,8 +130,8 @@ func (l *look) entry(name string) *entry {
 
 // below returns the entries in a folder.
 func below(list []entry, dir string) []entry {
-	from, _ := find(list, dir+"/")
-	to, _ := find(list, dir+"0") // the character after a slash
+	from, _ := find(list, 0, dir+"/")
+	to, _ := find(list, 0, dir+"0") // the character after a slash
 	return list[from:to]
 }
 
@@ -248,23 +251,26 @@ func (l *look) tour(ctx context.Context, dir string, list []entry, n *news, r *c
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	prefix := ""
+	if dir != "" {
+		prefix = dir + "/"
+	}
 	var folders []string
 	err := readFolder(l.path(dir), func(base string, s stat) {
 		if base == ".git" {
 			return
 		}
-		name := base
-		if dir != "" {
-			name = dir + "/" + base
-		}
-		at, known := find(list, name)
+		at, known := find(list, len(prefix), base)
 		isFile := s.mode.IsRegular() || s.isLink()
-		switch {
-		case known && isFile && list[at].mode != modeModule:
+		if known && isFile && list[at].mode != modeModule {
 			list[at].met = true
 			if !l.index.isClean(&list[at], s) {
-				r.seen[name] = stat{}
+				r.seen[list[at].name] = stat{}
 			}
+			return
+		}
+		name := prefix + base
+		switch {
 		case known && s.mode.IsDir() && list[at].mode == modeModule:
 			list[at].met = true
 			l.seeModule(&list[at], r)
