@@ -8,6 +8,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	native.Main() // this may be a keeper
+	native.Main() // this may be a launcher
 	os.Exit(m.Run())
 }

@@ -73,9 +73,9 @@ func build(t *testing.T) string {
 	return bin
 }
 
-// TestKilledKeeper kills the keeper of an app-server, which then gets another parent. The
+// TestKilledLauncher kills the launcher of an app-server, which then gets another parent. The
 // app-server counts as dead.
-func TestKilledKeeper(t *testing.T) {
+func TestKilledLauncher(t *testing.T) {
 	e := program(t, "deaf", appserver.Options{})
 	h := &recorder{}
 	conv := start(t, e, h)
@@ -88,14 +88,14 @@ func TestKilledKeeper(t *testing.T) {
 	}
 	_, fields, _ := bytes.Cut(stat, []byte(") ")) // behind the name
 	var state string
-	var keeper int
-	if _, err := fmt.Sscan(string(fields), &state, &keeper); err != nil {
+	var launcher int
+	if _, err := fmt.Sscan(string(fields), &state, &launcher); err != nil {
 		t.Fatal(err)
 	}
-	if keeper == os.Getpid() {
-		t.Fatal("the app-server has no keeper")
+	if launcher == os.Getpid() {
+		t.Fatal("the app-server has no launcher")
 	}
-	if err := syscall.Kill(keeper, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(launcher, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err == nil {

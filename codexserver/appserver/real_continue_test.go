@@ -17,7 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// takeUp kills Codex, as the keeper does when the server is killed, starts another engine, and
+// takeUp kills Codex, as the launcher does when the server is killed, starts another engine, and
 // continues the turn there. It returns what a person was told.
 func (r *real) takeUp(t *testing.T, conv engine.Conversation, h engine.Host, end <-chan error, in protocol.TurnInput) (notes []string, err error) {
 	t.Helper()

@@ -57,7 +57,7 @@
 //     times out, all its processes are gone before the turn continues. Processes
 //     that an approved command left running end with the conversation, as do MCP
 //     servers. All processes end when this process dies, however it dies. This
-//     holds on Linux, where the program starts itself again as keeper processes,
+//     holds on Linux, where the program starts itself again as launcher processes,
 //     see [Main]. Elsewhere the engine ends a command's process group. It misses
 //     a daemon that left the group, and it cannot clean up after its own death.
 //   - A message that is sent to a running turn is in the history before the

@@ -2,7 +2,7 @@ package native
 
 import "github.com/codexmcp/codexmcp/codexserver/internal/box"
 
-// Main lets engines start your program again, as a keeper of commands. It must be the first statement of your main, and of TestMain in a test. In a
+// Main lets engines start your program again, as a launcher of commands. It must be the first statement of your main, and of TestMain in a test. In a
 // process that an engine started it does not return; in any other it returns at once. It
 // reads no flags and changes nothing in your program.
 //

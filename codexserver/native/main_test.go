@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PLAY") == "without Main" {
 		os.Exit(m.Run())
 	}
-	native.Main() // this may be a keeper
+	native.Main() // this may be a launcher
 	switch os.Getenv("PLAY") {
 	case "":
 		_ = flag.Set("test.parallel", "5") // most of them wait

@@ -174,7 +174,7 @@ func endProcess(t *testing.T, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) { // its keeper may have been faster
+	if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) { // its launcher may have been faster
 		t.Error(err)
 	}
 }

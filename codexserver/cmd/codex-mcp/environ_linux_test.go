@@ -13,7 +13,7 @@ import (
 )
 
 // pry is a script that tries to read the environment and the memory of the server, of the
-// command's keeper, and of another process of the user.
+// command's launcher, and of another process of the user.
 const pry = `
 server=$(cut -d' ' -f4 /proc/$PPID/stat)
 for pid in $server $PPID %d; do

@@ -20,11 +20,11 @@ import (
 func TestForkBomb(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		killed  bool // the keeper
+		killed  bool // the launcher
 		timeout int  // of the bomb, in ms
 	}{
 		{name: "bounded", timeout: 500},
-		{name: "keeper killed", killed: true, timeout: 30_000}, // so long it may grow
+		{name: "launcher killed", killed: true, timeout: 30_000}, // so long it may grow
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			boxtest.Need(t)
@@ -56,7 +56,7 @@ func TestForkBomb(t *testing.T) {
 						t.Fatal("the bomb does not grow")
 					}
 				}
-				if err := syscall.Kill(keeperOf(t, p.cmd.Process.Pid), syscall.SIGKILL); err != nil {
+				if err := syscall.Kill(launcherOf(t, p.cmd.Process.Pid), syscall.SIGKILL); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -67,7 +67,7 @@ func TestForkBomb(t *testing.T) {
 				p.expect(map[string]any{"id": float64(id), "result": "*"}, seen)
 			}
 			p.expect(map[string]any{"id": "turn", "result": map[string]any{"structuredContent": map[string]any{"content": "done"}}}, seen)
-			// The orphans of a killed keeper count until the system's first process collects them.
+			// The orphans of a killed launcher count until the system's first process collects them.
 			if output := model.Requests()[2].LastToolOutput(); !strings.Contains(output, "still") && !tt.killed {
 				t.Errorf("after the bomb a command printed %s\nthe bomb: %s", output, model.Requests()[1].LastToolOutput())
 			}
@@ -80,8 +80,8 @@ func TestForkBomb(t *testing.T) {
 	}
 }
 
-// keeperOf returns the child of a process that keeps its command.
-func keeperOf(t *testing.T, server int) int {
+// launcherOf returns the child of a process that keeps its command.
+func launcherOf(t *testing.T, server int) int {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", server))
 	if err != nil {
@@ -93,7 +93,7 @@ func keeperOf(t *testing.T, server int) int {
 			continue // the thread has ended
 		}
 		for child := range strings.FieldsSeq(string(b)) {
-			if name, err := os.ReadFile("/proc/" + child + "/comm"); err == nil && strings.HasPrefix(string(name), "codex-mcp-keep") {
+			if name, err := os.ReadFile("/proc/" + child + "/comm"); err == nil && strings.HasPrefix(string(name), "codex-mcp-laun") {
 				pid, err := strconv.Atoi(child)
 				if err != nil {
 					t.Fatal(err)
@@ -102,7 +102,7 @@ func keeperOf(t *testing.T, server int) int {
 			}
 		}
 	}
-	t.Fatal("the server has no keeper")
+	t.Fatal("the server has no launcher")
 	return 0
 }
 

@@ -67,7 +67,7 @@ import (
 )
 
 func main() {
-	box.Main() // first: this process may be a keeper, or a command that it confines
+	box.Main() // first: this process may be a launcher, or a command that it confines
 	// Commands must not get this process's inherited files, its environment or its memory.
 	if err := errors.Join(processes.SealDescriptors(), box.HideProcess()); err != nil {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)

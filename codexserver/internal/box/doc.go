@@ -32,14 +32,14 @@
 //   - The command gets no new privileges, and loses the capabilities that would
 //     circumvent all this.
 //
-// The starting thread of a command belongs to a keeper, and that of git to the server.
+// The starting thread of a command belongs to a launcher, and that of git to the server.
 // Until it ends it has the command's confinement, and Landlock lets the command reach it.
 // So from its first use on the sandbox makes the whole process undumpable, see
 // PR_SET_DUMPABLE in prctl(2): the process leaves no core, and debuggers of the same user
 // cannot attach to it. The command's filter also denies signals to the thread.
 // [HideProcess] makes a server undumpable from its start.
 //
-// Under a keeper a command may have fewer processes than the server, and cannot raise
+// Under a launcher a command may have fewer processes than the server, and cannot raise
 // that limit. Root has no limit.
 //
 // # On macOS
@@ -65,7 +65,7 @@
 // change modes, owners, times and extended attributes of its user's files outside the roots, and
 // write into a .git in them. A hard link inside a root is a file of that root. Before Landlock's ninth version a command with network access can
 // connect to named sockets, such as that of a container engine. Before its sixth version
-// a command can signal every process of the user, such as the server and its keeper. A
+// a command can signal every process of the user, such as the server and its launcher. A
 // command can read the command lines of other processes.
 //
 // Where a system lacks what the sandbox needs, Confine fails and names it. A confinement is

@@ -85,7 +85,7 @@ func TestHelperIsFound(t *testing.T) {
 	}
 	res, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c}, nil)
 	if err != nil || res.Stderr != out.String() {
-		t.Errorf("by way of a keeper: %q, %v", res.Stderr, err)
+		t.Errorf("by way of a launcher: %q, %v", res.Stderr, err)
 	}
 	if diff := cmp.Diff([]string{"CODEX_SANDBOX_NETWORK_DISABLED=1"}, c.Environ()); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)

@@ -6,16 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A keeper starts commands with a lower soft limit of processes than its own,
+// A launcher starts commands with a lower soft limit of processes than its own,
 // see [run.Main]. It cannot lower their hard limit without losing its own.
 
-// limitLock denies changes of the limit of processes, and of the limit of file locks, which
-// marks the processes of a keeper.
+// limitLock denies changes of the limit of processes.
 func limitLock() bpf {
 	var set bpf // prlimit64(pid, resource, new, old)
 	set.load(offsetArgs + 1*8)
-	set.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 2, 0)
-	set.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_LOCKS, 1, 0)
+	set.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 1, 0)
 	set.allow()
 	set.load(offsetArgs + 2*8)
 	set.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 0, 2)
@@ -26,8 +24,7 @@ func limitLock() bpf {
 
 	var old bpf // setrlimit(resource, new)
 	old.load(offsetArgs)
-	old.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 1, 0)
-	old.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_LOCKS, 0, 1)
+	old.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 0, 1)
 	old.deny(unix.EPERM)
 	old.allow()
 

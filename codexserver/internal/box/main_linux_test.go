@@ -2,6 +2,7 @@ package box_test
 
 import (
 	"os"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -12,7 +13,13 @@ import (
 func TestMain(m *testing.M) {
 	box.Main()
 	if len(os.Args) > 1 && os.Args[1] == probeWord {
-		probe(os.Args[2], os.Args[3:])
+		args := os.Args[3:]
+		for i, arg := range args {
+			if arg == parent {
+				args[i] = strconv.Itoa(os.Getppid())
+			}
+		}
+		probe(os.Args[2], args)
 		syscall.Exit(0) // os.Exit takes a second under the race detector
 	}
 	os.Exit(memdir.Run(m))

@@ -18,7 +18,7 @@ func (c *Confinement) order(cmd *exec.Cmd) (run.Order, error) {
 	return run.Order{Cmd: cmd, Confinement: c.commandFilter().encode(), Files: []*os.File{c.rules.ruleset}}, nil
 }
 
-// startOrdered starts a command in a keeper's process.
+// startOrdered starts a command in a launcher's process.
 func startOrdered(cmd *exec.Cmd, confinement []byte, files []*os.File) error {
 	if len(confinement) == 0 && len(files) == 0 {
 		return cmd.Start()

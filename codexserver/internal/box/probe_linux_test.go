@@ -20,6 +20,9 @@ import (
 // probeWord makes the test program try one thing and print the result.
 const probeWord = "sandbox-probe"
 
+// parent as an argument of a probe stands for the process id of its parent.
+const parent = "the-parent"
+
 // probe prints "ok", or the name of the error number.
 func probe(name string, args []string) {
 	f, ok := probes[name]

@@ -53,7 +53,7 @@ func all(value string, keys ...string) []setting {
 }
 
 func TestMain(m *testing.M) {
-	box.Main() // this may be a keeper
+	box.Main() // this may be a launcher
 	if err := isolate(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

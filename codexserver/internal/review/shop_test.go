@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	native.Main() // does not return in a keeper process
+	native.Main() // does not return in a launcher
 	os.Exit(memdir.Run(m))
 }
 

@@ -39,7 +39,7 @@ func (p *Pool) Connect(ctx context.Context, cmd *exec.Cmd, t Talk) (*Conn, error
 	if cmd.Err != nil {
 		return nil, cmd.Err
 	}
-	if cmd.Dir == "" { // a keeper's own is another
+	if cmd.Dir == "" { // a launcher's own is another
 		dir, err := os.Getwd()
 		if err != nil {
 			return nil, fmt.Errorf("working folder: %w", err)

@@ -4,28 +4,28 @@
 //
 //	Spec  ──▶ Pool.Run ──▶ onOutput(stream, chunk)*  ──▶ Result ──▶ ModelOutput
 //	Talk  ──▶ Pool.Connect ──▶ Conn
-//	Order ──▶ Pool.Start ──▶ keeper ──▶ the command ──▶ what it starts
+//	Order ──▶ Pool.Start ──▶ launcher ──▶ the command ──▶ what it starts
 //
-// A keeper is this program, started again. It is the parent and the subreaper of one
-// command at a time: a process of the command whose parent has ended becomes a child of
-// the keeper, even a daemon in a session of its own without inherited descriptors. So the
-// command is gone exactly when the keeper has no children. Only then does the keeper take
-// the next command.
+// A launcher is this program, started again for one command. It is the parent and the subreaper
+// of the command: a process of the command whose parent has ended becomes a child of the
+// launcher, even a daemon in a session of its own without inherited descriptors. So the
+// command is gone exactly when the launcher has no children, and then the launcher ends.
 //
-// A keeper kills its command on request, and when the server's end of their socket closes.
-// The kernel closes that end however the server ends. (A parent-death signal would arrive
-// when the thread that started the command ends. The keeper asks for one that only resumes
-// it, in case a command has stopped it.)
+// A launcher kills its command on request, and when the server's end of their connection
+// closes. The kernel closes that end however the server ends. (A parent-death signal would
+// arrive when the thread that started the launcher ends. The launcher asks for one that only
+// resumes it, in case its command has stopped it.)
 //
-// A keeper starts with an empty environment and hides its memory. The environment of a
-// command comes with its order. A pool has a keeper for each command that runs, and for
-// each that left processes running.
+// A launcher has no variables of the server's environment and hides its memory. The environment
+// of the command comes with the order.
 //
-// A killed keeper cannot end anything. Its pool then kills the processes that have the
-// keeper's mark, a limit that they inherit.
+// A killed launcher cannot end anything. The server then kills the processes of the launcher's
+// session, which is the command's too, and those that they have started. A daemon in a session
+// of its own whose parent has ended is left, and so is everything when the launcher and the
+// server are killed together.
 //
-// A keeper cannot kill processes of another user, such as those of a setuid program, and
-// does not see processes that a service starts on behalf of a command. Keepers exist only
+// A launcher cannot kill processes of another user, such as those of a setuid program, and
+// does not see processes that a service starts on behalf of a command. Launchers exist only
 // on Linux. Programs there begin with [Main], or [Ready] returns an error and nothing
 // starts. On other systems a pool starts processes itself, and ends them with their groups.
 //

@@ -16,7 +16,7 @@ import (
 
 // hiddenVar holds, for the unprivileged run of a test, the path of a program that its
 // user cannot read, whose processes are therefore hidden.
-const hiddenVar = "KEEPER_TEST_HIDDEN"
+const hiddenVar = "RUN_TEST_HIDDEN"
 
 // TestHiddenProcesses ends a command whose processes /proc does not show.
 func TestHiddenProcesses(t *testing.T) {
@@ -55,7 +55,7 @@ func hideProcesses(t *testing.T, cmd *exec.Cmd) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can act as another user and mount /proc")
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "keeper-test-")
+	dir, err := os.MkdirTemp("/var/tmp", "run-test-")
 	if err != nil {
 		t.Fatal(err)
 	}

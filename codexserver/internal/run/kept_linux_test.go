@@ -79,9 +79,8 @@ func TestLeftoversOfAnEndedCommand(t *testing.T) {
 	}
 }
 
-// TestKeeperKilled has a command kill its keeper. The command ends with an explanation,
-// and the next one has a keeper again.
-func TestKeeperKilled(t *testing.T) {
+// TestLauncherKilled has a command kill its launcher. The command ends with an explanation.
+func TestLauncherKilled(t *testing.T) {
 	mark := "79" + strconv.Itoa(os.Getpid())
 	processes := pool(t)
 	spec := run.Spec{
@@ -95,7 +94,7 @@ func TestKeeperKilled(t *testing.T) {
 	if now := find(mark); len(now) != 0 {
 		t.Errorf("left: %v", now)
 	}
-	// The command may kill the keeper before the keeper reports the start.
+	// The command may kill the launcher before the launcher reports the start.
 	spec.Argv[2] = `kill -KILL $PPID; sleep 1000.$0 & sleep 1000.$0`
 	for range 8 {
 		var start *run.StartError
@@ -106,46 +105,23 @@ func TestKeeperKilled(t *testing.T) {
 			t.Fatalf("left: %v", now)
 		}
 	}
-	// A daemon keeps nothing that it inherited.
+	// A daemon in a session of its own, which only its launcher knew, is left.
 	spec.Argv[2] = `(setsid setsid env -i /bin/bash -c "exec 2>&- >&- <&-; sleep 1000.$0 & sleep 1000.$0" &); until [ $(pgrep -fc "^sleep 1000.$0") = 2 ]; do :; done; kill -KILL $PPID; sleep 1000.$0`
 	if res, err := processes.Run(t.Context(), spec, nil); err != nil || res.ExitCode != -1 {
 		t.Errorf("%+v, %v", res, err)
 	}
-	if now := find(mark); len(now) != 0 {
-		t.Errorf("left of a daemon: %v", now)
+	left := find(mark)
+	if len(left) != 3 {
+		t.Errorf("left of a daemon: %v", left)
 	}
-	// A keeper that is killed while it is idle is replaced.
-	spec.Argv = []string{"sh", "-c", "echo $PPID"}
-	res, err = processes.Run(t.Context(), spec, nil)
-	if err != nil || res.ExitCode != 0 {
-		t.Fatalf("%+v, %v", res, err)
+	for pid := range left {
+		if n, err := strconv.Atoi(pid); err == nil {
+			_ = unix.Kill(n, unix.SIGKILL)
+		}
 	}
-	keeper, err := strconv.Atoi(strings.TrimSpace(res.Stdout))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kill(t, keeper)
+	spec.Argv = []string{"true"}
 	if res, err = processes.Run(t.Context(), spec, nil); err != nil || res.ExitCode != 0 {
 		t.Errorf("%+v, %v", res, err)
-	}
-}
-
-// kill kills a process and waits for its end.
-func kill(t *testing.T, pid int) {
-	t.Helper()
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	for fds[0].Revents == 0 {
-		if _, err := unix.Poll(fds, 30_000); err != nil && !errors.Is(err, unix.EINTR) {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -167,6 +143,6 @@ func TestKeptRunsAsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.ToValidUTF8(out.String(), "\uFFFD") != kept.Stdout || errs.String() != kept.Stderr {
-		t.Errorf("without a keeper:\n%s%s\nwith one:\n%s%s", &out, &errs, kept.Stdout, kept.Stderr)
+		t.Errorf("without a launcher:\n%s%s\nwith one:\n%s%s", &out, &errs, kept.Stdout, kept.Stderr)
 	}
 }

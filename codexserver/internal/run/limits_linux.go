@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 // withRoom runs start with a lower limit of processes, which the started process inherits.
 // The kernel counts all processes of the user, so a command that reaches its limit leaves
-// room for the server and the keepers. Root has no limit.
+// room for the server and its launchers. Root has no limit.
 //
 // It lowers only the soft limit, because the hard one cannot be restored. The confinement
 // prevents commands from raising it again.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The confinements select how the keeper behaves: it reports the start late or never, is
+// The confinements select how the launcher behaves: it reports the start late or never, is
 // killed before it does, or the child never executes a program.
 const (
 	late    = "late"

@@ -14,16 +14,16 @@ type Order struct {
 	Cmd *exec.Cmd
 	// Folder is the open folder to run in. If it is not nil, it replaces the one of Cmd.
 	Folder *os.File
-	// Confinement and Files are passed to the [Start] function of the keeper.
+	// Confinement and Files are passed to the [Start] function of the launcher.
 	Confinement []byte
 	Files       []*os.File
 }
 
-// Start starts a command in a keeper's process with the confinement of the order. A nil
+// Start starts a command in a launcher's process with the confinement of the order. A nil
 // confinement means that the command is not confined.
 type Start func(cmd *exec.Cmd, confinement []byte, files []*os.File) error
 
-// ErrLost is the error of a command whose keeper was killed before the command ended.
+// ErrLost is the error of a command whose launcher was killed before the command ended.
 var ErrLost = errors.New("the process that keeps the command was killed, and with it what could be found of the command")
 
 // ErrSlow is the error of a command that did not start in time.
@@ -41,7 +41,7 @@ func codeOf(status syscall.WaitStatus) int {
 }
 
 // Code returns the exit code of the first process: its own, or 128 plus the number of the
-// signal that ended it. It is -1 if the process has not ended or its keeper was killed.
+// signal that ended it. It is -1 if the process has not ended or its launcher was killed.
 func (p *Process) Code() int {
 	if !isClosed(p.exited) {
 		return -1

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -16,7 +17,7 @@ import (
 )
 
 // mainCalled reports that main begins with [Main], so that this program, started again,
-// becomes a keeper. It is global because only main knows it.
+// becomes a launcher. It is global because only main knows it.
 var mainCalled atomic.Bool
 
 // Ready returns an error if this program cannot start processes, because its main does not
@@ -28,279 +29,238 @@ func Ready() error {
 	return errors.New("main must begin with native.Main or appserver.Main, which end what the engines start; in a test, TestMain must")
 }
 
-// canLeave reports that a keeper finds the processes that a command leaves running.
+// canLeave reports that a launcher finds the processes that a command leaves running.
 const canLeave = true
 
-// Grace is how long a keeper tries to kill the processes of a command. Those that are left
+// Grace is how long a launcher tries to kill the processes of a command. Those that are left
 // then cannot be killed: they belong to another user, or hang in the kernel.
 const Grace = 2 * time.Second
 
 // startLimit is how long the start of a command may take. Executing a program can hang.
 const startLimit = 30 * time.Second
 
-// resumeTime is how often a busy keeper is resumed, in case its command has stopped it.
+// resumeTime is how often a launcher that must act is resumed, in case its command has stopped
+// it.
 const resumeTime = 100 * time.Millisecond
 
-// maxIdle is how many keepers without a command a pool has at most.
-const maxIdle = 4
-
-// Pool starts commands under keepers. The zero value is ready. It is safe for
-// concurrent use.
+// Pool is a set of running commands, each under a launcher of its own. The zero value is ready.
+// It is safe for concurrent use.
 type Pool struct {
 	limit time.Duration // of a start; 0 is startLimit
 
-	mu     sync.Mutex
-	idle   []*keeper
-	all    map[*keeper]bool
-	closed bool
-	busy   sync.WaitGroup // a goroutine for each keeper's process, and each command
+	mu      sync.Mutex
+	running map[*Process]bool // whose launcher has not ended
+	closed  bool
+	busy    sync.WaitGroup // goroutines of launchers
 }
 
-// keeper is a keeper's process as the server sees it.
-type keeper struct {
-	*link
-	mark    mark
-	proc    *os.Process
-	leaving chan struct{} // closed when it must end
-	ended   chan struct{} // closed when the process has ended
-	end     *os.ProcessState
+// Process is a command under its launcher.
+type Process struct {
+	// PID is the id of the command's first process.
+	PID int
+
+	launcher *exec.Cmd
+	server   *os.File      // the connection to the launcher
+	ended    chan struct{} // closed when the launcher has ended
+	exited   chan struct{}
+	gone     chan struct{}
+	status   syscall.WaitStatus
+	lost     bool // the launcher ended before the first process
+	failed   bool // the launcher ended before the command
 }
 
 // Start starts a command. It returns the system's error, the cause of ctx if ctx ends
 // before the command has started, or [ErrSlow]. The error also wraps [ErrLost] if the
-// keeper was killed. Ctx does not end a running command.
+// launcher was killed. Ctx does not end a running command.
 func (p *Pool) Start(ctx context.Context, o Order) (*Process, error) {
-	if len(o.Cmd.Args) == 0 {
-		return nil, errors.New("the command is empty")
-	}
 	if err := Ready(); err != nil {
 		return nil, err
 	}
-	req, files, err := o.request()
+	order, files, err := o.frames()
 	if err != nil {
 		return nil, err
 	}
-	var k *keeper
-	for sent := false; !sent; {
-		fresh := false
-		if k, fresh, err = p.take(); err != nil {
-			return nil, err
-		}
-		if err = k.send(req, files...); err == nil {
-			sent = true
-			continue
-		}
-		p.discard(k)
-		if fresh { // an idle one may have been killed meanwhile
-			return nil, fmt.Errorf("keeper: %w", err)
-		}
-	}
-	r, err := k.started(ctx, cmp.Or(p.limit, startLimit))
+	proc, err := p.launch(o.Cmd, files)
 	if err != nil {
-		p.discard(k)
+		return nil, fmt.Errorf("start a launcher: %w", err)
+	}
+	if err := proc.begin(ctx, order, cmp.Or(p.limit, startLimit)); err != nil {
+		proc.discard()
 		if errors.Is(err, ErrLost) { // the command may have started
-			k.sweep()
+			proc.sweep()
 		}
 		return nil, err
 	}
-	if r.Error != nil {
-		p.put(k)
-		return nil, &remoteError{text: r.Error.Text, errno: r.Error.Errno}
-	}
-	proc := &Process{pool: p, keeper: k, PID: r.PID, exited: make(chan struct{}), gone: make(chan struct{})}
 	p.busy.Go(proc.watch)
 	return proc, nil
 }
 
-// started waits for the keeper's reply to the start.
-func (k *keeper) started(ctx context.Context, limit time.Duration) (r reply, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrSlow)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { k.conn.Close() }) // the keeper ends, with the command
-	running := k.keepRunning(nil)
-	defer running()
-	_, err = k.receive(&r)
-	if !stop() {
-		if k.killed() {
-			return r, fmt.Errorf("%w; %w", context.Cause(ctx), ErrLost)
-		}
-		return r, context.Cause(ctx)
-	}
-	if err != nil {
-		return r, ErrLost
-	}
-	return r, nil
-}
-
-// request returns the order as a message, with its descriptors.
-func (o Order) request() (request, []*os.File, error) {
-	cmd := o.Cmd
-	attr, err := attrOf(cmd.SysProcAttr)
-	if err != nil {
-		return request{}, nil, err
-	}
-	s := &start{
-		Path: []byte(cmd.Path), Args: wordsOf(cmd.Args), Env: wordsOf(cmd.Env), Dir: []byte(cmd.Dir), Attr: attr,
-		Extra: len(cmd.ExtraFiles), Confinement: o.Confinement,
-	}
-	var files []*os.File
-	for _, stream := range []struct {
-		file any
-		have *bool
-	}{{cmd.Stdin, &s.Stdin}, {cmd.Stdout, &s.Stdout}, {cmd.Stderr, &s.Stderr}} {
-		if stream.file == nil {
-			continue
-		}
-		f, ok := stream.file.(*os.File)
-		if !ok {
-			return request{}, nil, fmt.Errorf("a keeper needs files as standard streams, not a %T", stream.file)
-		}
-		*stream.have = true
-		files = append(files, f)
-	}
-	if o.Folder != nil {
-		s.Folder = true
-		files = append(files, o.Folder)
-	}
-	files = append(files, cmd.ExtraFiles...)
-	return request{Start: s}, append(files, o.Files...), nil
-}
-
-func wordsOf(list []string) [][]byte {
-	words := make([][]byte, len(list))
-	for i, s := range list {
-		words[i] = []byte(s)
-	}
-	return words
-}
-
-// take returns an idle keeper or a new one.
-func (p *Pool) take() (k *keeper, fresh bool, err error) {
+// launch starts a launcher with the streams of cmd.
+func (p *Pool) launch(cmd *exec.Cmd, files []*os.File) (*Process, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, false, os.ErrClosed
+		return nil, os.ErrClosed
 	}
-	if n := len(p.idle); n > 0 {
-		k, p.idle = p.idle[n-1], p.idle[:n-1]
-		return k, false, nil
-	}
-	if k, err = p.spawn(); err != nil {
-		return nil, false, fmt.Errorf("start a keeper: %w", err)
-	}
-	return k, true, nil
-}
-
-// spawn starts a keeper. The caller holds the lock.
-func (p *Pool) spawn() (*keeper, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	theirs := os.NewFile(uintptr(fds[1]), "keeper")
+	_ = unix.SetNonblock(fds[0], true) // so that closing it ends a read
+	ours, theirs := os.NewFile(uintptr(fds[0]), "launcher"), os.NewFile(uintptr(fds[1]), "launcher")
 	defer theirs.Close()
-	l, err := linkOf(fds[0])
-	if err != nil {
-		return nil, err
-	}
-	m := newMark()
-	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{name, m.String()}, Env: []string{}, Dir: "/",
-		ExtraFiles: []*os.File{theirs},
+	launcher := &exec.Cmd{
+		Path: "/proc/self/exe", Args: []string{name}, Env: launcherEnviron(), Dir: "/",
+		Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
+		ExtraFiles: append([]*os.File{theirs}, files...),
 		SysProcAttr: &syscall.SysProcAttr{
-			Setsid:    true,         // out of reach of the terminal
-			Pdeathsig: unix.SIGCONT, // resumes a stopped keeper, so that it notices the server's end
+			Setsid:    true,         // out of reach of the terminal, and one session with the command
+			Pdeathsig: unix.SIGCONT, // resumes a stopped launcher, so that it notices the server's end
 		},
 	}
-	if err := cmd.Start(); err != nil {
-		l.conn.Close()
+	if err := launcher.Start(); err != nil {
+		ours.Close()
 		return nil, err
 	}
-	k := &keeper{link: l, mark: m, proc: cmd.Process, leaving: make(chan struct{}), ended: make(chan struct{})}
-	if p.all == nil {
-		p.all = map[*keeper]bool{}
+	proc := &Process{launcher: launcher, server: ours, ended: make(chan struct{}), exited: make(chan struct{}), gone: make(chan struct{})}
+	if p.running == nil {
+		p.running = map[*Process]bool{}
 	}
-	p.all[k] = true
+	p.running[proc] = true
 	p.busy.Go(func() {
-		defer close(k.ended)
-		_ = cmd.Wait() // ProcessState has the result
-		k.end = cmd.ProcessState
+		defer close(proc.ended)
+		_ = launcher.Wait() // ProcessState has the result
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.running, proc)
 	})
-	p.busy.Go(k.leave)
-	return k, nil
+	return proc, nil
 }
 
-// put returns a keeper whose command is gone to the pool.
-func (p *Pool) put(k *keeper) {
-	p.mu.Lock()
-	if !p.closed && len(p.idle) < maxIdle {
-		p.idle = append(p.idle, k)
-		p.mu.Unlock()
-		return
+// begin sends the order and waits for the report of the start.
+func (p *Process) begin(ctx context.Context, order []byte, limit time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrSlow)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { p.server.Close() }) // the launcher ends, with the command
+	defer p.keepRunning(nil)()
+	_, err := p.server.Write(order)
+	var r report
+	if err == nil {
+		r, err = readReport(p.server)
 	}
-	p.mu.Unlock()
-	p.discard(k)
+	var text []byte
+	if err == nil && r.kind == reportFailed {
+		text, err = io.ReadAll(p.server)
+	}
+	if !stop() {
+		if p.killed() {
+			return fmt.Errorf("%w; %w", context.Cause(ctx), ErrLost)
+		}
+		return context.Cause(ctx)
+	}
+	switch {
+	case err != nil:
+		return ErrLost
+	case r.kind == reportFailed:
+		return &launchError{text: string(text), errno: syscall.Errno(r.value)}
+	}
+	p.PID = int(r.value)
+	return nil
 }
 
-// discard ends a keeper, which kills its command first.
-func (p *Pool) discard(k *keeper) {
-	k.conn.Close()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.all[k] { // otherwise [Pool.Close] ends it
-		delete(p.all, k)
-		close(k.leaving)
+// watch reads the launcher's reports of the command.
+func (p *Process) watch() {
+	for {
+		r, err := readReport(p.server)
+		if err == nil && r.kind == reportExited {
+			p.status = syscall.WaitStatus(r.value)
+			close(p.exited)
+			continue
+		}
+		if err != nil {
+			p.lost, p.failed = !isClosed(p.exited), true
+			if p.killed() {
+				p.sweep()
+			}
+		}
+		break
+	}
+	if p.lost {
+		close(p.exited)
+	}
+	close(p.gone)
+	p.server.Close()
+}
+
+// sweep kills what it finds of a command whose launcher was killed: the processes of the
+// launcher's session, and those that they have started.
+func (p *Process) sweep() {
+	find := func() (found []entry) {
+		all := processes()
+		for _, one := range all {
+			if one.Session == p.launcher.Process.Pid && !one.Dead {
+				found = append(append(found, one), descendants(all, one.PID)...)
+			}
+		}
+		return found
+	}
+	for deadline := time.Now().Add(lastGrace); ; {
+		left := find()
+		if len(left) == 0 || time.Now().After(deadline) {
+			return
+		}
+		stopAll(find)
+		signalAll(left, unix.SIGKILL)
+		pause := time.NewTimer(time.Millisecond)
+		<-pause.C
 	}
 }
 
-// leave waits for the end of a keeper, and helps it to end its command.
-func (k *keeper) leave() {
-	select {
-	case <-k.leaving:
-		defer k.keepRunning(k.stopCommand)()
-		<-k.ended
-	case <-k.ended:
-	}
-}
-
-// resume continues a keeper that was stopped.
-func (k *keeper) resume() { _ = k.proc.Signal(unix.SIGCONT) }
-
-// stopCommand stops the processes of the command. The keeper may not be able to do it,
-// because a command can stop its keeper again and again.
-func (k *keeper) stopCommand() {
-	command := descendants(processes(), k.proc.Pid)
-	select {
-	case <-k.ended: // another process may have its PID by now
-		return
-	default:
-	}
-	signalAll(command, unix.SIGSTOP)
-}
-
-// killed waits for the end of the keeper and reports whether it was killed, or failed. Its
+// killed waits for the end of the launcher and reports whether it was killed, or failed. Its
 // command then still runs.
-func (k *keeper) killed() bool {
-	timer := time.NewTimer(Grace)
+func (p *Process) killed() bool {
+	return p.endsWithin(Grace) && !p.launcher.ProcessState.Success()
+}
+
+func (p *Process) endsWithin(d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-k.ended:
-		return k.end == nil || !k.end.Success()
+	case <-p.ended:
+		return true
 	case <-timer.C:
 		return false
 	}
 }
 
-// keepRunning resumes a keeper regularly until stop is called, because its command can
-// stop it at any time. It calls before, unless that is nil, before each further resume.
-func (k *keeper) keepRunning(before func()) (stop func()) {
-	k.resume()
+// discard ends the launcher, which kills its command first.
+func (p *Process) discard() {
+	p.server.Close()
+	go func() { // ends with the launcher
+		defer p.keepRunning(p.stop)()
+		<-p.ended
+	}()
+}
+
+// stop stops the processes of the command. The launcher may not be able to do it, because a
+// command can stop its launcher again and again.
+func (p *Process) stop() {
+	command := descendants(processes(), p.launcher.Process.Pid)
+	if !isClosed(p.ended) { // otherwise another process may have its PID by now
+		signalAll(command, unix.SIGSTOP)
+	}
+}
+
+// keepRunning resumes the launcher regularly until stop is called, because its command can stop
+// it at any time. It calls before, unless that is nil, before each further resume.
+func (p *Process) keepRunning(before func()) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
 		tick := time.NewTicker(resumeTime)
 		defer tick.Stop()
 		for {
+			_ = p.launcher.Process.Signal(unix.SIGCONT)
 			select {
 			case <-done:
 				return
@@ -308,7 +268,6 @@ func (k *keeper) keepRunning(before func()) (stop func()) {
 				if before != nil {
 					before()
 				}
-				k.resume()
 			}
 		}
 	})
@@ -318,21 +277,64 @@ func (k *keeper) keepRunning(before func()) (stop func()) {
 	}
 }
 
-// Close ends every command and its keeper. It returns [ErrAlive] when that takes longer
-// than twice [Grace]. The keepers then continue to try.
+// Exited returns a channel that is closed when the first process has ended, or the launcher
+// is lost.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Gone returns a channel that is closed when all processes of the command have ended, or
+// the launcher is lost.
+func (p *Process) Gone() <-chan struct{} { return p.gone }
+
+// Status waits until the first process has ended and returns its status. The error is
+// [ErrLost] if the launcher ended first.
+func (p *Process) Status() (syscall.WaitStatus, error) {
+	<-p.exited
+	if p.lost {
+		return 0, ErrLost
+	}
+	return p.status, nil
+}
+
+// Terminate asks the processes of the command to end.
+func (p *Process) Terminate() { p.send(askToEnd) }
+
+// send fails when the launcher is gone, and with it the command.
+func (p *Process) send(request byte) { _, _ = p.server.Write([]byte{request}) }
+
+// End kills all processes of the command and waits until they are gone, a little longer
+// than [Grace] at most. It returns [ErrLost] if the launcher ended before the command, and
+// [ErrAlive] if there are processes that the launcher cannot kill.
+func (p *Process) End() error {
+	if !isClosed(p.gone) {
+		p.send(endNow)
+		defer p.keepRunning(p.stop)()
+	}
+	timer := time.NewTimer(Grace + Grace/4)
+	defer timer.Stop()
+	select {
+	case <-p.gone:
+		if p.failed {
+			return ErrLost
+		}
+		return nil
+	case <-timer.C:
+		return ErrAlive
+	}
+}
+
+// Close ends every command and its launcher. It returns [ErrAlive] when that takes longer
+// than twice [Grace]. The launchers then continue to try.
 func (p *Pool) Close() error {
 	p.mu.Lock()
-	unused := p.all == nil && !p.closed // nothing has started, and nothing will
 	p.closed = true
-	all := p.all
-	p.all, p.idle = nil, nil
-	p.mu.Unlock()
-	if unused {
-		return nil
+	all := make([]*Process, 0, len(p.running))
+	for proc := range p.running {
+		all = append(all, proc)
 	}
-	for k := range all {
-		_ = k.conn.CloseWrite() // its last replies are still read
-		close(k.leaving)
+	p.mu.Unlock()
+	for _, proc := range all {
+		proc.send(endNow)
+		defer proc.keepRunning(proc.stop)()
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -341,14 +343,13 @@ func (p *Pool) Close() error {
 	}()
 	timeout := time.NewTimer(2 * Grace)
 	defer timeout.Stop()
-	var err error
 	select {
 	case <-ended:
+		return nil
 	case <-timeout.C:
-		err = ErrAlive
+		for _, proc := range all {
+			proc.server.Close()
+		}
+		return ErrAlive
 	}
-	for k := range all {
-		k.conn.Close()
-	}
-	return err
 }

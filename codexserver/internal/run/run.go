@@ -64,7 +64,7 @@ type Result struct {
 	// Omitted is how many bytes Aggregated leaves out.
 	Omitted int64
 	// ExitCode is that of the process, 128 plus the number of a signal that ended it,
-	// [TimeoutExitCode] after a timeout, or -1 if it could not be ended or its keeper was
+	// [TimeoutExitCode] after a timeout, or -1 if it could not be ended or its launcher was
 	// killed; Stderr then has the reason.
 	ExitCode int
 	// Duration is the time from start to end.

@@ -18,6 +18,8 @@ type identity struct {
 type entry struct {
 	identity
 	Parent int
+	// Session is the PID of the leader of its session, which may have ended.
+	Session int
 	// Dead is true for a process that ended and is not reaped yet.
 	Dead bool
 }
@@ -70,6 +72,9 @@ func parse(b []byte) (entry, bool) {
 	}
 	p := entry{identity: identity{PID: pid}, Dead: fields[0][0] == 'Z' || fields[0][0] == 'X'}
 	if p.Parent, err = strconv.Atoi(string(fields[1])); err != nil {
+		return entry{}, false
+	}
+	if p.Session, err = strconv.Atoi(string(fields[3])); err != nil {
 		return entry{}, false
 	}
 	p.Start, err = strconv.ParseUint(string(fields[startField]), 10, 64)

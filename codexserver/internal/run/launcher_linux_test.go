@@ -1,7 +1,6 @@
 package run_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -41,14 +40,15 @@ func startIn(t *testing.T, p *run.Pool, cmd *exec.Cmd) *run.Process {
 	return proc
 }
 
-// TestOneAfterAnother runs several commands under one keeper. The keeper's environment is
-// empty.
-func TestOneAfterAnother(t *testing.T) {
+// TestOneLauncherEach runs several commands, each under a launcher that has another parent's
+// process id, and nothing of the environment of this process.
+func TestOneLauncherEach(t *testing.T) {
+	t.Setenv("RUN_TEST_SECRET", "secret")
 	var p run.Pool
 	defer p.Close()
-	keepers := map[string]bool{}
+	launchers := map[string]bool{}
 	for n := range 5 {
-		cmd, r := script(t, `(sleep 1000 &); echo $PPID $(tr '\0' '\n' < /proc/$PPID/environ | wc -l); exit `+strconv.Itoa(n))
+		cmd, r := script(t, `(sleep 1000 &); echo $PPID $(tr '\0' '\n' < /proc/$PPID/environ | grep -c SECRET); exit `+strconv.Itoa(n))
 		proc := startIn(t, &p, cmd)
 		<-proc.Exited()
 		if err := proc.End(); err != nil {
@@ -63,41 +63,16 @@ func TestOneAfterAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		pid, rest, _ := strings.Cut(string(out), " ")
-		keepers[pid] = true
+		launchers[pid] = true
 		if rest != "0\n" {
-			t.Errorf("the keeper's environment has %q variables", rest)
+			t.Errorf("the launcher's environment has %q secrets", rest)
 		}
-		if err := proc.End(); err != nil { // again, when the keeper may be busy
+		if err := proc.End(); err != nil { // again
 			t.Error(err)
 		}
 	}
-	if len(keepers) != 1 {
-		t.Errorf("%d keepers for one command at a time", len(keepers))
-	}
-}
-
-// TestKeeperThreads compares the threads of a keeper at its first command and after others that
-// it had to kill. It could not start one beside a command that uses up its limit.
-func TestKeeperThreads(t *testing.T) {
-	var p run.Pool
-	defer p.Close()
-	threads := func() string {
-		cmd, r := script(t, "grep ^Threads: /proc/$PPID/status; for n in 1 2 3 4 5 6 7 8; do sleep 1000 & done; wait")
-		proc := startIn(t, &p, cmd)
-		line, err := bufio.NewReader(r).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := proc.End(); err != nil {
-			t.Fatal(err)
-		}
-		return line
-	}
-	first := threads()
-	for range 15 {
-		if now := threads(); now != first {
-			t.Fatalf("%q after %q", now, first)
-		}
+	if len(launchers) != 5 {
+		t.Errorf("%d launchers for five commands", len(launchers))
 	}
 }
 
@@ -125,37 +100,9 @@ func TestCannotStart(t *testing.T) {
 	<-startIn(t, &p, cmd).Gone()
 }
 
-// TestStoppedKeeper interrupts a start that is never reported.
-func TestStoppedKeeper(t *testing.T) {
-	var p run.Pool
-	cmd, r := script(t, "echo $PPID")
-	<-startIn(t, &p, cmd).Gone()
-	out, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	cause := errors.New("enough")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(cause)
-	cmd, _ = script(t, "exit 0")
-	if _, err := p.Start(ctx, run.Order{Cmd: cmd}); !errors.Is(err, cause) {
-		t.Errorf("error %v", err)
-	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestKeeperStoppedAtTheStart starts a command that stops its keeper before the keeper has
+// TestLauncherStoppedAtTheStart starts a command that stops its launcher before the launcher has
 // reported the start.
-func TestKeeperStoppedAtTheStart(t *testing.T) {
+func TestLauncherStoppedAtTheStart(t *testing.T) {
 	var p run.Pool
 	defer p.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -191,9 +138,9 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-// TestKeeperKilledInACancelledStart cancels the start of a command whose keeper is killed
+// TestLauncherKilledInACancelledStart cancels the start of a command whose launcher is killed
 // meanwhile. The error reports both, since the command may still run.
-func TestKeeperKilledInACancelledStart(t *testing.T) {
+func TestLauncherKilledInACancelledStart(t *testing.T) {
 	var p run.Pool
 	defer p.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -207,7 +154,7 @@ func TestKeeperKilledInACancelledStart(t *testing.T) {
 }
 
 // startThen runs a shell that executes text once its start is reported, and returns when the
-// text has written its first output. A keeper that is stopped before has no start to report.
+// text has written its first output. A launcher that is stopped before has no start to report.
 func startThen(t *testing.T, p *run.Pool, text string) (*run.Process, io.Reader) {
 	t.Helper()
 	in, w, err := os.Pipe()
@@ -228,11 +175,11 @@ func startThen(t *testing.T, p *run.Pool, text string) (*run.Process, io.Reader)
 	return proc, r
 }
 
-// stopping is a command that stops its keeper again and again.
+// stopping is a command that stops its launcher again and again.
 const stopping = "echo up; while :; do kill -STOP $PPID; done"
 
-// TestEndOfStoppedKeeper ends a command that has stopped its keeper.
-func TestEndOfStoppedKeeper(t *testing.T) {
+// TestEndOfStoppedLauncher ends a command that has stopped its launcher.
+func TestEndOfStoppedLauncher(t *testing.T) {
 	var p run.Pool
 	defer p.Close()
 	proc, _ := startThen(t, &p, "kill -STOP $PPID; echo stopped; exec sleep 1000")
@@ -241,8 +188,8 @@ func TestEndOfStoppedKeeper(t *testing.T) {
 	}
 }
 
-// TestCommandThatStopsItsKeeper ends a command that stops its keeper again and again.
-func TestCommandThatStopsItsKeeper(t *testing.T) {
+// TestCommandThatStopsItsLauncher ends a command that stops its launcher again and again.
+func TestCommandThatStopsItsLauncher(t *testing.T) {
 	for name, end := range map[string]func(*run.Pool, *run.Process) error{
 		"End":   func(_ *run.Pool, proc *run.Process) error { return proc.End() },
 		"Close": func(p *run.Pool, _ *run.Process) error { return p.Close() },
@@ -258,9 +205,9 @@ func TestCommandThatStopsItsKeeper(t *testing.T) {
 	}
 }
 
-// TestLetGoOfAStoppedKeeper discards a keeper whose command stops it again and again. The
+// TestLetGoOfAStoppedLauncher discards a launcher whose command stops it again and again. The
 // command ends nevertheless.
-func TestLetGoOfAStoppedKeeper(t *testing.T) {
+func TestLetGoOfAStoppedLauncher(t *testing.T) {
 	var p run.Pool
 	defer p.Close()
 	proc, r := startThen(t, &p, stopping)
