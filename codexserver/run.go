@@ -86,7 +86,6 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a.Begin = func(ctx context.Context) { log.Begin(ctx, th.Info(), th.Usage()) }
 	err = th.Turn(ctx, th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput(t.Prompt)})
 	text, lacks := log.Answer()
 	return Answer{Thread: th.ID(), Text: text, Incomplete: lacks}, err

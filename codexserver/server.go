@@ -148,13 +148,10 @@ func New(e engine.Engine, o *Options) *Server {
 	if o.Home != "" {
 		watch.Scratch = git.Scratch{Dir: filepath.Join(o.Home, "tmp"), Programs: &box.Programs{More: traits.Reach}}
 		threads.KeepIn(watch.Scratch.Dir)
-	}
-	var room *safefile.Reserve
-	if o.Home != "" {
-		room = safefile.NewReserve(o.Home, turnRoom)
+		watch.Room = safefile.NewReserve(o.Home, turnRoom)
 	}
 	table := tools.New(e, &tools.Options{
-		Calls: o.Calls, Report: watch, Home: o.Home, Room: room, Store: o.Store,
+		Calls: o.Calls, Report: watch, Home: o.Home, Room: watch.Room, Store: o.Store,
 		Continues: o.Home != "" && !o.Tasks.Never && !o.Tasks.NoResume,
 	})
 	folder := o.Folder

@@ -1,7 +1,6 @@
 package appserver_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -50,8 +49,7 @@ func TestRefusedByCodex(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a.Begin = func(ctx context.Context) { c.Begin(ctx, th.Info(), nil) }
-			c.End(th.Turn(t.Context(), th.Queue(), a, text("go")))
+			_ = th.Turn(t.Context(), th.Queue(), a, text("go")) // its end is the subject of others
 			var got []string
 			for _, r := range c.So().Refused {
 				got = append(got, fmt.Sprintf("%s %s in %s by %s, %s: %s", r.Kind, r.What, r.Cwd, r.By, r.Reason, r.Why))

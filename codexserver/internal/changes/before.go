@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Options configure how a turn finds what it changes. The zero value takes the changes from events.
@@ -33,6 +34,8 @@ type Options struct {
 	// descriptors: its capacity is the limit. A turn waits for a place within its own
 	// time limit. Nil means no limit.
 	Looks chan struct{}
+	// Room is released when a turn ends because the disk is full. Nil is no room.
+	Room *safefile.Reserve
 	// Logger receives the reason why a snapshot failed. Default: nothing is logged.
 	Logger *slog.Logger
 

@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -130,11 +129,9 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Begin = func(ctx context.Context) { c.Begin(ctx, th.Info(), th.Usage()) }
 	if err := th.Turn(t.Context(), th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput("go")}); err != nil {
 		t.Fatal(err)
 	}
-	c.End(nil)
 	r := c.So()
 	for _, command := range r.Commands {
 		if command.ExitCode == nil || *command.ExitCode != 0 {

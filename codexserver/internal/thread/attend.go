@@ -37,11 +37,8 @@ type Attend struct {
 	// Caller is who begins or resumes the thread by a call. Nil is one who may choose everything, and
 	// then a resumed thread has no more than the configuration gives.
 	Caller *Caller
-	// Turn is the log of the turn. Default: only the thread keeps what it does.
+	// Turn is the turn, which the thread begins and ends. Default: only the thread keeps what it does.
 	Turn *turn.Turn
-	// Begin, unless nil, is called when the turn is the first in the queue, before the
-	// engine starts it.
-	Begin func(ctx context.Context)
 	// Submission is the id of the turn's events. Default: the thread's next id.
 	Submission string
 }

@@ -9,8 +9,11 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
 // Thread is an open thread. It is safe for concurrent use.
@@ -72,16 +75,14 @@ func (t *Thread) Queue() *Ticket { return t.join(false) }
 // nil, an [*engine.TurnError] or an [*engine.AbortError]. A turn that never began counts
 // as aborted. In may continue a turn of a process that has ended, see [protocol.TurnInput.Continue].
 func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attend, in protocol.TurnInput) error {
-	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) (err error) {
+	return t.attended(ctx, ticket, a, func(ctx context.Context, begin func()) (err error) {
 		words := protocol.TextOf(in.Items)
 		if in.Continue != nil {
 			words = "[the server ended during this turn, which continues here]"
 		}
 		t.host.kept.Begin(words)
 		defer func() { t.host.kept.End(err) }()
-		if a.Begin != nil {
-			a.Begin(ctx)
-		}
+		begin()
 		if in.Continue == nil {
 			t.host.show(t.ID(), protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
 		}
@@ -89,7 +90,7 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attend, in protocol
 			return err
 		}
 		return t.conversation.Turn(ctx, in)
-	}))
+	})
 }
 
 // Reviews reports whether the engine can review in the thread under any policy.
@@ -101,12 +102,10 @@ func (t *Thread) Reviews() bool {
 // Every question of the turn is denied without asking. An engine that cannot review runs a
 // turn with the prompt instead; the thread must then be read-only.
 func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attend, task func(context.Context) (protocol.Review, error)) error {
-	return t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) error {
+	return t.attended(ctx, ticket, a, func(ctx context.Context, begin func()) error {
 		t.host.deny(denyInReview)
 		defer t.host.deny("")
-		if a.Begin != nil {
-			a.Begin(ctx)
-		}
+		begin()
 		r, err := task(ctx)
 		if err != nil {
 			return err
@@ -114,7 +113,27 @@ func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attend, task func
 		words := strings.TrimSpace("Review " + string(r.Target) + " " + r.Revision + "\n" + r.Instructions)
 		t.host.show(t.ID(), protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
 		return t.conversation.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt), Review: &r})
+	})
+}
+
+// attended runs f as the thread's turn, which it ends. F calls begin when the engine may start. After the turn,
+// when the next one may run, its diff is written into the transcript.
+func (t *Thread) attended(ctx context.Context, ticket *Ticket, a Attend, f func(ctx context.Context, begin func()) error) error {
+	if a.Turn == nil {
+		a.Turn = turn.New(changes.Options{Changes: setting.Changes{Off: true}})
+	}
+	number := 0 // of the turn in its thread; 0 if it has not begun
+	err := t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) error {
+		return f(ctx, func() {
+			number, _ = t.host.kept.Count()
+			a.Turn.Begin(ctx, t.Info(), t.Usage())
+		})
 	}))
+	a.Turn.End(err)
+	if diff := a.Turn.Diff(); diff != "" {
+		t.host.kept.Changed(number, diff)
+	}
+	return err
 }
 
 // denyInReview is the reason for the model.
@@ -134,6 +153,7 @@ func (t *Thread) run(ctx context.Context, ticket *Ticket, a Attend, f func(conte
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errClosed}
 	}
 
+	a.Turn.Run(ctx, cancel)
 	leave := t.host.begin(ctx, a, now.started)
 	defer leave()
 	defer func() { // also after a panic, which the caller reports

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -23,8 +24,8 @@ type outcome struct {
 }
 
 // conclude makes the result of a turn that ended with err. Spent is the budget that stopped it, or nil.
-func (t *Turn) conclude(err error, spent *spentError) {
-	if err == nil && t.resume.Budget.tokens() > 0 && t.log.Tokens() == 0 {
+func (t *Turn) conclude(err error, spent *turn.SpentError) {
+	if err == nil && maxTokens(t.resume.Budget) > 0 && t.log.Tokens() == 0 {
 		t.log.Remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
 	did := t.log.So()
@@ -59,12 +60,12 @@ func (t *Turn) conclude(err error, spent *spentError) {
 
 // answer returns how a turn ended, and the answer or why there is none. Hidden is for the structured content
 // alone, in place of the text.
-func (t *Turn) answer(err error, spent *spentError) (status protocol.TurnStatus, text, hidden string) {
+func (t *Turn) answer(err error, spent *turn.SpentError) (status protocol.TurnStatus, text, hidden string) {
 	text, lacks := t.log.Answer()
 	var abort *engine.AbortError
 	switch {
 	case spent != nil:
-		return protocol.StatusAborted, spent.words(cmp.Or(t.log.Said())), ""
+		return protocol.StatusAborted, spentWords(spent, cmp.Or(t.log.Said())), ""
 	case errors.As(err, &abort):
 		return protocol.StatusAborted, "Turn aborted: " + abortCause(abort) + t.soFar(), ""
 	case err != nil:

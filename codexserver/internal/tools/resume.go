@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -38,7 +39,7 @@ type resume struct {
 	Key    string               `json:"key"`            // see [protocol.TurnInput]; "" if no other process continues the turn
 	Began  time.Time            `json:"began,omitzero"` // by another process
 	Used   *protocol.TokenUsage `json:"used,omitzero"`  // what the thread had used
-	Budget *budget              `json:",embed"`
+	Budget *turn.Budget         `json:",embed"`
 	Schema jsontext.Value       `json:"schema,omitzero"` // of the answer
 
 	Worktree *protocol.Worktree `json:"worktree,omitzero"` // that the call made for its thread
@@ -63,7 +64,7 @@ func (t *Table) CanContinue(ctx context.Context) error {
 // as for a turn that a person has aborted.
 func (t *Turn) Resume() jsontext.Value {
 	r := t.resume
-	r.Began, r.Used = t.began()
+	r.Began, r.Used = t.log.Began()
 	if r.Key == "" || t.log.Stopped() {
 		return nil
 	}
@@ -72,15 +73,6 @@ func (t *Turn) Resume() jsontext.Value {
 		return nil // such as a budget that is not a number
 	}
 	return raw
-}
-
-// began returns when the turn began, in the first process that ran it, and what its thread had used
-// before. It returns zeros before.
-func (t *Turn) began() (at time.Time, used *protocol.TokenUsage) {
-	if !t.resume.Began.IsZero() {
-		return t.resume.Began, t.resume.Used
-	}
-	return t.log.Began()
 }
 
 // Continue opens the thread of a turn of another process, and returns a function that runs the rest of the turn
@@ -113,7 +105,7 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 	if json.Unmarshal(u.Did, did) != nil {
 		did = &protocol.TurnResult{}
 	}
-	turn.log.Continue(did)
+	turn.log.Continue(did, before.Began, before.Used)
 	if err == nil {
 		turn.thread, err = t.revive(ctx, own, u.Thread, attend, protocol.Config{Continues: true})
 	}
@@ -122,7 +114,7 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 		return nil, err
 	}
 	return func() *mcptypes.CallToolResult {
-		in := protocol.TurnInput{OutputSchema: []byte(before.Schema), MaxTokens: before.Budget.tokens()}
+		in := protocol.TurnInput{OutputSchema: []byte(before.Schema), MaxTokens: maxTokens(before.Budget)}
 		r := own.run(ctx, turn, turn.thread, attend, in, background)
 		if own.leave != nil {
 			own.leave()

@@ -3,17 +3,14 @@ package tools
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"runtime/debug"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -124,16 +121,9 @@ func (t *Turn) run(ctx context.Context, ticket *thread.Ticket, a thread.Attend, 
 			t.broken(v, debug.Stack())
 		}
 	}()
-	own, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	err := t.drive(own, stop, ticket, a, in)
-	lost := ctx.Err() != nil
-	var spent *spentError
-	if err == nil || !errors.As(context.Cause(own), &spent) {
-		spent = nil
-	}
-	t.conclude(err, spent)
-	t.close(lost)
+	err := t.drive(ctx, ticket, a, in)
+	t.conclude(err, t.log.Spent())
+	t.close(ctx.Err() != nil)
 }
 
 // broken ends a turn that panicked.
@@ -151,70 +141,28 @@ func (t *Turn) broken(v any, stack []byte) {
 	}
 }
 
-// drive runs the turn with its engine until it ends, and looks at what it changed. Stop ends it.
-func (t *Turn) drive(ctx context.Context, stop context.CancelCauseFunc, ticket *thread.Ticket, a thread.Attend, in protocol.TurnInput) (err error) {
-	begun, end := !t.resume.Began.IsZero(), func() {} // by another process
-	var spends *spending
-	if t.resume.Budget != nil {
-		spends = &spending{budget: t.resume.Budget, log: t.log, stop: stop}
-		a.Observers = append([]thread.Observer{spends}, a.Observers...)
-	}
-	begin := func(ctx context.Context) {
-		used := t.resume.Used
-		if !begun {
-			used = t.thread.Usage()
-		}
-		t.log.Begin(ctx, t.thread.Info(), used)
-		if spends != nil {
-			began, _ := t.began()
-			end = spends.begin(time.Since(began))
-		}
-	}
-	defer func() { end() }()
-	return followed(t.thread, t.log, &a, begin, func() error {
-		switch {
-		case t.review != nil:
-			err = t.thread.Review(ctx, ticket, a, t.review.begin)
-		case t.resume.Ended > maxContinued:
-			ticket.Leave()
-			err = &engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", t.resume.Ended)}
-		default:
-			if begun {
-				in.Continue = func(words string) { t.log.Remark(words) }
-			}
-			err = t.thread.Turn(ctx, ticket, a, in)
-		}
-		end()
-		if safefile.IsFull(err) {
-			_ = t.table.options.Room.Release() // of what is closed, nothing needs to be written
-		}
+// drive runs the turn with its engine until it ends.
+func (t *Turn) drive(ctx context.Context, ticket *thread.Ticket, a thread.Attend, in protocol.TurnInput) error {
+	t.log.Limit(t.resume.Budget)
+	switch {
+	case t.review != nil:
+		return t.thread.Review(ctx, ticket, a, t.review.begin)
+	case t.resume.Ended > maxContinued:
+		ticket.Leave()
+		err := &engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", t.resume.Ended)}
+		t.log.End(err)
 		return err
-	})
+	case !t.resume.Began.IsZero(): // by another process
+		in.Continue = func(words string) { t.log.Remark(words) }
+	}
+	return t.thread.Turn(ctx, ticket, a, in)
 }
 
 // Run runs a turn of a thread that no tool started, as [thread.Thread.Turn] does, and
 // keeps the diff of the turn for codex-show.
 func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticket, a thread.Attend, in protocol.TurnInput) error {
-	log := turn.New(t.options.Report)
-	a.Turn = log
-	begin := func(ctx context.Context) { log.Begin(ctx, th.Info(), th.Usage()) }
-	return followed(th, log, &a, begin, func() error { return th.Turn(ctx, ticket, a, in) })
-}
-
-// followed calls run for a turn of a thread that a attends, and writes the turn's diff into the log of the
-// thread. It calls begin when the turn is the first in the queue.
-func followed(th *thread.Thread, log *turn.Turn, a *thread.Attend, begin func(context.Context), run func() error) error {
-	number := 0
-	a.Begin = func(ctx context.Context) {
-		number, _ = th.Log().Count()
-		begin(ctx)
-	}
-	err := run()
-	log.End(err)
-	if diff := log.Diff(); diff != "" {
-		th.Log().Changed(number, diff)
-	}
-	return err
+	a.Turn = turn.New(t.options.Report)
+	return th.Turn(ctx, ticket, a, in)
 }
 
 // close ends the turn, which has its result. Lost is true if the caller gave up before.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
@@ -16,7 +17,7 @@ type turnArguments struct {
 	Effort       protocol.ReasoningEffort `json:"effort"`
 	OutputSchema stdjson.RawMessage       `json:"output-schema"`
 	Images       []string                 `json:"images"`
-	Budget       *budget                  `json:"budget"`
+	Budget       *turn.Budget             `json:"budget"`
 
 	schema *outputschema.Schema // set by checkTurn if there is one
 }
@@ -42,7 +43,7 @@ func (a *turnArguments) checkTurn() (err error) {
 			return fmt.Errorf("argument /output-schema: %w", err)
 		}
 	}
-	return a.Budget.check()
+	return checkBudget(a.Budget)
 }
 
 // input returns the input of a turn. Paths of images are relative to cwd, and must lie in
@@ -58,7 +59,7 @@ func (a *turnArguments) input(prompt, cwd string, b bounds) (protocol.TurnInput,
 		left -= n
 		items = append(items, protocol.InputItem{Type: protocol.InputImage, ImageURL: url})
 	}
-	return protocol.TurnInput{Items: items, Effort: a.Effort, OutputSchema: a.OutputSchema, MaxTokens: a.Budget.tokens()}, nil
+	return protocol.TurnInput{Items: items, Effort: a.Effort, OutputSchema: a.OutputSchema, MaxTokens: maxTokens(a.Budget)}, nil
 }
 
 // maxRoots is how many folders a call may make writable.

@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
@@ -20,7 +21,7 @@ func TestContinue(t *testing.T) {
 		Changes:   []protocol.Change{{Path: "a", Kind: "add", Added: new(2), Removed: new(1), By: protocol.ByPatch}},
 	}
 	c := turn.New(changes.Options{})
-	c.Continue(&before)
+	c.Continue(&before, time.Now(), nil)
 	c.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
 	c.End(nil)
 	did := c.So()

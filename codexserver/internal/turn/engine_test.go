@@ -68,7 +68,6 @@ func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Begin = func(ctx context.Context) { tt.c.Begin(ctx, th.Info(), th.Usage()) }
 	tt.git("add", "-A")
 	tt.git("commit", "-q", "-m", "dirty") // git counts changes from this commit
 	got := tt.end(th.Turn(t.Context(), th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput("go")}))

@@ -50,7 +50,7 @@ func (t *Turn) Add(l *transcript.Log, id string, m protocol.EventMsg) (protocol.
 
 // add is Add under the turn's lock. It also returns what the turn does from then on, or "".
 func (t *Turn) add(l *transcript.Log, id string, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
-	begun := !t.began.IsZero()
+	begun := !t.time.began.IsZero()
 	named = e
 	switch m := e.(type) {
 	case protocol.SessionConfigured:
@@ -97,6 +97,7 @@ func (t *Turn) add(l *transcript.Log, id string, e protocol.EventMsg) (named pro
 	case protocol.TokenCount:
 		if begun {
 			t.tokens.count(m)
+			t.spending.counts(t.tokens.used())
 		}
 	case protocol.AgentMessageDelta:
 		t.speaks(begun)
@@ -119,7 +120,7 @@ func (t *Turn) add(l *transcript.Log, id string, e protocol.EventMsg) (named pro
 
 // addCall is add for commands, patches, tools, and what else comes from the model.
 func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named protocol.EventMsg, doing string) {
-	begun := !t.began.IsZero()
+	begun := !t.time.began.IsZero()
 	named = e
 	switch m := e.(type) {
 	case protocol.ExecApprovalRequest:
@@ -151,7 +152,7 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 		named, doing = m, "changing files"
 		t.acts(begun)
 		if begun {
-			t.patches.Begin(m)
+			t.folder.patches.Begin(m)
 		}
 		l.Patch(m.Changes)
 	case protocol.PatchApplyEnd:
@@ -159,7 +160,7 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 		named, doing = m, thinking
 		t.now.change()
 		if begun {
-			t.patches.End(m)
+			t.folder.patches.End(m)
 			t.commands.ran = t.commands.ran || !m.Success
 		}
 		l.PatchEnded(m)
@@ -174,7 +175,7 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 		}
 	case protocol.TurnDiff:
 		if begun {
-			t.diff = m.UnifiedDiff
+			t.folder.diff = m.UnifiedDiff
 		}
 	case protocol.PlanUpdate:
 		if begun {
@@ -285,7 +286,7 @@ func (t *Turn) Decided(l *transcript.Log, r *approval.Request, d approval.Decisi
 	t.now.change()
 	t.answer.stopped = t.answer.stopped || d.Decision == elicit.Abort
 	t.remark(d.Remarks)
-	if t.began.IsZero() {
+	if t.time.began.IsZero() {
 		return
 	}
 	approved := d.Decision.Approves()

@@ -1,7 +1,6 @@
 package turn_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,8 +68,9 @@ func TestDiffOfPatches(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a.Begin = func(ctx context.Context) { c.Begin(ctx, th.Info(), nil) }
-			c.End(th.Turn(t.Context(), th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput("go")}))
+			if err := th.Turn(t.Context(), th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput("go")}); err != nil {
+				t.Fatal(err)
+			}
 			for name, text := range tt.after {
 				if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(data) != text {
 					t.Fatalf("the patch made %q, %v", data, err)

@@ -56,6 +56,14 @@ func (t *tokens) usage() *usage {
 	return &usage{turn: minus(*t.now, *t.before), thread: *t.now}
 }
 
+// used returns how many tokens the turn has used, or 0 if that is not known.
+func (t *tokens) used() int64 {
+	if u := t.usage(); u != nil {
+		return whole(u.turn)
+	}
+	return 0
+}
+
 // shown returns the usage for the result.
 func (t *tokens) shown() *protocol.TurnUsage {
 	u := t.usage()

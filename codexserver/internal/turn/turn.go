@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -34,8 +35,7 @@ const (
 type Turn struct {
 	mu       sync.Mutex
 	place    place
-	began    time.Time // zero before
-	duration time.Duration
+	time     span
 	status   protocol.TurnStatus // "" before the turn begins
 	now      moment
 	answer   answer
@@ -44,17 +44,26 @@ type Turn struct {
 	dropped  protocol.Truncated // how much of the lists is no longer kept
 	plan     []protocol.PlanStep
 	tokens   tokens
-	patches  changes.Patches
-	diff     string   // of the patches, from the engine
 	remarks  []string // for the caller
 	folder   folder
+	spending spending
+}
+
+// span is when the turn ran.
+type span struct {
+	first    time.Time // its begin in the first process that ran it; zero before
+	began    time.Time // its begin here; zero before
+	duration time.Duration
 }
 
 // folder is the working folder, before the turn and after it.
 type folder struct {
+	patches   changes.Patches
+	diff      string // of the patches, from the engine
 	options   changes.Options
 	before    *changes.Before   // nil before the turn begins
 	found     *changes.Found    // at the end of the turn
+	ends      bool              // the turn ends, or has ended
 	continued bool              // in another process
 	earlier   []protocol.Change // of that
 }
@@ -100,7 +109,13 @@ func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used
 		real = resolved
 	}
 	t.mu.Lock()
-	t.began, t.status = time.Now(), protocol.StatusRunning
+	t.time.began, t.status = time.Now(), protocol.StatusRunning
+	if t.folder.continued {
+		used = t.tokens.given
+	} else {
+		t.time.first = t.time.began
+	}
+	t.spending.begin(time.Since(t.time.first))
 	t.place = place{thread: begun.SessionID, model: begun.Model, dir: begun.Cwd, real: real}
 	t.tokens.begin(begun, used)
 	earlier, continued := t.folder.earlier, t.folder.continued
@@ -116,10 +131,35 @@ func (t *Turn) Begin(ctx context.Context, begun protocol.SessionConfigured, used
 	t.folder.before = before
 }
 
-// Continue records what the turn did in a process that has ended, before it begins here.
-func (t *Turn) Continue(before *protocol.TurnResult) {
+// Limit gives the turn a budget, before it begins.
+func (t *Turn) Limit(b *Budget) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if b != nil {
+		t.spending.budget = *b
+	}
+}
+
+// Run records the context of the turn, before it begins. A spent budget calls stop, which ends ctx.
+func (t *Turn) Run(ctx context.Context, stop context.CancelCauseFunc) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spending.ctx, t.spending.stop = ctx, stop
+}
+
+// Spent returns what a turn has spent that its budget has ended, or nil.
+func (t *Turn) Spent() *SpentError {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.spending.spent
+}
+
+// Continue records what the turn did in a process that has ended, before it begins here. It began there at a
+// time, when its thread had used tokens.
+func (t *Turn) Continue(before *protocol.TurnResult, began time.Time, used *protocol.TokenUsage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.time.first, t.tokens.given = began, used
 	for _, c := range before.Commands {
 		t.commands.list = append(t.commands.list, &c)
 		t.commands.last = max(t.commands.last, c.ID)
@@ -128,11 +168,12 @@ func (t *Turn) Continue(before *protocol.TurnResult) {
 	t.dropped = protocol.Truncated{Commands: before.Truncated.Commands, Refused: before.Truncated.Refused}
 }
 
-// Began returns when the turn began, and the thread's last token count then, or zeros before.
+// Began returns when the turn began, in the first process that ran it, and the thread's last token count then.
+// It returns zeros before.
 func (t *Turn) Began() (at time.Time, used *protocol.TokenUsage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.began, t.tokens.given
+	return t.time.first, t.tokens.given
 }
 
 // Remark keeps remarks for the caller, each once.
@@ -171,9 +212,18 @@ func (t *Turn) Ready(ctx context.Context, m protocol.EventMsg) {
 }
 
 // End ends the turn with the error of [engine.Conversation] Turn. It compares the folder with how it was
-// before, for a bounded time.
+// before, for a bounded time. Later calls are ignored.
 func (t *Turn) End(err error) {
+	if safefile.IsFull(err) {
+		_ = t.folder.options.Room.Release() // of what is closed, nothing needs to be written
+	}
 	t.mu.Lock()
+	if t.folder.ends {
+		t.mu.Unlock()
+		return
+	}
+	t.folder.ends = true
+	t.spending.end(err)
 	before := t.folder.before
 	t.mu.Unlock()
 	found := before.After(t.did)
@@ -189,8 +239,8 @@ func (t *Turn) End(err error) {
 	default:
 		t.status = protocol.StatusFailed
 	}
-	if !t.began.IsZero() {
-		t.duration = time.Since(t.began)
+	if !t.time.began.IsZero() {
+		t.time.duration = time.Since(t.time.began)
 	}
 }
 
@@ -199,7 +249,7 @@ func (t *Turn) did() changes.Did {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return changes.Did{
-		Begun: t.status != "", Patches: t.patches.Clone(), Diff: t.diff,
+		Begun: t.status != "", Patches: t.folder.patches.Clone(), Diff: t.folder.diff,
 		Acted: t.commands.acted, Ran: t.commands.ran, Commands: len(t.commands.list) > 0,
 	}
 }
@@ -211,7 +261,7 @@ func (t *Turn) So() protocol.TurnResult {
 	defer t.mu.Unlock()
 	r := protocol.TurnResult{
 		ThreadID: show.Text(t.place.thread, show.MaxName), Status: t.status, Model: show.Text(t.place.model, show.MaxName), Rerouted: reroutes(t.place.rerouted),
-		DurationMS: t.duration.Milliseconds(), Usage: t.tokens.shown(), Refused: slices.Clone(t.refused), Truncated: t.dropped,
+		DurationMS: t.time.duration.Milliseconds(), Usage: t.tokens.shown(), Refused: slices.Clone(t.refused), Truncated: t.dropped,
 	}
 	for _, step := range t.plan {
 		r.Plan = append(r.Plan, protocol.PlanStep{Step: show.Text(step.Step, show.MaxWords), Status: show.Text(step.Status, show.MaxName)})
@@ -220,7 +270,7 @@ func (t *Turn) So() protocol.TurnResult {
 		r.Commands = append(r.Commands, *c)
 	}
 	if r.Status == protocol.StatusRunning {
-		r.DurationMS = time.Since(t.began).Milliseconds()
+		r.DurationMS = time.Since(t.time.began).Milliseconds()
 		if len(t.now.questions) > 0 {
 			r.Status = protocol.StatusWaiting
 		}
@@ -230,7 +280,7 @@ func (t *Turn) So() protocol.TurnResult {
 	case t.folder.found != nil:
 		f = *t.folder.found
 	case r.Status != "":
-		f = t.folder.before.Now(&t.patches, t.place.dir)
+		f = t.folder.before.Now(&t.folder.patches, t.place.dir)
 	}
 	r.ChangesFrom, r.Changes, r.Unknown, r.Truncated.Changes = f.From, f.List, f.Unknown, f.Omitted
 	return r
@@ -285,11 +335,10 @@ func (t *Turn) Tokens() int64 {
 func (t *Turn) Used() (turn, thread int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	u := t.tokens.usage()
-	if u == nil {
-		return 0, 0
+	if u := t.tokens.usage(); u != nil {
+		return whole(u.turn), whole(u.thread)
 	}
-	return whole(u.turn), whole(u.thread)
+	return 0, 0
 }
 
 func whole(u protocol.TokenUsage) int64 {

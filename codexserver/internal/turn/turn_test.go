@@ -134,7 +134,7 @@ func TestTurn(t *testing.T) {
 		w := turn.New(changes.Options{})
 		w.Continue(&protocol.TurnResult{
 			Commands: []protocol.Command{{ID: 7, Command: "before"}}, Refused: []protocol.Refusal{{What: "before"}}, Truncated: protocol.Truncated{Commands: 2, Changes: 3},
-		})
+		}, time.Now(), nil)
 		w.Begin(t.Context(), protocol.SessionConfigured{SessionID: "id", Model: "m", Cwd: dir}, nil)
 		log.Begin("do it")
 		const want = `TaskStarted: thinking, news
@@ -325,7 +325,7 @@ func TestTurnEnds(t *testing.T) {
 // message that is being written.
 func TestTurnIsBounded(t *testing.T) {
 	log, w := newLog(t), turn.New(changes.Options{})
-	w.Continue(&protocol.TurnResult{Commands: make([]protocol.Command, 999), Refused: make([]protocol.Refusal, 999)})
+	w.Continue(&protocol.TurnResult{Commands: make([]protocol.Command, 999), Refused: make([]protocol.Refusal, 999)}, time.Now(), nil)
 	w.Begin(t.Context(), protocol.SessionConfigured{}, nil)
 	for i, dropped := range []int{0, 1, 2} {
 		w.Add(log, "", protocol.ExecCommandBegin{Command: []string{"x"}})
