@@ -96,3 +96,44 @@ func TestRealContinued(t *testing.T) {
 		})
 	}
 }
+
+// TestRealKilledTasks kills the servers of tasks of the real Codex, as TestEndToEndKilledTasks does those of
+// the native engine.
+func TestRealKilledTasks(t *testing.T) {
+	f := newFolders(t)
+	ran := filepath.Join(f.cwd, "ran")
+	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
+		name := string(worked.FindSubmatch(r.Body)[1])
+		outputs := r.ToolOutputs()
+		if len(outputs) == 3 {
+			cut := ""
+			for n, output := range outputs {
+				if strings.Contains(output.Output, "aborted") {
+					cut += fmt.Sprintf(" interrupted-%d", n+1)
+				}
+			}
+			return providertest.Say("done " + name + cut)
+		}
+		id := fmt.Sprintf("%s-%d", name, len(outputs)+1)
+		return providertest.Call(providertest.Tool(id, "exec_command", map[string]any{"cmd": fmt.Sprintf("echo %s >> %q; sleep 0.02", id, ran)}))
+	}})
+	t.Cleanup(model.Close)
+	writeConfig(t, f.home, servertest.CodexConfig(model.BaseURL(), "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\""))
+	record := filepath.Join(f.home, "record")
+	if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), fmt.Appendf(nil, "[approvals]\nlog = %q\n", record), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	codex, err := appserver.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text(), codex: true}
+	t.Cleanup(func() { k.sweep() })
+	k.launches = func() *mortal {
+		cmd := exec.Command(built(t), "-engine", "codex", "-codex", codex, "-c", "tasks.grace=0s")
+		cmd.Dir = f.cwd
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home, k.mark}
+		return k.launch(cmd)
+	}
+	k.killTasks(f.home, func() string { return record })
+}

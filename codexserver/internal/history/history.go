@@ -100,6 +100,16 @@ type Task struct {
 	Told  string
 }
 
+// ended reports whether an output has the exit code of a command, as native or Codex writes it.
+func ended(output string) bool {
+	return strings.Contains(output, `"exit_code":`) || strings.Contains(output, "Process exited with code ")
+}
+
+// succeeded reports whether an output says that a call did what it was to do.
+func succeeded(output string) bool {
+	return strings.Contains(output, `"exit_code":0`) || strings.Contains(output, "Process exited with code 0\n")
+}
+
 // maybe reports whether an output tells the model that the call may have had effects.
 func maybe(output string) bool { return strings.Contains(output, "It may have run") }
 
@@ -199,16 +209,16 @@ func (h *History) checkCall(c *Call, told string, add func(Kind, string, ...any)
 	if h.Recorded && effects > c.Begun && !(effects > 1 && c.Begun == 1) { // which is reported
 		add(Unrecorded, "%d effects, %d beginnings", effects, c.Begun)
 	}
-	if c.Begun > 0 && c.Effects == 0 && !c.Patch && c.Output != "" && !strings.Contains(c.Output, `"exit_code":`) && !c.Cut && !maybe(c.Output) {
+	if c.Begun > 0 && c.Effects == 0 && !c.Patch && c.Output != "" && !ended(c.Output) && !c.Cut && !maybe(c.Output) {
 		add(Untold, "it had begun, and the model was told %.100q", c.Output)
 	}
 	if c.Cut && !strings.Contains(told, "was not run again") {
 		add(Untold, "it was cut, and a person was told %.100q", told)
 	}
-	if c.Effects == 0 && strings.Contains(c.Output, `"exit_code":0`) {
+	if c.Effects == 0 && succeeded(c.Output) {
 		add(Missing, "the model was told %.100q", c.Output)
 	}
-	if effects > 0 && c.Output != "" && !strings.Contains(c.Output, `"exit_code":`) && !c.Cut && !maybe(c.Output) && !c.Patch {
+	if effects > 0 && c.Output != "" && !ended(c.Output) && !c.Cut && !maybe(c.Output) && !c.Patch {
 		add(Untold, "the model was told %.100q", c.Output)
 	}
 	if c.Output == "" {
@@ -230,7 +240,7 @@ func (h *History) checkPatch(c *Call, add func(Kind, string, ...any)) {
 		if !c.Cut {
 			add(HalfPatch, "%v, and the model was told %.100q", states, c.Output)
 		}
-	case len(states[After]) == 0 && strings.Contains(c.Output, `"exit_code":0`):
+	case len(states[After]) == 0 && succeeded(c.Output):
 		add(Missing, "its files are as before, and the model was told %.100q", c.Output)
 	}
 }

@@ -34,7 +34,7 @@ type reading struct {
 	*History
 	thread, cwd string
 	turn        *Turn   // the last one
-	open        []*Call // of the turn, without a result
+	open        []*Call // without a result
 }
 
 // ReadRollout adds the turns and calls of a conversation's file. A part of a line at the end
@@ -75,7 +75,10 @@ func (r *reading) line(l *line) {
 		}
 	case "event_msg task_started":
 		if r.turn == nil || r.turn.Key != p.Turn {
-			r.turn, r.open = &Turn{Thread: r.thread, Key: p.Turn}, nil
+			if r.turn == nil || r.turn.Ended > 0 { // Codex continues a turn in another one
+				r.open = nil
+			}
+			r.turn = &Turn{Thread: r.thread, Key: p.Turn}
 			r.Turns[p.Turn] = r.turn
 		}
 		r.turn.Begun++
@@ -88,8 +91,14 @@ func (r *reading) line(l *line) {
 	case "response_item function_call":
 		c := r.call(p.CallID)
 		r.open = append(r.open, c)
-		var arguments struct{ Command []string }
+		var arguments struct {
+			Command []string
+			Cmd     string // of Codex
+		}
 		_ = json.Unmarshal([]byte(p.Arguments), &arguments) // another tool has none
+		if arguments.Cmd != "" {
+			arguments.Command = []string{arguments.Cmd}
+		}
 		if c.Command = arguments.Command; len(c.Command) > 1 && c.Command[0] == "apply_patch" {
 			c.Files = added(r.cwd, c.Command[1])
 			c.Patch, c.Command = true, nil
