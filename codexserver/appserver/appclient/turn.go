@@ -68,7 +68,8 @@ type Turn struct {
 	client   *Client
 	threadID string
 	note     func(string, *apptypes.Note)
-	call     *jsonrpc.Call
+	sent     chan struct{}      // closed when call is set
+	call     *jsonrpc.Call      // which asks for the turn
 	forget   context.CancelFunc // gives up the answer to the call
 
 	begun, started, ended chan struct{}
@@ -87,18 +88,23 @@ var errBusy = errors.New("appclient: a turn of this thread runs")
 // an error if another turn of the thread has not ended.
 func (c *Client) Begin(p *apptypes.TurnParams, note func(method string, n *apptypes.Note)) (*Turn, error) {
 	t := &Turn{
-		client: c, threadID: p.ThreadID, note: note,
+		client: c, threadID: p.ThreadID, note: note, sent: make(chan struct{}),
 		begun: make(chan struct{}), started: make(chan struct{}), ended: make(chan struct{}),
 	}
-	c.mu.Lock() // so that a notification of the turn finds the call
-	defer c.mu.Unlock()
-	if c.turns[p.ThreadID] != nil {
+	var calling context.Context
+	calling, t.forget = context.WithCancel(context.Background())
+	c.mu.Lock()
+	busy := c.turns[p.ThreadID] != nil
+	if !busy {
+		c.turns[p.ThreadID] = t
+	}
+	c.mu.Unlock()
+	if busy {
+		t.forget()
 		return nil, errBusy
 	}
-	var sent context.Context
-	sent, t.forget = context.WithCancel(context.Background())
-	t.call = c.peer.Start(sent, apptypes.CallTurnStart, p)
-	c.turns[p.ThreadID] = t
+	t.call = c.peer.Start(calling, apptypes.CallTurnStart, p) // it may wait for the app-server to read, so without the lock
+	close(t.sent)
 	go func() {
 		<-t.call.Done()
 		c.mu.Lock()
@@ -255,11 +261,14 @@ func (c *Client) follow(method string, n *apptypes.Note) {
 // names it.
 func (c *Client) about(threadID, id, method string) *Turn {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	t := c.turns[threadID]
+	c.mu.Unlock()
 	if t == nil || id == "" {
 		return nil
 	}
+	<-t.sent
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	select {
 	case <-t.call.Done():
 		t.answered()
@@ -268,7 +277,7 @@ func (c *Client) about(threadID, id, method string) *Turn {
 	if method == apptypes.NoteTurnStarted {
 		t.name(id)
 	}
-	if t.id != id || t.err != nil {
+	if t.id != id || t.err != nil || t.result != nil {
 		return nil
 	}
 	if method == apptypes.NoteTurnStarted {
