@@ -6,8 +6,5 @@ func Bound(s *Store, max int) (before int) {
 	return before
 }
 
-// FileSize returns the size of a store's file.
-func FileSize(s *Store) int64 { return s.slots.next * pieceSize }
-
-// Used returns how many bytes a store keeps, with what their pieces cost.
+// Used returns how many bytes a store keeps.
 func Used(s *Store) int { return s.used }

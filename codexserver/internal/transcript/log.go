@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 )
@@ -17,9 +16,9 @@ const (
 // its commands. It is safe for concurrent use.
 type Log struct {
 	store      *Store
+	file       *file
 	transcript *text
-	diffs      *text  // nil before the first
-	outputs    *shelf // nil before the first command
+	diffs      *text // nil before the first
 
 	// Guarded by store.mu.
 	turns    int
@@ -29,11 +28,15 @@ type Log struct {
 	open     map[string]*output // by call
 	answer   string             // the turn's last message so far
 	closed   bool
+	small    int // bytes of the outputs in memory whose commands have ended
 }
 
 // New returns the log of a new thread. The caller must close it.
 func (s *Store) New() *Log {
-	return &Log{store: s, transcript: (&shelf{store: s, max: MaxTranscript}).newText()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.newFile()
+	return &Log{store: s, file: f, transcript: f.transcript.newText()}
 }
 
 // Close removes everything. Later calls are ignored.
@@ -41,14 +44,9 @@ func (l *Log) Close() {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
 	l.closed = true
+	l.file.close()
 	l.transcript.clear()
-	if l.diffs != nil {
-		l.diffs.clear()
-	}
-	for _, o := range l.list {
-		o.text.clear()
-	}
-	l.list, l.open = nil, nil
+	l.diffs, l.list, l.open = nil, nil, nil
 }
 
 // write runs f, which changes the texts, unless the log is closed.
@@ -96,7 +94,7 @@ func (l *Log) Count() (turns, commands int) {
 func (l *Log) Changed(turn int, diff string) {
 	l.write(func() {
 		if l.diffs == nil {
-			l.diffs = (&shelf{store: l.store, max: MaxDiffs}).newText()
+			l.diffs = l.file.diffs.newText()
 		}
 		l.diffs.add(fmt.Sprintf("# turn %d\n", turn))
 		l.diffs.add(valid(diff))
@@ -117,23 +115,18 @@ type Page struct {
 	Note string
 }
 
-func (l *Log) page(from *text, offset int64, most int) (Page, error) {
-	s, at, err := from.read(offset, most)
-	return Page{Text: s, Offset: at, Total: from.to, Cut: from.from}, err
-}
-
 // Transcript returns a part of the transcript.
 func (l *Log) Transcript(offset int64, most int) (Page, error) {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
-	return l.page(l.transcript, offset, most)
+	return l.transcript.read(offset, most)
 }
 
 // Diff returns a part of the diffs of the turns that have ended.
 func (l *Log) Diff(offset int64, most int) (Page, error) {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
-	p, err := l.page(cmp.Or(l.diffs, &text{}), offset, most)
+	p, err := l.diffs.read(offset, most)
 	switch {
 	case l.running:
 		p.Note = "A turn is running: its diff comes when it has ended."
@@ -161,7 +154,7 @@ func (l *Log) Output(command int, offset int64, most int) (p Page, number int, e
 		return p, 0, &RangeError{"command", fmt.Sprintf("%d is no longer kept: the first that is is %d", command, first)}
 	}
 	o := l.list[command-first]
-	if p, err = l.page(o.text, offset, most); err != nil {
+	if p, err = o.text.read(offset, most); err != nil {
 		return p, command, err
 	}
 	p.Cut += o.omitted

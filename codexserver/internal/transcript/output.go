@@ -35,14 +35,15 @@ func (l *Log) Command(m protocol.ExecCommandBegin) (number int) {
 
 func (l *Log) begin(m protocol.ExecCommandBegin) int {
 	l.commands++
-	if l.outputs == nil {
-		l.outputs, l.open = &shelf{store: l.store, max: MaxOutputs}, map[string]*output{}
+	if l.open == nil {
+		l.open = map[string]*output{}
 	}
-	o := &output{number: l.commands, text: l.outputs.newText(), runs: true, rest: map[protocol.OutputStream][]byte{}}
+	outputs := &l.file.outputs
+	o := &output{number: l.commands, text: outputs.newText(), runs: true, rest: map[protocol.OutputStream][]byte{}}
 	l.list, l.open[m.CallID] = append(l.list, o), o
 	if len(l.list) > maxCommands {
 		l.list[0].text.clear()
-		l.list, l.outputs.texts = slices.Delete(l.list, 0, 1), slices.Delete(l.outputs.texts, 0, 1)
+		l.list, outputs.texts = slices.Delete(l.list, 0, 1), slices.Delete(outputs.texts, 0, 1)
 	}
 	l.entry(fmt.Sprintf("command %d: %s", o.number, commandLine(m.Command)), "in "+showLine(m.Cwd))
 	return o.number
@@ -95,6 +96,11 @@ func (l *Log) end(m protocol.ExecCommandEnd) {
 		if l.kept(o) {
 			o.text.add(all)
 		}
+	}
+	if l.small += len(o.text.tail); l.small > pieceSize { // the outputs of many commands are not in memory
+		l.small -= len(o.text.tail)
+		o.text.flush()
+		o.text.tail = nil
 	}
 	l.entry(fmt.Sprintf("command %d ended: exit code %d after %s, %d bytes of output",
 		o.number, m.ExitCode, time.Duration(m.Duration).Round(time.Millisecond), o.text.to+o.omitted), "")
