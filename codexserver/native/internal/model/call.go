@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
@@ -68,8 +69,12 @@ func (all *chatCalls) of(d *chatCallDelta) *callPieces {
 	c := all.find(d.Index, id)
 	if c == nil || c.ends(d, id, name) {
 		next := &callPieces{index: d.Index, id: id}
-		if c != nil && name == "" { // it comes again
+		switch {
+		case c == nil:
+		case name == "": // it comes again
 			next.id, next.name = c.id, c.name
+		case id == "" && d.Index != nil && c.index != nil && *d.Index == *c.index: // if it is equal
+			next.id = c.id
 		}
 		c = next
 		*all = append(*all, c)
@@ -122,6 +127,15 @@ func (c *callPieces) ends(d *chatCallDelta, id, name string) bool {
 		return name != c.name || begins && c.object.begun
 	}
 	return name != c.name && (c.object.begun || id != "" && c.id == "")
+}
+
+// argumentsOf returns the arguments of a call. Some models write their JSON as a text.
+func argumentsOf(said string) string {
+	var inner string
+	if strings.HasPrefix(strings.TrimSpace(said), `"`) && json.Unmarshal([]byte(said), &inner) == nil && jsontext.Value(inner).Kind() == '{' && jsontext.Value(inner).IsValid() {
+		return inner
+	}
+	return said
 }
 
 // addOnce adds an item, unless it is a call that is there already: with its id, its name, and arguments that

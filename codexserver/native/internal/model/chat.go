@@ -254,7 +254,7 @@ func (a *chatAnswer) response() (*Response, error) {
 	calls := len(r.Items)
 	for _, c := range a.calls {
 		c.arguments.end()
-		item := protocol.FunctionCallItem{Name: c.name, Arguments: c.arguments.String(), CallID: c.id}
+		item := protocol.FunctionCallItem{Name: c.name, Arguments: argumentsOf(c.arguments.String()), CallID: c.id}
 		r.Items, c.once = addOnce(r.Items, item)
 	}
 	item, ok, err := a.signs()

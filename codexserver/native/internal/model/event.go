@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
@@ -62,12 +63,36 @@ func take[T any](data []byte, v *T, how ...json.Options) bool {
 		return true
 	}
 	if _, syntax := errors.AsType[*jsontext.SyntacticError](err); syntax {
-		return false
+		mended, ok := withoutNaN(data)
+		return ok && take(mended, v, how...)
 	}
 	*v = *new(T)
 	_, syntax := errors.AsType[*jsonv1.SyntaxError](json.Unmarshal(data, v, append(how, tolerant())...))
 	return !syntax
 }
+
+// withoutNaN puts null for the numbers that Python and C++ write and JSON does not have. ok is false if there
+// are none.
+func withoutNaN(data []byte) (mended []byte, ok bool) {
+	text := false
+	for i := 0; i < len(data); i++ {
+		if data[i] == '"' {
+			text = !text
+		}
+		if text && data[i] == '\\' && i+1 < len(data) {
+			mended = append(mended, data[i])
+			i++
+		} else if n := len(noNumber.Get().Find(data[i:])); n > 0 && !text {
+			mended, ok = append(mended, "null"...), true
+			i += n - 1
+			continue
+		}
+		mended = append(mended, data[i])
+	}
+	return mended, ok
+}
+
+var noNumber = lazyregexp.Regexp{Text: `^-?(?i:nan|inf(?:inity)?)\b`}
 
 // stream is an incoming response.
 type stream struct {

@@ -14,6 +14,8 @@ var overflow = [][]string{
 	{"exceed_context_size"},                               // llama.cpp
 	{"available context size"},                            // llama.cpp
 	{"maximum context length"},                            // vLLM, OpenRouter, DeepSeek, Mistral
+	{"passed", "input tokens", "context length is"},       // vLLM
+	{"message size", "exceeds limit"},                     // Moonshot
 	{"greater than the context length"},                   // LM Studio
 	{"loaded with context length"},                        // LM Studio
 	{"n_keep", "n_ctx"},                                   // LM Studio
@@ -42,7 +44,7 @@ var overflow = [][]string{
 var (
 	sent    = []string{"input", "prompt", "context", "conversation", "history", "sequence", "message", "request", "total", "content", "text", "token limit"}
 	beyond  = []string{"exceed", "longer than", "greater than", "larger than", "more than", "less than", "fewer than", "too long", "too large", "too big", "too many", "maximum", "at most", "limit", "range", "must be <", "should be [", " > ", "not fit"}
-	lengths = []string{"length", "window", "size", "limit", "too long", "too large", "too big", "too many tokens"}
+	lengths = []string{"length", "longer than", "window", "size", "limit", "too long", "too large", "too big", "too many tokens"}
 	others  = []string{
 		"max_tokens", "max_completion_tokens", "max_output_tokens", "output token", "completion token", "budget",
 		"per minute", "per hour", "per day", "month", "daily", "rate limit", "rate_limit", "quota", "balance", "credit", "took too long",

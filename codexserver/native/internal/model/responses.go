@@ -304,11 +304,15 @@ func (a *responsesAnswer) tooMany() error {
 	return &LimitError{What: fmt.Sprintf("it has more than %d tool calls", maxCalls)}
 }
 
-// call returns the call of an event, by the id or the index of its item.
-func (a *responsesAnswer) call(item string, p responsesPart) *openCall {
-	item, at := cmp.Or(item, textOf(p.ItemID)), textOf(p.OutputIndex)
-	for _, c := range a.open {
-		if item != "" && c.item == item || (item == "" || c.item == "") && c.at == at {
+// call returns the call of an event, by the id or the index of its item. begins is the item that the event
+// begins, if it does. Some servers give an item another id with each event.
+func (a *responsesAnswer) call(begins string, p responsesPart) *openCall {
+	item, at := cmp.Or(begins, textOf(p.ItemID)), textOf(p.OutputIndex)
+	if i := slices.IndexFunc(a.open, func(c *openCall) bool { return item != "" && c.item == item }); i >= 0 {
+		return a.open[i]
+	}
+	for _, c := range slices.Backward(a.open) {
+		if c.at == at && (item == "" || c.item == "" || begins == "" && at != "") {
 			return c
 		}
 	}
@@ -339,7 +343,7 @@ func (a *responsesAnswer) item(raw, index jsontext.Value) error {
 			item = assistantMessage(a.text.String())
 		}
 	case protocol.FunctionCallItem:
-		whole.Arguments = cmp.Or(whole.Arguments, pieces)
+		whole.Arguments = argumentsOf(cmp.Or(whole.Arguments, pieces))
 		item = whole
 	case protocol.CustomToolCallItem:
 		whole.Input = cmp.Or(whole.Input, pieces)
@@ -427,7 +431,7 @@ func (a *responsesAnswer) addOpen(c *openCall) error {
 	case c.custom && c.whole:
 		return a.add(protocol.CustomToolCallItem{CallID: c.id, Name: c.name, Input: input})
 	case !c.custom && (c.whole || jsontext.Value(input).IsValid()):
-		return a.add(protocol.FunctionCallItem{CallID: c.id, Name: c.name, Arguments: input})
+		return a.add(protocol.FunctionCallItem{CallID: c.id, Name: c.name, Arguments: argumentsOf(input)})
 	}
 	return nil
 }
