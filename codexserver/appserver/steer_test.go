@@ -33,7 +33,6 @@ func TestSteerRecordings(t *testing.T) {
 		{"asked-accept", elicit.Approved, `exec_approval_request exec_command_begin exec_command_end user_message "use tabs"`},
 		// The message is lost over there.
 		{"asked-cancel", elicit.Abort, `exec_approval_request user_message "use tabs" background_event turn_aborted`},
-		// A version that reports no id of the message.
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			steps := readRecording(t, "testdata/steered/"+test.file+".ndjson")

@@ -41,8 +41,9 @@ type turn struct {
 
 	app *appclient.Turn // the turn in the app-server, which may end later
 
-	mu       sync.Mutex // also keeps the events in order
-	messages messages
+	mu       sync.Mutex    // also keeps the events in order
+	prompted bool          // the model has read the turn's own input
+	letters  []*letter     // messages that came while it ran
 	aborted  error         // why an answer aborted the turn; no further question is asked
 	ended    bool          // no further event is emitted
 	counted  chan struct{} // closed when the tokens of the model's last response have been counted
@@ -122,7 +123,7 @@ func (r *turn) end(last []protocol.EventMsg) {
 	r.mu.Lock()
 	r.ended = true
 	r.tr.letGo()
-	for _, e := range append(r.messages.missed(), last...) {
+	for _, e := range append(r.missed(), last...) {
 		r.host.Emit(e)
 	}
 	r.mu.Unlock()
@@ -402,7 +403,7 @@ func (r *turn) send(l *letter) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended {
-		r.messages.letters = append(r.messages.letters, l)
+		r.letters = append(r.letters, l)
 	}
 	return !r.ended
 }
@@ -418,7 +419,7 @@ func (r *turn) sent(l *letter, taken bool) bool {
 	return l.taken || l.read
 }
 
-// read reports that the model has read a message of the user, unless it is the turn's own input.
+// read reports that the model has read a message of the user. The first one is the turn's own input.
 func (r *turn) read(raw stdjson.RawMessage) {
 	m, ok := userMessage(raw)
 	if !ok {
@@ -426,23 +427,47 @@ func (r *turn) read(raw stdjson.RawMessage) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.messages.read(m.Message, r.ended) {
-		r.host.Emit(m)
+	if !r.prompted {
+		r.prompted = true
+		return
+	}
+	for _, l := range r.letters {
+		if !r.ended && !l.read && l.event().Message == m.Message {
+			l.read = true
+			r.host.Emit(m)
+			return
+		}
 	}
 }
 
-// unread returns the messages for the next turn.
+// unread returns the messages for the next turn: those that the model did not read. They follow left,
+// those of earlier turns, unless the model has read the turn's input, which began with these.
 func (r *turn) unread(left []apptypes.Input) []apptypes.Input {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.messages.unread(left)
+	if r.prompted {
+		left = nil
+	}
+	for _, l := range r.letters {
+		if l.taken && !l.read {
+			left = append(left, l.input...)
+		}
+	}
+	return left
 }
 
-// messages are the user's messages to a turn: its own prompt, and those that came while it ran. The
-// turn's lock guards them.
-type messages struct {
-	prompted bool      // the turn's own input has been read
-	letters  []*letter // those that came while the turn ran
+// missed returns the events about messages that the model did not read before the turn's end. The lock is held.
+func (r *turn) missed() (events []protocol.EventMsg) {
+	for _, l := range r.letters {
+		if l.taken && !l.read {
+			events = append(events, l.event())
+		}
+	}
+	if len(events) > 0 {
+		events = append(events, protocol.BackgroundEvent{Message: fmt.Sprintf(
+			"the turn ended before the model read all messages to it; it will read %d in the next turn", len(events))})
+	}
+	return events
 }
 
 // letter is a message to a running turn. When the turn is interrupted, the app-server
@@ -466,54 +491,6 @@ func (l *letter) event() protocol.UserMessage {
 		}
 	}
 	return m
-}
-
-// read records that the model has read a message of the user with a text. The first one is the turn's
-// own input; the others came while it ran. It returns whether to report the message; none is after the
-// end.
-func (m *messages) read(text string, ended bool) bool {
-	if !m.prompted {
-		m.prompted = true
-		return false
-	}
-	if ended {
-		return false
-	}
-	for _, l := range m.letters {
-		if !l.read && l.event().Message == text {
-			l.read = true
-			return true
-		}
-	}
-	return false
-}
-
-// missed returns the events about messages that the model did not read before the turn's end.
-func (m *messages) missed() (events []protocol.EventMsg) {
-	for _, l := range m.letters {
-		if l.taken && !l.read {
-			events = append(events, l.event())
-		}
-	}
-	if len(events) > 0 {
-		events = append(events, protocol.BackgroundEvent{Message: fmt.Sprintf(
-			"the turn ended before the model read all messages to it; it will read %d in the next turn", len(events))})
-	}
-	return events
-}
-
-// unread returns the messages that the model did not read. They follow left, those of
-// earlier turns, unless the model has read the turn's input, which began with these.
-func (m *messages) unread(left []apptypes.Input) []apptypes.Input {
-	if m.prompted {
-		left = nil
-	}
-	for _, l := range m.letters {
-		if l.taken && !l.read {
-			left = append(left, l.input...)
-		}
-	}
-	return left
 }
 
 // clientOf returns the id that a client gave its message.
