@@ -27,8 +27,8 @@ func (s *Store) Adopt(id string) (t Task, err error) {
 	if checkID(id) != nil {
 		return Task{}, fmt.Errorf("%w %.200q", ErrUnknown, id)
 	}
-	err = s.change(id, os.ErrClosed, func(serves bool) (bool, error) {
-		t, err = s.adopt(id)
+	err = s.change(id, os.ErrClosed, func(root *os.Root, serves bool) (bool, error) {
+		t, err = s.adopt(root, id)
 		return serves || err == nil, err
 	})
 	if err != nil {
@@ -38,12 +38,7 @@ func (s *Store) Adopt(id string) (t Task, err error) {
 }
 
 // adopt makes this store the server of a task, in its file.
-func (s *Store) adopt(id string) (Task, error) {
-	root, err := s.join()
-	if err != nil {
-		return Task{}, err
-	}
-	defer root.Close()
+func (s *Store) adopt(root *os.Root, id string) (Task, error) {
 	unguard, err := guard(root)
 	if err != nil {
 		return Task{}, err
@@ -70,28 +65,18 @@ func (s *Store) adopt(id string) (Task, error) {
 // Return gives a task up that was adopted, for its server from before. The owner is [Gone]
 // again.
 func (s *Store) Return(t Task, before Server) error {
-	return s.change(t.ID, os.ErrClosed, func(bool) (bool, error) {
+	return s.change(t.ID, os.ErrClosed, func(root *os.Root, _ bool) (bool, error) {
 		t.Server = before
-		root, err := s.join()
-		if err != nil {
-			return false, err
-		}
-		defer root.Close()
 		return false, s.put(root, t)
 	})
 }
 
 // Remove removes a task that this store serves, which no client knows.
 func (s *Store) Remove(id string) error {
-	err := s.change(id, ErrNotServed, func(serves bool) (bool, error) {
+	err := s.change(id, ErrNotServed, func(root *os.Root, serves bool) (bool, error) {
 		if !serves {
 			return false, ErrNotServed
 		}
-		root, err := s.join()
-		if err != nil {
-			return false, err
-		}
-		defer root.Close()
 		return false, s.remove(root, id)
 	})
 	if err != nil {

@@ -78,11 +78,11 @@ func New(home string, o *Options) *Store {
 func (s *Store) Create(t Task) (Task, error) {
 	t.Created = s.time()
 	t = s.stamp(t)
-	err := s.change(t.ID, os.ErrClosed, func(serves bool) (bool, error) {
+	err := s.change(t.ID, os.ErrClosed, func(root *os.Root, serves bool) (bool, error) {
 		if serves {
 			return true, fs.ErrExist
 		}
-		err := s.write(t, true)
+		err := s.create(root, t)
 		return err == nil && !t.Status.Finished(), err
 	})
 	if err != nil {
@@ -91,11 +91,11 @@ func (s *Store) Create(t Task) (Task, error) {
 	return t, nil
 }
 
-// change calls write for a task, after the changes of it that are under way. Write gets whether this
-// store serves the task, and returns whether it does from then on. The error is closed if the store
+// change calls write for a task, after the changes of it that are under way. Write gets the folder and whether
+// this store serves the task, and returns whether it does from then on. The error is closed if the store
 // was closed. [Store.Close] waits for write: a file must not be written after the lock was released,
 // because another process may already have reported the task as lost.
-func (s *Store) change(id string, closed error, write func(serves bool) (bool, error)) (err error) {
+func (s *Store) change(id string, closed error, write func(root *os.Root, serves bool) (bool, error)) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.changing[id] && !s.closed {
@@ -115,7 +115,12 @@ func (s *Store) change(id string, closed error, write func(serves bool) (bool, e
 	}()
 	s.mu.Unlock()
 	defer s.mu.Lock()
-	serves, err = write(serves)
+	root, err := s.join()
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	serves, err = write(root, serves)
 	return err
 }
 
@@ -127,12 +132,12 @@ func (s *Store) change(id string, closed error, write func(serves bool) (bool, e
 // [ErrNotServed]. After any other error the file is unchanged, and the caller may call
 // Update again.
 func (s *Store) Update(t Task) (Task, error) {
-	err := s.change(t.ID, ErrNotServed, func(serves bool) (bool, error) {
+	err := s.change(t.ID, ErrNotServed, func(root *os.Root, serves bool) (bool, error) {
 		if !serves {
 			return false, ErrNotServed
 		}
 		t = s.stamp(t)
-		err := s.write(t, false)
+		err := s.put(root, t)
 		return err != nil || !t.Status.Finished(), err
 	})
 	if err != nil {
@@ -169,23 +174,18 @@ func (s *Store) stamp(t Task) Task {
 	return t
 }
 
-// write writes the file of a task of this store. The file of a new task must not exist.
-func (s *Store) write(t Task, isNew bool) error {
+// create writes the file of a new task, which must not exist.
+func (s *Store) create(root *os.Root, t Task) error {
 	data, err := encode(t)
 	if err != nil {
 		return err
 	}
-	root, err := s.join()
-	if err != nil {
-		return err
+	path := filepath.Join(s.dir, fileName(t.ID))
+	if _, err := root.Lstat(fileName(t.ID)); err == nil {
+		return &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 	}
-	defer root.Close()
-	if _, err := root.Lstat(fileName(t.ID)); isNew && err == nil {
-		return &fs.PathError{Op: "create", Path: filepath.Join(s.dir, fileName(t.ID)), Err: fs.ErrExist}
-	}
-	err = s.replace(root, t.ID, data)
-	if err != nil && isNew {
-		_ = s.mirror.Delete(filepath.Join(s.dir, fileName(t.ID))) // the client does not get this task
+	if err = s.replace(root, t.ID, data); err != nil {
+		_ = s.mirror.Delete(path) // the client does not get this task
 		_ = root.Remove(fileName(t.ID))
 	}
 	return err
