@@ -96,14 +96,16 @@ func (in *input) check(given map[string]any, alike []string) (clamped bool, err 
 			continue
 		}
 		if !slices.ContainsFunc(replacing(name), func(other string) bool { return given[other] != nil }) {
-			var why strings.Builder
-			why.WriteString("is missing")
-			for i, value := range in.Properties[name].Enum {
-				why.WriteString([]string{": want one of ", ", "}[min(i, 1)] + string(value))
+			why := "is missing"
+			var want []string
+			for _, value := range in.Properties[name].Enum {
+				want = append(want, string(value))
 			}
-			return false, fmt.Errorf("argument /%s %s", name, why.String())
+			if want != nil {
+				why += ": want one of " + strings.Join(want, ", ")
+			}
+			return false, fmt.Errorf("argument /%s %s", name, why)
 		}
-		given[name] = ""
 	}
 	clamped = in.clamp(given)
 	var wrong *outputschema.FaultError
