@@ -59,11 +59,14 @@ type cutRollout struct {
 	model   string
 	ends    []rolloutEnd
 	pending []*rolloutCall // calls of the last turn, and of the turns that it continues, without a result
-	before  []*rolloutCall // those of the turn before
+	before  []*rolloutCall // those of the last turn before that had any
+	done    bool           // the last turn completed
+	empty   []string       // the ids of turns that are left out
 }
 
-// readCut reads the end of a rollout.
-func readCut(path string) (was cutRollout, err error) {
+// readCut reads the end of a rollout, without the turns with the ids in empty.
+func readCut(path string, empty ...string) (was cutRollout, err error) {
+	was.empty = empty
 	err = lastLines(path, was.add)
 	return was, err
 }
@@ -91,11 +94,17 @@ func (was *cutRollout) add(line []byte) {
 				ExcludeSlashTmp: p.Sandbox.NoTmp, ExcludeTmpdirEnvVar: p.Sandbox.NoTmpdir,
 			}}
 	case l.Type == protocol.RolloutEventMsg && p.Type == "task_started":
-		was.before, was.pending = was.pending, nil
+		if slices.Contains(was.empty, p.TurnID) {
+			return
+		}
+		if len(was.pending) > 0 || was.done {
+			was.before = was.pending
+		}
+		was.pending, was.done = nil, false
 	case l.continues():
 		was.before, was.pending = nil, append(was.before, was.pending...)
 	case end != nil && end.completed:
-		was.ends = append(was.ends, *end)
+		was.ends, was.done = append(was.ends, *end), true
 	case call != nil:
 		was.pending = append(was.pending, call)
 	case (p.Type == "function_call_output" || p.Type == "custom_tool_call_output") && !bytes.HasSuffix(p.Output, []byte(`aborted by user"`)):
@@ -136,11 +145,11 @@ func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error 
 		c.host.Emit(protocol.TaskStarted{})
 		return c.failed(ctx, err)
 	}
-	last, err := c.cutTurn(ctx, in.Key)
+	last, empty, err := c.cutTurn(ctx, in.Key)
 	if err != nil {
 		return failed(err)
 	}
-	was, err := readCut(c.path)
+	was, err := readCut(c.path, empty...)
 	if err != nil {
 		return failed(err)
 	}
@@ -161,30 +170,34 @@ func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error 
 	}, nil)
 }
 
-// cutTurn returns the last turn of the thread, which the message with a key began.
-func (c *conversation) cutTurn(ctx context.Context, key string) (*apptypes.Turn, error) {
+// cutTurn returns the last turn of the thread, which the message with a key began. Empty are the ids of
+// turns after it without a message: a server was killed as soon as it had begun to continue.
+func (c *conversation) cutTurn(ctx context.Context, key string) (_ *apptypes.Turn, empty []string, err error) {
 	ch, err := c.engine.child(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	n := 0
 	for turn, err := range ch.turnsOf(ctx, c.id) {
 		if err != nil {
-			return nil, fmt.Errorf("the server ended while this turn ran, and Codex does not say how far it came: %w", err)
+			return nil, nil, fmt.Errorf("the server ended while this turn ran, and Codex does not say how far it came: %w", err)
 		}
 		own := slices.ContainsFunc(turn.Items, func(raw stdjson.RawMessage) bool { return clientOf(raw) == key })
 		switch {
 		case own && n > 0:
-			return nil, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
+			return nil, nil, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
 		case own:
-			return turn, nil
+			return turn, empty, nil
+		case len(turn.Items) == 0 && turn.Status == apptypes.TurnStatusInterrupted:
+			empty = append(empty, turn.ID)
+		default:
+			n++
 		}
-		n++
 	}
 	if c.engine.options.Store != nil {
-		return nil, errTurnLost
+		return nil, nil, errTurnLost
 	}
-	return nil, errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
+	return nil, nil, errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
 }
 
 // endAgain reports the end of a turn that completed just before its server ended.

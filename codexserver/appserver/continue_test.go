@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	cutoff "github.com/codexmcp/codexmcp/codexserver/internal/cut"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -79,6 +80,10 @@ func TestContinue(t *testing.T) {
 	output := func(words string) string {
 		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"function_call_output","call_id":"c1","output":%q}}`, words)
 	}
+	started := func(id string) string {
+		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"task_started","turn_id":%q}}`, id)
+	}
+	goesOn := fmt.Sprintf(`{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, cutoff.Head)
 	for _, tt := range []struct {
 		name    string
 		turns   []string // newest first
@@ -97,6 +102,9 @@ func TestContinue(t *testing.T) {
 		{"it runs elsewhere", []string{turn("t1", "inProgress", key)}, nil, "inProgress", false, ""},
 		{"it never began", []string{other}, nil, "nothing of it ran", false, ""},
 		{"another followed", []string{other, cut}, nil, "was continued before", false, ""},
+		{"it was continued, and cut before its message", []string{`{"id":"t3","status":"interrupted","error":null,"items":[]}`, cut}, []string{call, started("t3")}, "went on", true, "make all"},
+		{"then it was continued, and cut", []string{cut}, []string{call, started("t3"), started("t4"), goesOn}, "went on", true, "make all"},
+		{"one that does nothing runs elsewhere", []string{`{"id":"t3","status":"inProgress","error":null,"items":[]}`, cut}, []string{call, started("t3")}, "was continued before", false, ""},
 		{"continued before", []string{cut, cut, cut}, nil, "went on", true, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
