@@ -105,6 +105,9 @@ func (r *reading) line(l *line) {
 		}
 	case "response_item function_call_output":
 		c := r.call(p.CallID)
+		if strings.HasSuffix(p.Output, "aborted by user") { // Codex says so of a call when it loads a conversation that was cut
+			return
+		}
 		c.Output = p.Output
 		r.open = slices.DeleteFunc(r.open, func(other *Call) bool { return other == c })
 	}
