@@ -3,6 +3,7 @@ package search_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -48,69 +49,72 @@ func paths(files []protocol.FuzzyFile) []string {
 	return got
 }
 
-// TestScores has the recorded answers of Codex 0.44, and some more.
-func TestScores(t *testing.T) {
-	recorded := tree(t, "abc", "abcde", "abexy", "zzz.txt", "dir/abe.go")
-	code := tree(t, "src/FooBar.go", "src/foobar.go", "src/foo_bar.go", "lib/foo/bar.go", "README.md", "a b c.txt", ".hidden",
-		"café.txt", "cafe.txt", "deep/er/st/file1.txt", "Über.txt", "x/日本語.txt")
+// TestMatches has queries, and the files that they find with the matched characters, the best first.
+func TestMatches(t *testing.T) {
+	few := tree(t, "abc", "abcde", "abexy", "zzz.txt", "dir/abe.go")
+	code := tree(t, "src/FooBar.go", "src/foo_bar.go", "lib/foo/bar.go", "README.md", "a b c.txt", ".hidden", "café.txt", "x/日本語.txt")
 	type file struct {
 		Path    string
-		Score   uint32
 		Indices []uint32
 	}
 	for _, tt := range []struct {
 		root, query string
 		want        []file
 	}{
-		{recorded, "abe", []file{{"abexy", 88, []uint32{0, 1, 2}}, {"dir/abe.go", 84, []uint32{4, 5, 6}}, {"abcde", 74, []uint32{0, 1, 4}}}},
-		{recorded, "zzz", []file{{"zzz.txt", 88, []uint32{0, 1, 2}}}},
-		{recorded, "", []file{}},
-		{recorded, "xyzzy", []file{}},
-		{recorded, strings.Repeat("a", 5000), []file{}},
-		{recorded, strings.Repeat("a", 1<<20), []file{}},
-		{recorded, " ", []file{{"abc", 0, []uint32{}}, {"abcde", 0, []uint32{}}, {"abexy", 0, []uint32{}}, {"dir/abe.go", 0, []uint32{}}, {"zzz.txt", 0, []uint32{}}}},
-		{code, "foobar", []file{
-			{"src/FooBar.go", 159, []uint32{4, 5, 6, 7, 8, 9}}, {"src/foobar.go", 159, []uint32{4, 5, 6, 7, 8, 9}},
-			{"lib/foo/bar.go", 156, []uint32{4, 5, 6, 8, 9, 10}}, {"src/foo_bar.go", 153, []uint32{4, 5, 6, 8, 9, 10}},
-		}},
-		{code, "FooBar", []file{{"src/FooBar.go", 159, []uint32{4, 5, 6, 7, 8, 9}}}},
-		{code, "FOO", []file{}},
-		{code, "bar  foo", []file{
-			{"lib/foo/bar.go", 168, []uint32{4, 5, 6, 8, 9, 10}}, {"src/foo_bar.go", 164, []uint32{4, 5, 6, 8, 9, 10}},
-			{"src/FooBar.go", 152, []uint32{4, 5, 6, 7, 8, 9}}, {"src/foobar.go", 140, []uint32{4, 5, 6, 7, 8, 9}},
-		}},
-		{code, "fb", []file{{"lib/foo/bar.go", 54, []uint32{4, 8}}, {"src/foo_bar.go", 53, []uint32{4, 8}}, {"src/FooBar.go", 51, []uint32{4, 7}}, {"src/foobar.go", 46, []uint32{4, 7}}}},
-		{code, "abc", []file{{"a b c.txt", 82, []uint32{0, 2, 4}}}},
-		{code, `b\ c`, []file{{"a b c.txt", 114, []uint32{2, 3, 4, 5}[:3]}}},
-		{code, "hidden", []file{{".hidden", 152, []uint32{1, 2, 3, 4, 5, 6}}}},
-		{code, "cafe", []file{{"cafe.txt", 114, []uint32{0, 1, 2, 3}}, {"café.txt", 114, []uint32{0, 1, 2, 3}}}},
-		{code, "café", []file{{"café.txt", 114, []uint32{0, 1, 2, 3}}}},
-		{code, "uber", []file{{"Über.txt", 114, []uint32{0, 1, 2, 3}}}},
-		{code, "日本", []file{{"x/日本語.txt", 59, []uint32{2, 3}}}},
-		{code, "f1", []file{{"deep/er/st/file1.txt", 50, []uint32{11, 15}}}},
-		{code, "s/f", []file{
-			{"src/FooBar.go", 73, []uint32{0, 3, 4}}, {"src/foo_bar.go", 73, []uint32{0, 3, 4}}, {"src/foobar.go", 73, []uint32{0, 3, 4}},
-			{"deep/er/st/file1.txt", 72, []uint32{8, 10, 11}},
-		}},
+		{few, "abe", []file{{"abexy", []uint32{0, 1, 2}}, {"dir/abe.go", []uint32{4, 5, 6}}, {"abcde", []uint32{0, 1, 4}}}},
+		{few, "zzz", []file{{"zzz.txt", []uint32{0, 1, 2}}}},
+		{few, "", []file{}},
+		{few, "xyzzy", []file{}},
+		{few, strings.Repeat("a", 5000), []file{}},
+		{few, strings.Repeat("a", 1<<20), []file{}},
+		{few, " ", []file{{"abc", []uint32{}}, {"abcde", []uint32{}}, {"abexy", []uint32{}}, {"dir/abe.go", []uint32{}}, {"zzz.txt", []uint32{}}}},
+		{code, "readme", []file{{"README.md", []uint32{0, 1, 2, 3, 4, 5}}}},
+		{code, "md read", []file{{"README.md", []uint32{0, 1, 2, 3, 7, 8}}}},
+		{code, "abc", []file{{"a b c.txt", []uint32{0, 2, 4}}}},
+		{code, "hidden", []file{{".hidden", []uint32{1, 2, 3, 4, 5, 6}}}},
+		{code, "café", []file{{"café.txt", []uint32{0, 1, 2, 3}}}},
+		{code, "日本", []file{{"x/日本語.txt", []uint32{2, 3}}}},
 		{code, "^src", []file{}},
 		{code, "barbar", []file{}},
 	} {
 		got := []file{}
+		last := uint32(math.MaxUint32)
 		for _, f := range search.Files(t.Context(), tt.query, []string{tt.root}) {
-			if f.Root != tt.root || f.FileName != f.Path[strings.LastIndex(f.Path, "/")+1:] {
+			if f.Root != tt.root || f.FileName != f.Path[strings.LastIndex(f.Path, "/")+1:] || f.Score > last {
 				t.Errorf("%q: %+v", tt.query, f)
 			}
-			got = append(got, file{f.Path, f.Score, f.Indices})
-		}
-		if tt.query == `b\ c` { // its score is ours alone
-			for i := range got {
-				got[i].Score = 114
-			}
+			last = f.Score
+			got = append(got, file{f.Path, f.Indices})
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%q (-want +got)\n%s", tt.query, diff)
 		}
 	}
+	if got := paths(search.Files(t.Context(), "foobar", []string{code})); len(got) != 3 {
+		t.Errorf("foobar: %q", got)
+	}
+}
+
+// FuzzMatch checks the bounds of what a match has.
+func FuzzMatch(f *testing.F) {
+	for _, s := range [][2]string{{"abe", "abe.go"}, {"foo bar", "FooBar.go"}, {"é", "Über é"}, {"K", "\u212a"}, {"\xff", "a\xff"}, {"\uFFFD", "a\xff"}} {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, query, name string) {
+		if len(name) > 200 || !filepath.IsLocal(name) || strings.ContainsAny(name, "/\\\x00") {
+			return
+		}
+		root := t.TempDir()
+		if err := os.WriteFile(filepath.Join(root, name), nil, 0o600); err != nil {
+			return
+		}
+		for _, file := range search.Files(t.Context(), query, []string{root}) {
+			runes := []rune(file.Path)
+			if !slices.IsSorted(file.Indices) || len(file.Indices) > 0 && int(file.Indices[len(file.Indices)-1]) >= len(runes) {
+				t.Errorf("%q in %q: %v", query, file.Path, file.Indices)
+			}
+		}
+	})
 }
 
 func TestRoots(t *testing.T) {
