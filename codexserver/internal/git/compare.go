@@ -65,10 +65,14 @@ func (l *look) storeNew(ctx context.Context, now *content) (err error) {
 	return err
 }
 
-// diffIndexes compares the index after with the tree before, file by file.
+// diffIndexes compares the index after with the tree before, file by file. Objects may be missing, for
+// example in a partial clone: then no lines are counted.
 func (l *look) diffIndexes(ctx context.Context) error {
-	out, err := l.git(ctx, call{index: afterIndex}, "diff-index", "--cached", "-r", "-z", "--raw", "--no-abbrev", l.renames(),
-		"--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--numstat", l.found.tree)
+	args := []string{"diff-index", "--cached", "-r", "-z", "--raw", "--no-abbrev", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"}
+	out, err := l.git(ctx, call{index: afterIndex}, slices.Concat(args, []string{l.renames(), "--numstat", l.found.tree})...)
+	if err != nil && ctx.Err() == nil {
+		out, err = l.git(ctx, call{index: afterIndex}, slices.Concat(args, []string{"--no-renames", l.found.tree})...)
+	}
 	if err == nil {
 		l.found.stored, err = parseChanges(out)
 	}

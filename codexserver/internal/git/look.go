@@ -107,6 +107,9 @@ func take(ctx context.Context, root string, o *Options, own bool) (*look, error)
 
 // git runs git on the mirror, which has the copy of the index.
 func (l *look) git(ctx context.Context, c call, args ...string) (string, error) {
+	if _, err := os.Stat(l.gitDir); l.gitDir != "" && err != nil {
+		return "", errors.New("its repository is gone")
+	}
 	if err := l.lay(ctx); err != nil {
 		return "", err
 	}
