@@ -181,6 +181,9 @@ func TestErrorsNameTheKey(t *testing.T) {
 	for _, tt := range []struct{ name, file, want string }{
 		{"syntax", "model = \"a\"\nx = [1,,\n", "config.toml:2:8: expected"},
 		{"syntax behind a byte-order mark", "\ufeffmodel = \"a\"\nx = [1,,\n", "config.toml:2:8: expected"},
+		{"UTF-16", "\xff\xfem\x00o\x00", "config.toml: the file is UTF-16, and TOML is UTF-8: save it as UTF-8"},
+		{"UTF-16, the other order", "\xfe\xff\x00m\x00o", "config.toml: the file is UTF-16"},
+		{"UTF-16 without a mark", "m\x00o\x00", "config.toml: the file is UTF-16"},
 		{"a byte-order mark in the file", "model = \"a\"\n\ufeffx = 1\n", "config.toml:2:1:"},
 		{"duplicate", "model = \"a\"\nmodel = \"b\"\n", "config.toml:2:"},
 		{"string for a number", `model_context_window = "big"`, "model_context_window: want an integer, have a string"},

@@ -43,6 +43,9 @@ func readDocument(path string) (doc []byte, file layer, err error) {
 
 // parseFile parses what the file at path has, perhaps behind the byte-order mark of an editor.
 func parseFile(path string, data []byte) (layer, error) {
+	if slices.Contains(data[:min(len(data), 4)], 0) || bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+		return nil, fmt.Errorf("%s: the file is UTF-16, and TOML is UTF-8: save it as UTF-8 (in PowerShell, Set-Content -Encoding utf8)", path)
+	}
 	var doc layer
 	if err := toml.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &doc); err != nil {
 		var at *toml.DecodeError

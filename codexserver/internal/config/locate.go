@@ -147,7 +147,7 @@ func unknownKeys(l layer, top func() []string, note func(why string, segments ..
 const workspaceTable = "sandbox_workspace_write"
 
 // guardedKeys say what is asked, and what commands may touch.
-var guardedKeys = []string{"approval_policy", "sandbox_mode", workspaceTable, "approvals", "calls", "sandbox", "trusted_calls"}
+var guardedKeys = []string{"approval_policy", "sandbox_mode", workspaceTable, "approvals", "calls", "sandbox", "trusted_calls", "locked_arguments", "shell_environment_policy"}
 
 // misspelt returns an error for the first of the overrides that is a typo away from one of guardedKeys:
 // who wrote it would believe that it counts.

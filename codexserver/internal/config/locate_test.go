@@ -133,6 +133,8 @@ func TestMisspelt(t *testing.T) {
 		"cals.full_access='deny'":                         "calls",
 		"sandbx.helper=[]":                                "sandbox",
 		"trusted_cals=true":                               "trusted_calls",
+		"locked_argument=[]":                              "locked_arguments",
+		"shell_enviroment_policy.inherit='none'":          "shell_environment_policy",
 		"profiles.x.sandbox_mdoe=read-only":               "sandbox_mode",
 		"modle=m":                                         "",
 		"approval_policy=never":                           "",
@@ -146,7 +148,7 @@ func TestMisspelt(t *testing.T) {
 		if strings.Contains(arg, "={") {
 			key += ".exclude_slashtmp"
 		}
-		if meant == "sandbox_workspace_write" || meant == "approvals" || meant == "calls" || meant == "sandbox" {
+		if meant == "sandbox_workspace_write" || meant == "approvals" || meant == "calls" || meant == "sandbox" || meant == "shell_environment_policy" {
 			key, _, _ = strings.Cut(key, ".")
 		}
 		want := ""
