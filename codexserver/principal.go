@@ -48,9 +48,7 @@ func (s *Server) Principal(ctx context.Context, name string) *Principal {
 // only MCP. It does not have the JSON-RPC methods of September 2025, which run commands and
 // choose the sandbox without a question, because only the user who started the server may.
 func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	end := make(chan error, 1)
-	p.Begin(ctx, t, func(err error) { end <- err })
-	return <-end
+	return p.server.serve(ctx, p, nil, t)
 }
 
 // Begin serves a client as [Principal.Serve] does, but returns at once. It calls ended,

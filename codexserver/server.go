@@ -204,8 +204,13 @@ func (o *Options) record() io.Writer {
 // after every turn of the session has ended and every answer that the client still reads
 // is written. A thread is closed with the last session that used it.
 func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
+	return s.serve(ctx, nil, nil, t)
+}
+
+// serve is begin, but returns the result.
+func (s *Server) serve(ctx context.Context, p *Principal, gone func(), t jsonrpc.Transport) error {
 	end := make(chan error, 1)
-	s.begin(ctx, nil, nil, t, func(err error) { end <- err })
+	s.begin(ctx, p, gone, t, func(err error) { end <- err })
 	return <-end
 }
 

@@ -19,9 +19,7 @@ import (
 // A thread keeps the environment of the client that opened it, until it is closed. All
 // clients share the engine, and so the keys of its providers.
 func (s *Server) ServeFrom(ctx context.Context, t jsonrpc.Transport, from engine.Origin, left func()) error {
-	end := make(chan error, 1)
-	s.begin(engine.WithOrigin(ctx, from), nil, left, t, func(err error) { end <- err })
-	return <-end
+	return s.serve(engine.WithOrigin(ctx, from), nil, left, t)
 }
 
 // Working returns how many clients of [Server.ServeFrom], present or gone, have a turn that
