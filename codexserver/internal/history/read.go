@@ -189,8 +189,7 @@ func (h *History) ReadRecord(path string) error {
 		case d.Event == "begins":
 			c.Begun++
 		case d.Event == "decided":
-			approves := slices.Contains([]string{"approved", "approved_for_session", "approved_always"}, d.Decision)
-			c.Decisions = append(c.Decisions, Decision{Approves: approves, Withdrawn: d.Reason == "interrupted", By: d.By})
+			c.Decisions = append(c.Decisions, Decision{Approves: approves(d.Decision), Withdrawn: d.Reason == "interrupted", By: d.By})
 		}
 	}
 	return nil
