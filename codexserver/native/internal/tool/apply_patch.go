@@ -93,10 +93,9 @@ type application struct {
 	text, dir string
 	plan      *patch.Plan
 	changes   map[string]protocol.FileChange
-	// inside is true if commands may write to all files of the patch, and none is
-	// protected. protected is true if one is, or if a write would change other names of the
-	// file, which may lie anywhere.
-	inside, protected bool
+	// inside is true if commands may write to all files of the patch, none is protected, and
+	// no write would change other names of the file, which may lie anywhere.
+	inside bool
 	// plain returns outputs as plain text, and applied is called after the patch was applied.
 	// Only the tools that edit and write set them.
 	plain   bool
@@ -132,17 +131,15 @@ func (a application) decide(ctx context.Context) (output string, err error) {
 	})
 	switch verdict.Action {
 	case decide.Run:
-		output, _, err = a.apply(true, a.confined(false))
-		return output, err
+		return a.apply(true, a.confined)
 	case decide.RunSandboxed:
-		return a.tryConfined(ctx)
+		return a.stopped(ctx)
 	case decide.Ask:
 		out := t.Host.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: a.id, Changes: a.changes, Links: a.plan.Links(), Cwd: t.Cwd, Once: true, Notes: a.notes(), Why: a.why()})
 		if refusal, err := readOutcome("the patch was not applied", out); err != nil || refusal != "" {
 			return refusal, err
 		}
-		output, _, err = a.apply(false, a.plan.Apply)
-		return output, err
+		return a.apply(false, a.plan.Apply)
 	}
 	return t.refuse(protocol.Refused{Changes: a.changes, Reason: strings.Join(append([]string{verdict.Reason}, a.notes()...), ". ")}), nil
 }
@@ -181,59 +178,46 @@ func (a application) why() map[string]string {
 	return why
 }
 
-// judge sets inside and protected.
+// judge sets inside.
 func (a *application) judge() {
 	t := a.turn
 	roots, err := t.roots()
-	a.protected = a.plan.Protected(roots.Paths) || len(a.plan.HardLinks()) > 0
+	protected := a.plan.Protected(roots.Paths) || len(a.plan.HardLinks()) > 0
 	if s := t.box.options.Sandbox; s != nil {
-		a.protected = a.protected || a.plan.Touches(s.Protected(roots.Paths))
+		protected = protected || a.plan.Touches(s.Protected(roots.Paths))
 	}
-	a.inside = err == nil && t.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite && !a.protected && a.plan.Within(roots.Paths)
+	a.inside = err == nil && t.SandboxPolicy.Mode == protocol.SandboxWorkspaceWrite && !protected && a.plan.Within(roots.Paths)
 }
 
-// errOutside reports a patch that was not tried, because no sandbox could stop it.
+// errOutside is why the sandbox stops a patch that the policy does not let run.
 var errOutside = errors.New("it writes where the sandbox does not allow it")
 
-// confined returns a function that applies the patch in the sandbox. If this system has no
-// sandbox, the function applies the patch without one, unless mustJudge is true: then only
-// the sandbox could decide whether the patch is allowed. A patch of protected files fails
-// at once, because the sandbox does not protect all of them.
-func (a application) confined(mustJudge bool) func() error {
-	switch {
-	case a.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess:
-		return a.plan.Apply
-	case a.protected:
-		return func() error { return errOutside }
-	}
-	c, missing := a.turn.confine()
-	return func() error {
-		err := missing
-		if err == nil {
-			err = c.Do(a.plan.Apply)
-		}
-		switch {
-		case !errors.Is(err, box.ErrUnavailable):
-			return err
-		case mustJudge:
-			return errOutside
-		}
+// confined applies the patch in the sandbox, or without one if this system has none: the policy lets it run.
+func (a application) confined() error {
+	if a.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess {
 		return a.plan.Apply()
 	}
+	c, err := a.turn.confineTo(a.turn.SandboxPolicy, true)
+	if err == nil {
+		err = c.Do(a.plan.Apply)
+	}
+	if errors.Is(err, box.ErrUnavailable) {
+		return a.plan.Apply()
+	}
+	return err
 }
 
-// apply applies the patch, emits its events, and returns the output for the model. Failure is why it was
-// not applied. Err ends the turn.
-func (a application) apply(auto bool, apply func() error) (output string, failure, err error) {
+// apply applies the patch, emits its events, and returns the output for the model. An error ends the turn.
+func (a application) apply(auto bool, apply func() error) (output string, err error) {
 	t := a.turn
 	if err := t.acting(); err != nil {
-		return "", nil, err
+		return "", err
 	}
 	t.Host.Emit(protocol.PatchApplyBegin{CallID: a.id, AutoApproved: auto, Changes: a.changes})
-	if failure = apply(); failure != nil {
-		text := fmt.Sprintf("nothing was changed: %v\n", failure)
+	if err := apply(); err != nil {
+		text := fmt.Sprintf("nothing was changed: %v\n", err)
 		t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stderr: text})
-		return a.output(text, 1), failure, nil
+		return a.output(text, 1), nil
 	}
 	summary := a.plan.Summary()
 	t.Host.Emit(protocol.PatchApplyEnd{CallID: a.id, Stdout: summary, Success: true})
@@ -244,7 +228,7 @@ func (a application) apply(auto bool, apply func() error) (output string, failur
 	if a.applied != nil {
 		a.applied()
 	}
-	return a.output(summary, 0), nil, nil
+	return a.output(summary, 0), nil
 }
 
 // output returns what the model is told.
@@ -255,19 +239,14 @@ func (a application) output(text string, exit int) string {
 	return run.ModelOutput(run.Result{Aggregated: text, ExitCode: exit})
 }
 
-// tryConfined applies the patch in the sandbox. If the sandbox stops it, it asks the user
-// to apply it without one.
-func (a application) tryConfined(ctx context.Context) (output string, err error) {
-	output, failure, err := a.apply(true, a.confined(true))
-	if err != nil || failure == nil || !isDenial(failure) {
+// stopped reports a patch that the sandbox stops, and asks the user to apply it without one. Nothing is
+// tried, because the sandbox does not protect all files that a patch may not write.
+func (a application) stopped(ctx context.Context) (output string, err error) {
+	if output, err = a.apply(true, func() error { return errOutside }); err != nil {
 		return output, err
 	}
-	t := a.turn
-	after := decide.AfterDenial(t.ApprovalPolicy)
-	if after.Action != decide.Ask {
-		return output, nil
-	}
-	t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the patch: %v", failure)})
+	t, after := a.turn, decide.AfterDenial(a.turn.ApprovalPolicy)
+	t.Host.Emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the patch: %v", errOutside)})
 	request := protocol.ExecApprovalRequest{
 		CallID: a.id, Command: []string{"apply_patch", a.text}, Cwd: a.dir, Reason: after.Reason, LeavesSandbox: true, Once: true,
 	}
@@ -283,8 +262,7 @@ func (a application) tryConfined(ctx context.Context) (output string, err error)
 		return refusal, err
 	}
 	t.Host.Emit(protocol.BackgroundEvent{Message: "applying the patch without sandbox"})
-	output, _, err = a.apply(false, a.plan.Apply)
-	return output, err
+	return a.apply(false, a.plan.Apply)
 }
 
 // describeLinks returns a sentence about the targets of symbolic links that a patch writes

@@ -2,14 +2,12 @@ package tool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -127,35 +125,17 @@ func (t *Turn) at(path string) string {
 // looker runs a function that only reads, within the limits of a command.
 type looker func(f func() error) error
 
-func nothing() error { return nil }
-
 // judgeLook decides about a call that only reads, as about a command that is known to be safe.
 // The looker is nil unless the call may run without a question.
 func (t *Turn) judgeLook() (decide.Verdict, looker) {
-	if _, err := t.roots(); err != nil {
-		return notRun(err), nil
-	}
-	in := decide.Input{Policy: t.ApprovalPolicy, Sandbox: t.SandboxPolicy.Mode, SandboxAvailable: true, Reads: true}
-	verdict := decide.Exec(in)
-	switch verdict.Action {
-	case decide.Run:
-		return verdict, func(f func() error) error { return f() }
-	case decide.RunReadOnly, decide.RunSandboxed:
-	default:
-		return verdict, nil
-	}
-	c, err := t.confineTo(protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly})
-	if err == nil {
-		err = c.Read(nothing)
-	}
+	verdict, c := t.judge(decide.Input{Reads: true})
 	switch {
-	case err == nil:
+	case c != nil:
 		return verdict, c.Read
-	case !errors.Is(err, box.ErrUnavailable):
-		return notRun(err), nil
+	case verdict.Action == decide.Run:
+		return verdict, func(f func() error) error { return f() }
 	}
-	in.SandboxAvailable = false
-	return decide.Exec(in), nil
+	return verdict, nil
 }
 
 // look runs a call that only reads, and asks the user first where a command would need that.

@@ -248,7 +248,7 @@ func TestPatchMatrix(t *testing.T) {
 		asked    = "ask patch, patch begin auto=false, patch end true, diff"
 		inside   = "patch begin auto=true, confined, patch end true, diff"
 		free     = "patch begin auto=true, patch end true, diff"
-		tried    = "patch begin auto=true, confined, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
+		tried    = "patch begin auto=true, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
 		stopped  = "patch begin auto=true, patch end false, " + retry + ", patch begin auto=false, patch end true, diff"
 		rejected = "refused"
 	)
@@ -302,8 +302,7 @@ func TestPatchMatrix(t *testing.T) {
 }
 
 // TestPatchWithoutSandbox checks that patches inside the writable folders are applied if
-// there is no sandbox, or one that confines only programs, but not if the sandbox fails. Patches that would
-// have to be confined are not tried.
+// there is no sandbox, or one that confines only programs, but not if the sandbox fails.
 func TestPatchWithoutSandbox(t *testing.T) {
 	none, programs := &fakeSandbox{missing: box.ErrUnavailable}, &fakeSandbox{forbid: box.ErrUnavailable}
 	broken := &fakeSandbox{missing: errors.New("the workspace was replaced")}
@@ -317,7 +316,7 @@ func TestPatchWithoutSandbox(t *testing.T) {
 		{"none", none, "never", "new.txt", "patch begin auto=true, patch end true, diff"},
 		{"broken", broken, "never", "new.txt", "patch begin auto=true, patch end false"},
 		{"only for programs", programs, "on-failure", "new.txt", "patch begin auto=true, confined, patch end true, diff"},
-		{"only for programs, outside", programs, "on-failure", "../new.txt", "patch begin auto=true, confined, patch end false, " + retry},
+		{"only for programs, outside", programs, "on-failure", "../new.txt", "patch begin auto=true, patch end false, " + retry},
 	} {
 		h := &host{answer: elicit.Denied}
 		tt.box.host = h

@@ -196,61 +196,47 @@ func (t *Turn) shell(ctx context.Context, call Call) (Result, error) {
 	return Result{Output: output}, err
 }
 
-// input returns the basis of the policy's decision, if the command can be confined.
-func (r attempt) input() decide.Input {
-	t := r.turn
-	return decide.Input{
-		Policy:           t.ApprovalPolicy,
-		Sandbox:          t.SandboxPolicy.Mode,
-		SandboxAvailable: true,
-		Strict:           t.box.options.Strict,
-		Command:          r.Command,
-		Escalated:        r.escalated(),
-		SessionApproved:  t.box.approved(r.key()) && !r.person(),
-	}
-}
-
 // person reports whether a rule wants a person to be asked about the command each time.
 func (r attempt) person() bool { return decide.Mentions(r.turn.box.options.Ask, r.Command) }
 
-// judge has the policy decide about the command, and prepares its sandbox. It refuses every
-// command, even an approved one, if a writable folder was replaced: the question would
-// name another folder.
+// judge has the policy decide about the command, and prepares its sandbox.
 func (r attempt) judge() (decide.Verdict, Confinement) {
-	t := r.turn
+	return r.turn.judge(decide.Input{
+		Strict:          r.turn.box.options.Strict,
+		Command:         r.Command,
+		Escalated:       r.escalated(),
+		SessionApproved: r.turn.box.approved(r.key()) && !r.person(),
+	})
+}
+
+// judge has the policy decide about a command or code of this program, and prepares its sandbox. It refuses
+// everything, even what was approved, if a writable folder was replaced: the question would name another
+// folder.
+func (t *Turn) judge(in decide.Input) (decide.Verdict, Confinement) {
 	if _, err := t.roots(); err != nil {
 		return notRun(err), nil
 	}
-	in := r.input()
-	verdict := decide.Exec(in)
-	sandboxPolicy := t.SandboxPolicy
-	switch verdict.Action {
-	case decide.RunReadOnly:
-		sandboxPolicy = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
-	case decide.RunSandboxed:
-	case decide.Ask:
-		if !verdict.Confinable || t.box.options.Sandbox == nil {
-			return verdict, nil
-		}
+	in.Policy, in.Sandbox, in.SandboxAvailable = t.ApprovalPolicy, t.SandboxPolicy.Mode, true
+	verdict, p := decide.Exec(in), t.SandboxPolicy
+	asks := verdict.Action == decide.Ask
+	switch {
+	case verdict.Action == decide.Run || verdict.Action == decide.Refuse || asks && !verdict.Confinable:
+		return verdict, nil
+	case verdict.Action == decide.RunReadOnly || in.Reads:
+		p = protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}
+	case asks && p.Mode == protocol.SandboxDangerFullAccess:
 		// A rule lets the command run where it can write the working folder, also in a
 		// conversation without a sandbox.
-		if sandboxPolicy.Mode == protocol.SandboxDangerFullAccess {
-			sandboxPolicy.Mode, sandboxPolicy.NetworkAccess = protocol.SandboxWorkspaceWrite, false
-		}
-		// No answer may need the sandbox, so the user is not informed if there is none.
-		confinement, err := t.box.options.Sandbox.Confine(sandboxPolicy, t.Cwd, t.box.options.Environ)
-		if err != nil && !errors.Is(err, box.ErrUnavailable) {
-			return notRun(err), nil
-		}
-		return verdict, confinement
-	default:
-		return verdict, nil
+		p.Mode, p.NetworkAccess = protocol.SandboxWorkspaceWrite, false
 	}
-	confinement, err := t.confineTo(sandboxPolicy)
-	if err == nil {
-		return verdict, confinement
+	c, err := t.confineTo(p, !asks) // no answer may need the sandbox
+	if err == nil && in.Reads {
+		err = c.Read(func() error { return nil })
 	}
-	if !errors.Is(err, box.ErrUnavailable) { // unexpected, so the command must not run
+	switch {
+	case err == nil:
+		return verdict, c
+	case !errors.Is(err, box.ErrUnavailable): // unexpected, so nothing may run
 		return notRun(err), nil
 	}
 	in.SandboxAvailable = false

@@ -255,23 +255,21 @@ func (t *Turn) acting() error {
 	return t.Acting()
 }
 
-// confine returns the sandbox of the turn.
-func (t *Turn) confine() (Confinement, error) { return t.confineTo(t.SandboxPolicy) }
-
-// confineTo returns the sandbox for a policy. It informs the user once if the sandbox is
-// missing, or about folders that are not writable.
-func (t *Turn) confineTo(p protocol.SandboxPolicy) (c Confinement, err error) {
+// confineTo returns the sandbox for a policy. If tells is true, it informs the user once if the
+// sandbox is missing, or about folders that are not writable.
+func (t *Turn) confineTo(p protocol.SandboxPolicy, tells bool) (c Confinement, err error) {
 	if err = box.ErrUnavailable; t.box.options.Sandbox != nil {
 		c, err = t.box.options.Sandbox.Confine(p, t.Cwd, t.box.options.Environ)
 	}
-	if err != nil {
+	switch {
+	case err != nil && tells:
 		t.inform(fmt.Sprintf("commands cannot be confined to the sandbox mode %s: %v", p.Mode, err))
-		return nil, err
+	case err == nil && tells:
+		for _, note := range c.Notes() {
+			t.inform(note)
+		}
 	}
-	for _, note := range c.Notes() {
-		t.inform(note)
-	}
-	return c, nil
+	return c, err
 }
 
 // inform sends the user a message about the sandbox, once in the conversation.
