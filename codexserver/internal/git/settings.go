@@ -47,8 +47,8 @@ func isFalse(value string) bool {
 // configuration returns the settings of the repository and the user by key. Those of the repository
 // are read as data, without the files that it includes.
 func (m *mirror) configuration(ctx context.Context) (map[string]string, error) {
-	found := map[string]string{}
-	if !m.program.silent() {
+	found, ok := m.program.plainUser()
+	if !ok {
 		if err := m.reserve(); err != nil {
 			return nil, err
 		}
@@ -116,11 +116,12 @@ func parseSettings(found map[string]string, list string) {
 // userWords are in each configuration that sets what the mirror has from it, or that includes others.
 var userWords = []string{"excludesfile", "autocrlf", "eol", "include"}
 
-// silent reports whether the configuration of the user and of the system certainly has none of the
-// userWords.
-func (p program) silent() bool {
+// plainUser returns the settings of the user and of the system, as far as a mirror has them. It returns
+// false if a file that has any of the userWords is not plain, or includes others: git must read them.
+func (p program) plainUser() (found map[string]string, ok bool) {
+	found = map[string]string{}
 	if runtime.GOOS != "linux" { // the system's file may be anywhere
-		return false
+		return found, false
 	}
 	set := map[string]string{}
 	for _, entry := range p.env {
@@ -128,16 +129,15 @@ func (p program) silent() bool {
 		set[name] = value
 	}
 	home := set["HOME"]
-	files := []string{filepath.Join(home, ".gitconfig"), filepath.Join(cmp.Or(set["XDG_CONFIG_HOME"], filepath.Join(home, ".config")), "git", "config")}
+	own := []string{filepath.Join(cmp.Or(set["XDG_CONFIG_HOME"], filepath.Join(home, ".config")), "git", "config"), filepath.Join(home, ".gitconfig")}
 	if file, ok := set["GIT_CONFIG_GLOBAL"]; ok {
-		files = []string{file}
+		own = []string{file}
 	}
+	system := p.system("gitconfig") // git reads one of them, or none
 	if file, ok := set["GIT_CONFIG_SYSTEM"]; ok {
-		files = append(files, file)
-	} else {
-		files = append(files, p.system("gitconfig")...)
+		system = []string{file}
 	}
-	for _, file := range files {
+	for i, file := range slices.Concat(system, own) { // the last one that has a key counts
 		if file == os.DevNull {
 			continue
 		}
@@ -146,11 +146,16 @@ func (p program) silent() bool {
 			continue
 		}
 		text := strings.ToLower(string(data))
-		if err != nil || slices.ContainsFunc(userWords, func(word string) bool { return strings.Contains(text, word) }) {
-			return false
+		if err == nil && !slices.ContainsFunc(userWords, func(word string) bool { return strings.Contains(text, word) }) {
+			continue
 		}
+		values, plain := plainSettings(string(data))
+		if err != nil || !plain || i < len(system) || strings.Contains(text, "include") {
+			return map[string]string{}, false
+		}
+		maps.Copy(found, values)
 	}
-	return true
+	return found, true
 }
 
 // system returns where a file of the system for all repositories may be.
@@ -174,7 +179,7 @@ func keep(found map[string]string, key, value string) {
 const (
 	letters    = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	nameChars  = letters + "0123456789-"
-	plainChars = nameChars + "._/:@+*"
+	plainChars = nameChars + "._/:@+*~"
 )
 
 // plainSettings parses a configuration as git itself writes it, in which each line is empty, a

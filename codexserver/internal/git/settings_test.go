@@ -19,6 +19,7 @@ func TestPlainSettings(t *testing.T) {
 		"two values":          {"[a]\nb = 1\n[remote \"origin\"]\nurl = first\nurl = second\n[a]\nb = 2\n", true},
 		"spaces":              {"  [a]  \n\n \t b =  c d  \n", true},
 		"an include":          {"[include]\n\tpath = /etc/passwd\n", true},
+		"a file of the home":  {"[core]\n\texcludesFile = ~/.ignored\n", true},
 		"no end of the line":  {"[a]\nb = c", true},
 		"a quoted value":      {"[a]\nb = \"c # d\"\n", false},
 		"a quoted section":    {"[a \"b\\\"c\"]\nb = c\n", false},
