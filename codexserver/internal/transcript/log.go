@@ -80,6 +80,7 @@ func (l *Log) End(err error) {
 		if err != nil {
 			l.entry("the turn did not complete:", err.Error())
 		}
+		l.transcript.rest()
 	})
 }
 
@@ -98,6 +99,7 @@ func (l *Log) Changed(turn int, diff string) {
 		}
 		l.diffs.add(fmt.Sprintf("# turn %d\n", turn))
 		l.diffs.add(valid(diff))
+		l.diffs.rest()
 	})
 }
 

@@ -18,7 +18,7 @@ const (
 )
 
 // pieceSize is how many bytes of a text are kept in memory before they are written to its ring.
-const pieceSize = 16 << 10
+const pieceSize = 4 << 10
 
 // Store limits the total size of the texts of its logs. It is safe for concurrent use.
 type Store struct {
@@ -206,6 +206,14 @@ func (t *text) flush() {
 		t.parts = append(t.parts, one)
 	}
 	t.tail = t.tail[:0]
+}
+
+// rest frees the memory of a text that has a ring, because it does not grow for now.
+func (t *text) rest() {
+	if len(t.parts) > 0 {
+		t.flush()
+		t.tail = nil
+	}
 }
 
 // kept returns the parts that the ring still has, and how many bytes of the text are not kept.
