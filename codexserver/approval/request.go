@@ -18,10 +18,10 @@ type Request struct {
 	Event protocol.EventMsg
 	// Question is what a person is asked. It must not be changed.
 	Question *elicit.Question
-	// Patience is how long the question stays open if the server has no time-out. It is for
+	// Timeout is how long the question stays open if the server has no time-out. It is for
 	// places that a person looks at only from time to time. 0 means the default of
 	// [elicit.Options], and a negative value no limit.
-	Patience time.Duration
+	Timeout time.Duration
 	// Deny, if not "", denies the request before any rule and without a question. It is
 	// the reason.
 	Deny string

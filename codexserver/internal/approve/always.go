@@ -29,10 +29,10 @@ func (b *Board) offer(r *approval.Request) (rule rulefile.Rule, ok bool) {
 	return rulefile.Offer(&e)
 }
 
-// settle keeps the lasting rule that an answer accepts. Only a person accepts one, and only the one that the
+// keepRule keeps the lasting rule that an answer accepts. Only a person accepts one, and only the one that the
 // question showed: not another, to which the same words in a folder that was replaced lead. If it cannot be
 // kept, or its folder cannot be found any more, r is approved once, as the rule would allow it.
-func (b *Board) settle(r *approval.Request, d *approval.Decision, ruled bool) {
+func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) {
 	if d.Decision != elicit.ApprovedAlways {
 		return
 	}

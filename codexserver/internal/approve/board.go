@@ -85,7 +85,7 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 		d, automatic = b.ask(ctx, r, comes)
 	}
 	d.Outcome = limited(r, d.Outcome)
-	b.settle(r, &d, ruled)
+	b.keepRule(r, &d, ruled)
 	b.record(r, &d, evidence{automatic, time.Since(began)})
 	if words := d.ForCaller(); words != "" {
 		d.Remarks = append(d.Remarks, words)
@@ -172,7 +172,7 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 // by themselves.
 func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (d approval.Decision, automatic string) {
 	questions := b.options.Questions
-	questions.Timeout = cmp.Or(questions.Timeout, r.Patience)
+	questions.Timeout = cmp.Or(questions.Timeout, r.Timeout)
 	if comes && questions.Timeout < 0 {
 		questions.Timeout = MaxOpen
 	}
@@ -452,7 +452,7 @@ func (b *Board) remove(q *question) {
 	delete(b.questions, q)
 }
 
-// askAt asks a question at a place. p.mu is held.
+// askAt asks a question at a place. The caller holds b.mu.
 func (b *Board) askAt(q *question, a *attachment) {
 	q.asked++
 	ctx, cancel := context.WithCancel(q.ctx)

@@ -86,7 +86,7 @@ func TestPatienceOfTheRequest(t *testing.T) {
 		b := approve.New(&approve.Options{}, nil)
 		defer b.Attach(newClient(servertest.Never, nil))()
 		r, begin := request(), time.Now()
-		r.Patience = time.Minute
+		r.Timeout = time.Minute
 		if d := b.Decide(t.Context(), r, false); d.Decision != elicit.Denied || time.Since(begin) != time.Minute {
 			t.Errorf("%s after %v", d.Decision, time.Since(begin))
 		}

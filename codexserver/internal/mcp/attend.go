@@ -35,7 +35,7 @@ func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
 		awaited.Ask = approve.NewClient(host, func() bool { return c.inbox.canAsk }, c.inbox.ask)
 	}
 	if c.taskable {
-		awaited.Patience = questionLife
+		awaited.Timeout = questionLife
 	}
 	return awaited, others
 }

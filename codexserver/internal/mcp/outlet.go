@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // outlet reports a turn to the request that waits for it: events, progress and log messages.
@@ -123,9 +125,28 @@ func (o *outlet) send(thread string, e protocol.Event) {
 		return
 	}
 	o.gap.send(o.peer, o.client.server.MaxUnread, e, func(e protocol.Event) {
-		params, err := tools.EventParams(o.request, thread, e)
-		o.client.sendEvent(o.peer, tools.EventMethod, params, err, o.overflow)
+		params, err := eventParams(o.request, thread, e)
+		o.client.sendEvent(o.peer, eventMethod, params, err, o.overflow)
 	})
+}
+
+// eventMethod is the notification that sends the events of a turn to the caller of a tool.
+const eventMethod = "codex/event"
+
+// eventParams returns the params of [eventMethod]. The request is the zero ID for an event that no call waits for.
+// The thread is "" before it has begun.
+func eventParams(request jsonrpc.ID, thread string, e protocol.Event) (json.RawMessage, error) {
+	b := append(make([]byte, 0, 256), '{') // room for a delta
+	if request != (jsonrpc.ID{}) {
+		b = append(append(b, `"_meta":{"requestId":`...), request.String()...)
+		if thread != "" {
+			b, _ = jsontext.AppendQuote(append(b, `,"threadId":`...), thread)
+		}
+		b = append(b, `},`...)
+	}
+	b, _ = jsontext.AppendQuote(append(b, `"id":`...), e.ID) // an error reports invalid UTF-8
+	b, err := protocol.AppendEvent(append(b, `,"msg":`...), e.Msg)
+	return append(b, '}'), err
 }
 
 // sendEvent sends an event, unless it could not be written. It calls overflow, unless that is

@@ -22,8 +22,8 @@ type Attend struct {
 	// Elicit asks a question of another party, such as an MCP server, and returns the result
 	// for it. It is nil if the client cannot be asked.
 	Elicit func(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error)
-	// Patience is that of the turn's questions, see [approval.Request].
-	Patience time.Duration
+	// Timeout is that of the turn's questions, see [approval.Request].
+	Timeout time.Duration
 	// Observers observe the turn, before those of the thread.
 	Observers []Observer
 	// Observer also observes the turn, for metrics and traces. Default: none.
