@@ -29,7 +29,7 @@ import (
 // which does not run them again.
 //
 // The rollout does not say who interrupted a turn. What a person stopped is not continued,
-// because its task does not say how: see tools.Job.Keepsake.
+// because its task does not say how: see tools.Turn.Resume.
 
 const (
 	// writerLimit is how long a thread may still be that of the app-server that is being killed.

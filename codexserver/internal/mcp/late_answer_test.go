@@ -50,7 +50,7 @@ func TestLateAnswer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := codexserver.New(late(tt.goes), options(t)).Principal(t.Context(), "ann")
 				defer p.Close()
-				a := visit(t, p, "task", true)
+				a := arrive(t, p, "task", true)
 				thread, task := a.begin("p")
 				poll := `"taskId":"` + task + `","_meta":` + servertest.Capable(`"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}`)
 				a.send("tasks/get", poll)

@@ -38,8 +38,8 @@ func (g *guests) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	}
 }
 
-// visitor is a client of a principal, or of a shared server, in one of the eras.
-type visitor struct {
+// guest is a client of a principal, or of a shared server, in one of the eras.
+type guest struct {
 	t      *testing.T
 	p      servertest.Server
 	legacy *servertest.Client // nil in the new era
@@ -47,9 +47,9 @@ type visitor struct {
 	meta   string             // in the new era
 }
 
-// visit connects a client. With forms it accepts every question.
-func visit(t *testing.T, p servertest.Server, era string, forms bool) *visitor {
-	v := &visitor{t: t, p: p}
+// arrive connects a client. With forms it accepts every question.
+func arrive(t *testing.T, p servertest.Server, era string, forms bool) *guest {
+	v := &guest{t: t, p: p}
 	var answer servertest.Answer
 	capabilities := ""
 	if forms {
@@ -69,7 +69,7 @@ func visit(t *testing.T, p servertest.Server, era string, forms bool) *visitor {
 }
 
 // leave ends the client's connection.
-func (v *visitor) leave() {
+func (v *guest) leave() {
 	if v.legacy != nil {
 		v.legacy.End()
 	}
@@ -79,7 +79,7 @@ func (v *visitor) leave() {
 }
 
 // call calls a tool, answers its questions, and returns the text of its result.
-func (v *visitor) call(tool, arguments string) string {
+func (v *guest) call(tool, arguments string) string {
 	v.t.Helper()
 	if v.legacy != nil {
 		return v.legacy.CallTool(v.t, tool, arguments)
@@ -102,7 +102,7 @@ func (v *visitor) call(tool, arguments string) string {
 	}
 }
 
-func (v *visitor) send(method, params string) string {
+func (v *guest) send(method, params string) string {
 	v.t.Helper()
 	var raw json.RawMessage
 	var err error
@@ -121,7 +121,7 @@ func (v *visitor) send(method, params string) string {
 }
 
 // begin begins a turn that no call waits for, and returns its thread and its task, if any.
-func (v *visitor) begin(prompt string) (thread, task string) {
+func (v *guest) begin(prompt string) (thread, task string) {
 	v.t.Helper()
 	arguments := fmt.Sprintf(`{"prompt":%q,"background":true}`, prompt)
 	if strings.Contains(v.meta, "tasks") {
@@ -174,10 +174,10 @@ func comeBack(t *testing.T, first string, shows bool, second, how string, shared
 		defer ann.Close()
 		p = ann
 	}
-	a := visit(t, p, first, false)
+	a := arrive(t, p, first, false)
 	if shows {
 		a.leave()
-		a = visit(t, p, first, true)
+		a = arrive(t, p, first, true)
 		if a.legacy != nil { // it has the question, and does not answer it
 			a.leave()
 			a.legacy = servertest.Connect(t, p, servertest.Never)
@@ -187,7 +187,7 @@ func comeBack(t *testing.T, first string, shows bool, second, how string, shared
 	synctest.Wait()
 	a.leave()
 	synctest.Wait()
-	b := visit(t, p, second, true)
+	b := arrive(t, p, second, true)
 	defer b.leave()
 	if got := b.call("codex-list", `{}`); !strings.Contains(got, strings.ToUpper(thread)) || !strings.Contains(got, "waiting for approval of `touch`") {
 		t.Errorf("codex-list: %s", got)
@@ -251,11 +251,11 @@ func TestNobodyComesBack(t *testing.T) {
 			}
 			p := codexserver.New(&servertest.Engine{}, o).Principal(t.Context(), "ann")
 			defer p.Close()
-			a := visit(t, p, "session", false)
+			a := arrive(t, p, "session", false)
 			thread, _ := a.begin("touch")
 			a.leave()
 			pass(o.Approvals.Timeout + 20*60e9)
-			b := visit(t, p, "session", true)
+			b := arrive(t, p, "session", true)
 			defer b.leave()
 			if got := b.call("codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, thread)); !strings.Contains(got, tt.want) {
 				t.Errorf("%q: %s", tt.set, got)
@@ -272,12 +272,12 @@ func TestStrangersDoNotComeBack(t *testing.T) {
 		ann, bob := s.Principal(t.Context(), "ann"), s.Principal(t.Context(), "bob")
 		defer ann.Close()
 		defer bob.Close()
-		a := visit(t, ann, "session", false)
+		a := arrive(t, ann, "session", false)
 		thread, _ := a.begin("touch")
 		wait := fmt.Sprintf(`{"threadIds":[%q],"seconds":1}`, thread)
-		for name, v := range map[string]*visitor{
-			"another principal":                 visit(t, bob, "session", true),
-			"another principal, by requests":    visit(t, bob, "request", true),
+		for name, v := range map[string]*guest{
+			"another principal":                 arrive(t, bob, "session", true),
+			"another principal, by requests":    arrive(t, bob, "request", true),
 			"without the right to approve":      {t: t, p: ann, legacy: servertest.Connect(t, unasked{ann}, servertest.Say(servertest.Accept))},
 			"without the right, and with forms": {t: t, p: ann, legacy: servertest.Connect(t, unasked{ann}, servertest.Say(servertest.Accept))},
 		} {
@@ -291,7 +291,7 @@ func TestStrangersDoNotComeBack(t *testing.T) {
 			}
 			v.leave()
 		}
-		if got := visit(t, ann, "request", true).call("codex-wait", wait); !strings.Contains(got, "touch: approved") {
+		if got := arrive(t, ann, "request", true).call("codex-wait", wait); !strings.Contains(got, "touch: approved") {
 			t.Errorf("ann: %s", got)
 		}
 		a.leave()
@@ -313,8 +313,8 @@ func TestLastClientDeclines(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := &guests{Server: codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}})}
 			defer g.serving.Wait()
-			a := &visitor{t: t, p: g, legacy: servertest.Connect(t, g, servertest.Never)}
-			b := &visitor{t: t, p: g}
+			a := &guest{t: t, p: g, legacy: servertest.Connect(t, g, servertest.Never)}
+			b := &guest{t: t, p: g}
 			var thread string
 			if began {
 				thread, _ = a.begin("touch say:done")

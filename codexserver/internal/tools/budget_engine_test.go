@@ -41,13 +41,13 @@ type outcome struct {
 func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) {
 	share := thread.NewTable(e, &approve.Options{}).Share("")
 	defer share.Close()
-	jobs := tools.NewTurns(t.Context())
+	turns := tools.NewTurns(t.Context())
 	table := tools.New(e, nil)
 	dir := t.TempDir()
 	call := func(tool, arguments string) (s outcome) {
 		t.Helper()
 		c := &tools.Call{
-			Threads: share, Turns: jobs, Awaited: thread.Attend{Awaited: true},
+			Threads: share, Turns: turns, Awaited: thread.Attend{Awaited: true},
 			Folder: func(context.Context) string { return dir },
 		}
 		r := table.Call(t.Context(), c, tool, []byte(arguments))

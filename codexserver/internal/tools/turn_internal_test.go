@@ -20,7 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// bench returns a call with threads and jobs of its own. The engine repeats the prompt. The
+// bench returns a call with threads and turns of its own. The engine repeats the prompt. The
 // prompt "wait" waits for the end of the turn, and "fail" fails.
 func bench(t *testing.T) *call {
 	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
@@ -98,7 +98,7 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// TestDetach detaches a job while it runs, and after its end.
+// TestDetach detaches a turn while it runs, and after its end.
 func TestDetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
@@ -167,7 +167,7 @@ func TestJobsAreLimited(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := len(c.Turns.list); n != maxEnded {
-			t.Errorf("%d jobs are kept after their end", n)
+			t.Errorf("%d turns are kept after their end", n)
 		}
 		if c.Turns.of(first.ThreadID()) != nil {
 			t.Error("the oldest is kept")

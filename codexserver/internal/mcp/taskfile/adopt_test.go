@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// orphan makes a task whose server has ended.
-func orphan(t *testing.T, home string) taskfile.Task {
+// unserved makes a task whose server has ended.
+func unserved(t *testing.T, home string) taskfile.Task {
 	t.Helper()
 	id, err := taskfile.NewID("thread")
 	if err != nil {
@@ -32,7 +32,7 @@ func orphan(t *testing.T, home string) taskfile.Task {
 func TestAdopt(t *testing.T) {
 	home := t.TempDir()
 	for range 20 {
-		task := orphan(t, home)
+		task := unserved(t, home)
 		var won atomic.Int32
 		var all sync.WaitGroup
 		stores := make([]*taskfile.Store, 8)
@@ -79,7 +79,7 @@ func TestAdoptRefused(t *testing.T) {
 	if _, err := s.Adopt("no id"); !errors.Is(err, taskfile.ErrUnknown) {
 		t.Errorf("no id: %v", err)
 	}
-	task := orphan(t, home)
+	task := unserved(t, home)
 	got, err := s.Adopt(task.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestAdoptRefused(t *testing.T) {
 	if err := s.Remove(task.ID); !errors.Is(err, taskfile.ErrNotServed) {
 		t.Errorf("Remove again: %v", err)
 	}
-	done := orphan(t, home)
+	done := unserved(t, home)
 	if got, err = s.Adopt(done.ID); err != nil {
 		t.Fatal(err)
 	}

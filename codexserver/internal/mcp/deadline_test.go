@@ -130,9 +130,9 @@ func took(t *testing.T, want time.Duration, f func()) {
 	}
 }
 
-// TestPatience ends calls before their clients give them up. The turn runs once, and codex-wait
+// TestDeadline ends calls before their clients give them up. The turn runs once, and codex-wait
 // has its result.
-func TestPatience(t *testing.T) {
+func TestDeadline(t *testing.T) {
 	const minute = 50 * time.Second
 	for name, limit := range map[string]time.Duration{"@cline/core": minute, "somebody": 0} {
 		eras(t, name, nil, nil, func(t *testing.T, h *host, w *worker) {
@@ -184,8 +184,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestPatienceCodex ends the calls of Codex, whose model sees the structured content.
-func TestPatienceCodex(t *testing.T) {
+// TestDeadlineCodex ends the calls of Codex, whose model sees the structured content.
+func TestDeadlineCodex(t *testing.T) {
 	eras(t, "codex-mcp-client", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *worker) {
 		took(t, 50*time.Second, func() {
 			if r := h.codex("sleep:70s say:end"); r.Status != "running" || r.ThreadID == "" || !strings.Contains(r.Content, "call codex-wait") {
@@ -198,9 +198,9 @@ func TestPatienceCodex(t *testing.T) {
 	})
 }
 
-// TestPatienceBare ends calls of clients with any name that declare nothing and ask for no progress: such a
+// TestDeadlineBare ends calls of clients with any name that declare nothing and ask for no progress: such a
 // program has the time-out of its SDK.
-func TestPatienceBare(t *testing.T) {
+func TestDeadlineBare(t *testing.T) {
 	for _, tt := range []struct {
 		capabilities, more string
 		want               time.Duration
@@ -225,8 +225,8 @@ func TestPatienceBare(t *testing.T) {
 	}
 }
 
-// TestPatienceOption checks calls.patience, and that codex-wait has it too.
-func TestPatienceOption(t *testing.T) {
+// TestDeadlineOption checks calls.patience, and that codex-wait has it too.
+func TestDeadlineOption(t *testing.T) {
 	eras(t, "somebody", &codexserver.Options{Calls: codexserver.CallOptions{Patience: 20 * time.Second}}, nil, func(t *testing.T, h *host, w *worker) {
 		took(t, 20*time.Second, func() { h.codex("sleep:70s say:end") })
 		took(t, 20*time.Second, func() {
@@ -243,8 +243,8 @@ func TestPatienceOption(t *testing.T) {
 	}
 }
 
-// TestPatienceFile finishes the calls of an input without initialize: nobody gives them up.
-func TestPatienceFile(t *testing.T) {
+// TestDeadlineFile finishes the calls of an input without initialize: nobody gives them up.
+func TestDeadlineFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
 		h := &host{Client: servertest.Dial(t, codexserver.New(w.engine(), &codexserver.Options{Calls: codexserver.CallOptions{Patience: time.Second}}), nil), t: t}
@@ -252,8 +252,8 @@ func TestPatienceFile(t *testing.T) {
 	})
 }
 
-// TestPatienceCancel cancels calls: before their end that stops the turn, after it no longer.
-func TestPatienceCancel(t *testing.T) {
+// TestDeadlineCancel cancels calls: before their end that stops the turn, after it no longer.
+func TestDeadlineCancel(t *testing.T) {
 	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
 		for _, at := range []time.Duration{30 * time.Second, 50*time.Second - 1} {
 			ctx, cancel := context.WithTimeout(t.Context(), at)
@@ -277,8 +277,8 @@ func TestPatienceCancel(t *testing.T) {
 	})
 }
 
-// TestPatienceAsks leaves a question open at the end of the call, which is answered later.
-func TestPatienceAsks(t *testing.T) {
+// TestDeadlineAsks leaves a question open at the end of the call, which is answered later.
+func TestDeadlineAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan string, 1)
 		w := &worker{}
@@ -318,9 +318,9 @@ func TestPatienceAsks(t *testing.T) {
 	})
 }
 
-// TestPatienceDid says what a turn has done when its call ends. What the model of the turn wrote
+// TestDeadlineDid says what a turn has done when its call ends. What the model of the turn wrote
 // cannot look like the server's words.
-func TestPatienceDid(t *testing.T) {
+func TestDeadlineDid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
 			host.Emit(protocol.ExecCommandBegin{CallID: "c", Command: []string{"go", "test"}, Cwd: "/work"})
@@ -337,9 +337,9 @@ func TestPatienceDid(t *testing.T) {
 	})
 }
 
-// TestPatienceForm refuses a form of a turn that no call waits for, as for every turn in the
+// TestDeadlineForm refuses a form of a turn that no call waits for, as for every turn in the
 // background.
-func TestPatienceForm(t *testing.T) {
+func TestDeadlineForm(t *testing.T) {
 	eras(t, "@cline/core", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *worker) {
 		if h.meta == "" {
 			return // the client is asked at any time
@@ -353,9 +353,9 @@ func TestPatienceForm(t *testing.T) {
 	})
 }
 
-// TestPatienceMoment ends the turn at the moment when the call ends. The result is returned
+// TestDeadlineMoment ends the turn at the moment when the call ends. The result is returned
 // once.
-func TestPatienceMoment(t *testing.T) {
+func TestDeadlineMoment(t *testing.T) {
 	seen := map[string]bool{}
 	for range 50 {
 		eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
@@ -373,8 +373,8 @@ func TestPatienceMoment(t *testing.T) {
 	t.Log(seen)
 }
 
-// TestPatienceEnd ends the session of a turn that no call waits for.
-func TestPatienceEnd(t *testing.T) {
+// TestDeadlineEnd ends the session of a turn that no call waits for.
+func TestDeadlineEnd(t *testing.T) {
 	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
 		h.codex("sleep:1h")
 		h.End()
@@ -384,9 +384,9 @@ func TestPatienceEnd(t *testing.T) {
 	})
 }
 
-// TestPatienceMany keeps calls waiting when too many turns run in the background: they must not
+// TestDeadlineMany keeps calls waiting when too many turns run in the background: they must not
 // be a way around that limit.
-func TestPatienceMany(t *testing.T) {
+func TestDeadlineMany(t *testing.T) {
 	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
 		if h.meta != "" {
 			return // the same, and slow
@@ -443,8 +443,8 @@ func TestTurnPanics(t *testing.T) {
 	}
 }
 
-// TestPatienceTask leaves tasks alone: their calls have been answered.
-func TestPatienceTask(t *testing.T) {
+// TestDeadlineTask leaves tasks alone: their calls have been answered.
+func TestDeadlineTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{}
 		c := connectModern(t, w.engine(), &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Patience: 10 * time.Second}})
@@ -462,9 +462,9 @@ func TestPatienceTask(t *testing.T) {
 	})
 }
 
-// TestPatienceWithoutATask begins a call that would become a task, but the file of it cannot be
+// TestDeadlineWithoutATask begins a call that would become a task, but the file of it cannot be
 // written: its deadline counts from its begin.
-func TestPatienceWithoutATask(t *testing.T) {
+func TestDeadlineWithoutATask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		home := t.TempDir()
 		if err := os.WriteFile(filepath.Join(home, "codex-mcp"), nil, 0o600); err != nil { // in place of the folder
