@@ -15,7 +15,8 @@
 //
 // # What a turn changed
 //
-// [Look] finds the files that differ from the index or are new, and stores them in the mirror.
+// [Look] reads the repository's index as data and finds the files whose size, inode or times differ
+// from it, or that are new. Git stores these in the mirror, so it does not start for a clean tree.
 // [Before.Compare] does the same again, from the first index, and compares both.
 // Large files are compared by size and times. Nobody looks into submodules, other repositories and
 // ignored files: [Before.Gaps] names them. A look starts git six times at most, and so does a
