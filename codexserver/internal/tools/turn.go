@@ -122,8 +122,9 @@ func (t *Turn) run(ctx context.Context, ticket *thread.Ticket, a thread.Attend, 
 		}
 	}()
 	err := t.drive(ctx, ticket, a, in)
+	lost := ctx.Err() != nil
 	t.conclude(err, t.log.Spent())
-	t.close(ctx.Err() != nil)
+	t.close(lost)
 }
 
 // broken ends a turn that panicked.

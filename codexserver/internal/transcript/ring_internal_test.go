@@ -8,7 +8,7 @@ import (
 )
 
 // TestRing compares texts that share a ring with what was written to them: whatever is kept is right, whether in a
-// file or in memory, and what is kept and used adds up.
+// file or in memory, and the room that all take adds up.
 func TestRing(t *testing.T) {
 	for _, store := range []*Store{NewStore(1 << 30), InFile(t.TempDir())} {
 		f := store.newFile()
@@ -31,7 +31,7 @@ func TestRing(t *testing.T) {
 				texts[i].add(s)
 				want[i] += s
 			}
-			kept := f.outputs.end - f.outputs.from()
+			kept := f.outputs.room
 			for i, text := range texts {
 				kept += int64(len(text.tail))
 				p, err := text.read(0, 1<<20)
@@ -40,7 +40,7 @@ func TestRing(t *testing.T) {
 				}
 			}
 			if int64(store.used) != kept {
-				t.Fatalf("step %d: %d bytes are used, and %d kept", step, store.used, kept)
+				t.Fatalf("step %d: %d bytes are used, want %d", step, store.used, kept)
 			}
 		}
 		f.close()

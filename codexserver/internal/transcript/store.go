@@ -51,6 +51,7 @@ type ring struct {
 	base, size int64 // the region of the file
 	start      int64 // of what is in the region: its bytes before are lost
 	end        int64 // of all that was written
+	room       int64 // how much of the region was written to since start
 	data       []byte
 	texts      []*text
 }
@@ -79,8 +80,8 @@ func (f *file) close() {
 // lose drops everything that is kept. Texts that grow continue after it.
 func (f *file) lose() {
 	for _, r := range []*ring{&f.transcript, &f.diffs, &f.outputs} {
-		f.store.used -= int(r.end - r.from())
-		r.start, r.data = r.end, nil
+		f.store.used -= int(r.room)
+		r.start, r.room, r.data = r.end, 0, nil
 		for _, t := range r.texts {
 			f.store.used -= len(t.tail)
 			t.parts, t.tail = nil, nil
@@ -113,7 +114,6 @@ func (r *ring) from() int64 { return max(r.start, r.end-r.size) }
 // write appends bytes, and returns where they begin.
 func (r *ring) write(part []byte) (at int64) {
 	at = r.end
-	before := r.end - r.from()
 	for len(part) > 0 {
 		in := (r.end - r.start) % r.size
 		n := min(int64(len(part)), r.size-in)
@@ -123,7 +123,9 @@ func (r *ring) write(part []byte) (at int64) {
 			r.start = r.end
 		}
 	}
-	r.file.store.used += int(r.end - r.from() - before)
+	more := max(0, min(r.end-r.start, r.size)-r.room)
+	r.room += more
+	r.file.store.used += int(more)
 	return at
 }
 
@@ -235,8 +237,7 @@ func (t *text) clear() {
 	r := t.ring
 	r.file.store.used -= len(t.tail)
 	if n := len(t.parts); n == 1 && t.parts[0].at+t.parts[0].size == r.end && r.end-r.start <= r.size {
-		r.file.store.used -= int(t.parts[0].size) // nothing follows it, and nothing was overwritten: its room is free
-		r.end = t.parts[0].at
+		r.end = t.parts[0].at // nothing follows it, and nothing was overwritten: its room is free for the next
 	}
 	t.parts, t.tail, t.to = nil, nil, 0
 }
