@@ -19,9 +19,6 @@ type callEnvironment struct {
 	Inherit     *string   `json:"inherit"`
 	Exclude     []string  `json:"exclude"`
 	IncludeOnly *[]string `json:"include_only"`
-
-	IgnoreDefaultExcludes bool `json:"ignore_default_excludes"`
-	UseProfile            bool `json:"experimental_use_profile"`
 }
 
 // NarrowEnvironment applies a call's table shell_environment_policy to base, that of the
@@ -31,25 +28,24 @@ func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]
 	wider := func(key string) error {
 		return fmt.Errorf("%s.%s: a call may narrow the configuration's, not widen it; %s", ShellEnvironmentKey, JoinKey(key), whoAllows(false))
 	}
-	known := members(reflect.TypeFor[callEnvironment]())
+	said, out := layer{}, layer{}
 	for _, key := range slices.Sorted(maps.Keys(table)) {
-		if !slices.Contains(known, key) {
+		switch v := table[key]; {
+		case slices.Contains(members(reflect.TypeFor[callEnvironment]()), key):
+			said[key] = v
+		case isOn(callOff, JoinKey(ShellEnvironmentKey, key)) && v == false:
+			out[key] = v
+		default:
 			return nil, wider(key)
 		}
 	}
 	var call struct {
 		Environment callEnvironment `json:"shell_environment_policy"`
 	}
-	if err := decode(layer{ShellEnvironmentKey: table}, &call); err != nil {
+	if err := decode(layer{ShellEnvironmentKey: said}, &call); err != nil {
 		return nil, err
 	}
-	e, out := call.Environment, layer{}
-	switch {
-	case e.IgnoreDefaultExcludes && !base.IgnoreDefaultExcludes:
-		return nil, wider("ignore_default_excludes")
-	case e.UseProfile && !base.UseProfile:
-		return nil, wider("experimental_use_profile")
-	}
+	e := call.Environment
 	if e.Inherit != nil {
 		word := *e.Inherit
 		if !slices.Contains(inheritWords, word) {
@@ -73,12 +69,6 @@ func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]
 			return nil, wider("include_only") // no patterns keep everything
 		}
 		out["include_only"] = *e.IncludeOnly
-	}
-	// The two booleans are false here, or unchanged.
-	for _, key := range []string{"ignore_default_excludes", "experimental_use_profile"} {
-		if v, ok := table[key]; ok {
-			out[key] = v
-		}
 	}
 	return out, nil
 }

@@ -108,8 +108,6 @@ func TestNarrowEnvironment(t *testing.T) {
 		{"no pattern", `include_only = ["A*"]`, `{"include_only":[]}`, config.ShellEnvironment{}, wide},
 		{"default excludes", `ignore_default_excludes = true`, `{"ignore_default_excludes":false}`, config.ShellEnvironment{}, ""},
 		{"no default excludes", "", `{"ignore_default_excludes":true}`, config.ShellEnvironment{}, wide},
-		{"as few excludes", `ignore_default_excludes = true`, `{"ignore_default_excludes":true}`, config.ShellEnvironment{IgnoreDefaultExcludes: true}, ""},
-		{"the same profile", `experimental_use_profile = true`, `{"experimental_use_profile":true}`, config.ShellEnvironment{UseProfile: true}, ""},
 		{"profile", "", `{"experimental_use_profile":true}`, config.ShellEnvironment{}, wide},
 		{"set", "", `{"set":{"PATH":"/tmp"}}`, config.ShellEnvironment{}, "shell_environment_policy.set: " + wide},
 		{"set is kept", `set = { A = "1" }`, `{"inherit":"none"}`, config.ShellEnvironment{Inherit: "none", Set: map[string]string{"A": "1"}}, ""},
