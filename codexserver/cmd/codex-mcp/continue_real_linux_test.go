@@ -97,9 +97,9 @@ func TestRealContinued(t *testing.T) {
 	}
 }
 
-// TestRealKilledTasks kills the servers of tasks of the real Codex, as TestEndToEndKilledTasks does those of
-// the native engine.
-func TestRealKilledTasks(t *testing.T) {
+// TestKilledTasksOfRealCodex kills the servers of tasks of the real Codex, as TestEndToEndKilledTasks does
+// those of the native engine. The step soak runs it.
+func TestKilledTasksOfRealCodex(t *testing.T) {
 	f := newFolders(t)
 	ran := filepath.Join(f.cwd, "ran")
 	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
