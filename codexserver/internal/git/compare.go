@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -115,6 +117,9 @@ func (l *look) describe(ctx context.Context, more []Change) error {
 		}
 	}
 	binary := map[string]bool{}
+	if !l.hasAttributes() {
+		names = nil
+	}
 	err := l.attributes(ctx, names, []string{"filter", "text", "crlf", "eol", "ident", "working-tree-encoding"}, func(file, name, value string) {
 		set := value != "unspecified" && value != "unset"
 		for _, c := range at[file] {
@@ -140,6 +145,27 @@ func (l *look) describe(ctx context.Context, more []Change) error {
 		}
 	}
 	return err
+}
+
+// hasAttributes reports whether there may be a file that gives attributes to others.
+func (l *look) hasAttributes() bool {
+	gives := func(name string) bool { return strings.EqualFold(path.Base(name), ".gitattributes") }
+	for _, r := range []*content{&l.before, &l.found.after} {
+		if slices.ContainsFunc(r.ignored, gives) {
+			return true
+		}
+		for name := range r.seen {
+			if gives(name) {
+				return true
+			}
+		}
+	}
+	for _, file := range append(l.program.system("gitattributes"), filepath.Join(l.folder(), "info", "attributes")) {
+		if _, err := os.Lstat(file); err == nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(l.index.entries, func(e entry) bool { return gives(e.name) })
 }
 
 // maxLossy bounds the files whose line ends or encoding git converts, and that are read.

@@ -256,11 +256,11 @@ func (m *mirror) again(to, from string) error {
 }
 
 // attributes calls f for each file and attribute.
-func (m *mirror) attributes(ctx context.Context, files, names []string, f func(file, name, value string)) error {
+func (l *look) attributes(ctx context.Context, files, names []string, f func(file, name, value string)) error {
 	if len(files) == 0 {
 		return nil
 	}
-	out, err := m.git(ctx, call{stdin: zeros(files)}, append([]string{"check-attr", "-z", "--stdin"}, names...)...)
+	out, err := l.git(ctx, call{stdin: zeros(files)}, append([]string{"check-attr", "-z", "--stdin"}, names...)...)
 	if err != nil {
 		return err
 	}

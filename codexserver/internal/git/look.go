@@ -430,7 +430,8 @@ func (l *look) store(ctx context.Context, to, from string, names []string, r *co
 	slices.Sort(present)
 	if to == afterIndex {
 		for _, name := range present { // git may take it for the one of the look, whose time it has in seconds
-			if before := l.before.seen[name]; before.exists() && before.changed/int64(time.Second) == r.seen[name].changed/int64(time.Second) {
+			before, now := l.before.seen[name], r.seen[name]
+			if before.exists() && before.size == now.size && before.changed/int64(time.Second) == now.changed/int64(time.Second) {
 				gone = append(gone, name)
 			}
 		}
