@@ -32,8 +32,8 @@ func (e *Engine) reached() []string { return append(e.programs.Folders(), e.fold
 // SearchFiles implements [engine.Searcher]. It returns at most 50 files of each root.
 func (e *Engine) SearchFiles(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
 	leave, err := e.searches.take(ctx)
-	if err != nil {
-		return nil, err
+	if err != nil { // ctx has ended, and nothing is found yet
+		return &protocol.FuzzyFileSearchResult{Files: []protocol.FuzzyFile{}}, nil
 	}
 	defer leave()
 	return &protocol.FuzzyFileSearchResult{Files: search.Files(ctx, p.Query, p.Roots)}, nil
