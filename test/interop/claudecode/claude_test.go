@@ -185,6 +185,7 @@ func setup(e *testscript.Env, bin, version, server string) error {
 		writeJSON(in("home", ".claude", "settings.json"), settings),
 		writeJSON(in("home", ".claude.json"), object{
 			"numStartups": 10, "theme": "dark", "hasCompletedOnboarding": true, "lastOnboardingVersion": version,
+			"hasSeenAutoDefaultNudge": true, "hasSeenAutoDefaultNotice": true, // it offers auto mode over the prompt
 			"customApiKeyResponses": object{"approved": []string{key[len(key)-20:]}, "rejected": []string{}},
 			"projects":              object{e.Cd: object{"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true}},
 			"mcpServers":            servers,
