@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -181,6 +182,9 @@ func (x *index) parse(data []byte, long bool, absent func(name string) bool) boo
 			return false
 		}
 		e.name = x.data[begin : begin+length]
+		if path.Clean(e.name) != e.name || e.name[0] == '/' || e.name == ".." || strings.HasPrefix(e.name, "../") {
+			return false
+		}
 		at += (begin + length - at + 8) &^ 7
 		if hidden && absent(e.name) {
 			fmt.Fprintf(&flags, "0 %x\t%s\x00", e.object, e.name)

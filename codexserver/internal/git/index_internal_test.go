@@ -52,6 +52,9 @@ func TestParseIndex(t *testing.T) {
 		"a shared index":            {layIndex(2, "link\x00\x00\x00\x00", "a"), "", 0},
 		"not sorted":                {layIndex(2, "", "b", "a"), "", 0},
 		"no name":                   {layIndex(2, "", ""), "", 0},
+		"a name from the top":       {layIndex(2, "", "/a"), "", 0},
+		"a name that leads out":     {layIndex(2, "", "../a"), "", 0},
+		"a name with a detour":      {layIndex(2, "", "a/../b"), "", 0},
 		"not an index":              {strings.Repeat("x", 100), "", 0},
 	} {
 		var x index
