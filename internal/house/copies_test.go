@@ -15,7 +15,7 @@ var homes = []struct {
 	{"internal/text", cutsText, map[string]string{
 		"codexserver/internal/transcript/output.go": "looks for the beginning of a character whose rest comes later",
 		"codexserver/internal/transcript/store.go":  "counts the bytes of a character whose beginning is gone",
-		"examples/review/main.go":                "is an example for other modules, which cannot import it",
+		"examples/review/main.go":                   "is an example for other modules, which cannot import it",
 	}},
 	{"internal/paths", comparesPaths, map[string]string{
 		"examples/policy/policy.go": "is an example for other modules, which cannot import it",

@@ -263,7 +263,7 @@ func TestKindsOfTurns(t *testing.T) {
 			t.Errorf("%T reviews: %t", e, th.Reviews())
 		}
 		a := thread.Attend{
-			Ask: yes{},
+			Ask:    yes{},
 			Elicit: func(context.Context, *elicit.Foreign) (json.RawMessage, error) { return nil, nil },
 		}
 		task := func(r protocol.Review, err error) func(context.Context) (protocol.Review, error) {
