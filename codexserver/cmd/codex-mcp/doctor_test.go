@@ -143,10 +143,14 @@ func TestDoctorCauses(t *testing.T) {
 			}
 			return 401, "no"
 		}), code: 1, want: "the provider refuses the key (401 Unauthorized: no)"},
-		"no such model": {at: whole(list, false), model: "good-mdel", code: 1, want: `the provider does not list the model "good-mdel": choose one of its models; do you mean good-model?`},
-		"a login page":  {at: always(200, "<html><title>Hotel</title>"), code: 1, want: "the answer is an HTML page, perhaps the login page of a proxy or a network, or base_url is wrong: Hotel"},
-		"no credit":     {at: always(402, `{"error":{"message":"buy some"}}`), code: 1, want: "the provider answered 402 Payment Required: buy some"},
-		"not now":       {at: always(503, "later"), code: 1, want: "the provider answered 503 Service Unavailable: later"},
+		"a key refused by 400":  {at: always(400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`), code: 1, want: "the provider refuses the key (400 Bad Request: "},
+		"another 400":           {at: always(400, `{"error":{"message":"there is no model"}}`), want: "tasks can run"},
+		"a proxy with a log-in": {at: "http://model.invalid", env: proxy(strings.TrimPrefix(always(407, ""), "http://")), code: 1, want: "wants a log-in (407 Proxy Authentication Required): put a name and a password into HTTP_PROXY"},
+		"a proxy that hangs up": {at: "http://model.invalid", env: proxy(strings.TrimPrefix(serve(func(http.ResponseWriter, *http.Request) (int, string) { panic(http.ErrAbortHandler) }), "http://")), code: 1, want: "no answer of model.invalid comes through the proxy 127.0.0.1:"},
+		"no such model":         {at: whole(list, false), model: "good-mdel", code: 1, want: `the provider does not list the model "good-mdel": choose one of its models; do you mean good-model?`},
+		"a login page":          {at: always(200, "<html><title>Hotel</title>"), code: 1, want: "the answer is an HTML page, perhaps the login page of a proxy or a network, or base_url is wrong: Hotel"},
+		"no credit":             {at: always(402, `{"error":{"message":"buy some"}}`), code: 1, want: "the provider answered 402 Payment Required: buy some"},
+		"not now":               {at: always(503, "later"), code: 1, want: "the provider answered 503 Service Unavailable: later"},
 		"elsewhere": {at: serve(func(w http.ResponseWriter, _ *http.Request) (int, string) {
 			w.Header().Set("Location", "http://login.invalid/")
 			return 302, ""

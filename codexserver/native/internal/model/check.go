@@ -37,11 +37,13 @@ func (c *Client) Check(ctx context.Context, name string) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return c.silence(&now, checkTimeout, "/models")
-	case answered && saysNothing(status):
-	case answered && slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden}, status.Code):
+	case answered && refusesKey(status):
 		return c.keyError(status)
+	case answered && saysNothing(status):
+	case answered && status.Code == http.StatusProxyAuthRequired: // without TLS the proxy itself answers
+		return c.connectErr(&http.Request{URL: target}, &proxyError{status.Code})
 	case answered && status.Code != http.StatusOK:
-		return fmt.Errorf("the provider answered %s: %s", statusLine(status.Code), status.words())
+		return errors.New(strings.TrimSuffix("the provider answered "+statusLine(status.Code)+": "+status.words(), ": "))
 	case errors.As(err, &busy):
 		return fmt.Errorf("the provider answered %s", busy.answer())
 	case err != nil && !errors.Is(err, errNoList):
@@ -64,14 +66,25 @@ func (c *Client) Check(ctx context.Context, name string) error {
 	return fmt.Errorf("the provider does not list the model %q: choose one of its models%s", name, meant)
 }
 
-// saysNothing reports whether a refusal of the list says nothing about the key: there is no list, or
-// the key may only send requests to models.
+// saysNothing reports whether a refusal of the list, which does not refuse the key, says nothing about
+// it: there is no list, or the key may only send requests to models.
 func saysNothing(e *StatusError) bool {
+	return slices.Contains([]int{
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+		http.StatusMethodNotAllowed, http.StatusNotImplemented,
+	}, e.Code)
+}
+
+// refusesKey reports whether a refusal is about the key, and not only about the list. Gemini refuses a
+// key with status 400.
+func refusesKey(e *StatusError) bool {
 	switch e.Code {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		return true
+	case http.StatusBadRequest:
+		return says(e.Body, [][]string{
+			{"api key", "not valid"}, {"api key", "invalid"}, {"api key", "expired"}, {"api_key_invalid"}, {"invalid_api_key"},
+		})
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return says(e.Body, [][]string{{"scope"}})
+		return !says(e.Body, [][]string{{"scope"}})
 	}
 	return false
 }
@@ -86,7 +99,7 @@ func (c *Client) tryKey(ctx context.Context) error {
 	if err == nil {
 		return resp.Body.Close()
 	}
-	if status, ok := errors.AsType[*StatusError](err); ok && slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden}, status.Code) {
+	if status, ok := errors.AsType[*StatusError](err); ok && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden || refusesKey(status)) {
 		return c.keyError(status)
 	}
 	return nil

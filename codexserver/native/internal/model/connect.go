@@ -69,6 +69,8 @@ func (e *ConnectError) Error() string {
 		return fmt.Sprintf("nothing listens at %s: start the model server there, or correct base_url", e.URL)
 	case errors.Is(e.Err, syscall.ENETUNREACH), errors.Is(e.Err, syscall.EHOSTUNREACH), e.unconnected():
 		return fmt.Sprintf("%s cannot be reached (%s): there is no network, or a proxy is needed (set %s), or base_url is wrong", at.Host, innermost(e.Err), variable)
+	case e.Proxy != "":
+		return fmt.Sprintf("no answer of %s comes through the proxy %s (%s): correct %s or base_url", at.Host, e.Proxy, innermost(e.Err), variable)
 	}
 	return fmt.Sprintf("error sending request for url (%s): %v", e.URL, e.Err)
 }
