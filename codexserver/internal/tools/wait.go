@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
@@ -47,11 +48,13 @@ func Wait(ctx context.Context, questions bool, all ...Pending) Reason {
 	if len(all) == 1 {
 		return wait(ctx, questions, all[0])
 	}
+	var running sync.WaitGroup
+	defer running.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	first := make(chan Reason, len(all))
 	for _, one := range all {
-		go func() { first <- wait(ctx, questions, one) }()
+		running.Go(func() { first <- wait(ctx, questions, one) })
 	}
 	return <-first
 }
