@@ -233,7 +233,7 @@ func (c *child) clientOptions(o *Options) *appclient.Options {
 func (c *child) notification(method string, n *apptypes.Note) {
 	switch method {
 	case apptypes.NoteWarning, apptypes.NoteConfigWarning, apptypes.NoteDeprecationNotice:
-		c.log.Warn("codex: "+c.redact(n.Message+n.Summary), "thread", n.ThreadID, "details", n.Details)
+		c.log.Warn("codex: "+c.redact(n.Message+n.Summary), "thread", n.ThreadID, "details", c.redact(n.Details))
 		return
 	case apptypes.NoteAccountRateLimitsUpdated:
 		c.rateLimited(n.RateLimits)
@@ -329,7 +329,7 @@ func (c *child) obituary() error {
 		text += " (" + exit.Error() + ")"
 	}
 	if said != "" {
-		text += ": " + said
+		text += ": " + c.redact(said)
 	}
 	return told(text)
 }

@@ -157,7 +157,7 @@ func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error 
 		return c.endAgain(was.ends[i].answer)
 	}
 	if last.Status != apptypes.TurnStatusInterrupted {
-		return failed(errors.New(redact(failureOf(last))))
+		return failed(errors.New(failureOf(last)))
 	}
 	var open []cut.Call
 	for _, call := range was.pending {
@@ -187,6 +187,9 @@ func (c *conversation) cutTurn(ctx context.Context, key string) (_ *apptypes.Tur
 		case own && n > 0:
 			return nil, nil, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
 		case own:
+			if turn.Error != nil {
+				turn.Error.Message = ch.redact(turn.Error.Message)
+			}
 			return turn, empty, nil
 		case len(turn.Items) == 0 && turn.Status == apptypes.TurnStatusInterrupted:
 			empty = append(empty, turn.ID)

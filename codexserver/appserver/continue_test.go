@@ -72,6 +72,7 @@ func TestContinueRefused(t *testing.T) {
 // TestContinue continues turns, by what Codex and the rollout say of them.
 func TestContinue(t *testing.T) {
 	const key = "key-of-the-turn"
+	t.Setenv("MY_PROVIDERS_WORD", "four-words-nobody-knows")
 	turn := func(id, status, client string) string {
 		return fmt.Sprintf(`{"id":%q,"status":%q,"error":null,"items":[{"type":"userMessage","id":"u","clientId":%q,"content":[{"type":"text","text":"go"}]}]}`, id, status, client)
 	}
@@ -98,7 +99,7 @@ func TestContinue(t *testing.T) {
 		{"a call has its result", []string{cut}, []string{call, output("Process exited with code 0")}, "went on", true, ""},
 		{"a call of an earlier turn", []string{cut}, []string{call, `{"type":"event_msg","payload":{"type":"task_started"}}`}, "went on", true, ""},
 		{"it had ended", []string{turn("t1", "completed", key)}, []string{`{"type":"event_msg","payload":{"type":"task_complete","turn_id":"t1","last_agent_message":"the end"}}`}, "the end", false, ""},
-		{"it had failed", []string{strings.Replace(turn("t1", "failed", key), "null", `{"message":"no quota"}`, 1)}, nil, "no quota", false, ""},
+		{"it had failed", []string{strings.Replace(turn("t1", "failed", key), "null", `{"message":"no quota for four-words-nobody-knows"}`, 1)}, nil, "no quota for [redacted]", false, ""},
 		{"it runs elsewhere", []string{turn("t1", "inProgress", key)}, nil, "inProgress", false, ""},
 		{"it never began", []string{other}, nil, "nothing of it ran", false, ""},
 		{"another followed", []string{other, cut}, nil, "was continued before", false, ""},
@@ -112,6 +113,7 @@ func TestContinue(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake(t)
 				f.rollout = path
+				f.config = map[string]any{"model": "m", "model_providers": map[string]any{"p": map[string]any{"env_key": "MY_PROVIDERS_WORD"}}}
 				f.on["thread/turns/list"] = reply(`{"data":[` + strings.Join(tt.turns, ",") + `],"nextCursor":null}`)
 				params := f.keep("turn/start")
 				f.turn = func(r *run) { r.say("went on"); r.complete("completed") }
