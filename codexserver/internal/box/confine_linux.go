@@ -41,7 +41,7 @@ func (c *Confinement) compile() error {
 	c.rules = rules{
 		ruleset: os.NewFile(uintptr(fd), "landlock ruleset"), // closed when it is no longer needed
 		filterKey: filterKey{
-			network: c.policy.NetworkAccess, truncate: abi < abiTruncate, readOnly: c.policy.Mode == protocol.SandboxReadOnly,
+			Network: c.policy.NetworkAccess, Truncate: abi < abiTruncate, ReadOnly: c.policy.Mode == protocol.SandboxReadOnly,
 		},
 	}
 	return nil

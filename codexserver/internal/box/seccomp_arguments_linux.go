@@ -82,7 +82,7 @@ func limitArguments(bodies map[uint32]bpf, f filterKey) {
 		bodies[call.nr] = ifBits(call.arg, setID)
 	}
 	for _, call := range slices.Concat(openArguments, legacyOpen) {
-		bodies[call.nr] = opening(call.arg, f.truncate)
+		bodies[call.nr] = opening(call.arg, f.Truncate)
 	}
 	if !f.function {
 		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS)

@@ -39,13 +39,13 @@ var admin = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
-// filterKey determines a filter.
+// filterKey determines a filter. An order carries what is exported.
 type filterKey struct {
-	network  bool // leaves the network open
-	truncate bool // denies truncation, which Landlock does not see before its third version
+	Network  bool // leaves the network open
+	Truncate bool // denies truncation, which Landlock does not see before its third version
 	sparing  bool // denies signals to the thread that [bpf.sparing] names
 	function bool // is for a function of this bpf, which may use openat2
-	readOnly bool // denies changing what belongs to files, in every folder
+	ReadOnly bool // denies changing what belongs to files, in every folder
 }
 
 // filter builds the program that the kernel runs for each system call. When it is
@@ -64,18 +64,18 @@ func filter(f filterKey) bpf {
 	for _, nr := range sharedIPC {
 		bodies[nr] = denied
 	}
-	if f.readOnly {
+	if f.ReadOnly {
 		for _, nr := range slices.Concat(attributes, legacyAttributes) {
 			bodies[nr] = denied
 		}
 	}
-	if !f.network {
+	if !f.Network {
 		bodies[unix.SYS_CONNECT] = denial(unix.EPERM)
 		bodies[unix.SYS_SOCKET] = localStream()
 		bodies[unix.SYS_SOCKETPAIR] = localStream()
 		bodies[unix.SYS_SENDTO] = withoutAddress()
 	}
-	if f.truncate {
+	if f.Truncate {
 		bodies[unix.SYS_TRUNCATE] = denial(unix.EACCES)
 		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS) // its flags are in memory
 	}
