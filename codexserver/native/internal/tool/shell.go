@@ -152,12 +152,10 @@ type attempt struct {
 	// call.
 	dir, named string
 	shellArguments
-	// ruled is how the command runs outside the sandbox if a rule lets it, nil if a person does.
-	ruled *ruled
+	// argv is what is started, with the environment env. A rule that lets the command run outside the
+	// sandbox sets both.
+	argv, env []string
 }
-
-// ruled is a command as a rule lets it run outside the sandbox.
-type ruled struct{ argv, env []string }
 
 // run reads a call of either shell tool.
 func (t *Turn) run(call Call) (attempt, error) {
@@ -175,7 +173,10 @@ func (t *Turn) run(call Call) (attempt, error) {
 	if strings.Contains(dir, "\x00") {
 		return attempt{}, &argumentError{"workdir", "has a NUL byte"}
 	}
-	r := attempt{turn: t, id: call.ID, dir: dir, named: dir, shellArguments: args}
+	r := attempt{turn: t, id: call.ID, dir: dir, named: dir, shellArguments: args, argv: args.Command, env: t.box.options.Environ}
+	if shell := t.box.options.Shell; shell != "" { // it reads its profile and then executes the command
+		r.argv = append([]string{shell, "-lc", `exec "$@"`, shell}, args.Command...)
+	}
 	// The user sees and approves the real folder, not a link to it.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		r.dir = real
@@ -259,26 +260,29 @@ func (r attempt) decide(ctx context.Context) (output string, err error) {
 	action := verdict.Action
 	switch {
 	case action == decide.Refuse:
-		return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: verdict.Reason, CallID: r.id}), nil
+		return r.refuse(verdict.Reason), nil
 	case action == decide.Ask:
 		return r.askAndRun(ctx, cmp.Or(r.Justification, verdict.Reason), c)
+	case (action == decide.Run) != (c == nil):
+		return "", errors.New("a command has a sandbox that the policy does not want, or lacks one")
 	case r.person():
-		if a, err := r.ask(ctx, ruleAsks(action), action, false); err != nil || a.refusal != "" {
-			return a.refusal, err
+		if _, refusal, err := r.ask(ctx, ruleAsks(action), action, false); err != nil || refusal != "" {
+			return refusal, err
 		}
 	}
 	after := decide.AfterDenial(r.turn.ApprovalPolicy)
 	switch {
-	case action == decide.Run:
-		return r.free(ctx)
-	case c == nil:
-		return "", fmt.Errorf("%v is not possible for a command", action)
 	case action == decide.RunReadOnly:
 		after = decide.Verdict{Reason: "it ran in the read-only sandbox without network, which stopped it; the user is asked about commands that are not known to be safe"}
 	case r.turn.box.approved(r.key()):
 		after = decide.Verdict{Action: decide.Ask, Reason: stoppedInside}
 	}
-	return r.confined(ctx, c, after)
+	return r.start(ctx, c, after)
+}
+
+// refuse reports that the command is not run, and returns why.
+func (r attempt) refuse(reason string) string {
+	return r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: reason, CallID: r.id})
 }
 
 // ruleAsks returns the reason of a question that a rule wants about what the policy would let run.
@@ -295,91 +299,68 @@ func ruleAsks(a decide.Action) string {
 // askAndRun asks whether the command may run, and runs it in the sandbox c or outside. Without c it
 // may run only outside.
 func (r attempt) askAndRun(ctx context.Context, reason string, c Confinement) (output string, err error) {
-	a, err := r.ask(ctx, reason, decide.Ask, c != nil)
-	switch {
-	case err != nil || a.refusal != "":
-		return a.refusal, err
-	case a.confined:
-		return r.confined(ctx, c, decide.Verdict{Action: decide.Ask, Reason: stoppedInside})
+	confined, refusal, err := r.ask(ctx, reason, decide.Ask, c != nil)
+	if err != nil || refusal != "" {
+		return refusal, err
 	}
-	r.ruled = a.ruled
-	return r.free(ctx)
+	if !confined {
+		c = nil
+	}
+	return r.start(ctx, c, decide.Verdict{Action: decide.Ask, Reason: stoppedInside})
 }
 
 // stoppedInside is the reason of a question about a command that a rule, or an approval for the
 // session, allowed in the sandbox.
 const stoppedInside = "the sandbox stopped the command, which was allowed only inside; retry without sandbox?"
 
-// answer is the answer to a question about a command.
-type answer struct {
-	refusal  string // for the model; "" if the command may run
-	confined bool   // it may run only in the sandbox
-	ruled    *ruled // how it runs outside if a rule lets it
-}
-
 // ask asks whether the command may run. Then is what an approval allows, where Ask means outside the
-// sandbox.
-func (r attempt) ask(ctx context.Context, reason string, then decide.Action, confinable bool) (a answer, err error) {
-	req := r.request(reason, confinable)
-	if then == decide.RunSandboxed || then == decide.RunReadOnly {
-		req.LeavesSandbox, req.NoSandbox = false, false
+// sandbox. Confined is true if it may run only in the sandbox, and refusal is "" if it may run.
+func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, confinable bool) (confined bool, refusal string, err error) {
+	full := r.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess
+	leaves := then == decide.Ask || then == decide.Run
+	req := protocol.ExecApprovalRequest{
+		CallID: r.id, Command: r.Command, Cwd: r.dir,
+		Reason: reason, FromEngine: reason != r.Justification,
+		LeavesSandbox: leaves && !full, NoSandbox: leaves && full, Confinable: confinable, Program: r.program(),
+		// Where the sandbox cannot hold the command, an approval that lasts would let it out again.
+		Once: r.person() || !full && !confinable,
 	}
 	shown, missing := run.OpenFolder(r.dir)
 	if missing == nil {
 		defer shown.Close() // while it is open, no other folder gets its identity
 	}
 	out := r.turn.Host.ApproveExec(ctx, req)
-	a.confined = out.Confined
-	a.refusal, err = readOutcome("the command was not run", out)
+	refusal, err = readOutcome("the command was not run", out)
 	switch {
-	case err != nil || a.refusal != "":
+	case err != nil || refusal != "":
 	case missing == nil && !isAt(shown, r.dir):
-		a.refusal = fmt.Sprintf("not run: the folder %s was replaced before the user answered", r.dir)
+		refusal = fmt.Sprintf("not run: the folder %s was replaced before the user answered", r.dir)
 	case out.Confined && !confinable:
-		a.refusal = "not run: it may run only in the sandbox, which is not possible"
+		refusal = "not run: it may run only in the sandbox, which is not possible"
 	case out.Ruled && !out.Confined:
-		if a.ruled, err = r.outside(); err != nil {
-			reason := fmt.Sprintf("not run: a rule lets it run outside the sandbox, but %v", err)
-			a.refusal, err = r.turn.refuse(protocol.Refused{Command: r.Command, Cwd: r.dir, Reason: reason, CallID: r.id}), nil
+		if err := r.leave(); err != nil {
+			refusal = r.refuse(fmt.Sprintf("not run: a rule lets it run outside the sandbox, but %v", err))
 		}
 	case out.Decision == elicit.ApprovedForSession && !req.Once && !out.Confined:
 		r.turn.box.approve(r.key())
 	}
-	return a, err
+	return out.Confined, refusal, err
 }
 
-// outside returns how the command runs if a rule lets it run outside the sandbox.
-func (r attempt) outside() (*ruled, error) {
+// leave sets how the command runs if a rule lets it run outside the sandbox.
+func (r *attempt) leave() error {
 	t := r.turn
 	roots, err := t.roots()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o := &t.box.options
 	folders := roots.Paths
 	if o.Writable != nil {
 		folders = append(folders, o.Writable()...)
 	}
-	argv, env, err := o.Programs.Outside(r.Command, r.dir, o.Environ, folders...)
-	if err != nil {
-		return nil, err
-	}
-	return &ruled{argv, env}, nil
-}
-
-// request returns the question about the command.
-func (r attempt) request(reason string, confinable bool) protocol.ExecApprovalRequest {
-	req := protocol.ExecApprovalRequest{
-		CallID: r.id, Command: r.Command, Cwd: r.dir,
-		Reason: reason, FromEngine: reason != r.Justification,
-		LeavesSandbox: r.turn.SandboxPolicy.Mode != protocol.SandboxDangerFullAccess,
-		NoSandbox:     r.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess,
-		Confinable:    confinable,
-	}
-	req.Program = r.program()
-	// Where the sandbox cannot hold the command, an approval that lasts would let it out again.
-	req.Once = r.person() || req.LeavesSandbox && !confinable
-	return req
+	r.argv, r.env, err = o.Programs.Outside(r.Command, r.dir, o.Environ, folders...)
+	return err
 }
 
 // program returns the path of a program that the command would start, although commands may write it. The
@@ -407,17 +388,11 @@ func isAt(folder *os.File, path string) bool {
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// free runs the command without a sandbox.
-func (r attempt) free(ctx context.Context) (output string, err error) {
-	_, output, err = r.exec(ctx, nil)
-	return output, err
-}
-
-// confined runs the command in the sandbox. If the sandbox stops it and after is
-// [decide.Ask], confined asks the user to run the command again without the sandbox.
-func (r attempt) confined(ctx context.Context, c Confinement, after decide.Verdict) (output string, err error) {
+// start runs the command in the sandbox c, or without one if it is nil. If the sandbox stops it and
+// after is [decide.Ask], start asks the user to run the command again without the sandbox.
+func (r attempt) start(ctx context.Context, c Confinement, after decide.Verdict) (output string, err error) {
 	res, output, err := r.exec(ctx, c)
-	if err != nil || res == nil || !c.Denied(*res) {
+	if err != nil || res == nil || c == nil || !c.Denied(*res) {
 		return output, err
 	}
 	if after.Action != decide.Ask {
@@ -430,13 +405,12 @@ func (r attempt) confined(ctx context.Context, c Confinement, after decide.Verdi
 	}
 	emit := r.turn.Host.Emit
 	emit(protocol.BackgroundEvent{Message: fmt.Sprintf("the sandbox stopped the command, exit code %d: %s", res.ExitCode, run.FormatOutput(res.Stderr))})
-	a, err := r.ask(ctx, after.Reason, decide.Ask, false)
-	if err != nil || a.refusal != "" {
-		return a.refusal, err
+	if _, refusal, err := r.ask(ctx, after.Reason, decide.Ask, false); err != nil || refusal != "" {
+		return refusal, err
 	}
 	emit(protocol.BackgroundEvent{Message: "retrying command without sandbox"})
-	r.ruled = a.ruled
-	return r.free(ctx)
+	_, output, err = r.exec(ctx, nil)
+	return output, err
 }
 
 // noProgram is what shells say, also if a command behind it ran all the same.
@@ -445,45 +419,22 @@ var noProgram = lazyregexp.Regexp{Text: `apply_patch: (?:command )?not found`}
 // note adds a note for the model to the output.
 func note(res *run.Result, words string) { res.Aggregated += "\n(" + words + ")\n" }
 
-// exec runs the command and emits its events. The result is nil if the command did not
-// start.
+// exec runs the command until it ends, and emits its events. The result is nil if the command did
+// not start.
 func (r attempt) exec(ctx context.Context, c Confinement) (*run.Result, string, error) {
-	t := r.turn
-	o := t.box.options
+	t, o := r.turn, &r.turn.box.options
 	timeout, lowered := r.timeout()
-	spec := run.Spec{Argv: r.withProfile(), Dir: r.dir, Env: o.Environ, Leftovers: o.Leftovers, Timeout: timeout}
+	spec := run.Spec{Argv: r.argv, Dir: r.dir, Env: r.env, Leftovers: o.Leftovers, Timeout: timeout}
+	spec.Exact = c == nil // an approval is for this folder
 	if c != nil {
 		spec.Confinement, spec.Leftovers = c, nil
-		spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], c.Environ()...)
-	}
-	if r.ruled != nil {
-		spec.Argv, spec.Env = r.ruled.argv, r.ruled.env
+		spec.Env = append(slices.Clone(r.env), c.Environ()...)
 	}
 	if err := t.acting(); err != nil {
 		return nil, "", err
 	}
 	t.Host.Emit(protocol.ExecCommandBegin{CallID: r.id, Command: r.Command, Cwd: r.dir, ParsedCmd: summary.Of(r.Command)})
-	spec.Exact = c == nil // an approval is for this folder
-	res, output, err := r.process(ctx, spec)
-	if res != nil {
-		most := o.maxTimeout()
-		switch {
-		case (res.ExitCode == 127 || noProgram.Get().MatchString(res.Aggregated)) && slices.ContainsFunc(r.Command, func(word string) bool { return strings.Contains(word, "apply_patch") }):
-			note(res, `apply_patch is no program, and the patch was not applied: call it alone, as ["apply_patch", PATCH]`)
-		case lowered:
-			note(res, fmt.Sprintf("timeout_ms was lowered to %d, the most that is allowed", most.Milliseconds()))
-		case res.TimedOut && timeout < most:
-			note(res, fmt.Sprintf("timeout_ms can be up to %d", most.Milliseconds()))
-		}
-		output = run.ModelOutput(*res)
-	}
-	return res, output, err
-}
-
-// process runs the command until it ends.
-func (r attempt) process(ctx context.Context, spec run.Spec) (*run.Result, string, error) {
-	t := r.turn
-	res, err := t.box.options.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
+	res, err := o.Processes.Run(ctx, spec, func(s protocol.OutputStream, chunk []byte) {
 		t.Host.Emit(protocol.ExecCommandOutputDelta{CallID: r.id, Stream: s, Chunk: chunk})
 	})
 	var start *run.StartError
@@ -501,17 +452,16 @@ func (r attempt) process(ctx context.Context, spec run.Spec) (*run.Result, strin
 	if start != nil {
 		return nil, "execution error: " + start.Error(), nil
 	}
-	return &res, run.ModelOutput(res), nil
-}
-
-// withProfile returns the command to start: the command itself, or the user's shell, which
-// reads its profile and then executes the command.
-func (r attempt) withProfile() []string {
-	shell := r.turn.box.options.Shell
-	if shell == "" {
-		return r.Command
+	most := o.maxTimeout()
+	switch {
+	case (res.ExitCode == 127 || noProgram.Get().MatchString(res.Aggregated)) && slices.ContainsFunc(r.Command, func(word string) bool { return strings.Contains(word, "apply_patch") }):
+		note(&res, `apply_patch is no program, and the patch was not applied: call it alone, as ["apply_patch", PATCH]`)
+	case lowered:
+		note(&res, fmt.Sprintf("timeout_ms was lowered to %d, the most that is allowed", most.Milliseconds()))
+	case res.TimedOut && timeout < most:
+		note(&res, fmt.Sprintf("timeout_ms can be up to %d", most.Milliseconds()))
 	}
-	return append([]string{shell, "-lc", `exec "$@"`, shell}, r.Command...)
+	return &res, run.ModelOutput(res), nil
 }
 
 // startText returns the reason in the form that clients know, with the system's words and
