@@ -25,21 +25,6 @@ const (
 	Run
 )
 
-// String returns the action's name.
-func (a Action) String() string {
-	switch a {
-	case Ask:
-		return "ask"
-	case RunReadOnly:
-		return "run read-only"
-	case RunSandboxed:
-		return "run sandboxed"
-	case Run:
-		return "run"
-	}
-	return "refuse"
-}
-
 // Verdict is a decision.
 type Verdict struct {
 	Action Action

@@ -10,9 +10,9 @@ func ExampleExec() {
 	in := decide.Input{Policy: "untrusted", Sandbox: "workspace-write", SandboxAvailable: true}
 	for _, script := range []string{"ls | head -1", "ls > list"} {
 		in.Command = []string{"bash", "-lc", script}
-		fmt.Println(script, "=>", decide.Exec(in).Action)
+		fmt.Println(script, "asks:", decide.Exec(in).Action == decide.Ask)
 	}
 	// Output:
-	// ls | head -1 => run read-only
-	// ls > list => ask
+	// ls | head -1 asks: false
+	// ls > list asks: true
 }

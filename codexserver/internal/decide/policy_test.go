@@ -61,7 +61,7 @@ func TestJudged(t *testing.T) {
 		for _, mode := range protocol.SandboxModes() {
 			in := decide.Input{Policy: "untrusted", Sandbox: mode, SandboxAvailable: true, Command: r.Command}
 			if got := decide.Exec(in).Action; got != want {
-				t.Errorf("%q in %s: %s, want %s: %s", r.Command, mode, got, r.Untrusted, r.Why)
+				t.Errorf("%q in %s: action %d, want %s: %s", r.Command, mode, got, r.Untrusted, r.Why)
 			}
 		}
 		if got := decide.KnownSafeStrict(r.Command); got != r.Strict {
