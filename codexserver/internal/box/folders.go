@@ -60,15 +60,15 @@ func (f *Folders) judge(names []string, refuse func(name, path string, info fs.F
 	defer f.mu.Unlock()
 	var known areas
 	for _, held := range f.held {
-		known = append(known, area{held.path, held.info})
+		known = append(known, held)
 	}
 	// Each folder found may hold links on the way to others, so judge until nothing changes.
 	for grown := true; grown; {
 		grown = false
 		for _, name := range names {
 			path, info, err := known.follow(name)
-			if err == nil && !known.has(info) && refuse(name, path, info) == nil {
-				known, grown = append(known, area{path, info}), true
+			if err == nil && known.find(info) == nil && refuse(name, path, info) == nil {
+				known, grown = append(known, &folder{path: path, info: info}), true
 			}
 		}
 	}
@@ -109,37 +109,31 @@ func (f *Folders) hold(known areas, name string, refuse func(name, path string, 
 	return fresh, nil
 }
 
-// area is a folder in which commands may write.
-type area struct {
-	path string
-	info fs.FileInfo
-}
+// areas are folders in which commands may write.
+type areas []*folder
 
-type areas []area
-
-func (a areas) has(info fs.FileInfo) bool {
+// find returns the area that is a folder, or nil.
+func (a areas) find(info fs.FileInfo) *folder {
 	for _, one := range a {
 		if os.SameFile(one.info, info) {
-			return true
+			return one
 		}
 	}
-	return false
+	return nil
 }
 
-// around returns the area that is dir, or contains it. It compares files instead of
+// around returns the area that is dir, or contains it, or nil. It compares files instead of
 // names, which may differ in letter case.
-func (a areas) around(dir string) (area, bool) {
+func (a areas) around(dir string) *folder {
 	for {
 		if info, err := os.Lstat(dir); err == nil {
-			for _, one := range a {
-				if os.SameFile(one.info, info) {
-					return one, true
-				}
+			if one := a.find(info); one != nil {
+				return one
 			}
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			return area{}, false
+			return nil
 		}
 		dir = up
 	}
@@ -152,7 +146,7 @@ func (a areas) follow(name string) (path string, info fs.FileInfo, err error) {
 		if info.Mode()&fs.ModeSymlink == 0 {
 			return nil
 		}
-		if within, ok := a.around(filepath.Dir(at)); ok {
+		if within := a.around(filepath.Dir(at)); within != nil {
 			return &linkError{at, within.path}
 		}
 		return nil

@@ -190,21 +190,19 @@ func (p *Programs) Find(name, dir, path string) (string, error) {
 
 // FindAll is Find for all programs in the order of the path.
 func (p *Programs) FindAll(name, dir, path string) ([]string, error) {
-	if filepath.Base(name) != name {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		found, err := exec.LookPath(name)
-		if err != nil {
-			return nil, err
-		}
-		p.mu.RLock()
-		defer p.mu.RUnlock()
-		return []string{found}, p.check(found)
-	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.search(name, path)
+	if filepath.Base(name) == name {
+		return p.search(name, path)
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	found, err := exec.LookPath(name)
+	if err != nil {
+		return nil, err
+	}
+	return []string{found}, p.check(found)
 }
 
 // search returns the programs with a name in the folders of path, without those that

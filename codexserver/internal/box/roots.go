@@ -137,11 +137,7 @@ func (s *Sandbox) refuse(name, path string, info fs.FileInfo) error {
 // names, which may differ in letter case.
 func below(path, folder string) bool {
 	info, err := os.Stat(folder)
-	if err != nil {
-		return false
-	}
-	_, ok := (areas{{info: info}}).around(path)
-	return ok
+	return err == nil && areas{{info: info}}.around(path) != nil
 }
 
 // holds reports whether path lies in the folder, or is it. For a symbolic link both the
@@ -151,8 +147,5 @@ func holds(folder fs.FileInfo, path string) bool {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		paths = append(paths, real)
 	}
-	return slices.ContainsFunc(paths, func(path string) bool {
-		_, ok := (areas{{info: folder}}).around(path)
-		return ok
-	})
+	return slices.ContainsFunc(paths, func(path string) bool { return areas{{info: folder}}.around(path) != nil })
 }
