@@ -207,7 +207,7 @@ func (e *Engine) Start(ctx context.Context, cfg protocol.Config, host engine.Hos
 	if err := config.CheckFolder(cfg.Cwd); err != nil {
 		return nil, &engine.ConfigError{Err: err}
 	}
-	e.given(&cfg)
+	e.programs.Given(cfg.Cwd)
 	c, err := e.child(ctx)
 	if err != nil {
 		return nil, err

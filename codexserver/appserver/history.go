@@ -36,7 +36,7 @@ func (e *Engine) reopen(ctx context.Context, saved engine.Saved, cfg protocol.Co
 	if _, err := os.Stat(saved.File); err != nil {
 		return nil, fmt.Errorf("%s: %w", saved.File, engine.ErrNotFound)
 	}
-	e.given(&cfg)
+	e.programs.Given(cfg.Cwd)
 	c, err := e.child(ctx)
 	if err != nil {
 		return nil, err

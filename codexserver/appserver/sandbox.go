@@ -49,17 +49,11 @@ const (
 	profileKey = "default_permissions"
 )
 
-// profileMode returns the sandbox mode of one of Codex's own profiles of permissions, "" for others.
-func profileMode(name string) string {
-	switch name {
-	case ":read-only":
-		return apptypes.SandboxModeReadOnly
-	case ":workspace":
-		return apptypes.SandboxModeWorkspaceWrite
-	case ":danger-full-access":
-		return apptypes.SandboxModeDangerFullAccess
-	}
-	return ""
+// profileModes are the sandbox modes of Codex's own profiles of permissions.
+var profileModes = map[string]string{
+	":read-only":          apptypes.SandboxModeReadOnly,
+	":workspace":          apptypes.SandboxModeWorkspaceWrite,
+	":danger-full-access": apptypes.SandboxModeDangerFullAccess,
 }
 
 // mode returns the sandbox mode as Codex chooses it: by the parameter, else by the strongest layer
@@ -71,11 +65,10 @@ func (p *threadParams) mode(file *configuration, cwd string) (mode string, plain
 	}
 	for _, keys := range append([]map[string]stdjson.RawMessage{p.Config}, file.layers...) {
 		if raw := keys[profileKey]; isSet(raw) {
-			name := value[string](raw)
-			if profileMode(name) == "" {
+			if mode = profileModes[value[string](raw)]; mode == "" {
 				return "", false, configErrorf("%s: the profile of permissions %.200s cannot be given to a turn of Codex; pass the argument sandbox, or write %s in its place", profileKey, raw, modeKey)
 			}
-			return profileMode(name), true, nil
+			return mode, true, nil
 		}
 		if raw := keys[modeKey]; isSet(raw) {
 			if mode = value[string](raw); box.Width(protocol.SandboxMode(mode)) < 0 {
@@ -289,9 +282,7 @@ func narrow(g, base *box.Grant) {
 	case box.Width(s.Mode) > box.Width(b.Mode):
 		*s = *b
 	case s.Mode == write && b.Mode == write:
-		s.WritableRoots = slices.DeleteFunc(slices.Clone(s.WritableRoots), func(root string) bool { return !slices.Contains(b.WritableRoots, root) })
-		s.ExcludeSlashTmp = s.ExcludeSlashTmp || b.ExcludeSlashTmp
-		s.ExcludeTmpdirEnvVar = s.ExcludeTmpdirEnvVar || b.ExcludeTmpdirEnvVar
+		*s = box.Narrower(*s, *b)
 	}
 	s.NetworkAccess = s.NetworkAccess && (b.NetworkAccess || b.Mode == protocol.SandboxDangerFullAccess)
 	if is, was := slices.Index(policyWords, g.Policy), slices.Index(policyWords, base.Policy); g.Policy != base.Policy && (is < 0 || was < 0 || is > was) {
@@ -328,11 +319,6 @@ func (p *threadParams) keep(had *box.Grant, keep func(protocol.Access) bool) {
 		narrow(&before, &p.base)
 	}
 	p.now = before
-}
-
-// given records the folders that a call names, before anything is started for it.
-func (e *Engine) given(cfg *protocol.Config) {
-	e.programs.Given(cfg.Cwd)
 }
 
 // reaches records the folders that commands in cwd can write under a policy, before one runs.

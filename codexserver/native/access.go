@@ -37,17 +37,15 @@ func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config) erro
 		return err
 	}
 	policies, searches := c.now, c.cfg.Tools.WebSearch
-	c.restorePolicies(old.Context, call, false)
-	c.restoreChoices(old, call, false)
-	c.call.access = accessOf(c.now, c.cfg, own)
-	if c.call.access.IsZero() || call.Keep != nil && call.Keep(c.call.access) {
-		return nil
+	for bounded := false; ; bounded = true {
+		c.now, c.cfg.Tools.WebSearch = policies, searches
+		c.restorePolicies(old.Context, call, bounded)
+		c.restoreChoices(old, call, bounded)
+		c.call.access = accessOf(c.now, c.cfg, own)
+		if bounded || c.call.access.IsZero() || call.Keep != nil && call.Keep(c.call.access) {
+			return nil
+		}
 	}
-	c.now, c.cfg.Tools.WebSearch = policies, searches
-	c.restorePolicies(old.Context, call, true)
-	c.restoreChoices(old, call, true)
-	c.call.access = accessOf(c.now, c.cfg, own)
-	return nil
 }
 
 // accessOf compares what a conversation may do with what its configuration own gives.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
@@ -80,7 +81,7 @@ func TestNarrower(t *testing.T) {
 		{"no folder", now, protocol.SandboxPolicy{Mode: workspace, NetworkAccess: true}, protocol.SandboxPolicy{Mode: workspace, NetworkAccess: true}},
 		{"strict now", strict, now, strict},
 	} {
-		if diff := cmp.Diff(tt.want, narrower(tt.now, tt.was), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(tt.want, box.Narrower(tt.now, tt.was), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}

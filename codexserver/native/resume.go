@@ -153,20 +153,11 @@ func (c *conversation) restorePolicies(last *protocol.TurnContext, call *protoco
 	if call.Sandbox == "" && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) &&
 		(!bounded || box.Width(last.SandboxPolicy.Mode) <= box.Width(c.now.SandboxPolicy.Mode)) {
 		if bounded && last.SandboxPolicy.Mode == c.now.SandboxPolicy.Mode {
-			c.now.SandboxPolicy = narrower(c.now.SandboxPolicy, last.SandboxPolicy)
+			c.now.SandboxPolicy = box.Narrower(c.now.SandboxPolicy, last.SandboxPolicy)
 		} else {
 			c.now.SandboxPolicy = last.SandboxPolicy
 		}
 	}
-}
-
-// narrower returns a policy that allows what two of the same mode do.
-func narrower(now, was protocol.SandboxPolicy) protocol.SandboxPolicy {
-	now.NetworkAccess = now.NetworkAccess && was.NetworkAccess
-	now.ExcludeSlashTmp = now.ExcludeSlashTmp || was.ExcludeSlashTmp
-	now.ExcludeTmpdirEnvVar = now.ExcludeTmpdirEnvVar || was.ExcludeTmpdirEnvVar
-	now.WritableRoots = slices.DeleteFunc(slices.Clone(now.WritableRoots), func(root string) bool { return !slices.Contains(was.WritableRoots, root) })
-	return now
 }
 
 // chooses reports whether the call's own configuration has one of these keys.

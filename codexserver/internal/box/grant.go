@@ -62,6 +62,15 @@ func (g *Grant) Beyond(base *Grant, env []string) protocol.Access {
 	return a
 }
 
+// Narrower returns a policy that allows what two of the same mode do.
+func Narrower(now, was protocol.SandboxPolicy) protocol.SandboxPolicy {
+	now.NetworkAccess = now.NetworkAccess && was.NetworkAccess
+	now.ExcludeSlashTmp = now.ExcludeSlashTmp || was.ExcludeSlashTmp
+	now.ExcludeTmpdirEnvVar = now.ExcludeTmpdirEnvVar || was.ExcludeTmpdirEnvVar
+	now.WritableRoots = slices.DeleteFunc(slices.Clone(now.WritableRoots), func(root string) bool { return !slices.Contains(was.WritableRoots, root) })
+	return now
+}
+
 // Width orders the sandbox modes by what they allow. It is -1 for another one.
 func Width(m protocol.SandboxMode) int { return slices.Index(protocol.SandboxModes(), m) }
 
