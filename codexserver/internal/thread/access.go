@@ -46,10 +46,8 @@ func (c *Caller) beyond(ctx context.Context, a protocol.Access) protocol.Access 
 	if c.Folders != nil {
 		folders = c.Folders(ctx)
 	}
-	var homes []string
-	if home, err := os.UserHomeDir(); err == nil {
-		homes = append(homes, home)
-	}
+	home, _ := os.UserHomeDir() // "" is none
+	homes := []string{home}
 	if o := engine.OriginOf(ctx); o != nil {
 		homes = append(homes, homeIn(o.Environ))
 	}
@@ -58,12 +56,6 @@ func (c *Caller) beyond(ctx context.Context, a protocol.Access) protocol.Access 
 		a.Mode = ""
 	}
 	a.Roots = slices.DeleteFunc(slices.Clone(a.Roots), within)
-	if len(a.Roots) == 0 {
-		a.Roots = nil
-	}
-	if a.IsZero() {
-		return protocol.Access{}
-	}
 	return a
 }
 

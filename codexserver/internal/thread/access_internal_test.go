@@ -82,8 +82,8 @@ func TestBeyond(t *testing.T) {
 	for _, tt := range []struct{ has, want protocol.Access }{
 		{},
 		{inside(protocol.Access{}), protocol.Access{}},
-		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite}), protocol.Access{}},
-		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite, Roots: []string{filepath.Join(dir, "sub")}}), protocol.Access{}},
+		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite}), inside(protocol.Access{})},
+		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite, Roots: []string{filepath.Join(dir, "sub")}}), inside(protocol.Access{})},
 		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite, Roots: []string{"/elsewhere"}}), inside(protocol.Access{Roots: []string{"/elsewhere"}})},
 		{inside(protocol.Access{Mode: protocol.SandboxWorkspaceWrite, Network: true}), inside(protocol.Access{Network: true})},
 		{inside(protocol.Access{Mode: protocol.SandboxDangerFullAccess}), inside(protocol.Access{Mode: protocol.SandboxDangerFullAccess})},
