@@ -29,8 +29,7 @@ const maxWords = 400
 // Offer returns the rule that the question about a command may offer. It returns false if an approval
 // cannot keep the command in a sandbox, or if a person could not read the rule.
 func Offer(q *protocol.ExecApprovalRequest) (Rule, bool) {
-	dir, err := filepath.EvalSymlinks(q.Cwd)
-	r := Rule{Exact: q.Command, Folder: dir}
+	r, err := exactly(q)
 	words := r.Words()
 	if !q.Confinable || err != nil || r.check() != nil || len(words) > maxWords || strings.ContainsFunc(words, isUnseen) {
 		return Rule{}, false
@@ -68,13 +67,10 @@ func (r Rule) equal(other Rule) bool {
 	return slices.Equal(r.Exact, other.Exact) && r.Folder == other.Folder && slices.Equal(r.Prefix, other.Prefix)
 }
 
-// isExactly reports whether the rule is about the exact words and the folder of a command.
-func (r Rule) isExactly(q *protocol.ExecApprovalRequest) bool {
-	if len(r.Exact) == 0 || !slices.Equal(r.Exact, q.Command) {
-		return false
-	}
+// exactly returns the rule that is about the exact words and the folder of a command.
+func exactly(q *protocol.ExecApprovalRequest) (Rule, error) {
 	dir, err := filepath.EvalSymlinks(q.Cwd)
-	return err == nil && dir == r.Folder
+	return Rule{Exact: q.Command, Folder: dir}, err
 }
 
 // begins reports whether the rule is the beginning of a command.

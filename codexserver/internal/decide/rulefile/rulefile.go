@@ -151,12 +151,13 @@ func (s *Store) Allows(q *protocol.ExecApprovalRequest, principal string) (by in
 	if s == nil || !q.Confinable {
 		return 0, false, nil
 	}
+	exact, lost := exactly(q)
 	kept, err := s.List()
 	kept = slices.DeleteFunc(kept, func(k Kept) bool { return k.Principal != principal })
 	commands, plain := decide.Commands(q.Command)
 	var used []int
 	for _, k := range kept {
-		if k.isExactly(q) {
+		if lost == nil && k.equal(exact) {
 			return k.Number, true, nil
 		}
 		left := len(commands)
