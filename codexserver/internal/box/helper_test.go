@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
@@ -28,10 +29,7 @@ func pool(t testing.TB) *run.Pool {
 }
 
 func TestHelper(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := boxtest.Folder(t)
 	// This one prints its arguments, and runs the command.
 	helper := []string{"sh", "-c", `printf '%s %s\n' "$1" "$2"; shift 2; exec "$@"`, "helper"}
 	s := box.New(box.Options{Helper: helper})

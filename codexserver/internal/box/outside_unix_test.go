@@ -11,14 +11,12 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 )
 
 // TestOutside has commands that a rule lets run outside the sandbox, where commands have planted programs.
 func TestOutside(t *testing.T) {
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := boxtest.Folder(t)
 	in := func(name string) string { return filepath.Join(top, name) }
 	for name, text := range map[string]string{
 		"work/run.sh": "#!/bin/sh\n", "work/node_modules/.bin/tool": "#!/bin/sh\n", "work/ls": "#!/bin/sh\n", "work/sub/x": "#!/bin/sh\n",

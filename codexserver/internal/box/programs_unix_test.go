@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -24,10 +25,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := boxtest.Folder(t)
 	b := &bench{t, top, &box.Programs{Temporary: []string{}}}
 	for _, folder := range []string{"w/bin", "w2", "safe", "other"} {
 		if err := os.MkdirAll(b.at(folder), 0o777); err != nil {

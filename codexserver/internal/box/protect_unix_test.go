@@ -3,6 +3,7 @@
 package box_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -18,10 +19,12 @@ func TestProtectedWithSpecialFiles(t *testing.T) {
 	top := t.TempDir()
 	var roots, want []string
 	for name, lay := range map[string]func(dot string) error{
-		"pipe":           func(dot string) error { return syscall.Mkfifo(dot, 0o600) },
-		"commondir pipe": func(dot string) error { return pipeIn(dot) },
+		"pipe": func(dot string) error { return syscall.Mkfifo(dot, 0o600) },
+		"commondir pipe": func(dot string) error {
+			return errors.Join(os.Mkdir(dot, 0o700), syscall.Mkfifo(filepath.Join(dot, "commondir"), 0o600))
+		},
 		"commondir zero": func(dot string) error {
-			return firstError(os.Mkdir(dot, 0o700), os.Symlink("/dev/zero", filepath.Join(dot, "commondir")))
+			return errors.Join(os.Mkdir(dot, 0o700), os.Symlink("/dev/zero", filepath.Join(dot, "commondir")))
 		},
 		"zero": func(dot string) error { return os.Symlink("/dev/zero", dot) },
 		"link": func(dot string) error { return os.Symlink("nothing", dot) },
@@ -39,20 +42,4 @@ func TestProtectedWithSpecialFiles(t *testing.T) {
 	if diff := cmp.Diff(want, box.New(box.Options{}).Protected(roots)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-}
-
-func pipeIn(dot string) error {
-	if err := os.Mkdir(dot, 0o700); err != nil {
-		return err
-	}
-	return syscall.Mkfifo(filepath.Join(dot, "commondir"), 0o600)
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

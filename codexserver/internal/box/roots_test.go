@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )
@@ -18,13 +19,11 @@ import (
 // new folder. In a target, @ is that folder.
 func tree(t *testing.T, entries ...string) string {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := boxtest.Folder(t)
 	for _, entry := range entries {
 		name, target, isLink := strings.Cut(entry, " -> ")
 		name = filepath.Join(base, name)
+		var err error
 		if isLink {
 			err = os.Symlink(strings.ReplaceAll(target, "@", base), name)
 		} else {

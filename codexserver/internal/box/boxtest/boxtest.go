@@ -26,6 +26,16 @@ func Need(t testing.TB) {
 	}
 }
 
+// Folder returns a new folder for the test, by a path without symbolic links.
+func Folder(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // Outside returns a temporary folder outside of /tmp and /var/tmp: most policies let commands write
 // there, and each user of the gateway has a /tmp of its own. It skips the test if this user can make none.
 func Outside(t testing.TB) string {

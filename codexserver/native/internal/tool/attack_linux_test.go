@@ -29,10 +29,7 @@ const (
 // beside it.
 func attacked(t *testing.T) (work string) {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := boxtest.Folder(t)
 	work = filepath.Join(top, "work")
 	for _, dir := range []string{"work/.git/hooks", "work/sub", "outside"} {
 		if err := os.MkdirAll(filepath.Join(top, dir), 0o777); err != nil {

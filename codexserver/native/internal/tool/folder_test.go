@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -33,10 +34,7 @@ func (m *meddler) ApproveExec(ctx context.Context, req protocol.ExecApprovalRequ
 // and while the question is open.
 func TestFolderOfApproval(t *testing.T) {
 	for _, when := range []string{"never", "before", "during", "after"} {
-		base, err := filepath.EvalSymlinks(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		base := boxtest.Folder(t)
 		work, sub, home := filepath.Join(base, "work"), filepath.Join(base, "work/sub"), filepath.Join(base, "home")
 		for _, dir := range []string{sub, home} {
 			if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -40,10 +41,7 @@ func TestPatchThroughHardLink(t *testing.T) {
 	} {
 		for policy, want := range tt.want {
 			byTool := func(t *testing.T, call tool.Call) {
-				top, err := filepath.EvalSymlinks(t.TempDir())
-				if err != nil {
-					t.Fatal(err)
-				}
+				top := boxtest.Folder(t)
 				work, other := filepath.Join(top, "work"), filepath.Join(top, "other")
 				if err := os.Mkdir(work, 0o777); err != nil {
 					t.Fatal(err)

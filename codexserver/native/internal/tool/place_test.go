@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -39,10 +40,7 @@ func (w *watcher) ApproveExec(_ context.Context, r protocol.ExecApprovalRequest)
 // file and a folder next to the working folder.
 func workspace(t *testing.T) (work, outside string) {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := boxtest.Folder(t)
 	work, outside = filepath.Join(top, "work"), filepath.Join(top, "outside")
 	for _, dir := range []string{filepath.Join(work, "plain"), outside} {
 		if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -70,10 +71,7 @@ func (r ruling) ApproveExec(ctx context.Context, q protocol.ExecApprovalRequest)
 // TestRulesOutside has rules that let commands out of the sandbox, where commands have planted programs and
 // variables lead to them. None of these starts.
 func TestRulesOutside(t *testing.T) {
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := boxtest.Folder(t)
 	work, proof := filepath.Join(top, "work"), filepath.Join(top, "proof")
 	plant := func(name, text string) {
 		file := filepath.Join(work, name)

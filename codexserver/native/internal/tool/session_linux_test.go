@@ -22,10 +22,7 @@ func TestSessionStaysInside(t *testing.T) {
 		"a program": {"./x"}, "a shell": {"sh", "x"}, "a script": {"bash", "-lc", "true && ./?"}, "in PATH": {"tool"}, "behind env": {"env", "PATH=bin:/usr/bin:/bin", "tool"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			top, err := filepath.EvalSymlinks(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			top := boxtest.Folder(t)
 			f := &field{top: top, work: filepath.Join(top, "work"), outside: filepath.Join(top, "outside")}
 			f.put(t, "outside/file", "one\n")
 			write := func(text string) {

@@ -282,10 +282,7 @@ func TestAttacksOnTheTable(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s %s/%s/%s", approvals, mode, cell, tt.name), func(t *testing.T) {
 				t.Parallel()
-				top, err := filepath.EvalSymlinks(t.TempDir())
-				if err != nil {
-					t.Fatal(err)
-				}
+				top := boxtest.Folder(t)
 				f := &field{top: top, work: filepath.Join(top, "work"), outside: filepath.Join(top, "outside")}
 				f.env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + filepath.Join(top, "home")}
 				for _, name := range []string{"work/file", "work/sub/file", "outside/file", "home/file"} {
