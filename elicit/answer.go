@@ -1,6 +1,7 @@
 package elicit
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -90,7 +91,7 @@ func read(result json.RawMessage, o *Options) Outcome {
 		if vote.unread && vote.decision == Denied {
 			return unread("an unknown decision in " + answer.keys)
 		}
-		out := answer.decided(vote)
+		out := answer.decided(vote, opt.Stopped)
 		out.flat = answer.action == ""
 		return out
 	case answer.action == "decline", answer.action == "cancel":
@@ -118,8 +119,8 @@ func read(result json.RawMessage, o *Options) Outcome {
 }
 
 // decided turns a readable vote into an outcome. If no vote was cast, the action is accept
-// alone, which approves.
-func (a *answer) decided(v vote) Outcome {
+// alone, which approves. Stopped is that of the options.
+func (a *answer) decided(v vote, stopped string) Outcome {
 	out := Outcome{Decision: v.decision}
 	switch {
 	case v.split:
@@ -139,7 +140,7 @@ func (a *answer) decided(v vote) Outcome {
 	case Denied:
 		out.Reason, out.Feedback, out.model = ReasonDeclined, a.feedback, declinedWords(a.feedback)
 	case Abort:
-		out.Reason, out.Feedback, out.model = ReasonCancelled, a.feedback, "the client chose to abort the turn"
+		out.Reason, out.Feedback, out.model = ReasonCancelled, a.feedback, cmp.Or(stopped, "the client chose to abort the turn")
 	}
 	return out
 }

@@ -75,6 +75,10 @@ type Options struct {
 	// "it is": "on the approvals page". Empty means nowhere.
 	Elsewhere string `json:"-"`
 
+	// Stopped is a clause for the model about an answer that ends the turn. Empty means that the
+	// client chose to abort it.
+	Stopped string `json:"-"`
+
 	// Hint is one sentence for the caller of a tool: what to do about a client that cannot
 	// be asked. Empty means a hint to use a client with elicitation.
 	Hint string `json:"-"`

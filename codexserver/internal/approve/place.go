@@ -74,8 +74,13 @@ func (p place) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, er
 	return p.ask(ctx, r)
 }
 
+// Stopped says that a person ended a turn on the approvals page, by an answer or without a question.
+const Stopped = "a person pressed Stop on the approvals page"
+
 // newDesk returns a desk as a place.
 func newDesk(desk approval.Desk, o *elicit.Options) Place {
+	own := *o
+	own.Stopped, o = Stopped, &own
 	return NewPlace(approval.ByDesk, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 		answer, err := desk.Ask(ctx, r)
 		switch {

@@ -52,6 +52,19 @@ func TestDeskSeesAndStopsConversation(t *testing.T) {
 	})
 }
 
+// TestDeskStopsByAnAnswer ends a turn by the answer to a question, which a person gave on the page.
+func TestDeskStopsByAnAnswer(t *testing.T) {
+	d := &servertest.Desk{Answer: servertest.Say(`{"action":"accept","content":{"decision":"abort"}}`)}
+	c := servertest.Connect(t, codexserver.New(&servertest.Engine{}, &codexserver.Options{Home: t.TempDir(), Desk: d}), nil)
+	got, err := c.Tool(t.Context(), "codex", map[string]any{"prompt": "touch say:done"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.IsError || got.Content != "Turn aborted: a person pressed Stop on the approvals page" {
+		t.Errorf("result %+v", got)
+	}
+}
+
 // TestDeskThatPanics checks that a panic of the desk is not an answer and ends nothing.
 func TestDeskThatPanics(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -48,7 +48,7 @@ var (
 	// errClosed is the error of a turn of a closed thread.
 	errClosed = errors.New("the conversation was closed")
 	// ErrStopped is the cause of an interrupt that came from the desk.
-	ErrStopped = errors.New("a person pressed Stop on the approvals page")
+	ErrStopped = errors.New(approve.Stopped)
 )
 
 // ID returns the thread's id.
