@@ -358,7 +358,10 @@ func (h *HostileClient) play(t *testing.T, s Server, name, era, prompt, argument
 	}
 	if json.Unmarshal([]byte(result), &begun) == nil && strings.Contains(arguments, `"background":true`) && !h.leaves {
 		waits := fmt.Sprintf(`{"threadIds":[%q],"seconds":30}`, begun.StructuredContent.ThreadID)
-		for result = tool("codex-wait", waits); strings.Contains(result, `"status":"waiting"`) && Wait(ctx, shortLimit) == nil; { // a question is about to end
+		open := func() bool { // a question is about to end, or the turn that it was about
+			return strings.Contains(result, `"status":"waiting"`) || strings.Contains(result, `"status":"running"`)
+		}
+		for result = tool("codex-wait", waits); open() && Wait(ctx, shortLimit) == nil; {
 			result = tool("codex-wait", waits)
 		}
 	}
