@@ -34,7 +34,8 @@ type reading struct {
 	*History
 	thread, cwd string
 	turn        *Turn   // the last one
-	open        []*Call // without a result
+	said        bool    // it has a message of the user
+	open        []*Call // of it and of those that it continues, without a result
 }
 
 // ReadRollout adds the turns and calls of a conversation's file. A part of a line at the end
@@ -75,9 +76,7 @@ func (r *reading) line(l *line) {
 		}
 	case "event_msg task_started":
 		if r.turn == nil || r.turn.Key != p.Turn {
-			if r.turn == nil || r.turn.Ended > 0 { // Codex continues a turn in another one
-				r.open = nil
-			}
+			r.said = false
 			r.turn = &Turn{Thread: r.thread, Key: p.Turn}
 			r.Turns[p.Turn] = r.turn
 		}
@@ -123,16 +122,25 @@ func (r *reading) call(id string) *Call {
 	return c
 }
 
-// told reads a message that tells the model which calls have no result.
+// told reads a message that tells the model which calls have no result. Another one of a user, at the
+// beginning of a turn, continues none: what was open before is not told. Codex may have ended the turn before as
+// aborted or not, and adds messages of its own, which begin with a tag.
 func (r *reading) told(role string, content json.RawMessage) {
 	var parts []struct{ Text string }
-	if role != "user" || json.Unmarshal(content, &parts) != nil || len(parts) != 1 || !strings.HasPrefix(parts[0].Text, "<interrupted>\n") {
+	if role != "user" || json.Unmarshal(content, &parts) != nil || len(parts) == 0 {
 		return
 	}
-	if strings.Count(parts[0].Text, "\nWithout a result: ") == len(r.open) {
-		for _, c := range r.open {
-			c.Cut, c.Output = true, parts[0].Text
+	text := parts[0].Text
+	switch {
+	case strings.HasPrefix(text, "<interrupted>\n"):
+		r.said = true
+		if strings.Count(text, "\nWithout a result: ") == len(r.open) {
+			for _, c := range r.open {
+				c.Cut, c.Output = true, text
+			}
 		}
+	case !strings.HasPrefix(text, "<") && !r.said:
+		r.said, r.open = true, nil
 	}
 }
 

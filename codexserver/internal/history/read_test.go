@@ -45,6 +45,7 @@ func TestReadRollout(t *testing.T) {
 		`{"type":"response_item","payload":{"type":"message","content":[]}}`,
 		`{"type":"other","payload":"of another form"}`,
 		started,
+		told("make x"),
 		call("2", `["rm","x"]`),
 		`{"type":"response_item","payload":{"type":"function_call_output","call_id":"2","output":"no"}}`,
 		call("3", `["make"]`),
@@ -77,6 +78,24 @@ func TestReadRollout(t *testing.T) {
 	}
 	if err := new(history.History).ReadRollout(lines(t, started, "")); err == nil {
 		t.Error("a conversation without an id was read")
+	}
+}
+
+// TestReadAborted reads a conversation of Codex 0.171, which had the time to end the turn as aborted when its server was
+// killed. The turn that continues it names the call.
+func TestReadAborted(t *testing.T) {
+	h := history.History{Tasks: []history.Task{{Thread: "01a21c50-fcfb-7562-9b97-a4a6d18d44f9", Ended: true, Told: "It may have run or not, and was not run again."}}, Free: func([]string) bool { return true }}
+	if err := h.ReadRollout(filepath.Join("testdata", "codex-aborted.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	h.Turns = nil // of which one has another end
+	for id, c := range h.Calls {
+		if c.Cut != (id.Call == "n28-1") {
+			t.Errorf("%s: %+v", id.Call, c)
+		}
+	}
+	if faults := h.Check(); len(h.Calls) != 3 || len(faults) > 0 {
+		t.Errorf("%d calls, %v", len(h.Calls), faults)
 	}
 }
 
