@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
@@ -53,73 +52,82 @@ func (e *Engine) canContinue(ctx context.Context) error {
 	return nil
 }
 
-// cutRollout is what the rollout of a cut turn says.
-type cutRollout struct {
-	now     *box.Grant // of the last turn
-	model   string
-	ends    []rolloutEnd
-	pending []*rolloutCall // calls of the last turn, and of the turns that it continues, without a result
-	before  []*rolloutCall // those of the last turn before that had any
-	done    bool           // the last turn completed
-	empty   []string       // the ids of turns that are left out
+// policies are those of the last turn of a rollout.
+type policies struct {
+	grant *box.Grant // nil if they are not known
+	model string
 }
 
-// readCut reads the end of a rollout, without the turns with the ids in empty.
-func readCut(path string, empty ...string) (was cutRollout, err error) {
-	was.empty = empty
-	err = lastLines(path, was.add)
-	return was, err
+// lastPolicies reads the policies of the last turn of a rollout.
+func lastPolicies(path string) (last policies, err error) {
+	err = lastLines(path, func(line []byte) {
+		if !bytes.Contains(line, []byte(`"`+protocol.RolloutTurnContext+`"`)) {
+			return
+		}
+		var l rolloutLine
+		broken := json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil
+		p := &l.Payload
+		switch {
+		case broken, l.Type == protocol.RolloutTurnContext && box.Width(p.Sandbox.Type) < 0:
+			last.grant = nil // it may have other policies than those before, which cannot be compared
+		case l.Type == protocol.RolloutTurnContext:
+			last.model = p.Model
+			last.grant = &box.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))),
+				Sandbox: protocol.SandboxPolicy{
+					Mode: p.Sandbox.Type, WritableRoots: p.Sandbox.Roots, NetworkAccess: string(p.Sandbox.Network) == "true",
+					ExcludeSlashTmp: p.Sandbox.NoTmp, ExcludeTmpdirEnvVar: p.Sandbox.NoTmpdir,
+				}}
+		}
+	})
+	return last, err
 }
 
-// add reads a line.
-func (was *cutRollout) add(line []byte) {
-	var l rolloutLine
-	if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
-		if bytes.Contains(line, []byte(`"`+protocol.RolloutTurnContext+`"`)) {
-			was.now = nil // it may have other policies than those before
-		}
-		return
-	}
-	p := &l.Payload
-	switch end, call := l.end(), l.call(); {
-	case l.Type == protocol.RolloutTurnContext:
-		if box.Width(p.Sandbox.Type) < 0 {
-			was.now = nil // which cannot be compared
+// rolloutTurn is a turn in a rollout.
+type rolloutTurn struct {
+	id     string
+	own    bool           // a message with the key began it
+	open   []*rolloutCall // without a result
+	done   bool           // it completed, with the answer
+	answer *string
+}
+
+// rolloutTurns reads the turns of a rollout. Those are own that a message with a key began: a turn, and
+// those that continued it.
+func rolloutTurns(path, key string) ([]*rolloutTurn, error) {
+	last := &rolloutTurn{own: true} // in doubt, calls before the part that is read are named
+	turns := []*rolloutTurn{last}
+	err := lastLines(path, func(line []byte) {
+		var l rolloutLine
+		if json.Unmarshal(line, &l, jsontext.AllowInvalidUTF8(true)) != nil {
 			return
 		}
-		was.model = p.Model
-		was.now = &box.Grant{Cwd: p.Cwd, Policy: policyWord(policyOf([]byte(p.Policy))),
-			Sandbox: protocol.SandboxPolicy{
-				Mode: p.Sandbox.Type, WritableRoots: p.Sandbox.Roots, NetworkAccess: string(p.Sandbox.Network) == "true",
-				ExcludeSlashTmp: p.Sandbox.NoTmp, ExcludeTmpdirEnvVar: p.Sandbox.NoTmpdir,
-			}}
-	case l.Type == protocol.RolloutEventMsg && p.Type == "task_started":
-		if slices.Contains(was.empty, p.TurnID) {
-			return
+		switch p := &l.Payload; {
+		case l.Type == protocol.RolloutEventMsg && p.Type == "task_started":
+			last = &rolloutTurn{id: p.TurnID}
+			turns = append(turns, last)
+		case l.Type == protocol.RolloutEventMsg && p.Type == "item_completed":
+			last.own = last.own || p.Item.ClientID == key
+		case l.Type == protocol.RolloutEventMsg && p.Type == "task_complete":
+			last.done, last.answer = true, p.Answer
+		case p.Type == "function_call" || p.Type == "custom_tool_call":
+			var input string
+			_ = json.Unmarshal(p.Input, &input, jsontext.AllowInvalidUTF8(true)) // "" if it is not text
+			last.open = append(last.open, &rolloutCall{p.CallID, cut.Of(p.Name, p.Arguments+input)})
+		case (p.Type == "function_call_output" || p.Type == "custom_tool_call_output") && !bytes.HasSuffix(p.Output, []byte(`aborted by user"`)):
+			last.open = slices.DeleteFunc(last.open, func(c *rolloutCall) bool { return c.id == p.CallID })
 		}
-		if len(was.pending) > 0 || was.done {
-			was.before = was.pending
-		}
-		was.pending, was.done = nil, false
-	case l.continues():
-		was.before, was.pending = nil, append(was.before, was.pending...)
-	case end != nil && end.completed:
-		was.ends, was.done = append(was.ends, *end), true
-	case call != nil:
-		was.pending = append(was.pending, call)
-	case (p.Type == "function_call_output" || p.Type == "custom_tool_call_output") && !bytes.HasSuffix(p.Output, []byte(`aborted by user"`)):
-		was.pending = slices.DeleteFunc(was.pending, func(c *rolloutCall) bool { return c.id == p.CallID })
-	}
+	})
+	return turns, err
 }
 
 // resumeCut resumes the thread of a turn that continues, with the policies that the turn had, as
 // far as the configuration allows no less.
 func (e *Engine) resumeCut(ctx context.Context, saved engine.Saved, cfg protocol.Config, host engine.Host) (engine.Conversation, error) {
-	was, err := readCut(saved.File)
+	was, err := lastPolicies(saved.File)
 	if err != nil {
 		return nil, err
 	}
-	if was.now == nil {
+	if was.grant == nil {
 		return nil, &engine.RefusedError{Err: errors.New("the sandbox of the turn is not known, so it is not continued")}
 	}
 	if cfg.Model == "" {
@@ -145,62 +153,68 @@ func (c *conversation) goesOn(ctx context.Context, in protocol.TurnInput) error 
 		c.host.Emit(protocol.TaskStarted{})
 		return c.failed(ctx, err)
 	}
-	last, empty, err := c.cutTurn(ctx, in.Key)
+	last, err := c.cutTurn(ctx, in.Key)
 	if err != nil {
 		return failed(err)
 	}
-	was, err := readCut(c.path, empty...)
+	turns, err := rolloutTurns(c.path, in.Key)
 	if err != nil {
 		return failed(err)
 	}
-	if i := slices.IndexFunc(was.ends, func(e rolloutEnd) bool { return e.turn == last.ID }); i >= 0 {
-		return c.endAgain(was.ends[i].answer)
+	var open []cut.Call
+	was := &rolloutTurn{}
+	for _, t := range turns {
+		if t.id == last.ID {
+			was, t.own = t, true
+		}
+		if t.own {
+			for _, call := range t.open {
+				open = append(open, call.Call)
+			}
+		}
+	}
+	in.Items = cut.Message(open, in.Continue) // the last turn may have ended in a server that was killed before it could tell of them
+	if was.done {
+		return c.endAgain(was.answer)
 	}
 	if last.Status != apptypes.TurnStatusInterrupted {
 		return failed(errors.New(failureOf(last)))
 	}
-	var open []cut.Call
-	for _, call := range was.pending {
-		open = append(open, cut.Of(call.name, call.arguments))
-	}
-	in.Items = cut.Message(open, in.Continue)
 	return c.run(ctx, func(ctx context.Context) (*turn, error) {
 		c.host.Emit(cut.Event())
 		return c.start(ctx, in)
 	}, nil)
 }
 
-// cutTurn returns the last turn of the thread, which the message with a key began. Empty are the ids of
-// turns after it without a message: a server was killed as soon as it had begun to continue.
-func (c *conversation) cutTurn(ctx context.Context, key string) (_ *apptypes.Turn, empty []string, err error) {
+// cutTurn returns the last turn of the thread, which the message with a key began. Turns after it without a
+// message do not count: a server was killed as soon as it had begun to continue.
+func (c *conversation) cutTurn(ctx context.Context, key string) (*apptypes.Turn, error) {
 	ch, err := c.engine.child(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	n := 0
 	for turn, err := range ch.turnsOf(ctx, c.id) {
 		if err != nil {
-			return nil, nil, fmt.Errorf("the server ended while this turn ran, and Codex does not say how far it came: %w", err)
+			return nil, fmt.Errorf("the server ended while this turn ran, and Codex does not say how far it came: %w", err)
 		}
 		own := slices.ContainsFunc(turn.Items, func(raw stdjson.RawMessage) bool { return clientOf(raw) == key })
 		switch {
 		case own && n > 0:
-			return nil, nil, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
+			return nil, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
 		case own:
 			if turn.Error != nil {
 				turn.Error.Message = ch.redact(turn.Error.Message)
 			}
-			return turn, empty, nil
-		case len(turn.Items) == 0 && turn.Status == apptypes.TurnStatusInterrupted:
-			empty = append(empty, turn.ID)
-		default:
+			return turn, nil
+		case len(turn.Items) > 0 || turn.Status != apptypes.TurnStatusInterrupted:
 			n++
 		}
 	}
 	if c.engine.options.Store != nil {
-		return nil, nil, errTurnLost
+		return nil, errTurnLost
 	}
-	return nil, nil, errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
+	return nil, errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
 }
 
 // endAgain reports the end of a turn that completed just before its server ended.
@@ -226,7 +240,8 @@ const maxRolloutPart = 64 << 20
 
 // rolloutCall is a call of the model.
 type rolloutCall struct {
-	id, name, arguments string
+	id string
+	cut.Call
 }
 
 // rolloutLine is a line of a rollout, as far as it is read.
@@ -241,8 +256,9 @@ type rolloutLine struct {
 		Output    jsontext.Value `json:"output"`
 		TurnID    string         `json:"turn_id"`
 		Answer    *string        `json:"last_agent_message"`
-		Role      string         `json:"role"`
-		Content   jsontext.Value `json:"content"`
+		Item      struct {
+			ClientID string `json:"client_id"`
+		} `json:"item"`
 		// The policies of a turn.
 		Cwd     string         `json:"cwd"`
 		Model   string         `json:"model"`
@@ -255,42 +271,6 @@ type rolloutLine struct {
 			NoTmpdir bool                 `json:"exclude_tmpdir_env_var"`
 		} `json:"sandbox_policy"`
 	} `json:"payload"`
-}
-
-// end returns the end of a turn, or nil.
-func (l *rolloutLine) end() *rolloutEnd {
-	completed := l.Payload.Type == "task_complete"
-	if l.Type != protocol.RolloutEventMsg || !completed && l.Payload.Type != "turn_aborted" {
-		return nil
-	}
-	return &rolloutEnd{l.Payload.TurnID, completed, l.Payload.Answer}
-}
-
-// continues reports whether the line is the message that continues the turn before.
-func (l *rolloutLine) continues() bool {
-	var content []struct {
-		Text string `json:"text"`
-	}
-	return l.Payload.Role == "user" && json.Unmarshal(l.Payload.Content, &content, jsontext.AllowInvalidUTF8(true)) == nil &&
-		len(content) > 0 && strings.HasPrefix(content[0].Text, cut.Head)
-}
-
-// call returns a call of the model, or nil.
-func (l *rolloutLine) call() *rolloutCall {
-	p := &l.Payload
-	if p.Type != "function_call" && p.Type != "custom_tool_call" {
-		return nil
-	}
-	var input string
-	_ = json.Unmarshal(p.Input, &input, jsontext.AllowInvalidUTF8(true)) // "" if it is not text
-	return &rolloutCall{id: p.CallID, name: p.Name, arguments: p.Arguments + input}
-}
-
-// rolloutEnd is the end of a turn.
-type rolloutEnd struct {
-	turn      string
-	completed bool
-	answer    *string
 }
 
 // lastLines calls add with each line in the last part of a rollout.

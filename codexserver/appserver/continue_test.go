@@ -3,6 +3,7 @@ package appserver_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	cutoff "github.com/codexmcp/codexmcp/codexserver/internal/cut"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -84,7 +84,19 @@ func TestContinue(t *testing.T) {
 	started := func(id string) string {
 		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"task_started","turn_id":%q}}`, id)
 	}
-	goesOn := fmt.Sprintf(`{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, cutoff.Head)
+	said := func(id, client string) string {
+		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"item_completed","turn_id":%q,"item":{"type":"UserMessage","client_id":%q}}}`, id, client)
+	}
+	completed := func(id, answer string) string {
+		return fmt.Sprintf(`{"type":"event_msg","payload":{"type":"task_complete","turn_id":%q,"last_agent_message":%q}}`, id, answer)
+	}
+	done, again := turn("t1", "completed", key), turn("t3", "completed", key)
+	real, err := os.ReadFile(filepath.Join("..", "internal", "history", "testdata", "codex-aborted.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofCodex := strings.Split(strings.ReplaceAll(strings.TrimSpace(string(real)), "2D2V6IJHDVIE4K6KTWEOD7PRAS", key), "\n") // two turns, of which the second one continues the first
+	first, second := "01a21c50-fd8f-7d33-9eb4-54be6da889af", "01a21c51-004b-73c2-8cf9-cf6d51916221"
 	for _, tt := range []struct {
 		name    string
 		turns   []string // newest first
@@ -94,18 +106,25 @@ func TestContinue(t *testing.T) {
 		notes   string
 	}{
 		{"cut", []string{cut, other}, nil, "went on", true, ""},
-		{"a call is open", []string{cut}, []string{call}, "went on", true, "make all"},
-		{"a call was aborted at the end of the input", []string{cut}, []string{call, output("Wall time: 0.1 seconds\naborted by user")}, "went on", true, "make all"},
-		{"a call has its result", []string{cut}, []string{call, output("Process exited with code 0")}, "went on", true, ""},
-		{"a call of an earlier turn", []string{cut}, []string{call, `{"type":"event_msg","payload":{"type":"task_started"}}`}, "went on", true, ""},
-		{"it had ended", []string{turn("t1", "completed", key)}, []string{`{"type":"event_msg","payload":{"type":"task_complete","turn_id":"t1","last_agent_message":"the end"}}`}, "the end", false, ""},
+		{"a call is open", []string{cut}, []string{started("t1"), said("t1", key), call}, "went on", true, "make all"},
+		{"a call is open in a long conversation", []string{cut}, []string{call}, "went on", true, "make all"},
+		{"a call was aborted at the end of the input", []string{cut}, []string{started("t1"), said("t1", key), call, output("Wall time: 0.1 seconds\naborted by user")}, "went on", true, "make all"},
+		{"a call has its result", []string{cut}, []string{started("t1"), said("t1", key), call, output("Process exited with code 0")}, "went on", true, ""},
+		{"a call of an earlier turn", []string{cut}, []string{started("t0"), said("t0", "another"), call, started("t1"), said("t1", key)}, "went on", true, ""},
+		{"a call of an earlier turn that was continued", []string{cut}, []string{started("t0"), said("t0", "another"), call, started("t2"), said("t2", "another"), started("t1"), said("t1", key), started("t3"), said("t3", key)}, "went on", true, ""},
+		{"it had ended", []string{done}, []string{started("t1"), said("t1", key), completed("t1", "the end")}, "the end", false, ""},
+		{"it had ended, and another was cut before its message", []string{`{"id":"t3","status":"interrupted","error":null,"items":[]}`, done}, []string{started("t1"), said("t1", key), completed("t1", "the end"), started("t3")}, "the end", false, ""},
+		{"it was continued to its end", []string{again, cut}, []string{started("t1"), said("t1", key), call, started("t3"), said("t3", key), completed("t3", "the end")}, "the end", false, "make all"},
+		{"it was continued and failed", []string{strings.Replace(turn("t3", "failed", key), "null", `{"message":"no quota"}`, 1), cut}, []string{started("t1"), said("t1", key), call, started("t3"), said("t3", key)}, "no quota", false, "make all"},
 		{"it had failed", []string{strings.Replace(turn("t1", "failed", key), "null", `{"message":"no quota for four-words-nobody-knows"}`, 1)}, nil, "no quota for [redacted]", false, ""},
 		{"it runs elsewhere", []string{turn("t1", "inProgress", key)}, nil, "inProgress", false, ""},
 		{"it never began", []string{other}, nil, "nothing of it ran", false, ""},
 		{"another followed", []string{other, cut}, nil, "was continued before", false, ""},
-		{"it was continued, and cut before its message", []string{`{"id":"t3","status":"interrupted","error":null,"items":[]}`, cut}, []string{call, started("t3")}, "went on", true, "make all"},
-		{"then it was continued, and cut", []string{cut}, []string{call, started("t3"), started("t4"), goesOn}, "went on", true, "make all"},
+		{"it was continued, and cut before its message", []string{`{"id":"t3","status":"interrupted","error":null,"items":[]}`, cut}, []string{started("t1"), said("t1", key), call, started("t3")}, "went on", true, "make all"},
+		{"then it was continued, and cut", []string{turn("t4", "interrupted", key), cut}, []string{started("t1"), said("t1", key), call, started("t3"), started("t4"), said("t4", key)}, "went on", true, "make all"},
 		{"one that does nothing runs elsewhere", []string{`{"id":"t3","status":"inProgress","error":null,"items":[]}`, cut}, []string{call, started("t3")}, "was continued before", false, ""},
+		{"Codex 0.171 had the time to abort it", []string{turn(first, "interrupted", key)}, ofCodex[:10], "went on", true, "echo n28-1"},
+		{"Codex 0.171 continued it to its end", []string{turn(second, "completed", key), turn(first, "interrupted", key)}, ofCodex, "done n28", false, "echo n28-1"},
 		{"continued before", []string{cut, cut, cut}, nil, "went on", true, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -46,8 +46,8 @@ func (e *Engine) reopen(ctx context.Context, saved engine.Saved, cfg protocol.Co
 		return nil, err
 	}
 	p.ThreadID = id
-	if cut, err := readCut(saved.File); err == nil && cut.now != nil {
-		p.keep(cut.now, cfg.Keep)
+	if was, err := lastPolicies(saved.File); err == nil && was.grant != nil {
+		p.keep(was.grant, cfg.Keep)
 	}
 	conv, err := e.begin(ctx, c, apptypes.CallThreadResume, p, host)
 	if errors.Is(err, errNoRollout) {

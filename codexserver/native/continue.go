@@ -82,15 +82,20 @@ func (c *conversation) goesOn(in protocol.TurnInput) (message []protocol.InputIt
 		return nil, nil, errors.New("the server ended before this turn began: nothing of it ran, and its message is not in the conversation; send it again")
 	case last.ID != in.Key:
 		return nil, nil, errors.New("the server ended while this turn ran, and the conversation was continued before this turn could be")
-	case last.End != nil:
+	}
+	if _, aborted := last.End.(protocol.TurnAborted); aborted { // nobody ended its calls but who aborted it
 		return nil, last.End, nil
 	}
 	var open []cut.Call
 	for _, call := range unanswered(old.Items[max(len(old.Items)-last.Items, 0):]) {
 		open = append(open, shown(call))
 	}
+	message = cut.Message(open, in.Continue)
+	if last.End != nil { // in a process that was killed before it could tell the caller of them
+		return nil, last.End, nil
+	}
 	c.emit(cut.Event())
-	return cut.Message(open, in.Continue), nil, nil
+	return message, nil, nil
 }
 
 // unanswered returns the calls without an answer, in their order. Ids may repeat.

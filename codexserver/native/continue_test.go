@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,9 +155,9 @@ func checkContinued(t *testing.T, b *bench, path, text string) {
 		t.Errorf("the answer is %q", answer)
 	}
 	// The file is that of an ended turn: its end can be reported again.
-	again, _, err := continued(t, b, path, "key", &host{})
-	if err != nil || again != answer {
-		t.Errorf("again: %q, %v", again, err)
+	again, same, err := continued(t, b, path, "key", &host{})
+	if err != nil || again != answer || !slices.Equal(same, notes) {
+		t.Errorf("again: %q, %v, %q, want %q", again, err, same, notes)
 	}
 }
 
