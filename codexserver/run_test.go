@@ -55,13 +55,14 @@ func TestRunDecides(t *testing.T) {
 		name    string
 		approve func(context.Context, *approval.Request) elicit.Outcome
 		want    string
+		by      string
 	}{
-		{"approved", approve(elicit.Outcome{Decision: elicit.Approved}), `p: approved ""`},
-		{"nobody", nil, `p: denied "this MCP client cannot show approval requests"`},
-		{"no decision", approve(elicit.Outcome{}), `p: denied "declined"`},
-		{"no word", approve(elicit.Outcome{Decision: "yes"}), `p: denied "declined"`},
+		{"approved", approve(elicit.Outcome{Decision: elicit.Approved}), `p: approved ""`, "client"},
+		{"nobody", nil, `p: denied "this MCP client cannot show approval requests"`, "nobody"},
+		{"no decision", approve(elicit.Outcome{}), `p: denied "declined"`, "client"},
+		{"no word", approve(elicit.Outcome{Decision: "yes"}), `p: denied "declined"`, "client"},
 		{"panic", func(context.Context, *approval.Request) elicit.Outcome { panic("no") },
-			`p: denied "this MCP client cannot show approval requests"`},
+			`p: denied "this MCP client cannot show approval requests"`, "nobody"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := &counted{TurnFunc: pusher}
@@ -70,7 +71,7 @@ func TestRunDecides(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.open.Load() != 0 || !strings.Contains(record.String(), `"by":"client"`) {
+			if e.open.Load() != 0 || !strings.Contains(record.String(), `"by":"`+tt.by+`"`) {
 				t.Errorf("%d conversations are open; the record is %s", e.open.Load(), record.String())
 			}
 			if diff := cmp.Diff(tt.want, answer.Text); diff != "" {

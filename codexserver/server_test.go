@@ -71,7 +71,7 @@ func TestQuestionWithoutTimeoutEnds(t *testing.T) {
 				c.Close()
 			}
 			<-time.After(time.Second) // a session's end leaves turns a moment
-			if len(d.Decisions()) != 1 || d.Decisions()[0] != "abort by client" {
+			if len(d.Decisions()) != 1 || d.Decisions()[0] != "abort by nobody" {
 				t.Errorf("%s: decided %q", end, d.Decisions())
 			}
 		})

@@ -12,6 +12,9 @@ import (
 // such as a page in a browser. It is called from several goroutines at a time. A panic in
 // it is logged; in Ask it does not count as an answer.
 type Desk interface {
+	// Name is who decided, in results and records, when a person answers here. It never changes,
+	// and is none of the words that this package has for others; package page's is [ByPage].
+	Name() Decider
 	// Event reports the events of a thread in order. Besides those of the engine there is
 	// a [protocol.UserMessage] before each turn, and when the model reads a message that
 	// was sent to the running turn, and a [protocol.ShutdownComplete] at the end. It must

@@ -58,7 +58,7 @@ type Thread struct {
 // Decision is a decision about a request, and who made it.
 type Decision struct {
 	elicit.Outcome
-	// By is who decided. If no answer came in time, it is the last place that was asked.
+	// By is who decided: one of the words below, or the name of a [Desk].
 	By Decider
 	// Client is the name of the client that answered, "" if it has none or another place answered.
 	Client string
@@ -74,10 +74,12 @@ type Decision struct {
 // Decider names who decided.
 type Decider string
 
-// The deciders.
+// The deciders besides a [Desk], which has its own name.
 const (
-	ByRule   Decider = "rule"   // [Rules]
-	ByClient Decider = "client" // the MCP client
-	ByDesk   Decider = "desk"   // a [Desk]
-	ByEngine Decider = "engine" // the engine's own policy, without a question
+	ByClient   Decider = "client"   // the MCP client
+	ByPage     Decider = "page"     // the approvals page of package page, which is a [Desk]
+	ByTerminal Decider = "terminal" // the terminal of codex-mcp ask
+	ByRule     Decider = "rule"     // [Rules]
+	ByPolicy   Decider = "policy"   // the engine's own policy, without a question
+	ByNobody   Decider = "nobody"   // nobody answered, or no answer counted; the reason says why
 )

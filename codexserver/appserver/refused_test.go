@@ -25,7 +25,7 @@ func TestRefusedByCodex(t *testing.T) {
 		{name: "a declined item", play: func(r *run) {
 			r.item(threadID, r.current(), command)
 			r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+item+`}`, threadID, r.current())
-		}, want: []string{"command /bin/sh -c 'rm x' in  by engine, policy: declined by the policy of Codex"}},
+		}, want: []string{"command /bin/sh -c 'rm x' in  by policy, policy: declined by the policy of Codex"}},
 		{name: "an item that a person declined", play: func(r *run) {
 			r.item(threadID, r.current(), command)
 			asks(r)
@@ -33,7 +33,7 @@ func TestRefusedByCodex(t *testing.T) {
 		}, want: []string{"command /bin/sh -c 'rm x' in  by client, unsupported: this MCP client cannot show approval requests"}},
 		{name: "a request that no question shows", play: func(r *run) {
 			r.ask("item/commandExecution/requestApproval", `{"kind":"command","threadId":%q,"turnId":%q,"itemId":"c9","command":"touch x","cwd":"/work","startedAtMs":1,"additionalPermissions":{"network":{"enabled":true}}}`, threadID, r.current())
-		}, want: []string{"other item/commandExecution/requestApproval in  by engine, policy: it asks for further permissions, which a question about a command does not show"}},
+		}, want: []string{"other item/commandExecution/requestApproval in  by policy, policy: it asks for further permissions, which a question about a command does not show"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake(t)

@@ -33,6 +33,9 @@ func (p *Page) Event(t approval.Thread, m protocol.EventMsg) {
 	b.event(c, m)
 }
 
+// Name implements approval.Desk.
+func (p *Page) Name() approval.Decider { return approval.ByPage }
+
 // Ask implements approval.Desk.
 func (p *Page) Ask(ctx context.Context, r *approval.Request) (json.RawMessage, error) {
 	select {

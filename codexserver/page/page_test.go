@@ -238,11 +238,11 @@ func TestAnswers(t *testing.T) {
 		if status, body := v.post(path, answer); status != http.StatusConflict || body != `{"state":"answered"}` {
 			t.Errorf("%s: the second answer got %d %s", answer, status, body)
 		}
-		p.Decided(r, approval.Decision{Outcome: r.Question.Read([]byte(answer), nil), By: approval.ByDesk})
-		if e := stream.question("decided"); e.ID != id || e.Question.By != "desk" {
+		p.Decided(r, approval.Decision{Outcome: r.Question.Read([]byte(answer), nil), By: approval.ByPage})
+		if e := stream.question("decided"); e.ID != id || e.Question.By != "page" {
 			t.Errorf("%s: shown as %+v", answer, e.Question)
 		}
-		if status, body := v.post(path, answer); status != http.StatusConflict || !strings.Contains(body, `"by":"desk"`) {
+		if status, body := v.post(path, answer); status != http.StatusConflict || !strings.Contains(body, `"by":"page"`) {
 			t.Errorf("%s: the third answer got %d %s", answer, status, body)
 		}
 	}

@@ -121,20 +121,20 @@ func TestRace(t *testing.T) {
 		}
 		question := rec.Command[0]
 		decision, status := outcomes[question], statuses[question]
-		want := map[string]elicit.Decision{"desk": elicit.Approved, "client": elicit.Denied}[rec.By]
+		want := map[string]elicit.Decision{"page": elicit.Approved, "client": elicit.Denied}[rec.By]
 		switch {
 		case decision != want || rec.Decision != want:
 			t.Errorf("%s: decided %s, recorded %s by %s", question, decision, rec.Decision, rec.By)
 		case status != http.StatusNoContent && status != http.StatusConflict:
 			t.Errorf("%s: the page got %d", question, status)
-		case rec.By == "desk" && status != http.StatusNoContent:
+		case rec.By == "page" && status != http.StatusNoContent:
 			t.Errorf("%s: decided by the page, which was told %d", question, status)
 		}
 		delete(outcomes, question)
 		wins[rec.By]++
 	}
-	if len(outcomes) > 0 || wins["desk"]+wins["client"] != conversations*rounds {
-		t.Errorf("%d decisions recorded, %d not", wins["desk"]+wins["client"], len(outcomes))
+	if len(outcomes) > 0 || wins["page"]+wins["client"] != conversations*rounds {
+		t.Errorf("%d decisions recorded, %d not", wins["page"]+wins["client"], len(outcomes))
 	}
-	t.Logf("the page decided %d, the client %d", wins["desk"], wins["client"])
+	t.Logf("the page decided %d, the client %d", wins["page"], wins["client"])
 }

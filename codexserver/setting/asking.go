@@ -2,7 +2,7 @@ package setting
 
 import "fmt"
 
-// Asking says who is asked for approvals. The zero value asks the client, and the desk if there is
+// Asking says who is asked for approvals. The zero value asks the client, and the page if there is
 // one.
 type Asking struct {
 	// Where is who is asked. Default: [WhereBoth].
@@ -10,16 +10,18 @@ type Asking struct {
 	// Clients is Where for single clients, by the name in their clientInfo. A client chooses its
 	// name itself, and so only where it is asked. None by default.
 	Clients map[string]Where `json:"clients"`
+	// Terminal says that the client is a terminal, which decisions then name.
+	Terminal bool `json:"-"`
 }
 
 // Where is who is asked for approvals.
 type Where string
 
-// The places. The page stands for every desk.
+// The places. The page stands for every desk of package approval.
 const (
-	WhereHost Where = "host" // the client; codex-mcp opens no page
-	WherePage Where = "page" // the page; the client is never asked
-	WhereBoth Where = "both" // the client and the page
+	WhereClient Where = "client" // the client; codex-mcp opens no page
+	WherePage   Where = "page"   // the page; the client is never asked
+	WhereBoth   Where = "both"   // the client and the page
 )
 
 // Of returns where a client with a name is asked.
@@ -48,14 +50,14 @@ func (a Asking) Pages() bool {
 // not exist.
 func (a Asking) Validate() error {
 	if !a.Where.valid() {
-		return fmt.Errorf("where: %q is not host, page or both", a.Where)
+		return fmt.Errorf("where: %q is not client, page or both", a.Where)
 	}
 	for name, w := range a.Clients {
 		if w == "" || !w.valid() {
-			return fmt.Errorf("clients.%s: %q is not host, page or both", name, w)
+			return fmt.Errorf("clients.%s: %q is not client, page or both", name, w)
 		}
 	}
 	return nil
 }
 
-func (w Where) valid() bool { return w == "" || w == WhereHost || w == WherePage || w == WhereBoth }
+func (w Where) valid() bool { return w == "" || w == WhereClient || w == WherePage || w == WhereBoth }

@@ -66,12 +66,12 @@ func TestAsking(t *testing.T) {
 		fault string
 	}{
 		{},
-		{in: setting.Asking{Where: setting.WhereHost}, a: setting.WhereHost, b: setting.WhereHost},
+		{in: setting.Asking{Where: setting.WhereClient}, a: setting.WhereClient, b: setting.WhereClient},
 		{in: setting.Asking{Where: setting.WherePage}, a: setting.WherePage, b: setting.WherePage, pages: true},
 		{in: setting.Asking{Where: setting.WhereBoth}, a: setting.WhereBoth, b: setting.WhereBoth, pages: true},
-		{in: setting.Asking{Where: setting.WhereHost, Clients: clients(setting.WherePage)}, a: setting.WherePage, b: setting.WhereHost, pages: true},
+		{in: setting.Asking{Where: setting.WhereClient, Clients: clients(setting.WherePage)}, a: setting.WherePage, b: setting.WhereClient, pages: true},
 		{in: setting.Asking{Clients: clients(setting.WhereBoth)}, a: setting.WhereBoth, pages: true},
-		{in: setting.Asking{Where: setting.WherePage, Clients: clients(setting.WhereHost)}, a: setting.WhereHost, b: setting.WherePage, pages: true},
+		{in: setting.Asking{Where: setting.WherePage, Clients: clients(setting.WhereClient)}, a: setting.WhereClient, b: setting.WherePage, pages: true},
 		{in: setting.Asking{Where: "x"}, a: "x", b: "x", fault: `where: "x" is not host, page or both`},
 		{in: setting.Asking{Clients: clients("")}, fault: `clients.a: "" is not host, page or both`},
 	} {
@@ -94,11 +94,11 @@ func TestCountsInstant(t *testing.T) {
 		want bool
 	}{
 		{setting.Asking{}, true},
-		{setting.Asking{Where: setting.WhereHost}, true},
+		{setting.Asking{Where: setting.WhereClient}, true},
 		{setting.Asking{Where: setting.WhereBoth}, false},
-		{setting.Asking{Where: setting.WhereHost, Clients: map[string]setting.Where{"a": setting.WhereBoth}}, false},
-		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"a": setting.WhereHost}}, true},
-		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"b": setting.WhereHost}}, false},
+		{setting.Asking{Where: setting.WhereClient, Clients: map[string]setting.Where{"a": setting.WhereBoth}}, false},
+		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"a": setting.WhereClient}}, true},
+		{setting.Asking{Where: setting.WhereBoth, Clients: map[string]setting.Where{"b": setting.WhereClient}}, false},
 	} {
 		if got := tt.in.CountsInstant("a"); got != tt.want {
 			t.Errorf("%+v: %v, want %v", tt.in, got, tt.want)

@@ -54,7 +54,7 @@ func TestObserver(t *testing.T) {
 		turn.Event(m)
 	}
 	turn.Asked(r)
-	turn.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Detail: "SECRET"}, By: approval.ByDesk})
+	turn.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Detail: "SECRET"}, By: "desk"})
 	c.End(errors.New("SECRET"))
 	turn.End(&engine.AbortError{Cause: errors.New("SECRET")})
 	if strings.Contains(sent.String(), "SECRET") {

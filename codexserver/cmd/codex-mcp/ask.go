@@ -284,6 +284,7 @@ func (c *configuration) forTerminal(o *options, console *terminal.Console) {
 		c.settings.FullAccess = setting.FullAccessAllow // the flags are the person's word, which a conversation's file is not
 	}
 	a := &c.settings.Approvals
+	a.Terminal = true
 	a.Schema = cmp.Or(a.Schema, "decision") // the client has a key for each decision
 	if !console.Asks(o.json) {
 		a.Hint = "Without a terminal no question can be asked. Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."

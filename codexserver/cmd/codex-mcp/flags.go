@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json/jsontext"
@@ -61,9 +60,6 @@ func (o *options) commonFlags(fs *pflag.FlagSet) {
 	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))
 	fs.Func("approvals", "the `PLACE` where approvals are asked for: client, page (only a page in the browser) or both; default: client",
 		oneOf([]string{"client", "page", "both"}, func(s string) error {
-			if s == "client" {
-				s = string(setting.WhereHost)
-			}
 			return override("approvals.where=" + s)
 		}))
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")

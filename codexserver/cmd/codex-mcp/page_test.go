@@ -167,7 +167,7 @@ func TestEndToEndPageAlone(t *testing.T) {
 			}
 			v.answer(q.ID, tt.answer)
 			end := v.await("decided").Question
-			if end.Decision != tt.by || end.By != "desk" {
+			if end.Decision != tt.by || end.By != "page" {
 				t.Errorf("decided %s by %s, want %s", end.Decision, end.By, tt.by)
 			}
 			result := p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
@@ -241,7 +241,7 @@ func TestEndToEndPageAndClient(t *testing.T) {
 		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept"}}`, dig(t, asked, "id")))
 		v := visit(t, link(p))
 		v.answer(v.await("open").ID, `{"action":"decline"}`) // a conflict, had the client's accept counted
-		if end := v.await("decided").Question; end.Decision != "denied" || end.By != "desk" {
+		if end := v.await("decided").Question; end.Decision != "denied" || end.By != "page" {
 			t.Errorf("decided %s by %s", end.Decision, end.By)
 		}
 		p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})

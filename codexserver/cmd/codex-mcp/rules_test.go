@@ -15,7 +15,7 @@ func keptRules(t *testing.T, home string) {
 	s := rulefile.New(home, nil)
 	for _, k := range []rulefile.Kept{
 		{Rule: rulefile.Rule{Exact: []string{"go", "test"}, Folder: "/work"}, By: "client"},
-		{Rule: rulefile.Rule{Exact: []string{"touch", "x"}, Folder: "/work\x1b[2J"}, By: "desk", Principal: "ann"},
+		{Rule: rulefile.Rule{Exact: []string{"touch", "x"}, Folder: "/work\x1b[2J"}, By: "page", Principal: "ann"},
 	} {
 		if _, err := s.Add(k); err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func TestRules(t *testing.T) {
 		{"rules add -- gofmt -l", 0, []string{"3  commands that begin with `gofmt -l` in every folder, in the sandbox"}},
 		{"rules", 0, []string{
 			"1  exactly `go test` in /work, in the sandbox", "by the client",
-			"2  exactly `touch x` in '/work', in the sandbox", "by the desk of ann",
+			"2  exactly `touch x` in '/work', in the sandbox", "by the page of ann",
 			"3  commands that begin with `gofmt -l` in every folder, in the sandbox", "by the command",
 		}},
 		{"rules --json", 0, []string{`"number":1,"exact":["go","test"]`, `"number":2`, `"number":3,"prefix":["gofmt","-l"]`}},

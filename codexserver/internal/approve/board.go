@@ -189,10 +189,13 @@ func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (d app
 // decided returns the decision for the end of a question.
 func (b *Board) decided(ctx, bounded context.Context, r *approval.Request, best end, notes notes) approval.Decision {
 	unanswered, failures := !best.answers(), notes.failures
-	by := cmp.Or(best.by, approval.ByClient)
+	by := approval.ByNobody
+	if !unanswered {
+		by = best.by
+	}
 	switch {
 	case ctx.Err() != nil:
-		return approval.Decision{Outcome: r.Question.ReadError(context.Canceled, &b.options.Questions), By: approval.ByClient}
+		return approval.Decision{Outcome: r.Question.ReadError(context.Canceled, &b.options.Questions), By: approval.ByNobody}
 	case unanswered && bounded.Err() != nil:
 		return approval.Decision{Outcome: r.Question.ReadError(context.DeadlineExceeded, &b.options.Questions), By: by, Remarks: failures}
 	case best.by == "":
@@ -212,18 +215,22 @@ func (b *Board) decided(ctx, bounded context.Context, r *approval.Request, best 
 	}
 	d := approval.Decision{Outcome: best.out, By: by, Client: best.client}
 	for _, why := range notes.void {
-		d.Remarks = append(d.Remarks, why+". That did not count; the decision came from "+b.name(by)+".")
+		d.Remarks = append(d.Remarks, why+". That did not count; the decision came from "+name(by)+".")
 	}
 	return d
 }
 
+// isDesk reports whether a place with a name is the desk.
+func (b *Board) isDesk(by approval.Decider) bool {
+	return b.options.Desk != nil && b.options.Desk.Name() == by
+}
+
 // name names a decider in sentences.
-func (b *Board) name(by approval.Decider) string {
-	_, page := b.options.Desk.(approval.Inviter)
-	switch {
-	case by == approval.ByDesk && page:
+func name(by approval.Decider) string {
+	switch by {
+	case approval.ByPage:
 		return "the approvals page"
-	case by == approval.ByClient:
+	case approval.ByClient:
 		return "another client"
 	}
 	return "the " + string(by)
@@ -231,16 +238,16 @@ func (b *Board) name(by approval.Decider) string {
 
 // at says where a decider decided.
 func (b *Board) at(by approval.Decider) string {
-	if by == approval.ByDesk {
-		return "on " + b.name(by)
+	if b.isDesk(by) {
+		return "on " + name(by)
 	}
-	return "by " + b.name(by)
+	return "by " + name(by)
 }
 
 // sendInvitation sends the desk's invitation after another place could not show the
 // question, and says so if a client has answered by itself.
 func (b *Board) sendInvitation(e end) {
-	if b.invite == nil || e.by == approval.ByDesk || e.answers() {
+	if b.invite == nil || b.isDesk(e.by) || e.answers() {
 		return
 	}
 	var all []string
@@ -264,7 +271,7 @@ func (b *Board) sendInvitation(e end) {
 // others says where a question can be answered besides the client that asked.
 func (b *Board) others() string {
 	if b.options.Desk != nil {
-		return b.at(approval.ByDesk)
+		return b.at(b.options.Desk.Name())
 	}
 	return "for other clients, with codex-wait"
 }
@@ -426,7 +433,7 @@ func (b *Board) open(q *question) (clients int) {
 	b.questions[q] = true
 	for _, a := range b.places {
 		b.askAt(q, a)
-		if a.place.Decider() != approval.ByDesk {
+		if !b.isDesk(a.place.Decider()) {
 			clients++
 		}
 	}
@@ -522,7 +529,7 @@ func (b *Board) elsewhere(h *Host) bool {
 	defer b.mu.Unlock()
 	return slices.ContainsFunc(b.places, func(a *attachment) bool {
 		other := hostOf(a.place)
-		return a.ctx.Err() == nil && !a.gone && (a.place.Decider() != approval.ByClient || other != nil && other != h && other.answers())
+		return a.ctx.Err() == nil && !a.gone && (!isClient(a.place.Decider()) || other != nil && other != h && other.answers())
 	})
 }
 

@@ -31,9 +31,9 @@ func TestDecide(t *testing.T) {
 		{"client declines", servertest.Say(servertest.Decline), nil, "denied declined client", "", 0},
 		{"client cancels", servertest.Say(servertest.Cancel), nil, "abort cancelled client", "", 0},
 		{"client says something else", servertest.Say(`{"action":"yes"}`), nil, "denied not_understood client", "", 0},
-		{"client fails", servertest.Fail, nil, "denied client_error client", "could not show", 0},
-		{"client is silent", servertest.Never, nil, "denied timeout client", "No answer within 120 s", minutes},
-		{"client cannot be asked", nil, nil, "denied unsupported client", "cannot show", 0},
+		{"client fails", servertest.Fail, nil, "denied client_error nobody", "could not show", 0},
+		{"client is silent", servertest.Never, nil, "denied timeout nobody", "No answer within 120 s", minutes},
+		{"client cannot be asked", nil, nil, "denied unsupported nobody", "cannot show", 0},
 
 		{"desk alone approves", nil, servertest.After(time.Minute, servertest.Accept), "approved  desk", "", time.Minute},
 		{"desk alone approves for the session", nil, servertest.Say(servertest.ForSession), "approved_for_session  desk", "", 0},
@@ -41,9 +41,9 @@ func TestDecide(t *testing.T) {
 		{"desk alone cancels", nil, servertest.Say(servertest.Cancel), "abort cancelled desk", "", 0},
 		{"desk alone says something else", nil, servertest.Say(`{"action":"yes"}`), "denied not_understood desk", "", 0},
 		{"desk alone sends no JSON", nil, servertest.Say(`yes`), "denied not_understood desk", "", 0},
-		{"desk alone is silent", nil, servertest.Never, "denied timeout desk", "No answer within 120 s", minutes},
-		{"desk alone fails", nil, servertest.Fail, "denied unsupported client", "The desk could not show the question: broken. This MCP client cannot show", 0},
-		{"desk alone panics", nil, panics, "denied unsupported client", "it panicked", 0},
+		{"desk alone is silent", nil, servertest.Never, "denied timeout nobody", "No answer within 120 s", minutes},
+		{"desk alone fails", nil, servertest.Fail, "denied unsupported nobody", "The desk could not show the question: broken. This MCP client cannot show", 0},
+		{"desk alone panics", nil, panics, "denied unsupported nobody", "it panicked", 0},
 
 		{"client first", servertest.Say(servertest.Accept), servertest.Never, "approved  client", "", 0},
 		{"client first, declined", servertest.Say(servertest.Decline), servertest.After(time.Second, servertest.Accept), "denied declined client", "", 0},
@@ -52,13 +52,13 @@ func TestDecide(t *testing.T) {
 		{"desk first, declined", servertest.After(time.Minute, servertest.Accept), servertest.Say(servertest.Decline), "denied declined desk", "", 0},
 		{"desk first, approved", servertest.Never, servertest.Say(servertest.Accept), "approved  desk", "", 0},
 		{"client fails, desk approves", servertest.Fail, servertest.After(time.Second, servertest.Accept), "approved  desk", "", time.Second},
-		{"client fails, desk is silent", servertest.Fail, servertest.Never, "denied timeout desk", "No answer within 120 s", minutes},
+		{"client fails, desk is silent", servertest.Fail, servertest.Never, "denied timeout nobody", "No answer within 120 s", minutes},
 		{"client fails after the desk", func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", servertest.ErrBroken
 		}, servertest.Say(servertest.Accept), "approved  desk", "", 0},
 		{"both silent", servertest.Never, servertest.Never, "denied timeout ", "No answer within 120 s", minutes},
-		{"both fail", servertest.Fail, servertest.Fail, "denied client_error client", "The desk could not show the question: broken. The client could not show", 0},
+		{"both fail", servertest.Fail, servertest.Fail, "denied client_error nobody", "The desk could not show the question: broken. The client could not show", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -184,20 +184,20 @@ func TestStricterAnswerCounts(t *testing.T) {
 
 // TestElsewhere answers a question at one place, and reads what the others are told.
 func TestElsewhere(t *testing.T) {
-	page := &servertest.Desk{Answer: servertest.Never}
-	desk := struct{ approval.Desk }{page} // that cannot invite
+	page := &servertest.Desk{Called: approval.ByPage, Answer: servertest.Never}
+	desk := &servertest.Desk{Answer: servertest.Never}
 	for _, tt := range []struct {
 		desk   approval.Desk
 		by     approval.Decider
 		answer string
 		want   string
 	}{
-		{page, approval.ByDesk, servertest.Accept, "approved, on the approvals page"},
-		{page, approval.ByDesk, servertest.ForSession, "approved for the session, on the approvals page"},
-		{page, approval.ByDesk, servertest.Decline, "denied, on the approvals page"},
-		{page, approval.ByDesk, servertest.Cancel, "denied, and the turn stopped, on the approvals page"},
+		{page, approval.ByPage, servertest.Accept, "approved, on the approvals page"},
+		{page, approval.ByPage, servertest.ForSession, "approved for the session, on the approvals page"},
+		{page, approval.ByPage, servertest.Decline, "denied, on the approvals page"},
+		{page, approval.ByPage, servertest.Cancel, "denied, and the turn stopped, on the approvals page"},
 		{page, approval.ByClient, servertest.Accept, "approved, by another client"},
-		{desk, approval.ByDesk, servertest.Accept, "approved, on the desk"},
+		{desk, "desk", servertest.Accept, "approved, on the desk"},
 		{nil, approval.ByClient, `{"action":"accept","content":{"decision":"approved_always"}}`, "approved, always, by another client"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -255,7 +255,7 @@ func TestTurnEndsBeforeAnswer(t *testing.T) {
 		defer b.Attach(newClient(servertest.After(time.Hour, servertest.Accept), &elicit.Options{Timeout: -1}))()
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		if got := b.Decide(ctx, request(), false); got.Decision != elicit.Abort || got.Reason != elicit.ReasonInterrupted || got.By != approval.ByClient {
+		if got := b.Decide(ctx, request(), false); got.Decision != elicit.Abort || got.Reason != elicit.ReasonInterrupted || got.By != approval.ByNobody {
 			t.Errorf("decided %q %q by %q", got.Decision, got.Reason, got.By)
 		}
 	})

@@ -18,7 +18,7 @@ import (
 
 // returning is a desk that returns an outcome.
 func returning(out elicit.Outcome) raw {
-	return raw{approval.ByDesk, func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }}
+	return raw{"desk", func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }}
 }
 
 // TestOnlyWhatWasShownIsAccepted has answers that accept a lasting rule which the question did

@@ -22,5 +22,5 @@ func Example() {
 	}
 	// Output:
 	// [git push] denied rule
-	// [make] denied client
+	// [make] denied nobody
 }

@@ -69,6 +69,14 @@ type Host struct {
 // errOnlyPage is why a client is not asked.
 var errOnlyPage = errors.New("approvals.where says that only the page asks")
 
+// by names the host in decisions.
+func (h *Host) by() approval.Decider {
+	if h != nil && h.asking.Terminal {
+		return approval.ByTerminal
+	}
+	return approval.ByClient
+}
+
 // called names the host in sentences.
 func (h *Host) called() string {
 	if h.name == "" {

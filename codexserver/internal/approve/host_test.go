@@ -21,7 +21,7 @@ import (
 func TestRecordedAnswers(t *testing.T) {
 	persons := []int{838, 1402, 1805, 3057, 2304, 908, 12636, 928, 806, 8755, 350}
 	programs := []int{7, 1, 2, 6, 0}
-	for _, where := range []setting.Where{"", setting.WhereHost, setting.WhereBoth} {
+	for _, where := range []setting.Where{"", setting.WhereClient, setting.WhereBoth} {
 		for _, out := range []elicit.Outcome{
 			{Decision: elicit.Approved}, {Decision: elicit.ApprovedForSession}, {Decision: elicit.Denied, Reason: elicit.ReasonDeclined},
 			{Decision: elicit.Abort, Reason: elicit.ReasonCancelled}, {Decision: elicit.Denied, Reason: elicit.ReasonNotUnderstood},
@@ -129,28 +129,28 @@ func TestOnlyPersonApproves(t *testing.T) {
 			case "program":
 				all = append(all, NewPlace(approval.ByClient, ask))
 			case "desk":
-				all = append(all, NewPlace(approval.ByDesk, ask))
+				all = append(all, NewPlace("desk", ask))
 			}
 		}
 		return all
 	}
 	const void = "denied declined the approval came faster than a person can read, and only a person may approve this "
 	for _, tt := range []struct{ places, want string }{
-		{"host:5ms", void + "client; The client \"x\" accepted 5 ms after the question. That did not count."},
-		{"host:5ms!", void + "client; The client \"x\" accepted 5 ms after the question. That did not count."},
-		{"host:299ms", void + "client; The client \"x\" accepted 299 ms after the question. That did not count."},
+		{"host:5ms", void + "nobody; The client \"x\" accepted 5 ms after the question. That did not count."},
+		{"host:5ms!", void + "nobody; The client \"x\" accepted 5 ms after the question. That did not count."},
+		{"host:299ms", void + "nobody; The client \"x\" accepted 299 ms after the question. That did not count."},
 		{"host:300ms", "approved   client"},
 		{"host:300ms!", "approved   client"}, // this once
 		{"host:1s-", "denied declined  client"},
-		{"program:0ms", void + "client; The client accepted 1 ms after the question. That did not count."},
-		{"program:299ms", void + "client; The client accepted 299 ms after the question. That did not count."},
+		{"program:0ms", void + "nobody; The client accepted 1 ms after the question. That did not count."},
+		{"program:299ms", void + "nobody; The client accepted 299 ms after the question. That did not count."},
 		{"program:300ms", "approved   client"},
-		{"desk:5ms", void + "desk; The desk accepted 5 ms after the question. That did not count."},
+		{"desk:5ms", void + "nobody; The desk accepted 5 ms after the question. That did not count."},
 		{"desk:5ms-", "denied declined  desk"},
 		{"desk:1s", "approved   desk"},
 		{"host:5ms desk:1s", "approved   desk; The client \"x\" accepted 5 ms after the question. That did not count; the decision came from the desk."},
 		{"host:5ms desk:1s-", "denied declined  desk; The client \"x\" accepted 5 ms after the question. That did not count; the decision came from the desk."},
-		{"host:5ms program:6ms", void + "client; The client \"x\" accepted 5 ms after the question. That did not count.; The client accepted 6 ms after the question. That did not count."},
+		{"host:5ms program:6ms", void + "nobody; The client \"x\" accepted 5 ms after the question. That did not count.; The client accepted 6 ms after the question. That did not count."},
 		{"program:5ms desk:1s", "approved   desk; The client accepted 5 ms after the question. That did not count; the decision came from the desk."},
 	} {
 		t.Run(tt.places, func(t *testing.T) {

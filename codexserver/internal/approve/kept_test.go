@@ -43,24 +43,24 @@ func TestKeptRules(t *testing.T) {
 		confined bool
 	}{
 		{name: "a rule", options: Options{Kept: kept}, want: elicit.Approved, by: approval.ByRule, confined: true},
-		{name: "a rule, and it would leave the sandbox", options: Options{Kept: kept}, outside: true, want: elicit.Denied, by: approval.ByClient},
-		{name: "none", want: elicit.Denied, by: approval.ByClient},
+		{name: "a rule, and it would leave the sandbox", options: Options{Kept: kept}, outside: true, want: elicit.Denied, by: approval.ByNobody},
+		{name: "none", want: elicit.Denied, by: approval.ByNobody},
 		{name: "denied by the configuration", options: Options{Kept: kept, Rules: approval.Rules{Deny: [][]string{{"go"}}}}, want: elicit.Denied, by: approval.ByRule},
 		{name: "denied by code", options: Options{Kept: kept, Rules: approval.Rules{Decide: says(elicit.Denied)}}, want: elicit.Denied, by: approval.ByRule},
 		{name: "code that panics", options: Options{Kept: kept, Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) { panic("x") }}}, want: elicit.Denied, by: approval.ByRule},
 		{name: "allowed outside by the configuration", options: Options{Kept: kept, Rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"go"}, Outside: true}}}}, want: elicit.Approved, by: approval.ByRule},
-		{name: "asked by the configuration", options: Options{Kept: kept, Rules: approval.Rules{Ask: [][]string{{"go", "test"}}}}, want: elicit.Denied, by: approval.ByClient},
-		{name: "asked and allowed by the configuration", options: Options{Rules: approval.Rules{Ask: [][]string{{"go"}}, Allow: []approval.Rule{{Command: []string{"go"}, Outside: true}}}}, want: elicit.Denied, by: approval.ByClient},
-		{name: "asked and allowed by code", options: Options{Rules: approval.Rules{Ask: [][]string{{"go"}}, Decide: says(elicit.ApprovedForSession)}}, want: elicit.Denied, by: approval.ByClient},
+		{name: "asked by the configuration", options: Options{Kept: kept, Rules: approval.Rules{Ask: [][]string{{"go", "test"}}}}, want: elicit.Denied, by: approval.ByNobody},
+		{name: "asked and allowed by the configuration", options: Options{Rules: approval.Rules{Ask: [][]string{{"go"}}, Allow: []approval.Rule{{Command: []string{"go"}, Outside: true}}}}, want: elicit.Denied, by: approval.ByNobody},
+		{name: "asked and allowed by code", options: Options{Rules: approval.Rules{Ask: [][]string{{"go"}}, Decide: says(elicit.ApprovedForSession)}}, want: elicit.Denied, by: approval.ByNobody},
 		{name: "asked and denied by code", options: Options{Rules: approval.Rules{Ask: [][]string{{"go"}}, Decide: says(elicit.Denied)}}, want: elicit.Denied, by: approval.ByRule},
 		{name: "asked and denied by the configuration", options: Options{Kept: kept, Rules: approval.Rules{Ask: [][]string{{"go"}}, Deny: [][]string{{"go"}}}}, want: elicit.Denied, by: approval.ByRule},
 		{name: "denied by the turn", options: Options{Kept: kept}, deny: "no", want: elicit.Denied, by: approval.ByRule},
-		{name: "a person, and a rule", options: Options{Kept: kept}, human: true, want: elicit.Denied, by: approval.ByClient},
-		{name: "a person, and allowed by the configuration", options: Options{Rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"go"}, Outside: true}}}}, human: true, want: elicit.Denied, by: approval.ByClient},
-		{name: "a person, and allowed by code", options: Options{Rules: approval.Rules{Decide: says(elicit.ApprovedForSession)}}, human: true, want: elicit.Denied, by: approval.ByClient},
+		{name: "a person, and a rule", options: Options{Kept: kept}, human: true, want: elicit.Denied, by: approval.ByNobody},
+		{name: "a person, and allowed by the configuration", options: Options{Rules: approval.Rules{Allow: []approval.Rule{{Command: []string{"go"}, Outside: true}}}}, human: true, want: elicit.Denied, by: approval.ByNobody},
+		{name: "a person, and allowed by code", options: Options{Rules: approval.Rules{Decide: says(elicit.ApprovedForSession)}}, human: true, want: elicit.Denied, by: approval.ByNobody},
 		{name: "a person, and denied by code", options: Options{Rules: approval.Rules{Decide: says(elicit.Denied)}}, human: true, want: elicit.Denied, by: approval.ByRule},
 		{name: "a person, and denied by the configuration", options: Options{Rules: approval.Rules{Deny: [][]string{{"go"}}}}, human: true, want: elicit.Denied, by: approval.ByRule},
-		{name: "a broken file", options: Options{Kept: broken}, want: elicit.Denied, by: approval.ByClient},
+		{name: "a broken file", options: Options{Kept: broken}, want: elicit.Denied, by: approval.ByNobody},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			q := q

@@ -26,7 +26,7 @@ func NewPlace(by approval.Decider, ask Ask) Place { return place{by: by, ask: as
 // NewClient returns the place of a client whose questions ask asks. Can reports whether it shows
 // questions now.
 func NewClient(h *Host, can func() bool, ask Ask) Place {
-	return place{by: approval.ByClient, ask: ask, host: h, can: can}
+	return place{by: h.by(), ask: ask, host: h, can: can}
 }
 
 // Only returns p for the questions that concern it. It cannot be asked others.
@@ -41,6 +41,9 @@ func Only(p Place, concerns func(*approval.Request) bool) Place {
 	return one
 }
 
+// isClient reports whether a place with a name is a client.
+func isClient(by approval.Decider) bool { return by == approval.ByClient || by == approval.ByTerminal }
+
 type place struct {
 	by   approval.Decider
 	ask  Ask
@@ -52,7 +55,7 @@ type place struct {
 func Shows(p Place) bool {
 	one, ok := p.(place)
 	switch {
-	case !ok || one.by != approval.ByClient:
+	case !ok || !isClient(one.by):
 		return true
 	case one.host == nil:
 		return false
@@ -81,7 +84,7 @@ const Stopped = "a person pressed Stop on the approvals page"
 func newDesk(desk approval.Desk, o *elicit.Options) Place {
 	own := *o
 	own.Stopped, o = Stopped, &own
-	return NewPlace(approval.ByDesk, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	return NewPlace(desk.Name(), func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 		answer, err := desk.Ask(ctx, r)
 		switch {
 		case err == nil:

@@ -22,11 +22,11 @@ func TestDeskAndPolicies(t *testing.T) {
 		want    string // the decision, and who made it
 	}{
 		{"nobody answers, fail-call", elicit.Options{OnTimeout: "fail-call"}, servertest.Never, servertest.Never, "abort by"},
-		{"nobody answers, abort", elicit.Options{OnTimeout: "abort"}, nil, servertest.Never, "abort by desk"},
+		{"nobody answers, abort", elicit.Options{OnTimeout: "abort"}, nil, servertest.Never, "abort by nobody"},
 		{"no client, fail-call, the desk answers", elicit.Options{OnUnsupported: "fail-call"}, nil, servertest.Say(servertest.Accept), "approved by desk"},
-		{"no client, fail-call, the desk fails", elicit.Options{OnUnsupported: "fail-call"}, nil, servertest.Fail, "abort by client"},
+		{"no client, fail-call, the desk fails", elicit.Options{OnUnsupported: "fail-call"}, nil, servertest.Fail, "abort by nobody"},
 		{"a client that servertest.Fail, fail-call, the desk answers", elicit.Options{OnError: "fail-call"}, servertest.Fail, servertest.After(time.Second, servertest.Accept), "approved by desk"},
-		{"a client that servertest.Fail, fail-call, the desk fails", elicit.Options{OnError: "fail-call"}, servertest.Fail, servertest.Fail, "abort by client"},
+		{"a client that servertest.Fail, fail-call, the desk fails", elicit.Options{OnError: "fail-call"}, servertest.Fail, servertest.Fail, "abort by nobody"},
 		{"nobody chose at the desk", elicit.Options{OnCancel: "deny"}, servertest.Never, servertest.Say(servertest.Cancel), "denied by desk"},
 		{"nobody chose in the client", elicit.Options{OnCancel: "deny"}, servertest.Say(servertest.Cancel), servertest.After(time.Second, servertest.Accept), "denied by client"},
 		{"for ever, answered after a day", elicit.Options{Timeout: -1}, nil, servertest.After(24*time.Hour, servertest.Accept), "approved by desk"},

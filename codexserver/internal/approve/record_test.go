@@ -148,7 +148,7 @@ func shown(t *testing.T, lines string) string {
 			b.WriteString(" " + c.Kind + c.Path + c.Diff)
 		}
 		fmt.Fprintf(&b, " %s%s %s%s", l.Command, l.Tool, l.Decision, l.Words)
-		if l.By == string(approval.ByEngine) {
+		if l.By == string(approval.ByPolicy) {
 			b.WriteString(": " + l.Detail)
 		}
 		b.WriteString("\n")

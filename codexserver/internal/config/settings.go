@@ -123,7 +123,7 @@ func (s *Settings) complete() {
 	l.ModelRequests, l.Tokens = orNone(l.ModelRequests), orNone(l.Tokens)
 	a := &s.Approvals
 	a.NoLegacyFlat = !a.LegacyFlat
-	a.Where = cmp.Or(a.Where, setting.WhereHost)
+	a.Where = cmp.Or(a.Where, setting.WhereClient)
 	s.Tasks.Never, s.Tasks.NoResume, s.Tasks.Limit = s.Tasks.Mode == tasksNever, !s.Tasks.Resume, l.Tasks
 	s.Changes.Off = !s.Changes.Track
 	s.FullAccess = s.Call.FullAccess

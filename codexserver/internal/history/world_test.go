@@ -307,6 +307,9 @@ func (w *world) choose(call, who string, lasting bool) (say history.Say, answer 
 	return a.say, a.text, after, r.IntN(8) > 0
 }
 
+// Name implements [approval.Desk].
+func (w *world) Name() approval.Decider { return "desk" }
+
 // Event implements [approval.Desk].
 func (*world) Event(approval.Thread, protocol.EventMsg) {}
 

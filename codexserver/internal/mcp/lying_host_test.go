@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -61,7 +62,7 @@ var lyingHosts = []lying{
 	{name: "a person who goes away", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}, {}}, alone: "approved denied", given: "approved "},
 	{name: "a person, and then a program that declines", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}, {2 * time.Millisecond, servertest.Decline, false}}, alone: "approved denied", given: "approved "},
 	{name: "is never asked", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Where: setting.WherePage}, alone: "denied denied"},
-	{name: "is never asked, by its name", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Where: setting.WhereHost, Clients: map[string]setting.Where{"test": setting.WherePage}}, alone: "denied denied"},
+	{name: "is never asked, by its name", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Where: setting.WhereClient, Clients: map[string]setting.Where{"test": setting.WherePage}}, alone: "denied denied"},
 	{name: "shows the question", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Where: setting.WhereBoth}, alone: "approved approved", counts: true},
 }
 
@@ -118,7 +119,7 @@ func (l lying) play(t *testing.T, era, on, place string) {
 	where, says, _ := strings.Cut(place, " ")
 	answer := map[string]string{"approves": servertest.Accept, "declines": servertest.Decline}[says]
 	if where == "page" {
-		o.Desk = &servertest.Desk{Answer: servertest.After(5*time.Second, answer), Invitation: "come here"}
+		o.Desk = &servertest.Desk{Called: approval.ByPage, Answer: servertest.After(5*time.Second, answer), Invitation: "come here"}
 	}
 	if era == "task" {
 		o.Home = t.TempDir()

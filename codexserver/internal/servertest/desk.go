@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -15,6 +16,8 @@ type Desk struct {
 	Answer Answer
 	// Invitation is what Invite returns.
 	Invitation string
+	// Called is what Name returns; "" is "desk".
+	Called approval.Decider
 	// OnDecided, unless nil, is called with each decision.
 	OnDecided func()
 
@@ -22,6 +25,9 @@ type Desk struct {
 	threads record[approval.Thread]
 	decided record[approval.Decision]
 }
+
+// Name implements [approval.Desk].
+func (d *Desk) Name() approval.Decider { return cmp.Or(d.Called, "desk") }
 
 // Event implements [approval.Desk].
 func (d *Desk) Event(t approval.Thread, m protocol.EventMsg) {

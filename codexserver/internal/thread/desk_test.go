@@ -94,6 +94,8 @@ func TestDeskThatPanics(t *testing.T) {
 
 type fragile struct{}
 
+func (fragile) Name() approval.Decider { return "desk" }
+
 func (fragile) Event(approval.Thread, protocol.EventMsg) { panic("event") }
 
 func (fragile) Ask(context.Context, *approval.Request) (json.RawMessage, error) {

@@ -59,6 +59,8 @@ func (deskNoter) Ask(context.Context, *approval.Request) (json.RawMessage, error
 	return nil, context.DeadlineExceeded
 }
 
+func (deskNoter) Name() approval.Decider { return "desk" }
+
 func (deskNoter) Invite() string { return "come" }
 
 // deniedPlace denies every question, because it cannot ask.

@@ -80,6 +80,8 @@ type screen struct {
 	events []string
 }
 
+func (s *screen) Name() approval.Decider { return "desk" }
+
 func (s *screen) Event(_ approval.Thread, m protocol.EventMsg) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,10 +24,10 @@ func TestRefusedByPolicy(t *testing.T) {
 	})
 	c := servertest.Connect(t, codexserver.New(e, nil), nil)
 	result := c.CallTool(t, "codex", `{"prompt":"p"}`)
-	want := `"refused":[{"kind":"command","what":"rm x","cwd":"/work","why":"not run: no one may ask","by":"engine","reason":"policy"},` +
-		`{"kind":"patch","what":"/work/y","why":"patch rejected: outside","by":"engine","reason":"policy"},` +
-		`{"kind":"other","what":"write","why":"rejected: a review","by":"engine","reason":"policy"},` +
-		`{"kind":"command","what":"mv z","why":"no","by":"engine","reason":"policy"}]`
+	want := `"refused":[{"kind":"command","what":"rm x","cwd":"/work","why":"not run: no one may ask","by":"policy","reason":"policy"},` +
+		`{"kind":"patch","what":"/work/y","why":"patch rejected: outside","by":"policy","reason":"policy"},` +
+		`{"kind":"other","what":"write","why":"rejected: a review","by":"policy","reason":"policy"},` +
+		`{"kind":"command","what":"mv z","why":"no","by":"policy","reason":"policy"}]`
 	if !strings.Contains(result, want) {
 		t.Errorf("the result is %s", result)
 	}

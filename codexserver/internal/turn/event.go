@@ -220,7 +220,7 @@ func LineOf(e protocol.EventMsg) (line record.Line) {
 		if r := m.Refused; r != nil {
 			line = record.Line{
 				Event: record.Decided, Call: r.CallID, Subject: record.Subject{Kind: record.KindTool, Tool: r.Tool, Cwd: r.Cwd},
-				Verdict: record.Verdict{Decision: string(elicit.Denied), By: string(approval.ByEngine), Detail: r.Reason},
+				Verdict: record.Verdict{Decision: string(elicit.Denied), By: string(approval.ByPolicy), Detail: r.Reason},
 			}
 			switch {
 			case len(r.Command) > 0:
@@ -242,7 +242,7 @@ func ended(call string, exit int, took protocol.Duration, words string) record.L
 
 // refusal describes what the engine refused by itself.
 func (t *Turn) refusal(r *protocol.Refused) protocol.Refusal {
-	out := protocol.Refusal{Kind: "other", Why: show.Text(r.Reason, show.MaxWords), By: string(approval.ByEngine), Reason: "policy"}
+	out := protocol.Refusal{Kind: "other", Why: show.Text(r.Reason, show.MaxWords), By: string(approval.ByPolicy), Reason: "policy"}
 	switch {
 	case len(r.Command) > 0:
 		out.Kind, out.What, out.Cwd = "command", show.Command(r.Command), t.cwd(r.Cwd)

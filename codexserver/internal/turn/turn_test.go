@@ -84,7 +84,7 @@ func play(log *transcript.Log, w *turn.Turn, events []protocol.EventMsg) string 
 			r.Event = m.EventMsg
 			w.Asked(log, r)
 		case decision:
-			w.Decided(log, r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: approval.ByDesk})
+			w.Decided(log, r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}, By: "desk"})
 		default:
 			_, step = w.Add(log, "", m)
 		}
@@ -181,14 +181,14 @@ Error:
 			ThreadID: "id", Model: "m", Status: protocol.StatusRunning, DurationMS: 34_000, Usage: &protocol.TurnUsage{Turn: usage, Thread: usage},
 			Plan: []protocol.PlanStep{{Step: "think", Status: "completed"}},
 			Commands: []protocol.Command{
-				{ID: 7, Command: "before"}, {ID: 8, Command: "make", ApprovedBy: string(approval.ByDesk), ExitCode: new(3), DurationMS: new(int64(2000))},
+				{ID: 7, Command: "before"}, {ID: 8, Command: "make", ApprovedBy: "desk", ExitCode: new(3), DurationMS: new(int64(2000))},
 				{ID: 9, Command: "ls", Cwd: os.TempDir()},
 			},
 			Refused: []protocol.Refusal{
 				{What: "before"},
-				{Kind: "command", What: "rm x", Why: "never", By: string(approval.ByEngine), Reason: "policy"},
-				{Kind: "patch", What: filepath.Join(dir, "a"), Why: "no patch", By: string(approval.ByEngine), Reason: "policy"},
-				{Kind: "other", What: "web", Why: "no web", By: string(approval.ByEngine), Reason: "policy"},
+				{Kind: "command", What: "rm x", Why: "never", By: string(approval.ByPolicy), Reason: "policy"},
+				{Kind: "patch", What: filepath.Join(dir, "a"), Why: "no patch", By: string(approval.ByPolicy), Reason: "policy"},
+				{Kind: "other", What: "web", Why: "no web", By: string(approval.ByPolicy), Reason: "policy"},
 			},
 			Truncated: protocol.Truncated{Commands: 2}, ChangesFrom: protocol.ChangesFromEvents,
 			Changes: []protocol.Change{{Path: "a", Kind: "add", Added: new(2), Removed: new(0), By: protocol.ByPatch}},
@@ -275,9 +275,9 @@ func TestRefused(t *testing.T) {
 			w.Asked(log, r)
 			asked := w.Asks(r)
 			w.Seen()
-			w.Decided(log, r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not now"}, By: approval.ByDesk})
+			w.Decided(log, r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not now"}, By: "desk"})
 			want := tt.want
-			want.By, want.Reason = string(approval.ByDesk), "declined"
+			want.By, want.Reason = "desk", "declined"
 			did := w.So()
 			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || w.Asks(r) || w.Unseen() || w.Stopped() != (d == elicit.Abort) || did.Status != protocol.StatusRunning {
 				t.Errorf("%s: %+v", d, did)

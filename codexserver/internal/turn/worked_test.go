@@ -205,7 +205,7 @@ func TestWork(t *testing.T) {
 		tt.write("logo.png", "\x00\x02")
 	}, "bash", "-lc", "go test ./... > test.log")
 	push := []string{"git", "push", "origin", "main"}
-	tt.ask(tt.call(), approval.ByDesk, elicit.Denied, push)
+	tt.ask(tt.call(), "desk", elicit.Denied, push)
 
 	got := tt.end(nil)
 	if d := cmp.Diff(tt.numstat(), got.numstat()); d != "" {

@@ -225,7 +225,7 @@ const near = new IntersectionObserver((cards) => cards.forEach((c) => c.target.c
 function settle(q) {
   lock(q);
   if (isOpen(q) || q.sending) return;
-  if (q.mine && q.view.by === "desk") {
+  if (q.mine && q.view.by === "page") {
     $("news").textContent = outcome(q.view) + ".";
     leave(q);
     return;
@@ -283,7 +283,7 @@ const title = (v) => ({ exec: "Run this command?", patch: "Change " + count(v.fi
 function outcome(v) {
   if (v.state === "answered") return "Answered on another page";
   if (v.state === "withdrawn") return "No longer asked";
-  const by = { desk: " on the page", client: " in the client", rule: " by your rules" }[v.by] || "";
+  const by = { page: " on the page", client: " in the client", terminal: " at the terminal", rule: " by your rules" }[v.by] || "";
   switch (v.reason) {
     case "timeout": return "Not done: no answer in time";
     case "interrupted": return "Not done: the turn was ended";

@@ -161,7 +161,7 @@ func decisionLabel(d elicit.Decision) string {
 
 func byLabel(d approval.Decider) string {
 	switch d {
-	case approval.ByRule, approval.ByClient, approval.ByDesk, approval.ByEngine:
+	case approval.ByClient, approval.ByPage, approval.ByRule, approval.ByPolicy, approval.ByNobody:
 		return string(d)
 	}
 	return other
