@@ -22,7 +22,7 @@ var readOnly = protocol.Config{Sandbox: protocol.SandboxReadOnly, ApprovalPolicy
 
 func review(t *testing.T, c engine.Conversation, r protocol.Review) error {
 	t.Helper()
-	return c.Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput(r.Prompt), Review: &r})
+	return c.Turn(t.Context(), protocol.TurnInput{Items: protocol.TextInput("p"), Review: &r})
 }
 
 // critic is a fake app-server whose turns answer with findings.
@@ -101,7 +101,7 @@ func TestReview(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := review(t, conv, protocol.Review{Target: protocol.ReviewCommit, Revision: "abc", Prompt: "p", Instructions: "i"}); err != nil || h.answer() != findings {
+	if err := review(t, conv, protocol.Review{Target: protocol.ReviewCommit, Revision: "abc", Instructions: "i"}); err != nil || h.answer() != findings {
 		t.Fatalf("%v, %s", err, h.answer())
 	}
 	want := []string{fmt.Sprintf(`{"approvalPolicy":"never","input":[{"text":"p","type":"text"}],"sandboxPolicy":{"networkAccess":false,"type":"readOnly"},"threadId":%q}`, conv.ID())}
@@ -142,7 +142,7 @@ func TestReviewInThread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := review(t, conv, protocol.Review{Target: protocol.ReviewUncommitted, Prompt: "p"}); err != nil || h.answer() != findings {
+	if err := review(t, conv, protocol.Review{Target: protocol.ReviewUncommitted}); err != nil || h.answer() != findings {
 		t.Fatalf("%v, %s", err, h.answer())
 	}
 	const other = "0199a2b3-0000-7000-8000-000000000002"

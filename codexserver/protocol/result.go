@@ -230,8 +230,6 @@ type Finding struct {
 	Confidence *float64 `json:"confidence,omitzero"`
 	// OutsideDiff is true if none of the finding's lines is in the change.
 	OutsideDiff bool `json:"outsideDiff,omitzero"`
-	// Error describes faults of the finding itself, such as a priority of 7.
-	Error string `json:"error,omitzero"`
 }
 
 // Verdict is a reviewer's judgement of the whole change.

@@ -17,12 +17,8 @@ const (
 type Review struct {
 	// Target is what is compared.
 	Target ReviewTarget
-	// Revision is the branch of [ReviewBase] or the commit of [ReviewCommit]. A name with
-	// unusual characters is replaced by the commit's hash.
+	// Revision is the branch of [ReviewBase], as the caller names it, or the hash of [ReviewCommit].
 	Revision string
 	// Instructions are the caller's own, or "".
 	Instructions string
-	// Prompt is the whole task as text: the changes, the instructions, and the form of the
-	// answer. It is the turn's message.
-	Prompt string
 }

@@ -3,244 +3,171 @@ package review
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Result is the answer of a reviewer.
-type Result struct {
-	Findings []protocol.Finding
-	// Verdict is nil if the answer has no readable one.
-	Verdict *protocol.Verdict
-	// Problems are the faults of the answer, except those of single findings.
-	Problems []string
+// Schema is the schema of the answer. Providers take it that hold a model to a schema: every member is
+// required, and there are no bounds of numbers, which some of them refuse.
+const Schema = `{"type": "object", "additionalProperties": false,
+"required": ["findings", "overall_correctness", "overall_explanation", "overall_confidence_score"],
+"properties": {
+	"findings": {"type": "array", "items": {"type": "object", "additionalProperties": false,
+		"required": ["title", "body", "priority", "confidence_score", "code_location"],
+		"properties": {
+			"title": {"type": "string"},
+			"body": {"type": "string"},
+			"priority": {"type": "integer", "enum": [0, 1, 2, 3]},
+			"confidence_score": {"type": "number"},
+			"code_location": {"type": "object", "additionalProperties": false,
+				"required": ["absolute_file_path", "line_range"],
+				"properties": {
+					"absolute_file_path": {"type": "string"},
+					"line_range": {"type": "object", "additionalProperties": false,
+						"required": ["start", "end"],
+						"properties": {"start": {"type": "integer"}, "end": {"type": "integer"}}}}}}}},
+	"overall_correctness": {"type": "string", "enum": ["patch is correct", "patch is incorrect"]},
+	"overall_explanation": {"type": "string"},
+	"overall_confidence_score": {"type": "number"}}}`
+
+// answer is what [Schema] describes. An engine may take no schema, so that what is not needed may be missing.
+type answer struct {
+	Findings []struct {
+		Title      string   `json:"title"`
+		Body       string   `json:"body"`
+		Priority   *int     `json:"priority"`
+		Confidence *float64 `json:"confidence_score"`
+		Place      struct {
+			Path  string `json:"absolute_file_path"`
+			Lines struct {
+				Start int `json:"start"`
+				End   int `json:"end"`
+			} `json:"line_range"`
+		} `json:"code_location"`
+	} `json:"findings"`
+	Correctness string   `json:"overall_correctness"`
+	Explanation string   `json:"overall_explanation"`
+	Confidence  *float64 `json:"overall_confidence_score"`
 }
 
-// Limits of an answer: bytes of its texts, and the number of findings.
+// Limits of the texts of an answer in bytes.
 const (
-	maxTitle    = 400
-	maxBody     = 8 << 10
-	maxPath     = 1 << 10
-	maxFindings = 1000
+	maxTitle = 400
+	maxBody  = 8 << 10
+	maxPath  = 1 << 10
 )
 
-// members is a JSON object.
-type members map[string]jsontext.Value
-
-// Parse reads an answer. It reports a fault of one finding in that finding. It fails only
-// if the answer as a whole is unusable.
-func Parse(answer string) (*Result, error) {
-	answer = unfence(strings.TrimSpace(answer))
-	if answer == "" {
-		return nil, errors.New("the reviewer did not answer")
+// Read adds the findings and the verdict of a reviewer's answer to the result, and returns them as a text for
+// people, with every control character visible. Values out of range are left out. The paths become relative
+// to the repository's top. A finding without a line in the diff is marked, unless the diff was cut and may have
+// had its file. Read fails if the answer is not in the form.
+func (t *Task) Read(said string, r *protocol.TurnResult) (words string, err error) {
+	var a answer
+	// Some models write a code fence, or words, around the object.
+	begin, end := strings.IndexByte(said, '{'), strings.LastIndexByte(said, '}')
+	switch {
+	case strings.TrimSpace(said) == "":
+		return "", errors.New("the reviewer did not answer")
+	case begin < 0 || end < begin:
+		return "", errors.New("the answer is not the JSON object that was asked for")
 	}
-	var top members
-	if err := json.Unmarshal([]byte(answer), &top); err != nil || top == nil {
-		return nil, fmt.Errorf("the answer is not the JSON object that was asked for: %w", cmpError(err))
+	if err := json.Unmarshal([]byte(said[begin:end+1]), &a); err != nil {
+		return "", fmt.Errorf("the answer is not the JSON object that was asked for: %w", err)
 	}
-	raw, ok := take(top, "findings")
-	if !ok {
-		return nil, errors.New("the answer has no findings, not even an empty list of them")
+	if a.Findings == nil {
+		return "", errors.New("the answer has no findings, not even an empty list of them")
 	}
-	var list []jsontext.Value
-	if raw.Kind() != '[' || json.Unmarshal(raw, &list) != nil {
-		return nil, errors.New("the answer's findings are not a list")
+	r.Findings = []protocol.Finding{}
+	for _, one := range a.Findings {
+		f := protocol.Finding{
+			Title: text.Brief(one.Title, maxTitle), Body: text.Brief(one.Body, maxBody), Path: t.relative(text.Brief(one.Place.Path, maxPath)),
+			Confidence: score(one.Confidence),
+		}
+		if one.Priority != nil && *one.Priority >= 0 && *one.Priority <= 3 {
+			f.Priority = one.Priority
+		}
+		if lines := one.Place.Lines; lines.Start > 0 && lines.Start <= lines.End {
+			f.StartLine, f.EndLine = lines.Start, lines.End
+		}
+		file := slices.IndexFunc(t.Files, func(other File) bool { return other.Path == f.Path })
+		f.OutsideDiff = f.Path == "" || f.StartLine == 0 || file < 0 && !t.Cut || file >= 0 && !t.Files[file].shows(f.StartLine, f.EndLine)
+		r.Findings = append(r.Findings, f)
 	}
-	r := &Result{}
-	if more := len(list) - maxFindings; more > 0 {
-		r.Problems = append(r.Problems, fmt.Sprintf("%d findings are left out: there are more than %d.", more, maxFindings))
-		list = list[:maxFindings]
+	a.Explanation = text.Brief(a.Explanation, maxBody)
+	if correct := a.Correctness == "patch is correct"; correct || a.Correctness == "patch is incorrect" {
+		r.Verdict = &protocol.Verdict{Correct: correct, Explanation: a.Explanation, Confidence: score(a.Confidence)}
 	}
-	for _, raw := range list {
-		r.Findings = append(r.Findings, finding(raw))
-	}
-	r.verdict(top)
-	for _, name := range slices.Sorted(maps.Keys(top)) {
-		r.Problems = append(r.Problems, fmt.Sprintf("The answer has the member %.100q, which has no meaning.", name))
-	}
-	if len(r.Problems) > maxProblems {
-		r.Problems = r.Problems[:maxProblems]
-	}
-	return r, nil
+	return a.text(r), nil
 }
 
-const maxProblems = 20
-
-func cmpError(err error) error {
-	if err == nil {
-		return errors.New("it is null")
+// score returns a number from 0 to 1, or nil for another one.
+func score(x *float64) *float64 {
+	if x == nil || *x < 0 || *x > 1 {
+		return nil
 	}
-	return err
+	return x
 }
 
-// unfence removes a code fence around the whole text. Models write one even if the prompt
-// forbids it.
-func unfence(text string) string {
-	inner, ok := strings.CutPrefix(text, "```")
-	if !ok {
-		return text
+// relative makes a path relative to the repository's top, with slashes. It returns one outside of it unchanged.
+func (t *Task) relative(name string) string {
+	if name != "" && !filepath.IsAbs(name) && filepath.IsLocal(name) {
+		return filepath.ToSlash(filepath.Clean(name))
 	}
-	inner, ok = strings.CutSuffix(inner, "```")
-	head, body, found := strings.Cut(inner, "\n")
-	if head = strings.TrimSpace(head); !ok || !found || head != "" && head != "json" {
-		return text
+	real, _ := filepath.EvalSymlinks(t.Root)
+	for _, root := range []string{t.Root, real} {
+		if rel, ok := paths.Within(name, root); ok && filepath.IsAbs(name) {
+			return filepath.ToSlash(rel)
+		}
 	}
-	return strings.TrimSpace(body)
+	return name
 }
 
-// take removes a member and returns it. A null counts as missing.
-func take(m members, name string) (jsontext.Value, bool) {
-	raw, ok := m[name]
-	delete(m, name)
-	return raw, ok && raw.Kind() != 'n'
-}
-
-// verdict reads the members about the whole change.
-func (r *Result) verdict(top members) {
-	var f faults
-	word := f.text(top, "overall_correctness", maxTitle)
-	v := &protocol.Verdict{Explanation: f.text(top, "overall_explanation", maxBody), Confidence: f.score(top, "overall_confidence_score")}
-	switch word {
-	case "patch is correct":
-		v.Correct = true
-	case "patch is incorrect":
+// text returns the findings and the verdict of the result for people.
+func (a *answer) text(r *protocol.TurnResult) string {
+	var b strings.Builder
+	switch {
+	case r.Verdict == nil:
+		b.WriteString("The review has no verdict.")
+	case r.Verdict.Correct:
+		b.WriteString("Verdict: the change is correct" + sure(r.Verdict.Confidence) + ".")
 	default:
-		if word != "" {
-			f.add("overall_correctness", fmt.Sprintf("%.100q is neither %q nor %q", word, "patch is correct", "patch is incorrect"))
+		b.WriteString("Verdict: the change is incorrect" + sure(r.Verdict.Confidence) + ".")
+	}
+	if a.Explanation != "" {
+		b.WriteString(" " + elicit.ShowText(a.Explanation))
+	}
+	if len(r.Findings) == 0 {
+		b.WriteString("\n\nNo findings.")
+	}
+	for i, f := range r.Findings {
+		fmt.Fprintf(&b, "\n\n%d. ", i+1)
+		if f.Priority != nil && !strings.HasPrefix(f.Title, "[P") {
+			fmt.Fprintf(&b, "[P%d] ", *f.Priority)
 		}
-		if v.Explanation != "" {
-			f = append(f, "the reviewer says: "+v.Explanation)
+		b.WriteString(elicit.OneLine(f.Title, 0) + " — " + elicit.OneLine(f.Path, 0))
+		if f.StartLine > 0 {
+			fmt.Fprintf(&b, ":%d-%d", f.StartLine, f.EndLine)
 		}
-		v = nil
-	}
-	r.Verdict = v
-	if len(f) > 0 {
-		r.Problems = append(r.Problems, "About the verdict: "+f.String()+".")
-	}
-}
-
-// finding reads one finding.
-func finding(raw jsontext.Value) (r protocol.Finding) {
-	var f faults
-	defer func() { r.Error = f.String() }()
-	m, ok := f.object(raw)
-	if !ok {
-		return r
-	}
-	r.Title, r.Body = f.text(m, "title", maxTitle), f.text(m, "body", maxBody)
-	if raw, ok := take(m, "priority"); ok {
-		var n int
-		if err := json.Unmarshal(raw, &n); err != nil || n < 0 || n > 3 {
-			f.add("priority", fmt.Sprintf("%.40s is not 0, 1, 2 or 3", raw))
-		} else {
-			r.Priority = &n
+		if f.OutsideDiff {
+			b.WriteString(" (outside of the diff)")
+		}
+		for text := range strings.Lines(elicit.ShowText(f.Body)) {
+			b.WriteString("\n   " + strings.TrimSuffix(text, "\n"))
 		}
 	}
-	r.Confidence = f.score(m, "confidence_score")
-	if raw, ok := take(m, "code_location"); ok {
-		f.location(&r, raw)
-	} else {
-		f.add("code_location", "missing")
-	}
-	f.unknown(m)
-	return r
+	return b.String()
 }
 
-// faults collects the faults of members.
-type faults []string
-
-// maxFaults bounds the faults reported for one finding.
-const maxFaults = 10
-
-func (f *faults) add(name, what string) {
-	if len(*f) < maxFaults {
-		*f = append(*f, name+": "+strings.ToValidUTF8(what, "\uFFFD"))
-	}
-}
-
-// String returns the faults as one line.
-func (f faults) String() string { return strings.Join(f, "; ") }
-
-func (f *faults) object(raw jsontext.Value) (m members, ok bool) {
-	if raw.Kind() != '{' || json.Unmarshal(raw, &m) != nil {
-		f.add("finding", fmt.Sprintf("%.40s is not an object", raw))
-		return nil, false
-	}
-	return m, true
-}
-
-// text reads a required string.
-func (f *faults) text(m members, name string, most int) (s string) {
-	raw, ok := take(m, name)
-	if !ok {
-		f.add(name, "missing")
+func sure(confidence *float64) string {
+	if confidence == nil {
 		return ""
 	}
-	if raw.Kind() != '"' || json.Unmarshal(raw, &s) != nil {
-		f.add(name, "not a string")
-		return ""
-	}
-	return text.Brief(s, most)
-}
-
-// score reads a number from 0 to 1.
-func (f *faults) score(m members, name string) *float64 {
-	raw, ok := take(m, name)
-	if !ok {
-		return nil
-	}
-	var x float64
-	if err := json.Unmarshal(raw, &x); err != nil || math.IsNaN(x) || x < 0 || x > 1 {
-		f.add(name, fmt.Sprintf("%.40s is not a number from 0 to 1", raw))
-		return nil
-	}
-	return &x
-}
-
-// location reads the file and the lines of a finding.
-func (f *faults) location(r *protocol.Finding, raw jsontext.Value) {
-	m, ok := f.object(raw)
-	if !ok {
-		return
-	}
-	r.Path = f.text(m, "absolute_file_path", maxPath)
-	lines, ok := take(m, "line_range")
-	if !ok {
-		f.add("line_range", "missing")
-	} else if lr, ok := f.object(lines); ok {
-		start, end := f.number(lr, "start"), f.number(lr, "end")
-		switch {
-		case start == 0 || end == 0:
-		case start > end:
-			f.add("line_range", fmt.Sprintf("it begins at %d and ends at %d", start, end))
-		default:
-			r.StartLine, r.EndLine = start, end
-		}
-		f.unknown(lr)
-	}
-	f.unknown(m)
-}
-
-// number reads a line number. It returns 0 for anything else.
-func (f *faults) number(m members, name string) (n int) {
-	raw, ok := take(m, name)
-	if err := json.Unmarshal(raw, &n); !ok || err != nil || n < 1 || n > maxLine {
-		f.add(name, fmt.Sprintf("%.40s is not a line number", raw))
-		return 0
-	}
-	return n
-}
-
-// unknown adds a fault for each member that was not taken.
-func (f *faults) unknown(m members) {
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		f.add(fmt.Sprintf("%.40q", name), "no such member")
-	}
+	return fmt.Sprintf(" (confidence %.2g)", *confidence)
 }

@@ -71,6 +71,11 @@ func TestNative(t *testing.T) {
 			if _, err := os.Stat(started); err == nil {
 				t.Error("an MCP server was started")
 			}
+			for _, r := range model.Requests() {
+				if !strings.Contains(string(r.Body), `"type":"json_schema"`) {
+					t.Error("the model is not held to the form of the answer")
+				}
+			}
 			if n := len(model.Requests()); n != 10 {
 				t.Errorf("%d requests", n)
 			}
@@ -134,12 +139,12 @@ func reviewsInThread(t *testing.T, c *client, s *shop, model *providertest.Serve
 	}
 }
 
-// TestInvalidAnswers checks that an invalid answer causes an error that quotes it.
+// TestInvalidAnswers checks that an invalid answer causes an error that quotes it. The engine asks for each once more.
 func TestInvalidAnswers(t *testing.T) {
 	s := newShop(t)
-	e := newNative(t, providertest.New(providertest.Say("looks good to me"), providertest.Say("")), nil)
+	e := newNative(t, providertest.New(providertest.Say("fine"), providertest.Say("looks good to me"), providertest.Say(""), providertest.Say("")), nil)
 	c := connect(t, e, false)
-	for _, want := range []string{"codex-review: the answer is not the JSON object that was asked for: ", "codex-review: the reviewer did not answer"} {
+	for _, want := range []string{"codex-review: the answer is not the JSON object that was asked for", "codex-review: the reviewer did not answer"} {
 		r, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "cwd": s.repo})
 		if !failed || r.Status != "failed" || r.ThreadID == "" || !strings.HasPrefix(r.Content, want) || r.Findings != nil {
 			t.Errorf("%+v, want %q", r, want)

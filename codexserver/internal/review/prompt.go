@@ -41,9 +41,9 @@ Answer with one JSON object and nothing else, neither words around it nor a code
 title: one sentence. body: what goes wrong, when, and what would be right. priority: 0 stops everything, 1 is urgent, 2 is to be fixed, 3 can wait. The scores are from 0, a guess, to 1, certain. line_range: the fewest lines that show it, counted in the file as it is after the change, at least one of them in the changes; for a file that was deleted, as it was before. overall_correctness: "patch is correct" or "patch is incorrect"; a change is incorrect when it should not be used as it is. overall_explanation: one to three sentences.
 `
 
-// Prompt returns the prompt of the task. It only names files whose diff is too long: the
+// Prompt returns the prompt of the task, and how many files it only names because their diff is too long: the
 // model can read them itself.
-func (t *Task) Prompt() string {
+func (t *Task) Prompt() (prompt string, named int) {
 	var b strings.Builder
 	b.WriteString(rules)
 	fmt.Fprintf(&b, "\nThe repository is %s. The change is %s.\n", t.Root, t.About)
@@ -65,7 +65,7 @@ func (t *Task) Prompt() string {
 	if len(left) > 0 {
 		b.WriteString("\nThe changes of these files are too long to be shown here. They count as well; read them yourself:\n")
 		for _, f := range left[:min(len(left), maxNamed)] {
-			fmt.Fprintf(&b, "- %q (+%d -%d)\n", f.Path, f.Added, f.Removed)
+			fmt.Fprintf(&b, "- %q\n", f.Path)
 		}
 		if more := len(left) - maxNamed; more > 0 {
 			fmt.Fprintf(&b, "- and %d more\n", more)
@@ -75,18 +75,5 @@ func (t *Task) Prompt() string {
 		b.WriteString("\nThere are more changes than could be read. Have git name the others.\n")
 	}
 	b.WriteString(form)
-	return b.String()
-}
-
-// Hidden returns how many files a prompt does not show.
-func (t *Task) Hidden() (n int) {
-	room := maxShown
-	for _, f := range t.Files {
-		if len(f.Text) > min(room, maxFileShown) {
-			n++
-		} else {
-			room -= len(f.Text)
-		}
-	}
-	return n
+	return b.String(), len(left)
 }

@@ -1,7 +1,9 @@
 package review_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/review"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -67,13 +70,13 @@ diff --git a/last b/last
 
 func TestParseDiff(t *testing.T) {
 	want := []review.File{
-		{Path: "a b.go", Lines: []review.Range{{Start: 1, End: 4}, {Start: 11, End: 12}}, Added: 2, Removed: 2},
-		{Path: "new", Lines: []review.Range{{Start: 5, End: 6}}, Added: 2, Removed: 2},
-		{Path: "dead", Lines: []review.Range{{Start: 1, End: 2}}, Removed: 2},
-		{Path: "ü\t\"", Lines: []review.Range{{Start: 1, End: 1}}, Added: 1},
-		{Path: "bin"},
+		{Path: "a b.go", Lines: []review.Range{{Start: 1, End: 4}, {Start: 11, End: 12}}},
+		{Path: "new", Lines: []review.Range{{Start: 5, End: 6}}},
+		{Path: "dead", Lines: []review.Range{{Start: 1, End: 2}}},
+		{Path: "ü\t\"", Lines: []review.Range{{Start: 1, End: 1}}},
+		{}, // a binary file
 		{Path: "cut", Lines: []review.Range{{Start: 1, End: 9}}},
-		{Path: "last", Lines: []review.Range{{Start: 1, End: 1}}, Added: 1, Removed: 1},
+		{Path: "last", Lines: []review.Range{{Start: 1, End: 1}}},
 	}
 	got := review.ParseDiff(sample)
 	if d := cmp.Diff(want, got, cmpopts.IgnoreFields(review.File{}, "Text")); d != "" {
@@ -92,28 +95,22 @@ func TestParseDiff(t *testing.T) {
 func TestParseOddDiffs(t *testing.T) {
 	const head, file = "diff --git a/x b/x\n", "--- a/x\n+++ b/x\n"
 	for diff, want := range map[string]string{
-		head + file + "@@ -3,2 +4,3 @@\n a\n-b\n+c\n+d\n-- \n2.43.0\n":                                              "x[{4 6}] +2-1", // git's signature after the last hunk
-		head + file + "@@ -1 +1 @@\n-a\n+b\n+++ c\n--- d\n":                                                         "x[{1 1}] +1-1",
-		head + file + "@@ -1,2 +1,2 @@\n-a\n\n+b\n":                                                                 "x[{1 2}] +1-1", // an empty line without its space
-		"diff --git a/one b/two\n--- a/one\n+++ b/two\n@@ -1 +2 @@\n":                                               "two[{2 2}] +0-0",
-		"diff --git a/one b/four\nrename from one\nrename to four\n":                                                "four[] +0-0",
-		"diff --git a/one b/two\nrename from one\nrename to two\n":                                                  "two[] +0-0",
-		"diff --git a/one b/four\n":                                                                                 "",
-		"diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -5,2 +0,0 @@\n-a\n-b\n":           "x[{5 6}] +0-2",
-		"diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+a\n+b\n":               "x[{1 2}] +2-0",
-		`diff --git "a/a\\b\101\"\n" "b/a\\b\101\"\n"` + "\n":                                                       "a\\bA\"\n[] +0-0",
-		`diff --git "a/\777\a\t\" "b/\777\a\t\"` + "\n":                                                             "777\a\t\\[] +0-0",
-		`diff --git "a/\377" "b/\377"` + "\n":                                                                       "\ufffd[] +0-0",
-		head + file + "@@ -1\n@@ -1 x1 @@\n@@ x1 +1 @@\n@@ -a +1 @@\n@@ -1 +1,a @@\n@@ --1 +1 @@\n@@ -1 +1,-1 @@\n": "x[] +0-0",
-		head + file + "@@ -1073741824 +1 @@\n":                                                                      "x[{1 1}] +0-0",
-		head + file + "@@ -1073741825 +1 @@\n":                                                                      "x[] +0-0",
-		head + file + "@@ -1 +1,1073741824 @@\n":                                                                    "x[{1 1073741824}] +0-0",
-		head + file + "@@ -1 +1,1073741825 @@\n":                                                                    "x[] +0-0",
-		"@@ -1 +1 @@\n-a\n+b\n--- a/x\n+++ b/x\n":                                                                   "",
+		"": "",
+		head + file + "@@ -3,2 +4,3 @@\n a\n-b\n+c\n+d\n":                                                 "x[{4 6}]",
+		head + file + "@@ -1 +1 @@\n-a\n+b\n+++ c\n--- d\n@@ -9 +9 @@\n-a\n+b\n":                          "x[{1 1} {9 9}]",
+		head + file + "@@ -1,2 +1,2 @@\n-a\n\n+b\n":                                                       "x[{1 2}]", // an empty line without its space
+		"diff --git a/one b/two\n--- a/one\n+++ b/two\n@@ -1 +2 @@\n":                                     "two[{2 2}]",
+		"diff --git a/one b/four\nrename from one\nrename to four\n":                                      "[]",
+		"diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -5,2 +0,0 @@\n-a\n-b\n": "x[{5 6}]",
+		"diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+a\n+b\n":     "x[{1 2}]",
+		head + `+++ "b/a\\b\101\"\n"` + "\n":                                                              "a\\bA\"\n[]",
+		head + `+++ "b/\377"` + "\n":                                                                      "\ufffd[]",
+		head + `+++ "b/\777\"` + "\n":                                                                     `\777\"[]`, // no name of git
+		head + file + "@@ -1\n@@ -1 x1 @@\n@@ x1 +1 @@\n@@ -a +1 @@\n@@ -1 +1,a @@\n@@ --1 +1 @@\n@@ -1 +1,-1 @@\n@@ -1 +1,1073741824 @@\n": "x[]",
 	} {
 		var got strings.Builder
 		for _, f := range review.ParseDiff(diff) {
-			fmt.Fprintf(&got, "%s%v +%d-%d", f.Path, f.Lines, f.Added, f.Removed)
+			fmt.Fprintf(&got, "%s%v", f.Path, f.Lines)
 		}
 		if got.String() != want {
 			t.Errorf("%s\ngot %q, want %q", diff, got.String(), want)
@@ -121,90 +118,94 @@ func TestParseOddDiffs(t *testing.T) {
 	}
 }
 
-// TestAnswerIsBounded gives an answer with more than is kept.
+// TestSchema checks that the example of the prompt fits the schema, which all providers take: every member is required.
+func TestSchema(t *testing.T) {
+	schema, err := outputschema.Compile([]byte(review.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt, _ := (&review.Task{}).Prompt()
+	begin := strings.Index(prompt, "\n{") + 1
+	example, _, _ := strings.Cut(prompt[begin:], "\n")
+	if _, err := schema.Check(example); err != nil {
+		t.Errorf("%s: %v", example, err)
+	}
+	var r protocol.TurnResult
+	if _, err := (&review.Task{}).Read(example, &r); err != nil || len(r.Findings) != 1 || r.Findings[0].EndLine != 12 || r.Verdict == nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	var closed func(at string, schema map[string]any)
+	closed = func(at string, schema map[string]any) {
+		properties, _ := schema["properties"].(map[string]any)
+		required, _ := schema["required"].([]any)
+		if properties != nil && (schema["additionalProperties"] != false || len(required) != len(properties)) {
+			t.Errorf("%s: not every member is required, or others may be", at)
+		}
+		for name, inner := range properties {
+			closed(at+"/"+name, inner.(map[string]any))
+		}
+		if items, ok := schema["items"].(map[string]any); ok {
+			closed(at+"/items", items)
+		}
+	}
+	var top map[string]any
+	unmarshal(t, review.Schema, &top)
+	closed("", top)
+}
+
+// TestAnswerIsBounded gives an answer with longer texts than are kept.
 func TestAnswerIsBounded(t *testing.T) {
-	members := func(n int) string {
-		var b strings.Builder
-		for i := range n {
-			fmt.Fprintf(&b, `,"m%02d":1`, i)
-		}
-		return b.String()
-	}
 	long := strings.Repeat("x", 10_000)
-	finding := `{"title":"` + long + `","body":"` + long + `","code_location":{"absolute_file_path":"` + long + `","line_range":{"start":1,"end":1073741824}}}`
-	answer := func(findings int, extra string) string {
-		return `{"findings":[` + strings.TrimSuffix(finding+","+strings.Repeat("{},", max(findings-1, 0)), ",") + `],"overall_correctness":"patch is correct","overall_explanation":"` + long + `"` + extra + `}`
+	var r protocol.TurnResult
+	_, err := (&review.Task{}).Read(`{"findings":[{"title":"`+long+`","body":"`+long+`","code_location":{"absolute_file_path":"`+long+`"}}],"overall_correctness":"patch is correct","overall_explanation":"`+long+`"}`, &r)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for findings, want := range map[int]string{1000: "1000, 0 problems", 1001: "1000, 1 problems"} {
-		r, err := review.Parse(answer(findings, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := fmt.Sprintf("%d, %d problems", len(r.Findings), len(r.Problems)); got != want || len(r.Problems) > 0 && !strings.HasPrefix(r.Problems[0], "1 findings are left out") {
-			t.Errorf("%d findings: %s: %q", findings, got, r.Problems)
-		}
-		if f := r.Findings[0]; len(f.Title) != 400+3 || len(f.Body) != 8<<10+3 || len(f.Path) != 1<<10+3 || f.EndLine != 1<<30 || f.Error != "" || len(r.Verdict.Explanation) != 8<<10+3 {
-			t.Errorf("%d bytes of the title, %d of the body, %d of the path, %d of the explanation; %s", len(f.Title), len(f.Body), len(f.Path), len(r.Verdict.Explanation), f.Error)
-		}
-	}
-	for extra, want := range map[int]int{19: 19, 20: 20, 21: 20, 40: 20} {
-		if r, err := review.Parse(answer(1, members(extra))); err != nil || len(r.Problems) != want {
-			t.Errorf("%d members without a meaning: %d problems, %v", extra, len(r.Problems), err)
-		}
-	}
-	for extra, want := range map[int]int{9: 9, 10: 10, 11: 10} {
-		r, err := review.Parse(`{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":1,"end":1}}` + members(extra) + `}],"overall_correctness":"patch is correct","overall_explanation":"e"}`)
-		if err != nil || strings.Count(r.Findings[0].Error, "no such member") != want {
-			t.Errorf("%d members of a finding: %q, %v", extra, r.Findings[0].Error, err)
-		}
+	if f := r.Findings[0]; len(f.Title) != 400+3 || len(f.Body) != 8<<10+3 || len(f.Path) != 1<<10+3 || len(r.Verdict.Explanation) != 8<<10+3 {
+		t.Errorf("%d bytes of the title, %d of the body, %d of the path, %d of the explanation", len(f.Title), len(f.Body), len(f.Path), len(r.Verdict.Explanation))
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestRead(t *testing.T) {
 	const place = `"code_location":{"absolute_file_path":"/r/a.go","line_range":{"start":2,"end":3}}`
 	const verdict = `"overall_correctness":"patch is correct","overall_explanation":"Fine."`
+	at := func(place string) string {
+		return `{"findings":[{"title":"t","code_location":` + place + `}],` + verdict + `}`
+	}
+	with := func(member string) string { return `{"findings":[{` + member + `,` + place + `}],` + verdict + `}` }
 	for _, tt := range []struct{ name, answer, want string }{
 		{"nothing found", `{"findings":[],` + verdict + `}`, "correct"},
 		{"in a fence", "```json\n{\"findings\":[]," + verdict + "}\n```\n", "correct"},
-		{"whole", `{"findings":[{"title":"t","body":"b","priority":0,"confidence_score":0,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 ; correct"},
-		{"no priority", `{"findings":[{"title":"t","body":"b","priority":null,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 ; correct"},
-		{"priority too high", `{"findings":[{"title":"t","body":"b","priority":4,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 priority: 4 is not 0, 1, 2 or 3; correct"},
-		{"negative priority", `{"findings":[{"title":"t","body":"b","priority":-1,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 priority: -1 is not 0, 1, 2 or 3; correct"},
-		{"priority in words", `{"findings":[{"title":"t","body":"b","priority":"high",` + place + `}],` + verdict + `}`, `/r/a.go:2-3 priority: "high" is not 0, 1, 2 or 3; correct`},
-		{"priority and a half", `{"findings":[{"title":"t","body":"b","priority":1.5,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 priority: 1.5 is not 0, 1, 2 or 3; correct"},
-		{"confidence above 1", `{"findings":[{"title":"t","body":"b","confidence_score":1.01,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 confidence_score: 1.01 is not a number from 0 to 1; correct"},
-		{"infinite confidence", `{"findings":[{"title":"t","body":"b","confidence_score":1e999,` + place + `}],` + verdict + `}`, "/r/a.go:2-3 confidence_score: 1e999 is not a number from 0 to 1; correct"},
-		{"lines in reverse order", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":3,"end":2}}}],` + verdict + `}`, "x:0-0 line_range: it begins at 3 and ends at 2; correct"},
-		{"line 0", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":0,"end":2}}}],` + verdict + `}`, "x:0-0 start: 0 is not a line number; correct"},
-		{"line number too large", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":1,"end":99999999999999999999}}}],` + verdict + `}`, "x:0-0 end: 99999999999999999999 is not a line number; correct"},
-		{"empty finding", `{"findings":[{}],` + verdict + `}`, ":0-0 title: missing; body: missing; code_location: missing; correct"},
-		{"not an object", `{"findings":["x"],` + verdict + `}`, `:0-0 finding: "x" is not an object; correct`},
+		{"words around", `Here: {"findings":[],` + verdict + `} Done.`, "correct"},
+		{"whole", with(`"title":"t","body":"b","priority":0,"confidence_score":0`), "/r/a.go:2-3 P0 0; correct"},
+		{"no priority", with(`"title":"t","priority":null`), "/r/a.go:2-3; correct"},
+		{"priority too high", with(`"priority":4`), "/r/a.go:2-3; correct"},
+		{"negative priority", with(`"priority":-1`), "/r/a.go:2-3; correct"},
+		{"priority in words", with(`"priority":"high"`), "not the JSON object"},
+		{"confidence above 1", with(`"confidence_score":1.01`), "/r/a.go:2-3; correct"},
+		{"negative confidence", with(`"confidence_score":-0.01`), "/r/a.go:2-3; correct"},
+		{"lines in reverse order", at(`{"absolute_file_path":"/x","line_range":{"start":3,"end":2}}`), "/x:0-0; correct"},
+		{"line 0", at(`{"absolute_file_path":"/x","line_range":{"start":0,"end":2}}`), "/x:0-0; correct"},
+		{"no lines", at(`{"absolute_file_path":"/x"}`), "/x:0-0; correct"},
+		{"empty finding", `{"findings":[{}],` + verdict + `}`, ":0-0; correct"},
+		{"not an object", `{"findings":["x"],` + verdict + `}`, "not the JSON object"},
 		{"duplicate member", `{"findings":[{"title":"t","title":"u"}],` + verdict + `}`, "not the JSON object"},
-		{"another member", `{"findings":[{"title":"t","body":"b","fix":"x",` + place + `}],"more":1,` + verdict + `}`, `/r/a.go:2-3 "fix": no such member; correct; The answer has the member "more", which has no meaning.`},
-		{"no verdict", `{"findings":[]}`, "none; About the verdict: overall_correctness: missing; overall_explanation: missing."},
-		{"another verdict", `{"findings":[],"overall_correctness":"LGTM","overall_explanation":"e"}`, `none; About the verdict: overall_correctness: "LGTM" is neither "patch is correct" nor "patch is incorrect"; the reviewer says: e.`},
+		{"another member", `{"findings":[],"more":1,` + verdict + `}`, "correct"},
+		{"no verdict", `{"findings":[]}`, "none"},
+		{"another verdict", `{"findings":[],"overall_correctness":"LGTM","overall_explanation":"e"}`, "none"},
 		{"no findings", `{` + verdict + `}`, "the answer has no findings"},
-		{"findings that are not a list", `{"findings":{},` + verdict + `}`, "the answer's findings are not a list"},
+		{"findings that are not a list", `{"findings":{},` + verdict + `}`, "not the JSON object"},
 		{"findings that are null", `{"findings":null,` + verdict + `}`, "the answer has no findings"},
-		{"a title of another type", `{"findings":[{"title":1,"body":"b",` + place + `}],` + verdict + `}`, "/r/a.go:2-3 title: not a string; correct"},
-		{"a place of another type", `{"findings":[{"title":"t","body":"b","code_location":"x"}],` + verdict + `}`, `:0-0 finding: "x" is not an object; correct`},
-		{"no lines", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x"}}],` + verdict + `}`, "x:0-0 line_range: missing; correct"},
-		{"more in a place", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":1,"end":2,"a":1},"b":1}}],` + verdict + `}`, `x:1-2 "a": no such member; "b": no such member; correct`},
-		{"line number too large by one", `{"findings":[{"title":"t","body":"b","code_location":{"absolute_file_path":"x","line_range":{"start":1,"end":1073741825}}}],` + verdict + `}`, "x:0-0 end: 1073741825 is not a line number; correct"},
-		{"in a fence without a language", "```\n{\"findings\":[]," + verdict + "}\n```", "correct"},
-		{"in a fence of another language", "```go\n{\"findings\":[]," + verdict + "}\n```", "not the JSON object"},
-		{"in half a fence", "```json\n{\"findings\":[]," + verdict + "}", "not the JSON object"},
-		{"in a fence of one line", "```{\"findings\":[]," + verdict + "}```", "not the JSON object"},
 		{"a list", `[]`, "not the JSON object"},
 		{"words", "It is fine.", "not the JSON object"},
-		{"words before", `Here: {"findings":[],` + verdict + `}`, "not the JSON object"},
-		{"words after", `{"findings":[],` + verdict + `} Done.`, "not the JSON object"},
 		{"two answers", `{"findings":[]}{"findings":[]}`, "not the JSON object"},
 		{"null", `null`, "not the JSON object"},
+		{"braces in reverse order", `}{`, "not the JSON object"},
 		{"nothing", " \n", "the reviewer did not answer"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := review.Parse(tt.answer)
+			var r protocol.TurnResult
+			_, err := (&review.Task{Root: "/repo"}).Read(tt.answer, &r)
 			if err != nil {
 				if !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%v, want %s", err, tt.want)
@@ -213,7 +214,11 @@ func TestParse(t *testing.T) {
 			}
 			var got []string
 			for _, f := range r.Findings {
-				got = append(got, fmt.Sprintf("%s:%d-%d %s", f.Path, f.StartLine, f.EndLine, f.Error))
+				line := fmt.Sprintf("%s:%d-%d", f.Path, f.StartLine, f.EndLine)
+				if f.Priority != nil && f.Confidence != nil {
+					line += fmt.Sprintf(" P%d %g", *f.Priority, *f.Confidence)
+				}
+				got = append(got, line)
 			}
 			switch {
 			case r.Verdict == nil:
@@ -221,47 +226,63 @@ func TestParse(t *testing.T) {
 			case r.Verdict.Correct:
 				got = append(got, "correct")
 			}
-			if d := cmp.Diff(tt.want, strings.Join(append(got, r.Problems...), "; ")); d != "" {
+			if d := cmp.Diff(tt.want, strings.Join(got, "; ")); d != "" {
 				t.Error("(-want +got)\n" + d)
 			}
 		})
 	}
 }
 
-func TestCheck(t *testing.T) {
+// answered is the answer of a reviewer with one finding.
+func answered(t *testing.T, path string, start, end int) string {
+	t.Helper()
+	name, err := json.Marshal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`{"findings":[{"code_location":{"absolute_file_path":%s,"line_range":{"start":%d,"end":%d}}}]}`, name, start, end)
+}
+
+// TestPlaces checks the paths of findings, and whether they lie in the diff.
+func TestPlaces(t *testing.T) {
 	root := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(root, link); err != nil {
+		t.Skip(err)
+	}
 	files := review.ParseDiff(sample)
 	for _, tt := range []struct {
 		path       string
 		start, end int
 		want       string // the path
 		outside    bool
+		cut        bool // outside unless the diff was cut
 	}{
-		{filepath.Join(root, "a b.go"), 4, 4, "a b.go", false},
-		{"a b.go", 5, 10, "a b.go", true},
-		{"./a b.go", 4, 10, "a b.go", false},
-		{"x/../a b.go", 12, 400, "a b.go", false},
-		{"a b.go", 5, 12, "a b.go", false}, // it begins before a hunk
-		{"a b.go", 13, 400, "a b.go", true},
-		{"a b.go", 0, 0, "a b.go", true},
-		{"dead", 2, 2, "dead", false},
-		{"old", 5, 5, "old", true},
-		{"new", 6, 6, "new", false},
-		{"bin", 1, 1, "bin", true},
-		{"none", 1, 1, "none", true},
-		{"../a b.go", 1, 1, "../a b.go", true},
-		{filepath.Join(root+"x", "a b.go"), 1, 1, filepath.Join(root+"x", "a b.go"), true},
-		{"", 1, 1, "", true},
+		{filepath.Join(root, "a b.go"), 4, 4, "a b.go", false, false},
+		{filepath.Join(link, "a b.go"), 4, 4, "a b.go", false, false},
+		{"a b.go", 5, 10, "a b.go", true, false},
+		{"./a b.go", 4, 10, "a b.go", false, false},
+		{"x/../a b.go", 12, 400, "a b.go", false, false},
+		{"a b.go", 5, 12, "a b.go", false, false}, // it begins before a hunk
+		{"a b.go", 13, 400, "a b.go", true, false},
+		{"a b.go", 0, 0, "a b.go", true, false},
+		{"dead", 2, 2, "dead", false, false},
+		{"old", 5, 5, "old", true, true},
+		{"new", 6, 6, "new", false, false},
+		{"none", 1, 1, "none", true, true},
+		{"none", 0, 0, "none", true, false},
+		{"../a b.go", 1, 1, "../a b.go", true, true},
+		{filepath.Join(root+"x", "a b.go"), 1, 1, filepath.Join(root+"x", "a b.go"), true, true},
+		{"", 1, 1, "", true, false},
 	} {
-		for _, whole := range []bool{true, false} {
-			r := &review.Result{Findings: []protocol.Finding{{Path: tt.path, StartLine: tt.start, EndLine: tt.end}}}
-			unknown := r.Check(files, !whole, "/elsewhere", root)
-			f := r.Findings[0]
-			if f.Path != tt.want || f.OutsideDiff != (tt.outside && unknown == 0) || unknown > 0 && whole {
-				t.Errorf("%q %d-%d: %+v, %d unknown", tt.path, tt.start, tt.end, f, unknown)
+		for _, cut := range []bool{true, false} {
+			var r protocol.TurnResult
+			task := review.Task{Root: link, Files: files, Cut: cut}
+			if _, err := task.Read(answered(t, tt.path, tt.start, tt.end), &r); err != nil {
+				t.Fatal(err)
 			}
-			if known := strings.Contains("a b.go dead new bin last", tt.want); !whole && tt.start > 0 && tt.want != "" && known == (unknown == 1) {
-				t.Errorf("%q of a diff that was cut: %d unknown", tt.path, unknown)
+			if f := r.Findings[0]; f.Path != tt.want || f.OutsideDiff != (tt.outside && !(cut && tt.cut)) {
+				t.Errorf("%q %d-%d, cut %t: %+v", tt.path, tt.start, tt.end, cut, f)
 			}
 		}
 	}
@@ -270,43 +291,36 @@ func TestCheck(t *testing.T) {
 // TestPrompt checks that a prompt is bounded, names what it leaves out, and begins and
 // ends with the rules.
 func TestPrompt(t *testing.T) {
-	big := review.File{Path: "big\n.go", Added: 7, Removed: 1, Text: strings.Repeat("+x\n", 30_000)}
+	big := review.File{Path: "big\n.go", Text: strings.Repeat("+x\n", 30_000)}
 	task := review.Task{Root: "/r", About: "one commit", Instructions: "locks", Files: []review.File{{Path: "a", Text: "A\n"}, big}, Cut: true}
 	for range 1000 {
 		task.Files = append(task.Files, review.File{Path: "small", Text: strings.Repeat("+y\n", 1000)})
 	}
-	p := task.Prompt()
+	p, named := task.Prompt()
 	if len(p) > 250<<10 {
 		t.Errorf("%d bytes", len(p))
 	}
-	for _, part := range []string{"Review a change", "The repository is /r. The change is one commit.\n", "adds:\nlocks\n", "\n<changes>\nA\n+y\n", `- "big\n.go" (+7 -1)` + "\n", "more changes than could be read", `"overall_correctness"`} {
+	for _, part := range []string{"Review a change", "The repository is /r. The change is one commit.\n", "adds:\nlocks\n", "\n<changes>\nA\n+y\n", `- "big\n.go"` + "\n", "more changes than could be read", `"overall_correctness"`} {
 		if !strings.Contains(p, part) {
 			t.Errorf("it lacks %q", part)
 		}
 	}
-	if n := strings.Count(p, "- \"small\""); n != 299 || task.Hidden() <= 300 || !strings.Contains(p, fmt.Sprintf("- and %d more\n", task.Hidden()-300)) {
-		t.Errorf("%d named, %d hidden", n, task.Hidden())
+	if n := strings.Count(p, "- \"small\""); n != 299 || named <= 300 || !strings.Contains(p, fmt.Sprintf("- and %d more\n", named-300)) {
+		t.Errorf("%d named, %d not shown", n, named)
 	}
 }
 
 // TestText checks that line breaks and control characters are escaped or indented.
 func TestText(t *testing.T) {
-	r := &review.Result{
-		Findings: []protocol.Finding{{Title: "a\nb\x1b[2J", Body: "one\n2. two", Path: "x\u202ey", StartLine: 1, EndLine: 2, Priority: new(2), OutsideDiff: true, Error: "e"}},
-		Verdict:  &protocol.Verdict{Explanation: "No.", Confidence: new(0.5)},
-		Problems: []string{"p"},
-	}
-	const want = "Verdict: the change is incorrect (confidence 0.5). No.\n\n1. [P2] a b\\x1b[2J — x\\u{202e}y:1-2 (outside of the diff) (faulty: e)\n   one\n   2. two\n\np"
-	if d := cmp.Diff(want, r.Text()); d != "" {
-		t.Error("(-want +got)\n" + d)
-	}
-	for want, r := range map[string]review.Result{
-		"The review has no verdict.\n\nNo findings.":             {},
-		"Verdict: the change is correct.\n\nNo findings.":        {Verdict: &protocol.Verdict{Correct: true}},
-		"Verdict: the change is correct. Fine.\n\n1. [P1] t — x": {Verdict: &protocol.Verdict{Correct: true, Explanation: "Fine."}, Findings: []protocol.Finding{{Title: "[P1] t", Path: "x", Priority: new(1)}}},
+	for answer, want := range map[string]string{
+		`{"findings":[]}`: "The review has no verdict.\n\nNo findings.",
+		`{"findings":[],"overall_correctness":"LGTM","overall_explanation":"e"}`:                                                "The review has no verdict. e\n\nNo findings.",
+		`{"findings":[],"overall_correctness":"patch is correct"}`:                                                              "Verdict: the change is correct.\n\nNo findings.",
+		`{"findings":[{"title":"[P1] t","priority":1}],"overall_correctness":"patch is correct","overall_explanation":"Fine."}`: "Verdict: the change is correct. Fine.\n\n1. [P1] t —  (outside of the diff)",
+		`{"findings":[{"title":"a\nb\u001b[2J","body":"one\n2. two","priority":2,"code_location":{"absolute_file_path":"x\u202ey","line_range":{"start":1,"end":2}}}],"overall_correctness":"patch is incorrect","overall_explanation":"No.","overall_confidence_score":0.5}`: "Verdict: the change is incorrect (confidence 0.5). No.\n\n1. [P2] a b\\x1b[2J — x\\u{202e}y:1-2 (outside of the diff)\n   one\n   2. two",
 	} {
-		if got := r.Text(); got != want {
-			t.Errorf("%q, want %q", got, want)
+		if got, err := (&review.Task{}).Read(answer, new(protocol.TurnResult)); got != want || err != nil {
+			t.Errorf("%q, %v, want %q", got, err, want)
 		}
 	}
 }
@@ -315,30 +329,30 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(`{"findings":[{"title":"t","body":"b","priority":1,"confidence_score":0.5,"code_location":{"absolute_file_path":"/r/new","line_range":{"start":5,"end":6}}}],"overall_correctness":"patch is correct","overall_explanation":"e","overall_confidence_score":1}`, sample)
 	f.Add("```json\n{\"findings\":[{}]}\n```", "diff --git a/x b/x\n@@ -1 +1 @@\n")
 	f.Fuzz(func(t *testing.T, answer, diff string) {
-		files := review.ParseDiff(diff)
-		n := 0
-		for _, f := range files {
-			n += len(f.Text)
+		task := &review.Task{Root: "/r", Files: review.ParseDiff(diff)}
+		var all strings.Builder
+		for _, f := range task.Files {
+			all.WriteString(f.Text)
 			for _, r := range f.Lines {
 				if r.Start < 0 || r.End < r.Start {
 					t.Errorf("lines %+v", r)
 				}
 			}
 		}
-		if n > len(diff) {
-			t.Errorf("%d bytes of %d", n, len(diff))
+		if all.String() != diff {
+			t.Error("the texts together are not the diff")
 		}
-		r, err := review.Parse(answer)
+		var r protocol.TurnResult
+		text, err := task.Read(answer, &r)
 		if err != nil {
 			return
 		}
-		r.Check(files, false, "/r")
 		for _, f := range r.Findings {
 			if f.Priority != nil && (*f.Priority < 0 || *f.Priority > 3) || f.Confidence != nil && !(*f.Confidence >= 0 && *f.Confidence <= 1) || f.StartLine > f.EndLine || f.StartLine < 0 {
 				t.Errorf("%+v", f)
 			}
 		}
-		if text := r.Text(); utf8.ValidString(answer) && !utf8.ValidString(text) {
+		if utf8.ValidString(answer) && !utf8.ValidString(text) {
 			t.Errorf("not UTF-8: %q", text)
 		}
 	})

@@ -103,7 +103,7 @@ func (s *shop) tree() map[string]string {
 }
 
 // answer returns the scripted reviewer's answer to every task. It has the three faults, one
-// finding on a line that does not exist, and one with invalid values.
+// finding on a line that does not exist, and one outside of the repository with a confidence that no one can have.
 func (s *shop) answer() string {
 	place := func(name string, start, end int) string {
 		return fmt.Sprintf(`"code_location":{"absolute_file_path":%q,"line_range":{"start":%d,"end":%d}}`, filepath.Join(s.repo, name), start, end)
@@ -113,7 +113,7 @@ func (s *shop) answer() string {
 		{"title":"Everybody is let in","body":"allowed is always true.","priority":0,"confidence_score":1,` + place("auth.go", 3, 3) + `},
 		{"title":"A key in the source","body":"It ends up in the history.","priority":2,"confidence_score":0.5,` + place("new.go", 3, 3) + `},
 		{"title":"Nothing is there","body":"x","priority":3,"confidence_score":0.1,` + place("page.go", 400, 401) + `},
-		{"title":"Odd","body":"x","priority":7,"confidence_score":1.5,` + place("../../etc/passwd", 1, 1) + `}
+		{"title":"Odd","body":"x","priority":3,"confidence_score":1.5,` + place("../../etc/passwd", 1, 1) + `}
 	],"overall_correctness":"patch is incorrect","overall_explanation":"It lets everybody in.","overall_confidence_score":0.95}`
 }
 
@@ -131,11 +131,11 @@ type reviewResult struct {
 		Confidence  float64 `json:"confidence"`
 	} `json:"verdict"`
 	Findings []struct {
-		Title, Body, Path, Error string
-		StartLine, EndLine       int
-		Priority                 *int
-		Confidence               *float64
-		OutsideDiff              bool
+		Title, Body, Path  string
+		StartLine, EndLine int
+		Priority           *int
+		Confidence         *float64
+		OutsideDiff        bool
 	} `json:"findings"`
 	Refused []struct{ Kind, What, Why string } `json:"refused"`
 	Threads []struct {
@@ -153,9 +153,6 @@ func (r *reviewResult) lines() (all []string) {
 		}
 		if f.OutsideDiff {
 			line += " outside"
-		}
-		if f.Error != "" {
-			line += " error " + f.Error
 		}
 		all = append(all, line)
 	}
@@ -216,7 +213,7 @@ func (c *client) call(tool string, arguments map[string]any) (r reviewResult, is
 // checkTargets reviews all three targets with a reviewer that answers [shop.answer].
 func checkTargets(t *testing.T, s *shop, c *client) {
 	t.Helper()
-	const odd = "odd:1-1 Odd outside error priority: 7 is not 0, 1, 2 or 3; confidence_score: 1.5 is not a number from 0 to 1"
+	const odd = "odd:1-1 Odd outside"
 	before := s.tree()
 	for _, tt := range []struct {
 		arguments map[string]any

@@ -266,8 +266,9 @@ func TestKindsOfTurns(t *testing.T) {
 			Ask:    yes{},
 			Elicit: func(context.Context, *elicit.Foreign) (json.RawMessage, error) { return nil, nil },
 		}
-		task := func(r protocol.Review, err error) func(context.Context) (protocol.Review, error) {
-			return func(context.Context) (protocol.Review, error) { return r, err }
+		task := func(prompt string, err error) func(context.Context) (protocol.TurnInput, error) {
+			in := protocol.TurnInput{Items: protocol.TextInput(prompt), Review: &protocol.Review{}}
+			return func(context.Context) (protocol.TurnInput, error) { return in, err }
 		}
 		input := protocol.TurnInput{Items: protocol.TextInput("hello")}
 		unsupported := elicit.ErrUnsupported.Error()
@@ -283,9 +284,9 @@ func TestKindsOfTurns(t *testing.T) {
 		}{
 			{"a turn", func(q *thread.Ticket) error { return th.Turn(t.Context(), q, a, input) }, "hello: approved, <nil>", ""},
 			{"a review", func(q *thread.Ticket) error {
-				return th.Review(t.Context(), q, a, task(protocol.Review{Prompt: "a prompt"}, nil))
+				return th.Review(t.Context(), q, a, task("a prompt", nil))
 			}, review, ""},
-			{"a review that cannot be", func(q *thread.Ticket) error { return th.Review(t.Context(), q, a, task(protocol.Review{}, errFault)) }, "", errFault.Error()},
+			{"a review that cannot be", func(q *thread.Ticket) error { return th.Review(t.Context(), q, a, task("", errFault)) }, "", errFault.Error()},
 			{"the rest", func(q *thread.Ticket) error {
 				return th.Turn(t.Context(), q, a, protocol.TurnInput{Items: protocol.TextInput("the rest"), Continue: func(string) {}})
 			}, "the rest: approved, <nil>", ""},

@@ -98,21 +98,22 @@ func (t *Thread) Reviews() bool {
 	return t.host.traits.Reviews
 }
 
-// Review is Turn for a review. It calls task for the review when the ticket is the first.
+// Review is Turn for a review. It calls task for the input when the ticket is the first.
 // Every question of the turn is denied without asking. An engine that cannot review runs a
 // turn with the prompt instead; the thread must then be read-only.
-func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attend, task func(context.Context) (protocol.Review, error)) error {
+func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attend, task func(context.Context) (protocol.TurnInput, error)) error {
 	return t.attended(ctx, ticket, a, func(ctx context.Context, begin func()) error {
 		t.host.deny(denyInReview)
 		defer t.host.deny("")
 		begin()
-		r, err := task(ctx)
+		in, err := task(ctx)
 		if err != nil {
 			return err
 		}
+		r := in.Review
 		words := strings.TrimSpace("Review " + string(r.Target) + " " + r.Revision + "\n" + r.Instructions)
 		t.host.show(t.ID(), protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
-		return t.conversation.Turn(ctx, protocol.TurnInput{Items: protocol.TextInput(r.Prompt), Review: &r})
+		return t.conversation.Turn(ctx, in)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
@@ -14,7 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -100,19 +98,19 @@ func (a *reviewArguments) revision() (revision, name string) {
 
 // reviewCall is a review that a call requested.
 type reviewCall struct {
-	arguments reviewArguments
-	dir       string
-	scratch   git.Scratch
-	log       *turn.Turn
+	*reviewArguments
+	dir     string
+	scratch git.Scratch
+	log     *turn.Turn
 
-	changes *git.Changes // set by take
-	task    review.Task
+	task   *review.Task // set by take
+	commit string       // that the revision names
 }
 
 // take reads the changes to review.
 func (r *reviewCall) take(ctx context.Context) error {
-	revision, name := r.arguments.revision()
-	c, err := git.Review(ctx, r.dir, r.scratch, r.arguments.Target, revision)
+	revision, name := r.revision()
+	c, err := git.Review(ctx, r.dir, r.scratch, r.Target, revision)
 	var wrong *git.RevisionError
 	switch {
 	case ctx.Err() != nil:
@@ -122,67 +120,54 @@ func (r *reviewCall) take(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("argument /cwd: %w", err)
 	}
-	r.changes = c
-	r.task = review.Task{Root: c.Root, Instructions: r.arguments.Instructions, Files: review.ParseDiff(c.Diff), Cut: c.Cut}
-	switch r.arguments.Target {
-	case protocol.ReviewUncommitted:
-		r.task.About = "what is not committed, new files too"
+	about := "what is not committed, new files too"
+	switch r.Target {
 	case protocol.ReviewBase:
-		r.task.About = fmt.Sprintf("what differs from the commit where the current branch left %q (%s), but for files that git does not know", revision, c.Commit)
+		about = fmt.Sprintf("what differs from the commit where the current branch left %q (%s), but for files that git does not know", revision, c.Commit)
 	case protocol.ReviewCommit:
-		r.task.About = fmt.Sprintf("the commit %s; the files on disk may be of another one", c.Commit)
+		about = fmt.Sprintf("the commit %s; the files on disk may be of another one", c.Commit)
 	}
+	r.commit, r.task = c.Commit, &review.Task{Root: c.Root, About: about, Instructions: r.Instructions, Files: review.ParseDiff(c.Diff), Cut: c.Cut}
 	if len(r.task.Files) == 0 {
 		return fmt.Errorf("there is nothing to review in %s: no file differs", c.Root)
 	}
 	return nil
 }
 
-// plainName matches a revision without a special meaning to a shell or a model.
-var plainName = lazyregexp.Regexp{Text: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$`}
-
-// begin returns the task. It reads the changes, unless that was done before the thread
-// began.
-func (r *reviewCall) begin(ctx context.Context) (protocol.Review, error) {
-	if r.changes == nil {
+// begin returns the input of the turn. It reads the changes, unless that was done before the thread began.
+func (r *reviewCall) begin(ctx context.Context) (protocol.TurnInput, error) {
+	if r.task == nil {
 		if err := r.take(ctx); err != nil {
-			return protocol.Review{}, fmt.Errorf("codex-review: %w", err)
+			return protocol.TurnInput{}, fmt.Errorf("codex-review: %w", err)
 		}
 	}
-	if n := r.task.Hidden(); n > 0 {
-		r.log.Remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", n, len(r.task.Files)))
+	prompt, named := r.task.Prompt()
+	if named > 0 {
+		r.log.Remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", named, len(r.task.Files)))
 	}
-	revision, _ := r.arguments.revision()
-	if r.arguments.Target == protocol.ReviewCommit || !plainName.Get().MatchString(revision) {
-		revision = r.changes.Commit
+	if r.task.Cut {
+		r.log.Remark("The changes are too many to be read as a whole: findings in files at their end could not be checked.")
 	}
-	return protocol.Review{
-		Target: r.arguments.Target, Revision: revision, Instructions: r.arguments.Instructions, Prompt: r.task.Prompt(),
+	revision, _ := r.revision()
+	if r.Target == protocol.ReviewCommit {
+		revision = r.commit
+	}
+	return protocol.TurnInput{
+		Items: protocol.TextInput(prompt), OutputSchema: []byte(review.Schema),
+		Review: &protocol.Review{Target: r.Target, Revision: revision, Instructions: r.Instructions},
 	}, nil
 }
 
-// end parses the reviewer's answer, adds it to the result, and returns it as a text for
-// people.
+// end adds the reviewer's answer to the result, and returns it as a text for people.
 func (r *reviewCall) end(answer string, did *protocol.TurnResult) (string, error) {
-	result, err := review.Parse(answer)
-	if err != nil {
-		if answer = Cut(answer, maxAnswer); answer != "" {
-			err = fmt.Errorf("%w\n\n%s", err, answer)
-		}
-		return "", err
+	words, err := r.task.Read(answer, did)
+	if answer = Cut(answer, maxAnswer); err != nil && answer != "" {
+		err = fmt.Errorf("%w\n\n%s", err, answer)
 	}
-	roots := []string{r.changes.Root}
-	if real, err := filepath.EvalSymlinks(r.changes.Root); err == nil {
-		roots = append(roots, real)
-	}
-	if n := result.Check(r.task.Files, r.changes.Cut, roots...); n > 0 {
-		result.Problems = append(result.Problems, fmt.Sprintf("The changes are too many to be read as a whole: %d findings could not be checked.", n))
-	}
-	did.Findings, did.Verdict = append([]protocol.Finding{}, result.Findings...), result.Verdict
-	return result.Text(), nil
+	return words, err
 }
 
-// maxAnswer is how many runes are shown of an answer that cannot be parsed.
+// maxAnswer is how many runes are shown of an answer that cannot be read.
 const maxAnswer = 10_000
 
 // run implements [arguments].
@@ -191,7 +176,7 @@ func (a *reviewArguments) run(ctx context.Context, c *call) *mcptypes.CallToolRe
 	if a.ThreadID == "" {
 		attend.Submission = c.Awaited.Submission
 	}
-	turn.review = &reviewCall{arguments: *a, scratch: c.table.options.Report.Scratch, log: turn.log}
+	turn.review = &reviewCall{reviewArguments: a, scratch: c.table.options.Report.Scratch, log: turn.log}
 	th, err := turn.review.thread(ctx, c, attend)
 	if err != nil {
 		return notBegun(ctx, "codex-review", thread.CanonicalID(a.ThreadID), err)
@@ -201,9 +186,8 @@ func (a *reviewArguments) run(ctx context.Context, c *call) *mcptypes.CallToolRe
 
 // thread returns the thread that a call names, or a new read-only one.
 func (r *reviewCall) thread(ctx context.Context, c *call, attend thread.Attend) (*thread.Thread, error) {
-	a, t := &r.arguments, c.table
-	if a.ThreadID != "" {
-		th, err := t.revive(ctx, c, thread.CanonicalID(a.ThreadID), attend, protocol.Config{})
+	if r.ThreadID != "" {
+		th, err := c.table.revive(ctx, c, thread.CanonicalID(r.ThreadID), attend, protocol.Config{})
 		if err != nil {
 			return nil, err
 		}
@@ -214,11 +198,11 @@ func (r *reviewCall) thread(ctx context.Context, c *call, attend thread.Attend) 
 		return th, nil
 	}
 	var err error
-	if r.dir, err = c.workingFolder(ctx, a.Cwd); err == nil {
+	if r.dir, err = c.workingFolder(ctx, r.Cwd); err == nil {
 		if err := config.CheckFolder(r.dir); err != nil {
 			return nil, err
 		}
-		err = t.options.bounds().repository(r.dir)
+		err = c.table.options.bounds().repository(r.dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("argument /cwd: %w", err)
