@@ -79,7 +79,7 @@ func readUnsupported(opt *Options, q *Question) Outcome {
 	return q.failed(opt, opt.OnUnsupported, Outcome{
 		Reason: ReasonUnsupported,
 		Detail: "not asked for approval: the client has no elicitation",
-		model:  "this MCP client cannot show approval requests",
+		model:  opt.Unable,
 	})
 }
 

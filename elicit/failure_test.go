@@ -45,6 +45,8 @@ var failures = []struct {
 		"this MCP client cannot show approval requests", "This MCP client cannot show approval requests, so what needs an approval was not done." + hint},
 	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "fail-call", Hint: "Set approval-policy to never."}, abort, "unsupported", warn,
 		"this MCP client cannot show approval requests", "This MCP client cannot show approval requests, so what needs an approval was not done. Set approval-policy to never."},
+	{15, elicit.ErrUnsupported, &elicit.Options{Unable: "there is nobody", Hint: "Try harder."}, denied, "unsupported", warn,
+		"there is nobody", "There is nobody, so what needs an approval was not done. Try harder."},
 	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "abort"}, abort, "unsupported", warn,
 		"this MCP client cannot show approval requests", "This MCP client cannot show approval requests, so what needs an approval was not done." + hint},
 	{15, elicit.ErrUnsupported, &elicit.Options{OnUnsupported: "approve"}, denied, "unsupported", warn,

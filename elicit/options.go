@@ -79,6 +79,10 @@ type Options struct {
 	// client chose to abort it.
 	Stopped string `json:"-"`
 
+	// Unable is a clause about why nobody can be asked. Empty means that this MCP client cannot show
+	// approval requests.
+	Unable string `json:"-"`
+
 	// Hint is one sentence for the caller of a tool: what to do about a client that cannot
 	// be asked. Empty means a hint to use a client with elicitation.
 	Hint string `json:"-"`
@@ -143,6 +147,7 @@ func (o *Options) resolved() *Options {
 	}
 	full.Timeout = cmp.Or(full.Timeout, DefaultTimeout)
 	full.MaxPending = cmp.Or(full.MaxPending, DefaultMaxPending)
+	full.Unable = cmp.Or(full.Unable, "this MCP client cannot show approval requests")
 	full.Hint = cmp.Or(full.Hint, "Use a client that supports elicitation in form mode.")
 	return full
 }

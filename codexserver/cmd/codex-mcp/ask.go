@@ -118,9 +118,9 @@ func (a *askOptions) arguments(folder string) map[string]any {
 // ask runs codex-mcp ask on the standard streams.
 func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
-	console := terminal.Standard(os.Stdin, stdout, stderr, os.Getenv)
+	console := terminal.Standard(os.Stdin, stdout, stderr)
 	var piped io.Reader
-	if console.Keys == nil {
+	if console.Input == nil {
 		piped = os.Stdin
 	}
 	var task *terminal.Task
@@ -285,9 +285,10 @@ func (c *configuration) forTerminal(o *options, console *terminal.Console) {
 	}
 	a := &c.settings.Approvals
 	a.Terminal = true
-	a.Schema = cmp.Or(a.Schema, "decision") // the client has a key for each decision
+	a.Schema = cmp.Or(a.Schema, "decision") // the client takes each decision
 	if !console.Asks(o.json) {
-		a.Hint = "Without a terminal no question can be asked. Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."
+		a.Unable = "there is no terminal to ask on"
+		a.Hint = "Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."
 	}
 	if !o.ask.loud { // the screen shows warnings in its own words
 		c.log = slog.New(slog.NewTextHandler(console.Err, &slog.HandlerOptions{Level: slog.LevelError}))

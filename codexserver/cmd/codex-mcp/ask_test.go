@@ -28,7 +28,7 @@ type person struct {
 	f       folders
 	model   *providertest.Server
 	signals chan os.Signal
-	asked   chan struct{} // holds one when the screen waits for a key or a line
+	asked   chan struct{} // holds one when the screen waits for a line
 	press   chan string
 	out     servertest.Journal
 	errs    servertest.Journal
@@ -45,7 +45,7 @@ func sit(t *testing.T, turns ...providertest.Turn) *person {
 	return s
 }
 
-// Read, Raw and Flush implement [terminal.Keyboard].
+// Read and Flush implement [terminal.Input].
 func (s *person) Read(b []byte) (int, error) {
 	text, open := <-s.press
 	if !open {
@@ -54,8 +54,7 @@ func (s *person) Read(b []byte) (int, error) {
 	return copy(b, text), nil
 }
 
-func (s *person) Raw() (func(), error) { return func() {}, nil }
-func (s *person) Flush() error         { return nil }
+func (s *person) Flush() error { return nil }
 
 func (s *person) getenv(name string) string {
 	if name == "CODEX_HOME" {
@@ -84,28 +83,28 @@ func (s *person) ask(c *terminal.Console, args ...string) int {
 }
 
 func (s *person) terminal() *terminal.Console {
-	return &terminal.Console{Out: personScreen{s}, Err: &s.errs, OutTerminal: true, ErrTerminal: true, Keys: s}
+	return &terminal.Console{Out: personScreen{s}, Err: &s.errs, OutTerminal: true, ErrTerminal: true, Input: s}
 }
 
 func (s *person) piped() *terminal.Console { return &terminal.Console{Out: &s.out, Err: &s.errs} }
 
-// personScreen is the screen that the user reads before pressing a key.
+// personScreen is the screen that the user reads before typing a line.
 type personScreen struct{ *person }
 
 func (w personScreen) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte("y once")) || bytes.Contains(b, []byte("reason for the agent: ")) {
+	if bytes.HasSuffix(b, []byte("\n  > ")) {
 		w.asked <- struct{}{}
 	}
 	return w.out.Write(b)
 }
 
-// presses queues keys and lines, each for the next question.
-func (s *person) presses(keys ...string) (done func()) {
+// types queues lines, each for the next question.
+func (s *person) types(lines ...string) (done func()) {
 	var w sync.WaitGroup
 	w.Go(func() {
-		for _, k := range keys {
+		for _, line := range lines {
 			<-s.asked
-			s.press <- k
+			s.press <- line + "\n"
 		}
 	})
 	return w.Wait
@@ -127,8 +126,8 @@ var repeated = providertest.Turn{Func: func(r providertest.Request) providertest
 	return providertest.Say("The tool said: " + r.LastToolOutput())
 }}
 
-// TestEndToEndAsk answers the server's questions with keys: the answers decide what the engine
-// does. Package terminal tests the keys and the screen.
+// TestEndToEndAsk answers the server's questions: the answers decide what the engine
+// does. Package terminal tests what counts as an answer, and the screen.
 func TestEndToEndAsk(t *testing.T) {
 	t.Parallel()
 	touch := func(names ...string) providertest.Turn {
@@ -141,7 +140,7 @@ func TestEndToEndAsk(t *testing.T) {
 	for name, tt := range map[string]struct {
 		turns []providertest.Turn
 		args  []string
-		keys  []string
+		lines []string
 		code  int
 		shows []string
 		asked int    // how often
@@ -149,22 +148,22 @@ func TestEndToEndAsk(t *testing.T) {
 		told  string // what the model received last
 	}{
 		"approve": {
-			turns: []providertest.Turn{touch("one"), repeated}, keys: []string{"y"}, asked: 1, made: 1,
+			turns: []providertest.Turn{touch("one"), repeated}, lines: []string{"y"}, asked: 1, made: 1,
 			shows: []string{"native engine · mock-model", "Allow codex-mcp to run `touch one`", "✓ approved", "$ touch one", "exit 0", "The tool said:", "continue with: codex-mcp ask --resume "},
 		},
-		"for the session":    {turns: []providertest.Turn{touch("one"), touch("one"), repeated}, keys: []string{"a"}, asked: 1, made: 1, shows: []string{"✓ approved for this session"}},
-		"deny with a reason": {turns: []providertest.Turn{touch("one"), repeated}, keys: []string{"d", "use make instead\n"}, asked: 1, told: "use make instead"},
-		"two at once":        {turns: []providertest.Turn{touch("one", "two"), repeated}, keys: []string{"y", "n"}, asked: 2, made: 1, shows: []string{"✓ approved", "✗ denied"}},
+		"for the session":    {turns: []providertest.Turn{touch("one"), touch("one"), repeated}, lines: []string{"a"}, asked: 1, made: 1, shows: []string{"✓ approved for this session"}},
+		"deny with a reason": {turns: []providertest.Turn{touch("one"), repeated}, lines: []string{"n use make instead"}, asked: 1, told: "use make instead"},
+		"two at once":        {turns: []providertest.Turn{touch("one", "two"), repeated}, lines: []string{"y", "n"}, asked: 2, made: 1, shows: []string{"✓ approved", "✗ denied"}},
 		"no answer": {
 			turns: []providertest.Turn{touch("one"), repeated}, args: []string{"-c", "approvals.timeout=1s"}, asked: 1,
 			shows: []string{"withdrawn: no answer within 1 s", "note: No answer within 1 s, so the command was not run."},
 		},
-		"stop": {turns: []providertest.Turn{touch("one")}, keys: []string{"s"}, code: terminal.StatusInterrupted, asked: 1, shows: []string{"■ stopped", "continue with: "}},
+		"stop": {turns: []providertest.Turn{touch("one")}, lines: []string{"s"}, code: terminal.StatusInterrupted, asked: 1, shows: []string{"■ stopped", "continue with: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := sit(t, tt.turns...)
-			done := s.presses(tt.keys...)
+			done := s.types(tt.lines...)
 			if code := s.ask(s.terminal(), append(tt.args, "make", "files")...); code != tt.code {
 				t.Errorf("exit status %d", code)
 			}
@@ -225,7 +224,7 @@ func TestEndToEndAskPiped(t *testing.T) {
 	if got := s.out.String(); got != "It was refused.\n" {
 		t.Errorf("standard output holds %q", got)
 	}
-	for _, want := range []string{"I will try.", "· git init -q  needs an approval", "Without a terminal no question can be asked", "--ask-for-approval", "codex-mcp.toml", "--approvals page"} {
+	for _, want := range []string{"I will try.", "· git init -q  needs an approval", "There is no terminal to ask on, so what needs an approval was not done.", "--ask-for-approval", "codex-mcp.toml", "--approvals page"} {
 		if !strings.Contains(s.errs.String(), want) {
 			t.Errorf("standard error lacks %q:\n%s", want, s.errs.String())
 		}

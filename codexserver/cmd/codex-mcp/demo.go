@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/spf13/pflag"
@@ -48,11 +47,7 @@ func (o *options) playDemo(ctx context.Context, console *terminal.Console, signa
 		"model=demo-script", `approval_policy="untrusted"`, `sandbox_mode="workspace-write"`,
 	}, o.overrides...), "model_provider=demo", "model_providers.demo.name=demo",
 		"model_providers.demo.base_url=http://demo.invalid/v1", "model_providers.demo.wire_api=responses")
-	said := fmt.Sprintf("codex-mcp: demo: a script takes the place of the model; it works in %s, which is removed at the end", o.folder)
-	if console.ErrTerminal && console.Width != nil {
-		said = strings.Join(terminal.Wrap(strings.Fields(said), " ", console.Width()-1), "\n")
-	}
-	fmt.Fprintln(console.Err, said)
+	fmt.Fprintf(console.Err, "codex-mcp: demo: a script takes the place of the model; it works in %s, which is removed at the end\n", o.folder)
 	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: o.folder, JSON: o.json, Told: true, Version: version()}
 	task.Arguments = o.ask.arguments(o.folder)
 	getenv := func(name string) string {

@@ -45,12 +45,12 @@ func TestEndToEndDemoPiped(t *testing.T) {
 			t.Errorf("standard output lacks %q:\n%s", want, &stdout)
 		}
 	}
-	for _, want := range []string{"codex-mcp: demo: ", "Without a terminal no question can be asked", "Next: "} {
+	for _, want := range []string{"codex-mcp: demo: ", "There is no terminal to ask on", "Next: "} {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("standard error lacks %q:\n%s", want, &stderr)
 		}
 	}
-	for _, once := range []string{"mkdir greetings: not run", "not run: mkdir greetings", "Without a terminal no question can be asked"} {
+	for _, once := range []string{"mkdir greetings: not run", "not run: mkdir greetings", "There is no terminal to ask on"} {
 		if n := strings.Count(stdout.String()+stderr.String(), once); n > 1 || n == 1 == strings.HasPrefix(once, "not run") {
 			t.Errorf("%q is there %d times:\n%s%s", once, n, &stderr, &stdout)
 		}
@@ -67,7 +67,7 @@ func TestEndToEndDemoPiped(t *testing.T) {
 func TestEndToEndDemo(t *testing.T) {
 	s := sit(t)
 	t.Setenv("TMPDIR", t.TempDir())
-	done := s.presses("y", "y", "n")
+	done := s.types("y", "y", "n")
 	o, err := parse("codex-mcp", []string{"ask", "--demo"}, &s.errs, &s.errs)
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func examine(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	}
 	c, err := configure(o, os.Getenv, o.logger(stderr))
 	var report bytes.Buffer
-	code := doctor(ctx, o, &report, terminal.Width(stdout), c, err)
+	code := doctor(ctx, o, &report, width(stdout), c, err)
 	if _, err := stdout.Write(report.Bytes()); err != nil {
 		return fail(stderr, err)
 	}
@@ -213,7 +213,7 @@ type screen struct {
 func (s screen) row(name, format string, args ...any) {
 	rows := []string{terminal.Row(fmt.Sprintf(format, args...))}
 	if s.width > 0 {
-		rows = terminal.Wrap(strings.Fields(rows[0]), " ", s.width-1-column)
+		rows = wrap(rows[0], s.width-1-column)
 	}
 	for _, part := range rows {
 		fmt.Fprintf(s.w, "%-*s%s\n", column, name, part)

@@ -46,7 +46,7 @@ func TestApprovalsLog(t *testing.T) {
 			for _, arg := range tt.args {
 				args = append(args, strings.ReplaceAll(arg, "HOME", s.f.home))
 			}
-			done := s.presses("y", "n")
+			done := s.types("y", "n")
 			if code := s.ask(s.terminal(), append(args, "make files")...); code != 0 {
 				t.Errorf("exit status %d: %s", code, s.errs.String())
 			}

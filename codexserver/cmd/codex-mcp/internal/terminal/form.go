@@ -1,11 +1,9 @@
 package terminal
 
 import (
-	stdjson "encoding/json"
+	"cmp"
 	"errors"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/elicit"
@@ -17,12 +15,8 @@ import (
 // field is a field of a question's form. Questions of MCP servers have forms; approvals
 // have only the fields of package elicit.
 type field struct {
-	name     string
-	required bool
-	schema   fieldSchema
-}
-
-type fieldSchema struct {
+	name        string
+	required    bool
 	Type        string   `json:"type"`
 	Title       string   `json:"title"`
 	Description string   `json:"description"`
@@ -34,170 +28,117 @@ type fieldSchema struct {
 	} `json:"oneOf"`
 }
 
-// title returns the title of a value, "" if it has none.
-func (s *fieldSchema) title(word string) string {
-	for _, one := range s.OneOf {
-		if one.Const == word {
-			return one.Title
+// values returns the values that the field allows, nil when it allows any, and the title of one of them.
+func (f *field) values(one string) (all []string, title string) {
+	all = slices.Clone(f.Enum)
+	if i := slices.Index(all, one); i >= 0 && i < len(f.EnumNames) {
+		title = f.EnumNames[i]
+	}
+	for _, v := range f.OneOf {
+		all = append(all, v.Const)
+		if v.Const == one {
+			title = v.Title
 		}
 	}
-	if i := slices.Index(s.Enum, word); i >= 0 && i < len(s.EnumNames) {
-		return s.EnumNames[i]
-	}
-	return ""
+	return all, title
 }
-
-// words returns the values that the field allows, nil when it allows any.
-func (s *fieldSchema) words() []string {
-	words := slices.Clone(s.Enum)
-	for _, one := range s.OneOf {
-		words = append(words, one.Const)
-	}
-	return words
-}
-
-// approvalFields are the fields of an approval, which the keys set.
-var approvalFields = []string{"decision", "feedback"}
-
-var errNoObject = errors.New("properties is not an object")
 
 // fields reads the properties of a schema, in their order. It returns nil for an approval.
-func fields(properties jsontext.Value, required []string) ([]field, error) {
+func fields(properties jsontext.Value, required []string) (all []field, err error) {
 	if len(properties) == 0 {
 		return nil, nil
 	}
 	if properties.Kind() != '{' {
-		return nil, errNoObject
+		return nil, errors.New("properties is not an object")
 	}
-	var all []field
-	approval := true
+	form := false
 	dec := jsontext.NewDecoder(strings.NewReader(string(properties)))
-	if _, err := dec.ReadToken(); err != nil {
+	_, err = dec.ReadToken()
+	for err == nil && dec.PeekKind() == '"' {
+		var name jsontext.Token
+		if name, err = dec.ReadToken(); err == nil {
+			f := field{name: name.String()}
+			err = json.UnmarshalDecode(dec, &f)
+			f.required = slices.Contains(required, f.name)
+			form = form || f.name != "decision" && f.name != "feedback"
+			all = append(all, f)
+		}
+	}
+	if !form {
 		return nil, err
 	}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		f := field{name: name.String()}
-		if err := json.UnmarshalDecode(dec, &f.schema); err != nil {
-			return nil, err
-		}
-		f.required = slices.Contains(required, f.name)
-		approval = approval && slices.Contains(approvalFields, f.name)
-		all = append(all, f)
-	}
-	if approval {
-		return nil, nil
-	}
-	return all, nil
+	return all, err
 }
 
-// offers returns the words of an approval for the session and the title of the lasting rule that
-// may be accepted, "" if there is none.
-func offers(p *questionParams) (session, always string) {
+// offers reads what an approval offers besides once.
+func (d *dialogue) offers() {
 	var properties struct {
-		Decision fieldSchema `json:"decision"`
+		Decision field `json:"decision"`
 	}
-	if len(p.Schema.Properties) == 0 || stdjson.Unmarshal(p.Schema.Properties, &properties) != nil {
-		return "", ""
+	if d.form != nil || len(d.params.Schema.Properties) == 0 || json.Unmarshal(d.params.Schema.Properties, &properties) != nil {
+		return
 	}
-	d := &properties.Decision
-	if slices.Contains(d.words(), string(elicit.ApprovedForSession)) {
-		session = "for this session"
-		if inside := ", in the sandbox"; strings.HasSuffix(d.title(string(elicit.ApprovedForSession)), inside) {
-			session += inside
+	if words, title := properties.Decision.values(string(elicit.ApprovedForSession)); slices.Contains(words, string(elicit.ApprovedForSession)) {
+		d.again = "for this session"
+		if inside := ", in the sandbox"; strings.HasSuffix(title, inside) {
+			d.again += inside
 		}
 	}
-	return session, elicit.OneLine(d.title(string(elicit.ApprovedAlways)), 0)
+	_, always := properties.Decision.values(string(elicit.ApprovedAlways))
+	d.always = Row(always)
 }
 
 // fillIn reads the fields one after another.
-func (p *prompt) fillIn() (done bool, out outcome) {
+func (d *dialogue) fillIn() (map[string]mcptypes.ElicitValue, error) {
 	content := map[string]mcptypes.ElicitValue{}
-	for _, f := range p.form {
+	for _, f := range d.form {
 		for {
-			text, out := p.line(f.ask())
-			if out != answered {
-				return true, out
+			text, err := d.read(f.ask())
+			if err != nil {
+				return nil, err
 			}
 			if text == "" && !f.required {
 				break
 			}
-			v, err := f.read(text)
-			if err == nil {
+			if v, ok := f.read(text); ok {
 				content[f.name] = v
 				break
 			}
-			p.s.line("  ", red, err.Error())
+			d.p.line("  ", "That does not fit.")
 		}
 	}
-	p.result(green, "✓ ", "answered")
-	p.answer(mcptypes.ElicitResultActionAccept, content)
-	return true, answered
+	return content, nil
 }
 
 // ask returns the text before the input.
 func (f *field) ask() string {
-	name := f.name
-	if f.schema.Title != "" {
-		name = f.schema.Title
+	about := []string{cmp.Or(f.Title, f.name)}
+	if f.Description != "" {
+		about = append(about, f.Description)
 	}
-	var about []string
-	if f.schema.Description != "" {
-		about = append(about, f.schema.Description)
-	}
-	switch words := f.schema.words(); {
-	case len(words) > 0:
+	if words, _ := f.values(""); len(words) > 0 {
 		about = append(about, "one of "+strings.Join(words, ", "))
-	case f.schema.Type == "boolean":
-		about = append(about, "yes or no")
-	case f.schema.Type == "number", f.schema.Type == "integer":
-		about = append(about, "a number")
+	} else if f.Type != "" && f.Type != "string" {
+		about = append(about, "a JSON "+f.Type)
 	}
 	if !f.required {
 		about = append(about, "Enter leaves it out")
 	}
-	if len(about) > 0 {
-		name += " (" + strings.Join(about, "; ") + ")"
-	}
-	return unmarked(showOutput(oneLine([]byte(name)))) + ": "
+	return "  " + Row(strings.Join(about, "; ")) + ": "
 }
 
-var errNumber = errors.New("type a number")
-
-// read converts the typed text to the field's type.
-func (f *field) read(text string) (mcptypes.ElicitValue, error) {
-	words := f.schema.words()
+// read converts the typed text to the field's type, and reports whether it fits.
+func (f *field) read(text string) (v mcptypes.ElicitValue, ok bool) {
+	words, _ := f.values("")
 	switch {
-	case len(words) > 0 && !slices.Contains(words, text):
-		return mcptypes.ElicitValue{}, fmt.Errorf("type one of %s", showOutput(oneLine([]byte(strings.Join(words, ", ")))))
-	case text == "":
-		return mcptypes.ElicitValue{}, errors.New("this field is required")
+	case text == "" || len(words) > 0 && !slices.Contains(words, text):
+		return v, false
+	case f.Type == "boolean":
+		return mcptypes.ElicitBool(text == "true"), text == "true" || text == "false"
+	case f.Type == "number", f.Type == "integer":
+		ok = v.UnmarshalJSON([]byte(text)) == nil
+		_, number := v.Number()
+		return v, ok && number && (f.Type == "number" || !strings.ContainsAny(text, ".eE"))
 	}
-	switch f.schema.Type {
-	case "boolean":
-		switch strings.ToLower(text) {
-		case "y", "yes", "true":
-			return mcptypes.ElicitBool(true), nil
-		case "n", "no", "false":
-			return mcptypes.ElicitBool(false), nil
-		}
-		return mcptypes.ElicitValue{}, errors.New("type yes or no")
-	case "integer", "number":
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err == nil {
-			return mcptypes.ElicitInt(n), nil
-		}
-		var v mcptypes.ElicitValue
-		if f.schema.Type == "integer" || v.UnmarshalJSON([]byte(text)) != nil {
-			return mcptypes.ElicitValue{}, errNumber
-		}
-		if _, ok := v.Number(); !ok {
-			return mcptypes.ElicitValue{}, errNumber
-		}
-		return v, nil
-	}
-	return mcptypes.ElicitString(text), nil
+	return mcptypes.ElicitString(text), true
 }

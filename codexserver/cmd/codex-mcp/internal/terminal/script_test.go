@@ -32,11 +32,11 @@ var update = flag.Bool("update", false, "rewrite what the scripts expect")
 // a txtar archive:
 //
 //	comment   what it shows
-//	console   words: width=N, color, piped, json, nokeys, resume=ID
+//	console   words: piped, log, json, nokeys, resume=ID
 //	script    the steps, see play
 //	transcript  the transcript of the conversation, for codex-show
 //	events    more events, one a line, for the step "events"
-//	stdout    all output; escapes are written as ␛, carriage returns as ␍
+//	stdout    all output
 //	stderr    the same for standard error
 //	status    the exit status
 func TestScripts(t *testing.T) {
@@ -68,30 +68,6 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestPanicRestores breaks the screen in the middle of a question.
-func TestPanicRestores(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		keys := newKeyboard(io.Discard)
-		here, there := jsonrpc.Pipe()
-		server := newFakeServer(t, there)
-		c := &terminal.Console{Out: panicWriter{"Allow"}, OutTerminal: true, Keys: keys}
-		panicked := make(chan any)
-		go func() {
-			defer func() { panicked <- recover() }()
-			terminal.Run(t.Context(), here, c, &terminal.Task{Prompt: "do it"}, nil)
-		}()
-		server.ask(`{"message":"Allow Codex to run it?"}`)
-		if v := <-panicked; v != "broken" {
-			t.Errorf("panicked with %v", v)
-		}
-		if keys.isRaw() {
-			t.Error("the terminal is still raw")
-		}
-		server.end()
-		keys.end()
-	})
-}
-
 // TestPatchIsShownWhole asks about a patch of very many lines.
 func TestPatchIsShownWhole(t *testing.T) {
 	const many = 5000
@@ -102,7 +78,7 @@ func TestPatchIsShownWhole(t *testing.T) {
 		server := newFakeServer(t, there)
 		status := make(chan int)
 		go func() {
-			c := &terminal.Console{Out: &out, OutTerminal: true, Keys: keys}
+			c := &terminal.Console{Out: &out, OutTerminal: true, Input: keys}
 			status <- terminal.Run(t.Context(), here, c, &terminal.Task{Prompt: "do it"}, nil)
 		}()
 		server.ask(`{"message":"Allow Codex to apply it?\n- add \u0060/f\u0060\n  and 4,980 more lines\nAll of it is in codex-show.","_meta":{"codex/approval":{"kind":"patch","changes":{"/f":{"add":{"content":"` +
@@ -114,23 +90,13 @@ func TestPatchIsShownWhole(t *testing.T) {
 		if text := out.visible(); !strings.Contains(text, "add `/f`") || strings.Contains(text, "more lines") || strings.Contains(text, elicit.WholeIs) {
 			t.Errorf("the question: %s", text[strings.LastIndex(text, "+a line"):])
 		}
-		keys.types("n")
+		keys.types("n\n")
 		server.answer()
 		server.result <- json.RawMessage(`{"content":[]}`)
 		<-status
 		server.end()
 		keys.end()
 	})
-}
-
-// panicWriter is a writer that panics at a text.
-type panicWriter struct{ at string }
-
-func (w panicWriter) Write(b []byte) (int, error) {
-	if strings.Contains(string(b), w.at) {
-		panic("broken")
-	}
-	return len(b), nil
 }
 
 type playResult struct {
@@ -162,18 +128,11 @@ type playResult struct {
 func play(t *testing.T, a *txtar.Archive) playResult {
 	var stdout, stderr lockedBuffer
 	keys := newKeyboard(&stdout)
-	stdout.isRaw, stderr.isRaw = keys.isRaw, keys.isRaw
-	console := &terminal.Console{Out: &stdout, Err: &stderr, OutTerminal: true, ErrTerminal: true, Keys: keys, Home: "/home/me"}
+	console := &terminal.Console{Out: &stdout, Err: &stderr, OutTerminal: true, ErrTerminal: true, Input: keys, Home: "/home/me"}
 	task := &terminal.Task{Prompt: "do it", Program: "codex-mcp ask", Folder: "/home/me/work", Arguments: map[string]any{"cwd": "/home/me/work"}}
 	for word := range strings.FieldsSeq(section(a, "console")) {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
-		case "width":
-			var n int
-			fmt.Sscan(value, &n)
-			console.Width = func() int { return n }
-		case "color":
-			console.Color = true
 		case "piped":
 			console.OutTerminal = false
 		case "log":
@@ -181,7 +140,7 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 		case "json":
 			task.JSON = true
 		case "nokeys":
-			console.Keys = nil
+			console.Input = nil
 		case "resume":
 			task.Resume, task.Arguments, task.Folder = value, nil, ""
 		default:
@@ -211,7 +170,7 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 			chunk := base64.StdEncoding.EncodeToString([]byte(unquote(t, text)))
 			server.event(fmt.Sprintf(`{"type":"exec_command_output_delta","call_id":%q,"stream":"stdout","chunk":%q}`, call, chunk))
 		case "look":
-			io.WriteString(&stdout, "<- "+rest+"\r\n")
+			io.WriteString(&stdout, "<- "+rest+"\n")
 		case "ask":
 			server.ask(rest)
 		case "answer":
@@ -257,12 +216,6 @@ func play(t *testing.T, a *txtar.Archive) playResult {
 	out := playResult{status: <-status}
 	server.end()
 	keys.end()
-	if keys.isRaw() {
-		t.Error("the terminal is still raw")
-	}
-	if stdout.stairs || stderr.stairs {
-		t.Error("a line of a raw terminal does not begin at its left")
-	}
 	out.stdout, out.stderr = stdout.visible(), stderr.visible()
 	return out
 }
@@ -448,7 +401,6 @@ type keyboard struct {
 	mu    sync.Mutex
 	news  *sync.Cond
 	typed string
-	raw   bool
 	ended bool
 }
 
@@ -459,34 +411,23 @@ func newKeyboard(echo io.Writer) *keyboard {
 }
 
 func (k *keyboard) types(text string) {
-	if !k.isRaw() {
-		io.WriteString(k.echo, text)
-	}
+	io.WriteString(k.echo, text)
 	k.change(func() { k.typed += text })
 }
 
-// Read returns typed text: whole lines unless the terminal is raw.
+// Read returns a line when it is complete.
 func (k *keyboard) Read(b []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for !k.ended && (k.typed == "" || !k.raw && !strings.Contains(k.typed, "\n")) {
+	for !k.ended && !strings.Contains(k.typed, "\n") {
 		k.news.Wait()
 	}
 	if k.ended {
 		return 0, io.EOF
 	}
-	text := k.typed
-	if !k.raw {
-		text = text[:strings.Index(text, "\n")+1]
-	}
-	n := copy(b, text)
+	n := copy(b, k.typed[:strings.Index(k.typed, "\n")+1])
 	k.typed = k.typed[n:]
 	return n, nil
-}
-
-func (k *keyboard) Raw() (func(), error) {
-	k.change(func() { k.raw = true })
-	return func() { k.change(func() { k.raw = false }) }, nil
 }
 
 func (k *keyboard) Flush() error {
@@ -503,33 +444,22 @@ func (k *keyboard) change(f func()) {
 	k.news.Broadcast()
 }
 
-func (k *keyboard) isRaw() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.raw
-}
-
 // lockedBuffer is a buffer that the client and the terminal's echo write.
 type lockedBuffer struct {
-	mu     sync.Mutex
-	b      bytes.Buffer
-	isRaw  func() bool
-	stairs bool // a line feed without a carriage return was written to a raw terminal
+	mu sync.Mutex
+	b  bytes.Buffer
 }
 
 func (l *lockedBuffer) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isRaw != nil && l.isRaw() && strings.Count(string(b), "\n") != strings.Count(string(b), "\r\n") {
-		l.stairs = true
-	}
 	return l.b.Write(b)
 }
 
 func (l *lockedBuffer) visible() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.NewReplacer("\x1b", "␛", "\r\n", "\n", "\r", "␍").Replace(l.b.String())
+	return l.b.String()
 }
 
 func section(a *txtar.Archive, name string) string {

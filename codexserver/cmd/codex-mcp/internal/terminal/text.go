@@ -2,9 +2,10 @@ package terminal
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
@@ -14,42 +15,57 @@ import (
 // colour their output, set titles and make links.
 var sequences = lazyregexp.Regexp{Text: "\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b[ -/][0-~]"}
 
-// showOutput returns a line of a command's output that is safe to show.
-func showOutput(line string) string {
-	return elicit.ShowText(sequences.Get().ReplaceAllString(line, ""))
+// Prose returns a text of a model or a command that is safe to show: without control sequences and the
+// selector for coloured emoji, and with escapes for what a person would not see.
+func Prose(text string) string {
+	text = strings.ReplaceAll(text, "\ufe0f", "")
+	return elicit.ShowText(sequences.Get().ReplaceAllString(text, ""))
 }
-
-// showProse returns a text of the model that is safe to show. It drops the selector for
-// coloured emoji rather than escaping it.
-func showProse(text string) string {
-	return elicit.ShowText(strings.ReplaceAll(text, "\ufe0f", ""))
-}
-
-// Prose returns a text of a model or a command that is safe to show.
-func Prose(text string) string { return showProse(sequences.Get().ReplaceAllString(text, "")) }
 
 // Row is like Prose, but returns one line.
 func Row(text string) string { return elicit.OneLine(sequences.Get().ReplaceAllString(text, ""), 0) }
 
-// showWord returns a path or a name as one word on one line.
-func showWord(word string) string { return elicit.ShowCommand([]string{word}) }
-
-// tabStop is the distance of tab stops.
-const tabStop = 8
-
-// expand replaces tabs by spaces, in a part of a line from a column on. After a tab at the right
-// margin a terminal would write over the character there.
-func expand(line string, col int) string {
-	if !strings.Contains(line, "\t") {
-		return line
-	}
+// Line returns JSON as one line. It writes characters that a terminal could interpret as
+// JSON escapes, which mean the same.
+func Line(raw []byte) string {
 	var b strings.Builder
-	for _, r := range line {
-		if r == '\t' {
-			n := tabStop - col%tabStop
+	for _, r := range string(raw) {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t': // only between tokens: strings in JSON have none
+		case r < 0x7f || unicode.IsPrint(r) && string(r) != mark:
+			b.WriteRune(r)
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		}
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// mark begins a question, and stands nowhere else.
+const mark = "◆"
+
+// plain returns text that is safe to show as it is printed: without the mark of a question, and with
+// spaces for tabs, after which a terminal would write over its last cell.
+func plain(text string) string {
+	text = strings.ReplaceAll(text, mark, `\u{25c6}`)
+	if !strings.Contains(text, "\t") {
+		return text
+	}
+	const stop = 8
+	var b strings.Builder
+	col := 0
+	for _, r := range text {
+		switch r {
+		case '\t':
+			n := stop - col%stop
 			b.WriteString(strings.Repeat(" ", n))
 			col += n
 			continue
+		case '\n':
+			col = -1
 		}
 		b.WriteRune(r)
 		col++
@@ -58,33 +74,26 @@ func expand(line string, col int) string {
 }
 
 // cut shortens a line to about limit characters and adds how many it left out.
-func cut(line string, limit int) string { return cutMore(line, limit, 0) }
-
-// cutMore is cut for a line of which more characters are left out already.
-func cutMore(line string, limit, more int) string {
-	runes := []rune(line)
-	if len(runes)+more <= limit+40 { // the remark would be as long as the rest
+func cut(line string, limit int) string {
+	const remark = 40 // about as long as what it says
+	if utf8.RuneCountInString(line) <= limit+remark {
 		return line
 	}
-	limit = min(limit, len(runes))
-	return string(runes[:limit]) + fmt.Sprintf("… (%s more characters)", thousands(int64(len(runes)-limit+more)))
+	runes := []rune(line)
+	return string(runes[:limit]) + fmt.Sprintf("… (%d more characters)", len(runes)-limit)
 }
 
-// lines splits text at its line breaks. A line break at the end does not begin a line.
-func lines(text string) []string {
+// word returns a path or a name as one word on one line.
+func word(text string) string { return elicit.ShowCommand([]string{text}) }
+
+// linesOf splits text where a program ended its lines or would write over them, so that nothing is hidden.
+// A line break at the end does not begin a line.
+func linesOf(text string) []string {
 	if text == "" {
 		return nil
 	}
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-}
-
-// thousands formats n with a comma between groups of three digits.
-func thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // count formats a number of things.
@@ -92,16 +101,5 @@ func count(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
 	}
-	return thousands(int64(n)) + " " + thing
-}
-
-// took formats a duration.
-func took(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	return fmt.Sprintf("%d %s", n, thing)
 }

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,14 +29,8 @@ type pane struct {
 	socket string
 }
 
-// newPane opens a terminal of 80 columns. Without tmux it fails.
-func newPane(t *testing.T, environment ...string) *pane {
-	t.Helper()
-	return newPaneOf(t, 80, environment...)
-}
-
-// newPaneOf is newPane with a number of columns.
-func newPaneOf(t *testing.T, columns int, environment ...string) *pane {
+// newPane opens a terminal of 100 columns. Without tmux it fails.
+func newPane(t *testing.T) *pane {
 	t.Helper()
 	home := newHome(t)
 	t.Cleanup(func() { os.RemoveAll(home) })
@@ -53,12 +46,9 @@ func newPaneOf(t *testing.T, columns int, environment ...string) *pane {
 		t.Fatal(err)
 	}
 	p.configure(strings.NewReplacer())
-	shell := append([]string{
-		"env", "-i", "HOME=" + home, "PATH=" + filepath.Join(home, "bin") + ":/usr/bin:/bin", "TERM=tmux-256color",
-		"LANG=C.UTF-8", "PS1=$ ", "CODEX_BIN=/no/codex", "TMPDIR=" + home,
-	}, environment...)
-	p.tmux(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(columns), "-y", "60", "-c", filepath.Join(home, "hello")},
-		append(shell, "bash", "--noprofile", "--norc")...)...)
+	p.tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "60", "-c", filepath.Join(home, "hello"),
+		"env", "-i", "HOME="+home, "PATH="+filepath.Join(home, "bin")+":/usr/bin:/bin", "TERM=tmux-256color",
+		"LANG=C.UTF-8", "PS1=$ ", "CODEX_BIN=/no/codex", "TMPDIR="+home, "bash", "--noprofile", "--norc")
 	t.Cleanup(func() { p.tmux("kill-server") })
 	p.done()
 	return p
@@ -149,14 +139,21 @@ func (p *pane) types(text string) {
 	p.tmux("send-keys", "Enter")
 }
 
-// press waits for the question and presses a key.
-func (p *pane) press(question, key string) {
+// asked waits until the question can be answered.
+func (p *pane) asked(question string) {
 	p.t.Helper()
 	p.until(func(screen string) bool {
 		_, rest, asked := strings.Cut(screen, question)
-		return asked && strings.Contains(rest, "s stop")
+		return asked && strings.HasSuffix(rest, "\n  >")
 	}, "it asks "+question)
-	p.tmux("send-keys", key)
+}
+
+// answer waits for the question and types a line.
+func (p *pane) answer(question, line string) {
+	p.t.Helper()
+	p.asked(question)
+	p.tmux("send-keys", "-l", line)
+	p.tmux("send-keys", "Enter")
 }
 
 // clear clears the screen and its history.
@@ -174,96 +171,46 @@ var volatile = []struct {
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`), "01997f2e-8c41-7d3a-9b52-6f0e4d1c8a37"},
 	{regexp.MustCompile(`(exit \d+) · [0-9.]+ m?s`), "$1 · 12 ms"},
 	{regexp.MustCompile(`· \d+ s ·`), "· 2 s ·"},
-	{regexp.MustCompile(`[ 0-9.ms]{7}  status`), "   12ms  status"},
-	{regexp.MustCompile(`http://127\.0\.0\.1:\d+/#(\n?[\w-]){43}`), "http://127.0.0.1:40000/#…"},
 }
 
 // recording returns the text of the terminal, with placeholders for what differs from run
 // to run.
 func (p *pane) recording() string {
 	p.t.Helper()
-	return p.stable(p.shows())
-}
-
-// stable returns a screen with placeholders for what differs from run to run.
-func (p *pane) stable(text string) string {
-	text = strings.ReplaceAll(text, p.home, "/home/you")
+	text := strings.ReplaceAll(p.shows("-J"), p.home, "/home/you")
 	for _, v := range volatile {
 		text = v.pattern.ReplaceAllString(text, v.text)
 	}
 	return strings.TrimRight(strings.TrimSuffix(text, "\n$"), "\n ") + "\n"
 }
 
-// from returns the recording from a text on.
-func from(recording, text string) string {
-	i := strings.LastIndex(recording, text)
-	return recording[max(i, 0):]
-}
-
 const addHello = "*** Begin Patch\n*** Add File: hello.sh\n+#!/bin/sh\n+# Greets whoever runs it.\n+echo \"hello, ${USER:-you}\"\n*** End Patch\n"
 
-func planned(id, write, run string) providertest.ToolCall {
-	return providertest.Tool(id, "update_plan", map[string]any{"plan": []map[string]string{
-		{"step": "write hello.sh", "status": write}, {"step": "run it", "status": run},
-	}})
-}
-
-// spending returns the turns with the tokens of a real model's first requests.
-func spending(turns ...providertest.Turn) []providertest.Turn {
-	for i := range turns {
-		in, out := int64(4310+170*i), int64(48+11*i)
-		turns[i].Usage = &providertest.Usage{Input: in, Output: out, Total: in + out}
-	}
-	return turns
-}
-
-// TestTerminalRecordings makes the recordings of docs/use/ask.md; -update writes
-// them there.
-func TestTerminalRecordings(t *testing.T) {
+// TestTerminalAsk makes the recordings of docs/use/ask.md; -update writes them there.
+func TestTerminalAsk(t *testing.T) {
 	p := newPane(t)
 	p.configure(strings.NewReplacer(`approval_policy = "untrusted"`, "", `sandbox_mode = "danger-full-access"`, "")) // the page shows the defaults
 	recorded := map[string]string{}
-	say := providertest.Say
-	p.model.Add(spending(
+	p.model.Add(
 		providertest.Turn{
-			Reasoning: []string{"The folder is empty. ", "A shell script is enough."},
-			Text:      []string{"I'll write a small ", "script and run it."}, ToolCalls: []providertest.ToolCall{planned("p1", "in_progress", "pending")},
+			Reasoning: []string{"The folder is empty. ", "A shell script is enough."}, Text: []string{"I'll write a small ", "script and run it."},
+			ToolCalls: []providertest.ToolCall{providertest.Tool("c1", "apply_patch", map[string]any{"input": addHello})},
 		},
-		providertest.Call(providertest.Tool("c1", "apply_patch", map[string]any{"input": addHello})),
-		providertest.Call(planned("p2", "completed", "in_progress")),
 		providertest.Call(providertest.Shell("c2", "sh", "hello.sh")),
-		providertest.Call(planned("p3", "completed", "completed")),
-		say("Done: `hello.sh` greets its user.\n"))...)
+		providertest.Say("Done: `hello.sh` greets its user.\n"))
 	p.types(`codex-mcp ask -a untrusted "write a script that says hello, and run it"`)
-	p.until(func(screen string) bool {
-		return strings.Contains(from(screen, "Allow codex-mcp to apply"), "s stop")
-	}, "the patch is asked about")
-	screens := []string{p.coloured()}
-	p.press("Allow codex-mcp to apply", "y")
-	p.until(func(screen string) bool {
-		return strings.Contains(from(screen, "Allow codex-mcp to run `sh hello.sh`"), "s stop") && strings.Contains(screen, "`sh hello.sh`")
-	}, "the command is asked about")
-	recorded["question"] = from(p.recording(), "◆ Allow codex-mcp to run")
-	screens = append(screens, p.coloured())
-	p.press("Allow codex-mcp to run `sh hello.sh`", "y")
+	p.answer("Allow codex-mcp to apply", "y")
+	p.answer("Allow codex-mcp to run `sh hello.sh`", "y")
 	p.done()
 	recorded["approve"] = p.recording()
-	keepPicture(t, append(screens, p.coloured()))
-	colours := p.shows("-e")
-	for _, want := range []string{"\x1b[32m+echo", "\x1b[2mnative engine", "\x1b[1mPlan", "\x1b[35m◆", "\x1b[32mexit 0"} {
-		if !strings.Contains(colours, want) {
-			t.Errorf("no %q on the screen:\n%q", want, colours)
-		}
+	if strings.Contains(p.shows("-e"), "\x1b[") {
+		t.Errorf("there are control sequences:\n%q", p.shows("-e"))
 	}
 
 	p.clear()
-	p.model.Reset(spending(
-		providertest.Call(providertest.Shell("c3", "git", "push", "origin", "main")),
-		say("I did not push. Run the tests, then ask me again.\n"))...)
+	p.model.Reset(providertest.Call(providertest.Shell("c3", "git", "push", "origin", "main")), providertest.Say("I did not push. Run the tests, then ask me again.\n"))
 	p.types(`codex-mcp ask -a untrusted "publish it"`)
-	p.press("Allow codex-mcp to run `git push origin main`", "d")
-	p.await("  reason for the agent:")
-	p.types("not before the tests have passed")
+	p.answer("Allow codex-mcp to run `git push origin main`", "n not before the tests have passed")
 	p.done()
 	recorded["deny"] = p.recording()
 	requests := p.model.Requests()
@@ -272,19 +219,16 @@ func TestTerminalRecordings(t *testing.T) {
 	}
 
 	p.clear()
-	p.model.Reset(
-		providertest.Call(providertest.Shell("c4", "sh", "-c", "seq 30; sleep 100")))
+	p.model.Reset(providertest.Call(providertest.Shell("c4", "sh", "-c", "seq 30; sleep 100")))
 	p.types(`codex-mcp ask -a untrusted "count to thirty, slowly"`)
-	p.press("Allow codex-mcp to run", "y")
-	p.await("  30")
-	recorded["interrupt"] = p.recording()
+	p.answer("Allow codex-mcp to run", "y")
+	p.await("  10")
 	p.tmux("send-keys", "C-c")
 	p.done()
-	recorded["interrupted"] = from(p.recording(), "  30")
 	p.status(130)
 
 	p.clear()
-	p.model.Reset(spending(say("One, two, three.\n"))...)
+	p.model.Reset(providertest.Say("One, two, three.\n"))
 	p.types(`codex-mcp ask --resume last "to three will do"`)
 	p.done()
 	recorded["resume"] = p.recording()
@@ -293,7 +237,6 @@ func TestTerminalRecordings(t *testing.T) {
 		t.Errorf("the request lacks the first turn: %s", body)
 	}
 	p.status(0)
-
 	keepRecordings(t, recorded)
 }
 
@@ -338,13 +281,12 @@ func keepRecordings(t *testing.T, recorded map[string]string) {
 	}
 }
 
-// TestTerminalIsOutOfReach runs a command that tries to write to the terminal and to read the
-// user's keys.
+// TestTerminalIsOutOfReach runs a command that tries to write to the terminal and to read what the user types.
 func TestTerminalIsOutOfReach(t *testing.T) {
 	p := newPane(t)
 	p.model.Add(providertest.Call(providertest.Shell("c", "sh", "-c", "echo forged >/dev/tty || head -c1 </dev/tty || tty")), repeated)
 	p.types(`codex-mcp ask "look for the terminal"`)
-	p.press("Allow codex-mcp to run", "y")
+	p.answer("Allow codex-mcp to run", "y")
 	p.done()
 	screen := p.shows()
 	if strings.Contains(screen, "\nforged") || !strings.Contains(screen, "  not a tty") {
@@ -352,22 +294,39 @@ func TestTerminalIsOutOfReach(t *testing.T) {
 	}
 }
 
-// TestTerminalIsRestored ends the program during a question, in every way, and checks the
-// terminal's settings.
-func TestTerminalIsRestored(t *testing.T) {
-	p := newPane(t, "NO_COLOR=1")
+// TestTerminalTypedBefore types an answer before the question is there, whole and in part.
+func TestTerminalTypedBefore(t *testing.T) {
+	for _, typed := range []string{"y\n", "y"} {
+		p := newPane(t)
+		wait := make(chan struct{})
+		p.model.Add(providertest.Turn{Wait: wait, ToolCalls: gitInit.ToolCalls}, providertest.Say("Denied."))
+		p.types(`codex-mcp ask "make a repository"`)
+		awaitRequests(t, p.model, 1)
+		p.tmux("send-keys", "-l", typed)
+		p.until(func(screen string) bool { return strings.Contains(screen, "\ny") }, "the terminal shows what was typed")
+		close(wait)
+		p.answer("Allow codex-mcp to run", "n")
+		p.done()
+		if _, err := os.Stat(filepath.Join(p.home, "hello", ".git")); err == nil || !strings.Contains(p.shows(), "✗ denied") {
+			t.Errorf("%q answered:\n%s", typed, p.shows())
+		}
+	}
+}
+
+// TestTerminalEnds ends the program during a question, in every way.
+func TestTerminalEnds(t *testing.T) {
+	p := newPane(t)
 	for name, end := range map[string]func(pid int){
 		"ctrl-C":  func(int) { p.tmux("send-keys", "C-c") },
-		"Esc":     func(int) { p.tmux("send-keys", "Escape") },
+		"ctrl-D":  func(int) { p.tmux("send-keys", "C-d") },
 		"SIGTERM": func(pid int) { syscall.Kill(pid, syscall.SIGTERM) },
 		"SIGINT":  func(pid int) { syscall.Kill(pid, syscall.SIGINT) },
 	} {
 		p.clear()
 		p.model.Reset(gitInit)
-		p.types("stty -g > before; sh -c 'echo $$ > pid; exec codex-mcp ask \"make a repository\"'")
-		p.press("Allow codex-mcp to run", "x") // explains the keys
-		p.press("approve this once", "Enter")
-		p.until(func(screen string) bool { return strings.Count(screen, "approve this once") == 2 }, "the keys are explained twice")
+		p.types("sh -c 'echo $$ > pid; exec codex-mcp ask \"make a repository\"'")
+		p.answer("Allow codex-mcp to run", "what?")
+		p.asked("That is no answer.")
 		var pid int
 		raw, err := os.ReadFile(filepath.Join(p.home, "hello", "pid"))
 		if err == nil {
@@ -379,16 +338,6 @@ func TestTerminalIsRestored(t *testing.T) {
 		end(pid)
 		p.done()
 		p.status(130)
-		p.types("stty -g | cmp - before && echo as before")
-		p.until(func(screen string) bool {
-			return strings.Contains(screen, "\nas before") || strings.Contains(screen, "differ")
-		}, "the settings are compared")
-		if screen := p.shows(); !strings.Contains(screen, "\nas before") {
-			t.Errorf("%s: the terminal is not restored:\n%s", name, screen)
-		}
-		if colours := p.shows("-e"); strings.Contains(colours, "\x1b[") {
-			t.Errorf("%s: colours in spite of NO_COLOR:\n%q", name, colours)
-		}
 		if _, err := os.Stat(filepath.Join(p.home, "hello", ".git")); err == nil {
 			t.Errorf("%s: the command ran", name)
 		}

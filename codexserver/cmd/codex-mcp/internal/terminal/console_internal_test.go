@@ -1,0 +1,136 @@
+package terminal
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/synctest"
+)
+
+type brokenWriter struct{ writes int }
+
+func (w *brokenWriter) Write([]byte) (int, error) { w.writes++; return 0, io.ErrShortWrite }
+
+// TestOutput fails for good, by a write or because nobody reads.
+func TestOutput(t *testing.T) {
+	w := &brokenWriter{}
+	o := &output{w: w, failed: make(chan struct{})}
+	for range 2 {
+		if _, err := o.Write([]byte("x")); !errors.Is(err, io.ErrShortWrite) {
+			t.Error(err)
+		}
+	}
+	o.look()
+	<-o.failed
+	if w.writes != 1 {
+		t.Errorf("%d writes", w.writes)
+	}
+	gone := false
+	o = &output{w: io.Discard, unread: func() bool { return gone }, failed: make(chan struct{})}
+	for range 3 {
+		o.look()
+		if (o.err != nil) != gone || gone && !errors.Is(o.err, syscall.EPIPE) {
+			t.Errorf("the reader is gone: %t, %v", gone, o.err)
+		}
+		gone = true
+	}
+	<-o.failed
+}
+
+// TestConsoles has no terminal, and what stands for one.
+func TestConsoles(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if c := Standard(f, f, io.Discard); c.Input != nil || c.OutTerminal || c.ErrTerminal {
+		t.Errorf("%+v", c)
+	}
+	in := input{f}
+	for _, tt := range []struct {
+		c          Console
+		asks, json bool
+	}{
+		{Console{}, false, false}, {Console{Input: in}, false, false}, {Console{OutTerminal: true}, false, false},
+		{Console{Input: in, OutTerminal: true}, true, false}, {Console{Input: in, ErrTerminal: true}, true, true},
+	} {
+		if plain, json := tt.c.Asks(false), tt.c.Asks(true); plain != tt.asks || json != tt.json {
+			t.Errorf("%+v asks: %t, with JSON %t", tt.c, plain, json)
+		}
+	}
+}
+
+// lineInput returns what is sent.
+type lineInput chan string
+
+func (k lineInput) Read(b []byte) (int, error) { return copy(b, <-k), nil }
+func (k lineInput) Flush() error               { return nil }
+
+// TestFlush discards a line that was read before the question was there. The line after it counts.
+func TestFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := make(lineInput)
+		r := &typed{in: in, got: make(chan string, 1)}
+		r.next()
+		in <- "y\n"
+		synctest.Wait()
+		if err := r.flush(); err != nil {
+			t.Fatal(err)
+		}
+		next := r.next()
+		synctest.Wait()
+		select {
+		case text := <-next:
+			t.Fatalf("an early %q answers", text)
+		case in <- "n\n":
+		}
+		if text := <-next; text != "n\n" {
+			t.Errorf("%q answers, want the later line", text)
+		}
+	})
+}
+
+// TestFormFields reads the answers that a person types, and the schemas that servers send.
+func TestFormFields(t *testing.T) {
+	words := field{Type: "string", Enum: []string{"a", "b"}}
+	words.OneOf = append(words.OneOf, struct {
+		Const string `json:"const"`
+		Title string `json:"title"`
+	}{"c", "C"})
+	for _, tt := range []struct {
+		field       field
+		typed, want string // "" is an error
+	}{
+		{field{Type: "boolean"}, "true", "true"},
+		{field{Type: "boolean"}, "false", "false"},
+		{field{Type: "boolean"}, "maybe", ""},
+		{field{Type: "integer"}, "-7", "-7"},
+		{field{Type: "integer"}, "1.5", ""},
+		{field{Type: "number"}, "1.5", "1.5"},
+		{field{Type: "number"}, "true", ""},
+		{field{Type: "number"}, "x", ""},
+		{field{Type: "string"}, "x", `"x"`},
+		{field{Type: "string"}, "", ""},
+		{words, "a", `"a"`},
+		{words, "c", `"c"`},
+		{words, "A", ""},
+	} {
+		v, ok := tt.field.read(tt.typed)
+		text, _ := v.MarshalJSON()
+		if got := string(text); ok == (tt.want == "") || ok && got != tt.want {
+			t.Errorf("%q as %s: %s, %t", tt.typed, tt.field.Type, got, ok)
+		}
+	}
+	for text, want := range map[string]int{ // -1 is an error
+		"": 0, "{}": 0, `{"decision":{},"feedback":{}}`: 0, `{"decision":{},"name":{}}`: 2, `{"name":{"type":"string"}}`: 1, "[]": -1, `{"name":1}`: -1, `{"name"`: -1,
+	} {
+		all, err := fields([]byte(text), []string{"name"})
+		if (err != nil) != (want < 0) || err == nil && len(all) != want || err == nil && len(all) > 0 && !all[len(all)-1].required {
+			t.Errorf("%s: %+v, %v", text, all, err)
+		}
+	}
+}

@@ -1,0 +1,453 @@
+package terminal
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/paths"
+)
+
+// How much is shown.
+const (
+	headLines  = 10       // of a command's output, as they come
+	tailLines  = 5        // of it, at its end
+	lineLength = 600      // characters of a line or a title
+	lineBytes  = 64 << 10 // that are looked at for a line: its control sequences are dropped
+)
+
+// A printer prints the events of a conversation as blocks of lines, with an empty line between two blocks.
+// One goroutine uses it.
+type printer struct {
+	w     io.Writer
+	home  string // shown as a tilde
+	cwd   string // paths below it are shown relative
+	asks  bool   // the user can be asked
+	holds bool   // the last message is not printed here: it goes to standard output
+
+	mid   bool   // the cursor is not at the beginning of a line
+	begun bool   // a block was printed
+	block string // the key of the last block
+	still silence
+
+	message  message
+	failure  string          // the last error
+	remark   string          // the last note
+	asked    map[string]bool // the calls that a question has shown
+	commands []*command      // that are running
+	plan     []protocol.PlanStep
+	usage    *protocol.TokenUsageInfo
+}
+
+// silence is the time since something was printed.
+type silence struct {
+	since time.Time
+	next  time.Duration // after which a sign is due
+}
+
+// message is the message that is being written, or was last.
+type message struct {
+	coming strings.Builder
+	said   int    // bytes of it that were printed
+	held   string // what is not printed until it is known whether it is the answer
+	last   string
+}
+
+// command is a command that is running.
+type command struct {
+	id      string
+	title   string
+	began   time.Time
+	partial []byte // of its output: the incomplete line
+	shown   int    // lines
+	late    bool   // the rest is shown at its end
+}
+
+// firstSign is the silence after which a line says that the turn goes on. The next one comes after twice
+// the time, until something else is printed.
+const firstSign = 10 * time.Second
+
+// write prints text that is safe to show.
+func (p *printer) write(text string) {
+	if text == "" {
+		return
+	}
+	p.mid, p.still = !strings.HasSuffix(text, "\n"), silence{time.Now(), firstSign}
+	io.WriteString(p.w, text) // output records an error; lost progress does not matter
+}
+
+// fresh moves the cursor to the beginning of a line.
+func (p *printer) fresh() {
+	if p.mid {
+		p.write("\n")
+	}
+}
+
+// line prints a text after a prefix of ours. Further lines of the text are indented like the first.
+func (p *printer) line(prefix, text string) {
+	p.fresh()
+	for row := range strings.SplitSeq(plain(text), "\n") {
+		p.write(strings.TrimRight(prefix+row, " ") + "\n")
+		prefix = strings.Repeat(" ", len([]rune(prefix)))
+	}
+}
+
+// open begins a block, or continues the last one when that has this key. An empty key always begins one.
+func (p *printer) open(key string) (begun bool) {
+	p.release()
+	if key != "" && p.block == key {
+		return false
+	}
+	p.fresh()
+	if p.begun {
+		p.write("\n")
+	}
+	p.begun, p.block = true, key
+	return true
+}
+
+// release prints the held message, which is not the answer since more follows.
+func (p *printer) release() {
+	if text := p.message.held; text != "" {
+		p.message.held = ""
+		p.open("")
+		p.line("", text)
+	}
+}
+
+// event prints one event.
+func (p *printer) event(m protocol.EventMsg) {
+	switch m := m.(type) {
+	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
+		p.ended()
+	case protocol.AgentMessageDelta:
+		p.piece(m.Delta)
+	case protocol.AgentMessage:
+		p.says(m.Message)
+	case protocol.AgentReasoning:
+		p.open("")
+		p.line("~ ", trimmed(m.Text))
+	case protocol.ExecApprovalRequest:
+		p.needs(elicit.ShowCommand(m.Command))
+	case protocol.PatchApprovalRequest:
+		p.needs("changes to " + count(len(m.Changes), "file"))
+	case protocol.ExecCommandBegin:
+		c := &command{id: m.CallID, title: cut(elicit.ShowCommand(m.Command), lineLength) + "  # " + p.folder(m.Cwd), began: time.Now()}
+		p.commands = append(p.commands, c)
+		p.command(c)
+	case protocol.ExecCommandOutputDelta:
+		p.prints(m.CallID, m.Chunk)
+	case protocol.ExecCommandEnd:
+		p.commandEnds(m)
+	case protocol.PatchApplyBegin:
+		if !p.asked[m.CallID] {
+			p.open("")
+			p.changes(m.Changes, false)
+		}
+		p.block = m.CallID
+	case protocol.PatchApplyEnd:
+		p.open(m.CallID)
+		if m.Success {
+			p.line("  ", "applied")
+			return
+		}
+		p.line("  ", "not applied: "+trimmed(m.Stderr))
+	case protocol.PlanUpdate:
+		p.checklist(m)
+	case protocol.MCPToolCallBegin:
+		p.open("")
+		p.line("* ", word(m.Invocation.Server)+" "+word(m.Invocation.Tool)+"  "+cut(Row(string(m.Invocation.Arguments)), lineLength))
+		p.block = m.CallID
+	case protocol.MCPToolCallEnd:
+		if p.open(m.CallID) {
+			p.line("* ", word(m.Invocation.Server)+" "+word(m.Invocation.Tool))
+		}
+		if m.Result.Err != nil {
+			p.line("  ", "failed: "+cut(Row(*m.Result.Err), lineLength))
+			return
+		}
+		p.line("  ", "answered · "+took(m.Duration))
+	case protocol.WebSearchEnd:
+		p.open("")
+		p.line("* ", "searched the web: "+cut(Row(m.Query), lineLength))
+	case protocol.ViewImageToolCall:
+		p.open("")
+		p.line("* ", "looked at an image: "+p.path(m.Path))
+	case protocol.TokenCount:
+		p.usage = cmp.Or(m.Info, p.usage)
+	case protocol.BackgroundEvent:
+		p.note(m.Message)
+	case protocol.ModelReroute:
+		p.broken()
+		p.note(m.Words())
+	case protocol.StreamError:
+		p.broken()
+		p.open("note")
+		const what = "stream error: " // the engine's message may begin with it
+		p.line(what, trimmed(strings.TrimPrefix(m.Message, what)))
+	case protocol.Error:
+		p.broken()
+		p.failure = m.Message
+		p.alert("error: ", m.Message)
+	}
+}
+
+// trimmed returns a text of a model or the server as it is shown.
+func trimmed(text string) string {
+	return strings.Join(linesOf(Prose(strings.ReplaceAll(strings.Trim(text, "\r\n"), "\r\n", "\n"))), "\n")
+}
+
+// piece prints the words that a piece of a message completes. It prints nothing of a message that may go to
+// standard output.
+func (p *printer) piece(text string) {
+	if p.holds {
+		return
+	}
+	p.message.coming.WriteString(text)
+	if all := p.message.coming.String(); strings.ContainsAny(text, " \n") {
+		p.say(all[:strings.LastIndexAny(all, " \n")])
+	}
+}
+
+// say prints what was not printed yet of a message, without line breaks at its end.
+func (p *printer) say(all string) {
+	all = strings.TrimRight(all, "\r\n")
+	if p.message.said >= len(all) || strings.Trim(all, "\r\n") == "" {
+		return
+	}
+	const key = "message"
+	part := strings.ReplaceAll(all[p.message.said:], "\r\n", "\n")
+	if p.message.said == 0 {
+		p.open("")
+		p.block, part = key, strings.TrimLeft(part, "\r\n")
+	} else if p.open(key) { // another block came between
+		part = strings.TrimLeft(part, " \r\n")
+	}
+	p.message.said = len(all)
+	p.write(plain(Prose(part)))
+}
+
+// says prints a message, or what is left of the one that is being written, or holds it until it is known
+// whether it is the answer.
+func (p *printer) says(text string) {
+	p.message.last = text
+	if p.holds {
+		p.release() // the one before
+		p.message.held = trimmed(text)
+		return
+	}
+	if p.message.said > len(text) || p.message.coming.String()[:p.message.said] != text[:p.message.said] {
+		p.message.said = 0
+	}
+	p.say(text)
+	p.message.coming.Reset()
+	p.message.said, p.block = 0, ""
+}
+
+// broken ends a message that is not complete.
+func (p *printer) broken() {
+	p.say(p.message.coming.String())
+	p.message.coming.Reset()
+	p.message.said = 0
+}
+
+// needs shows what needs an approval when nobody can be asked. Otherwise the question shows it.
+func (p *printer) needs(what string) {
+	if !p.asks {
+		p.open("")
+		p.line("· ", cut(what, lineLength)+"  needs an approval")
+	}
+}
+
+// command begins the block of a command.
+func (p *printer) command(c *command) {
+	p.open("")
+	p.line("$ ", c.title)
+	p.block = c.id
+}
+
+// prints takes a piece of a command's output. It shows the first lines, unless something else was printed
+// meanwhile.
+func (p *printer) prints(id string, piece []byte) {
+	i := slices.IndexFunc(p.commands, func(c *command) bool { return c.id == id })
+	if i < 0 {
+		return
+	}
+	c := p.commands[i]
+	if c.late = c.late || c.shown >= headLines || p.block != id || len(c.partial)+len(piece) > lineBytes; c.late {
+		c.partial = nil
+		return
+	}
+	c.partial = append(c.partial, piece...)
+	end := strings.LastIndex(string(c.partial), "\n") + 1
+	all := linesOf(string(c.partial[:end]))
+	for _, line := range all[:min(len(all), headLines-c.shown)] {
+		p.output(line)
+		c.shown++
+	}
+	c.partial = c.partial[end:]
+}
+
+// output prints a line of a command's output.
+func (p *printer) output(line string) {
+	p.line("  ", cut(Prose(strings.ToValidUTF8(line[:min(len(line), lineBytes)], "\uFFFD")), lineLength))
+}
+
+// commandEnds prints the rest of a command's output, with what it has in the middle left out.
+func (p *printer) commandEnds(m protocol.ExecCommandEnd) {
+	c := &command{id: m.CallID, title: "(a command)"}
+	if i := slices.IndexFunc(p.commands, func(c *command) bool { return c.id == m.CallID }); i >= 0 {
+		c = p.commands[i]
+		p.commands = slices.Delete(p.commands, i, i+1)
+	}
+	if p.block != c.id {
+		p.command(c)
+	}
+	all := linesOf(cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr))
+	from, left := min(c.shown, len(all)), len(all)-headLines-tailLines
+	for i, line := range all[from:] {
+		switch at := from + i; {
+		case left <= 1 || at < headLines || at >= headLines+left:
+			p.output(line)
+		case at == headLines:
+			p.line("  ", fmt.Sprintf("… %d lines left out …", left))
+		}
+	}
+	p.line("  ", fmt.Sprintf("exit %d · %s", m.ExitCode, took(m.Duration)))
+}
+
+// ended prints the end of a turn.
+func (p *printer) ended() {
+	p.broken()
+	for _, c := range p.commands {
+		if p.block != c.id {
+			p.command(c)
+		}
+		p.line("  ", "ended with the turn")
+	}
+	p.commands = nil
+}
+
+// changes prints what a patch does to each file, and with whole its lines.
+func (p *printer) changes(changes map[string]protocol.FileChange, whole bool) {
+	for _, path := range slices.Sorted(maps.Keys(changes)) {
+		c := changes[path]
+		verb := "edit "
+		if c.Add != nil {
+			verb = "new file "
+		} else if c.Delete != nil {
+			verb = "delete "
+		}
+		name := p.path(path)
+		if u := c.Update; u != nil && u.MovePath != nil {
+			name += " → " + p.path(*u.MovePath)
+		}
+		added, removed := c.Lines()
+		p.line("", fmt.Sprintf("%s%s  +%d -%d", verb, name, added, removed))
+		if whole {
+			for _, line := range strings.Split(strings.TrimSuffix(c.Diff(), "\n"), "\n") {
+				p.line("  ", elicit.ShowText(line)) // escaped, but complete: the user decides by it
+			}
+		}
+	}
+}
+
+// checklist prints the plan whenever it changes.
+func (p *printer) checklist(m protocol.PlanUpdate) {
+	if slices.Equal(p.plan, m.Plan) {
+		return
+	}
+	p.plan = slices.Clone(m.Plan)
+	p.open("")
+	p.line("", "Plan")
+	signs := map[string]string{"completed": "✓", "in_progress": "▸"}
+	for _, step := range m.Plan {
+		p.line("  "+cmp.Or(signs[step.Status], "·")+" ", Row(step.Step))
+	}
+}
+
+// note prints a remark of the server, unless it is the same as the last one.
+func (p *printer) note(text string) {
+	if text == p.remark {
+		return
+	}
+	p.remark = text
+	p.open("note")
+	p.line("note: ", trimmed(text))
+}
+
+func (p *printer) alert(what, text string) {
+	p.open("alert")
+	p.line(what, trimmed(text))
+}
+
+// sign prints, in a long silence, that the turn, which began at a time, goes on.
+func (p *printer) sign(began time.Time) {
+	if p.mid || began.IsZero() || time.Since(p.still.since) < p.still.next {
+		return
+	}
+	what, next := "working", 2*p.still.next
+	if len(p.commands) > 0 {
+		what, began = "running", p.commands[0].began
+	}
+	p.line("  ", fmt.Sprintf("%s · %d s · ctrl-C stops", what, int(time.Since(began).Seconds())))
+	p.still.next = next
+}
+
+// end prints how the call ended; texts are the answer, or why there is none, and remarks.
+func (p *printer) end(failed bool, texts []string) {
+	p.ended()
+	text, remarks := "", []string(nil)
+	if len(texts) > 0 {
+		text, remarks = texts[0], texts[1:]
+	}
+	switch {
+	case failed && text != "" && text != p.failure:
+		p.alert("", text)
+	case !failed && p.holds && p.message.held == trimmed(text):
+		p.message.held = "" // it goes to standard output
+	case !failed && !p.holds && text != "" && text != p.message.last:
+		p.says(text)
+	}
+	for _, remark := range remarks {
+		p.note(remark)
+	}
+}
+
+// worked reports whether there is something to continue: a turn that failed before the model said
+// anything leaves nothing.
+func (p *printer) worked() bool { return p.failure == "" || p.usage != nil || p.message.last != "" }
+
+// path returns a path for users: relative if it is below the folder of the conversation.
+func (p *printer) path(path string) string {
+	if rel, ok := paths.Within(path, p.cwd); ok && p.cwd != "" {
+		path = rel
+	}
+	return word(path)
+}
+
+// folder returns a folder for users, with a tilde for the home.
+func (p *printer) folder(dir string) string {
+	shown := word(dir)
+	if rel, ok := paths.Within(dir, p.home); ok && p.home != "" && shown == dir {
+		return filepath.Join("~", rel)
+	}
+	return shown
+}
+
+// took formats a duration.
+func took(d protocol.Duration) string {
+	if d := time.Duration(d); d < time.Second {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	} else if d < time.Minute {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return time.Duration(d).Round(time.Second).String()
+}

@@ -1,0 +1,398 @@
+package terminal
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/client"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Task is a task for the server.
+type Task struct {
+	// Prompt is the text of the task.
+	Prompt string
+	// Resume continues the conversation with this id, or the newest one when it is
+	// "last". Empty begins a new one.
+	Resume string
+	// Arguments are further arguments of the tool codex, for a new conversation.
+	Arguments map[string]any
+	// Folder is the folder of a new conversation, as far as the client knows.
+	Folder string
+	// JSON writes every event and the result to standard output, each as one line of
+	// JSON, and nothing else.
+	JSON bool
+	// Program is the command that continues the conversation, such as "codex-mcp ask". Empty
+	// means that none can.
+	Program string
+	// Told means that the answer itself says what was not run and why. Then no remark says it again.
+	Told bool
+	// Version is the client's version.
+	Version string
+	// Pause is how long no line may come before a question offers its answers. 0 means
+	// 300 ms.
+	Pause time.Duration
+}
+
+// ErrTaskTooLong means that a task does not fit into a message.
+var ErrTaskTooLong = errors.New("the task is too long: with its quoting it may have 64 MiB; put it into a file, and name that in the task")
+
+const (
+	// ClientName is the name that a terminal has for servers.
+	ClientName = "codex-mcp-ask"
+	// Last means the newest conversation in [Task].Resume.
+	Last = "last"
+	// MaxTask is the longest message with a task that the server accepts, in bytes.
+	MaxTask = 64 << 20
+)
+
+// The exit statuses of Run.
+const (
+	StatusAnswered    = 0
+	StatusFailed      = 1
+	StatusInterrupted = 130 // as in shells: 128 and the number of SIGINT
+)
+
+const (
+	envelope   = 4 << 10 // of a message with a task, without its arguments
+	maxMessage = 1 << 30 // the server is a part of this program, and repeats the answer in its result
+	abortTime  = 5 * time.Second
+)
+
+// session is one run of a task. Its printer and its input belong to whoever has put a value into busy: the
+// function that prints an event, or a question until it is decided, so that nothing scrolls it away.
+type session struct {
+	p       *printer
+	busy    chan struct{} // has room for one
+	task    *Task
+	out     *output
+	typed   *typed // nil if nobody can be asked
+	waiting atomic.Int32
+	signs   bool            // in a silence, a line says that the turn goes on
+	turn    context.Context // ends when the turn is interrupted
+	stops   chan os.Signal  // an answer that stops the turn, as a signal does
+
+	thread string
+	began  time.Time // when the running turn began; zero without one
+	// stopped says that an answer stopped the turn, and the screen shows it.
+	stopped bool
+	over    bool // the end was printed
+}
+
+func (s *session) hold() (release func()) {
+	s.busy <- struct{}{}
+	return func() { <-s.busy }
+}
+
+// ended is how the call ended.
+type ended struct {
+	result client.Result
+	err    error
+}
+
+// Run runs a task on the server at the other end of t and returns the exit status. The
+// first os.Interrupt of signals interrupts the turn. A second one, or any other signal,
+// ends Run at once. When standard output cannot be written, or its reader is gone, Run
+// interrupts the turn and returns StatusFailed.
+func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signals <-chan os.Signal) int {
+	out := &output{w: c.Out, unread: c.Unread, failed: make(chan struct{})}
+	s := &session{busy: make(chan struct{}, 1), task: task, out: out, stops: make(chan os.Signal, 1)}
+	s.p = &printer{w: c.Err, home: c.Home, cwd: task.Folder, asks: c.Asks(task.JSON), holds: !c.OutTerminal, asked: map[string]bool{}}
+	s.signs = (c.OutTerminal || c.ErrTerminal) && !task.JSON
+	if c.OutTerminal && !task.JSON {
+		s.p.w = out
+	}
+	if s.p.asks {
+		s.typed = &typed{in: c.Input, got: make(chan string, 1)}
+	}
+	code := s.run(ctx, t, signals)
+	if out.err != nil && code != StatusInterrupted {
+		fmt.Fprintf(c.Err, "%s: standard output: %v\n", cmp.Or(task.Program, "ask"), out.err)
+		return StatusFailed
+	}
+	return code
+}
+
+// run waits until the call has ended, or is to be left.
+func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan os.Signal) (code int) {
+	running, leave := context.WithCancel(ctx)
+	call, interrupt := context.WithCancel(running)
+	defer interrupt()
+	s.turn = call
+	done := make(chan ended, 1)
+	var work sync.WaitGroup
+	work.Go(func() {
+		result, err := s.call(running, call, t)
+		done <- ended{result, err}
+	})
+	var lost, interrupted bool
+	end := func(e ended) int {
+		interrupt() // so that an open question ends
+		defer work.Wait()
+		defer leave()
+		defer s.hold()()
+		defer s.p.fresh()
+		s.over = true
+		code := s.finish(e, interrupted)
+		if lost {
+			return StatusFailed
+		}
+		return code
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	failed, late := s.out.failed, (<-chan time.Time)(nil)
+	for {
+		var sig os.Signal
+		select { // at random, so that a flood of events does not delay the others
+		case e := <-done:
+			return end(e)
+		case <-late:
+			return end(ended{err: context.Canceled})
+		case <-tick.C:
+			select {
+			case s.busy <- struct{}{}:
+				s.out.look()
+				if s.signs {
+					s.p.sign(s.began)
+				}
+				<-s.busy
+			default: // a question is open
+			}
+			continue
+		case sig = <-signals:
+		case sig = <-s.stops:
+		case <-failed:
+			failed = nil
+			select {
+			case sig = <-signals: // after which a write is abandoned
+			default:
+				sig, lost = os.Interrupt, !interrupted
+			}
+		}
+		if sig != os.Interrupt || interrupted && !lost {
+			interrupted = true
+			return end(ended{err: context.Canceled})
+		}
+		interrupted, late = true, time.After(abortTime)
+		interrupt()
+	}
+}
+
+// options are those of the connection over t.
+func (s *session) options(t jsonrpc.Transport) *client.Options {
+	o := &client.Options{
+		Dial: func(context.Context) (jsonrpc.Transport, error) {
+			if t == nil {
+				return nil, client.ErrClosed // the server was a part of this program
+			}
+			once := t
+			t = nil
+			return once, nil
+		},
+		Name: ClientName, Version: s.task.Version, Protocol: "2025-11-25", MaxMessage: maxMessage,
+	}
+	if s.typed != nil {
+		o.AskRaw = s.ask
+	}
+	return o
+}
+
+// call connects, runs the task until call ends, and returns its result. The connection ends with
+// running.
+func (s *session) call(running, call context.Context, t jsonrpc.Transport) (result client.Result, err error) {
+	c, err := client.Start(call, s.options(t))
+	if err != nil {
+		return result, err
+	}
+	defer c.Close()
+	defer context.AfterFunc(running, func() { c.Close() })()
+	engine := cmp.Or(c.Info().Engine, c.Info().Name)
+	task := client.Task{
+		Prompt: s.task.Prompt, Thread: s.task.Resume, Arguments: s.task.Arguments,
+		Watch: client.Watch{Event: func(e client.Event) { s.follow(engine, e) }},
+	}
+	if s.task.Resume == Last {
+		newest, err := newest(call, c)
+		if err != nil {
+			return result, err
+		}
+		task.Thread = newest.ID
+		s.head("continuing: " + cut(Row(newest.Preview), 100))
+	}
+	raw, err := json.Marshal([]any{task.Prompt, task.Arguments})
+	if err != nil {
+		return result, err
+	}
+	if len(raw) > MaxTask-envelope {
+		return result, ErrTaskTooLong
+	}
+	return c.Run(call, task)
+}
+
+// newest returns the newest conversation of the engine.
+func newest(ctx context.Context, c *client.Client) (client.Thread, error) {
+	for thread, err := range c.List(ctx, client.Filter{}) {
+		if err != nil {
+			err = fmt.Errorf("looking for the newest conversation: %w", err)
+		}
+		return thread, err
+	}
+	return client.Thread{}, errors.New("there is no conversation to continue")
+}
+
+// follow prints an event.
+func (s *session) follow(engine string, e client.Event) {
+	defer s.hold()()
+	if s.over {
+		return
+	}
+	switch m := e.Msg.(type) {
+	case protocol.SessionConfigured:
+		s.thread = m.SessionID
+		text := Row(engine) + " engine"
+		if m.Model != "" {
+			text += " · " + word(m.Model)
+		}
+		if s.p.cwd != "" {
+			text += " · " + s.p.folder(s.p.cwd)
+		}
+		s.head(text)
+	case protocol.TaskStarted:
+		s.began, s.p.still.since = time.Now(), time.Now()
+	case protocol.TaskComplete, protocol.TurnAborted, protocol.ShutdownComplete:
+		s.began = time.Time{}
+	}
+	if s.task.JSON {
+		io.WriteString(s.out, Line(e.Raw)) // output records an error
+	} else {
+		s.p.event(e.Msg)
+	}
+}
+
+// head prints what is said of a conversation before its turn.
+func (s *session) head(text string) {
+	if !s.task.JSON {
+		s.p.open("head")
+		s.p.line("", text)
+	}
+}
+
+// ask asks the user a question, after those before it.
+func (s *session) ask(ctx context.Context, asked *client.Question) (json.RawMessage, error) {
+	d := &dialogue{s: s, p: s.p, ctx: ctx}
+	if err := jsonv2.Unmarshal(asked.Params, &d.params); err != nil {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%v", err)
+	}
+	s.waiting.Add(1)
+	release := s.hold()
+	defer release()
+	s.waiting.Add(-1)
+	switch {
+	case ctx.Err() != nil:
+		if !s.over {
+			s.p.open("gone")
+			s.p.line("· ", cut(Row(asked.Message), lineLength)+"  "+d.withdrawn())
+		}
+		return nil, context.Cause(ctx)
+	case s.turn.Err() != nil:
+		return nil, s.turn.Err() // the server does not wait for an answer
+	}
+	answer, err := d.run()
+	if err != nil {
+		return nil, err
+	}
+	return jsonv2.Marshal(answer)
+}
+
+// result is the last line of the JSON form.
+type result struct {
+	// Type is "result".
+	Type string `json:"type"`
+	// ThreadID is the conversation's id, "" when none began.
+	ThreadID string `json:"threadId"`
+	// Text is the answer, or why there is none.
+	Text string `json:"text"`
+	// IsError means that there is no answer.
+	IsError bool `json:"isError"`
+	// Notes say why the user could not be asked, and what was not approved.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// finish prints how the call ended and returns the exit status.
+func (s *session) finish(e ended, interrupted bool) int {
+	code, texts := StatusAnswered, []string{e.result.Answer}
+	switch {
+	case e.err == nil:
+		texts = append(texts, e.result.Notes...)
+		if !s.task.Told {
+			for _, refusal := range e.result.Refused {
+				texts = append(texts, refusal.String())
+			}
+		}
+		if e.result.Status == protocol.StatusFailed || e.result.Status == protocol.StatusAborted {
+			code = StatusFailed
+		}
+		s.thread = cmp.Or(e.result.ThreadID, s.thread)
+	case errors.Is(e.err, context.Canceled):
+		interrupted, texts[0] = true, "interrupted"
+	case errors.Is(e.err, jsonrpc.ErrClosed):
+		code, texts[0] = StatusFailed, "the server is gone"
+	default:
+		code, texts[0] = StatusFailed, e.err.Error()
+	}
+	if interrupted {
+		code = StatusInterrupted
+	}
+	if s.task.JSON {
+		line, err := jsonv2.Marshal(result{"result", s.thread, texts[0], code != StatusAnswered, texts[1:]}, jsontext.AllowInvalidUTF8(true))
+		if err == nil {
+			io.WriteString(s.out, Line(line))
+		}
+	} else {
+		for _, tool := range []string{"codex: ", "codex-reply: "} { // models learn which tool failed
+			if reason, ok := strings.CutPrefix(texts[0], tool); ok && code == StatusFailed {
+				texts[0] = "error: " + reason
+			}
+		}
+		if s.stopped {
+			texts = texts[:0] // the screen shows it
+		}
+		s.p.end(code != StatusAnswered, texts)
+		if s.p.holds && code == StatusAnswered { // then there is a text
+			io.WriteString(s.out, strings.TrimRight(Prose(texts[0]), "\n")+"\n")
+		}
+		s.foot()
+	}
+	if code == StatusAnswered && e.result.Status == protocol.StatusIncomplete {
+		return StatusFailed // the answer is not whole
+	}
+	return code
+}
+
+// foot prints the tokens used and the command that continues.
+func (s *session) foot() {
+	var rows []string
+	if s.p.usage != nil {
+		rows = append(rows, fmt.Sprintf("tokens: %d in, %d out", s.p.usage.TotalTokenUsage.InputTokens, s.p.usage.TotalTokenUsage.OutputTokens))
+	}
+	if s.thread != "" && s.task.Program != "" && (s.task.Resume != "" || s.p.worked()) {
+		rows = append(rows, fmt.Sprintf(`continue with: %s --resume %s "…"`, s.task.Program, word(s.thread)))
+	}
+	if len(rows) > 0 {
+		s.p.open("")
+		s.p.line("", strings.Join(rows, "\n"))
+	}
+}
