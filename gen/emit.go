@@ -5,7 +5,7 @@ import (
 	"cmp"
 	_ "embed" // the codec
 	"fmt"
-	"go/token"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,13 +44,11 @@ type emitter struct {
 	pkg    string // the package's name
 	base   string // the import path of the base package, "" if this is the base package
 	byName map[string]*goType
-
-	constraints map[string]int // the numbers of the constraints, by their text
 }
 
 // Packages below the base package.
 const (
-	codecPath = "github.com/codexmcp/codexmcp/mcptypes/codec"
+	codecPath = "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 	testsPath = "/internal/schematest"
 )
 
@@ -65,7 +63,7 @@ type part struct {
 // another path, it is the base package with the model baseModel; types that are equal in
 // both become aliases.
 func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, error) {
-	e := &emitter{model: m, pkg: packageName(pkg), byName: m.byName(), constraints: make(map[string]int)}
+	e := &emitter{model: m, pkg: path.Base(pkg), byName: m.byName()}
 	codec, tests := codecPath, base+testsPath
 	if base != pkg {
 		e.base = base
@@ -77,14 +75,11 @@ func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, erro
 		{"zz_enums.go", []string{"slices"}, e.enums},
 		{"zz_unions.go", []string{"encoding/json"}, e.unions},
 		{"zz_shared.go", []string{"encoding/json"}, e.sharedTypes},
-		{"zz_decode.go", []string{"encoding/json", codecPath + "/assert"}, e.decoders},
+		{"zz_decode.go", []string{"encoding/json"}, e.decoders},
 		{"zz_encode.go", []string{"encoding/json"}, e.encoders},
 		{"zz_json.go", []string{"github.com/go-json-experiment/json/jsontext"}, e.marshalers},
 		{"zz_methods.go", []string{"encoding/json", "fmt"}, e.methodValues},
 		{"zz_schema_test.go", []string{"flag", "testing"}, e.definitions},
-	}
-	if !m.mcp {
-		parts = parts[:len(parts)-2]
 	}
 	for _, f := range parts {
 		s := new(source)
@@ -93,10 +88,6 @@ func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, erro
 			s.line("package %s_test\n", e.pkg)
 			f.imports = append(f.imports, tests, pkg)
 		} else {
-			if f.name == "zz_types.go" && !m.mcp {
-				s.line("// Package %s has the types of %s. Decode and Encode read and write a value of any of them,", e.pkg, m.from)
-				s.line("// and DecodeStrict refuses what the schema does not allow.")
-			}
 			s.line("package %s\n", e.pkg)
 			f.imports = append(f.imports, codec)
 			if e.base != "" {
@@ -122,16 +113,6 @@ func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, erro
 //
 //go:embed codec.txt
 var codecText string
-
-// packageName returns the name of the package with that path.
-func packageName(path string) string {
-	parts := strings.FieldsFunc(path[strings.LastIndex(path, "/")+1:], func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
-	name := strings.ToLower(strings.Join(parts, ""))
-	if !token.IsIdentifier(name) {
-		name = "schema" + name
-	}
-	return name
-}
 
 // imports writes an import declaration, the packages of the standard library first.
 func (s *source) imports(paths []string) {
@@ -175,7 +156,7 @@ func (e *emitter) describe(t *goType) string {
 		text = t.name + " is " + t.origin + " of the schema."
 	}
 	definition, _, _ := strings.Cut(t.origin, "/")
-	if page, ok := e.pageOf(definition); ok && e.mcp {
+	if page, ok := e.pageOf(definition); ok {
 		text += "\n\nSpecification: " + page
 	}
 	return text
@@ -212,9 +193,6 @@ func (e *emitter) types(s *source) error {
 		case kindMap:
 			s.comment(e.describe(t))
 			s.line("type %s map[string]%s\n", t.name, t.elem)
-		case kindNamed:
-			s.comment(e.describe(t))
-			s.line("type %s %s\n", t.name, t.elem)
 		case kindString:
 			s.comment(e.describe(t))
 			s.line("type %s string\n", t.name)
@@ -234,16 +212,9 @@ func (e *emitter) types(s *source) error {
 			case t.beside != nil:
 				s.comment(t.beside.doc)
 				s.line("%s %s", t.beside.name, t.beside.typ)
-			case t.extra != nil:
-				s.comment("Extra holds the other members.")
-				s.line("Extra map[string]%s", t.extra)
 			case !t.closed:
 				s.comment("Extra holds members that are not in the schema; they are written back.")
 				s.line("Extra map[string]json.RawMessage")
-			}
-			if t.nulls {
-				s.comment("Nulls names the members that are nil because they are null, and not because they are absent.")
-				s.line("Nulls []string")
 			}
 			s.line("}\n")
 		}
@@ -267,7 +238,7 @@ func (e *emitter) nilable(r ref) bool {
 		return false
 	case refNamed:
 		t := e.resolve(r)
-		return t.kind == kindUnion || t.kind == kindList || t.kind == kindMap || t.kind == kindNamed && e.nilable(t.elem)
+		return t.kind == kindUnion || t.kind == kindList || t.kind == kindMap
 	}
 	return true
 }
@@ -304,7 +275,7 @@ func (e *emitter) enums(s *source) error {
 // enumCodec writes the functions that read and write an enum with the constants names.
 func (e *emitter) enumCodec(s *source, t *goType, names []string) {
 	s.line("func values%s() []%s { return []%s{%s} }\n", t.name, t.name, t.name, strings.Join(names, ", "))
-	s.line("func read%s(v *%s, d *codec.Decoder) error { return %s }\n", t.name, t.name, e.constrained(t.constraint, "v", "codec.ReadEnum(v, d, values"+t.name+"())", t.name))
+	s.line("func read%s(v *%s, d *codec.Decoder) error { return codec.ReadEnum(v, d, values%s()) }\n", t.name, t.name, t.name)
 	s.line("func write%s(e *codec.Encoder, v %s) { codec.WriteEnum(e, v, values%s()) }\n", t.name, t.name, t.name)
 }
 
@@ -314,20 +285,6 @@ func quoted(names []string) string {
 		q[i] = strconv.Quote(n)
 	}
 	return strings.Join(q, ", ")
-}
-
-// constrained returns an expression that reads into to with the expression read, which reads into
-// v from d. A strict decoder checks the constraint, if there is one.
-func (e *emitter) constrained(constraint, to, read, typ string) string {
-	if constraint == "" {
-		return read
-	}
-	n, ok := e.constraints[constraint]
-	if !ok {
-		n = len(e.constraints) + 1
-		e.constraints[constraint] = n
-	}
-	return fmt.Sprintf("codec.Constrained(%s, d, constraint%d, func(v *%s, d *codec.Decoder) error { return %s })", to, n, typ, read)
 }
 
 // spaced returns a literal of the names with spaces between them.

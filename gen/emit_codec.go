@@ -2,13 +2,10 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/mcptypes/codec/assert"
 )
 
 func (e *emitter) decoders(s *source) error {
@@ -18,31 +15,24 @@ func (e *emitter) decoders(s *source) error {
 		}
 		switch t.kind {
 		case kindString, kindEnum:
-			read := e.constrained(t.constraint, "v", "codec.ReadString(v, d)", t.name)
+			read := "codec.ReadString(v, d)"
 			if t.kind == kindEnum {
 				read = "read" + t.name + "(v, d)"
 			}
 			s.line("func (v *%s) decode(d *codec.Decoder) error { return %s }\n", t.name, read)
-		case kindList, kindMap, kindNamed:
+		case kindList, kindMap:
 			s.line("func (v *%s) decode(d *codec.Decoder) error { return read%s(v, d) }\n", t.name, t.name)
-			read := e.constrained(t.constraint, "v", e.read(t.content(), "(*"+t.content().String()+")(v)"), t.name)
+			read := e.read(t.content(), "(*"+t.content().String()+")(v)")
 			s.line("func read%s(v *%s, d *codec.Decoder) error { return %s }\n", t.name, t.name, read)
 		case kindObject:
-			name := "decode"
-			if t.constraint != "" {
-				name = "free"
-				s.line("func (v *%s) decode(d *codec.Decoder) error { return %s }\n", t.name, e.constrained(t.constraint, "v", "v.free(d)", t.name))
-			}
-			s.line("func (v *%s) %s(d *codec.Decoder) error {\n*v = %s{}", t.name, name, t.name)
+			s.line("func (v *%s) decode(d *codec.Decoder) error {\n*v = %s{}", t.name, t.name)
 			switch {
 			case t.beside != nil:
 				e.besideDecoder(s, t)
-			case t.closed && len(t.fields) == 0 && e.mcp:
+			case t.closed && len(t.fields) == 0:
 				s.line("return d.Empty()\n}\n")
 			case t.closed:
-				e.objectLoop(s, t, e.readField, "d.Closed()")
-			case t.extra != nil:
-				e.objectLoop(s, t, e.readField, "codec.UnknownOf(&v.Extra, d, name, "+e.reader(*t.extra)+")")
+				return fmt.Errorf("%s: no rule for an object that is closed and has members", t.origin)
 			default:
 				e.objectLoop(s, t, e.readField, e.unknownMember(t))
 			}
@@ -61,19 +51,13 @@ func (e *emitter) decoders(s *source) error {
 			}
 		}
 	}
-	for _, text := range slices.SortedFunc(maps.Keys(e.constraints), func(x, y string) int { return e.constraints[x] - e.constraints[y] }) {
-		s.line("var constraint%d = assert.New(%q)\n", e.constraints[text], text)
-	}
 	return nil
 }
 
 // content returns the ref of a list or map.
 func (t *goType) content() ref {
-	switch t.kind {
-	case kindMap:
+	if t.kind == kindMap {
 		return ref{kind: refMap, elem: &t.elem}
-	case kindNamed:
-		return t.elem
 	}
 	return ref{kind: refArray, elem: &t.elem, most: t.max}
 }
@@ -147,8 +131,6 @@ func (e *emitter) members(s *source, t *goType, read func(*field) string) {
 		case f.required && bit < 64: // ReadObject finds the others by itself
 			s.line("return d.Got(%d, %s)", bit, read(f))
 			bit++
-		case f.nullable:
-			s.line("if null, err := d.Null(&v.Nulls, %q); null || err != nil {\nreturn err\n}\nreturn %s", f.json, read(f))
 		case t.kind == kindShape && !f.required:
 			s.line("if null, err := d.Absent(); null || err != nil {\nreturn err\n}\nreturn %s", read(f))
 		default:
@@ -164,7 +146,7 @@ func (e *emitter) members(s *source, t *goType, read func(*field) string) {
 // guards returns the members of an object that are in the table guarded.
 func (e *emitter) guards(t *goType) (names []string) {
 	const before = "2025-06-18" // the examples of that version have such names
-	if !e.mcp || e.version <= before || t.kind != kindObject {
+	if e.version <= before || t.kind != kindObject {
 		return nil
 	}
 	for _, row := range []string{t.origin, "*"} {
@@ -189,44 +171,14 @@ func (e *emitter) readField(f *field) string {
 		return "d.Constant(" + strconv.Quote(f.typ.constant) + ")"
 	case f.fallback != "":
 		return "codec.Pointer(" + to + ", d, " + e.reader(f.typ) + ")"
-	case f.required && e.isList(f.typ) && f.typ.constraint == "":
-		list := f.typ
-		if t := e.resolve(list); list.kind == refNamed {
-			list, to = t.content(), "(*"+t.content().String()+")("+to+")"
-		}
-		return fmt.Sprintf("codec.ListOrNull(%s, d, %d, %s)", to, list.most, e.reader(*list.elem))
-	case f.required, f.typ.kind == refAny, e.hasNull(f.typ):
+	case f.required && f.typ.kind == refArray:
+		return fmt.Sprintf("codec.ListOrNull(%s, d, %d, %s)", to, f.typ.most, e.reader(*f.typ.elem))
+	case f.required, f.typ.kind == refAny:
 		return e.read(f.typ, to)
 	case e.nilable(f.typ):
 		return "codec.OrNil(" + to + ", d, " + e.reader(f.typ) + ")"
 	}
 	return "codec.Optional(" + to + ", d, " + e.reader(f.typ) + ")"
-}
-
-// hasNull reports whether null is a value of a use that is a union or a raw value, and so no absence.
-func (e *emitter) hasNull(r ref) bool {
-	t := e.resolve(r)
-	switch {
-	case r.kind != refNamed:
-		return false
-	case t != nil && t.kind == kindUnion:
-		return slices.ContainsFunc(t.union.arms, func(a *arm) bool { return rawNull(e.resolve(ref{kind: refNamed, name: a.name})) })
-	}
-	return rawNull(t)
-}
-
-// rawNull reports whether null is a value of a type of raw values.
-func rawNull(t *goType) bool {
-	if t == nil || t.kind != kindNamed || t.elem.kind != refAny {
-		return false
-	}
-	check := both(t.constraint, t.elem.constraint)
-	return check == "" || assert.New(check)([]byte("null")) == nil
-}
-
-// isList reports whether the Go type of a use is a slice.
-func (e *emitter) isList(r ref) bool {
-	return r.kind == refArray || r.kind == refNamed && e.resolve(r).kind == kindList
 }
 
 // decodes reports whether values of a named type are decoded in place.
@@ -273,11 +225,6 @@ func (r ref) bounded() bool { return r.min != nil || r.max != nil }
 
 // read returns the expression that reads a value into the pointer to. Its value is an error.
 func (e *emitter) read(r ref, to string) string {
-	if r.constraint != "" {
-		check := r.constraint
-		r.constraint = ""
-		return e.constrained(check, to, e.read(r, "v"), r.String())
-	}
 	with := func(function string, args ...string) string {
 		return function + "(" + strings.Join(append([]string{to, "d"}, args...), ", ") + ")"
 	}
@@ -293,9 +240,6 @@ func (e *emitter) read(r ref, to string) string {
 	case refMap:
 		return with("codec.ReadMap", e.reader(*r.elem))
 	case refArray:
-		if r.most > 0 {
-			return with("codec.AtMost", strconv.Itoa(r.most), e.reader(*r.elem))
-		}
 		return with("codec.ReadList", e.reader(*r.elem))
 	case refNamed:
 		if t := e.resolve(r); e.decodes(r) && !t.shared {
@@ -311,16 +255,14 @@ func (e *emitter) reader(r ref) string {
 		refString: "codec.Str", refBool: "codec.Bool", refInt: "codec.Int", refNumber: "codec.Number",
 		refAny: "codec.Any", refJSON: "codec.JSON", refObject: "codec.Object", refMembers: "codec.Members",
 	}[r.kind]
-	if simple != "" && !r.bounded() && r.constraint == "" {
+	if simple != "" && !r.bounded() {
 		return simple
 	}
-	if r.kind == refNamed && r.constraint == "" {
+	if r.kind == refNamed {
 		switch t := e.resolve(r); t.kind {
 		case kindString:
-			if t.constraint == "" {
-				return "codec.ReadString[" + r.name + "]"
-			}
-		case kindEnum, kindUnion, kindList, kindMap, kindNamed:
+			return "codec.ReadString[" + r.name + "]"
+		case kindEnum, kindUnion, kindList, kindMap:
 			return "read" + t.name
 		}
 		return e.decoder(r)
@@ -336,14 +278,9 @@ func (e *emitter) walk(r ref) (string, error) {
 			return "func(d *codec.Decoder) error { return d.Constant(" + strconv.Quote(r.constant) + ") }", nil
 		}
 		return "(*codec.Decoder).SkipString", nil
-	case refAny:
-		return "(*codec.Decoder).SkipValue", nil
 	case refObject, refMembers:
 		return "(*codec.Decoder).SkipObject", nil
 	case refArray, refMap:
-		if r.most > 0 {
-			return "", fmt.Errorf("no rule for maxItems in an object that stays raw")
-		}
 		elem, err := e.walk(*r.elem)
 		if r.kind == refMap && r.elem.kind == refObject {
 			elem = "(*codec.Decoder).SkipSchema"
@@ -364,8 +301,6 @@ func (e *emitter) encoders(s *source) error {
 			s.line("func (v %s) encode(e *codec.Encoder) { e.Str(string(v)) }\n", t.name)
 		case kindEnum:
 			s.line("func (v %s) encode(e *codec.Encoder) { write%s(e, v) }\n", t.name, t.name)
-		case kindNamed:
-			s.line("func (v %s) encode(e *codec.Encoder) { %s }\n", t.name, e.write(t.elem, t.elem.String()+"(v)"))
 		case kindList, kindMap:
 			s.line("func (v %s) encode(e *codec.Encoder) { %s }\n", t.name, e.write(t.content(), "v"))
 		case kindObject:
@@ -397,11 +332,7 @@ func (e *emitter) objectBody(s *source, t *goType) {
 		}
 		comma = ","
 	}
-	literal := "`" + start.String() + "`"
-	if strings.Count(literal, "`") > 2 {
-		literal = strconv.Quote(start.String())
-	}
-	s.line("e.Open(%s)", literal)
+	s.line("e.Open(`%s`)", start.String())
 	for _, f := range t.fields {
 		if !f.constant {
 			e.writeField(s, f)
@@ -422,8 +353,6 @@ func (e *emitter) objectBody(s *source, t *goType) {
 		s.line("default:\ne.Absent()\n}\ne.Close('}')\n}\n")
 	case t.closed:
 		s.line("e.Close('}')\n}\n")
-	case t.extra != nil:
-		s.line("codec.EndOf(e, v.Extra, %s, %s)\n}\n", known, e.writer(*t.extra))
 	default:
 		if guards != nil {
 			s.line("e.Guard(v.Extra, %s)", spaced(guards))
@@ -457,10 +386,7 @@ func (e *emitter) writeField(s *source, f *field) {
 		s.line("if %s != nil {", field)
 	}
 	s.line("e.Name(%q)\n%s", f.json, e.write(f.typ, value))
-	switch {
-	case f.nullable:
-		s.line("} else {\ne.Null(v.Nulls, %q)\n}", f.json)
-	case field != "":
+	if field != "" {
 		s.line("}")
 	}
 }
@@ -511,7 +437,7 @@ func (e *emitter) write(r ref, value string) string {
 		return "e.Str(string(" + value + "))"
 	case t.kind == kindEnum, t.kind == kindUnion:
 		return "write" + t.name + "(e, " + value + ")"
-	case t.kind == kindList, t.kind == kindMap, t.kind == kindNamed, !t.shared:
+	case t.kind == kindList, t.kind == kindMap, !t.shared:
 		return strings.TrimPrefix(value, "*") + ".encode(e)"
 	case strings.HasPrefix(value, "*"):
 		return "encode" + r.name + "(" + value[1:] + ", e)"
@@ -537,7 +463,7 @@ func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 func (e *emitter) marshalers(s *source) error {
 	for _, t := range e.model.types {
 		switch t.kind {
-		case kindObject, kindEnum, kindString, kindList, kindMap, kindNamed:
+		case kindObject, kindEnum, kindString, kindList, kindMap:
 		default:
 			continue
 		}

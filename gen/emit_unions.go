@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -16,7 +15,7 @@ func (e *emitter) unions(s *source) error {
 		seen := make(map[string]bool)
 		for _, a := range t.union.arms {
 			if !seen[a.name] {
-				s.line("func (%s) is%s() {}", a.goType(), t.name)
+				s.line("func (*%s) is%s() {}", a.name, t.name)
 			}
 			seen[a.name] = true
 		}
@@ -32,14 +31,6 @@ func (e *emitter) unions(s *source) error {
 	e.target(s)
 	e.plain(s)
 	return nil
-}
-
-// goType returns the type that implements the union's interface.
-func (a *arm) goType() string {
-	if a.value {
-		return a.name
-	}
-	return "*" + a.name
 }
 
 // target writes the function that decodes types without a decode method.
@@ -61,10 +52,6 @@ func (e *emitter) target(s *source) {
 			cases.line("case *%s:\nreturn codec.Into(v, decode%s)", t.name, t.name)
 		}
 		seen[t.kind] = true
-	}
-	if cases.Len() == 0 {
-		s.line("func target(any) func(*codec.Decoder) error { return nil }\n")
-		return
 	}
 	s.line("func target(v any) func(*codec.Decoder) error {\nswitch v := v.(type) {")
 	s.Write(cases.Bytes())
@@ -98,7 +85,7 @@ func hasUnknown(t *goType) bool { return t.union.member != "" && !t.union.loose 
 func armNames(t *goType) string {
 	var names []string
 	for _, a := range t.union.arms {
-		if name := strings.Replace(a.goType(), a.name, "["+a.name+"]", 1); !slices.Contains(names, name) {
+		if name := "*[" + a.name + "]"; !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -114,16 +101,8 @@ func armNames(t *goType) string {
 
 func (e *emitter) unionReader(s *source, t *goType) {
 	s.line("func write%s(e *codec.Encoder, v %s) {\nif v == nil {\ne.Absent()\nreturn\n}\nv.encode(e)\n}\n", t.name, t.name)
-	read := "read"
-	if t.constraint != "" {
-		read = "free"
-		s.line("func read%s(v *%s, d *codec.Decoder) error { return %s }\n", t.name, t.name, e.constrained(t.constraint, "v", "free"+t.name+"(v, d)", t.name))
-	}
-	s.line("func %s%s(v *%s, d *codec.Decoder) error {", read, t.name, t.name)
+	s.line("func read%s(v *%s, d *codec.Decoder) error {", t.name, t.name)
 	switch {
-	case t.union.try:
-		e.tryArms(s, t)
-		return
 	case len(t.union.lists) == 1:
 		s.line("if d.IsList() {")
 		e.listArm(s, t.union.lists[0])
@@ -164,70 +143,6 @@ func (e *emitter) unionReader(s *source, t *goType) {
 		s.line("return codec.Tagged(v, d, %q, arm%s)\n}\n", t.union.member, t.name)
 		e.taggedReader(s, t)
 	}
-}
-
-// tryArms writes the rest of a function that reads a union as the first arm that fits.
-func (e *emitter) tryArms(s *source, t *goType) {
-	if t.union.mixed {
-		var inner source
-		n := 0
-		e.tryTree(s, &inner, t.name, t.name, t.union.one, t.union.tree, &n, false)
-		s.line("}\n")
-		s.Write(inner.Bytes())
-		return
-	}
-	e.tryEach(s, t, t.union.arms)
-	s.line("}\n")
-}
-
-// tryEach writes the statement that reads a union as the first of arms, or of its lists, that fits.
-func (e *emitter) tryEach(s *source, t *goType, arms []*arm) {
-	var tree []branch
-	for _, a := range arms {
-		tree = append(tree, branch{name: a.name, value: a.value})
-	}
-	for _, list := range t.union.lists {
-		tree = append(tree, branch{name: list, value: true})
-	}
-	e.tryTree(s, nil, t.name, t.name, t.union.one, tree, nil, false)
-}
-
-// tryTree writes the statement that reads a union as the first of its branches that fits. A choice within it
-// gets a type and a function of its own, which are written to inner. With kept, a choice around it keeps what no branch reads.
-func (e *emitter) tryTree(s, inner *source, union, name string, one bool, tree []branch, n *int, kept bool) {
-	s.line("return codec.AnyOf(v, d, %v,", one)
-	kept = kept || !one && slices.ContainsFunc(tree, func(br branch) bool { return e.armKind(br) == refAny })
-	for _, br := range tree {
-		s.line("func(v *%s, d *codec.Decoder) error {", name)
-		switch {
-		case kept && e.armKind(br) == refNumber: // the arm that takes anything keeps all digits
-			s.line("var list %s\nif err := codec.Exact(d, list.decode); err != nil {\nreturn err\n}\n*v = list\nreturn nil", br.name)
-		case br.of != nil:
-			*n++
-			within := fmt.Sprintf("%d%s", *n, union)
-			s.line("var inner choice%s\nif err := choose%[1]s(&inner, d); err != nil {\nreturn err\n}\n*v = inner\nreturn nil", within)
-			var deeper source
-			inner.line("// choice%s is a choice within [%s].\ntype choice%[1]s interface{ %[2]s }\n", within, union)
-			inner.line("func choose%s(v *choice%[1]s, d *codec.Decoder) error {", within)
-			e.tryTree(inner, &deeper, union, "choice"+within, br.one, br.of, n, kept)
-			inner.line("}\n")
-			inner.Write(deeper.Bytes())
-		case br.value:
-			e.listArm(s, br.name)
-		default:
-			readArm(s, br.name)
-		}
-		s.line("},")
-	}
-	s.line(")")
-}
-
-// armKind returns what a branch reads if its type is defined as something without a name, and refNamed for any other.
-func (e *emitter) armKind(br branch) refKind {
-	if t := e.byName[br.name]; t != nil && t.kind == kindNamed {
-		return t.elem.kind
-	}
-	return refNamed
 }
 
 // listArm writes the statements that read a list as a union.
@@ -313,10 +228,6 @@ func (e *emitter) taggedReader(s *source, t *goType) {
 			}
 			if len(rivals) == 1 {
 				readArm(s, a.name)
-				continue
-			}
-			if !e.mcp {
-				e.tryEach(s, t, rivals)
 				continue
 			}
 			s.line("return codec.Untagged(v, d, \"\", []codec.Shape{")

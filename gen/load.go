@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,100 +14,69 @@ import (
 // The known keywords, grouped by what their values contain. Any other keyword is an error,
 // because go-jsonschema would drop it silently.
 var (
-	keywordProse  = []string{"description", "title", "$comment", "examples", "markdownDescription"}
-	keywordPlain  = []string{"$schema", "$id", "$ref", "type", "const", "enum", "format", "minimum", "maximum", "maxItems", "required"}
+	keywordProse  = []string{"description", "title", "$comment", "examples"}
+	keywordPlain  = []string{"$schema", "$id", "$ref", "type", "const", "enum", "format", "minimum", "maximum", "maxItems", "required", "default", "deprecated"}
 	keywordSchema = []string{"items", "additionalProperties"}
-	keywordList   = []string{"anyOf", "oneOf", "allOf"}
+	keywordList   = []string{"anyOf", "allOf"}
 	keywordMap    = []string{"properties", "definitions", "$defs"}
 )
 
-// keywordNote are annotations, which say nothing about what is valid. They are dropped, as is
-// each keyword that begins with x-.
-var keywordNote = []string{"default", "deprecated", "readOnly", "writeOnly", "discriminator", "contentEncoding", "contentMediaType"}
-
-// keywordCheck are the assertions that have no form in Go: the strict decoder checks them with
-// a schema. Those in keywordWhole depend on the keywords next to them.
-var (
-	keywordCheck = []string{
-		"pattern", "minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
-		"minItems", "uniqueItems", "contains", "minContains", "maxContains", "minProperties", "maxProperties", "propertyNames",
-		"not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies",
-	}
-	keywordWhole = []string{"patternProperties", "prefixItems", "additionalItems", "unevaluatedProperties", "unevaluatedItems"}
-)
-
-// isNote reports whether a keyword is an annotation.
-func isNote(key string) bool {
-	return slices.Contains(keywordNote, key) || strings.HasPrefix(key, "x-")
+// typed are the keywords that say something only about the values of one type, which must stand next to them.
+var typed = map[string]string{
+	"properties": "object", "additionalProperties": "object", "required": "object", "items": "array", "maxItems": "array",
 }
 
-// parsed is a schema file together with its extensions. All keywords in it are known.
+// parsed is a schema file together with its extensions, in the simple form of [simplify].
 type parsed struct {
-	*hoister
-	mcp         bool // the tables apply, because it is a schema of the Model Context Protocol
+	container   string // the JSON pointer to the definitions
 	definitions schemas.Definitions
 	extension   map[string]bool // the definitions that an extension adds
 }
 
 // parseSchema reads a schema file and the files of its extensions.
-func parseSchema(mcp bool, text []byte, extensions ...[]byte) (*parsed, error) {
-	h, err := readDefinitions(mcp, text)
+func parseSchema(text []byte, extensions ...[]byte) (*parsed, error) {
+	container, definitions, err := readDefinitions(text)
 	if err != nil {
 		return nil, err
 	}
-	definitions := h.definitions
-	p := &parsed{mcp: mcp, hoister: h, extension: make(map[string]bool)}
+	p := &parsed{container: container, definitions: definitions, extension: make(map[string]bool)}
 	for _, text := range extensions {
-		other, err := readDefinitions(mcp, text)
+		container, more, err := readDefinitions(text)
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range slices.Sorted(maps.Keys(other.definitions)) {
-			more := other.definitions
+		for _, name := range slices.Sorted(maps.Keys(more)) {
 			core, ok := definitions[name]
 			switch {
 			case !ok:
 				definitions[name] = more[name]
 				p.extension[name] = true
-			case !equal(core, more[name]):
-				return nil, fmt.Errorf("%s/%s: the extension's copy differs from the schema's definition", other.container, name)
+			case form(core) != form(more[name]):
+				return nil, fmt.Errorf("%s/%s: the extension's copy differs from the schema's definition", container, name)
 			}
 		}
 	}
-	simple, err := simplify(p, definitions)
-	if err != nil {
-		return nil, h.existing(err)
-	}
-	schema, err := schemas.FromJSONReader(strings.NewReader(compact(map[string]any{"$defs": simple})))
-	if err != nil {
-		return nil, fmt.Errorf("read schema: %w", err)
-	}
-	p.definitions = schema.Definitions
-	return p, nil
+	return p, p.simplify()
 }
 
-// readDefinitions returns a schema's definitions by name, the JSON pointer to them, and to
-// each. Every $ref names one of them. In a schema of the Model Context Protocol every keyword is known.
-func readDefinitions(mcp bool, text []byte) (*hoister, error) {
+// readDefinitions returns the JSON pointer to a schema's definitions, and the definitions by name.
+func readDefinitions(text []byte) (container string, definitions schemas.Definitions, err error) {
 	var tree any
 	if err := json.Unmarshal(text, &tree); err != nil {
-		return nil, fmt.Errorf("read schema: %w", err)
+		return "", nil, fmt.Errorf("read schema: %w", err)
 	}
-	h := hoist(tree)
-	if len(h.definitions) == 0 {
-		return nil, refuse("#", "it has no definitions, and says nothing itself")
+	key, in := definitionsOf(tree)
+	if len(in) == 0 {
+		return "", nil, refuse("#", "it has no definitions")
 	}
-	d := dialectOf(tree)
-	for _, name := range slices.Sorted(maps.Keys(h.definitions)) {
-		if !mcp {
-			h.definitions[name] = d.schema(h.definitions[name], h.pointers[name])
-		}
-		if err := checkKeywords(h.definitions[name], h.pointers[name]); err != nil {
-			return nil, h.existing(err)
-		}
+	if err := checkKeywords(tree, "#"); err != nil {
+		return "", nil, err
 	}
-	h.ignored = d.ignored
-	return h, nil
+	schema, err := schemas.FromJSONReader(bytes.NewReader(text))
+	if err != nil {
+		return "", nil, fmt.Errorf("read schema: %w", err)
+	}
+	return "#/" + key, schema.Definitions, nil
 }
 
 // definitionsOf returns the definitions of a schema and the keyword that contains them,
@@ -133,9 +103,13 @@ func checkKeywords(node any, path string) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		value, here := object[key], path+"/"+key
+		if kind := typed[key]; kind != "" && object["type"] == nil {
+			return refuse(path, "no rule for %s of a value that need not be an %s", key, kind)
+		}
 		switch {
-		case slices.Contains(keywordProse, key), slices.Contains(keywordPlain, key), isNote(key):
-		case slices.Contains(keywordCheck, key), slices.Contains(keywordWhole, key):
+		case slices.Contains(keywordProse, key), slices.Contains(keywordPlain, key), strings.HasPrefix(key, "x-"):
+		case key == "propertyNames" && compact(value) == `{"type":"string"}`: // true of every name
+		case key == "not" && compact(value) == "{}" && len(object) == 1: // false
 		case slices.Contains(keywordSchema, key):
 			if err := checkKeywords(value, here); err != nil {
 				return err
@@ -161,7 +135,7 @@ func checkKeywords(node any, path string) error {
 				}
 			}
 		default:
-			return refuse(path, "keyword %q is not known to gen", key)
+			return refuse(path, "no rule for the keyword %q", key)
 		}
 	}
 	return nil
@@ -172,10 +146,9 @@ func escape(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// isNothing reports whether a schema admits no value.
-func isNothing(node any) bool {
-	object, _ := node.(map[string]any)
-	return node == false || object["not"] != nil && compact(strip(node)) == `{"not":{}}`
+// refuse returns an error with the JSON pointer to its place.
+func refuse(pointer, format string, args ...any) error {
+	return fmt.Errorf("%s: %w", pointer, fmt.Errorf(format, args...))
 }
 
 // refName returns the definition that a $ref names.
@@ -188,11 +161,41 @@ func refName(t *schemas.Type) (string, error) {
 	return "", fmt.Errorf("$ref %q does not name a definition of this schema", t.Ref)
 }
 
-// isAny reports whether t admits every value.
-func isAny(t *schemas.Type) bool {
-	return t.Ref == "" && len(t.Type) == 0 && len(t.AnyOf) == 0 && len(t.OneOf) == 0 && t.Enum == nil && t.Const == nil &&
-		len(t.Properties) == 0 && len(t.Required) == 0 && t.AdditionalProperties == nil && t.Items == nil && t.Not == nil
+// form returns a text that is equal for schemas of the same meaning.
+func form(t *schemas.Type) string { return compact(bare(t)) }
+
+// bare returns a schema without prose, and with sorted lists.
+func bare(t *schemas.Type) *schemas.Type {
+	if t == nil {
+		return nil
+	}
+	b := *t
+	b.Version, b.Title, b.Description, b.Default = "", "", "", nil
+	if name, err := refName(t); err == nil {
+		b.Ref = "#/$defs/" + name
+	}
+	b.Items, b.AdditionalProperties = bare(t.Items), bare(t.AdditionalProperties)
+	b.Properties = make(map[string]*schemas.Type)
+	for name, p := range t.Properties {
+		b.Properties[name] = bare(p)
+	}
+	b.AnyOf, b.AllOf = bareAll(t.AnyOf), bareAll(t.AllOf)
+	b.Type, b.Required = slices.Sorted(slices.Values(t.Type)), slices.Sorted(slices.Values(t.Required))
+	b.Enum = slices.SortedFunc(slices.Values(t.Enum), func(x, y any) int { return strings.Compare(compact(x), compact(y)) })
+	return &b
 }
 
-// isFreeValue reports whether t admits every value, without a constraint.
-func isFreeValue(t *schemas.Type) bool { return isAny(t) && constraint(t) == "" }
+func bareAll(list []*schemas.Type) (out []*schemas.Type) {
+	for _, t := range list {
+		out = append(out, bare(t))
+	}
+	return slices.SortedFunc(slices.Values(out), func(x, y *schemas.Type) int { return strings.Compare(compact(x), compact(y)) })
+}
+
+func compact(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}

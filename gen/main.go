@@ -1,45 +1,27 @@
-// Gen makes Go types from a JSON schema: those of the Model Context Protocol for the packages
-// of this module, those of any other for a package of another module.
+// Gen makes the Go types of the packages mcptypes and mcptypes/modern from the schemas of the Model
+// Context Protocol, its versions and its tasks extension.
 //
-//	go run ./gen                     write the package mcptypes
-//	go run ./gen -check              write nothing, fail if a file would change
-//	go run ./gen -refresh FILE|URL   take a new schema from upstream
-//	go run ./gen -diff FILE          print what changed in the schema since that one
-//	go run github.com/codexmcp/codexmcp/gen -schema x.json -out pkg
+//	go run ./gen                 write the package mcptypes
+//	go run ./gen -check          write nothing, fail if a file would change
+//	go run ./gen -take FILE      take the schema from upstream's file
 //
-// The flags -schema and -out name another schema and package. A schema in a folder with the
-// name of a version is one of the Model Context Protocol: the tables apply, and the package
-// gets methods and tests. For any other schema the package has the types and their codec, and
-// needs only mcptypes/codec; see docs/embed/embedding.md.
+// The flags -schema and -out name another schema and package. -extension names the schema of an
+// extension; its definitions are added to those of the schema. -base names the schema of the base
+// package, which must be in the folder above -out: types that are equal in both become aliases. Each
+// package has a go:generate directive with the flags in use.
 //
-// -extension names the schema of an extension; its definitions are added to those of the
-// schema. -base names the schema of the base package, which must be in the folder above -out:
-// types that are equal in both become aliases. Each package has a go:generate directive with
-// the flags in use.
+// -take drops upstream's prose and keeps our descriptions of the definitions that were there. The
+// difference to the old schema is what git diff shows, and that in the Go API as well, after the next
+// run. CONTRIBUTING.md says how a new version is added.
 //
-// A refresh drops upstream's prose and keeps our descriptions. It prints the changes in the
-// schema and in the Go API, records where the schema came from, and generates the package.
-// With -n it only prints. With -diff it prints the same for an older schema file, such as that of the
-// last release, and writes nothing. Another version of the protocol gets its own folders,
-// schema/<version> and mcptypes/v<version>, with copies of the extensions and of the files
-// that are written by hand. In the end it runs the tests of the package.
-// A version that starts with the base package gets the ledger schema/deviations.json. An extension's
-// copies of the schema's definitions follow the schema. A refresh refuses what the tables or the
-// extension need and the new schema lacks, and prints the rows of tables.go whose definition is gone.
-//
-// Annotations are dropped. Assertions that have no form in Go, such as a pattern, are checked
-// by the strict decoder with a part of the schema. A construct without a rule is an
-// error with its JSON pointer; nothing is written then. In a schema of others, a keyword that no draft of
-// JSON Schema has says nothing about what is valid: gen ignores it and prints its pointer.
+// A construct without a rule is an error with its JSON pointer; nothing is written then. The exceptions
+// to the rules are in tables.go, each with its reason.
 //
 // The exit code is 0 if the files are there, 1 if gen refuses the schema, and 2 for a wrong command line.
-//
-// The exceptions to the rules are in tables.go, each with its reason.
 package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"flag"
@@ -52,7 +34,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 func main() {
@@ -89,10 +70,7 @@ func run(args []string, report io.Writer) error {
 		return nil
 	})
 	check := flags.Bool("check", false, "write nothing, fail if a file would change")
-	source := flags.String("refresh", "", "take the schema from upstream's `file or URL`")
-	commit := flags.String("commit", "", "upstream's `commit`, if the URL does not contain it")
-	older := flags.String("diff", "", "write nothing, print what changed in the schema since this `file`")
-	dryRun := flags.Bool("n", false, "with -refresh: report only, write nothing")
+	source := flags.String("take", "", "take the schema from upstream's `file`, and write nothing else")
 	flags.SetOutput(report)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -102,16 +80,8 @@ func run(args []string, report io.Writer) error {
 	if flags.NArg() > 0 {
 		return usageError{fmt.Errorf("want flags only, found %q", flags.Arg(0))}
 	}
-	p.report = report
-	r := refresher{p, *commit, *dryRun, time.Now(), report, runTests, nil}
-	switch {
-	case *older != "":
-		if *source != "" || *check || *dryRun || *commit != "" {
-			return usageError{errors.New("-diff goes without -check, -refresh, -commit and -n")}
-		}
-		return r.since(*older)
-	case *source != "":
-		return r.refresh(context.Background(), *source)
+	if *source != "" {
+		return take(p.schema, *source)
 	}
 	text, err := os.ReadFile(p.schema)
 	if err != nil {
@@ -126,34 +96,33 @@ func run(args []string, report io.Writer) error {
 
 // project is a package and what it is made from.
 type project struct {
-	schema     string    // the schema file
-	extensions []string  // the schema files of its extensions
-	base       string    // the schema file of the base package, "" if this is the base package
-	out        string    // the package's folder
-	report     io.Writer // gets the list of what is ignored, nil for none
-
-	followed map[string][]byte // the texts of extensions that a refresh has changed and not yet written, by file name
+	schema     string   // the schema file
+	extensions []string // the schema files of its extensions
+	base       string   // the schema file of the base package, "" if this is the base package
+	out        string   // the package's folder
 }
 
 // model returns the model of the schema in text and of the project's extensions.
 func (p project) model(text []byte) (*model, error) {
 	var extensions [][]byte
 	for _, name := range p.extensions {
-		more, ok := p.followed[filepath.Base(name)]
-		if !ok {
-			var err error
-			if more, err = os.ReadFile(name); err != nil {
-				return nil, err
-			}
+		more, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
 		}
 		extensions = append(extensions, more)
 	}
-	return modelFrom(p.mcp(), text, extensions...)
+	return modelOf(text, extensions...)
 }
 
-// mcp reports whether the schema is one of the Model Context Protocol, which are in folders with
-// the names of versions.
-func (p project) mcp() bool { return versionFolder.MatchString(filepath.Base(filepath.Dir(p.schema))) }
+// modelOf returns the model of a schema and its extensions.
+func modelOf(text []byte, extensions ...[]byte) (*model, error) {
+	schema, err := parseSchema(text, extensions...)
+	if err != nil {
+		return nil, err
+	}
+	return buildModel(schema)
+}
 
 // generate returns the generated files by name, made from the text of the schema.
 func (p project) generate(text []byte) (map[string][]byte, error) {
@@ -172,17 +141,8 @@ func (p project) unformatted(text []byte) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.report != nil {
-		for _, pointer := range m.ignored {
-			fmt.Fprintf(p.report, "ignored: %s\n", pointer)
-		}
-	}
-	m.version, m.from = filepath.Base(p.schema), filepath.Base(p.schema)
-	if m.mcp {
-		m.version = filepath.Base(filepath.Dir(p.schema))
-		m.from = "schema/" + m.version + "/schema.json"
-	}
-	m.from += fmt.Sprintf(" (sha256 %.4x)", sha256.Sum256(text))
+	m.version = filepath.Base(filepath.Dir(p.schema))
+	m.from = fmt.Sprintf("schema/%s/%s (sha256 %.4x)", m.version, filepath.Base(p.schema), sha256.Sum256(text))
 	out, err := filepath.Abs(p.out)
 	if err != nil {
 		return nil, err

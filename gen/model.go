@@ -5,17 +5,14 @@ import "fmt"
 // model is the emitters' input: every Go type of the package, sorted by name, and the
 // methods of the protocol.
 type model struct {
-	mcp     bool     // a schema of the Model Context Protocol, with methods and tests
 	version string   // "2025-06-18", from the schema's folder
 	from    string   // what the files say that they are made from
 	files   []string // the schema file and its extensions, relative to the package's folder
 	types   []*goType
 	methods []*method
 
-	pointers  map[string]string // the JSON pointers to the definitions
-	ignored   []string          // the JSON pointers to the keywords that were dropped, because gen does not know them
-	extension map[string]bool   // the definitions that extensions add
-	examples  bool              // the package has examples for its tests
+	extension map[string]bool // the definitions that extensions add
+	examples  bool            // the package has examples for its tests
 }
 
 // goType is one generated Go type.
@@ -28,17 +25,13 @@ type goType struct {
 	fields []*field // kindObject, kindShape; sorted by JSON name, constants included
 	closed bool     // kindObject: no members but fields
 	beside *field   // kindObject: a union whose members are mixed with fields
-	extra  *ref     // kindObject: the type of the other members, nil for any
-	nulls  bool     // kindObject: null differs from absence in a member that may be absent
 	enum   enum     // kindEnum
-	elem   ref      // kindList, kindMap, kindNamed
+	elem   ref      // kindList, kindMap
 	max    int      // kindList: the maximum number of elements, 0 for any
 
 	target string // kindAlias
 
 	union union // kindUnion
-
-	constraint string // a schema, as text, that the strict decoder checks the value with
 
 	shared bool // an alias of the base package's type
 }
@@ -52,12 +45,8 @@ type union struct {
 	ifAbsent string   // the value that an absent member means, "" if it is required
 	arms     []*arm   // in the order they are tried
 	lists    []string // arms that are lists
-	try      bool     // the arms are tried in turn
-	one      bool     // a strict decoder checks that no other arm fits
 	first    bool     // the value alone does not decide, so the first arm is used
 	loose    bool     // member may have any value
-	mixed    bool     // an arm was a choice, which says something else than the arms of both
-	tree     []branch // what is tried in turn if it is mixed
 }
 
 type typeKind int
@@ -73,8 +62,7 @@ const (
 	kindJSON    // any JSON value but null and fractions, kept raw
 	kindList
 	kindMap
-	kindNamed // a type that is defined as elem
-	kindHand  // written by hand in the base package
+	kindHand // written by hand in the base package
 )
 
 // arm is one alternative of a union. It is chosen if the union's member has one of tags
@@ -84,15 +72,6 @@ type arm struct {
 	tags    []string
 	not     []string // tags that other arms have
 	present []string
-	value   bool // the type itself is the arm, not a pointer to it
-}
-
-// branch is an arm of a union that is tried, or a choice within it.
-type branch struct {
-	name  string
-	value bool // as in arm, or a list
-	one   bool // no two of the branches may accept a value
-	of    []branch
 }
 
 // field is one member of an object.
@@ -104,7 +83,6 @@ type field struct {
 	required bool
 	constant bool   // typ.constant is the only value; not a Go field
 	restored bool   // not in the schema, see lostMeta
-	nullable bool   // it may be absent, and null is something else
 	common   string // the comment of members that mean the same everywhere
 	fallback string // the Go value that is written for a nil pointer, "" if the member is omitted
 }
@@ -117,8 +95,6 @@ type ref struct {
 	min, max *float64 // refInt, refNumber
 	most     int      // refArray: the maximum number of elements, 0 for any
 	constant string   // the JSON text of a number, or a string without its quotes
-
-	constraint string // a schema, as text, that the strict decoder checks the value with
 }
 
 type refKind int
@@ -198,7 +174,7 @@ func (r ref) form() string {
 			text += fmt.Sprintf(" %v", *bound)
 		}
 	}
-	return fmt.Sprintf("%d %s %d %s", r.kind, text, r.most, r.constraint)
+	return fmt.Sprintf("%d %s %d", r.kind, text, r.most)
 }
 
 // byName returns the model's types by their names.

@@ -7,7 +7,6 @@ func TestGoName(t *testing.T) {
 		"tools/call":       "ToolsCall",
 		"date-time":        "DateTime",
 		"_meta":            "Meta",
-		"2d":               "X2d",
 		"id":               "ID",
 		"taskIds":          "TaskIDs",
 		"TaskIDs":          "TaskIDs",

@@ -10,31 +10,21 @@ import (
 	"github.com/atombender/go-jsonschema/pkg/schemas"
 )
 
+// object makes the type of an object with members.
 func (b *builder) object(goName, origin string, t *schemas.Type) error {
-	out := &goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindObject}
-	if !strings.Contains(origin, "/") {
-		out.constraint = constraint(t)
-	}
+	out := &goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindObject, closed: isClosed(t)}
 	b.shapes[goName] = t
-	if _, ok := rawMembers[place(origin)]; ok && b.mcp {
+	if _, ok := rawMembers[place(origin)]; ok {
 		out.kind = kindShape
 		out.name = lower(goName)
 	}
-	out.closed = isClosed(t)
-	if extra := t.AdditionalProperties; !out.closed && extra != nil && !isFreeValue(extra) {
-		r, err := b.use(goName+"Extra", origin+"/*", extra)
-		if err != nil {
-			return err
-		}
-		out.extra = &r
+	if extra := t.AdditionalProperties; !out.closed && extra != nil && !isAny(extra) {
+		return b.refuse(origin, "no rule for additional members of one type next to others")
 	}
 	if len(t.AnyOf) > 0 {
 		union, err := refName(t.AnyOf[0])
-		if err != nil {
-			return b.refuse(origin, "%w", err)
-		}
 		row, ok := besideNames[union]
-		if !ok {
+		if err != nil || !ok {
 			return b.refuse(origin, "no rule for the union %s next to members", union)
 		}
 		out.beside = &field{name: row.name, doc: row.doc, typ: ref{kind: refNamed, name: union}, required: true}
@@ -49,10 +39,6 @@ func (b *builder) object(goName, origin string, t *schemas.Type) error {
 		if err != nil {
 			return err
 		}
-		f.name = free(f.name, func(s string) bool {
-			return slices.Contains(ownMembers, s) || slices.ContainsFunc(out.fields, func(g *field) bool { return g.name == s })
-		})
-		out.nulls = out.nulls || f.nullable
 		out.fields = append(out.fields, f)
 	}
 	if f := b.restoreMeta(origin, out.fields); f != nil {
@@ -61,21 +47,14 @@ func (b *builder) object(goName, origin string, t *schemas.Type) error {
 	return b.add(out)
 }
 
-// ownMembers are the names that a structure may have besides those of its members.
-var ownMembers = []string{"Extra", "Nulls", "MarshalJSON", "MarshalJSONTo", "UnmarshalJSON", "UnmarshalJSONFrom"}
-
 func (b *builder) field(parent, origin, member string, t *schemas.Type) (*field, error) {
 	here := origin + "/" + member
 	p := t.Properties[member]
-	if strings.ContainsFunc(member, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"\\`", r) }) {
-		return nil, b.refuse(here, "no rule for a member whose name has a space, a quote or a backslash")
+	name, err := goName(member[strings.LastIndex(member, "/")+1:]) // the rest is a prefix
+	if err != nil {
+		return nil, b.refuse(here, "%w", err)
 	}
-	name := nameOr(member[strings.LastIndex(member, "/")+1:], map[bool]string{true: "Empty", false: "Member"}[member == ""]) // the rest is a prefix
-	f := &field{json: member, name: name, doc: p.Description, required: slices.Contains(t.Required, member)}
-	if b.mcp {
-		f.common = commonFields[member]
-	}
-	var err error
+	f := &field{json: member, name: name, doc: p.Description, required: slices.Contains(t.Required, member), common: commonFields[member]}
 	if s, ok := p.Const.(string); ok && !f.required { // an enum of one value, which may be absent
 		enum := *p
 		enum.Const, enum.Enum = nil, []any{s}
@@ -88,12 +67,7 @@ func (b *builder) field(parent, origin, member string, t *schemas.Type) (*field,
 		return nil, b.refuse(here, "no rule for a constant number that may be absent")
 	}
 	if f.typ.kind == refNullable && !f.required {
-		check := f.typ.constraint
-		f.typ, f.nullable = *f.typ.elem, true
-		f.typ.constraint = both(check, f.typ.constraint)
-	}
-	if !b.mcp {
-		return f, nil
+		return nil, b.refuse(here, "no rule for a member that may be absent and may be null")
 	}
 	if f.json == resultType.member && f.required && !f.constant && b.definitions[resultType.typeName] != nil {
 		f.typ, f.fallback = ref{kind: refNamed, name: resultType.typeName}, strconv.Quote(cmp.Or(resultType.of[parent], resultType.usual))
@@ -102,4 +76,24 @@ func (b *builder) field(parent, origin, member string, t *schemas.Type) (*field,
 		f.fallback = row.value
 	}
 	return f, nil
+}
+
+// restoreMeta returns the _meta that the schema lost from the params at origin, or nil.
+func (b *builder) restoreMeta(origin string, fields []*field) *field {
+	definition, ok := strings.CutSuffix(origin, "/params")
+	if !ok || slices.ContainsFunc(fields, func(f *field) bool { return f.json == "_meta" }) {
+		return nil
+	}
+	for _, end := range slices.Sorted(maps.Keys(lostMeta)) {
+		if row := lostMeta[end]; strings.HasSuffix(definition, end) {
+			f := &field{json: "_meta", name: "Meta", typ: ref{kind: refMembers}, restored: true, common: commonFields["_meta"]}
+			if b.definitions[row.definition] != nil {
+				f.typ = ref{kind: refNamed, name: row.definition}
+			} else if row.otherwise != "" {
+				f.typ = ref{kind: refNamed, name: row.otherwise}
+			}
+			return f
+		}
+	}
+	return nil
 }

@@ -22,7 +22,7 @@ func share(m, base *model) {
 		case kindHand:
 			shared[t.name] = true
 		case kindObject, kindEnum, kindString:
-			shared[t.name] = other != nil && !arms[t.name] && sameForm(t, other) && t.beside == nil && !t.closed && t.extra == nil && !t.nulls && t.constraint == ""
+			shared[t.name] = other != nil && !arms[t.name] && sameForm(t, other) && t.beside == nil && !t.closed
 		}
 	}
 	for removed := true; removed; {

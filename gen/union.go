@@ -10,72 +10,96 @@ import (
 	"github.com/atombender/go-jsonschema/pkg/schemas"
 )
 
+// union makes the type of a choice.
+func (b *builder) union(goName, origin string, t *schemas.Type) error {
+	out := &goType{name: goName, origin: origin, doc: typeDoc(origin, t), kind: kindUnion}
+	if err := b.arms(out, origin, t); err != nil {
+		return err
+	}
+	for _, name := range extraArms[place(origin)].arms {
+		if b.extension[name] {
+			out.union.arms = append(out.union.arms, &arm{name: name})
+		}
+	}
+	return b.add(out)
+}
+
+// arms adds the arms of a choice to a union. The arms of a union within it become arms of the outer one.
+func (b *builder) arms(out *goType, origin string, t *schemas.Type) error {
+	for i, a := range t.AnyOf {
+		here := fmt.Sprintf("%s/anyOf/%d", origin, i)
+		if a.Ref == "" {
+			if !slices.Equal(a.Type, []string{"array"}) {
+				return b.refuse(here, "no rule for an arm that is neither a definition nor a list")
+			}
+			list := &goType{name: out.name + "List", origin: here}
+			out.union.lists = append(out.union.lists, list.name)
+			if err := b.named(here, a, list); err != nil {
+				return err
+			}
+			continue
+		}
+		name, d, err := b.target(here, a)
+		if err != nil {
+			return err
+		}
+		switch {
+		case isChoice(d):
+			if err := b.arms(out, name, d); err != nil {
+				return err
+			}
+		case slices.Equal(d.Type, []string{"array"}):
+			out.union.lists = append(out.union.lists, b.goNames[name])
+		case isFree(d) || !slices.Equal(d.Type, []string{"object"}):
+			return b.refuse(here, "no rule for the arm %s, which is not an object", name)
+		default:
+			out.addArm(b.goNames[name])
+		}
+	}
+	return nil
+}
+
+// addArm adds an arm, unless it is there.
+func (t *goType) addArm(name string) {
+	if !slices.ContainsFunc(t.union.arms, func(a *arm) bool { return a.name == name }) {
+		t.union.arms = append(t.union.arms, &arm{name: name})
+	}
+}
+
 // distinguish decides how to choose among the arms of a union: by a member that is constant
 // in each arm, or else by the members in the table markers.
 func (b *builder) distinguish(u *goType) error {
-	if _, ok := openUnions[u.name]; ok && b.mcp {
+	if _, ok := openUnions[u.name]; ok {
 		u.union.first = true
 		return nil
 	}
-	if b.mcp && slices.ContainsFunc(u.union.arms, func(a *arm) bool { return resultArms[a.name] != "" }) {
+	if slices.ContainsFunc(u.union.arms, func(a *arm) bool { return resultArms[a.name] != "" }) {
 		return distinguishResults(u)
 	}
-	if len(u.union.arms) == 0 || slices.ContainsFunc(u.union.arms, func(a *arm) bool { return b.shapes[a.name] == nil }) {
-		u.union.try = true
-		return nil
-	}
-	if u.union.mixed && !b.mcp && repeated(u.union.tree, nil) {
-		u.union.try = true
-		return nil
-	}
-	members := b.commonTags(u)
-	for _, member := range members {
+	for _, member := range b.commonTags(u) {
 		u.union.member, u.union.ifAbsent = member, ""
 		for _, a := range u.union.arms {
 			var optional bool
 			a.tags, optional = tagsOf(b.shapes[a.name], member)
-			if b.mcp {
-				a.present = markers[a.name].present
-			}
+			a.present = markers[a.name].present
 			if optional {
 				u.union.ifAbsent = a.tags[0]
 			}
 		}
-		if overlap(u.union.arms) == "" {
+		if !overlap(u.union.arms) {
 			order(u)
 			return nil
 		}
 	}
-	if len(members) > 0 && !b.mcp && !u.union.mixed { // arms with the same tag are tried in turn
-		u.union.member = members[0]
-		for _, a := range u.union.arms {
-			a.tags, _ = tagsOf(b.shapes[a.name], members[0])
-		}
-		return nil
-	}
 	u.union.member, u.union.ifAbsent = "", ""
 	for _, a := range u.union.arms {
 		a.tags = nil
-		if a.present = markers[a.name].present; len(a.present) == 0 || !b.mcp {
-			u.union.try = true
+		if a.present = markers[a.name].present; len(a.present) == 0 {
+			return fmt.Errorf("the arms cannot be told apart: %s has no constant, and no row in markers", a.name)
 		}
 	}
 	order(u)
 	return nil
-}
-
-// repeated reports whether an arm occurs twice in the branches of a union.
-func repeated(tree []branch, seen map[string]bool) bool {
-	if seen == nil {
-		seen = make(map[string]bool)
-	}
-	for _, br := range tree {
-		if seen[br.name] || repeated(br.of, seen) {
-			return true
-		}
-		seen[br.name] = br.name != ""
-	}
-	return false
 }
 
 // distinguishResults decides how to choose among the results of a request: by resultType
@@ -104,9 +128,6 @@ func distinguishResults(u *goType) error {
 // commonTags returns the members that are constants or enums in every arm and differ
 // between arms. Such a member may be optional in at most one arm.
 func (b *builder) commonTags(u *goType) (members []string) {
-	if len(u.union.arms) == 0 {
-		return nil
-	}
 	first := b.shapes[u.union.arms[0].name]
 	for _, member := range slices.Sorted(maps.Keys(first.Properties)) {
 		all, same, absent := true, true, 0
@@ -119,7 +140,7 @@ func (b *builder) commonTags(u *goType) (members []string) {
 				absent++
 			}
 		}
-		if all && (absent == 0 || absent == 1 && b.mcp) && (!same || len(u.union.arms) == 1) {
+		if all && absent <= 1 && (!same || len(u.union.arms) == 1) {
 			members = append(members, member)
 		}
 	}
@@ -144,19 +165,19 @@ func tagsOf(t *schemas.Type, member string) (tags []string, optional bool) {
 	return tags, optional
 }
 
-// overlap returns a tag that several arms with the same markers share, or "".
-func overlap(arms []*arm) string {
+// overlap reports whether several arms with the same markers share a tag.
+func overlap(arms []*arm) bool {
 	seen := make(map[string]bool)
 	for _, a := range arms {
 		for _, tag := range a.tags {
 			key := tag + " " + strings.Join(a.present, " ")
 			if seen[key] {
-				return tag
+				return true
 			}
 			seen[key] = true
 		}
 	}
-	return ""
+	return false
 }
 
 // order puts the arms with more markers first.
@@ -170,124 +191,4 @@ func order(u *goType) {
 	slices.SortStableFunc(u.union.arms, func(x, y *arm) int {
 		return cmp.Or(len(y.present)-len(x.present), rank(x)-rank(y))
 	})
-}
-
-// sameForm reports whether two types may share a name.
-func sameForm(a, b *goType) bool {
-	if a.kind != b.kind || a.constraint != b.constraint || (a.extra == nil) != (b.extra == nil) || a.union.try != b.union.try || len(a.fields) != len(b.fields) || !slices.Equal(a.enum.values, b.enum.values) ||
-		a.closed != b.closed || (a.beside == nil) != (b.beside == nil) || a.elem.form() != b.elem.form() || !slices.Equal(a.union.lists, b.union.lists) {
-		return false
-	}
-	for i, f := range a.fields {
-		g := b.fields[i]
-		if f.json != g.json || f.required != g.required || f.fallback != g.fallback || f.nullable != g.nullable || f.typ.form() != g.typ.form() {
-			return false
-		}
-	}
-	names := func(arms []*arm) (names []string) {
-		for _, a := range arms {
-			names = append(names, a.name)
-		}
-		return names
-	}
-	return slices.Equal(names(a.union.arms), names(b.union.arms))
-}
-
-// methods pairs every request and notification with its params and result.
-func (b *builder) methods() (methods []*method, err error) {
-	byName := make(map[string]*method)
-	add := func(name string, client, server bool) error {
-		m := byName[name]
-		if m == nil {
-			if m, err = b.method(name); err != nil {
-				return err
-			}
-			for _, other := range slices.Sorted(maps.Keys(byName)) {
-				if byName[other].name == m.name {
-					return b.refuse(name+"/method", "the method %s is that of %s, too", m.name, other)
-				}
-			}
-			byName[name] = m
-		}
-		m.client, m.server = m.client || client, m.server || server
-		return nil
-	}
-	for _, union := range slices.Sorted(maps.Keys(messageUnions)) {
-		row, names := messageUnions[union], []string(nil)
-		switch u := b.types[union]; {
-		case u == nil:
-		case u.kind == kindAlias:
-			names = []string{u.target}
-		default:
-			for _, a := range u.union.arms {
-				names = append(names, a.name)
-			}
-		}
-		for _, name := range names {
-			if err := add(name, row.client, row.server); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(b.extension)) {
-		t := b.types[name]
-		if t == nil || !slices.ContainsFunc(t.fields, func(f *field) bool { return f.json == "method" && f.constant }) {
-			continue
-		}
-		request := strings.HasSuffix(name, "Request")
-		if err := add(name, request, !request); err != nil {
-			return nil, err
-		}
-	}
-	methods = slices.Collect(maps.Values(byName))
-	slices.SortFunc(methods, func(x, y *method) int { return strings.Compare(x.name, y.name) })
-	return methods, nil
-}
-
-func (b *builder) method(definition string) (*method, error) {
-	t := b.types[definition]
-	m := &method{definition: definition, doc: t.doc}
-	for _, f := range t.fields {
-		switch f.json {
-		case "method":
-			m.name = f.typ.constant
-		case "params":
-			m.params, m.required = f.typ.name, f.required
-		}
-	}
-	if m.name == "" || m.params == "" {
-		return nil, b.refuse(definition, "a message needs a constant method, and params")
-	}
-	if p := b.types[m.params]; p != nil && p.kind == kindUnion {
-		m.params = "json.RawMessage" // a method needs a type that can decode itself
-	}
-	var err error
-	if m.goName, err = goName(m.name); err != nil {
-		return nil, err
-	}
-	if stem, ok := strings.CutSuffix(definition, "Request"); ok {
-		m.result = b.resultOf(stem)
-		r := b.types[m.result]
-		if r == nil {
-			return nil, b.refuse(definition, "no result")
-		}
-		m.union = r.kind == kindUnion
-	}
-	return m, nil
-}
-
-// resultOf returns the type of a request's result: that in its response if the schema
-// describes the response, else the result of the same name, else EmptyResult.
-func (b *builder) resultOf(stem string) string {
-	if response := b.types[stem+"ResultResponse"]; response != nil {
-		for _, f := range response.fields {
-			if f.json == "result" {
-				return f.typ.name
-			}
-		}
-	}
-	if b.types[stem+"Result"] != nil {
-		return stem + "Result"
-	}
-	return "EmptyResult"
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/atombender/go-jsonschema/pkg/schemas"
 )
 
-// TestNoUnionIsAny finds the choices where the schemas write them, in the official schemas and those
-// of other projects, and checks that none became raw JSON or an object without a type.
+// TestNoUnionIsAny finds the choices where the official schemas write them, and checks that none became raw JSON or an object without a type.
 func TestNoUnionIsAny(t *testing.T) {
 	t.Parallel()
 	models, texts := map[string]*model{}, map[string][][]byte{}
@@ -18,24 +17,13 @@ func TestNoUnionIsAny(t *testing.T) {
 		models[m.version], texts[m.version] = m, [][]byte{upstream(t, m.version)}
 	}
 	texts["2026-07-28"] = append(texts["2026-07-28"], upstream(t, "tasks"))
-	for _, name := range []string{"acp", "app-server", "ext-apps", "ext-tasks"} {
-		text := unzip(t, "testdata/field/"+name+".json.gz")
-		m, err := modelFrom(false, text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		models[name], texts[name] = m, [][]byte{text}
-	}
 	least := map[string]int{ // the choices that are found: unions, and places that have one
-		"2024-11-05": 14, "2025-03-26": 16, "2025-06-18": 14, "2025-11-25": 21, "2026-07-28": 38, "acp": 35, "app-server": 82, "ext-apps": 38, "ext-tasks": 14,
+		"2024-11-05": 14, "2025-03-26": 16, "2025-06-18": 14, "2025-11-25": 21, "2026-07-28": 38,
 	}
 	for name, m := range models {
 		kinds := map[string]ref{}
 		for _, typ := range m.types {
 			kinds[typ.origin] = ref{kind: refNamed, name: typ.name}
-			if typ.kind == kindNamed {
-				kinds[typ.origin] = typ.elem
-			}
 			for _, f := range typ.fields {
 				at := typ.origin + "/" + f.json
 				for r := &f.typ; r != nil; r = r.elem {
@@ -48,11 +36,7 @@ func TestNoUnionIsAny(t *testing.T) {
 		}
 		found := 0
 		for _, text := range texts[name] {
-			h, err := readDefinitions(true, text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for definition, d := range h.definitions {
+			for definition, d := range rawDefinitions(t, text) {
 				for _, at := range choices(definition, d) {
 					r, ok := kinds[at]
 					if found++; !ok {
@@ -111,7 +95,7 @@ func inside(at string, m map[string]any) (places []string) {
 }
 
 // TestCommonTags checks which members tell the arms of a choice apart: constants of all arms, which are not all the same.
-// At most one arm may leave it out, and only in MCP.
+// At most one arm may leave it out.
 func TestCommonTags(t *testing.T) {
 	arms := func(required ...bool) map[string]*schemas.Type {
 		shapes := map[string]*schemas.Type{}
@@ -128,29 +112,26 @@ func TestCommonTags(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		required []bool
-		mcp      bool
 		want     []string
 	}{
-		{[]bool{true, true}, false, []string{"kind"}}, {[]bool{true, true}, true, []string{"kind"}},
-		{[]bool{true, false}, true, []string{"kind"}}, {[]bool{true, false}, false, nil},
-		{[]bool{false, false}, true, nil}, {[]bool{false, true, false}, true, nil},
-		{[]bool{true}, false, []string{"kind", "same"}}, {nil, true, nil},
+		{[]bool{true, true}, []string{"kind"}}, {[]bool{true, false}, []string{"kind"}},
+		{[]bool{false, false}, nil}, {[]bool{false, true, false}, nil}, {[]bool{true}, []string{"kind", "same"}},
 	} {
-		b := &builder{parsed: &parsed{mcp: tt.mcp}, shapes: arms(tt.required...)}
+		b := &builder{shapes: arms(tt.required...)}
 		u := &goType{}
 		for i := range tt.required {
 			u.union.arms = append(u.union.arms, &arm{name: fmt.Sprint("A", i)})
 		}
 		if got := b.commonTags(u); !slices.Equal(got, tt.want) {
-			t.Errorf("required %v, mcp %v: %v, want %v", tt.required, tt.mcp, got, tt.want)
+			t.Errorf("required %v: %v, want %v", tt.required, got, tt.want)
 		}
 	}
 	one, same := &arm{name: "a", tags: []string{"x"}}, &arm{name: "b", tags: []string{"y", "x"}}
-	if got := overlap([]*arm{one, same}); got != "x" {
-		t.Errorf("the overlap is %q", got)
+	if !overlap([]*arm{one, same}) {
+		t.Error("arms with the same tag do not overlap")
 	}
 	same.present = []string{"m"}
-	if got := overlap([]*arm{one, same}); got != "" {
-		t.Errorf("with another member the overlap is %q", got)
+	if overlap([]*arm{one, same}) {
+		t.Error("arms with the same tag and another member overlap")
 	}
 }

@@ -3,17 +3,17 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"flag"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 var roundTrips = flag.Int("roundtrips", 300, "the `number` of random round trips for each version without a package")
@@ -54,18 +54,8 @@ func TestStructureIsUpstreams(t *testing.T) {
 		if err := json.Unmarshal(upstream(t, version), &theirs); err != nil {
 			t.Fatal(err)
 		}
-		if version == "tasks" { // its copies follow the core schema, see refresher.follow
-			core, err := definitionsAs("$defs", readFile(t, "../schema/2026-07-28/schema.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, tree := range []any{ours, theirs} {
-				_, definitions := definitionsOf(tree)
-				maps.DeleteFunc(definitions, func(name string, _ any) bool { return core[name] != nil })
-			}
-		}
-		for _, line := range diffSchemas(theirs, ours) {
-			t.Errorf("%s: %s", file, line)
+		if diff := cmp.Diff(theirs, strip(ours)); diff != "" {
+			t.Errorf("%s (-upstream +ours)\n%s", file, diff)
 		}
 	}
 	for _, version := range append(versions, "tasks") {
@@ -79,87 +69,125 @@ func TestStructureIsUpstreams(t *testing.T) {
 	}
 }
 
-// TestOtherVersions generates packages for the schemas without a package here, and for one
-// that the test makes up. Each package must compile, pass go vet, and pass the tests of the
+// TestOtherVersions generates packages for the schemas without a package here, and for one with a
+// definition for each feature. Each package must compile, pass go vet, and pass the tests of the
 // project's packages.
 func TestOtherVersions(t *testing.T) {
 	t.Parallel()
-	r, dir, _ := copyProject(t)
-	var packages []string
+	dir := copyProject(t)
+	args := []string{"test", "-trimpath", "-vet=all", "-timeout", "0"}
 	for _, version := range []string{"2000-01-01", "2024-11-05", "2025-03-26", "2025-11-25"} {
-		source := filepath.Join("testdata", version, "schema.json")
-		if version != "2000-01-01" {
-			source = filepath.Join(dir, version, "schema.json")
-			writeFile(t, source, upstream(t, version))
+		text, err := os.ReadFile(filepath.Join("testdata", version, "schema.json"))
+		if err != nil {
+			text = upstream(t, version)
 		}
-		pkg := "mcptypes/v" + strings.ReplaceAll(version, "-", "")
+		folder, pkg := filepath.Join(dir, "schema", version), "mcptypes/v"+strings.ReplaceAll(version, "-", "")
+		writeFile(t, filepath.Join(folder, "schema.json"), text)
+		writeFile(t, filepath.Join(folder, "deviations.json"), readFile(t, "../schema/deviations.json"))
 		if text, err := os.ReadFile(filepath.Join("testdata", version+".examples.ndjson.gz")); err == nil {
 			writeFile(t, filepath.Join(dir, pkg, examples), text)
 		}
-		if err := r.refresh(context.Background(), source); err != nil {
+		base := filepath.Join(dir, "schema/2025-06-18/schema.json")
+		if err := run([]string{"-schema", filepath.Join(folder, "schema.json"), "-base", base, "-out", filepath.Join(dir, pkg)}, io.Discard); err != nil {
 			t.Fatal(err)
 		}
-		packages = append(packages, "./"+pkg)
+		args = append(args, "./"+pkg)
 	}
-	packages = append(packages, "./"+versionOfTomorrow(t, r, dir))
-	goRun(t, dir, append(append([]string{"test", "-trimpath", "-vet=all", "-timeout", "0"}, packages...), "-roundtrips", strconv.Itoa(*roundTrips))...)
+	goRun(t, dir, append(args, "-roundtrips", strconv.Itoa(*roundTrips))...)
 }
 
-// versionOfTomorrow follows CONTRIBUTING.md to add a new version to the package of
-// 2025-11-25, and returns the new package.
-func versionOfTomorrow(t *testing.T, r refresher, dir string) (pkg string) {
-	const old, version = "2025-11-25", "2026-07-28"
-	source := filepath.Join(dir, version, "schema.json")
-	writeFile(t, source, upstream(t, version))
-	var report bytes.Buffer
-	r.report = &report
-	r.project = project{
-		schema: filepath.Join(dir, "schema", old, "schema.json"),
-		base:   r.schema,
-		out:    filepath.Join(dir, "mcptypes/v20251125"),
+// TestContributing adds a version with the commands of CONTRIBUTING.md. The new package compiles and passes its tests, and
+// our descriptions are kept.
+func TestContributing(t *testing.T) {
+	t.Parallel()
+	_, page, _ := strings.Cut(string(readFile(t, "../CONTRIBUTING.md")), "**A version of MCP.**")
+	_, page, _ = strings.Cut(page, "```sh\n")
+	commands, _, ok := strings.Cut(page, "```")
+	if !ok {
+		t.Fatal("CONTRIBUTING.md has no commands")
 	}
-	described := strings.Replace(string(readFile(t, r.schema)), `"Icon": {`, `"Icon": { "description": "Our words.",`, 1)
-	writeFile(t, r.schema, []byte(described))
+	dir := copyProject(t)
+	writeFile(t, filepath.Join(dir, "upstream.json"), upstream(t, "2026-07-28"))
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", commands)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "GOPROXY=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%.4000s", err, out)
+	}
+	if diff := cmp.Diff(string(readFile(t, "../schema/2026-07-28/schema.json")), string(readFile(t, filepath.Join(dir, "schema/2027-01-31/schema.json")))); diff != "" {
+		t.Errorf("the schema (-want +got)\n%s", diff)
+	}
+	if text := readFile(t, filepath.Join(dir, "mcptypes/v20270131/zz_methods.go")); !bytes.Contains(text, []byte(`const ProtocolVersion = "2027-01-31"`)) {
+		t.Error("the package is that of another version")
+	}
+	goRun(t, dir, "test", "-trimpath", "-vet=all", "./mcptypes/v20270131")
+}
 
-	r.dryRun = true
-	if err := r.refresh(context.Background(), source); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"schema: 366\n", // as many differences as upstream's own comparison would list
-		"\n  + #/$defs/DiscoverRequest {",
-		"\n  - #/$defs/InitializeRequest {",
-		"\nGo API: ",
-		"\n  + ServerDiscover: method server/discover RequestParams DiscoverResult sent by the client\n",
-		"\n  - TasksResult: method tasks/result ",
-		"\n  ~ CallToolRequestParams.Meta: *RequestMeta _meta -> RequestMetaObject _meta\n",
-		"\nwithout a description: ",
-		"\n  RequestMetaObject\n",
+// TestTakeRefuses checks that a schema that gen cannot read leaves the project's as it is.
+func TestTakeRefuses(t *testing.T) {
+	for _, tt := range []struct{ old, new, want string }{
+		{`"Role": {`, `"Role": {"$dynamicRef":"#x",`, `#/definitions/Role: no rule for the keyword "$dynamicRef"`},
+		{`"format": "byte"`, `"format": "as one pleases"`, "#/definitions/AudioContent/properties/data/format: a text is left although all prose keywords were dropped"},
+		{`{`, ``, "invalid character"},
 	} {
-		if !strings.Contains(report.String(), want) {
-			t.Errorf("the report lacks %q", want)
+		dir := t.TempDir()
+		source, schema := filepath.Join(dir, "upstream.json"), filepath.Join(dir, "2025-06-18", "schema.json")
+		writeFile(t, source, []byte(strings.Replace(string(readFile(t, projectSchema)), tt.old, tt.new, 1)))
+		writeFile(t, schema, readFile(t, projectSchema))
+		if err := run([]string{"-schema", schema, "-take", source}, io.Discard); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("got %v, want %s", err, tt.want)
+		}
+		if !bytes.Equal(readFile(t, schema), readFile(t, projectSchema)) {
+			t.Error("the schema was written although it was refused")
 		}
 	}
-	if strings.Contains(report.String(), "\n  Icon\n") {
-		t.Error("an existing description is reported as missing")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "schema", version)); err == nil {
-		t.Error("a dry run has written the schema")
-	}
+}
 
-	r.dryRun = false
-	if err := r.refresh(context.Background(), source); err != nil {
+// TestExitCode tells a command line that is wrong from a schema that has no rule. To ask for the flags is no failure.
+func TestExitCode(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"-h"}, 0}, {[]string{"-nonsense"}, 2}, {[]string{"surplus"}, 2}, {[]string{"-schema", "missing.json"}, 1},
+	} {
+		if got := exitCode(run(tt.args, io.Discard)); got != tt.want {
+			t.Errorf("%v: %d, want %d", tt.args, got, tt.want)
+		}
+	}
+}
+
+// copyProject copies what a generated package needs into a module of its own.
+func copyProject(t *testing.T) (dir string) {
+	dir = t.TempDir()
+	files := []string{"go.mod", "go.sum"}
+	for _, pattern := range []string{
+		"gen/*.go", "gen/codec.txt", "schema/*.json", "schema/*/*", "mcptypes/*.go", "mcptypes/modern/doc.go", "mcptypes/modern/testdata/*.gz",
+		"mcptypes/internal/*/*.go", "internal/outputschema/*.go", "internal/text/*.go",
+	} {
+		names, err := filepath.Glob("../" + pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, name := range names {
+			if !strings.HasSuffix(name, "_test.go") || strings.Contains(name, "mcptypes/") {
+				files = append(files, strings.TrimPrefix(filepath.ToSlash(name), "../"))
+			}
+		}
+	}
+	for _, name := range files {
+		writeFile(t, filepath.Join(dir, name), readFile(t, filepath.Join("..", name)))
+	}
+	return dir
+}
+
+func writeFile(t *testing.T, name string, text []byte) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	pkg = "mcptypes/v" + strings.ReplaceAll(version, "-", "")
-	if text := readFile(t, filepath.Join(dir, pkg, "zz_types.go")); !bytes.Contains(text, []byte("// Our words.\n")) {
-		t.Error("our description is lost")
+	if err := os.WriteFile(name, text, 0o644); err != nil {
+		t.Fatal(err)
 	}
-	ledger := filepath.Join(dir, "schema", version, "deviations.json")
-	if !bytes.Equal(readFile(t, ledger), readFile(t, "../schema/deviations.json")) {
-		t.Error("the deviations were not copied")
-	}
-	return pkg
 }
 
 // goRun runs the go command in a module, without the network. With -trimpath it reuses

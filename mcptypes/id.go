@@ -3,7 +3,7 @@ package mcptypes
 import (
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/mcptypes/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

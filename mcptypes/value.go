@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/codexmcp/codexmcp/mcptypes/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -97,7 +97,7 @@ func ParseElicitValue(raw []byte) (ElicitValue, error) {
 		return err
 	})
 	if err != nil {
-		return ElicitValue{}, err
+		return ElicitValue{}, public(err)
 	}
 	return v, nil
 }

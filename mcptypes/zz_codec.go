@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/mcptypes/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -54,11 +54,19 @@ func unmarshal(b []byte, v decodable) error {
 }
 
 func read(b []byte, strict bool, into func(*codec.Decoder) error) error {
-	return codec.Read(name, b, strict, into)
+	return public(codec.Read(name, b, strict, into))
 }
 
 func unmarshalFrom(dec *jsontext.Decoder, v decodable) error {
-	return codec.ReadFrom(name, dec, v.decode)
+	return public(codec.ReadFrom(name, dec, v.decode))
+}
+
+// public returns an error of the codec as one that programs can name.
+func public(err error) error {
+	if e, ok := err.(*codec.DecodeError); ok {
+		return (*DecodeError)(e)
+	}
+	return err
 }
 
 // Encode returns the JSON form of v, a value or pointer of this package, on one line.

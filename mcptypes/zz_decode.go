@@ -5,7 +5,7 @@ package mcptypes
 import (
 	"encoding/json"
 
-	"github.com/codexmcp/codexmcp/mcptypes/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 )
 
 func (v *Annotations) decode(d *codec.Decoder) error {

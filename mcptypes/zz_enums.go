@@ -5,7 +5,7 @@ package mcptypes
 import (
 	"slices"
 
-	"github.com/codexmcp/codexmcp/mcptypes/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 )
 
 // ElicitResultAction is what a person did with a question: accept submits

@@ -2,7 +2,7 @@
 
 package mcptypes
 
-import "github.com/codexmcp/codexmcp/mcptypes/codec"
+import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 
 // ClientNotification is any notification that a client sends.
 //

@@ -11,7 +11,7 @@ import (
 )
 
 // light are the packages that import no other module than the one for JSON.
-var light = []string{"mcptypes", "mcptypes/codec", "mcptypes/modern", "jsonrpc", "internal/shellword", "elicit", "codexserver/protocol"}
+var light = []string{"mcptypes", "mcptypes/internal/codec", "mcptypes/modern", "jsonrpc", "internal/shellword", "elicit", "codexserver/protocol"}
 
 const jsonModule = "github.com/go-json-experiment/json"
 

@@ -5,7 +5,7 @@ package modern
 import (
 	"encoding/json"
 
-	"github.com/codexmcp/codexmcp/mcptypes/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 )
 
 func (v *AudioContent) decode(d *codec.Decoder) error {

@@ -2,7 +2,7 @@
 
 package modern
 
-import "github.com/codexmcp/codexmcp/mcptypes/codec"
+import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 
 func (v *AudioContent) encode(e *codec.Encoder) {
 	if v == nil {

@@ -5,7 +5,7 @@ package modern
 import (
 	"slices"
 
-	"github.com/codexmcp/codexmcp/mcptypes/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 )
 
 // CacheScope says who may share a cached result: private is for the user who

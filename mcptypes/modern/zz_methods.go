@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/codexmcp/codexmcp/mcptypes/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 )
 
 // ProtocolVersion is the version of the protocol that this package's types follow.

@@ -4,7 +4,7 @@ package modern
 
 import (
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/codexmcp/codexmcp/mcptypes/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 )
 
 // These types are the same for every version.

@@ -2,7 +2,7 @@
 
 package modern
 
-import "github.com/codexmcp/codexmcp/mcptypes/codec"
+import "github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 
 // AnyCallToolResult is any result of a tool call. With the resultType
 // input_required it is an InputRequiredResult, with task a CreateTaskResult,

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/codexmcp/codexmcp/mcptypes/codec"
+	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 )
 
 // An error names the place of what is wrong.

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Generated code calls these functions to read values. After an error the target is not
@@ -205,36 +203,6 @@ func Number(to *float64, d *Decoder) error {
 	return nil
 }
 
-// Exact reads a number by read, but refuses one whose digits 64 bits do not keep: another arm of its choice
-// takes it as it is.
-func Exact(d *Decoder, read func(*Decoder) error) error {
-	before := d.state
-	if isNumber(d.kind()) {
-		raw, err := d.raw()
-		if err != nil {
-			return err
-		}
-		if !exact(raw) {
-			return d.Fail("want a number that 64 bits keep, found one with more digits")
-		}
-		d.state = before
-	}
-	return read(d)
-}
-
-// exact reports whether a float64 is written as the same number.
-func exact(raw []byte) bool {
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil {
-		return false
-	}
-	was, _ := splitNumber(raw)
-	is, _ := splitNumber(jsontext.AppendFloat(nil, f, 64))
-	wasDigits, wasPower, ok := was.decimal()
-	isDigits, isPower, _ := is.decimal()
-	return ok && wasDigits == isDigits && wasPower == isPower
-}
-
 // Between reads a number that has bounds.
 func Between(to *float64, d *Decoder, low, high float64) error {
 	if err := Number(to, d); err != nil {
@@ -353,10 +321,11 @@ func ListOrNull[T any](to *[]T, d *Decoder, max int, read func(*T, *Decoder) err
 	case null || err != nil:
 		*to = []T{}
 		return err
-	case max > 0:
-		return AtMost(to, d, max, read)
 	}
-	return ReadList(to, d, read)
+	if err = ReadList(to, d, read); err == nil && max > 0 && len(*to) > max {
+		return d.Fail("want at most %d elements, found %d", max, len(*to))
+	}
+	return err
 }
 
 // ReadList reads an array; an empty one is not nil.
@@ -380,15 +349,6 @@ func ReadList[T any](to *[]T, d *Decoder, read func(*T, *Decoder) error) error {
 func (d *Decoder) further(start, n int) int {
 	size := (d.pos-start)/n + 1
 	return min(max((len(d.text)-d.pos)/size, n/4)+1, 8*n)
-}
-
-// AtMost reads a list of limited length.
-func AtMost[T any](to *[]T, d *Decoder, max int, read func(*T, *Decoder) error) error {
-	err := ReadList(to, d, read)
-	if n := len(*to); err == nil && n > max {
-		return d.Fail("want at most %d elements, found %d", max, n)
-	}
-	return err
 }
 
 // ReadMap reads an object whose values have one type; an empty one is not nil.

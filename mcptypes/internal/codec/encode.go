@@ -209,12 +209,6 @@ func (e *Encoder) End(extra map[string]json.RawMessage, known string) {
 	e.Close('}')
 }
 
-// EndOf is End for unknown members of one type.
-func EndOf[T any](e *Encoder, extra map[string]T, known string, write func(*Encoder, T)) {
-	writeSorted(e, extra, known, write)
-	e.Close('}')
-}
-
 // writeSorted writes members, sorted by name. They must not have a known name.
 func writeSorted[T any](e *Encoder, members map[string]T, known string, write func(*Encoder, T)) {
 	mark := len(e.keys)
@@ -233,14 +227,6 @@ func writeSorted[T any](e *Encoder, members map[string]T, known string, write fu
 		write(e, members[name])
 	}
 	e.keys = e.keys[:mark]
-}
-
-// Null writes the member name as null, if nulls has its name.
-func (e *Encoder) Null(nulls []string, name string) {
-	if slices.Contains(nulls, name) {
-		e.Name(name)
-		e.Raw("null")
-	}
 }
 
 // has reports whether names, with spaces between them, has name.

@@ -305,113 +305,21 @@ func misspelled(members []string, names names) (n int) {
 }
 
 // FirstOf reads an array as the first of several kinds of lists that accepts it. If none
-// does, it returns the error with the longest path. It is the only choice of its T.
-func FirstOf[T any](to *T, d *Decoder, reads ...func(*T, *Decoder) error) error {
+// does, it returns the error with the longest path. No list may contain another such choice.
+func FirstOf[T any](to *T, d *Decoder, reads ...func(*T, *Decoder) error) (err error) {
 	if d.kind() != '[' {
 		return d.Wrong("an array")
 	}
-	return choose(to, d, false, []bool{d.strict}, reads)
-}
-
-func pathOf(err error) string {
-	if e, ok := err.(*DecodeError); ok {
-		return e.Path
-	}
-	return ""
-}
-
-// AnyOf reads a value as the first of several arms that accepts it. A strict decoder with one
-// refuses a value that a second arm accepts. If no arm does, the error is the one with the
-// longest path. It is the only choice of its T.
-func AnyOf[T any](to *T, d *Decoder, one bool, reads ...func(*T, *Decoder) error) error {
-	modes := []bool{true}
-	if !d.strict {
-		modes = []bool{true, false} // what fits exactly goes before what is tolerated
-	}
-	return choose(to, d, one && d.strict, modes, reads)
-}
-
-// choice is the reading of a choice at a place of the text. The arms of a choice around it read it
-// again. Unless the outcome was kept, the time would double with each choice within another one.
-type choice struct {
-	pos    int
-	strict bool
-	of     any // *T, nil
-}
-
-type outcome struct {
-	value any // *T
-	end   int
-	err   error
-}
-
-// choose reads a value as the first arm, of reads, that accepts it in one of the modes, strict or
-// not. With one, no other arm may accept it.
-func choose[T any](to *T, d *Decoder, one bool, modes []bool, reads []func(*T, *Decoder) error) error {
-	d.kind()
 	before := d.state
-	key := choice{d.pos, d.strict, (*T)(nil)}
-	if known, ok := d.choices[key]; ok {
-		if known.err == nil {
-			*to, d.pos = *known.value.(*T), known.end // only one of the arms around it keeps the value
-		}
-		return copyError(known.err)
-	}
-	if d.choosing == 0 { // the arms need not find that the text is wrong
-		if err := d.SkipValue(); err != nil {
-			return err
-		}
+	for _, read := range reads {
 		d.state = before
-	}
-	d.choosing++
-	end, err := tryAll(to, d, one, modes, reads)
-	d.choosing--
-	if d.state = before; err == nil {
-		d.pos = end
-	}
-	if d.choosing > 0 {
-		if d.choices == nil {
-			d.choices = make(map[choice]outcome)
+		wrong := read(to, d)
+		if wrong == nil {
+			return nil
 		}
-		value := new(T)
-		*value = *to
-		d.choices[key] = outcome{value, end, copyError(err)}
-	}
-	return err
-}
-
-func tryAll[T any](to *T, d *Decoder, one bool, modes []bool, reads []func(*T, *Decoder) error) (end int, err error) {
-	before := d.state
-	for _, strict := range modes {
-		var first *T
-		for _, read := range reads {
-			d.state = before
-			d.strict = strict
-			switch wrong := read(to, d); {
-			case wrong != nil:
-				if err == nil || len(pathOf(wrong)) > len(pathOf(err)) {
-					err = wrong
-				}
-			case first != nil:
-				return 0, d.Fail("it fits two arms, and may fit only one")
-			case one:
-				first, end = new(*to), d.pos
-			default:
-				return d.pos, nil
-			}
+		if err == nil || len(asError(wrong, "").Path) > len(asError(err, "").Path) {
+			err = wrong
 		}
-		if first != nil {
-			*to = *first
-			return end, nil
-		}
-	}
-	return 0, err
-}
-
-// copyError returns an error that can get a path of its own.
-func copyError(err error) error {
-	if e, ok := err.(*DecodeError); ok {
-		return new(*e)
 	}
 	return err
 }

@@ -14,12 +14,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// DecodeError is the place at which a value does not follow the schema, and the reason.
+// DecodeError is what package mcptypes exports under the same name, with the same members.
 type DecodeError struct {
-	Package string // the package of the type, which Error begins with
-	Path    string // JSON pointer (RFC 6901) to the value or the missing member, "" for the root
-	Msg     string // what was expected and what was found
-	Err     error  // the underlying syntax error, or nil
+	Package, Path, Msg string
+	Err                error
 }
 
 // Error returns the package, the path and the message.
@@ -33,11 +31,7 @@ func (e *DecodeError) Error() string {
 	return text
 }
 
-// JSONPointer returns Path. Package jsonrpc reports it to the sender of the params.
-func (e *DecodeError) JSONPointer() string { return e.Path }
-
-// Unwrap returns Err, so that errors.Is(err, jsontext.ErrDuplicateName) reports a duplicate
-// member.
+// Unwrap returns Err.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
 // CheckTarget returns an error unless v is a non-nil pointer. pkg is the package that reads.
@@ -96,9 +90,7 @@ type Decoder struct {
 	list names // see readNames
 	state
 
-	choosing int // the choices that are being read
-	choices  map[choice]outcome
-	recent   *recent
+	recent *recent
 }
 
 var decoders = sync.Pool{New: func() any { return &Decoder{recent: new(recent)} }}
@@ -255,7 +247,15 @@ func (d *Decoder) Unknown(extra *map[string]json.RawMessage, name []byte) error 
 	if d.isBeside(name) {
 		return d.SkipValue()
 	}
-	return UnknownOf(extra, d, name, Any)
+	var value json.RawMessage
+	if err := Any(&value, d); err != nil {
+		return err
+	}
+	if *extra == nil {
+		*extra = make(map[string]json.RawMessage)
+	}
+	(*extra)[string(name)] = value
+	return nil
 }
 
 // UnknownBut is Unknown for an object that may have no member whose name differs only by case from
@@ -273,38 +273,6 @@ func (d *Decoder) guard(guarded string, name []byte) {
 			d.variant = string(name)
 		}
 	}
-}
-
-// UnknownOf keeps a member without a field in extra, whose values have one type.
-func UnknownOf[T any](extra *map[string]T, d *Decoder, name []byte, read func(*T, *Decoder) error) error {
-	value := new(T)
-	if err := read(value, d); err != nil {
-		return err
-	}
-	if *extra == nil {
-		*extra = make(map[string]T)
-	}
-	(*extra)[string(name)] = *value
-	return nil
-}
-
-// Closed reads a member that the object may not have. A strict decoder refuses it, any other
-// drops it.
-func (d *Decoder) Closed() error {
-	if err := d.SkipValue(); err != nil || !d.strict {
-		return err
-	}
-	return d.Fail("not a member of this object")
-}
-
-// Null reads null, if that comes next, as the value of the member name, and adds the name to
-// nulls.
-func (d *Decoder) Null(nulls *[]string, name string) (bool, error) {
-	if d.kind() != 'n' {
-		return false, nil
-	}
-	*nulls = append(*nulls, name)
-	return true, d.literal("null")
 }
 
 // Empty reads an object that has no members.

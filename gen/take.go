@@ -5,9 +5,41 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 )
+
+// take writes the schema of upstream's file to the file name, in the form that the project keeps it:
+// without upstream's prose, with our descriptions of what the old file has, too.
+func take(name, source string) error {
+	text, err := os.ReadFile(source)
+	if err != nil {
+		return err
+	}
+	var was, is any
+	if err := json.Unmarshal(text, &is); err != nil {
+		return fmt.Errorf("%s: %w", source, err)
+	}
+	if err := checkKeywords(is, "#"); err != nil {
+		return fmt.Errorf("%s: %w", source, err)
+	}
+	is = strip(is)
+	if at := proseLeft(is, "#"); at != "" {
+		return fmt.Errorf("%s: %s: a text is left although all prose keywords were dropped", source, at)
+	}
+	if text, err = os.ReadFile(name); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &was); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	keepDescriptions(was, is)
+	if text, err = formatSchema(is); err != nil {
+		return err
+	}
+	return os.WriteFile(name, text, 0o644)
+}
 
 // strip returns a schema without its prose. It drops keywords only: a property that is
 // named description stays.
@@ -117,24 +149,6 @@ func describe(old, new any) {
 	for name := range is {
 		describe(was[name], is[name])
 	}
-}
-
-// undescribed lists the definitions and members that have no description.
-func undescribed(m *model) (places []string) {
-	for _, t := range m.types {
-		if t.doc == "" && t.kind != kindHand && t.kind != kindShape && t.origin != "" {
-			places = append(places, t.name)
-		}
-		if t.kind != kindObject {
-			continue
-		}
-		for _, f := range t.fields {
-			if !f.constant && f.describe() == "" {
-				places = append(places, t.name+"."+f.name)
-			}
-		}
-	}
-	return places
 }
 
 // formatSchema returns a schema as the project stores it: members sorted, an indent of two

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// methods pairs every request and notification with its params and result.
+func (b *builder) methods() (methods []*method, err error) {
+	byName := make(map[string]*method)
+	add := func(name string, client, server bool) error {
+		m := byName[name]
+		if m == nil {
+			if m, err = b.method(name); err != nil {
+				return err
+			}
+			for _, other := range slices.Sorted(maps.Keys(byName)) {
+				if byName[other].name == m.name {
+					return b.refuse(name+"/method", "the method %s is that of %s, too", m.name, other)
+				}
+			}
+			byName[name] = m
+		}
+		m.client, m.server = m.client || client, m.server || server
+		return nil
+	}
+	for _, union := range slices.Sorted(maps.Keys(messageUnions)) {
+		row, names := messageUnions[union], []string(nil)
+		switch u := b.types[union]; {
+		case u == nil:
+		case u.kind == kindAlias:
+			names = []string{u.target}
+		default:
+			for _, a := range u.union.arms {
+				names = append(names, a.name)
+			}
+		}
+		for _, name := range names {
+			if err := add(name, row.client, row.server); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.extension)) {
+		t := b.types[name]
+		if t == nil || !slices.ContainsFunc(t.fields, func(f *field) bool { return f.json == "method" && f.constant }) {
+			continue
+		}
+		request := strings.HasSuffix(name, "Request")
+		if err := add(name, request, !request); err != nil {
+			return nil, err
+		}
+	}
+	methods = slices.Collect(maps.Values(byName))
+	slices.SortFunc(methods, func(x, y *method) int { return strings.Compare(x.name, y.name) })
+	return methods, nil
+}
+
+func (b *builder) method(definition string) (*method, error) {
+	t := b.types[definition]
+	m := &method{definition: definition, doc: t.doc}
+	for _, f := range t.fields {
+		switch f.json {
+		case "method":
+			m.name = f.typ.constant
+		case "params":
+			m.params, m.required = f.typ.name, f.required
+		}
+	}
+	if m.name == "" || m.params == "" {
+		return nil, b.refuse(definition, "a message needs a constant method, and params")
+	}
+	if p := b.types[m.params]; p != nil && p.kind == kindUnion {
+		m.params = "json.RawMessage" // a method needs a type that can decode itself
+	}
+	var err error
+	if m.goName, err = goName(m.name); err != nil {
+		return nil, err
+	}
+	if stem, ok := strings.CutSuffix(definition, "Request"); ok {
+		m.result = b.resultOf(stem)
+		r := b.types[m.result]
+		if r == nil {
+			return nil, b.refuse(definition, "no result")
+		}
+		m.union = r.kind == kindUnion
+	}
+	return m, nil
+}
+
+// resultOf returns the type of a request's result: that in its response if the schema
+// describes the response, else the result of the same name, else EmptyResult.
+func (b *builder) resultOf(stem string) string {
+	if response := b.types[stem+"ResultResponse"]; response != nil {
+		for _, f := range response.fields {
+			if f.json == "result" {
+				return f.typ.name
+			}
+		}
+	}
+	if b.types[stem+"Result"] != nil {
+		return stem + "Result"
+	}
+	return "EmptyResult"
+}
