@@ -15,7 +15,7 @@ import (
 func (ss *LegacySession) attend(ctx context.Context, id string, o *outlet) (awaited, others thread.Attend) {
 	others = thread.Attend{
 		Ask: ss.PlaceOf(ss.asks(id)), Comes: ss.client.comes(ss.canAsk()), Elicit: ss.Elicit,
-		Observers: []thread.Observer{ss.outlet()}, Observer: thread.ObserverOf(ctx),
+		Observers: []thread.Observer{ss.Outlet()}, Observer: thread.ObserverOf(ctx),
 	}
 	awaited = others
 	awaited.Comes, awaited.Observers, awaited.Awaited = false, []thread.Observer{o}, true
@@ -25,14 +25,14 @@ func (ss *LegacySession) attend(ctx context.Context, id string, o *outlet) (awai
 // attend returns who attends the turn that the call waits for, and the others that it begins: their questions
 // wait for codex-wait.
 func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
-	others = thread.Attend{Comes: c.session.client.comes(c.inbox.canAsk), Observer: thread.ObserverOf(ctx), Leaves: true}
-	awaited = thread.Attend{Observer: others.Observer, Observers: []thread.Observer{callWatcher{call: c}}, Leaves: true, Awaited: true}
-	if c.inbox.canAsk {
+	others = thread.Attend{Comes: c.session.client.comes(c.canAsk), Observer: thread.ObserverOf(ctx), Leaves: true}
+	awaited = thread.Attend{Observer: others.Observer, Observers: []thread.Observer{&c.outlet}, Leaves: true, Awaited: true}
+	if c.canAsk {
 		awaited.Elicit = c.elicit
 	}
-	if c.inbox.canAsk || others.Comes && c.taskable { // another client may poll the task
-		host := c.session.client.hosts.Host(c.attached.client.Name)
-		awaited.Ask = approve.NewClient(host, func() bool { return c.inbox.canAsk }, c.inbox.ask)
+	if c.canAsk || others.Comes && c.taskable { // another client may poll the task
+		host := c.session.client.hosts.Host(c.client.Name)
+		awaited.Ask = approve.NewClient(host, func() bool { return c.canAsk }, c.ask)
 	}
 	if c.taskable {
 		awaited.Timeout = questionLife

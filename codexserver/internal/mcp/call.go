@@ -6,63 +6,55 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-// call is one call of a tool, from its first request to its result. It reports the turn to
-// the request that waits for it, and asks the turn's questions. Between two requests no
-// client waits for it.
+// call is one call of a tool, from its first request to its result. Between two requests no
+// client waits for it. It is a [tools.Pending].
 type call struct {
 	session *ModernSession
 	call    *tools.Call
 	tool    string
 	digest  digest
+	canAsk  bool            // the client of the first request can be asked
+	life    int             // how many servers have had the call before
 	ctx     context.Context // of the turn
 	cancel  context.CancelCauseFunc
-	done    <-chan struct{} // closed when there is a result
+	done    chan struct{} // closed when there is a result
 	result  *mcptypes.CallToolResult
-	inbox   inbox
+	outlet  outlet        // to the request that waits
+	slots   *elicit.Slots // limit the open questions
+	state   state         // the mutex of the session's states guards it
 
 	mu       sync.Mutex
-	attached attachment
-	turn     *tools.Turn // nil before it is queued, and for tools without one
 	changed  chan struct{}
-	taskable bool // the call may become a task
+	client   elicit.Client // of the newest request
+	waits    bool          // a request waits for the call
+	alone    bool          // the turn continues without a request that waits for it
+	late     bool          // the request waits longer than for a result, so the call becomes a task with its turn
+	taskable bool          // the call may become a task
 	task     *task
+	turn     *tools.Turn // nil before it is queued, and for tools without one
+	inbox    inbox
 }
-
-// attachment is how a call reaches its client. The call's mutex guards it.
-type attachment struct {
-	client elicit.Client // of the newest request
-	outlet *outlet       // of the request that waits for the call; nil between two
-	sent   float64       // progress so far; some clients use one token for all requests
-	alone  bool          // the turn continues without a request that waits for it
-}
-
-// gone reports whether the client does not come back for the call.
-func (a *attachment) gone() bool { return a.outlet == nil && !a.alone }
 
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	c := s.unstarted(p.tool, q.client)
-	c.digest, c.taskable = p.digest, s.mayBeTask(q, c.tool)
+	c.digest, c.taskable = p.digest, q.tasks && s.client.server.Tasks.serves() && tools.IsTurn(p.tool)
 	leave, err := c.enter(c.taskable)
 	if err != nil {
 		c.cancel(nil)
 		return nil, err
 	}
-	c.attached.outlet = c.newOutlet(q, "starting")
-	c.attached.outlet.quieten(c.taskable)
+	c.attach(q, "starting", c.taskable)
 	tc := c.of(q.ctx, q.rpc.ID)
-	s.survive(tc, c.tool, func() bool { return c.inbox.canAsk }, nil)
+	s.survive(tc, c.tool, func() bool { return c.canAsk }, nil)
 	tc.Folder = func(context.Context) string { return s.client.folder() }
 	if c.mayTake(q) > 0 {
 		tc.Deadline = tools.NewDeadline(c.ctx)
@@ -78,11 +70,9 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 
 // unstarted returns a call of a tool that does not run yet.
 func (s *ModernSession) unstarted(tool string, client elicit.Client) *call {
-	c := &call{session: s, tool: tool, changed: make(chan struct{})}
-	c.attached.client = client
-	c.inbox = inbox{
-		options: &s.client.server.Approvals, slots: s.client.server.slots(), client: c.who, changed: c.wake, expires: c.expire,
-		canAsk: client.CanAsk(),
+	c := &call{
+		session: s, tool: tool, client: client, canAsk: client.CanAsk(), slots: s.client.server.slots(),
+		outlet: outlet{client: s.client}, changed: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.client.ctx)
 	return c
@@ -91,8 +81,8 @@ func (s *ModernSession) unstarted(tool string, client elicit.Client) *call {
 // of returns the call as the tools know it. Ctx is that of its request.
 func (c *call) of(ctx context.Context, id jsonrpc.ID) *tools.Call {
 	awaited, others := c.attend(ctx)
-	c.call = c.session.call(id, c.attached.client.Name, awaited, others)
-	c.call.Begun, c.call.Open, c.call.Survival.Durable = c.begin, c.open, c.taskable
+	c.call = c.session.call(id, c.client.Name, awaited, others)
+	c.call.Begun, c.call.Open, c.call.Survival.Durable = c.begin, c.Asks, c.taskable
 	return c.call
 }
 
@@ -105,10 +95,8 @@ func (s *ModernSession) call(id jsonrpc.ID, host string, awaited, others thread.
 
 // run calls f for the result of the call in another goroutine, and leave after it.
 func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
-	done := make(chan struct{})
-	c.done = done
 	c.session.client.Go(func() {
-		defer close(done)
+		defer c.session.states.end(c)
 		defer leave()
 		defer c.cancel(nil)
 		var err error
@@ -160,6 +148,16 @@ func (c *call) enter(task bool) (leave func(), err error) {
 	}, nil
 }
 
+// Done implements [tools.Pending].
+func (c *call) Done() <-chan struct{} { return c.done }
+
+// Asks implements [tools.Pending]. A turn that can become a task at last counts as a question.
+func (c *call) Asks() (open bool, changed <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.inbox.open) > 0 || c.late && c.turn != nil, c.changed
+}
+
 // over reports whether the call has its result.
 func (c *call) over() bool {
 	select {
@@ -174,60 +172,31 @@ func (c *call) over() bool {
 // longer ones to their model.
 const maxText = 45_000
 
-// begin records the turn of the call.
-func (c *call) begin(t *tools.Turn) {
+// update changes fields of the call, and wakes the goroutines that wait for it.
+func (c *call) update(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.turn = t
-	c.change()
-}
-
-// change wakes the goroutines that wait for the call, and tells those who listen to its task. They
-// are sent only what differs from what they know. The caller holds c.mu.
-func (c *call) change() {
+	f()
 	close(c.changed)
 	c.changed = make(chan struct{})
-	if c.task != nil {
-		c.task.notify()
-	}
 }
 
-// wake is change for callers that do not hold c.mu.
-func (c *call) wake() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.change()
+// begin records the turn of the call.
+func (c *call) begin(t *tools.Turn) { c.update(func() { c.turn = t }) }
+
+// attach makes q the request that waits for the call, see [outlet.attach].
+func (c *call) attach(q *request, doing string, quiet bool) {
+	c.outlet.attach(&recipient{
+		peer: q.rpc.Peer(), request: q.rpc.ID, events: q.events, paced: q.events, token: q.meta.ProgressToken,
+		level: func() *mcptypes.LoggingLevel { return q.meta.LogLevel },
+	}, doing, quiet)
+	c.update(func() { c.client, c.waits, c.late = q.client, true, false })
 }
 
-// open reports whether the client has a question of the call, and returns a channel that is closed when
-// that may have changed.
-func (c *call) open() (open bool, changed <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.inbox.has(), c.changed
-}
-
-// who returns the client of the newest request.
-func (c *call) who() elicit.Client {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.attached.client
-}
-
-// take answers the open questions that have keys, all unless keys is nil. The caller learns of answers
-// that are too late.
-func (c *call) take(keys []string, answers map[string]jsontext.Value) {
-	for _, r := range c.inbox.take(keys, answers) {
-		c.session.client.turns.AnsweredLate(r, false)
-	}
-}
-
-// elicit asks a question of another party.
-func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessage, error) {
-	if c.over() {
-		return nil, elicit.ErrUnsupported // the turn continues in the background
-	}
-	return c.inbox.elicit(ctx, f)
+// detach ends the notifications for the request.
+func (c *call) detach() {
+	c.update(func() { c.waits, c.late = false, false })
+	c.outlet.detach()
 }
 
 // complete returns the result of the call in the types of this era.
@@ -246,44 +215,4 @@ func content(r *mcptypes.CallToolResult) []modern.ContentBlock {
 		}
 	}
 	return blocks
-}
-
-// callWatcher reports the turn to the request that waits for the call.
-type callWatcher struct {
-	thread.NoQuestions
-	call *call
-}
-
-func (w callWatcher) outlet() *outlet {
-	w.call.mu.Lock()
-	defer w.call.mu.Unlock()
-	return w.call.attached.outlet
-}
-
-// Ready implements [thread.Waiter].
-func (w callWatcher) Ready(ctx context.Context, m protocol.EventMsg) { w.outlet().Ready(ctx, m) }
-
-// Event implements [thread.Observer].
-func (w callWatcher) Event(e thread.Event) { w.outlet().Event(e) }
-
-// Waits implements [thread.Waited].
-func (w callWatcher) Waits(r *approval.Request) { w.outlet().Waits(r) }
-
-// Decided implements [thread.Observer]. The turn has the decision already.
-func (w callWatcher) Decided(r *approval.Request, d approval.Decision) { w.outlet().Decided(r, d) }
-
-// newOutlet returns the outlet of a request. Its progress continues that of the call, and doing is
-// the first activity. The caller must close it before the answer.
-func (c *call) newOutlet(q *request, doing string) *outlet {
-	peer, s := q.rpc.Peer(), c.session
-	o := &outlet{
-		client: s.client, peer: peer, request: q.rpc.ID, events: q.events, paced: q.events,
-		level: func() *mcptypes.LoggingLevel { return q.meta.LogLevel },
-	}
-	if token := q.meta.ProgressToken; token != nil {
-		o.start(q.ctx, &progress{token: token, doing: doing, sent: c.attached.sent, send: func(p *mcptypes.ProgressNotificationParams) {
-			s.client.notify(peer, mcptypes.NotificationsProgress.Name(), p)
-		}})
-	}
-	return o
 }

@@ -54,28 +54,19 @@ func (ts *Tasks) continues() bool { return ts != nil && !ts.options.NoResume }
 // keepTurn keeps a file of a turn in the background, so that the next server can continue it. R is
 // what it needs besides the turn.
 func (s *ModernSession) keepTurn(turn *tools.Turn, tool string, r resume) {
-	if !s.client.server.Tasks.continues() || turn.Resume() == nil {
+	tasks := s.client.server.Tasks
+	if !tasks.continues() || turn.Resume() == nil {
 		return
 	}
-	t := s.background(tool, r)
-	news, err := t.create(turn, taskfile.Working, "in the background")
+	r.Background = true
+	file, news, err := tasks.create(turn, taskfile.Task{
+		Principal: s.client.principal(), Tool: tool, Status: taskfile.Working, Message: "in the background",
+	}, r)
 	if err != nil {
 		s.client.Log().Warn("a turn in the background would not survive this server", "error", err)
 		return
 	}
-	t.follows(turn, news)
-}
-
-// background returns the task of a turn in the background, which has neither a turn nor a file yet.
-func (s *ModernSession) background(tool string, r resume) *task {
-	r.Background = true
-	return &task{call: &call{session: s, tool: tool, changed: make(chan struct{})}, resume: r}
-}
-
-// follows keeps the file of a turn in the background up to date.
-func (t *task) follows(turn *tools.Turn, news <-chan struct{}) {
-	t.call.turn, t.call.done = turn, turn.Done()
-	t.call.session.client.Go(func() { t.keep(news) })
+	s.client.Go(func() { tasks.follow(turn, file, r, news) })
 }
 
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
@@ -113,10 +104,8 @@ func (s *ModernSession) continueAll(ask approve.Place) <-chan struct{} {
 	return s.known
 }
 
-// continueTask continues a task of a server that was killed, if this server does that. What
-// prevents it is logged.
-func (s *ModernSession) continueTask(file taskfile.Task) { s.continueAs(file, nil) }
-
+// continueAs continues a task of a server that was killed, if this server does that, see continueAll for ask.
+// What prevents it is logged.
 func (s *ModernSession) continueAs(file taskfile.Task, ask approve.Place) {
 	if !s.client.server.Tasks.continues() || file.Resume == nil || s.client.ctx.Err() != nil {
 		return
@@ -182,17 +171,17 @@ func (s *ModernSession) continueCall(file taskfile.Task, k resume, cut tools.Unf
 		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
 	}
 	c := s.unstarted(file.Tool, client)
-	c.taskable, c.inbox.life, c.attached.alone = true, k.Life, true
-	run, err := s.client.server.Tools.Continue(c.ctx, c.of(s.client.server.Tasks.observed(c.ctx, file), jsonrpc.ID{}), cut, false)
+	c.taskable, c.life, c.alone = true, k.Life, true
+	tasks := s.client.server.Tasks
+	run, err := s.client.server.Tools.Continue(c.ctx, c.of(tasks.observed(c.ctx, file), jsonrpc.ID{}), cut, false)
 	if err != nil {
 		c.cancel(nil)
 		return err
 	}
-	t := &task{call: c, resume: k, file: file, listeners: map[*listener]bool{}}
-	c.task = t
-	s.client.server.Tasks.add(t)
-	c.run(run, func() { s.client.server.Tasks.leave(s.client.principal()) })
-	s.client.Go(func() { t.keep(nil) })
+	c.task = &task{call: c, resume: k, file: file}
+	tasks.add(c.task)
+	c.run(run, func() { tasks.leave(s.client.principal()) })
+	s.client.Go(func() { c.task.keep(nil) })
 	c.awaitTurn() // who waits for continueAll finds the turn
 	return nil
 }
@@ -216,12 +205,11 @@ func (c *call) awaitTurn() {
 
 // continueInBackground continues a turn in the background.
 func (s *ModernSession) continueInBackground(file taskfile.Task, k resume, cut tools.Unfinished, ask approve.Place) error {
-	a := thread.Attend{Ask: ask, Comes: s.client.comes(k.Form), Observer: thread.ObserverOf(s.client.server.Tasks.observed(s.client.ctx, file))}
+	tasks := s.client.server.Tasks
+	a := thread.Attend{Ask: ask, Comes: s.client.comes(k.Form), Observer: thread.ObserverOf(tasks.observed(s.client.ctx, file))}
 	if !a.Comes {
 		a.Ask = nil
 	}
-	t := s.background(file.Tool, k)
-	t.file = file
 	tc := s.call(jsonrpc.ID{}, k.Host, a, a)
 	var turn *tools.Turn
 	tc.Survival.Durable, tc.Begun = true, func(begun *tools.Turn) { turn = begun }
@@ -230,11 +218,11 @@ func (s *ModernSession) continueInBackground(file taskfile.Task, k resume, cut t
 		return err
 	}
 	run()
-	s.client.server.Tasks.leave(s.client.principal()) // it was counted as a task, which it is not
+	tasks.leave(s.client.principal()) // a turn in the background does not count
 	if turn == nil {
-		return s.client.server.Tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
+		return tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}
 	_, news := turn.Asks()
-	t.follows(turn, news)
+	s.client.Go(func() { tasks.follow(turn, file, k, news) })
 	return nil
 }

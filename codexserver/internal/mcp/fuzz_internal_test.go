@@ -18,8 +18,8 @@ import (
 // parkOne returns a session with one call that waits for answers, and the state of the call.
 func parkOne() (*ModernSession, *call, string) {
 	s := &ModernSession{client: &Client{threads: &thread.Share{}, server: &Server{}}}
-	c := &call{session: s, tool: "codex", digest: digest{1, 2, 3}}
-	return s, c, s.park(c, []string{"q1"})
+	c := &call{session: s, tool: "codex", digest: digest{1, 2, 3}, done: make(chan struct{})}
+	return s, c, s.states.park(c, []string{"q1"})
 }
 
 // FuzzResume resumes with a state that the server did not send.
@@ -30,16 +30,16 @@ func FuzzResume(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s, c, state := parkOne()
-		if st, err := s.resume(text, c.digest); st != nil || err == nil {
-			t.Fatalf("%q: %v, %v", text, st, err)
+		if got, _, err := s.states.resume(text, c.digest); got != nil || err == nil {
+			t.Fatalf("%q: %v, %v", text, got, err)
 		}
-		if _, err := s.resume(state, digest{}); err == nil {
+		if _, _, err := s.states.resume(state, digest{}); err == nil {
 			t.Error("with another digest")
 		}
-		if st, err := s.resume(state, c.digest); err != nil || st.call != c {
+		if got, _, err := s.states.resume(state, c.digest); err != nil || got != c {
 			t.Fatalf("the state itself: %v", err)
 		}
-		if st, err := s.resume(state, c.digest); st != nil || err == nil {
+		if got, _, err := s.states.resume(state, c.digest); got != nil || err == nil {
 			t.Error("twice")
 		}
 	})
@@ -92,19 +92,23 @@ func FuzzRequest(f *testing.F) {
 func TestEndedCallsAreForgotten(t *testing.T) {
 	s, open, state := parkOne()
 	var last string
-	for range 3 * maxEnded {
-		done := make(chan struct{})
-		close(done)
-		c := &call{session: s, tool: "codex", done: done}
-		last = s.park(c, []string{"q1"})
+	for n := range 3 * maxEnded {
+		c := &call{session: s, tool: "codex", done: make(chan struct{})}
+		if n%2 == 0 {
+			s.states.end(c)
+		}
+		last = s.states.park(c, []string{"q1"})
+		if n%2 != 0 {
+			s.states.end(c)
+		}
 	}
-	if n := len(s.states.parked); n > 2*maxEnded+1 {
+	if n := len(s.states.parked); n != maxEnded+1 {
 		t.Errorf("%d states are kept", n)
 	}
-	if _, err := s.resume(last, digest{}); err != nil {
+	if _, _, err := s.states.resume(last, digest{}); err != nil {
 		t.Errorf("the last one: %v", err)
 	}
-	if st, err := s.resume(state, open.digest); err != nil || st.call != open {
+	if got, _, err := s.states.resume(state, open.digest); err != nil || got != open {
 		t.Errorf("one that has not ended: %v", err)
 	}
 }

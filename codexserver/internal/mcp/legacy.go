@@ -111,14 +111,19 @@ func (ss *LegacySession) Host() string {
 }
 
 // Outlet returns the observer of a turn that no request waits for. It only sends log messages.
-func (ss *LegacySession) Outlet() thread.Observer { return ss.outlet() }
+func (ss *LegacySession) Outlet() thread.Observer { return ss.outlet(&recipient{}) }
 
-func (ss *LegacySession) outlet() *outlet {
-	return &outlet{client: ss.client, peer: ss.peer, paced: true, endsOnce: true, overflow: ss.stop, level: func() *mcptypes.LoggingLevel {
+// outlet returns the observer of a turn for a request, or for none.
+func (ss *LegacySession) outlet(to *recipient) *outlet {
+	to.peer, to.paced, to.mute = ss.peer, true, !ss.speaks("2025-03-26")
+	to.level = func() *mcptypes.LoggingLevel {
 		ss.mu.Lock()
 		defer ss.mu.Unlock()
 		return new(ss.level)
-	}}
+	}
+	o := &outlet{client: ss.client, endsOnce: true, overflow: ss.stop}
+	o.attach(to, "starting", false)
+	return o
 }
 
 // Peer returns the peer of the client.

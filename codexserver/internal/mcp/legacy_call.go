@@ -69,16 +69,13 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 		}
 		defer leave()
 	}
-	began, o := time.Now(), ss.outlet()
-	o.events, o.request = true, r.ID
-	var turn atomic.Pointer[tools.Turn]
-	if p.Meta != nil && p.Meta.ProgressToken != nil {
-		o.start(ctx, &progress{
-			token: p.Meta.ProgressToken, mute: !ss.speaks("2025-03-26"), doing: "starting",
-			send: func(p *mcptypes.ProgressNotificationParams) { ss.Notify(mcptypes.NotificationsProgress.Name(), p) },
-		})
+	began, to := time.Now(), &recipient{request: r.ID, events: true}
+	if p.Meta != nil {
+		to.token = p.Meta.ProgressToken
 	}
-	defer o.close()
+	o := ss.outlet(to)
+	defer o.detach()
+	var turn atomic.Pointer[tools.Turn]
 	awaited, others := ss.attend(ctx, callID(r.ID), o)
 	c := ss.client.call(r.ID, ss.Host(), awaited, others)
 	if home := ss.client.home; home != nil {
@@ -95,9 +92,9 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 	c.Folder, c.Folders, c.Begun = ss.folder, ss.Folders, turn.Store
 	result := ss.client.server.Tools.Call(ctx, c, p.Name, p.Arguments)
 	if t := turn.Load(); t != nil && t.InBackground() {
-		o.close()
+		o.detach()
 	}
-	o.Ready(ctx, nil) // before the result, since the events already have the answer twice
+	ss.client.pace.wait(ctx, ss.peer, ss.client.server.MaxUnread) // before the result, since the events already have the answer twice
 	if ctx.Err() == nil {
 		c.Answered()
 	}

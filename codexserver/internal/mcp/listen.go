@@ -23,23 +23,14 @@ func (s *ModernSession) listen(q *request) (any, error) {
 		return nil, Invalid("", "%v", err)
 	}
 	var granted modern.SubscriptionFilter
-	var listeners []func(context.Context)
 	if p.Notifications.TaskIDs != nil {
 		if err := q.needTasks(); err != nil {
 			return nil, err
 		}
 		granted.TaskIDs = []string{}
 		for _, id := range slices.Compact(slices.Sorted(slices.Values(p.Notifications.TaskIDs))) {
-			t, _, _, err := s.find(id)
-			if err != nil {
-				continue // unknown, or of another client
-			}
-			granted.TaskIDs = append(granted.TaskIDs, id)
-			l := &listener{request: q}
-			if t != nil {
-				listeners = append(listeners, func(ctx context.Context) { t.follow(ctx, l) })
-			} else {
-				listeners = append(listeners, func(ctx context.Context) { s.look(ctx, id, l) })
+			if _, _, _, err := s.find(id); err == nil { // otherwise it is unknown, or of another client
+				granted.TaskIDs = append(granted.TaskIDs, id)
 			}
 		}
 	}
@@ -49,8 +40,8 @@ func (s *ModernSession) listen(q *request) (any, error) {
 		return nil, err
 	}
 	var running sync.WaitGroup
-	for _, listen := range listeners {
-		running.Go(func() { listen(q.ctx) })
+	for _, id := range granted.TaskIDs {
+		running.Go(func() { s.follow(&listener{request: q}, id) })
 	}
 	<-q.ctx.Done()
 	running.Wait()
@@ -84,60 +75,35 @@ func (l *listener) send(d modern.DetailedTask, ticker bool) {
 	}) // fails if the client has disconnected
 }
 
-// follow sends the task to a listener until ctx or the task ends.
-func (t *task) follow(ctx context.Context, l *listener) {
-	c := t.call
-	c.mu.Lock()
-	t.listeners[l] = true
-	l.send(t.detailed(l.request.canAsk), true)
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		delete(t.listeners, l)
-		c.mu.Unlock()
-	}()
+// follow sends a task to a listener until its request or the task ends.
+func (s *ModernSession) follow(l *listener, id string) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			c.mu.Lock()
-			over := t.over
-			l.send(t.detailed(l.request.canAsk), true)
-			c.mu.Unlock()
-			if over {
-				return
-			}
-		}
-	}
-}
-
-// notify sends the task to its listeners. The caller holds the call's mutex.
-func (t *task) notify() {
-	for l := range t.listeners {
-		l.send(t.detailed(l.request.canAsk), false)
-	}
-}
-
-// look sends a task of another process, as in its file, until ctx or the task ends.
-func (s *ModernSession) look(ctx context.Context, id string, l *listener) {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for {
-		_, file, owner, err := s.find(id)
+	for ticked := true; ; {
+		t, file, owner, err := s.find(id)
 		if err != nil {
 			return
 		}
-		l.send(s.foreign(file, owner), true)
-		if owner != taskfile.Other {
+		var changed <-chan struct{}
+		over := owner != taskfile.Other
+		if t != nil {
+			t.call.mu.Lock()
+			over, changed = t.over, t.call.changed
+			l.send(t.detailed(l.request.canAsk), ticked)
+			t.call.mu.Unlock()
+		} else {
+			l.send(s.foreign(file, owner), ticked)
+		}
+		if over {
 			return
 		}
 		select {
-		case <-ctx.Done():
+		case <-l.request.ctx.Done():
 			return
 		case <-ticker.C:
+			ticked = true
+		case <-changed:
+			ticked = false
 		}
 	}
 }

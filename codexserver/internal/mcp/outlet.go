@@ -17,81 +17,94 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// outlet reports a turn to the request that waits for it: events, progress and log messages.
-// It is a [thread.Observer]. A nil outlet reports nothing.
+// outlet reports a turn to the request that waits for it: events, progress and log messages. While no
+// request does, it reports nothing. It is a [thread.Observer].
 type outlet struct {
 	client   *Client
-	peer     *jsonrpc.Peer
-	request  jsonrpc.ID
-	events   bool                          // the client receives codex/event
-	paced    bool                          // the turn waits for the client
-	endsOnce bool                          // a turn that failed ends with its error event, as in September 2025
-	level    func() *mcptypes.LoggingLevel // of the log messages that the client wants; nil wants none
-	overflow func()                        // called when too many bytes wait for the client; nil does nothing
-	progress *progress                     // nil without a token
+	endsOnce bool   // a turn that failed ends with its error event, as in September 2025
+	overflow func() // called when too many bytes wait for the client; nil does nothing
+	failed   bool   // the turn's error event was sent
 
-	mu     sync.Mutex
-	closed bool
-	quiet  bool // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
-	failed bool // the turn's error event was sent
-	gap    gap
+	mu       sync.Mutex
+	to       *recipient // nil while no request waits
+	progress progress
+	gap      gap
 }
 
-// close ends the notifications, and returns the last progress. No notification is sent after
-// it returns.
-func (o *outlet) close() (sent float64) {
+// recipient is a request as the messages about its turn reach it.
+type recipient struct {
+	peer    *jsonrpc.Peer
+	request jsonrpc.ID
+	events  bool                          // the client receives codex/event
+	paced   bool                          // the turn waits for the client
+	level   func() *mcptypes.LoggingLevel // of the log messages that the client wants; nil wants none
+	token   *mcptypes.ProgressToken       // nil for a request without progress
+	mute    bool                          // progress has no messages, which came with 2025-03-26
+}
+
+// attach makes a request the one that waits. The caller must detach it before its answer. Doing is
+// the first activity. With quiet only a heartbeat is sent as progress.
+func (o *outlet) attach(to *recipient, doing string, quiet bool) {
 	o.mu.Lock()
-	o.closed = true
-	o.mu.Unlock()
-	if o.progress == nil {
-		return 0
-	}
+	defer o.mu.Unlock()
+	o.to, o.gap = to, gap{}
+	o.progress.begin(doing, quiet, func() { o.report("") }, to.token != nil)
+}
+
+// detach ends the notifications. None is sent after it returns.
+func (o *outlet) detach() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.to = nil
 	o.progress.end()
-	return o.progress.sent
 }
 
-// start begins to report progress, until close.
-func (o *outlet) start(ctx context.Context, p *progress) {
-	o.progress = p
-	p.start(ctx, o.report)
+// attached returns the request that waits, or nil.
+func (o *outlet) attached() *recipient {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.to
 }
 
-// report sends progress, see [progress.report].
+// report sends an activity as progress. "" is the last one, as a heartbeat.
 func (o *outlet) report(doing string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case o.closed || o.progress == nil:
-	case o.quiet && doing != "":
-		o.progress.doing = doing
-	default:
-		o.progress.report(doing)
+	if o.to == nil || o.to.token == nil {
+		return
+	}
+	if p := o.progress.next(doing); p != nil {
+		p.ProgressToken = *o.to.token
+		if o.to.mute {
+			p.Message = nil
+		}
+		o.client.notify(o.to.peer, mcptypes.NotificationsProgress.Name(), p)
 	}
 }
 
-// quieten makes the outlet send no progress but a heartbeat, or ends that.
-func (o *outlet) quieten(quiet bool) {
+// speak makes the outlet send all progress from now on.
+func (o *outlet) speak() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.quiet = quiet
+	o.progress.quiet = false
 }
 
 // Ready implements [thread.Waiter].
 func (o *outlet) Ready(ctx context.Context, _ protocol.EventMsg) {
-	if o != nil && o.paced {
-		o.client.pace.wait(ctx, o.peer, o.client.server.MaxUnread)
+	if to := o.attached(); to != nil && to.paced {
+		o.client.pace.wait(ctx, to.peer, o.client.server.MaxUnread)
 	}
 }
 
 // Event implements [thread.Observer].
 func (o *outlet) Event(e thread.Event) {
-	if o == nil || o.ended(e.Msg) {
+	if o.ended(e.Msg) {
 		return
 	}
 	if m, ok := e.Msg.(protocol.BackgroundEvent); ok && e.Notice {
 		o.warn(m.Message)
 	}
-	if o.events && e.Sent() {
+	if e.Sent() {
 		o.send(e.Thread.ID, e.Event)
 	}
 	if e.Step.Doing != "" {
@@ -121,12 +134,13 @@ func (o *outlet) send(thread string, e protocol.Event) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
+	to := o.to
+	if to == nil || !to.events {
 		return
 	}
-	o.gap.send(o.peer, o.client.server.MaxUnread, e, func(e protocol.Event) {
-		params, err := eventParams(o.request, thread, e)
-		o.client.sendEvent(o.peer, eventMethod, params, err, o.overflow)
+	o.gap.send(to.peer, o.client.server.MaxUnread, e, func(e protocol.Event) {
+		params, err := eventParams(to.request, thread, e)
+		o.client.sendEvent(to.peer, eventMethod, params, err, o.overflow)
 	})
 }
 
@@ -178,30 +192,26 @@ func (c *Client) notify(peer *jsonrpc.Peer, method string, params any) {
 func (*outlet) Asked(*approval.Request) {}
 
 // Waits implements [thread.Waited].
-func (o *outlet) Waits(*approval.Request) {
-	if o != nil {
-		o.report("waiting for approval")
-	}
-}
+func (o *outlet) Waits(*approval.Request) { o.report("waiting for approval") }
 
 // Decided implements [thread.Observer].
 func (o *outlet) Decided(_ *approval.Request, d approval.Decision) {
-	if o != nil && d.Level >= slog.LevelWarn {
+	if d.Level >= slog.LevelWarn {
 		o.warn(d.Detail)
 	}
 }
 
 // warn sends a log message of the level warning, if the client wants those.
 func (o *outlet) warn(words string) {
-	if least := o.level(); least == nil || !tools.Logs(*least, mcptypes.LoggingLevelWarning) {
-		return
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
+	if o.to == nil {
 		return
 	}
-	o.client.notify(o.peer, mcptypes.NotificationsMessage.Name(), &mcptypes.LoggingMessageNotificationParams{
+	if least := o.to.level(); least == nil || !tools.Logs(*least, mcptypes.LoggingLevelWarning) {
+		return
+	}
+	o.client.notify(o.to.peer, mcptypes.NotificationsMessage.Name(), &mcptypes.LoggingMessageNotificationParams{
 		Level: mcptypes.LoggingLevelWarning, Logger: new("codex"), Data: quote(elicit.OneLine(words, 0)),
 	})
 }

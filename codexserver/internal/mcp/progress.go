@@ -2,8 +2,6 @@ package mcp
 
 import (
 	"cmp"
-	"context"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -13,51 +11,40 @@ import (
 // not end it.
 const heartbeat = 15 * time.Second
 
-// progress sends notifications/progress for one request with a progress token (MCP 2025-06-18,
-// basic/utilities/progress).
+// progress counts the notifications/progress of a call (MCP 2025-06-18,
+// basic/utilities/progress). The count goes on with the next request, because some clients use one
+// token for all. The mutex of the outlet guards it.
 type progress struct {
-	token *mcptypes.ProgressToken
-	mute  bool // without messages, which came with 2025-03-26
-	send  func(*mcptypes.ProgressNotificationParams)
-	stop  context.CancelFunc
-	beat  sync.WaitGroup
-
-	// The mutex of the outlet guards these.
 	sent  float64
 	doing string
+	quiet bool // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
+	beat  *time.Timer
 }
 
-// start begins the heartbeat, until end. It reports the last activity.
-func (p *progress) start(ctx context.Context, report func(doing string)) {
-	ctx, p.stop = context.WithCancel(ctx)
-	p.beat.Go(func() {
-		tick := time.NewTicker(heartbeat)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				report("")
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-}
-
-// end stops the heartbeat. The caller does not hold the outlet's mutex.
-func (p *progress) end() {
-	p.stop()
-	p.beat.Wait()
-}
-
-// report sends the activity, which is the last one if doing is "". The caller holds the outlet's mutex.
-func (p *progress) report(doing string) {
-	p.doing = cmp.Or(doing, p.doing)
-	p.sent++
-	now := p.doing
-	params := &mcptypes.ProgressNotificationParams{ProgressToken: *p.token, Progress: p.sent, Message: &now}
-	if p.mute {
-		params.Message = nil
+// begin begins the progress of a request, which has a heartbeat if beats is true.
+func (p *progress) begin(doing string, quiet bool, beat func(), beats bool) {
+	p.doing, p.quiet = doing, quiet
+	if beats {
+		p.beat = time.AfterFunc(heartbeat, beat)
 	}
-	p.send(params)
+}
+
+// end stops the heartbeat.
+func (p *progress) end() {
+	if p.beat != nil {
+		p.beat.Stop()
+	}
+}
+
+// next returns the notification of an activity, or nil if it is not sent. "" is a heartbeat.
+func (p *progress) next(doing string) *mcptypes.ProgressNotificationParams {
+	p.doing = cmp.Or(doing, p.doing)
+	switch {
+	case doing == "":
+		p.beat.Reset(heartbeat)
+	case p.quiet:
+		return nil
+	}
+	p.sent++
+	return &mcptypes.ProgressNotificationParams{Progress: p.sent, Message: new(p.doing)}
 }

@@ -97,14 +97,13 @@ func (s *ModernSession) retry(q *request, p *params) (any, error) {
 	if err := s.enter(); err != nil { // the state remains valid
 		return nil, err
 	}
-	st, err := s.resume(*p.state, p.digest)
+	c, keys, err := s.states.resume(*p.state, p.digest)
 	if err != nil {
 		s.open.leave()
 		return nil, err
 	}
-	c := st.call
-	c.attach(q) // before the turn continues
-	c.take(st.keys, p.answers)
+	c.attach(q, "thinking", false) // before the turn continues
+	c.take(keys, p.answers)
 	if s.shared { // this request has the connection for itself
 		defer s.open.leave()
 		return c.serve(q)
@@ -116,10 +115,9 @@ func (s *ModernSession) retry(q *request, p *params) (any, error) {
 // gather is how long a question waits for others, so that they are sent together.
 const gather = 20 * time.Millisecond
 
-// serve answers a request of the call with the result of the call, with questions, or with
+// serve answers the request that waits for the call with the result of the call, with questions, or with
 // a task. If the request is cancelled it interrupts the turn.
 func (c *call) serve(q *request) (any, error) {
-	c.attach(q)
 	defer c.detach()
 	// A client that cancels does not return, even if the answer would have been a question.
 	context.AfterFunc(q.ctx, func() {
@@ -130,76 +128,43 @@ func (c *call) serve(q *request) (any, error) {
 	began, bound := time.Now(), false // bound by the deadline of the call
 	wait, stop := c.session.grace(q)
 	defer stop()
-	w := &waiting{call: c, tasks: q.tasks}
 	for {
-		if !bound && !w.taskable() {
+		tasks := q.tasks && c.isTaskable()
+		if !bound && !tasks {
 			bound = true
 			if most := c.mayTake(q); most > 0 {
 				defer c.call.Deadline.Set(began.Add(most))()
 			}
 		}
-		reason := tools.Wait(wait, true, w)
-		if reason == tools.Limit { // the grace period is over
-			w.late, wait = true, q.ctx
-		}
-		if (reason == tools.Question || w.late) && w.taskable() {
-			if result := c.becomeTask(q.canAsk); result != nil {
-				return result, nil
-			}
-		}
-		w.late = w.late && !w.begun()
-		if reason == tools.Question && c.inbox.has() && (q.canAsk || !c.inbox.refuse()) {
-			gathered, stop := context.WithTimeoutCause(wait, gather, tools.ErrLimit) // others are sent with it
-			reason = tools.Wait(gathered, false, w)
-			stop()
-			if reason == tools.Limit {
-				if result, err := c.round(q.canAsk); result != nil || err != nil {
-					return result, err
+		switch tools.Wait(wait, true, c) {
+		case tools.Limit: // the grace period is over
+			wait = q.ctx
+			c.update(func() { c.late = tasks })
+		case tools.Question:
+			if tasks {
+				if result := c.becomeTask(q.canAsk); result != nil {
+					return result, nil
 				}
 			}
-		}
-		switch reason {
-		case tools.End:
-			c.call.Answered()
-			return c.complete(c.result), nil
+			if result := c.round(wait, q.canAsk); result != nil {
+				return result, nil
+			}
 		case tools.Cancel:
 			c.cancel(context.Cause(q.ctx))
 			<-c.done
 			return c.complete(c.result), nil // sent unless the client cancelled
+		case tools.End:
+			c.call.Answered()
+			return c.complete(c.result), nil
 		}
 	}
 }
 
-// waiting is a call as a request waits for it.
-type waiting struct {
-	call  *call
-	tasks bool // the answer may be a task
-	late  bool // the grace period is over, and the call has no turn yet
-}
-
-// Done implements [tools.Pending].
-func (w *waiting) Done() <-chan struct{} { return w.call.done }
-
-// Asks implements [tools.Pending]. A turn that can become a task at last counts as a question.
-func (w *waiting) Asks() (open bool, changed <-chan struct{}) {
-	c := w.call
+// isTaskable reports whether the call may become a task.
+func (c *call) isTaskable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.inbox.has() || w.late && c.turn != nil, c.changed
-}
-
-// taskable reports whether the answer to the request may be a task.
-func (w *waiting) taskable() bool {
-	w.call.mu.Lock()
-	defer w.call.mu.Unlock()
-	return w.call.taskable && w.tasks
-}
-
-// begun reports whether the call has a turn.
-func (w *waiting) begun() bool {
-	w.call.mu.Lock()
-	defer w.call.mu.Unlock()
-	return w.call.turn != nil
+	return c.taskable
 }
 
 // grace returns the context of a request, which ends with [tools.ErrLimit] when one that supports tasks is
@@ -211,92 +176,49 @@ func (s *ModernSession) grace(q *request) (context.Context, context.CancelFunc) 
 	return context.WithTimeoutCause(q.ctx, s.client.server.Tasks.options.Grace, tools.ErrLimit)
 }
 
-// attach makes q the request that waits for the call.
-func (c *call) attach(q *request) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.attached.client = q.client
-	if c.attached.outlet == nil {
-		c.attached.outlet = c.newOutlet(q, "thinking")
-		c.change()
-	}
-}
-
-// detach ends the notifications for the request.
-func (c *call) detach() {
-	c.mu.Lock()
-	o := c.attached.outlet
-	c.attached.outlet = nil
-	c.change()
-	c.mu.Unlock()
-	sent := o.close()
-	if o.progress == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.attached.sent = sent
-}
-
 // maxRounds is how many results of one call may have questions. With a few more, clients
 // fail the call without a report.
 const maxRounds = 8
 
 // round returns the open questions as a result for a client that can be asked, or nil if there are none.
-// After too many rounds the turn continues in the background.
-func (c *call) round(can bool) (any, error) {
+// It waits for others, which are sent with it. After too many rounds the turn continues in the background.
+func (c *call) round(wait context.Context, can bool) any {
 	if !can {
-		return nil, nil
+		c.refuse()
+		return nil
 	}
-	requests, rounds := c.inbox.round()
+	wait, stop := context.WithTimeoutCause(wait, gather, tools.ErrLimit)
+	defer stop()
+	if tools.Wait(wait, false, c) != tools.Limit {
+		return nil
+	}
 	c.mu.Lock()
-	turn := c.turn
+	turn, requests := c.turn, c.inbox.requests()
+	if len(requests) > 0 {
+		c.inbox.rounds++
+	}
+	rounds := c.inbox.rounds
 	c.mu.Unlock()
 	switch {
 	case len(requests) == 0:
-		return nil, nil
+		return nil
 	case rounds <= maxRounds:
-		state := c.session.park(c, slices.Sorted(maps.Keys(requests)))
-		return &modern.InputRequiredResult{Meta: c.session.resultMeta(), InputRequests: requests, RequestState: &state}, nil
+		text := c.session.states.park(c, slices.Sorted(maps.Keys(requests)))
+		return &modern.InputRequiredResult{Meta: c.session.resultMeta(), InputRequests: requests, RequestState: &text}
 	case turn == nil || !c.session.client.server.Tools.Has("codex-wait"):
 		c.cancel(errRounds)
 		<-c.done
-		return c.complete(c.result), nil
+		return c.complete(c.result)
 	}
-	c.leaveAlone()
+	c.update(func() { c.alone = true })
 	if !turn.Detach() {
 		<-c.done
-		return c.complete(c.result), nil
+		return c.complete(c.result)
 	}
-	return c.complete(turn.Interim("This call has asked as often as clients take it. Call codex-wait with this threadId: it asks, and has the result.")), nil
+	return c.complete(turn.Interim("This call has asked as often as clients take it. Call codex-wait with this threadId: it asks, and has the result."))
 }
 
 var (
 	errRounds   = errors.New("the call has asked too often")
 	errNoAnswer = errors.New("no answer came back in time; codex-reply continues the conversation")
 )
-
-// leaveAlone makes the turn continue without the client.
-func (c *call) leaveAlone() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.attached.alone = true
-}
-
-// isAlone reports whether the turn continues without the client.
-func (c *call) isAlone() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.attached.alone
-}
-
-// expire interrupts the turn if no client waits for it. It is called when a question has
-// timed out.
-func (c *call) expire() {
-	c.mu.Lock()
-	gone := c.attached.gone() && c.turn != nil
-	c.mu.Unlock()
-	if gone {
-		c.cancel(errNoAnswer)
-	}
-}

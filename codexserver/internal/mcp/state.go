@@ -17,53 +17,63 @@ const stateLife = 24 * time.Hour
 // it. They are only in memory. The zero value is ready.
 type states struct {
 	mu     sync.Mutex
-	parked map[string]*state
-	enough int // how many states the last sweep kept
+	parked map[string]*call
+	ended  []string // those of calls that have ended, in this order
 }
 
-// state is one call that waits for its client.
+// state names a call in the next request of its client. A call has one at a time.
 type state struct {
-	call   *call
 	text   string
 	keys   []string // of the questions that were asked
 	issued time.Time
 }
 
-// park returns a state for a call whose questions are sent to the client.
-func (s *ModernSession) park(c *call, keys []string) string {
-	st := &state{call: c, text: rand.Text(), keys: keys, issued: time.Now()}
-	ss := &s.states
+// park returns the text of a state for a call whose questions are sent to the client.
+func (ss *states) park(c *call, keys []string) string {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if ss.parked == nil {
-		ss.parked = map[string]*state{}
+		ss.parked = map[string]*call{}
 	}
-	ss.sweep(st.issued)
-	ss.parked[st.text] = st
-	return st.text
+	c.state = state{rand.Text(), keys, time.Now()}
+	ss.parked[c.state.text] = c
+	if c.over() {
+		ss.forget(c)
+	}
+	return c.state.text
 }
 
-// sweep removes states that are too old, and all but the newest of those whose call has
-// ended. It does nothing unless there are many more states than after the last sweep. The
-// caller holds ss.mu.
-func (ss *states) sweep(now time.Time) {
-	if len(ss.parked) < ss.enough+maxEnded {
-		return
+// end ends a call, which has its result.
+func (ss *states) end(c *call) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	close(c.done)
+	if ss.parked[c.state.text] == c {
+		ss.forget(c)
 	}
-	var ended []*state
-	for _, st := range ss.parked {
-		switch {
-		case now.Sub(st.issued) > stateLife:
-			delete(ss.parked, st.text)
-		case st.call.over():
-			ended = append(ended, st)
-		}
+}
+
+// forget removes the state of a call that has ended after those of many others. The caller holds ss.mu.
+func (ss *states) forget(c *call) {
+	if ss.ended = append(ss.ended, c.state.text); len(ss.ended) > maxEnded {
+		delete(ss.parked, ss.ended[0])
+		ss.ended = ss.ended[1:]
 	}
-	slices.SortFunc(ended, func(a, b *state) int { return a.issued.Compare(b.issued) })
-	for _, st := range ended[:max(len(ended)-maxEnded, 0)] {
-		delete(ss.parked, st.text)
+}
+
+// resume returns the call with a state of a client and the keys of its questions, and invalidates the state.
+// It fails if there is no such call: after a restart there is none.
+func (ss *states) resume(text string, d digest) (*call, []string, error) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	c := ss.parked[text]
+	if c == nil || c.digest != d || time.Since(c.state.issued) > stateLife {
+		return nil, nil, Invalid("/requestState", "not the state of an open call of this tool with these arguments: it was used before, or the server was restarted. "+
+			"Nothing was done here; codex-reply continues a conversation")
 	}
-	ss.enough = len(ss.parked)
+	delete(ss.parked, text)
+	ss.ended = slices.DeleteFunc(ss.ended, func(ended string) bool { return ended == text })
+	return c, c.state.keys, nil
 }
 
 // Parked reports whether the client of a call may come back with an answer for this process. The turn of a task, or
@@ -71,25 +81,17 @@ func (ss *states) sweep(now time.Time) {
 func (s *ModernSession) Parked() bool {
 	s.states.mu.Lock()
 	defer s.states.mu.Unlock()
-	for _, st := range s.states.parked {
-		if c := st.call; !c.over() && !c.isAlone() {
+	for _, c := range s.states.parked {
+		if !c.over() && !c.isAlone() {
 			return true
 		}
 	}
 	return false
 }
 
-// resume returns what has a state of a client, and invalidates the state. It fails if there is no
-// such call: after a restart there is none.
-func (s *ModernSession) resume(text string, d digest) (*state, error) {
-	ss := &s.states
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	st := ss.parked[text]
-	if st == nil || st.call.digest != d || time.Since(st.issued) > stateLife {
-		return nil, Invalid("/requestState", "not the state of an open call of this tool with these arguments: it was used before, or the server was restarted. "+
-			"Nothing was done here; codex-reply continues a conversation")
-	}
-	delete(ss.parked, text)
-	return st, nil
+// isAlone reports whether the turn continues without the client.
+func (c *call) isAlone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.alone
 }

@@ -72,10 +72,7 @@ func (s *ModernSession) cancelTask(q *request) (any, error) {
 	return s.serveTask(q, id, func(t *task, file taskfile.Task, owner taskfile.Owner) (any, error) {
 		switch {
 		case t != nil:
-			t.call.mu.Lock()
-			t.cancelled = true
-			t.call.change()
-			t.call.mu.Unlock()
+			t.call.update(func() { t.cancelled = true })
 			t.call.cancel(thread.ErrInterrupted)
 		case owner == taskfile.Other:
 			return nil, elsewhere(file)
@@ -132,7 +129,7 @@ func (s *ModernSession) find(id string) (*task, taskfile.Task, taskfile.Owner, e
 	}
 	file, owner, err := s.read(id)
 	if err == nil && owner == taskfile.Gone {
-		s.continueTask(file)
+		s.continueAs(file, nil)
 	}
 	if err == nil && (owner == taskfile.Gone || owner == taskfile.Self && !file.Status.Finished()) {
 		release, ok := s.client.server.Tasks.adopt(s.client.ctx) // another session may take it over
@@ -186,7 +183,7 @@ func (c *call) now(can bool) moment {
 		state.Since = time.Now()
 		m.doing = state.Words()
 	}
-	if can && c.inbox.has() {
+	if can && len(c.inbox.open) > 0 {
 		m.status = taskfile.InputRequired
 	}
 	return m
@@ -206,7 +203,7 @@ func (t *task) detailed(can bool) modern.DetailedTask {
 	now := t.call.now(can)
 	shared := t.shared(now.message)
 	if now.status == taskfile.InputRequired {
-		if requests := t.call.inbox.send(); len(requests) > 0 { // or they were answered just now
+		if requests := t.call.inbox.requests(); len(requests) > 0 {
 			return shared.InputRequired(requests)
 		}
 	}
@@ -235,23 +232,24 @@ const (
 // caller holds the call's mutex.
 func (t *task) shared(message string) modern.Task {
 	poll := int64(pollSeldom)
-	if time.Since(t.file.Created) < time.Minute || t.call.inbox.has() {
+	if time.Since(t.file.Created) < time.Minute || len(t.call.inbox.open) > 0 {
 		poll = pollOften
 	}
-	return modern.Task{
-		TaskID: t.file.ID, CreatedAt: stamp(t.file.Created), LastUpdatedAt: stamp(t.file.Updated),
-		StatusMessage: &message, PollIntervalMs: &poll,
-	}
+	shared := sharedOf(t.file, message)
+	shared.PollIntervalMs = &poll
+	return shared
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+// sharedOf returns the members of every task, from its file.
+func sharedOf(f taskfile.Task, message string) modern.Task {
+	stamp := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+	return modern.Task{TaskID: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &message}
+}
 
 // finished returns a task that has ended, from its file.
 func finished(f taskfile.Task) modern.DetailedTask {
-	ttl, words := f.TTL().Milliseconds(), elicit.OneLine(f.Message, 0)
-	t := modern.Task{
-		TaskID: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, TTLMs: &ttl,
-	}
+	t := sharedOf(f, elicit.OneLine(f.Message, 0))
+	t.TTLMs = new(f.TTL().Milliseconds())
 	if f.Status == taskfile.Cancelled {
 		return t.Cancelled()
 	}
@@ -271,13 +269,10 @@ func (s *ModernSession) foreign(f taskfile.Task, owner taskfile.Owner) modern.De
 		if f.Expires.IsZero() {
 			f.Expires = time.Now().Add(taskfile.Keep)
 		}
-		return finished(f)
 	case taskfile.Other:
-		poll := int64(pollSeldom)
-		words := fmt.Sprintf("served by process %d: %s", f.Server.PID, elicit.OneLine(f.Message, 0))
-		return modern.Task{
-			TaskID: f.ID, CreatedAt: stamp(f.Created), LastUpdatedAt: stamp(f.Updated), StatusMessage: &words, PollIntervalMs: &poll,
-		}.Working()
+		t := sharedOf(f, fmt.Sprintf("served by process %d: %s", f.Server.PID, elicit.OneLine(f.Message, 0)))
+		t.PollIntervalMs = new(int64(pollSeldom))
+		return t.Working()
 	}
 	return finished(f)
 }

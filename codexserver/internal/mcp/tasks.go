@@ -7,6 +7,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -117,16 +118,48 @@ func (ts *Tasks) live(id string) *task {
 	return ts.byID[id]
 }
 
-// finish writes the result of a task.
-func (ts *Tasks) finish(f *taskfile.Task) error {
-	written, err := ts.store.Update(*f)
-	if err != nil {
-		now := time.Now()
-		f.Updated, f.Expires = now, now.Add(taskfile.Keep)
-		return err
+// create writes the first file of a turn, with a new id, and what it has done. News is closed when there is some
+// since.
+func (ts *Tasks) create(turn *tools.Turn, f taskfile.Task, r resume) (written taskfile.Task, news <-chan struct{}, err error) {
+	_, news = turn.Asks() // before the file says what it is
+	if f.ID, err = taskfile.NewID(turn.ThreadID()); err != nil {
+		return f, nil, err
 	}
-	*f = written
-	return nil
+	f.Did, f.Resume = turn.Did(), r.encode(turn)
+	f, err = ts.store.Create(f)
+	return f, news, err
+}
+
+// update writes the file of a turn, with what it has done, and for no next server if it is cancelled. If that fails
+// the task is kept in memory.
+func (ts *Tasks) update(turn *tools.Turn, f taskfile.Task, r resume, cancelled bool) taskfile.Task {
+	f.Did, f.Resume = turn.Did(), nil
+	if !cancelled {
+		f.Resume = r.encode(turn)
+	}
+	written, err := ts.store.Update(f)
+	if err != nil {
+		ts.log("the file of a task", "task", f.ID, "error", err)
+		return f
+	}
+	return written
+}
+
+// follow keeps the file of a turn in the background up to date until its end, which removes the file. News is closed
+// when there is some since the file was written.
+func (ts *Tasks) follow(turn *tools.Turn, f taskfile.Task, r resume, news <-chan struct{}) {
+	for {
+		select {
+		case <-news:
+			_, news = turn.Asks()
+			f = ts.update(turn, f, r, false)
+		case <-turn.Done():
+			if err := ts.store.Remove(f.ID); err != nil {
+				ts.log("the file of a task", "task", f.ID, "error", err)
+			}
+			return
+		}
+	}
 }
 
 // maxLate is how many tasks that have ended are kept for answers that are late.
