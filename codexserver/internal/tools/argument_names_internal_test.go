@@ -2,14 +2,16 @@ package tools
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// TestWaitNames checks that codex-wait refuses unknown arguments.
-func TestWaitNames(t *testing.T) {
+// TestUnknownNames checks which tools refuse unknown arguments.
+func TestUnknownNames(t *testing.T) {
 	table := New(engine.TurnFunc(nil), nil)
 	for arguments, want := range map[string]string{
 		`{"second":1}`: "did you mean seconds?", `{"Seconds":1}`: "did you mean seconds?", `{"seconds":1,"x/y":[]}`: "/x~1y: the arguments are",
@@ -21,5 +23,21 @@ func TestWaitNames(t *testing.T) {
 	}
 	if text := Texts(table.Call(t.Context(), &Call{Shared: true}, "codex-wait", json.RawMessage(`{"seconds":0,"more":null}`)))[0]; strings.Contains(text, "unknown argument") {
 		t.Errorf("null: %s", text)
+	}
+	for _, one := range all {
+		in, err := one.input()
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused := slices.Contains([]string{"codex", "codex-list", "codex-review", "codex-show", "codex-wait"}, one.name)
+		if err := in.members("", map[string]jsontext.Value{"nosuch": jsontext.Value("1")}, one.open); (err != nil) != refused {
+			t.Errorf("%s with an unknown argument: %v", one.name, err)
+		}
+		for name := range in.Properties {
+			misspelt := strings.ToUpper(name)
+			if err := in.members("", map[string]jsontext.Value{misspelt: jsontext.Value("1")}, one.open); err == nil || !strings.Contains(err.Error(), "did you mean "+name+"?") {
+				t.Errorf("%s with %s: %v", one.name, misspelt, err)
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -15,11 +16,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decodeArguments reads arguments. Only a number can fit the schema and not its field.
-func decodeArguments(raw stdjson.RawMessage, into any) error {
-	if len(raw) == 0 {
-		raw = stdjson.RawMessage(`{}`)
-	}
+// decode reads arguments that fit their schema. Only a number can fit it and not its field.
+func decode(raw []byte, into any) error {
 	err := json.Unmarshal(raw, into)
 	if wrong, ok := errors.AsType[*json.SemanticError](err); ok && wrong.JSONPointer != "" {
 		return fmt.Errorf("argument %s: the number is out of range, or written with a fraction", wrong.JSONPointer)
@@ -64,151 +62,177 @@ func inputOf(definition string) func() (*input, error) {
 	})
 }
 
-// normal returns the arguments of a call as the schema wants them: without texts that have JSON, and with numbers
-// inside their bounds. The error names an argument that is locked or does not fit the schema.
-func (in *input) normal(arguments stdjson.RawMessage, locked, alike []string) (stdjson.RawMessage, error) {
-	arguments, err := in.readTexts(arguments)
-	if err != nil {
-		return nil, err
+// normal returns the arguments of a call as the schema wants them, see [object.read]. Open arguments may have
+// unknown names. The error names an argument that is locked, is missing, or does not fit the schema.
+func (in *input) normal(arguments stdjson.RawMessage, locked []string, open bool) (stdjson.RawMessage, error) {
+	value := jsontext.Value(arguments)
+	if len(value) == 0 {
+		value = jsontext.Value(`{}`)
 	}
-	given := map[string]any{}
-	if err := decodeArguments(arguments, &given); err != nil {
-		return nil, err
+	if value.Kind() == '"' {
+		value = in.ofText(value)
+	}
+	var given map[string]jsontext.Value
+	if err := json.Unmarshal(value, &given); err != nil {
+		return nil, fmt.Errorf("the arguments are no object: %w", err)
 	}
 	if err := unlocked(given, locked); err != nil {
 		return nil, err
 	}
-	if clamped, err := in.check(given, alike); err != nil || !clamped {
-		return arguments, err
+	if err := in.members("", given, open); err != nil {
+		return nil, err
 	}
-	return json.Marshal(given)
-}
-
-// check removes nulls from the arguments of a call, and lets a number outside its bounds count as
-// the nearest one inside. It reports whether there was one. An error names an argument. alike are
-// arguments of a tool that ignores unknown ones, but not these misspelt.
-func (in *input) check(given map[string]any, alike []string) (clamped bool, err error) {
-	if err := in.names("", given, alike); err != nil {
-		return false, err
+	if err := unlockedConfig(given["config"], locked); err != nil {
+		return nil, err
 	}
 	for _, name := range in.Required {
-		if _, ok := given[name]; ok {
-			continue
-		}
-		if !slices.ContainsFunc(replacing(name), func(other string) bool { return given[other] != nil }) {
-			why := "is missing"
-			var want []string
-			for _, value := range in.Properties[name].Enum {
-				want = append(want, string(value))
-			}
-			if want != nil {
-				why += ": want one of " + strings.Join(want, ", ")
-			}
-			return false, fmt.Errorf("argument /%s %s", name, why)
+		if given[name] == nil && (name != "threadId" || given["conversationId"] == nil && given["sessionId"] == nil) {
+			return nil, in.missing(name)
 		}
 	}
-	clamped = in.clamp(given)
+	value, err := json.Marshal(given, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	var whole any
+	if err := decode(value, &whole); err != nil {
+		return nil, err
+	}
 	var wrong *outputschema.FaultError
-	if err := in.fits.CheckValue(given); errors.As(err, &wrong) && wrong.Path != "" {
-		return false, fmt.Errorf("argument %s: %s", wrong.Path, wrong.Why)
-	}
-	return clamped, nil
-}
-
-// readTexts reads lists, objects, numbers and booleans that a host sent as texts with JSON: some do so
-// each time, some twice over, and their models cannot do otherwise. An empty text is a value that is
-// missing, and another one stands for a list of itself. Only a text that the schema does not want is read.
-func (in *input) readTexts(arguments stdjson.RawMessage) (stdjson.RawMessage, error) {
-	value := jsontext.Value(arguments)
-	if len(value) == 0 || !in.readText(&value, 0) {
-		return arguments, nil
-	}
-	if value.Kind() != '{' {
-		return nil, errors.New("the arguments are no object")
+	if err := in.fits.CheckValue(whole); errors.As(err, &wrong) && wrong.Path != "" {
+		return nil, fmt.Errorf("argument %s: %s", wrong.Path, wrong.Why)
 	}
 	return stdjson.RawMessage(value), nil
 }
 
-// maxArgumentDepth is how deep texts are read.
-const maxArgumentDepth = 4
-
-// readText replaces a text by the value that it has as JSON, if the schema wants that, also inside of
-// objects and lists. It reports whether it replaced anything.
-func (o *object) readText(value *jsontext.Value, depth int) (changed bool) {
-	if value.Kind() == '"' {
-		read, ok := o.ofText(*value)
-		if !ok {
-			return false
-		}
-		*value, changed = read, true
+// missing returns the error about a missing argument.
+func (in *input) missing(name string) error {
+	var want []string
+	for _, value := range in.Properties[name].Enum {
+		want = append(want, string(value))
 	}
-	if depth > maxArgumentDepth {
-		return changed
+	if want == nil {
+		return fmt.Errorf("argument /%s is missing", name)
 	}
-	inside := false
-	switch value.Kind() {
-	case '{':
-		var members map[string]jsontext.Value
-		if len(o.Properties) == 0 || json.Unmarshal(*value, &members) != nil {
-			return changed
-		}
-		for name, inner := range o.Properties {
-			if member, ok := members[name]; ok && inner.readText(&member, depth+1) {
-				members[name], inside = member, true
-			}
-		}
-		if inside {
-			*value, _ = json.Marshal(members, json.Deterministic(true)) // they were JSON
-		}
-	case '[':
-		var all []jsontext.Value
-		if o.Items == nil || json.Unmarshal(*value, &all) != nil {
-			return changed
-		}
-		for i := range all {
-			inside = o.Items.readText(&all[i], depth+1) || inside
-		}
-		if inside {
-			*value, _ = json.Marshal(all) // they were JSON
-		}
-	}
-	return changed || inside
+	return fmt.Errorf("argument /%s is missing: want one of %s", name, strings.Join(want, ", "))
 }
 
-// ofText returns the value that the schema wants and a text stands for.
-func (o *object) ofText(value jsontext.Value) (jsontext.Value, bool) {
-	if !o.takes() || o.takes("string") {
-		return nil, false
-	}
-	for range maxArgumentDepth { // as often as it is a text again
-		whole, content := value, ""
-		if json.Unmarshal(value, &content) != nil {
-			return nil, false
+// members reads each member of an object. It removes nulls, which count as missing, and refuses unknown names:
+// otherwise a caller that writes approval_policy would run under another policy than it expects. Open lets
+// names pass that are not alike to one of the schema.
+func (o *object) members(path jsontext.Pointer, given map[string]jsontext.Value, open bool) error {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		inner, known := o.Properties[name]
+		value := given[name]
+		if known {
+			var err error
+			if value, err = inner.read(path.AppendToken(name), value); err != nil {
+				return err
+			}
+			given[name] = value
 		}
-		content = strings.TrimSpace(content)
-		value = jsontext.Value(content)
+		if value.Kind() == 'n' {
+			delete(given, name)
+		} else if !known {
+			if err := o.unknown(path, name, open); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unknown returns the error about a name that the schema does not have, or nil if it is open to others and the
+// name is not one of its own in another form.
+func (o *object) unknown(path jsontext.Pointer, name string, open bool) error {
+	own := slices.Sorted(maps.Keys(o.Properties))
+	near := nearest(name, own)
+	if open && (near == "" || letters(near) != letters(name)) {
+		return nil
+	}
+	advice := "the arguments are " + strings.Join(own, ", ")
+	if near != "" {
+		advice = "did you mean " + near + "?"
+	}
+	if _, ok := o.Properties["config"]; ok {
+		advice += " (keys of config.toml go into config)"
+	}
+	return fmt.Errorf("unknown argument %s: %s", path.AppendToken(text.Head(name, maxArgumentName)), advice)
+}
+
+// read returns a value as the schema wants it. A text may have another value as JSON, see [object.ofText], and a
+// number outside its bounds counts as the nearest one inside.
+func (o *object) read(path jsontext.Pointer, value jsontext.Value) (jsontext.Value, error) {
+	if value.Kind() == '"' && len(o.Type) > 0 && !o.takes("string") {
+		value = o.ofText(value)
+	}
+	switch {
+	case value.Kind() == '{' && o.Properties != nil:
+		var given map[string]jsontext.Value
+		if err := json.Unmarshal(value, &given); err != nil {
+			return nil, err
+		}
+		if err := o.members(path, given, o.AdditionalProperties == nil || *o.AdditionalProperties); err != nil {
+			return nil, err
+		}
+		return json.Marshal(given, json.Deterministic(true))
+	case value.Kind() == '[' && o.Items != nil:
+		var all []jsontext.Value
+		if err := json.Unmarshal(value, &all); err != nil {
+			return nil, err
+		}
+		for i := range all {
+			var err error
+			if all[i], err = o.Items.read(path.AppendToken(strconv.Itoa(i)), all[i]); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(all)
+	case value.Kind() == '0' && o.Minimum != nil && o.Maximum != nil:
+		if n, err := strconv.ParseFloat(string(value), 64); err == nil && (n < *o.Minimum || n > *o.Maximum) {
+			return json.Marshal(min(max(n, *o.Minimum), *o.Maximum))
+		}
+	}
+	return value, nil
+}
+
+// maxArgumentDepth is how often a text may be in another one.
+const maxArgumentDepth = 4
+
+// ofText returns the value that the schema wants and a text stands for: some hosts send lists, objects, numbers and
+// booleans as texts with JSON each time, some twice over, and their models cannot do otherwise. An empty text is a
+// value that is missing, and another one stands for a list of itself. Other texts stay.
+func (o *object) ofText(given jsontext.Value) jsontext.Value {
+	value := given
+	for range maxArgumentDepth {
+		content := ""
+		if json.Unmarshal(value, &content) != nil {
+			return given
+		}
+		inner := jsontext.Value(strings.TrimSpace(content))
 		switch {
-		case content == "":
-			return jsontext.Value("null"), true
-		case o.wants(value):
-			return value, true
-		case value.Kind() == '"' && value.IsValid():
+		case len(inner) == 0:
+			return jsontext.Value("null")
+		case o.wants(inner):
+			return inner
+		case inner.Kind() == '"' && inner.IsValid():
+			value = inner
 			continue
-		case o.takes("array") && o.Items != nil && o.Items.takes("string") && content[0] != '[' && content[0] != '{':
-			return slices.Concat(jsontext.Value("["), whole, jsontext.Value("]")), true
+		case o.takes("array") && o.Items.takes("string") && inner[0] != '[' && inner[0] != '{':
+			return slices.Concat(jsontext.Value("["), value, jsontext.Value("]"))
 		}
 		break
 	}
-	return nil, false
+	return given
 }
 
-// takes reports whether the schema names each of the types, and any at all.
-func (o *object) takes(types ...string) bool {
+// takes reports whether the schema names a type.
+func (o *object) takes(name string) bool {
 	var named []string
 	if json.Unmarshal(o.Type, &named) != nil {
 		named = []string{strings.Trim(string(o.Type), `"`)}
 	}
-	return len(o.Type) > 0 && !slices.ContainsFunc(types, func(one string) bool { return !slices.Contains(named, one) })
+	return slices.Contains(named, name)
 }
 
 // wants reports whether the schema wants a value. Null is a value that is missing.
@@ -227,57 +251,4 @@ func (o *object) wants(value jsontext.Value) bool {
 		return o.takes("boolean")
 	}
 	return value.Kind() == 'n'
-}
-
-// replacing returns the arguments with which a call does not need another one.
-func replacing(name string) []string {
-	switch name {
-	case "threadId":
-		return []string{"conversationId", "sessionId"}
-	}
-	return nil
-}
-
-// names removes nulls, which count as missing, and refuses unknown names. Otherwise a caller
-// that writes approval_policy would run under another policy than it expects.
-func (o *object) names(path string, given map[string]any, alike []string) error {
-	maps.DeleteFunc(given, func(_ string, v any) bool { return v == nil })
-	open := o.AdditionalProperties == nil || *o.AdditionalProperties
-	own := slices.Sorted(maps.Keys(o.Properties))
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if inner, ok := o.Properties[name]; ok {
-			if value, ok := given[name].(map[string]any); ok && inner.Properties != nil {
-				if err := inner.names(path+"/"+name, value, nil); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		advice := "the arguments are " + strings.Join(own, ", ")
-		if near := nearest(name, own); near != "" {
-			advice = "did you mean " + near + "?"
-		}
-		if open {
-			i := slices.IndexFunc(alike, func(one string) bool { return letters(name) == letters(one) })
-			if i < 0 {
-				continue
-			}
-			advice = "did you mean " + alike[i] + "?"
-		}
-		if _, ok := o.Properties["config"]; ok {
-			advice += " (keys of config.toml go into config)"
-		}
-		return fmt.Errorf("unknown argument %s: %s", jsontext.Pointer(path).AppendToken(text.Head(name, maxArgumentName)), advice)
-	}
-	return nil
-}
-
-func (o *object) clamp(given map[string]any) (clamped bool) {
-	for name, v := range given {
-		if n, ok := v.(float64); ok && o.Properties[name].Minimum != nil && o.Properties[name].Maximum != nil {
-			inside := min(max(n, *o.Properties[name].Minimum), *o.Properties[name].Maximum)
-			given[name], clamped = inside, clamped || inside != n
-		}
-	}
-	return clamped
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 	"testing"
@@ -14,7 +15,7 @@ func TestArgumentsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		arguments, err := one.decode(nil)
+		arguments, err := one.decode(json.RawMessage(`{}`))
 		if arguments == nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ import (
 // servers of September 2025 and September 2026 together, the descriptions are
 // ours.
 var codexTool = define[codexArguments](tool{
-	name: "codex", output: turn.Schema, turn: true, locks: func(names []string) []string { return names },
+	name: "codex", output: turn.Schema, turn: true,
 	purpose: "hand over a task. Say what is to be done, where (cwd), and how to check it; the answer comes when it is done. With background it comes at once, for tasks that take longer than a call may.",
 	definition: `{
 	"name": "codex",

@@ -8,7 +8,7 @@ import (
 )
 
 var interruptTool = define[interruptArguments](tool{
-	name: "codex-interrupt", short: true, purpose: "stop what a conversation does now.",
+	name: "codex-interrupt", short: true, open: true, purpose: "stop what a conversation does now.",
 	definition: `{
 	"name": "codex-interrupt",
 	"title": "Codex Interrupt",

@@ -12,7 +12,7 @@ import (
 )
 
 var modelsTool = define[modelsArguments](tool{
-	name: "codex-models", purpose: "find the models that a task can be given to, and their efforts.",
+	name: "codex-models", open: true, purpose: "find the models that a task can be given to, and their efforts.",
 	offered: func(t *Table) bool { return t.lister() != nil },
 	definition: `{
 	"name": "codex-models",

@@ -16,7 +16,7 @@ import (
 // replyTool continues a conversation. Older clients write conversationId or sessionId
 // instead of threadId.
 var replyTool = define[replyArguments](tool{
-	name: "codex-reply", output: turn.ShortSchema, turn: true, locks: lockedOf, alike: turnNames,
+	name: "codex-reply", output: turn.ShortSchema, turn: true, open: true,
 	purpose: "say more in a conversation (threadId): an answer, a correction, the next step.",
 	definition: `{
 	"name": "codex-reply",

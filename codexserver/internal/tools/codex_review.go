@@ -17,7 +17,7 @@ import (
 )
 
 var reviewTool = define[reviewArguments](tool{
-	name: "codex-review", turn: true, locks: func(names []string) []string { return names },
+	name: "codex-review", turn: true,
 	offered: func(t *Table) bool { return t.options.Home != "" },
 	purpose: "have changes of a git repository looked at for faults, read-only.",
 	definition: `{

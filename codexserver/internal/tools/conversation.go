@@ -2,10 +2,12 @@ package tools
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Conversation applies to the choices of newConversation what holds for a call of codex: its locked
@@ -13,7 +15,7 @@ import (
 // call that names none. It returns warnings about keys that it has left out, or an error that names an
 // argument.
 func (t *Table) Conversation(cfg *protocol.Config, folder string) (warnings []string, err error) {
-	given := map[string]any{}
+	given := map[string]bool{}
 	for name, is := range map[string]bool{
 		"model": cfg.Model != "", "profile": cfg.Profile != "", "cwd": cfg.Cwd != "", "approval-policy": cfg.ApprovalPolicy != "",
 		"sandbox": cfg.Sandbox != "", "base-instructions": cfg.BaseInstructions != nil, "include-plan-tool": cfg.IncludePlanTool != nil,
@@ -22,18 +24,14 @@ func (t *Table) Conversation(cfg *protocol.Config, folder string) (warnings []st
 			given[name] = true
 		}
 	}
+	config := jsontext.Value(nil)
 	if len(cfg.Overrides) > 0 {
-		config := map[string]any{}
-		for key, raw := range cfg.Overrides {
-			var value any
-			if err := json.Unmarshal(raw, &value); err != nil {
-				return nil, fmt.Errorf("argument /config: key %q: %w", key, err)
-			}
-			config[key] = value
+		if config, err = json.Marshal(cfg.Overrides); err != nil {
+			return nil, fmt.Errorf("argument /config: %w", err)
 		}
-		given["config"] = config
+		given["config"] = true
 	}
-	if err := unlocked(given, t.locked["codex"]); err != nil {
+	if err := errors.Join(unlocked(given, t.locked["codex"]), unlockedConfig(config, t.locked["codex"])); err != nil {
 		return nil, err
 	}
 	if cfg.Cwd, _, err = t.options.bounds().resolve(cmp.Or(cfg.Cwd, folder)); err != nil {

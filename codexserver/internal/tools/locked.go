@@ -2,8 +2,10 @@ package tools
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // sameInConfig returns the keys of the argument config that choose what an argument
@@ -24,27 +26,27 @@ func sameInConfig(argument string) []string {
 	return nil
 }
 
-// allLocked returns the locked arguments and those that would choose the same:
-// config can search the web.
-func allLocked(names []string) []string {
-	all := slices.Clone(names)
-	if slices.Contains(names, "config") {
-		all = append(all, "web-search")
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// unlocked refuses arguments that are locked, and keys of config that choose the same.
-func unlocked(given map[string]any, locked []string) error {
+// unlocked refuses arguments that are locked.
+func unlocked[V any](given map[string]V, locked []string) error {
 	for _, name := range locked {
 		if _, ok := given[name]; ok {
 			return fmt.Errorf("argument /%s is locked: the server's own configuration decides", name)
 		}
 	}
+	return nil
+}
+
+// unlockedConfig refuses keys of the argument config, nil without any, that choose the same as a locked argument.
+func unlockedConfig(config jsontext.Value, locked []string) error {
+	var tree any
+	if len(config) > 0 {
+		if err := json.Unmarshal(config, &tree); err != nil {
+			return fmt.Errorf("argument /config: %w", err)
+		}
+	}
 	for _, name := range locked {
 		for _, key := range sameInConfig(name) {
-			if holds(given["config"], key) {
+			if holds(tree, key) {
 				return fmt.Errorf("argument /config: %s is locked with the argument /%s: the server's own configuration decides", key, name)
 			}
 		}
@@ -67,15 +69,4 @@ func holds(tree any, key string) bool {
 		}
 	}
 	return false
-}
-
-// lockedOf returns those names that are also arguments of codex-reply.
-func lockedOf(names []string) []string {
-	var own []string
-	for _, name := range names {
-		if slices.Contains(turnNames, name) {
-			own = append(own, name)
-		}
-	}
-	return own
 }

@@ -136,15 +136,17 @@ func New(e engine.Engine, o *Options) *Table {
 			t.tools = append(t.tools, one)
 		}
 	}
-	locked := allLocked(o.LockedArguments)
+	locked := slices.Clone(o.LockedArguments)
 	t.confined = slices.Contains(locked, "approval-policy") || slices.Contains(locked, "sandbox")
-	waits := t.Has(waitTool.name)
+	if slices.Contains(locked, "config") {
+		locked = append(locked, "web-search") // which config can choose, too
+	}
+	if !t.Has(waitTool.name) {
+		locked = append(locked, "background")
+	}
 	for _, one := range t.tools {
-		if one.locks != nil {
-			t.locked[one.name] = slices.Clone(one.locks(locked))
-			if !waits {
-				t.locked[one.name] = append(t.locked[one.name], "background")
-			}
+		if one.turn && len(locked) > 0 {
+			t.locked[one.name] = one.has(locked)
 		}
 	}
 	return t

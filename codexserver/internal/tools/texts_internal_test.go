@@ -28,7 +28,7 @@ func TestArgumentsAsTexts(t *testing.T) {
 		`{"known":"{\"n\":\"2\"}"}`:      `{"known":{"n":2}}`,
 		`{"known":{"n":"2","s":"3"}}`:    `{"known":{"n":2,"s":"3"}}`,
 		`{"numbers":["1",2]}`:            `{"numbers":[1,2]}`,
-		`{"maybe":"{}","object":"null"}`: `{"maybe":{},"object":null}`,
+		`{"maybe":"{}","object":"null"}`: `{"maybe":{}}`,
 		`{"text":"[1]","either":"{}"}`:   `{"text":"[1]","either":"{}"}`,
 		`{"list":["[1]"]}`:               `{"list":["[1]"]}`,
 		`{}`:                             `{}`,
@@ -39,7 +39,7 @@ func TestArgumentsAsTexts(t *testing.T) {
 		`{"list":"a b.png"}`:       `{"list":["a b.png"]}`,
 		`{"list":"\"a\""}`:         `{"list":["a"]}`,
 		`{"list":"5"}`:             `{"list":["5"]}`,
-		`{"list":"","object":" ","number":"","flag":"","known":"\"\""}`: `{"list":null,"object":null,"number":null,"flag":null,"known":null}`,
+		`{"list":"","object":" ","number":"","flag":"","known":"\"\""}`: `{}`,
 		`{"text":"","either":""}`: `{"text":"","either":""}`,
 
 		`{"list":"{}"}`:           "argument /list",
@@ -55,7 +55,7 @@ func TestArgumentsAsTexts(t *testing.T) {
 		`{"object":"{\"a\":1,}"}`: "argument /object",
 		`{"unknown":"[1]"}`:       "unknown argument /unknown",
 	} {
-		got, err := in.normal(json.RawMessage(given), nil, nil)
+		got, err := in.normal(json.RawMessage(given), nil, false)
 		if !strings.HasPrefix(want, "{") {
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%s: %s, %v, want %s", given, got, err, want)
@@ -70,7 +70,7 @@ func TestArgumentsAsTexts(t *testing.T) {
 			t.Errorf("%s: %s has another number", given, got)
 		}
 	}
-	if _, err := in.normal(json.RawMessage(`{"object":"{}"}`), []string{"object"}, nil); err == nil {
+	if _, err := in.normal(json.RawMessage(`{"object":"{}"}`), []string{"object"}, false); err == nil {
 		t.Error("a locked argument was read")
 	}
 }

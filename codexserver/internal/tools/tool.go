@@ -22,10 +22,9 @@ type tool struct {
 	turn, short bool
 	// offered reports whether a server has the tool. Nil is always.
 	offered func(*Table) bool
-	// locks returns those locked arguments of calls that hold for the tool. Nil returns none.
-	locks func(names []string) []string
-	// alike are arguments of a tool that ignores unknown ones, but not these misspelt.
-	alike []string
+	// open is true for a tool that ignores unknown arguments, but not its own misspelt: Codex's codex-reply does,
+	// codex-interrupt takes the same old names, and some hosts send one to a tool without any.
+	open bool
 
 	input  func() (*input, error)
 	decode func(stdjson.RawMessage) (arguments, error)
@@ -66,7 +65,7 @@ func define[A any, P interface {
 	t.input = inputOf(t.definition)
 	t.decode = func(raw stdjson.RawMessage) (arguments, error) {
 		a := P(new(A))
-		if err := decodeArguments(raw, a); err != nil {
+		if err := decode(raw, a); err != nil {
 			return nil, err
 		}
 		if checked, ok := any(a).(interface{ check() error }); ok {
@@ -77,6 +76,14 @@ func define[A any, P interface {
 	return &t
 }
 
+// has returns those names that are arguments of the tool.
+func (t *tool) has(names []string) []string {
+	in, err := t.input()
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return err == nil && in.Properties[name].Type == nil
+	})
+}
+
 // read decodes and checks the arguments of a call, of which those in locked may not be chosen. The error names
 // an argument.
 func (t *tool) read(raw stdjson.RawMessage, locked []string) (arguments, error) {
@@ -84,7 +91,7 @@ func (t *tool) read(raw stdjson.RawMessage, locked []string) (arguments, error) 
 	if err != nil {
 		return nil, err
 	}
-	if raw, err = in.normal(raw, locked, t.alike); err != nil {
+	if raw, err = in.normal(raw, locked, t.open); err != nil {
 		return nil, err
 	}
 	return t.decode(raw)

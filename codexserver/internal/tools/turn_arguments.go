@@ -22,9 +22,6 @@ type turnArguments struct {
 	schema *outputschema.Schema // set by checkTurn if there is one
 }
 
-// turnNames are the names of turnArguments.
-var turnNames = []string{"budget", "effort", "images", "output-schema"}
-
 // anEffort matches any possible effort, because models have efforts that we do not know.
 var anEffort = lazyregexp.Regexp{Text: `^[a-z0-9_-]{1,32}$`}
 
