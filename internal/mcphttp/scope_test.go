@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/google/go-cmp/cmp"
 )
@@ -112,6 +114,35 @@ var calls = map[string]mcphttp.Scope{
 	"codex": run, "codex-reply": run, "codex-review": run, "codex-interrupt": run,
 	"codex-list": read, "codex-models": read, "codex-show": read, "codex-wait": read,
 	"no-such-tool": run, "CODEX-LIST": run,
+}
+
+// able is an engine whose server offers every tool.
+type able struct{ engine.TurnFunc }
+
+func (able) List(context.Context, protocol.ListConversationsParams) (*protocol.ListConversationsResult, error) {
+	return nil, errors.New("not called")
+}
+
+func (able) Models(context.Context) (*protocol.ModelList, error) {
+	return nil, errors.New("not called")
+}
+
+// TestToolsHaveScopes checks that somebody has chosen the scope of each tool that there is. One that is not named
+// needs codex:run.
+func TestToolsHaveScopes(t *testing.T) {
+	s := open(t, able{echo}, &codexserver.Options{Home: t.TempDir()}, withScopes)
+	body, h := modern("1", "tools/list", `{}`, "")
+	_, list, _ := strings.Cut(s.post(body, h).body, `"tools":`)
+	for name := range calls {
+		if quoted := `"name":"` + name + `"`; strings.Contains(list, quoted) {
+			list = strings.ReplaceAll(list, quoted, "")
+		} else if strings.HasPrefix(name, "codex") {
+			t.Errorf("there is no tool %s", name)
+		}
+	}
+	if i := strings.Index(list, `"name":"`); i >= 0 {
+		t.Errorf("a tool without a scope: %.100s", list[i:])
+	}
 }
 
 const arguments = `"arguments":{"prompt":"hello","threadId":"x","threadIds":["x"],"action":"show"}`
