@@ -348,7 +348,7 @@ type process struct {
 const leaveGrace = 800 * time.Millisecond
 
 // spawn starts an app-server that ends with this process.
-func spawn(ctx context.Context, programs *box.Programs, processes *run.Pool, path string, args, env []string, stderr io.Writer) (*process, error) {
+func spawn(ctx context.Context, programs *box.Programs, processes *run.Starter, path string, args, env []string, stderr io.Writer) (*process, error) {
 	cmd := exec.Command(path, args...)
 	cmd.Env = env
 	p := &process{path: path}

@@ -72,7 +72,7 @@ type Engine struct {
 	self     *decide.Self
 	programs *box.Programs
 
-	processes run.Pool
+	processes run.Starter
 	open      func(context.Context) (*child, error) // starts the app-server
 
 	ctx  context.Context // ends with Close

@@ -89,7 +89,7 @@ type Engine struct {
 
 	folders   *box.Folders // shared by all conversations
 	programs  *box.Programs
-	processes run.Pool
+	processes run.Starter
 	self      *decide.Self
 	locks     *rollout.Locks
 	starts    slots // bounds the starts of conversations, which read files and run git

@@ -52,7 +52,7 @@ type notifier struct {
 	settings  config.Notify
 	codex     []string // the program of Codex's key
 	programs  *box.Programs
-	processes processes.Pool
+	processes processes.Starter
 	log       *slog.Logger
 	run       func(argv []string) // replaced by tests
 

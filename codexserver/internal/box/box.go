@@ -136,6 +136,15 @@ func (c *Confinement) Start(cmd *exec.Cmd) error {
 	return c.start(cmd)
 }
 
+// Order returns the order that starts a command confined. It implements
+// [run.Confinement].
+func (c *Confinement) Order(cmd *exec.Cmd) (run.Order, error) {
+	if len(c.helper) > 0 {
+		return run.Order{Cmd: cmd}, c.useHelper(cmd)
+	}
+	return c.order(cmd)
+}
+
 // useHelper changes cmd so that it starts the helper, which starts the command.
 func (c *Confinement) useHelper(cmd *exec.Cmd) error {
 	path, err := c.find(c.helper[0])

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"golang.org/x/sys/unix"
 )
@@ -24,7 +25,7 @@ func TestCapabilities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/", Confinement: c}, nil)
+	res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/", Confinement: c}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

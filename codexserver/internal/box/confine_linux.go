@@ -3,10 +3,12 @@
 package box
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -39,42 +41,45 @@ func (c *Confinement) compile() error {
 		return err
 	}
 	c.rules = rules{
-		ruleset: os.NewFile(uintptr(fd), "landlock ruleset"), // closed when it is no longer needed
-		filterKey: filterKey{
-			Network: c.policy.NetworkAccess, Truncate: abi < abiTruncate, ReadOnly: c.policy.Mode == protocol.SandboxReadOnly,
-		},
+		ruleset:   os.NewFile(uintptr(fd), "landlock ruleset"), // closed when it is no longer needed
+		filterKey: filterKey{network: c.policy.NetworkAccess, truncate: abi < abiTruncate, readOnly: c.policy.Mode == protocol.SandboxReadOnly},
 	}
 	return nil
 }
 
-// restrict confines the calling thread. This cannot be undone.
-func (c *Confinement) restrict(filter bpf) error {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no new privileges: %w", err)
+// The words of the confinement of an order, which determine the filter.
+const (
+	confined = "confined"
+	network  = " network"
+	truncate = " truncate"
+	readOnly = " read-only"
+)
+
+// order is Order without a helper. It sends what determines the filter and, as a file,
+// the Landlock ruleset.
+func (c *Confinement) order(cmd *exec.Cmd) (run.Order, error) {
+	words := confined
+	for word, has := range map[string]bool{network: c.rules.network, truncate: c.rules.truncate, readOnly: c.rules.readOnly} {
+		if has {
+			words += word
+		}
 	}
-	if err := dropPrying(); err != nil {
-		return err
-	}
-	if err := restrictSelf(int(c.rules.ruleset.Fd())); err != nil {
-		return err
-	}
-	return installFilter(filter)
+	return run.Order{Cmd: cmd, Confinement: words, Files: []*os.File{c.rules.ruleset}}, nil
 }
 
 // Main must be the first statement of a program that starts commands. It does not return in a
 // process that was started to keep commands. In any other it returns at once.
-func Main() { run.Main(startOrdered) }
-
-func (c *Confinement) start(cmd *exec.Cmd) error {
-	return c.onThread(c.commandFilter(), cmd.Start)
+func Main() {
+	run.Main(func(words string, files []*os.File, start func() error) error {
+		if len(files) != 1 || !strings.HasPrefix(words, confined) {
+			return errors.New("sandbox: the order does not have one ruleset and its filter")
+		}
+		has := func(word string) bool { return strings.Contains(words, word) }
+		return rules{files[0], filterKey{network: has(network), truncate: has(truncate), readOnly: has(readOnly)}}.onThread(start)
+	})
 }
 
-// commandFilter is the filter for a thread that starts a command.
-func (c *Confinement) commandFilter() bpf {
-	f := c.rules.filterKey
-	f.sparing = true
-	return filter(f)
-}
+func (c *Confinement) start(cmd *exec.Cmd) error { return c.rules.onThread(cmd.Start) }
 
 // Do runs f confined. That covers f's own system calls, and not
 // goroutines that it starts. f must not start processes: it may use openat2, with which
@@ -83,28 +88,42 @@ func (c *Confinement) Do(f func() error) error {
 	if len(c.helper) > 0 {
 		return unavailable("a helper confines only programs")
 	}
-	own := c.rules.filterKey
-	own.sparing, own.function = true, true
-	return c.onThread(filter(own), f)
+	own := c.rules
+	own.function = true
+	return own.onThread(f)
 }
 
 func (c *Confinement) read(f func() error) error { return c.Do(f) }
 
 // onThread runs f on a confined thread.
-func (c *Confinement) onThread(filter bpf, f func() error) error {
+func (r rules) onThread(f func() error) error {
 	done := make(chan error, 1)
 	onOwnThread(func() {
-		err := HideProcess()
-		if err == nil {
-			err = c.restrict(filter.sparing(unix.Gettid()))
-		}
-		if err != nil {
+		if err := r.restrict(); err != nil {
 			done <- fmt.Errorf("sandbox: %w", err)
 			return
 		}
 		done <- f()
 	})
 	return <-done
+}
+
+// restrict confines the calling thread. This cannot be undone.
+func (r rules) restrict() error {
+	if err := HideProcess(); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no new privileges: %w", err)
+	}
+	if err := dropPrying(); err != nil {
+		return err
+	}
+	if err := restrictSelf(int(r.ruleset.Fd())); err != nil {
+		return err
+	}
+	r.thread = uint32(unix.Gettid())
+	return installFilter(filter(r.filterKey))
 }
 
 // onOwnThread runs f on an OS thread that ends when f returns. The main thread would not

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -58,7 +59,7 @@ func TestDeniedMessages(t *testing.T) {
 	base := fixture(t)
 	dir := filepath.Join(base, "work")
 	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
-	processes := pool(t)
+	processes := boxtest.Starter(t)
 	c, err := box.New(box.Options{}).Confine(policy, dir, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	var processes run.Pool
+	var processes run.Starter
 	defer processes.Close()
 	res, err := processes.Run(context.Background(), run.Spec{
 		Argv: []string{"mktemp", "-d", "/tmp/by-sandbox-example.XXXXXX"}, Dir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,

@@ -17,17 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func pool(t testing.TB) *run.Pool {
-	t.Helper()
-	p := &run.Pool{}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
-}
-
 func TestHelper(t *testing.T) {
 	dir := boxtest.Folder(t)
 	// This one prints its arguments, and runs the command.
@@ -38,7 +27,7 @@ func TestHelper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := pool(t).Run(t.Context(), run.Spec{
+	res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{
 		Argv: []string{"echo", "a b"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
 	}, nil)
 	if err != nil {
@@ -81,7 +70,7 @@ func TestHelperIsFound(t *testing.T) {
 	if err := errors.Join(c.Start(cmd), cmd.Wait()); err != nil || out.String() != `{"cwd":"/","mode":"read-only","network_access":false,"writable_roots":[]}` {
 		t.Errorf("%s, %v", out.String(), err)
 	}
-	res, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c}, nil)
+	res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c}, nil)
 	if err != nil || res.Stderr != out.String() {
 		t.Errorf("by way of a launcher: %q, %v", res.Stderr, err)
 	}
@@ -139,7 +128,7 @@ func TestHelperInTheDocumentation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := pool(t).Run(t.Context(), run.Spec{
+		res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{
 			Argv: []string{"/bin/true", "a b"}, Dir: work, Env: []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, Confinement: c,
 		}, nil)
 		want := strings.NewReplacer("W", work, "P", plain).Replace(tt.want) + "\n"

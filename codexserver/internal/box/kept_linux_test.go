@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/sys/unix"
@@ -15,7 +16,7 @@ import (
 // TestKept runs commands under a launcher. They are confined as without one, cannot reach
 // the launcher, and cannot raise their limit of processes.
 func TestKept(t *testing.T) {
-	processes := pool(t)
+	processes := boxtest.Starter(t)
 	base := fixture(t)
 	run := func(t *testing.T, c *box.Confinement, argv ...string) string {
 		t.Helper()

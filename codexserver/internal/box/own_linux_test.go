@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
@@ -34,7 +35,7 @@ func TestOwnPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := pool(t).Run(t.Context(), run.Spec{
+			res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{
 				Argv: []string{"bash", "-c", "for d in one two outside; do { echo x >$d/file; chmod 705 $d; } 2>/dev/null; done; exec 3<>/dev/tcp/127.0.0.1/9"},
 				Dir:  base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c, Timeout: time.Minute,
 			}, nil)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
@@ -38,7 +39,7 @@ func TestPrograms(t *testing.T) {
 		`set -e; mkdir lib; cd lib; printf 'module m\ngo 1.26\n' > go.mod; printf 'package m\nfunc F() int { return 7 }\n' > m.go
 		go build . && test -n "$(ls $GOCACHE)"`,
 	} {
-		res, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: env, Confinement: c, Timeout: 5 * time.Minute}, nil)
+		res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: []string{"bash", "-c", script}, Dir: dir, Env: env, Confinement: c, Timeout: 5 * time.Minute}, nil)
 		if err != nil || res.ExitCode != 0 {
 			t.Errorf("%s\n%d %s %v", script, res.ExitCode, res.Aggregated, err)
 		}

@@ -37,7 +37,7 @@ type argument struct{ nr, arg uint32 }
 var (
 	// processArguments name the process to change; 0 is the caller.
 	processArguments = []argument{
-		{unix.SYS_PRLIMIT64, 0}, {unix.SYS_SCHED_SETAFFINITY, 0}, {unix.SYS_SCHED_SETATTR, 0},
+		{unix.SYS_SCHED_SETAFFINITY, 0}, {unix.SYS_SCHED_SETATTR, 0},
 		{unix.SYS_SCHED_SETSCHEDULER, 0}, {unix.SYS_SCHED_SETPARAM, 0},
 	}
 	// modeArguments are a file's new mode, and so are legacyMode.
@@ -76,13 +76,15 @@ func limitArguments(bodies map[uint32]bpf, f filterKey) {
 	for _, call := range processArguments {
 		bodies[call.nr] = unless(equal{call.arg, 0})
 	}
+	bodies[unix.SYS_PRLIMIT64] = ownLimits()
+	bodies[unix.SYS_SETRLIMIT] = ifOneOf(0, []uint32{unix.RLIMIT_NPROC})
 	bodies[unix.SYS_SETPRIORITY] = unless(equal{0, unix.PRIO_PROCESS}, equal{1, 0})
 	bodies[unix.SYS_IOPRIO_SET] = unless(equal{0, 1}, equal{1, 0}) // IOPRIO_WHO_PROCESS
 	for _, call := range slices.Concat(modeArguments, legacyMode) {
 		bodies[call.nr] = ifBits(call.arg, setID)
 	}
 	for _, call := range slices.Concat(openArguments, legacyOpen) {
-		bodies[call.nr] = opening(call.arg, f.Truncate)
+		bodies[call.nr] = opening(call.arg, f.truncate)
 	}
 	if !f.function {
 		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS)
@@ -107,6 +109,18 @@ func unless(wanted ...equal) (p bpf) {
 	}
 	p.allow()
 	return p
+}
+
+// ownLimits denies prlimit64 for other processes, and changes of the limit of processes: a launcher
+// starts commands with a lower soft limit than its own, see [run.Main], and it cannot lower their hard
+// limit without losing its own.
+func ownLimits() (p bpf) {
+	p = unless(equal{0, 0})
+	p = p[:len(p)-1] // instead of allowing the rest
+	p.load(offsetArgs + 8)
+	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.RLIMIT_NPROC, 1, 0)
+	p.allow()
+	return append(p, withoutPointer(2)...)
 }
 
 // ifBits denies a call when an argument has one of the bits.

@@ -39,13 +39,13 @@ var admin = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
-// filterKey determines a filter. An order carries what is exported.
+// filterKey determines a filter.
 type filterKey struct {
-	Network  bool // leaves the network open
-	Truncate bool // denies truncation, which Landlock does not see before its third version
-	sparing  bool // denies signals to the thread that [bpf.sparing] names
-	function bool // is for a function of this bpf, which may use openat2
-	ReadOnly bool // denies changing what belongs to files, in every folder
+	network  bool   // leaves the network open
+	truncate bool   // denies truncation, which Landlock does not see before its third version
+	readOnly bool   // denies changing what belongs to files, in every folder
+	function bool   // is for a function of this program, which may use openat2
+	thread   uint32 // denies signals to this thread, which has the same domain of Landlock
 }
 
 // filter builds the program that the kernel runs for each system call. When it is
@@ -54,9 +54,7 @@ type filterKey struct {
 func filter(f filterKey) bpf {
 	bodies := make(map[uint32]bpf, 128)
 	limitArguments(bodies, f)
-	if f.sparing {
-		spare(bodies)
-	}
+	spare(bodies, f.thread)
 	denied := denial(unix.EPERM)
 	for _, nr := range admin {
 		bodies[nr] = denied
@@ -64,18 +62,18 @@ func filter(f filterKey) bpf {
 	for _, nr := range sharedIPC {
 		bodies[nr] = denied
 	}
-	if f.ReadOnly {
+	if f.readOnly {
 		for _, nr := range slices.Concat(attributes, legacyAttributes) {
 			bodies[nr] = denied
 		}
 	}
-	if !f.Network {
+	if !f.network {
 		bodies[unix.SYS_CONNECT] = denial(unix.EPERM)
 		bodies[unix.SYS_SOCKET] = localStream()
 		bodies[unix.SYS_SOCKETPAIR] = localStream()
-		bodies[unix.SYS_SENDTO] = withoutAddress()
+		bodies[unix.SYS_SENDTO] = withoutPointer(4) // to a connected peer only
 	}
-	if f.Truncate {
+	if f.truncate {
 		bodies[unix.SYS_TRUNCATE] = denial(unix.EACCES)
 		bodies[unix.SYS_OPENAT2] = denial(unix.ENOSYS) // its flags are in memory
 	}
@@ -146,14 +144,13 @@ func localStream() (p bpf) {
 	return p
 }
 
-// withoutAddress allows sending to a connected peer only.
-func withoutAddress() (p bpf) {
-	p.load(offsetArgs + 4*8)
-	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
-	p.deny(unix.EPERM)
-	p.load(offsetArgs + 4*8 + 4)
-	p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
-	p.deny(unix.EPERM)
+// withoutPointer denies a call when an argument is not nil.
+func withoutPointer(arg uint32) (p bpf) {
+	for _, half := range []uint32{0, 4} {
+		p.load(offsetArgs + arg*8 + half)
+		p.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 0, 1, 0)
+		p.deny(unix.EPERM)
+	}
 	p.allow()
 	return p
 }

@@ -4,7 +4,6 @@ package box
 
 import (
 	"fmt"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,19 +54,15 @@ func dropPrying() error {
 	return nil
 }
 
-// someThread is a placeholder for the id of a thread that does not exist yet. No thread
-// has this id.
-const someThread = 0xffff_fffe
-
 // spare denies signals to a thread.
-func spare(bodies map[uint32]bpf) {
+func spare(bodies map[uint32]bpf, thread uint32) {
 	for _, call := range []struct{ nr, arg uint32 }{
 		{unix.SYS_KILL, 0}, {unix.SYS_TKILL, 0}, {unix.SYS_TGKILL, 1},
 		{unix.SYS_RT_SIGQUEUEINFO, 0}, {unix.SYS_RT_TGSIGQUEUEINFO, 1}, {unix.SYS_PIDFD_OPEN, 0},
 	} {
 		var body bpf
 		body.load(offsetArgs + call.arg*8)
-		body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, someThread, 0, 1)
+		body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, thread, 0, 1)
 		body.deny(unix.EPERM)
 		body.allow()
 		bodies[call.nr] = body
@@ -81,19 +76,8 @@ func spare(bodies map[uint32]bpf) {
 	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.F_SETOWN_EX, 4, 0)
 	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.F_SETOWN, 0, 2)
 	body.load(offsetArgs + 16)
-	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, someThread, 1, 0)
+	body.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, thread, 1, 0)
 	body.allow()
 	body.deny(unix.EPERM)
 	bodies[unix.SYS_FCNTL] = body
-}
-
-// sparing returns the program with someThread replaced by tid.
-func (p bpf) sparing(tid int) bpf {
-	p = slices.Clone(p)
-	for i := range p {
-		if p[i].Code == unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K && p[i].K == someThread {
-			p[i].K = uint32(tid)
-		}
-	}
-	return p
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
@@ -29,7 +30,7 @@ func TestSwappedRoot(t *testing.T) {
 			if err := errors.Join(os.Rename(place, place+"-before"), os.Symlink(outside, place)); err != nil {
 				t.Fatal(err)
 			}
-			res, err := pool(t).Run(t.Context(), run.Spec{
+			res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{
 				Argv: []string{"sh", "-c", "echo x > " + root + "/new"}, Dir: base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
 			}, nil)
 			if err != nil {

@@ -30,7 +30,7 @@ const suidVar = "SANDBOX_TEST_SUID"
 var whole = flag.Bool("whole", false, "run each row in every mode, and run every command")
 
 func TestTable(t *testing.T) {
-	processes, others := pool(t), others(t)
+	processes, others := boxtest.Starter(t), others(t)
 	others["@suid"] = os.Getenv(suidVar)
 	isRoot := os.Getuid() == 0
 	users, err := os.ReadFile("/proc/self/uid_map")
@@ -264,7 +264,7 @@ func policyOf(mode protocol.SandboxMode) protocol.SandboxPolicy {
 
 // TestNetworkAccess tries the network under a policy that allows it.
 func TestNetworkAccess(t *testing.T) {
-	processes, others := pool(t), others(t)
+	processes, others := boxtest.Starter(t), others(t)
 	policy := policyOf(protocol.SandboxWorkspaceWrite)
 	policy.NetworkAccess = true
 	for _, probe := range [][]string{{"inet"}, {"inet udp"}, {"netlink"}, {"dial", "tcp", "@tcp"}} {
@@ -278,7 +278,7 @@ func TestNetworkAccess(t *testing.T) {
 var tried = box.New(box.Options{})
 
 // try runs a probe in base/work.
-func try(t *testing.T, processes *run.Pool, base string, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
+func try(t *testing.T, processes *run.Starter, base string, policy protocol.SandboxPolicy, others map[string]string, words []string) string {
 	t.Helper()
 	dir := filepath.Join(base, "work")
 	argv := []string{"/proc/self/exe", probeWord}

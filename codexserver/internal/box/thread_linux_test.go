@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"golang.org/x/sys/unix"
 )
@@ -56,7 +57,7 @@ func TestStartingThread(t *testing.T) {
 // TestOtherCommands checks that a command cannot reach another one of the same
 // confinement.
 func TestOtherCommands(t *testing.T) {
-	processes := pool(t)
+	processes := boxtest.Starter(t)
 	c, err := box.New(box.Options{}).Confine(readOnly, "/", nil)
 	if err != nil {
 		t.Fatal(err)

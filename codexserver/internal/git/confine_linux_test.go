@@ -55,7 +55,7 @@ try 'git add own' add
 try 'git commit -qam x' commit
 try 'git branch x' branch
 `)
-	var processes run.Pool
+	var processes run.Starter
 	defer processes.Close()
 	res, err := processes.Run(t.Context(), run.Spec{
 		Argv: []string{"sh", "-c", script}, Dir: w.Cwd, Env: append(os.Environ(), "GIT_OPTIONAL_LOCKS=0"), Confinement: c,

@@ -2,9 +2,9 @@ package run
 
 import (
 	"bytes"
-	"encoding/binary"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -66,53 +66,31 @@ func TestLeftoversAtTheSameTime(t *testing.T) {
 
 // TestOrders sends orders and reads them, and has some that no launcher can follow.
 func TestOrders(t *testing.T) {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	cmd := &exec.Cmd{Path: "/bin/x", Dir: "/tmp", Args: []string{"x", "", "a\nb\xff"}, Env: []string{"A=", "B=c"}}
-	for _, folder := range []*os.File{nil, null} {
-		message, files, err := Order{Cmd: cmd, Folder: folder, Confinement: []byte("\x00c"), Files: []*os.File{null}}.frames()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var sent []*os.File
-		for range files {
-			sent = append(sent, nil)
-		}
-		got, confinement, rest, err := readOrder(bytes.NewReader(message), 1000)
-		dir := "/tmp"
-		if folder != nil {
-			dir = "/proc/self/fd/1000"
-		}
-		if err != nil || got.Path != cmd.Path || got.Dir != dir || !slices.Equal(got.Args, cmd.Args) || !slices.Equal(got.Env, cmd.Env) ||
-			string(confinement) != "\x00c" || len(rest) != 1 || len(sent) != len(rest)+len(dir)/len("/proc/self/fd/1000") {
-			t.Errorf("%+v, %q, %d, %v", got, confinement, len(rest), err)
-		}
+	cmd := &exec.Cmd{Path: "/bin/x", Args: []string{"x", "", "a\nb\xff"}, Env: []string{"A=", "B=c"}}
+	message, err := Order{Cmd: cmd, Confinement: "c", Files: []*os.File{os.Stdin}}.message()
+	got, readErr := readOrder(bytes.NewReader(message))
+	if want := (ordered{"/bin/x", "c", 1, cmd.Args, cmd.Env}); err != nil || readErr != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, %v", got, err, readErr)
 	}
 	for name, o := range map[string]Order{
 		"attribute":   {Cmd: &exec.Cmd{Args: []string{"x"}, SysProcAttr: &syscall.SysProcAttr{Chroot: "/"}}},
-		"descriptors": {Cmd: &exec.Cmd{Args: []string{"x"}, ExtraFiles: []*os.File{null}}},
+		"descriptors": {Cmd: &exec.Cmd{Args: []string{"x"}, ExtraFiles: []*os.File{os.Stdin}}},
 		"stream":      {Cmd: &exec.Cmd{Args: []string{"x"}, Stdin: strings.NewReader("")}},
 		"no word":     {Cmd: &exec.Cmd{}},
 		"NUL":         {Cmd: &exec.Cmd{Args: []string{"x"}, Env: []string{"A=\x00"}}},
 		"too long":    {Cmd: &exec.Cmd{Args: []string{strings.Repeat("x", 64<<20)}}},
 	} {
-		if _, _, err := o.frames(); err == nil {
+		if _, err := o.message(); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	frame := func(text string) string {
-		return string(binary.BigEndian.AppendUint32(nil, uint32(len(text)))) + text
-	}
-	for _, words := range []string{"", "/x\x00/\x000\x00false", "/x\x00/\x000\x00false\x001", "/x\x00/\x000\x00true\x000", "/x\x00/\x00-1\x00false\x000", "/x\x00/\x000\x00false\x00-1"} {
-		if _, _, _, err := readOrder(strings.NewReader(frame(words)+frame("")), 1000); err == nil {
-			t.Errorf("%q: no error", words)
+	for text, want := range map[string]string{
+		"\x00\x00\x00\x00": "too short", "\x00\x00\x00\x07/x\x00\x000\x001": "too few words", "\x00\x00\x00\x08/x\x00\x00-1\x000": "too few words",
+		"\x00\x00\x00\x08/x\x00\x000\x00-1": "too few words", "\x00\x00\x00\x07/x\x00\x00x\x000": "invalid", "\x04\x00\x00\x01": "at most 67108864 are allowed", "\x00\x00": "EOF",
+	} {
+		if _, err := readOrder(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
 		}
-	}
-	if _, _, _, err := readOrder(strings.NewReader("\x04\x00\x00\x01"), 1000); err == nil || !strings.Contains(err.Error(), "at most 67108864 are allowed") {
-		t.Errorf("a long frame: %v", err)
 	}
 }
 

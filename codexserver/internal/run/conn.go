@@ -35,7 +35,7 @@ type Conn struct {
 
 // Connect starts a process whose streams are unset. Without a folder it runs in that of this
 // process.
-func (p *Pool) Connect(ctx context.Context, cmd *exec.Cmd, t Talk) (*Conn, error) {
+func (s *Starter) Connect(ctx context.Context, cmd *exec.Cmd, t Talk) (*Conn, error) {
 	if cmd.Err != nil {
 		return nil, cmd.Err
 	}
@@ -50,7 +50,7 @@ func (p *Pool) Connect(ctx context.Context, cmd *exec.Cmd, t Talk) (*Conn, error
 	c := &Conn{talk: t}
 	theirs, err := c.openPipes(cmd)
 	if err == nil {
-		c.Process, err = p.Start(ctx, Order{Cmd: cmd})
+		c.Process, err = s.Start(ctx, Order{Cmd: cmd})
 	}
 	closeAll(theirs)
 	if err != nil {
@@ -90,9 +90,9 @@ func (c *Conn) openPipes(cmd *exec.Cmd) (theirs []*os.File, err error) {
 // kills what is left after that. The error is how the process ended, if that was not well.
 func (c *Conn) Close() error {
 	_ = c.In.Close()
-	if !c.exitsWithin(c.talk.Leave) && c.talk.Ask > 0 {
+	if !within(c.Exited(), c.talk.Leave) && c.talk.Ask > 0 {
 		c.Terminate()
-		c.exitsWithin(c.talk.Ask)
+		within(c.Exited(), c.talk.Ask)
 	}
 	err := c.End()
 	if c.stderr != nil {
@@ -110,17 +110,6 @@ func (c *Conn) Close() error {
 		err = &ExitError{status}
 	}
 	return err
-}
-
-func (c *Conn) exitsWithin(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-c.Exited():
-		return true
-	case <-timer.C:
-		return false
-	}
 }
 
 // ExitError is an [exec.ExitError] for a process that is perhaps not a child of this one.

@@ -32,7 +32,7 @@ func TestConnect(t *testing.T) {
 			mark := "76" + strconv.Itoa(os.Getpid()) + strconv.Itoa(len(name))
 			cmd := exec.Command("/bin/sh", "-c", `(setsid sleep 1000.$0 > /dev/null 2>&1 &); `+tt.script, mark)
 			cmd.Env = path
-			c, err := pool(t).Connect(t.Context(), cmd, tt.talk)
+			c, err := boxtest.Starter(t).Connect(t.Context(), cmd, tt.talk)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestReady(t *testing.T) {
 		if run.Ready() == nil {
 			t.Error("ready")
 		}
-		if _, err := (&run.Pool{}).Run(t.Context(), run.Spec{Argv: []string{"/bin/true"}, Dir: "/"}, nil); err == nil {
+		if _, err := (&run.Starter{}).Run(t.Context(), run.Spec{Argv: []string{"/bin/true"}, Dir: "/"}, nil); err == nil {
 			t.Error("it ran")
 		}
 	})

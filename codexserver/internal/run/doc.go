@@ -2,9 +2,9 @@
 // servers, and the app-server of Codex. It alone ends what is left of them, however a
 // process detaches itself, and however the server ends.
 //
-//	Spec  ──▶ Pool.Run ──▶ onOutput(stream, chunk)*  ──▶ Result ──▶ ModelOutput
-//	Talk  ──▶ Pool.Connect ──▶ Conn
-//	Order ──▶ Pool.Start ──▶ launcher ──▶ the command ──▶ what it starts
+//	Spec  ──▶ Starter.Run ──▶ onOutput(stream, chunk)*  ──▶ Result ──▶ ModelOutput
+//	Talk  ──▶ Starter.Connect ──▶ Conn
+//	Order ──▶ Starter.Start ──▶ launcher ──▶ the command ──▶ what it starts
 //
 // A launcher is this program, started again for one command. It is the parent and the subreaper
 // of the command: a process of the command whose parent has ended becomes a child of the
@@ -27,7 +27,7 @@
 // A launcher cannot kill processes of another user, such as those of a setuid program, and
 // does not see processes that a service starts on behalf of a command. Launchers exist only
 // on Linux. Programs there begin with [Main], or [Ready] returns an error and nothing
-// starts. On other systems a pool starts processes itself, and ends them with their groups.
+// starts. On other systems it starts processes itself, and ends them with their groups.
 //
 // [Spec.Leftovers] keeps processes that a command left running on purpose.
 // [Spec.Confinement] decides which files and networks a command may use. [EnvPolicy]

@@ -10,8 +10,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
-func ExamplePool_Run() {
-	var processes run.Pool
+func ExampleStarter_Run() {
+	var processes run.Starter
 	defer processes.Close()
 	res, err := processes.Run(context.Background(), run.Spec{
 		Argv:    []string{"sh", "-c", "echo hello; exit 3"},

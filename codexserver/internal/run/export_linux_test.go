@@ -3,7 +3,7 @@ package run
 import "time"
 
 // SetLimit sets how long a start may take.
-func (p *Pool) SetLimit(d time.Duration) { p.limit = d }
+func (s *Starter) SetLimit(d time.Duration) { s.limit = d }
 
 // LetGo discards the launcher of a running command, as a cancelled start does.
-func (p *Process) LetGo() { p.discard() }
+func (s *Starter) LetGo(p *Process) { s.discard(p) }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
@@ -19,7 +20,7 @@ func TestExact(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "sub"), 0o777), os.Symlink(dir, link)); err != nil {
 		t.Fatal(err)
 	}
-	processes := pool(t)
+	processes := boxtest.Starter(t)
 	for _, tt := range []struct {
 		dir   string
 		exact bool

@@ -25,7 +25,7 @@ func TestHiddenProcesses(t *testing.T) {
 
 func endHidden(t *testing.T) {
 	hidden := os.Getenv(hiddenVar)
-	var p run.Pool
+	var p run.Starter
 	defer p.Close()
 	cmd, r := script(t, `echo $$; h=`+hidden+`; (setsid $h 60 &); $h 60 & $h 60 & (setsid setsid $h 60 &); exec $h 60`)
 	proc := startIn(t, &p, cmd)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +21,7 @@ import (
 // even if it keeps writing.
 func TestLeftovers(t *testing.T) {
 	mark := "77" + strconv.Itoa(os.Getpid())
-	processes := pool(t)
+	processes := boxtest.Starter(t)
 	var left run.Leftovers
 	spec := run.Spec{
 		Argv: []string{"sh", "-c", `(setsid sh -c "while sleep 0.01; do echo tick; done # $1" &) ; sleep 1000.$1 & echo done`, "sh", mark},
@@ -67,7 +68,7 @@ func TestLeftoversOfAnEndedCommand(t *testing.T) {
 	mark := "78" + strconv.Itoa(os.Getpid())
 	var left run.Leftovers
 	defer left.Close()
-	res, err := pool(t).Run(t.Context(), run.Spec{
+	res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{
 		Argv: []string{"sh", "-c", `(setsid sleep 1000.$0 > /dev/null 2>&1 &) ; sleep 1000.$0`, mark},
 		Dir:  "/", Env: path, Timeout: 200 * time.Millisecond, Leftovers: &left,
 	}, nil)
@@ -82,7 +83,7 @@ func TestLeftoversOfAnEndedCommand(t *testing.T) {
 // TestLauncherKilled has a command kill its launcher. The command ends with an explanation.
 func TestLauncherKilled(t *testing.T) {
 	mark := "79" + strconv.Itoa(os.Getpid())
-	processes := pool(t)
+	processes := boxtest.Starter(t)
 	spec := run.Spec{
 		Argv: []string{"sh", "-c", `sleep 1000.$0 & echo up; sleep 0.1; kill -KILL $PPID; sleep 1000.$0`, mark},
 		Dir:  "/", Env: path, Timeout: time.Minute,
@@ -138,7 +139,7 @@ func TestKeptRunsAsOwn(t *testing.T) {
 	if err := own.Run(); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := pool(t).Run(t.Context(), run.Spec{Argv: words, Dir: "/usr", Env: env}, nil)
+	kept, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: words, Dir: "/usr", Env: env}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
@@ -35,46 +34,66 @@ func launcherEnviron() []string { return []string{"GOMAXPROCS=2", "GOGC=off"} }
 
 // Main launches a command and does not return if this process was started to do that. Otherwise
 // it returns at once. It must be the first statement of the program.
-func Main(start Start) {
+func Main(confine Confine) {
 	mainCalled.Store(true)
 	if len(os.Args) != 1 || os.Args[0] != name {
 		return
 	}
-	launch(os.NewFile(controlFD, "server"), start)
+	launch(os.NewFile(controlFD, "server"), confine)
 	syscall.Exit(0) // at once, since the command is gone
 }
 
 // launch starts the command that the server orders and ends all that it started, when the
 // server asks for it or is gone.
-func launch(server *os.File, start Start) {
-	l := &launcher{server: server, inbox: make(chan byte)}
-	var cmd *exec.Cmd
+func launch(server *os.File, confine Confine) {
 	err := prepareLauncher()
+	var o ordered
 	if err == nil {
-		var confinement []byte
-		var files []*os.File
-		if cmd, confinement, files, err = readOrder(server, controlFD+1); err == nil {
-			go l.read()
-			err = l.begin(func() error { return start(cmd, confinement, files) })
-		}
+		o, err = readOrder(server)
+	}
+	if err == nil {
+		l := &launcher{server: server, inbox: make(chan byte)}
+		go l.read()
+		err = l.run(o, confine)
 	}
 	if err != nil {
 		var errno syscall.Errno
 		errors.As(err, &errno)
 		_ = report{reportFailed, uint32(errno)}.send(server)
 		_, _ = io.WriteString(server, err.Error())
-		return
 	}
-	pid := cmd.Process.Pid
-	_ = cmd.Process.Release() // reap waits for the process
-	_ = report{reportStarted, uint32(pid)}.send(server)
-	leaveStreams()
-	l.wait(pid)
+}
+
+// start starts the command, and returns the id of its first process.
+func (o *ordered) start(confine Confine) (pid int, err error) {
+	begin := func() error {
+		pid, err = syscall.ForkExec(o.path, o.args, &syscall.ProcAttr{
+			Env: o.env, Files: []uintptr{0, 1, 2},
+			Sys: &syscall.SysProcAttr{Setpgid: true}, // in the launcher's session, so that the server finds it without the launcher
+		})
+		if err != nil {
+			err = &os.PathError{Op: "fork/exec", Path: o.path, Err: err}
+		}
+		return err
+	}
+	files := make([]*os.File, o.files)
+	for i := range files {
+		files[i] = os.NewFile(uintptr(controlFD+1+i), "ordered")
+	}
+	if o.confinement == "" {
+		err = begin()
+	} else {
+		err = confine(o.confinement, files, begin)
+	}
+	return pid, err
 }
 
 // prepareLauncher sets up this process as a launcher.
 func prepareLauncher() error {
-	_ = os.WriteFile("/proc/self/comm", []byte(name), 0) // shown by ps
+	if fd, err := unix.Open("/proc/self/comm", unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
+		_, _ = unix.Write(fd, []byte(name)) // shown by ps
+		_ = unix.Close(fd)
+	}
 	// A command must not inherit the connection, or descriptors that the server inherited.
 	if err := SealDescriptors(); err != nil {
 		return err
@@ -85,16 +104,14 @@ func prepareLauncher() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become the subreaper: %w", err)
 	}
-	// No signal ends a launcher, only the end of the server. Catch the signals instead of
+	// No signal ends a launcher, only the end of the server. Catch those that would, instead of
 	// ignoring them: commands inherit ignored signals, but not caught ones.
-	caught := make([]os.Signal, 0, 32)
-	for n := 1; n < 32; n++ {
-		if sig := syscall.Signal(n); sig != unix.SIGCHLD && !signal.Ignored(sig) {
-			caught = append(caught, sig)
+	caught := make(chan os.Signal, 1)
+	for _, sig := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGTERM, unix.SIGSTKFLT, unix.SIGSYS} {
+		if !signal.Ignored(sig) {
+			signal.Notify(caught, sig)
 		}
 	}
-	signal.Notify(make(chan os.Signal, 1), caught...)
-	makeThreads(threads)
 	return nil
 }
 
@@ -102,6 +119,29 @@ func prepareLauncher() error {
 // system call that blocks: to start a command, to end it, to wait for it, for the server and for
 // signals.
 const threads = 8
+
+// withRoom runs start with a lower limit of processes, which the started process inherits.
+// The kernel counts all processes of the user, so a command that reaches its limit leaves
+// room for the server and its launchers. Root has no limit.
+//
+// It lowers only the soft limit, because the hard one cannot be restored. The confinement
+// prevents commands from raising it again.
+func withRoom(start func() error) error {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil || own.Cur == unix.RLIM_INFINITY {
+		return start()
+	}
+	makeThreads(threads)
+	lower := unix.Rlimit{Cur: own.Cur - reserve(own.Cur), Max: own.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &lower); err != nil {
+		return err
+	}
+	defer func() { _ = unix.Setrlimit(unix.RLIMIT_NPROC, &own) }() // always allowed up to the hard limit
+	return start()
+}
+
+// reserve returns how many processes and threads of limit are not for commands.
+func reserve(limit uint64) uint64 { return min(limit/2, max(32, min(limit/8, 256))) }
 
 // makeThreads makes the runtime start n threads, which it keeps. While a launcher starts a
 // command it has the command's limit of processes. If the command has used that up before the
@@ -123,9 +163,10 @@ func makeThreads(n int) {
 	ended.Wait()
 }
 
-// leaveStreams replaces the standard streams of this process. They are the command's, and end
-// with it.
-func leaveStreams() {
+// leave replaces the standard streams and the folder of this process. They are the command's, and
+// end with it.
+func leave() {
+	_ = unix.Chdir("/")
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	for fd := range 3 {
 		if err != nil {
@@ -178,42 +219,34 @@ func (l *launcher) read() {
 	}
 }
 
-// begin calls start, which starts the command. If the server disconnects meanwhile, or requests
-// the end, begin kills the child before it becomes the command. Executing a program can take
-// forever, and the child may have been stopped before.
-func (l *launcher) begin(start func() error) (err error) {
-	started := make(chan struct{})
+// run starts the command and waits until all of its processes have ended. It ends them when the
+// server asks for it or disconnects, also before the child has become the command: executing a
+// program can take forever. The error says why nothing was started.
+func (l *launcher) run(o ordered, confine Confine) error {
+	started, gone := make(chan error, 1), make(chan struct{})
+	pid := 0
 	go func() {
-		defer close(started)
-		err = withRoom(start)
-	}()
-	for {
-		select {
-		case <-started:
+		started <- withRoom(func() (err error) {
+			pid, err = o.start(confine)
 			return err
-		case request, ok := <-l.inbox:
-			if !ok || request == endNow {
-				end(started)
-				<-started
-				return err
-			}
-		}
-	}
-}
-
-// wait waits until all processes of the command have ended, whose first one is pid, and ends
-// them on request.
-func (l *launcher) wait(pid int) {
-	gone := make(chan struct{})
-	go l.reap(pid, gone)
-	inbox, ending := l.inbox, false
+		})
+	}()
+	inbox, running, ending := l.inbox, false, false
 	var deadline <-chan time.Time
 	for {
 		select {
+		case err := <-started:
+			if err != nil {
+				return err
+			}
+			_ = report{reportStarted, uint32(pid)}.send(l.server)
+			running = true
+			leave()
+			go l.reap(pid, gone)
 		case <-gone:
-			return
+			return nil
 		case <-deadline:
-			return
+			return nil
 		case request, ok := <-inbox:
 			if !ok {
 				inbox, deadline = nil, time.After(lastGrace)
@@ -222,8 +255,9 @@ func (l *launcher) wait(pid int) {
 				signalAll(descendants(processes(), os.Getpid()), unix.SIGTERM)
 			}
 			if (!ok || request == endNow) && !ending {
-				ending = true
-				debug.SetGCPercent(100) // killing can take long
+				if ending = true; running { // else a collection would wait for the start
+					debug.SetGCPercent(100) // killing can take long
+				}
 				go end(gone)
 			}
 		}

@@ -28,7 +28,7 @@ func script(t *testing.T, text string) (*exec.Cmd, io.Reader) {
 	return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", text}, Dir: "/", Env: []string{"PATH=/usr/bin:/bin"}, Stdout: w}, r
 }
 
-func startIn(t *testing.T, p *run.Pool, cmd *exec.Cmd) *run.Process {
+func startIn(t *testing.T, p *run.Starter, cmd *exec.Cmd) *run.Process {
 	t.Helper()
 	proc, err := p.Start(t.Context(), run.Order{Cmd: cmd})
 	if err != nil {
@@ -44,7 +44,7 @@ func startIn(t *testing.T, p *run.Pool, cmd *exec.Cmd) *run.Process {
 // process id, and nothing of the environment of this process.
 func TestOneLauncherEach(t *testing.T) {
 	t.Setenv("RUN_TEST_SECRET", "secret")
-	var p run.Pool
+	var p run.Starter
 	defer p.Close()
 	launchers := map[string]bool{}
 	for n := range 5 {
@@ -77,7 +77,7 @@ func TestOneLauncherEach(t *testing.T) {
 }
 
 func TestCannotStart(t *testing.T) {
-	var p run.Pool
+	var p run.Starter
 	defer p.Close()
 	for name, tt := range map[string]struct {
 		cmd *exec.Cmd
@@ -96,19 +96,19 @@ func TestCannotStart(t *testing.T) {
 			}
 		})
 	}
-	cmd, _ := script(t, "exit 0") // the pool still works
+	cmd, _ := script(t, "exit 0") // the starter still works
 	<-startIn(t, &p, cmd).Gone()
 }
 
 // TestLauncherStoppedAtTheStart starts a command that stops its launcher before the launcher has
 // reported the start.
 func TestLauncherStoppedAtTheStart(t *testing.T) {
-	var p run.Pool
+	var p run.Starter
 	defer p.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	cmd, _ := script(t, "kill -STOP $PPID; exec sleep 1000")
-	proc, err := p.Start(ctx, run.Order{Cmd: cmd, Confinement: []byte(late)})
+	proc, err := p.Start(ctx, run.Order{Cmd: cmd, Confinement: late})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,10 +121,10 @@ func TestLauncherStoppedAtTheStart(t *testing.T) {
 func TestSlowStart(t *testing.T) {
 	for _, how := range []string{never, forking} {
 		t.Run(how, func(t *testing.T) {
-			var p run.Pool
+			var p run.Starter
 			p.SetLimit(200 * time.Millisecond)
 			cmd, r := script(t, "exec sleep 1000")
-			if _, err := p.Start(t.Context(), run.Order{Cmd: cmd, Confinement: []byte(how)}); !errors.Is(err, run.ErrSlow) {
+			if _, err := p.Start(t.Context(), run.Order{Cmd: cmd, Confinement: how}); !errors.Is(err, run.ErrSlow) {
 				t.Errorf("error %v", err)
 			}
 			cmd.Stdout.(*os.File).Close()
@@ -141,13 +141,13 @@ func TestSlowStart(t *testing.T) {
 // TestLauncherKilledInACancelledStart cancels the start of a command whose launcher is killed
 // meanwhile. The error reports both, since the command may still run.
 func TestLauncherKilledInACancelledStart(t *testing.T) {
-	var p run.Pool
+	var p run.Starter
 	defer p.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
 	cancel(cause)
 	cmd, _ := script(t, "exec sleep 1")
-	_, err := p.Start(ctx, run.Order{Cmd: cmd, Confinement: []byte(killed)})
+	_, err := p.Start(ctx, run.Order{Cmd: cmd, Confinement: killed})
 	if !errors.Is(err, cause) || !errors.Is(err, run.ErrLost) {
 		t.Errorf("error %v", err)
 	}
@@ -155,7 +155,7 @@ func TestLauncherKilledInACancelledStart(t *testing.T) {
 
 // startThen runs a shell that executes text once its start is reported, and returns when the
 // text has written its first output. A launcher that is stopped before has no start to report.
-func startThen(t *testing.T, p *run.Pool, text string) (*run.Process, io.Reader) {
+func startThen(t *testing.T, p *run.Starter, text string) (*run.Process, io.Reader) {
 	t.Helper()
 	in, w, err := os.Pipe()
 	if err != nil {
@@ -180,7 +180,7 @@ const stopping = "echo up; while :; do kill -STOP $PPID; done"
 
 // TestEndOfStoppedLauncher ends a command that has stopped its launcher.
 func TestEndOfStoppedLauncher(t *testing.T) {
-	var p run.Pool
+	var p run.Starter
 	defer p.Close()
 	proc, _ := startThen(t, &p, "kill -STOP $PPID; echo stopped; exec sleep 1000")
 	if err := proc.End(); err != nil {
@@ -190,12 +190,12 @@ func TestEndOfStoppedLauncher(t *testing.T) {
 
 // TestCommandThatStopsItsLauncher ends a command that stops its launcher again and again.
 func TestCommandThatStopsItsLauncher(t *testing.T) {
-	for name, end := range map[string]func(*run.Pool, *run.Process) error{
-		"End":   func(_ *run.Pool, proc *run.Process) error { return proc.End() },
-		"Close": func(p *run.Pool, _ *run.Process) error { return p.Close() },
+	for name, end := range map[string]func(*run.Starter, *run.Process) error{
+		"End":   func(_ *run.Starter, proc *run.Process) error { return proc.End() },
+		"Close": func(p *run.Starter, _ *run.Process) error { return p.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var p run.Pool
+			var p run.Starter
 			defer p.Close()
 			proc, _ := startThen(t, &p, stopping)
 			if err := end(&p, proc); err != nil {
@@ -208,18 +208,18 @@ func TestCommandThatStopsItsLauncher(t *testing.T) {
 // TestLetGoOfAStoppedLauncher discards a launcher whose command stops it again and again. The
 // command ends nevertheless.
 func TestLetGoOfAStoppedLauncher(t *testing.T) {
-	var p run.Pool
+	var p run.Starter
 	defer p.Close()
 	proc, r := startThen(t, &p, stopping)
-	proc.LetGo()
+	p.LetGo(proc)
 	if _, err := io.ReadAll(r); err != nil { // to the end of the command
 		t.Error(err)
 	}
 }
 
-// TestCloseEndsCommands closes a pool with running commands and left processes.
+// TestCloseEndsCommands closes a starter with running commands and left processes.
 func TestCloseEndsCommands(t *testing.T) {
-	var p run.Pool
+	var p run.Starter
 	var outputs []io.Reader
 	for range 5 {
 		cmd, r := script(t, "(setsid sh -c 'sleep 1000 & sleep 1000' &); sleep 1000")
@@ -242,7 +242,7 @@ func TestCloseEndsCommands(t *testing.T) {
 
 // TestInput writes to a command's input. The command ends when the input does.
 func TestInput(t *testing.T) {
-	var p run.Pool
+	var p run.Starter
 	defer p.Close()
 	in, w, err := os.Pipe()
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"os"
-	"os/exec"
 	"syscall"
 	"testing"
 	"time"
@@ -26,19 +25,19 @@ func TestMain(m *testing.M) {
 	if os.Getenv(withoutMain) != "" {
 		os.Exit(m.Run())
 	}
-	run.Main(func(cmd *exec.Cmd, confinement []byte, _ []*os.File) error {
-		if string(confinement) == forking {
+	run.Main(func(confinement string, _ []*os.File, start func() error) error {
+		if confinement == forking {
 			go litter()
 			return fork()
 		}
-		err := cmd.Start()
-		switch string(confinement) {
+		err := start()
+		switch confinement {
 		case late:
 			<-time.After(100 * time.Millisecond)
 		case killed:
 			return errors.Join(err, syscall.Kill(os.Getpid(), syscall.SIGKILL))
 		case never:
-			return errors.Join(err, cmd.Wait())
+			_, err = syscall.Wait4(-1, nil, 0, nil)
 		}
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // Order is a process to start.
@@ -14,14 +15,15 @@ type Order struct {
 	Cmd *exec.Cmd
 	// Folder is the open folder to run in. If it is not nil, it replaces the one of Cmd.
 	Folder *os.File
-	// Confinement and Files are passed to the [Start] function of the launcher.
-	Confinement []byte
+	// Confinement and Files are passed to the [Confine] function of the launcher. Without a
+	// confinement the command is not confined.
+	Confinement string
 	Files       []*os.File
 }
 
-// Start starts a command in a launcher's process with the confinement of the order. A nil
-// confinement means that the command is not confined.
-type Start func(cmd *exec.Cmd, confinement []byte, files []*os.File) error
+// Confine confines the calling thread, or another one, of a launcher's process and calls start
+// on it, which starts the command.
+type Confine func(confinement string, files []*os.File, start func() error) error
 
 // ErrLost is the error of a command whose launcher was killed before the command ended.
 var ErrLost = errors.New("the process that keeps the command was killed, and with it what could be found of the command")
@@ -58,6 +60,18 @@ func isClosed(c <-chan struct{}) bool {
 	case <-c:
 		return true
 	default:
+		return false
+	}
+}
+
+// within reports whether c is closed within a time.
+func within(c <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
 		return false
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"reflect"
 	"strconv"
 	"strings"
@@ -15,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The server sends an order in two frames, the words of the command and its confinement.
-// Then it sends single bytes.
+// The server sends an order, and then single bytes.
 const (
 	askToEnd = 't'
 	endNow   = 'e'
@@ -30,101 +28,77 @@ const (
 	reportGone    = 'g' // all processes have ended
 )
 
-// maxFrame is the size of the longest frame in bytes. Every system limits a command's words
+// maxOrder is the size of the longest order in bytes. Every system limits a command's words
 // and environment to less.
-const maxFrame = 64 << 20
+const maxOrder = 64 << 20
 
-// fixedWords is how many words of an order are before the arguments: the program, its folder,
-// the number of descriptors, whether the first one is the folder, and the number of arguments.
-const fixedWords = 5
+// ordered is an order as a launcher reads it. The streams, the folder and the descriptors are
+// those of the launcher.
+type ordered struct {
+	path, confinement string
+	files             int
+	args, env         []string
+}
 
-// frames returns the order as the server sends it, and its descriptors.
-func (o Order) frames() ([]byte, []*os.File, error) {
+// fixedWords is how many words of an order are before the arguments: the program, the confinement,
+// the number of descriptors, and the number of arguments.
+const fixedWords = 4
+
+// message returns the order as the server sends it.
+func (o Order) message() ([]byte, error) {
 	cmd := o.Cmd
 	if len(cmd.Args) == 0 {
-		return nil, nil, errors.New("the command is empty")
+		return nil, errors.New("the command is empty")
 	}
 	if a := cmd.SysProcAttr; a != nil && !reflect.DeepEqual(a, sessionAttr()) || len(cmd.ExtraFiles) > 0 {
-		return nil, nil, errors.New("a launcher does not support these process attributes or more descriptors")
+		return nil, errors.New("a launcher does not support these process attributes or more descriptors")
 	}
 	for _, stream := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
 		if _, ok := stream.(*os.File); stream != nil && !ok {
-			return nil, nil, fmt.Errorf("a launcher needs files as standard streams, not a %T", stream)
+			return nil, fmt.Errorf("a launcher needs files as standard streams, not a %T", stream)
 		}
 	}
-	files := o.Files
-	if o.Folder != nil {
-		files = append([]*os.File{o.Folder}, files...)
-	}
-	words := []string{cmd.Path, cmd.Dir, strconv.Itoa(len(files)), strconv.FormatBool(o.Folder != nil), strconv.Itoa(len(cmd.Args))}
+	words := []string{cmd.Path, o.Confinement, strconv.Itoa(len(o.Files)), strconv.Itoa(len(cmd.Args))}
 	words = append(append(words, cmd.Args...), cmd.Env...)
 	for _, word := range words {
 		if strings.ContainsRune(word, 0) {
-			return nil, nil, errors.New("a word of the command contains a NUL byte")
+			return nil, errors.New("a word of the command contains a NUL byte")
 		}
 	}
 	text := strings.Join(words, "\x00")
-	if len(text) > maxFrame {
-		return nil, nil, unix.E2BIG
+	if len(text) > maxOrder {
+		return nil, unix.E2BIG
 	}
-	message := binary.BigEndian.AppendUint32(nil, uint32(len(text)))
-	message = append(message, text...)
-	message = binary.BigEndian.AppendUint32(message, uint32(len(o.Confinement)))
-	return append(message, o.Confinement...), files, nil
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...), nil
 }
 
-// readOrder reads an order. Its descriptors begin at first, and its streams are those of this
-// process.
-func readOrder(r io.Reader, first int) (*exec.Cmd, []byte, []*os.File, error) {
-	text, err := readFrame(r)
-	if err != nil {
-		return nil, nil, nil, err
+// readOrder reads an order.
+func readOrder(r io.Reader) (o ordered, err error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return o, err
 	}
-	confinement, err := readFrame(r)
-	if err != nil {
-		return nil, nil, nil, err
+	size := binary.BigEndian.Uint32(head[:])
+	if size > maxOrder {
+		return o, fmt.Errorf("the order has %d bytes, at most %d are allowed", size, maxOrder)
+	}
+	text := make([]byte, size)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return o, err
 	}
 	words := strings.Split(string(text), "\x00")
 	if len(words) < fixedWords {
-		return nil, nil, nil, errors.New("launcher: the order is too short")
+		return o, errors.New("the order is too short")
 	}
-	count, err1 := strconv.Atoi(words[2])
-	inFolder, err2 := strconv.ParseBool(words[3])
-	args, err3 := strconv.Atoi(words[4])
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, nil, nil, fmt.Errorf("launcher: %w", err)
+	files, err1 := strconv.Atoi(words[2])
+	args, err2 := strconv.Atoi(words[3])
+	if err := errors.Join(err1, err2); err != nil {
+		return o, fmt.Errorf("the order: %w", err)
 	}
-	if rest := len(words) - fixedWords; count < 0 || inFolder && count == 0 || args < 0 || args > rest {
-		return nil, nil, nil, errors.New("launcher: the order has too few words or descriptors")
+	if files < 0 || args < 0 || args > len(words)-fixedWords {
+		return o, errors.New("the order has too few words or descriptors")
 	}
-	files := make([]*os.File, count)
-	for i := range files {
-		files[i] = os.NewFile(uintptr(first+i), "ordered")
-	}
-	cmd := &exec.Cmd{
-		Path: words[0], Dir: words[1], Args: words[fixedWords:][:args], Env: words[fixedWords+args:],
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // in the launcher's session, so that the server finds it without the launcher
-		Stdin:       os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-	}
-	if inFolder {
-		cmd.Dir = fmt.Sprintf("/proc/self/fd/%d", files[0].Fd())
-		files = files[1:]
-	}
-	return cmd, confinement, files, nil
-}
-
-func readFrame(r io.Reader) ([]byte, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	size := binary.BigEndian.Uint32(head[:])
-	if size > maxFrame {
-		return nil, fmt.Errorf("the frame has %d bytes, at most %d are allowed", size, maxFrame)
-	}
-	frame := make([]byte, size)
-	_, err := io.ReadFull(r, frame)
-	return frame, err
+	return ordered{words[0], words[1], files, words[fixedWords:][:args], words[fixedWords+args:]}, nil
 }
 
 // report is what a launcher says about its command.

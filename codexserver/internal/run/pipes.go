@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -68,23 +67,10 @@ func (p *pipes) read() {
 	}()
 }
 
-// wait waits for the end of both streams. It returns false if that takes longer than
-// atMost.
-func (p *pipes) wait(atMost time.Duration) bool {
-	timer := time.NewTimer(atMost)
-	defer timer.Stop()
-	select {
-	case <-p.done:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
 // end ends a process and then the reading of its output.
 func (p *pipes) end(proc *Process) error {
 	err := proc.End()
-	if !p.wait(drainGrace) {
+	if !within(p.done, drainGrace) {
 		p.abandon()
 	}
 	return err

@@ -98,7 +98,7 @@ func (e *StartError) Unwrap() error { return e.Err }
 // When Run returns, the command's processes are gone, unless the command ended by itself
 // and [Spec.Leftovers] took the rest. On Linux these are all processes that it started, on
 // other systems those of its process group.
-func (p *Pool) Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []byte)) (Result, error) {
+func (s *Starter) Run(ctx context.Context, spec Spec, onOutput func(protocol.OutputStream, []byte)) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
@@ -116,7 +116,7 @@ func (p *Pool) Run(ctx context.Context, spec Spec, onOutput func(protocol.Output
 		timeout = DefaultTimeout
 	}
 
-	proc, err := p.startSpec(ctx, cmd, spec)
+	proc, err := s.startSpec(ctx, cmd, spec)
 	pipes.closeChildEnds()
 	if err != nil {
 		pipes.abandon()
@@ -134,7 +134,7 @@ func (p *Pool) Run(ctx context.Context, spec Spec, onOutput func(protocol.Output
 	timedOut := false
 	select {
 	case <-proc.Exited():
-		pipes.wait(stragglerGrace)
+		within(pipes.done, stragglerGrace)
 	case <-timer.C:
 		timedOut = true
 	case <-ctx.Done():
@@ -164,7 +164,7 @@ func (p *Pool) Run(ctx context.Context, spec Spec, onOutput func(protocol.Output
 }
 
 // startSpec starts the command that prepare has described.
-func (p *Pool) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec) (*Process, error) {
+func (s *Starter) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec) (*Process, error) {
 	order := Order{Cmd: cmd}
 	if spec.Confinement != nil {
 		var err error
@@ -180,7 +180,7 @@ func (p *Pool) startSpec(ctx context.Context, cmd *exec.Cmd, spec Spec) (*Proces
 		defer folder.Close()
 		order.Folder = folder
 	}
-	return p.Start(ctx, order)
+	return s.Start(ctx, order)
 }
 
 // prepare describes the process, without its streams.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
@@ -18,17 +19,6 @@ import (
 )
 
 var path = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
-
-func pool(t testing.TB) *run.Pool {
-	t.Helper()
-	p := &run.Pool{}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
-}
 
 func TestRun(t *testing.T) {
 	tests := []struct {
@@ -47,7 +37,7 @@ func TestRun(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", tt.script}, Dir: "/", Env: path}, nil)
+			got, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", tt.script}, Dir: "/", Env: path}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +53,7 @@ func TestRun(t *testing.T) {
 
 func TestRunStreams(t *testing.T) {
 	var got []string
-	_, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", "echo a; read x < /dev/null; echo b >&2"}, Dir: "/", Env: path},
+	_, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", "echo a; read x < /dev/null; echo b >&2"}, Dir: "/", Env: path},
 		func(s protocol.OutputStream, b []byte) { got = append(got, string(s)+":"+string(b)) })
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +64,7 @@ func TestRunStreams(t *testing.T) {
 }
 
 func TestRunTimeout(t *testing.T) {
-	got, err := pool(t).Run(t.Context(), run.Spec{
+	got, err := boxtest.Starter(t).Run(t.Context(), run.Spec{
 		Argv: []string{"sh", "-c", "echo start; sleep 60"}, Dir: "/", Env: path, Timeout: 100 * time.Millisecond,
 	}, nil)
 	if err != nil {
@@ -91,12 +81,12 @@ func TestRunTimeout(t *testing.T) {
 func TestRunInterrupted(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	got, err := pool(t).Run(ctx, run.Spec{Argv: []string{"sh", "-c", "echo start; sleep 60"}, Dir: "/", Env: path},
+	got, err := boxtest.Starter(t).Run(ctx, run.Spec{Argv: []string{"sh", "-c", "echo start; sleep 60"}, Dir: "/", Env: path},
 		func(protocol.OutputStream, []byte) { cancel(cause) })
 	if !errors.Is(err, cause) || got.Stdout != "start\n" {
 		t.Errorf("result %+v, %v", got, err)
 	}
-	if _, err := pool(t).Run(ctx, run.Spec{Argv: []string{"true"}, Dir: "/", Env: path}, nil); !errors.Is(err, cause) {
+	if _, err := boxtest.Starter(t).Run(ctx, run.Spec{Argv: []string{"true"}, Dir: "/", Env: path}, nil); !errors.Is(err, cause) {
 		t.Errorf("with an ended context: %v", err)
 	}
 }
@@ -117,7 +107,7 @@ func TestRunCannotStart(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := pool(t).Run(t.Context(), tt.spec, nil)
+			_, err := boxtest.Starter(t).Run(t.Context(), tt.spec, nil)
 			var start *run.StartError
 			if !errors.As(err, &start) || tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("error %v", err)
@@ -128,7 +118,7 @@ func TestRunCannotStart(t *testing.T) {
 
 func TestRunBoundsOutput(t *testing.T) {
 	streamed := 0
-	got, err := pool(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo last"}, Dir: "/", Env: path},
+	got, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: []string{"sh", "-c", "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo last"}, Dir: "/", Env: path},
 		func(_ protocol.OutputStream, b []byte) { streamed += len(b) })
 	if err != nil {
 		t.Fatal(err)

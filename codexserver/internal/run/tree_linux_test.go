@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -44,7 +45,7 @@ var whole = flag.Bool("whole", false, "end more trees of processes")
 // TestTreeIsGone ends commands at every stage in every way. No process is left when Run
 // returns.
 func TestTreeIsGone(t *testing.T) {
-	processes := pool(t)
+	processes := boxtest.Starter(t)
 	stages := []string{"first", "second", "third", "fourth"}
 	cause := errors.New("enough")
 	rounds := 16 // each stage in each way

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -34,6 +35,41 @@ func Folder(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// Lay makes what entries name below a folder: "name/" is a folder, "name -> target" a symbolic link, in
+// whose target @ is the folder, and "name" or "name=text" a file that may be executed.
+func Lay(t testing.TB, top string, entries ...string) {
+	t.Helper()
+	for _, entry := range entries {
+		name, text, _ := strings.Cut(entry, "=")
+		name, target, isLink := strings.Cut(name, " -> ")
+		path := filepath.Join(top, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o777)
+		switch {
+		case strings.HasSuffix(name, "/"):
+			err = errors.Join(err, os.MkdirAll(path, 0o777))
+		case isLink:
+			err = errors.Join(err, os.Symlink(strings.ReplaceAll(target, "@", top), path))
+		default:
+			err = errors.Join(err, os.WriteFile(path, []byte(text), 0o777))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Starter returns a starter of processes for the test.
+func Starter(t testing.TB) *run.Starter {
+	t.Helper()
+	s := &run.Starter{}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }
 
 // Outside returns a temporary folder outside of /tmp and /var/tmp: most policies let commands write

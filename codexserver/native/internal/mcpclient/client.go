@@ -49,7 +49,7 @@ type Options struct {
 	// commands, except those for temporary files.
 	Programs *box.Programs
 	// Processes starts the server, and ends all that it started.
-	Processes *run.Pool
+	Processes *run.Starter
 	// HTTP sends the requests to a server with a URL. It must not follow redirects or add
 	// secrets.
 	HTTP http.RoundTripper

@@ -12,7 +12,7 @@ import (
 )
 
 func Example() {
-	var processes run.Pool
+	var processes run.Starter
 	defer processes.Close()
 	box := tool.New(tool.Options{Environ: []string{"PATH=/usr/bin:/bin"}, Processes: &processes})
 	turn := box.Turn(tool.Context{

@@ -162,7 +162,7 @@ func (c fakeConfinement) Denied(r run.Result) bool {
 }
 
 // processes starts the commands of all tests: to start a keeper takes longer than most of them.
-var processes run.Pool
+var processes run.Starter
 
 func TestMain(m *testing.M) {
 	box.Main()

@@ -74,9 +74,9 @@ type Options struct {
 	Programs *box.Programs
 }
 
-// Runner runs commands: a [run.Pool], or what stands for one.
+// Runner runs commands: a [run.Starter], or what stands for one.
 type Runner interface {
-	// Run runs a command until it ends. See [run.Pool.Run].
+	// Run runs a command until it ends. See [run.Starter.Run].
 	Run(ctx context.Context, spec run.Spec, onOutput func(protocol.OutputStream, []byte)) (run.Result, error)
 }
 

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -43,9 +45,9 @@ const startLimit = 30 * time.Second
 // it.
 const resumeTime = 100 * time.Millisecond
 
-// Pool is a set of running commands, each under a launcher of its own. The zero value is ready.
+// Starter starts commands, each under a launcher of its own. The zero value is ready.
 // It is safe for concurrent use.
-type Pool struct {
+type Starter struct {
 	limit time.Duration // of a start; 0 is startLimit
 
 	mu      sync.Mutex
@@ -61,9 +63,11 @@ type Process struct {
 
 	launcher *exec.Cmd
 	server   *os.File      // the connection to the launcher
-	ended    chan struct{} // closed when the launcher has ended
+	begun    chan struct{} // closed when the command has started, or nothing was started
 	exited   chan struct{}
 	gone     chan struct{}
+	ended    chan struct{} // closed when the launcher has ended
+	failure  error         // why nothing was started
 	status   syscall.WaitStatus
 	lost     bool // the launcher ended before the first process
 	failed   bool // the launcher ended before the command
@@ -72,34 +76,41 @@ type Process struct {
 // Start starts a command. It returns the system's error, the cause of ctx if ctx ends
 // before the command has started, or [ErrSlow]. The error also wraps [ErrLost] if the
 // launcher was killed. Ctx does not end a running command.
-func (p *Pool) Start(ctx context.Context, o Order) (*Process, error) {
+func (s *Starter) Start(ctx context.Context, o Order) (*Process, error) {
 	if err := Ready(); err != nil {
 		return nil, err
 	}
-	order, files, err := o.frames()
+	order, err := o.message()
 	if err != nil {
 		return nil, err
 	}
-	proc, err := p.launch(o.Cmd, files)
+	p, err := s.launch(o)
 	if err != nil {
 		return nil, fmt.Errorf("start a launcher: %w", err)
 	}
-	if err := proc.begin(ctx, order, cmp.Or(p.limit, startLimit)); err != nil {
-		proc.discard()
-		if errors.Is(err, ErrLost) { // the command may have started
-			proc.sweep()
-		}
-		return nil, err
+	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(s.limit, startLimit), ErrSlow)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { p.server.Close() }) // the launcher ends, with the command
+	defer p.keepRunning(nil)()
+	_, _ = p.server.Write(order) // without an order, the launcher reports that nothing was started
+	select {
+	case <-p.begun:
+	case <-ctx.Done():
 	}
-	p.busy.Go(proc.watch)
-	return proc, nil
+	switch {
+	case stop():
+		return p, p.failure
+	case s.discard(p) && !p.launcher.ProcessState.Success():
+		return nil, fmt.Errorf("%w; %w", context.Cause(ctx), ErrLost)
+	}
+	return nil, context.Cause(ctx)
 }
 
-// launch starts a launcher with the streams of cmd.
-func (p *Pool) launch(cmd *exec.Cmd, files []*os.File) (*Process, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+// launch starts a launcher with the streams and the folder of an order.
+func (s *Starter) launch(o Order) (*Process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		return nil, os.ErrClosed
 	}
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -109,10 +120,14 @@ func (p *Pool) launch(cmd *exec.Cmd, files []*os.File) (*Process, error) {
 	_ = unix.SetNonblock(fds[0], true) // so that closing it ends a read
 	ours, theirs := os.NewFile(uintptr(fds[0]), "launcher"), os.NewFile(uintptr(fds[1]), "launcher")
 	defer theirs.Close()
+	dir := cmp.Or(o.Cmd.Dir, "/")
+	if o.Folder != nil {
+		dir = fmt.Sprintf("/proc/self/fd/%d", o.Folder.Fd())
+	}
 	launcher := &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{name}, Env: launcherEnviron(), Dir: "/",
-		Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
-		ExtraFiles: append([]*os.File{theirs}, files...),
+		Path: "/proc/self/exe", Args: []string{name}, Env: launcherEnviron(), Dir: dir,
+		Stdin: o.Cmd.Stdin, Stdout: o.Cmd.Stdout, Stderr: o.Cmd.Stderr,
+		ExtraFiles: append([]*os.File{theirs}, o.Files...),
 		SysProcAttr: &syscall.SysProcAttr{
 			Setsid:    true,         // out of reach of the terminal, and one session with the command
 			Pdeathsig: unix.SIGCONT, // resumes a stopped launcher, so that it notices the server's end
@@ -122,74 +137,65 @@ func (p *Pool) launch(cmd *exec.Cmd, files []*os.File) (*Process, error) {
 		ours.Close()
 		return nil, err
 	}
-	proc := &Process{launcher: launcher, server: ours, ended: make(chan struct{}), exited: make(chan struct{}), gone: make(chan struct{})}
-	if p.running == nil {
-		p.running = map[*Process]bool{}
+	p := &Process{launcher: launcher, server: ours, begun: make(chan struct{}), exited: make(chan struct{}), gone: make(chan struct{}), ended: make(chan struct{})}
+	if s.running == nil {
+		s.running = map[*Process]bool{}
 	}
-	p.running[proc] = true
-	p.busy.Go(func() {
-		defer close(proc.ended)
-		_ = launcher.Wait() // ProcessState has the result
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.running, proc)
+	s.running[p] = true
+	s.busy.Go(func() {
+		defer close(p.ended)
+		p.watch()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.running, p)
 	})
-	return proc, nil
+	return p, nil
 }
 
-// begin sends the order and waits for the report of the start.
-func (p *Process) begin(ctx context.Context, order []byte, limit time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrSlow)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { p.server.Close() }) // the launcher ends, with the command
-	defer p.keepRunning(nil)()
-	_, err := p.server.Write(order)
-	var r report
-	if err == nil {
-		r, err = readReport(p.server)
-	}
-	var text []byte
-	if err == nil && r.kind == reportFailed {
-		text, err = io.ReadAll(p.server)
-	}
-	if !stop() {
-		if p.killed() {
-			return fmt.Errorf("%w; %w", context.Cause(ctx), ErrLost)
-		}
-		return context.Cause(ctx)
-	}
-	switch {
-	case err != nil:
-		return ErrLost
-	case r.kind == reportFailed:
-		return &launchError{text: string(text), errno: syscall.Errno(r.value)}
-	}
-	p.PID = int(r.value)
-	return nil
-}
-
-// watch reads the launcher's reports of the command.
+// watch reads the launcher's reports until it has ended.
 func (p *Process) watch() {
+	defer p.server.Close()
+	p.failure = ErrLost
+	err := p.read()
+	killed := p.launcher.Wait() != nil
+	if err == nil {
+		return
+	}
+	p.lost, p.failed = !isClosed(p.exited), true
+	if killed { // or it failed
+		p.sweep()
+	}
+	for _, c := range []chan struct{}{p.begun, p.exited, p.gone} {
+		if !isClosed(c) {
+			close(c)
+		}
+	}
+}
+
+// read reads reports until all processes of the command have ended. The error says that there are
+// no more.
+func (p *Process) read() error {
 	for {
 		r, err := readReport(p.server)
-		if err == nil && r.kind == reportExited {
+		if err != nil {
+			return err
+		}
+		switch r.kind {
+		case reportFailed:
+			if text, err := io.ReadAll(p.server); err == nil {
+				p.failure = &launchError{text: string(text), errno: syscall.Errno(r.value)}
+			}
+		case reportStarted:
+			p.PID, p.failure = int(r.value), nil
+			close(p.begun)
+		case reportExited:
 			p.status = syscall.WaitStatus(r.value)
 			close(p.exited)
-			continue
+		case reportGone:
+			close(p.gone)
+			return nil
 		}
-		if err != nil {
-			p.lost, p.failed = !isClosed(p.exited), true
-			if p.killed() {
-				p.sweep()
-			}
-		}
-		break
 	}
-	if p.lost {
-		close(p.exited)
-	}
-	close(p.gone)
-	p.server.Close()
 }
 
 // sweep kills what it finds of a command whose launcher was killed: the processes of the
@@ -216,30 +222,14 @@ func (p *Process) sweep() {
 	}
 }
 
-// killed waits for the end of the launcher and reports whether it was killed, or failed. Its
-// command then still runs.
-func (p *Process) killed() bool {
-	return p.endsWithin(Grace) && !p.launcher.ProcessState.Success()
-}
-
-func (p *Process) endsWithin(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-p.ended:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
-// discard ends the launcher, which kills its command first.
-func (p *Process) discard() {
+// discard ends the launcher, which kills its command first. It reports whether the launcher has ended.
+func (s *Starter) discard(p *Process) bool {
 	p.server.Close()
-	go func() { // ends with the launcher
+	s.busy.Go(func() {
 		defer p.keepRunning(p.stop)()
 		<-p.ended
-	}()
+	})
+	return within(p.ended, Grace)
 }
 
 // stop stops the processes of the command. The launcher may not be able to do it, because a
@@ -309,47 +299,38 @@ func (p *Process) End() error {
 		p.send(endNow)
 		defer p.keepRunning(p.stop)()
 	}
-	timer := time.NewTimer(Grace + Grace/4)
-	defer timer.Stop()
-	select {
-	case <-p.gone:
-		if p.failed {
-			return ErrLost
-		}
-		return nil
-	case <-timer.C:
+	switch {
+	case !within(p.gone, Grace+Grace/4):
 		return ErrAlive
+	case p.failed:
+		return ErrLost
 	}
+	return nil
 }
 
 // Close ends every command and its launcher. It returns [ErrAlive] when that takes longer
 // than twice [Grace]. The launchers then continue to try.
-func (p *Pool) Close() error {
-	p.mu.Lock()
-	p.closed = true
-	all := make([]*Process, 0, len(p.running))
-	for proc := range p.running {
-		all = append(all, proc)
+func (s *Starter) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	all := slices.Collect(maps.Keys(s.running))
+	s.mu.Unlock()
+	alive := make(chan bool, len(all))
+	for _, p := range all {
+		go func() { alive <- errors.Is(p.End(), ErrAlive) || !within(p.ended, Grace/2) }() // ends soon
 	}
-	p.mu.Unlock()
-	for _, proc := range all {
-		proc.send(endNow)
-		defer proc.keepRunning(proc.stop)()
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		p.busy.Wait()
-	}()
-	timeout := time.NewTimer(2 * Grace)
-	defer timeout.Stop()
-	select {
-	case <-ended:
-		return nil
-	case <-timeout.C:
-		for _, proc := range all {
-			proc.server.Close()
+	var err error
+	for range all {
+		if <-alive {
+			err = ErrAlive
 		}
-		return ErrAlive
 	}
+	if err != nil {
+		for _, p := range all {
+			p.server.Close()
+		}
+		return err
+	}
+	s.busy.Wait()
+	return nil
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Pool starts processes. It ends them with their groups, and cannot find a process that has
+// Starter starts processes. It ends them with their groups, and cannot find a process that has
 // left its group. The zero value is ready. It is safe for concurrent use.
-type Pool struct {
+type Starter struct {
 	mu      sync.Mutex
 	running map[*Process]bool
 	closed  bool
@@ -23,29 +23,29 @@ type Process struct {
 	// PID is its id.
 	PID int
 
-	pool   *Pool
-	exited chan struct{}
-	status syscall.WaitStatus
+	starter *Starter
+	exited  chan struct{}
+	status  syscall.WaitStatus
 }
 
 // Start starts a process. It returns the system's error.
-func (p *Pool) Start(_ context.Context, o Order) (*Process, error) {
+func (s *Starter) Start(_ context.Context, o Order) (*Process, error) {
 	if o.Folder != nil {
 		o.Cmd.Dir = o.Folder.Name()
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		return nil, os.ErrClosed
 	}
 	if err := o.Cmd.Start(); err != nil {
 		return nil, err
 	}
-	started := &Process{PID: o.Cmd.Process.Pid, pool: p, exited: make(chan struct{})}
-	if p.running == nil {
-		p.running = map[*Process]bool{}
+	started := &Process{PID: o.Cmd.Process.Pid, starter: s, exited: make(chan struct{})}
+	if s.running == nil {
+		s.running = map[*Process]bool{}
 	}
-	p.running[started] = true
+	s.running[started] = true
 	go func() { // ends with the process
 		defer close(started.exited)
 		_ = o.Cmd.Wait() // ProcessState has the result
@@ -57,12 +57,12 @@ func (p *Pool) Start(_ context.Context, o Order) (*Process, error) {
 }
 
 // Close ends every process. It returns [ErrAlive] if one cannot be ended.
-func (p *Pool) Close() error {
-	p.mu.Lock()
-	p.closed = true
-	running := p.running
-	p.running = nil
-	p.mu.Unlock()
+func (s *Starter) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	running := s.running
+	s.running = nil
+	s.mu.Unlock()
 	errs := make(chan error, len(running))
 	for started := range running {
 		go func() { errs <- started.End() }()
@@ -95,17 +95,13 @@ func (p *Process) Terminate() { terminateGroup(p.PID) }
 // killed.
 func (p *Process) End() error {
 	killGroup(p.PID)
-	p.pool.mu.Lock()
-	delete(p.pool.running, p)
-	p.pool.mu.Unlock()
-	timer := time.NewTimer(killGrace)
-	defer timer.Stop()
-	select {
-	case <-p.exited:
-		return nil
-	case <-timer.C:
+	p.starter.mu.Lock()
+	delete(p.starter.running, p)
+	p.starter.mu.Unlock()
+	if !within(p.exited, killGrace) {
 		return ErrAlive
 	}
+	return nil
 }
 
 // killGrace is how long to wait for a killed process. Some cannot be killed.
@@ -118,7 +114,7 @@ const canLeave = false
 func Ready() error { return nil }
 
 // Main does nothing on this system.
-func Main(Start) {}
+func Main(Confine) {}
 
 // SealDescriptors does nothing on this system.
 func SealDescriptors() error { return nil }
