@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -27,10 +28,10 @@ type host struct {
 	traits engine.Traits
 	kept   *transcript.Log
 	desk   deskObserver
-	idle   *turn.Turn // what happens in no turn that a caller waits for
 
 	mu          sync.Mutex // also keeps events in the order of Emit
 	now         hostTurn
+	idle        *turn.Turn // what happens between turns; nil until something does
 	observers   []Observer // of the turn and the thread; replaced, not changed
 	others      []Observer // those of them that are neither the caller's nor the thread's
 	listeners   listeners
@@ -39,8 +40,8 @@ type host struct {
 	used        *protocol.TokenUsage // the engine's last count, or nil
 }
 
-// hostTurn is the running turn for its host; between turns it is the last one, without its
-// attendance if that leaves.
+// hostTurn is the running turn for its host. Between turns it is what remains of the last one, see
+// [host.end].
 type hostTurn struct {
 	Attend
 	ctx     context.Context // nil between turns
@@ -79,17 +80,27 @@ func (h *host) end(interrupted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now.ctx = nil
-	if h.now.Leaves {
-		h.now.Attend = Attend{Awaited: h.now.Awaited, Submission: h.now.Submission}
-		h.list()
+	rest := Attend{Awaited: h.now.Awaited, Submission: h.now.Submission} // not the call and its turn, which would stay in memory
+	if !h.now.Leaves {
+		rest.Observers, rest.Elicit = h.now.Observers, h.now.Elicit
 	}
+	h.now.Attend = rest
+	h.list()
 	if interrupted {
 		h.submit()
 	}
 }
 
 // turn returns the turn that events belong to. The caller holds h.mu.
-func (h *host) turn() *turn.Turn { return cmp.Or(h.now.Turn, h.idle) }
+func (h *host) turn() *turn.Turn {
+	if h.now.Turn != nil {
+		return h.now.Turn
+	}
+	if h.idle == nil {
+		h.idle = turn.New(changes.Options{})
+	}
+	return h.idle
+}
 
 // observe makes the attendance, others and the thread observe the thread.
 func (h *host) observe(others ...Observer) {

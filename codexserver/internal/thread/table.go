@@ -13,9 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/uuid"
 )
@@ -69,7 +67,7 @@ func (t *Table) newHost(thread *Thread, principal string, a Attend) *host {
 	a.Submission = "" // which is for the first turn
 	h := &host{
 		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: cmp.Or(engine.TraitsOf(t.engine).Name, "Codex"), Stop: func() { thread.Stop(ErrStopped) }},
-		log:    t.log, kept: kept, idle: turn.New(changes.Options{}), desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attend: a},
+		log:    t.log, kept: kept, desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attend: a},
 	}
 	h.traits = engine.TraitsOf(t.engine)
 	h.list()

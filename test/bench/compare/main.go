@@ -5,8 +5,8 @@
 //	go run ./compare /tmp/codex-mcp -engine native
 //	go run ./compare codex mcp-server
 //
-// Two servers are measured in turns, and the ratios of the medians printed. `.ci/run bench COMMIT` does so with
-// the program of a commit and that of the working tree:
+// Several servers are measured in turns, and printed with the ratios of the last one's medians to those of the others.
+// `.ci/run bench COMMIT` does so with the program of a commit and that of the working tree:
 //
 //	go run ./compare /tmp/codex-mcp-before -engine native -- /tmp/codex-mcp -engine native
 //
@@ -42,14 +42,15 @@ func main() {
 	only := flag.String("only", "", "measure the `figures` that match this regular expression, and those measured with them")
 	busy := flag.Int("busy", 0, "how many processes compute all the time meanwhile")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: compare [-rounds N] [-files N] [-only FIGURES] [-busy N] SERVER [ARGUMENT]... [-- SERVER [ARGUMENT]...]\n       compare -shared PROGRAM")
+		fmt.Fprintln(os.Stderr, "usage: compare [-rounds N] [-files N] [-only FIGURES] [-busy N] SERVER [ARGUMENT]... [-- SERVER [ARGUMENT]...]...\n       compare -shared PROGRAM")
 	}
 	flag.Parse()
-	first, second := flag.Args(), []string(nil)
-	if i := slices.Index(first, "--"); i >= 0 {
-		first, second = first[:i], first[i+1:]
+	servers, rest := [][]string{}, flag.Args()
+	for i := slices.Index(rest, "--"); i >= 0; i = slices.Index(rest, "--") {
+		servers, rest = append(servers, rest[:i]), rest[i+1:]
 	}
-	if len(first) == 0 || second != nil && len(second) == 0 || *rounds < 1 || *files < 0 || *busy < 0 {
+	servers = append(servers, rest)
+	if slices.ContainsFunc(servers, func(argv []string) bool { return len(argv) == 0 }) || *rounds < 1 || *files < 0 || *busy < 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -65,12 +66,8 @@ func main() {
 	if err != nil {
 		// said below
 	} else if *shared {
-		err = sharing(ctx, first[0])
+		err = sharing(ctx, rest[0])
 	} else {
-		servers := [][]string{first}
-		if second != nil {
-			servers = append(servers, second)
-		}
 		err = compare(ctx, *rounds, *files, pattern, servers)
 	}
 	if err != nil {
@@ -80,7 +77,7 @@ func main() {
 	}
 }
 
-// compare measures each figure of the servers in turns, and prints the medians, and the ratio of two.
+// compare measures each figure of the servers in turns, and prints the medians, and the ratios of the last one to the others.
 func compare(ctx context.Context, rounds, files int, only *regexp.Regexp, servers [][]string) error {
 	folder, err := newFolder(files)
 	if err != nil {
@@ -112,8 +109,8 @@ func compare(ctx context.Context, rounds, files int, only *regexp.Regexp, server
 				medians = append(medians, of[len(of)/2][i])
 				fmt.Printf(" %9.2f", medians[len(medians)-1])
 			}
-			if len(medians) == 2 {
-				fmt.Printf("   ratio %.2f", medians[1]/medians[0])
+			for _, other := range medians[:len(medians)-1] {
+				fmt.Printf("   ratio %.2f", medians[len(medians)-1]/other)
 			}
 			fmt.Println()
 		}
