@@ -24,21 +24,30 @@ type source struct {
 	program           program
 }
 
-// locate finds the git folders of the working tree at root, if it has any.
+// locate finds the git folders of the working tree at root, if it has any, and the program.
 func (s Scratch) locate(root string, own bool) (r source, err error) {
 	r.root = root
 	if !own {
-		if r.gitDir, r.commonDir, err = folders(root); err != nil {
+		r, err = sourceOf(root)
+	}
+	if err == nil {
+		r.program, err = s.find(os.Environ(), root)
+	}
+	return r, err
+}
+
+// sourceOf finds the git folders of the working tree at root.
+func sourceOf(root string) (r source, err error) {
+	r.root = root
+	if r.gitDir, r.commonDir, err = folders(root); err != nil {
+		return r, err
+	}
+	for _, dir := range []*string{&r.gitDir, &r.commonDir} {
+		if *dir, err = realFolder(*dir); err != nil {
 			return r, err
 		}
-		for _, dir := range []*string{&r.gitDir, &r.commonDir} {
-			if *dir, err = realFolder(*dir); err != nil {
-				return r, err
-			}
-		}
 	}
-	r.program, err = s.find(os.Environ(), root)
-	return r, err
+	return r, nil
 }
 
 // realFolder returns the path of a folder without symbolic links.

@@ -28,11 +28,11 @@ func Head(ctx context.Context, dir string, scratch Scratch) *protocol.GitInfo {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	info := &protocol.GitInfo{}
-	r, err := scratch.locate(root, false)
-	if err != nil {
+	r, err := sourceOf(root)
+	if err != nil || readPlain(r, info) {
 		return info
 	}
-	if readPlain(r, info) {
+	if r, err = scratch.locate(root, false); err != nil {
 		return info
 	}
 	m, err := scratch.open(ctx, r)
