@@ -69,9 +69,9 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 		}
 	}
 	if t.Approve != nil {
-		a.Ask = approve.NewPlace(approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+		a.Ask = &approve.Client{Asks: func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 			return t.Approve(ctx, r), nil
-		})
+		}}
 	}
 	var th *thread.Thread
 	_, resumes := s.methods.Engine.(engine.Resumer)

@@ -58,13 +58,13 @@ type Thread struct {
 // Decision is a decision about a request, and who made it.
 type Decision struct {
 	elicit.Outcome
+	// ID is the id of the decision in the record, "" if it is not recorded.
+	ID string
 	// By is who decided: one of the words below, or the name of a [Desk].
 	By Decider
 	// Client is the name of the client that answered, "" if it has none or another place answered.
 	Client string
-	// Rule is the number of the rule that was kept with this decision, and RuleWords what a
-	// person read of it.
-	Rule      int
+	// RuleWords is what a person read of the rule that was kept with this decision, else "".
 	RuleWords string
 	// Remarks are sentences for the caller of the tool: why places could not ask the
 	// question. Usually there are none.

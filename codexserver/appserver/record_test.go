@@ -9,7 +9,9 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	turnpkg "github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -31,19 +33,24 @@ func TestRecordOfRecordings(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { _ = play(t, steps, h) }) // its golden file has the error
 			var lines strings.Builder
 			b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
-			defer b.Attach(approve.NewPlace("desk", func(context.Context, *approval.Request) (elicit.Outcome, error) {
+			defer b.Attach(&approve.Client{Asks: func(context.Context, *approval.Request) (elicit.Outcome, error) {
 				return elicit.Outcome{Decision: answer}, nil
-			}))()
+			}})()
 			thread := approval.Thread{ID: "t"}
+			now, log := turnpkg.New(changes.Options{}), transcript.NewStore(1<<20).New()
+			decide := func(m protocol.EventMsg) bool {
+				r := &approval.Request{Thread: thread, Event: m, Question: &elicit.Question{}}
+				d := b.Decide(t.Context(), r, false)
+				now.Decided(log, r, d)
+				return d.Decision.Approves()
+			}
 			calls, approved := map[string]int{}, map[string]bool{}
 			for _, m := range h.events {
 				switch e := m.(type) {
 				case protocol.ExecApprovalRequest:
-					d := b.Decide(t.Context(), &approval.Request{Thread: thread, Event: m, Question: &elicit.Question{}}, false)
-					approved[e.CallID] = d.Decision.Approves()
+					approved[e.CallID] = decide(m)
 				case protocol.PatchApprovalRequest:
-					d := b.Decide(t.Context(), &approval.Request{Thread: thread, Event: m, Question: &elicit.Question{}}, false)
-					approved[e.CallID] = d.Decision.Approves()
+					approved[e.CallID] = decide(m)
 				case protocol.ExecCommandBegin:
 					calls[e.CallID]++
 				case protocol.PatchApplyBegin:
@@ -51,9 +58,15 @@ func TestRecordOfRecordings(t *testing.T) {
 				case protocol.MCPToolCallBegin:
 					calls[e.CallID]++
 				}
-				b.Note(thread, "turn", turnpkg.LineOf(m))
+				if line := turnpkg.LineOf(m); line.Event != "" {
+					now.Note(&line)
+					b.Note(thread, "turn", line)
+				}
+				now.Add(log, "turn", m)
 			}
-			b.EndTurn(thread, "turn")
+			for _, line := range now.Unended() {
+				b.Note(thread, "turn", line)
+			}
 			running := map[string]string{} // the decisions of calls that have begun
 			for text := range strings.Lines(lines.String()) {
 				l, err := record.Parse([]byte(text))

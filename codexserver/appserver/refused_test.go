@@ -30,7 +30,7 @@ func TestRefusedByCodex(t *testing.T) {
 			r.item(threadID, r.current(), command)
 			asks(r)
 			r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+item+`}`, threadID, r.current())
-		}, want: []string{"command /bin/sh -c 'rm x' in  by client, unsupported: this MCP client cannot show approval requests"}},
+		}, want: []string{"command /bin/sh -c 'rm x' in  by nobody, unsupported: this MCP client cannot show approval requests"}},
 		{name: "a request that no question shows", play: func(r *run) {
 			r.ask("item/commandExecution/requestApproval", `{"kind":"command","threadId":%q,"turnId":%q,"itemId":"c9","command":"touch x","cwd":"/work","startedAtMs":1,"additionalPermissions":{"network":{"enabled":true}}}`, threadID, r.current())
 		}, want: []string{"other item/commandExecution/requestApproval in  by policy, policy: it asks for further permissions, which a question about a command does not show"}},

@@ -92,7 +92,7 @@ func TestAlwaysOfQuestion(t *testing.T) {
 		if diff := cmp.Diff(tt.want, q.entry.Question.show().Always); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedAlways}, By: approval.ByPage, Rule: 1, RuleWords: "x\u202e"})
+		p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedAlways}, By: approval.ByPage, RuleWords: "x\u202e"})
 		if end := q.entry.Question.show().end; end.Rule != `x\u{202e}` {
 			t.Errorf("%+v", end)
 		}

@@ -32,9 +32,10 @@ func (b *Board) offer(r *approval.Request) (rule rulefile.Rule, ok bool) {
 // keepRule keeps the lasting rule that an answer accepts. Only a person accepts one, and only the one that the
 // question showed: not another, to which the same words in a folder that was replaced lead. If it cannot be
 // kept, or its folder cannot be found any more, r is approved once, as the rule would allow it.
-func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) {
+// It returns the number of the rule, 0 for none.
+func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) (number int) {
 	if d.Decision != elicit.ApprovedAlways {
-		return
+		return 0
 	}
 	lost := b.lost(r)
 	rule, ok := b.offer(r)
@@ -44,7 +45,7 @@ func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) 
 			Feedback: cmp.Or(d.Feedback, "a lasting rule was accepted that no question offered"),
 			Detail:   "denied: a lasting rule was accepted that no question offered",
 		}
-		return
+		return 0
 	}
 	d.Confined = true
 	kept, err := rulefile.Kept{}, lost
@@ -55,9 +56,10 @@ func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) 
 		d.Decision, d.Level = elicit.Approved, slog.LevelWarn
 		d.Detail = "approved once, because the rule could not be kept: " + err.Error()
 		d.Remarks = append(d.Remarks, "This was approved once. The rule that you accepted could not be kept: "+err.Error())
-		return
+		return 0
 	}
-	d.Rule, d.RuleWords = kept.Number, rule.Words()
+	d.RuleWords = rule.Words()
+	return kept.Number
 }
 
 // lost returns why the folder of a command for which a rule could be offered cannot be found. It returns nil

@@ -39,13 +39,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-func (o *Options) logger() *slog.Logger {
-	if o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
-
 // Board puts the questions of one thread to its places. It is safe for concurrent use.
 type Board struct {
 	options *Options
@@ -57,16 +50,20 @@ type Board struct {
 	mu        sync.Mutex
 	places    []*attachment // in the order of their arrival, the desk first
 	questions map[*question]bool
-	calls     calls
 }
 
 // New returns a board. If the desk is an [approval.Inviter] and another place cannot show a
 // question, the board calls invite with the desk's words, and with where it can be answered if a client has
 // answered by itself, else "". Nil ignores them.
 func New(o *Options, invite func(words, where string)) *Board {
-	b := &Board{options: o, log: o.logger(), invite: invite}
+	b := &Board{options: o, log: o.Logger, invite: invite, questions: map[*question]bool{}}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
 	if o.Desk != nil {
-		b.Attach(newDesk(o.Desk, &o.Questions))
+		d := desk{o.Desk, o.Questions}
+		d.options.Stopped = Stopped
+		b.Attach(d)
 	}
 	return b
 }
@@ -85,8 +82,8 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 		d, automatic = b.ask(ctx, r, comes)
 	}
 	d.Outcome = limited(r, d.Outcome)
-	b.keepRule(r, &d, ruled)
-	b.record(r, &d, evidence{automatic, time.Since(began)})
+	rule := b.keepRule(r, &d, ruled)
+	b.record(r, &d, evidence{automatic, rule, time.Since(began)})
 	if words := d.ForCaller(); words != "" {
 		d.Remarks = append(d.Remarks, words)
 	}
@@ -107,9 +104,8 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 // record records the decision. An approval that cannot be recorded does not count: nothing runs
 // that the record lacks.
 func (b *Board) record(r *approval.Request, d *approval.Decision, e evidence) {
-	err := guard(b.log, "Record", func() error {
-		id, err := b.add(r, *d, e)
-		b.keep(r, d, id)
+	err := guard(b.log, "Record", func() (err error) {
+		d.ID, err = b.add(r, *d, e)
 		return err
 	})
 	if err == nil {
@@ -124,100 +120,318 @@ func (b *Board) record(r *approval.Request, d *approval.Decision, e evidence) {
 	d.Remarks = append(d.Remarks, "Nothing was run: "+words+".")
 }
 
-// rule asks the rules. A rule that panics denies.
-func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decision, ruled bool) {
-	if r.Deny != "" {
-		return approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: r.Deny}, By: approval.ByRule}, true
-	}
-	if isAccess(r) { // no rule decides about the configuration
-		return d, false
-	}
-	err := guard(b.log, "Rules.Decide", func() error {
-		d.Outcome, ruled = byRules(ctx, &b.options.Rules, r)
-		return nil
-	})
-	if err != nil {
-		d.Outcome, ruled = ruleFailed, true
-	}
-	if !ruled && ctx.Err() == nil {
-		d.Outcome, ruled = b.kept(r)
-	}
-	d.By = approval.ByRule
-	return d, ruled
+// attachment is an attached place.
+type attachment struct {
+	place Place
+	ctx   context.Context // ends when the place leaves
+	gone  bool            // its client had gone when it was asked last; the mutex guards it
 }
 
-// kept asks the rules that people accepted. They only allow.
-func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
-	exec, ok := r.Event.(protocol.ExecApprovalRequest)
-	if !ok || b.Person(&exec) {
-		return elicit.Outcome{}, false
+// Attach adds a place. It is asked every question that is open now or later, until leave is
+// called. Leave withdraws its open questions.
+func (b *Board) Attach(place Place) (leave func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &attachment{place: place, ctx: ctx}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.places = append(b.places, a)
+	for q := range b.questions {
+		q.askAt(a)
 	}
-	number := 0
-	err := guard(b.log, "Kept", func() (err error) {
-		number, ruled, err = b.options.Kept.Allows(&exec, r.Thread.Principal)
-		return err
-	})
-	if err != nil {
-		b.log.Warn("the rules that people accepted allow nothing", "error", err)
-		return elicit.Outcome{}, false
+	return func() {
+		b.mu.Lock()
+		b.places = slices.DeleteFunc(b.places, func(other *attachment) bool { return other == a })
+		for q := range b.questions {
+			q.leaves()
+		}
+		b.mu.Unlock()
+		cancel()
 	}
-	out.Decision, out.Level, out.Confined = elicit.Approved, slog.LevelInfo, true
-	if out.Detail = "allowed by rules that a person accepted, in the sandbox"; number > 0 {
-		out.Detail = fmt.Sprintf("allowed by rule %d, which a person accepted, in the sandbox", number)
+}
+
+// MaxOpen is how long a question without a time-out waits for somebody who may come.
+const MaxOpen = 24 * time.Hour
+
+// withdrawal is how long places may take to return after their question is over.
+const withdrawal = time.Second
+
+// question is one question, from the first place to its decision.
+type question struct {
+	request  *approval.Request
+	board    *Board
+	comes    bool            // somebody may come who can be asked
+	ctx      context.Context // ends with the first answer, the time-out, or the turn
+	withdraw context.CancelCauseFunc
+	ends     chan end
+	over     chan struct{} // closed when nobody reads ends any more
+	left     chan struct{} // has an element when a place has left; at most one
+	asked    int           // places; the board's mutex guards it
+
+	best      end      // the answer that counts; without one, the end at a place that could show the question
+	refused   end      // of a client that answered by itself, and did not count
+	failures  []string // why places could not show the question
+	void      []string // what clients answered by themselves that did not count
+	automatic []string // all that clients answered by themselves
+}
+
+// end is how a question ended at one place.
+type end struct {
+	out  elicit.Outcome
+	by   approval.Decider // never empty
+	host *Host            // that was asked, or nil
+	err  error            // the place could not show the question
+	verdict
+}
+
+// answers reports whether the end is an answer that counts. It returns false if the place could not ask or has left,
+// or if the question was withdrawn.
+func (e *end) answers() bool {
+	return e.by != "" && e.err == nil && !e.void && e.out.ForCaller() == "" &&
+		e.out.Reason != elicit.ReasonInterrupted && e.out.Reason != elicit.ReasonPeerGone
+}
+
+// tried reports whether the place was asked and has not just left: it answered somehow, or failed.
+func (e *end) tried() bool {
+	if e.err != nil {
+		return !errors.Is(e.err, errOnlyPage)
 	}
-	return out, ruled
+	return answered(e.out)
 }
 
 // ask asks the question at every place and waits for its end. It also returns what clients answered
-// by themselves.
+// by themselves. See [Board.Decide] for comes.
 func (b *Board) ask(ctx context.Context, r *approval.Request, comes bool) (d approval.Decision, automatic string) {
-	questions := b.options.Questions
-	questions.Timeout = cmp.Or(questions.Timeout, r.Timeout)
-	if comes && questions.Timeout < 0 {
-		questions.Timeout = MaxOpen
+	o := b.options.Questions
+	o.Timeout = cmp.Or(o.Timeout, r.Timeout)
+	if comes && o.Timeout < 0 {
+		o.Timeout = MaxOpen
 	}
-	bounded, cancel := questions.WithTimeout(ctx)
+	bounded, cancel := o.WithTimeout(ctx)
 	defer cancel()
-	best, notes := b.askAll(bounded, r, comes, func(e end, over bool) {
-		if !over && (!comes || e.tried() || e.void != "") {
-			b.sendInvitation(e)
-		}
-	})
-	return b.decided(ctx, bounded, r, best, notes), strings.Join(notes.automatic, "; ")
+	q := &question{request: r, board: b, comes: comes, ends: make(chan end), over: make(chan struct{}), left: make(chan struct{}, 1)}
+	q.ctx, q.withdraw = context.WithCancelCause(bounded)
+	q.wait()
+	return q.decision(ctx, bounded), strings.Join(q.automatic, "; ")
 }
 
-// decided returns the decision for the end of a question.
-func (b *Board) decided(ctx, bounded context.Context, r *approval.Request, best end, notes notes) approval.Decision {
-	unanswered, failures := !best.answers(), notes.failures
-	by := approval.ByNobody
-	if !unanswered {
-		by = best.by
+// wait asks the question, and waits for its end.
+func (q *question) wait() {
+	defer close(q.over)
+	defer q.withdraw(nil)
+	if q.open() == 0 {
+		q.invite(end{by: approval.ByClient, out: q.request.Question.ReadError(elicit.ErrUnsupported, &q.board.options.Questions)})
+	}
+	over := q.ctx.Done()
+	var late <-chan time.Time
+	for n := 0; q.pending(n); {
+		select {
+		case e := <-q.ends:
+			n++
+			q.ended(e)
+		case <-q.left: // perhaps the last place where a person may answer
+			if q.refused.by != "" && !q.best.answers() && q.ctx.Err() == nil && !q.board.elsewhere(q.refused.host) {
+				q.void = nil
+				q.counts(q.refused)
+			}
+		case <-over:
+			over, late = nil, time.After(withdrawal)
+		case <-late:
+			q.board.log.Warn("a place does not return from a question that is over", "thread", q.request.Thread.ID)
+			q.remove()
+			return
+		}
+	}
+}
+
+// open adds the question to the board and asks it at every place. It returns how many of them are clients.
+func (q *question) open() (clients int) {
+	b := q.board
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.questions[q] = true
+	for _, a := range b.places {
+		q.askAt(a)
+		if !b.isDesk(a.place.Decider()) {
+			clients++
+		}
+	}
+	return clients
+}
+
+// pending reports whether the end at another place than the first n is to be awaited, or somebody who
+// may come. If not, it removes the question, so that a place that is attached later is not asked.
+func (q *question) pending(n int) bool {
+	q.board.mu.Lock()
+	defer q.board.mu.Unlock()
+	if n < q.asked || q.comes && q.ctx.Err() == nil {
+		return true
+	}
+	delete(q.board.questions, q)
+	return false
+}
+
+func (q *question) remove() {
+	q.board.mu.Lock()
+	defer q.board.mu.Unlock()
+	delete(q.board.questions, q)
+}
+
+// leaves records that a place has left.
+func (q *question) leaves() {
+	select {
+	case q.left <- struct{}{}:
+	default:
+	}
+}
+
+// askAt asks the question at a place. The caller holds the board's mutex.
+func (q *question) askAt(a *attachment) {
+	q.asked++
+	ctx, cancel := context.WithCancel(q.ctx)
+	stop := context.AfterFunc(a.ctx, cancel)
+	go func() {
+		defer cancel()
+		defer stop()
+		if h := hostOf(a.place); h != nil {
+			defer context.AfterFunc(h.here, q.leaves)()
+		}
+		e := q.answer(ctx, a.place)
+		q.board.mu.Lock()
+		a.gone = e.out.Reason == elicit.ReasonPeerGone
+		q.board.mu.Unlock()
+		select {
+		case q.ends <- e:
+		case <-q.over:
+		}
+	}()
+}
+
+// answer asks one place. A client that answered by itself may be not asked, or not counted.
+func (q *question) answer(ctx context.Context, at Place) end {
+	b, h := q.board, hostOf(at)
+	e := end{by: at.Decider(), host: h}
+	elsewhere := func() bool { return b.elsewhere(h) }
+	if h.never() {
+		e.err = errOnlyPage
+		return e
+	}
+	if why := h.skip(); why != "" && elsewhere() {
+		e.verdict, e.out = verdict{why, true}, q.request.Question.ReadError(elicit.ErrUnsupported, nil)
+		return e
+	}
+	if b.Asks != nil && ctx.Err() == nil && shows(at) {
+		b.Asks(q.request)
+	}
+	began := time.Now()
+	e.err = guard(b.log, "Place.Ask", func() (err error) {
+		e.out, err = at.Ask(ctx, q.request)
+		return err
+	})
+	if e.err != nil {
+		return e
+	}
+	if ctx.Err() == nil {
+		e.verdict = h.judge(e.out, elsewhere)
+	}
+	if human(q.request) {
+		e.onlyPerson(time.Since(began))
+	}
+	return e
+}
+
+// ended records the end at a place.
+func (q *question) ended(e end) {
+	if e.automatic != "" {
+		q.automatic = append(q.automatic, e.automatic)
+	}
+	if e.void {
+		q.void = append(q.void, e.automatic)
 	}
 	switch {
+	case e.err != nil:
+		if !errors.Is(e.err, errOnlyPage) {
+			q.board.log.Warn("a place could not show a question", "place", string(e.by), "thread", q.request.Thread.ID, "error", e.err)
+		}
+		q.failures = append(q.failures, fmt.Sprintf("The %s could not show the question: %v.", e.by, e.err))
+	case e.answers():
+		q.counts(e)
+	case q.best.by == "":
+		q.best = e
+	}
+	if e.void && answered(e.out) && !e.out.Decision.Approves() {
+		q.refused = e
+		q.refused.void = false
+	}
+	q.invite(e)
+	q.comes = q.comes && !e.tried()
+}
+
+// counts withdraws the question from the other places because of an answer. The stricter of two is the best.
+func (q *question) counts(e end) {
+	q.withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, inWords(e.out.Decision), q.board.at(e.by)))
+	if !q.best.answers() || e.out.Decision.Stricter(q.best.out.Decision) {
+		q.best = e
+	}
+}
+
+// decision returns the decision for the end of the question. Bounded is ctx with the time-out.
+func (q *question) decision(ctx, bounded context.Context) approval.Decision {
+	b, best := q.board, q.best
+	without := func(err error) elicit.Outcome { return q.request.Question.ReadError(err, &b.options.Questions) }
+	d := approval.Decision{Outcome: best.out, By: approval.ByNobody, Remarks: q.failures}
+	switch {
 	case ctx.Err() != nil:
-		return approval.Decision{Outcome: r.Question.ReadError(context.Canceled, &b.options.Questions), By: approval.ByNobody}
-	case unanswered && bounded.Err() != nil:
-		return approval.Decision{Outcome: r.Question.ReadError(context.DeadlineExceeded, &b.options.Questions), By: by, Remarks: failures}
+		return approval.Decision{Outcome: without(context.Canceled), By: approval.ByNobody}
+	case best.answers():
+		d.By, d.Remarks = best.by, nil
+		for _, why := range q.void {
+			d.Remarks = append(d.Remarks, why+". That did not count; the decision came from "+name(best.by)+".")
+		}
+		if best.host != nil {
+			d.Client = best.host.name
+		}
+	case bounded.Err() != nil:
+		d.Outcome = without(context.DeadlineExceeded)
 	case best.by == "":
-		return approval.Decision{Outcome: r.Question.ReadError(elicit.ErrUnsupported, &b.options.Questions), By: by, Remarks: failures}
-	case best.void != "": // and no other place has answered
-		d := approval.Decision{Outcome: notCounted(r, best.out), By: by}
-		for _, why := range notes.void {
+		d.Outcome = without(elicit.ErrUnsupported)
+	case best.void: // and no other place has answered
+		d.Outcome, d.Remarks = notCounted(q.request, best.out), nil
+		for _, why := range q.void {
 			if best.out.Decision.Approves() {
 				why += ". That did not count."
 			}
 			d.Remarks = append(d.Remarks, why)
 		}
-		d.Remarks = append(d.Remarks, failures...)
-		return d
-	case unanswered:
-		return approval.Decision{Outcome: best.out, By: by, Remarks: failures}
-	}
-	d := approval.Decision{Outcome: best.out, By: by, Client: best.client}
-	for _, why := range notes.void {
-		d.Remarks = append(d.Remarks, why+". That did not count; the decision came from "+name(by)+".")
+		d.Remarks = append(d.Remarks, q.failures...)
 	}
 	return d
+}
+
+// invite sends the desk's invitation after another place could not show the question, unless somebody may come who
+// can be asked. It says so if a client has answered by itself.
+func (q *question) invite(e end) {
+	b := q.board
+	if b.invite == nil || b.isDesk(e.by) || e.answers() || q.ctx.Err() != nil || q.comes && !e.tried() && !e.void {
+		return
+	}
+	var all []string
+	where := ""
+	if e.void {
+		if where = "for other clients, with codex-wait"; b.options.Desk != nil {
+			where = b.at(b.options.Desk.Name())
+		}
+		all = append(all, e.automatic+". The question stays open "+where+".")
+	}
+	if inviter, ok := b.options.Desk.(approval.Inviter); ok {
+		var words string
+		_ = guard(b.log, "Desk.Invite", func() error { words = inviter.Invite(); return nil })
+		if words != "" {
+			all = append(all, words)
+		}
+	}
+	if len(all) > 0 {
+		b.invite(strings.Join(all, " "), where)
+	}
 }
 
 // isDesk reports whether a place with a name is the desk.
@@ -242,284 +456,6 @@ func (b *Board) at(by approval.Decider) string {
 		return "on " + name(by)
 	}
 	return "by " + name(by)
-}
-
-// sendInvitation sends the desk's invitation after another place could not show the
-// question, and says so if a client has answered by itself.
-func (b *Board) sendInvitation(e end) {
-	if b.invite == nil || b.isDesk(e.by) || e.answers() {
-		return
-	}
-	var all []string
-	where := ""
-	if e.void != "" {
-		where = b.others()
-		all = append(all, e.void+". The question stays open "+where+".")
-	}
-	if inviter, ok := b.options.Desk.(approval.Inviter); ok {
-		var words string
-		_ = guard(b.log, "Desk.Invite", func() error { words = inviter.Invite(); return nil })
-		if words != "" {
-			all = append(all, words)
-		}
-	}
-	if len(all) > 0 {
-		b.invite(strings.Join(all, " "), where)
-	}
-}
-
-// others says where a question can be answered besides the client that asked.
-func (b *Board) others() string {
-	if b.options.Desk != nil {
-		return b.at(b.options.Desk.Name())
-	}
-	return "for other clients, with codex-wait"
-}
-
-// attachment is an attached place.
-type attachment struct {
-	place Place
-	ctx   context.Context // ends when the place leaves
-	gone  bool            // its client had gone when it was asked last; the mutex guards it
-}
-
-// question is one open question.
-type question struct {
-	request *approval.Request
-	ctx     context.Context // ends with the first answer, the time-out, or the turn
-	ends    chan end
-	over    chan struct{} // closed when the question is removed
-	left    chan struct{} // has an element when a place has left; at most one
-	asked   int           // places; the mutex guards it
-}
-
-// end is how a question ended at one place. By is never empty.
-type end struct {
-	out       elicit.Outcome
-	by        approval.Decider
-	err       error  // the place could not show the question
-	void      string // the client answered by itself, or was not asked for that reason; what it did
-	client    string // the name of the client that answered
-	host      *Host  // that client, or nil
-	automatic string // what the client answered by itself, "" for a person's answer
-}
-
-// answers reports whether the end is an answer that counts.
-func (e *end) answers() bool { return e.by != "" && e.err == nil && e.void == "" && isAnswer(e.out) }
-
-// tried reports whether the place was asked and has not just left: it answered somehow, or failed.
-func (e *end) tried() bool {
-	if e.err != nil {
-		return !errors.Is(e.err, errOnlyPage)
-	}
-	return answered(e.out)
-}
-
-// notes are what happened to a question besides its decision.
-type notes struct {
-	failures  []string // why places could not show it
-	void      []string // what clients answered by themselves that did not count
-	automatic []string // all that clients answered by themselves
-}
-
-// MaxOpen is how long a question without a time-out waits for somebody who may come.
-const MaxOpen = 24 * time.Hour
-
-// withdrawal is how long places may take to return after their question is over.
-const withdrawal = time.Second
-
-// Attach adds a place. It is asked every question that is open now or later, until leave is
-// called. Leave withdraws its open questions.
-func (b *Board) Attach(place Place) (leave func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	a := &attachment{place: place, ctx: ctx}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.places = append(b.places, a)
-	for q := range b.questions {
-		b.askAt(q, a)
-	}
-	return func() {
-		b.mu.Lock()
-		b.places = slices.DeleteFunc(b.places, func(other *attachment) bool { return other == a })
-		for q := range b.questions {
-			q.leave()
-		}
-		b.mu.Unlock()
-		cancel()
-	}
-}
-
-// leave records that a place has left.
-func (q *question) leave() {
-	select {
-	case q.left <- struct{}{}:
-	default:
-	}
-}
-
-// askAll asks a question at every place until ctx ends, and returns the answer that counts. If
-// there is none, it returns the end at a place that could show the question, or the zero end if
-// none could. It calls ended after each end, with whether the question is over. See [Board.Decide] for comes.
-func (b *Board) askAll(ctx context.Context, r *approval.Request, comes bool, ended func(e end, over bool)) (best end, notes notes) {
-	ctx, withdraw := context.WithCancelCause(ctx)
-	q := &question{request: r, ctx: ctx, ends: make(chan end), over: make(chan struct{}), left: make(chan struct{}, 1)}
-	defer close(q.over)
-	defer withdraw(nil)
-	if clients := b.open(q); clients == 0 {
-		ended(end{by: approval.ByClient, out: r.Question.ReadError(elicit.ErrUnsupported, &b.options.Questions)}, false)
-	}
-	over := ctx.Done()
-	var late <-chan time.Time
-	var refused end // by a client that answered by itself
-	for n := 0; b.pending(q, n, comes && ctx.Err() == nil); {
-		var e end
-		select {
-		case e = <-q.ends:
-			n++
-		case <-q.left: // perhaps the last place where a person may answer
-			if refused.by != "" && !best.answers() && ctx.Err() == nil && !b.elsewhere(refused.host) {
-				best, notes.void = refused, nil
-				withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, inWords(best.out.Decision), b.at(best.by)))
-			}
-			continue
-		case <-over:
-			over, late = nil, time.After(withdrawal)
-			continue
-		case <-late:
-			b.log.Warn("a place does not return from a question that is over", "thread", r.Thread.ID)
-			b.remove(q)
-			return best, notes
-		}
-		if e.automatic != "" {
-			notes.automatic = append(notes.automatic, e.automatic)
-		}
-		switch {
-		case e.err != nil:
-			if !errors.Is(e.err, errOnlyPage) {
-				b.log.Warn("a place could not show a question", "place", string(e.by), "thread", r.Thread.ID, "error", e.err)
-			}
-			notes.failures = append(notes.failures, fmt.Sprintf("The %s could not show the question: %v.", e.by, e.err))
-		case e.answers():
-			withdraw(fmt.Errorf("%w: %s, %s", approval.ErrElsewhere, inWords(e.out.Decision), b.at(e.by)))
-			if !best.answers() || e.out.Decision.Stricter(best.out.Decision) {
-				best = e
-			}
-		case best.by == "":
-			best = e
-		case !best.answers() && ctx.Err() != nil:
-			best.by = e.by // the last place that was asked
-		}
-		if e.void != "" && answered(e.out) && !e.out.Decision.Approves() {
-			refused = e
-			refused.void = ""
-		}
-		if e.void != "" && e.err == nil {
-			notes.void = append(notes.void, e.void)
-		}
-		ended(e, ctx.Err() != nil)
-		comes = comes && !e.tried()
-	}
-	return best, notes
-}
-
-// open adds a question and asks it at every place. It returns how many of them are clients.
-func (b *Board) open(q *question) (clients int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.questions == nil {
-		b.questions = map[*question]bool{}
-	}
-	b.questions[q] = true
-	for _, a := range b.places {
-		b.askAt(q, a)
-		if !b.isDesk(a.place.Decider()) {
-			clients++
-		}
-	}
-	return clients
-}
-
-// pending reports whether the end at another place than the first n is to be awaited, or somebody who
-// may come. If not, it removes the question, so that a place that is attached later is not asked.
-func (b *Board) pending(q *question, n int, comes bool) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if n < q.asked || comes {
-		return true
-	}
-	delete(b.questions, q)
-	return false
-}
-
-// remove removes a question.
-func (b *Board) remove(q *question) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.questions, q)
-}
-
-// askAt asks a question at a place. The caller holds b.mu.
-func (b *Board) askAt(q *question, a *attachment) {
-	q.asked++
-	ctx, cancel := context.WithCancel(q.ctx)
-	stop := context.AfterFunc(a.ctx, cancel)
-	go func() {
-		defer cancel()
-		defer stop()
-		if h := hostOf(a.place); h != nil {
-			defer context.AfterFunc(h.here, q.leave)()
-		}
-		e := b.answer(ctx, q.request, a.place)
-		b.mu.Lock()
-		a.gone = e.out.Reason == elicit.ReasonPeerGone
-		b.mu.Unlock()
-		select {
-		case q.ends <- e:
-		case <-q.over:
-		}
-	}()
-}
-
-// answer asks one place. A client that answered by itself may be not asked, or not counted.
-func (b *Board) answer(ctx context.Context, r *approval.Request, at Place) end {
-	e, h := end{by: at.Decider()}, hostOf(at)
-	if h != nil {
-		e.client, e.host = h.name, h
-	}
-	elsewhere := func() bool { return b.elsewhere(h) }
-	if h.never() {
-		e.err = errOnlyPage
-		return e
-	}
-	if e.void = h.skip(); e.void != "" && elsewhere() {
-		e.automatic, e.out = e.void, r.Question.ReadError(elicit.ErrUnsupported, nil)
-		return e
-	}
-	e.void = ""
-	if b.Asks != nil && ctx.Err() == nil && Shows(at) {
-		b.Asks(r)
-	}
-	began := time.Now()
-	e.err = guard(b.log, "Place.Ask", func() (err error) {
-		e.out, err = at.Ask(ctx, r)
-		return err
-	})
-	if e.err != nil {
-		return e
-	}
-	var v verdict
-	if ctx.Err() == nil {
-		v = h.judge(e.out, elsewhere)
-	}
-	if human(r) {
-		v = onlyPerson(v, e.by, e.out, time.Since(began))
-	}
-	e.automatic = v.automatic
-	if v.void {
-		e.void = v.automatic
-	}
-	return e
 }
 
 // elsewhere reports whether a question can be answered at another place than a host: at the desk,
@@ -559,12 +495,6 @@ func guard(log *slog.Logger, name string, call func() error) (err error) {
 		}
 	}()
 	return call()
-}
-
-// isAnswer reports whether a person decided at the place. It returns false if the place
-// could not ask or has left, or if the question was withdrawn.
-func isAnswer(out elicit.Outcome) bool {
-	return out.ForCaller() == "" && out.Reason != elicit.ReasonInterrupted && out.Reason != elicit.ReasonPeerGone
 }
 
 // limited returns the outcome with a decision that the request offers. The outcome of a

@@ -91,10 +91,10 @@ func TestPageOnlyComes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			host := approve.NewHosts(setting.Asking{Where: setting.WherePage}).Host("x")
 			b := approve.New(&approve.Options{}, nil)
-			defer b.Attach(approve.NewClient(host, func() bool { return true }, func(context.Context, *approval.Request) (elicit.Outcome, error) {
+			defer b.Attach(&approve.Client{Host: host, Asks: func(context.Context, *approval.Request) (elicit.Outcome, error) {
 				t.Error("a client was asked, although only the page asks")
 				return elicit.Outcome{}, nil
-			}))()
+			}})()
 			time.AfterFunc(time.Minute, func() { b.Attach(newClient(servertest.Say(servertest.Accept), nil)) })
 			if d := b.Decide(t.Context(), request(), comes); d.Decision != want {
 				t.Errorf("comes %t: %s", comes, d.Decision)

@@ -47,7 +47,7 @@ func TestOnlyWhatWasShownIsAccepted(t *testing.T) {
 			defer b.Attach(returning(tt.out))()
 			r := lasting(t.TempDir())
 			tt.prepare(b, r)
-			if d := b.Decide(t.Context(), r, false); d.Decision != tt.want || (d.Rule != 0) != (tt.want == elicit.ApprovedAlways) {
+			if d := b.Decide(t.Context(), r, false); d.Decision != tt.want || (d.RuleWords != "") != (tt.want == elicit.ApprovedAlways) {
 				t.Errorf("%+v", d)
 			}
 		})

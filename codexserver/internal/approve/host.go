@@ -150,18 +150,16 @@ func isAccess(r *approval.Request) bool {
 	return is
 }
 
-// onlyPerson returns the verdict v for a question that only a person may approve: at any place, even one
-// that is no client, an approval that no person can have given is void. Waited is how long the place
-// took; the outcome may know better.
-func onlyPerson(v verdict, by approval.Decider, out elicit.Outcome, waited time.Duration) verdict {
-	if !out.Decision.Approves() {
-		return v
+// onlyPerson voids an approval of a question that only a person may approve, if no person can have given it: at any
+// place, even one that is no client. Waited is how long the place took; the outcome may know better.
+func (e *end) onlyPerson(waited time.Duration) {
+	if !e.out.Decision.Approves() {
+		return
 	}
-	if took := cmp.Or(out.Took, waited); v.automatic == "" && took < Instant {
-		v.automatic = fmt.Sprintf("The %s %s %d ms after the question", by, word(out), max(took.Milliseconds(), 1))
+	if took := cmp.Or(e.out.Took, waited); e.automatic == "" && took < Instant {
+		e.automatic = fmt.Sprintf("The %s %s %d ms after the question", e.by, word(e.out), max(took.Milliseconds(), 1))
 	}
-	v.void = v.automatic != ""
-	return v
+	e.void = e.automatic != ""
 }
 
 // word says what an answer was.

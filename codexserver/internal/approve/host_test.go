@@ -98,6 +98,15 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// placeFunc is a desk that answers at once with an outcome.
+type placeFunc func(context.Context, *approval.Request) (elicit.Outcome, error)
+
+func (placeFunc) Decider() approval.Decider { return "desk" }
+
+func (f placeFunc) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	return f(ctx, r)
+}
+
 // TestOnlyPersonApproves asks about a command that the engine wants a person to decide about. An
 // approval counts if it came no sooner than a person can give it, wherever it came from.
 func TestOnlyPersonApproves(t *testing.T) {
@@ -125,11 +134,11 @@ func TestOnlyPersonApproves(t *testing.T) {
 			}
 			switch who {
 			case "host":
-				all = append(all, NewClient(h.Host("x"), func() bool { return true }, ask))
+				all = append(all, &Client{Host: h.Host("x"), Asks: ask})
 			case "program":
-				all = append(all, NewPlace(approval.ByClient, ask))
+				all = append(all, &Client{Asks: ask})
 			case "desk":
-				all = append(all, NewPlace("desk", ask))
+				all = append(all, placeFunc(ask))
 			}
 		}
 		return all

@@ -17,81 +17,66 @@ type Place interface {
 	Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error)
 }
 
-// Ask is the method Ask of a [Place].
-type Ask func(ctx context.Context, r *approval.Request) (elicit.Outcome, error)
-
-// NewPlace returns the place of a decider whose questions ask asks.
-func NewPlace(by approval.Decider, ask Ask) Place { return place{by: by, ask: ask} }
-
-// NewClient returns the place of a client whose questions ask asks. Can reports whether it shows
-// questions now.
-func NewClient(h *Host, can func() bool, ask Ask) Place {
-	return place{by: h.by(), ask: ask, host: h, can: can}
+// Client is the place of a client.
+type Client struct {
+	// Asks is the method Ask of the [Place].
+	Asks func(ctx context.Context, r *approval.Request) (elicit.Outcome, error)
+	// Host is who answers. Nil is the program that runs the server.
+	Host *Host
+	// Can reports whether a person can see questions there now. Nil is false.
+	Can func() bool
+	// Concerns reports whether the place can be asked a question. Nil is true.
+	Concerns func(*approval.Request) bool
 }
 
-// Only returns p for the questions that concern it. It cannot be asked others.
-func Only(p Place, concerns func(*approval.Request) bool) Place {
-	one, _ := p.(place)
-	one.by, one.ask = p.Decider(), func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-		if !concerns(r) {
-			return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
-		}
-		return p.Ask(ctx, r)
+// Decider implements [Place].
+func (c *Client) Decider() approval.Decider { return c.Host.by() }
+
+// Ask implements [Place].
+func (c *Client) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	if c.Concerns != nil && !c.Concerns(r) {
+		return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
 	}
-	return one
+	return c.Asks(ctx, r)
 }
 
 // isClient reports whether a place with a name is a client.
 func isClient(by approval.Decider) bool { return by == approval.ByClient || by == approval.ByTerminal }
 
-type place struct {
-	by   approval.Decider
-	ask  Ask
-	host *Host       // nil if it is no client, or one that cannot be asked
-	can  func() bool // of a host
+// shows reports whether a person sees the questions at a place.
+func shows(p Place) bool {
+	c, ok := p.(*Client)
+	return !ok || c.Can != nil && c.Can()
 }
 
-// Shows reports whether somebody sees the questions at a place.
-func Shows(p Place) bool {
-	one, ok := p.(place)
-	switch {
-	case !ok || !isClient(one.by):
-		return true
-	case one.host == nil:
-		return false
-	}
-	return one.can()
-}
-
-// hostOf returns the client that a place asks, or nil.
+// hostOf returns the host that a place asks, or nil.
 func hostOf(p Place) *Host {
-	one, _ := p.(place)
-	return one.host
-}
-
-// Decider implements [Place].
-func (p place) Decider() approval.Decider { return p.by }
-
-// Ask implements [Place].
-func (p place) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	return p.ask(ctx, r)
+	if c, ok := p.(*Client); ok {
+		return c.Host
+	}
+	return nil
 }
 
 // Stopped says that a person ended a turn on the approvals page, by an answer or without a question.
 const Stopped = "a person pressed Stop on the approvals page"
 
-// newDesk returns a desk as a place.
-func newDesk(desk approval.Desk, o *elicit.Options) Place {
-	own := *o
-	own.Stopped, o = Stopped, &own
-	return NewPlace(desk.Name(), func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-		answer, err := desk.Ask(ctx, r)
-		switch {
-		case err == nil:
-			return r.Question.Read(answer, o), nil
-		case ctx.Err() != nil:
-			return r.Question.ReadError(ctx.Err(), o), nil
-		}
-		return elicit.Outcome{}, err
-	})
+// desk is the place of an [approval.Desk].
+type desk struct {
+	approval.Desk
+	options elicit.Options
+}
+
+// Decider implements [Place].
+func (d desk) Decider() approval.Decider { return d.Name() }
+
+// Ask implements [Place].
+func (d desk) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	answer, err := d.Desk.Ask(ctx, r)
+	switch {
+	case err == nil:
+		return r.Question.Read(answer, &d.options), nil
+	case ctx.Err() != nil:
+		return r.Question.ReadError(ctx.Err(), &d.options), nil
+	}
+	return elicit.Outcome{}, err
 }

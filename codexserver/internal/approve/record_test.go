@@ -1,6 +1,7 @@
 package approve_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,8 +11,10 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -156,10 +159,36 @@ func shown(t *testing.T, lines string) string {
 	return b.String()
 }
 
+// worker does with a turn what its thread does.
+type worker struct {
+	board *approve.Board
+	turn  *turn.Turn
+	log   *transcript.Log
+}
+
+func (w *worker) decide(r *approval.Request) approval.Decision {
+	d := w.board.Decide(context.Background(), r, false)
+	w.turn.Decided(w.log, r, d)
+	return d
+}
+
+func (w *worker) add(m protocol.EventMsg) {
+	if line := turn.LineOf(m); line.Event != "" {
+		w.turn.Note(&line)
+		w.board.Note(approval.Thread{ID: "t"}, "turn", line)
+	}
+	w.turn.Add(w.log, "turn", m)
+}
+
+func (w *worker) end() {
+	for _, line := range w.turn.Unended() {
+		w.board.Note(approval.Thread{ID: "t"}, "turn", line)
+	}
+}
+
 // TestCalls records the beginnings and ends of calls. Each names the decision that allowed it, and a decision
 // allows one call.
 func TestCalls(t *testing.T) {
-	thread := approval.Thread{ID: "t"}
 	begins, ends := protocol.ExecCommandBegin{CallID: "c", Command: []string{"ls"}}, protocol.ExecCommandEnd{CallID: "c", ExitCode: 3}
 	patch := map[string]protocol.FileChange{"/b": {Delete: &protocol.FileContent{Content: "secret"}}, "/a": {Add: &protocol.FileContent{Content: "secret"}}}
 	call := protocol.MCPInvocation{Server: "s", Tool: "t", Arguments: []byte(`{"secret":1}`)}
@@ -197,18 +226,19 @@ func TestCalls(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var lines strings.Builder
 			b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
+			works := &worker{board: b, turn: turn.New(changes.Options{}), log: transcript.NewStore(1 << 20).New()}
 			for _, answer := range tt.asked {
 				leave := b.Attach(newClient(servertest.Say(answer), nil))
 				r := request()
 				r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}}
-				b.Decide(t.Context(), r, false)
+				works.decide(r)
 				leave()
 			}
 			for _, m := range tt.events {
-				b.Note(thread, "turn", turn.LineOf(m))
+				works.add(m)
 			}
-			b.EndTurn(thread, "turn")
-			b.EndTurn(thread, "turn")
+			works.end()
+			works.end()
 			if diff := cmp.Diff(tt.want, shown(t, lines.String())); diff != "" {
 				t.Error(diff)
 			}
@@ -251,11 +281,11 @@ func TestRecordFaults(t *testing.T) {
 		leave := b.Attach(newClient(servertest.Say(servertest.Accept), nil))
 		r := request()
 		r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git"}}
-		d := b.Decide(t.Context(), r, false)
+		works := &worker{board: b, turn: turn.New(changes.Options{}), log: transcript.NewStore(1 << 20).New()}
+		d := works.decide(r)
 		leave()
-		for _, m := range []protocol.EventMsg{protocol.ExecCommandBegin{CallID: "c"}, protocol.ExecCommandEnd{CallID: "c"}} {
-			b.Note(approval.Thread{ID: "t"}, "turn", turn.LineOf(m))
-		}
+		works.add(protocol.ExecCommandBegin{CallID: "c"})
+		works.add(protocol.ExecCommandEnd{CallID: "c"})
 		if diff := cmp.Diff(tt.want, shown(t, u.String())); diff != "" || d.Decision != tt.decided {
 			t.Errorf("write %d fails: %s\n%s", tt.fails, d.Decision, diff)
 		}

@@ -2,6 +2,7 @@ package approve
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -9,6 +10,50 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 )
+
+// rule asks the rules. A rule that panics denies.
+func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decision, ruled bool) {
+	if r.Deny != "" {
+		return approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: r.Deny}, By: approval.ByRule}, true
+	}
+	if isAccess(r) { // no rule decides about the configuration
+		return d, false
+	}
+	err := guard(b.log, "Rules.Decide", func() error {
+		d.Outcome, ruled = byRules(ctx, &b.options.Rules, r)
+		return nil
+	})
+	if err != nil {
+		d.Outcome, ruled = ruleFailed, true
+	}
+	if !ruled && ctx.Err() == nil {
+		d.Outcome, ruled = b.kept(r)
+	}
+	d.By = approval.ByRule
+	return d, ruled
+}
+
+// kept asks the rules that people accepted. They only allow.
+func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
+	exec, ok := r.Event.(protocol.ExecApprovalRequest)
+	if !ok || b.Person(&exec) {
+		return elicit.Outcome{}, false
+	}
+	number := 0
+	err := guard(b.log, "Kept", func() (err error) {
+		number, ruled, err = b.options.Kept.Allows(&exec, r.Thread.Principal)
+		return err
+	})
+	if err != nil {
+		b.log.Warn("the rules that people accepted allow nothing", "error", err)
+		return elicit.Outcome{}, false
+	}
+	out.Decision, out.Level, out.Confined = elicit.Approved, slog.LevelInfo, true
+	if out.Detail = "allowed by rules that a person accepted, in the sandbox"; number > 0 {
+		out.Detail = fmt.Sprintf("allowed by rule %d, which a person accepted, in the sandbox", number)
+	}
+	return out, ruled
+}
 
 // byRules answers the request if a rule covers it.
 func byRules(ctx context.Context, r *approval.Rules, a *approval.Request) (out elicit.Outcome, ruled bool) {

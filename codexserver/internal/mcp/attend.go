@@ -32,7 +32,7 @@ func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
 	}
 	if c.canAsk || others.Comes && c.taskable { // another client may poll the task
 		host := c.session.client.hosts.Host(c.client.Name)
-		awaited.Ask = approve.NewClient(host, func() bool { return c.canAsk }, c.ask)
+		awaited.Ask = &approve.Client{Host: host, Can: func() bool { return c.canAsk }, Asks: c.ask}
 	}
 	if c.taskable {
 		awaited.Timeout = questionLife

@@ -15,12 +15,15 @@ import (
 func (ss *LegacySession) Place() approve.Place { return ss.PlaceOf(ss.asks("")) }
 
 // PlaceOf is [LegacySession.Place] for a client that ask asks in another way.
-func (ss *LegacySession) PlaceOf(ask approve.Ask) approve.Place {
-	return approve.NewClient(ss.client.hosts.Host(ss.Host()), ss.canAsk, ask)
+func (ss *LegacySession) PlaceOf(ask Ask) approve.Place {
+	return &approve.Client{Host: ss.client.hosts.Host(ss.Host()), Can: ss.canAsk, Asks: ask}
 }
 
+// Ask asks a client a question: the method Ask of an [approve.Place].
+type Ask = func(context.Context, *approval.Request) (elicit.Outcome, error)
+
 // asks returns a function that asks the client about the turn of a call, by elicitation/create.
-func (ss *LegacySession) asks(call string) approve.Ask {
+func (ss *LegacySession) asks(call string) Ask {
 	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 		asker := ss.theAsker()
 		asked := *r.Question // a copy, because others read it

@@ -81,7 +81,7 @@ func (h *host) approve(ctx context.Context, m protocol.EventMsg, q *elicit.Quest
 // it may offer a lasting rule.
 func (h *host) decide(ctx context.Context, m protocol.EventMsg, q *elicit.Question, whole bool) approval.Decision {
 	h.mu.Lock()
-	r := &approval.Request{Thread: h.asThread(h.configured.SessionID), Turn: h.now.Submission, Event: m, Question: q, Timeout: h.now.Timeout, Deny: h.now.denied}
+	r := &approval.Request{Thread: h.thread, Turn: h.now.Submission, Event: m, Question: q, Timeout: h.now.Timeout, Deny: h.now.denied}
 	switch m := m.(type) {
 	case protocol.ExecApprovalRequest:
 		m.TurnID = cmp.Or(m.TurnID, h.now.id)

@@ -22,7 +22,6 @@ import (
 
 // host is what the engine of one thread calls. It implements [engine.Host].
 type host struct {
-	thread approval.Thread // for desks, without an id
 	log    *slog.Logger
 	board  *approve.Board
 	traits engine.Traits
@@ -37,6 +36,7 @@ type host struct {
 	listeners   listeners
 	submissions int // messages, approvals and interrupts so far
 	configured  protocol.SessionConfigured
+	thread      approval.Thread      // for desks; its id is "" before the thread has begun
 	used        *protocol.TokenUsage // the engine's last count, or nil
 }
 
@@ -74,9 +74,11 @@ func (h *host) begin(ctx context.Context, a Attend, started chan struct{}) (leav
 // end counts the interrupt that ended the turn, if one did.
 func (h *host) end(interrupted bool) {
 	h.mu.Lock()
-	thread, turn := h.asThread(h.configured.SessionID), h.now.id
+	thread, id, now := h.thread, h.now.id, h.turn()
 	h.mu.Unlock()
-	h.board.EndTurn(thread, turn)
+	for _, line := range now.Unended() {
+		h.board.Note(thread, id, line)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now.ctx = nil
@@ -139,9 +141,10 @@ func (h *host) EmitAs(submission string, m protocol.EventMsg) {
 	}
 	if line := turn.LineOf(m); line.Event != "" {
 		h.mu.Lock()
-		thread, turn := h.asThread(h.configured.SessionID), h.now.id
+		thread, id, now := h.thread, h.now.id, h.turn()
 		h.mu.Unlock()
-		h.board.Note(thread, turn, line) // without the lock, because it may write a file
+		now.Note(&line)
+		h.board.Note(thread, id, line) // without the lock, because it may write a file
 	}
 	h.deliver(submission, m, false)
 }
@@ -188,34 +191,27 @@ func (h *host) deliver(submission string, m protocol.EventMsg, notice bool) {
 			h.used = &m.Info.TotalTokenUsage
 		}
 	case protocol.SessionConfigured:
-		h.configured, e.ID = m, ""
+		h.configured, h.thread.ID, e.ID = m, m.SessionID, ""
 	case protocol.TaskStarted:
 		if h.now.started != nil {
 			defer close(h.now.started)
 			h.now.started = nil
 		}
 	}
-	e.Thread = h.asThread(h.configured.SessionID)
+	e.Thread = h.thread
 	for _, o := range h.observers {
 		o.Event(e)
 	}
 }
 
 // show reports an event only to the desk and the observer of the call.
-func (h *host) show(id string, m protocol.EventMsg) {
+func (h *host) show(m protocol.EventMsg) {
 	h.mu.Lock()
-	others := h.others
+	others, e := h.others, Event{Event: protocol.Event{Msg: m}, Thread: h.thread}
 	h.mu.Unlock()
 	for _, o := range append(slices.Clip(others), h.desk) {
-		o.Event(Event{Event: protocol.Event{Msg: m}, Thread: h.asThread(id)})
+		o.Event(e)
 	}
-}
-
-// asThread describes the thread for desks.
-func (h *host) asThread(id string) approval.Thread {
-	t := h.thread
-	t.ID = id
-	return t
 }
 
 // info returns the engine's description of the thread when it began.

@@ -39,6 +39,6 @@ func (t *Table) closeIdle(th *Thread, r engine.Resumer) {
 		if err := th.release(); err != nil {
 			t.log.Warn("closing an idle conversation", "thread", th.ID(), "error", err)
 		}
-		th.host.show(th.ID(), protocol.ShutdownComplete{})
+		th.host.show(protocol.ShutdownComplete{})
 	}
 }

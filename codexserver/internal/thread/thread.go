@@ -84,7 +84,7 @@ func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attend, in protocol
 		defer func() { t.host.kept.End(err) }()
 		begin()
 		if in.Continue == nil {
-			t.host.show(t.ID(), protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
+			t.host.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
 		}
 		if err := t.admit(ctx); err != nil {
 			return err
@@ -112,7 +112,7 @@ func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attend, task func
 		}
 		r := in.Review
 		words := strings.TrimSpace("Review " + string(r.Target) + " " + r.Revision + "\n" + r.Instructions)
-		t.host.show(t.ID(), protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
+		t.host.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
 		return t.conversation.Turn(ctx, in)
 	})
 }
@@ -268,6 +268,6 @@ func (t *Thread) release() error {
 // end closes a thread and reports its end to the desk.
 func (t *Thread) end(ctx context.Context) error {
 	err := t.close(ctx)
-	t.host.show(t.ID(), protocol.ShutdownComplete{})
+	t.host.show(protocol.ShutdownComplete{})
 	return err
 }

@@ -223,8 +223,8 @@ func (ts *Turns) AnsweredLate(r *approval.Request, unsure bool) {
 }
 
 // place returns the client of the call as a place for questions, or nil if it cannot be asked.
-func (c *call) place() approve.Place {
-	if ask := c.Awaited.Ask; ask != nil && approve.Shows(ask) {
+func (c *call) place() *approve.Client {
+	if ask, ok := c.Awaited.Ask.(*approve.Client); ok && ask.Can() {
 		return ask
 	}
 	return nil
@@ -237,7 +237,8 @@ func (c *call) attach(t *Turn) (leave func()) {
 	if place == nil || c.Background.Ask != nil && t.owner == c.Turns {
 		return func() {}
 	}
-	place = approve.Only(place, t.log.Asks) // another turn of the thread may belong to another client
+	only := *place
+	place, only.Concerns = &only, t.log.Asks // another turn of the thread may belong to another client
 	if c.Background.Ask == nil {
 		return t.thread.Attach(place)
 	}

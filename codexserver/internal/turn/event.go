@@ -145,7 +145,9 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, thinking
 		t.now.change()
-		t.commands.ended(m)
+		if command := t.commands.ended(m.CallID); command != nil {
+			command.ExitCode, command.DurationMS = new(m.ExitCode), new(time.Duration(m.Duration).Milliseconds())
+		}
 		l.CommandEnded(m)
 	case protocol.PatchApplyBegin:
 		m.TurnID = cmp.Or(m.TurnID, id)
@@ -159,6 +161,7 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 		m.TurnID = cmp.Or(m.TurnID, id)
 		named, doing = m, thinking
 		t.now.change()
+		t.commands.ended(m.CallID)
 		if begun {
 			t.folder.patches.End(m)
 			t.commands.ran = t.commands.ran || !m.Success
@@ -170,6 +173,7 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 		t.commands.ran = t.commands.ran || begun
 		l.Tool(m.Invocation)
 	case protocol.MCPToolCallEnd:
+		t.commands.ended(m.CallID)
 		if m.Result.Err != nil {
 			l.ToolFailed(m.Invocation)
 		}
@@ -194,7 +198,7 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 }
 
 // LineOf returns the line of the record for an event that reports the beginning or the end of a call, or a
-// refusal. It is without thread and turn; its Event is "" for other events. Arguments and outputs, which may
+// refusal. It is without thread, turn and decision; its Event is "" for other events. Arguments and outputs, which may
 // contain secrets, are not in it.
 func LineOf(e protocol.EventMsg) (line record.Line) {
 	switch m := e.(type) {
@@ -286,18 +290,17 @@ func (t *Turn) Decided(l *transcript.Log, r *approval.Request, d approval.Decisi
 	t.now.change()
 	t.answer.stopped = t.answer.stopped || d.Decision == elicit.Abort
 	t.remark(d.Remarks)
-	if t.time.began.IsZero() {
+	if call := r.Call(); call != "" {
+		t.commands.decided(call, d)
+	}
+	if t.time.began.IsZero() || d.Decision.Approves() {
 		return
 	}
-	approved := d.Decision.Approves()
 	refusal := protocol.Refusal{
 		Kind: "other", Why: show.Text(d.ForModel(), show.MaxWords), By: show.Text(string(d.By), show.MaxName), Reason: string(d.Reason),
 	}
 	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
-		if approved {
-			t.commands.approve(m.CallID, d.By)
-		}
 		refusal.Kind, refusal.What, refusal.Cwd = "command", show.Command(m.Command), t.cwd(m.Cwd)
 	case protocol.PatchApprovalRequest:
 		refusal.Kind, refusal.What = "patch", show.Paths(slices.Sorted(maps.Keys(m.Changes)))
@@ -306,7 +309,5 @@ func (t *Turn) Decided(l *transcript.Log, r *approval.Request, d approval.Decisi
 	default:
 		refusal.What = show.Text(r.Question.Message, show.MaxWords)
 	}
-	if !approved {
-		t.refuse(refusal)
-	}
+	t.refuse(refusal)
 }

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -89,11 +91,11 @@ type answer struct {
 // commands are the commands that the turn runs.
 type commands struct {
 	list     []*protocol.Command
-	running  map[string]*protocol.Command // by call
-	approved map[string]approval.Decider  // by the call that was approved
-	last     int                          // the number of the last one
-	acted    bool                         // something began that may change files
-	ran      bool                         // a command, a tool, or a patch that was not applied
+	approved map[string]grant // by the call that was approved, until it begins
+	open     map[string]*open // by call
+	last     int              // the number of the last one
+	acted    bool             // something began that may change files
+	ran      bool             // a command, a tool, or a patch that was not applied
 }
 
 // New returns a turn that has not begun. O says how it finds what it changes.
@@ -394,35 +396,94 @@ func (t *Turn) reroute(m protocol.ModelReroute) {
 	}
 }
 
+// grant is an approval of a call.
+type grant struct {
+	by approval.Decider
+	id string // in the record
+}
+
+// open is a call that has begun.
+type open struct {
+	grant
+	command *protocol.Command // nil for others
+}
+
+// Note is called before [Turn.Add] with the line of the record for the beginning or the end of a call, and sets the
+// decision that allowed the call. A decision allows one call.
+func (t *Turn) Note(line *record.Line) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := &t.commands
+	switch line.Event {
+	case record.Begins:
+		line.DecisionID = c.begins(line.Call).id
+	case record.Ends:
+		if one := c.open[line.Call]; one != nil {
+			line.DecisionID = one.id
+		}
+	}
+}
+
+// Unended returns the lines of the record for the calls whose ends the turn did not report, and forgets them.
+func (t *Turn) Unended() (lines []record.Line) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := &t.commands
+	for _, call := range slices.Sorted(maps.Keys(c.open)) {
+		lines = append(lines, record.Line{
+			Event: record.Ends, DecisionID: c.open[call].id, Call: call,
+			Outcome: record.Outcome{Words: "the turn ended before the end was reported"},
+		})
+	}
+	c.open, c.approved = nil, nil
+	return lines
+}
+
+// begins records the begin of a call.
+func (c *commands) begins(call string) *open {
+	if c.open == nil {
+		c.open = map[string]*open{}
+	}
+	one := &open{grant: c.approved[call]}
+	delete(c.approved, call)
+	c.open[call] = one
+	return one
+}
+
+// decided records the decision about a call.
+func (c *commands) decided(call string, d approval.Decision) {
+	if !d.Decision.Approves() {
+		delete(c.approved, call)
+		return
+	}
+	if c.approved == nil {
+		c.approved = map[string]grant{}
+	}
+	c.approved[call] = grant{d.By, d.ID}
+}
+
 // runs records the start of a command, which is a number in its thread.
 func (t *Turn) runs(m protocol.ExecCommandBegin, number int) {
 	c := &t.commands
 	c.ran, c.last = true, max(c.last+1, number)
-	command := &protocol.Command{
-		ID: c.last, Command: show.Command(m.Command), Cwd: t.cwd(m.Cwd), ApprovedBy: show.Text(string(c.approved[m.CallID]), show.MaxName),
+	one := c.open[m.CallID]
+	if one == nil || one.command != nil {
+		one = c.begins(m.CallID)
 	}
-	delete(c.approved, m.CallID)
-	if c.running == nil {
-		c.running = map[string]*protocol.Command{}
+	one.command = &protocol.Command{
+		ID: c.last, Command: show.Command(m.Command), Cwd: t.cwd(m.Cwd), ApprovedBy: show.Text(string(one.by), show.MaxName),
 	}
-	c.running[m.CallID] = command
-	c.list = keep(append(c.list, command), &t.dropped.Commands)
+	c.list = keep(append(c.list, one.command), &t.dropped.Commands)
 }
 
-// approve records who approved a call.
-func (c *commands) approve(call string, by approval.Decider) {
-	if c.approved == nil {
-		c.approved = map[string]approval.Decider{}
+// ended records the end of a call.
+func (c *commands) ended(call string) *protocol.Command {
+	one := c.open[call]
+	delete(c.open, call)
+	if one == nil {
+		return nil
 	}
-	c.approved[call] = by
-}
-
-// ended records the end of a command.
-func (c *commands) ended(m protocol.ExecCommandEnd) {
-	if command := c.running[m.CallID]; command != nil {
-		command.ExitCode, command.DurationMS = new(m.ExitCode), new(time.Duration(m.Duration).Milliseconds())
-		delete(c.running, m.CallID)
-	}
+	return one.command
 }
 
 func (t *Turn) refuse(r protocol.Refusal) {

@@ -36,7 +36,7 @@ var plants = []struct {
 		{"codexserver/native/continue.go", "	c.emit(cut.Event())\n", "	c.now.ApprovalPolicy = protocol.ApprovalNever\n	c.emit(cut.Event())\n"},
 	}, "nobody accepted it"},
 	{"an answer is recorded twice", []edit{
-		{"codexserver/internal/approve/board.go", "	b.record(r, &d, evidence{automatic, time.Since(began)})\n", "	b.record(r, &d, evidence{automatic, time.Since(began)})\n	b.record(r, &d, evidence{automatic, time.Since(began)})\n"},
+		{"codexserver/internal/approve/board.go", "	b.record(r, &d, evidence{automatic, rule, time.Since(began)})\n", "	b.record(r, &d, evidence{automatic, rule, time.Since(began)})\n	b.record(r, &d, evidence{automatic, rule, time.Since(began)})\n"},
 	}, "a question has two decisions"},
 	{"a front sends a request again that may have had an effect", []edit{
 		{"codexserver/gateway/internal/front/front.go", "		if !errors.Is(err, link.ErrAbsent) && !errors.Is(err, link.ErrRefused) {\n", "		if r.Context().Err() != nil {\n"},
