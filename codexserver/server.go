@@ -161,7 +161,7 @@ func New(e engine.Engine, o *Options) *Server {
 	unread := mcp.Unread(cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread))
 	var tasks *mcp.Tasks
 	if o.Home != "" && !o.Tasks.Never {
-		tasks = mcp.NewTasks(taskfile.New(o.Home, &taskfile.Options{Logger: log, Mirror: o.Store}), o.Tasks, log.Warn, continued(o.Observer))
+		tasks = mcp.NewTasks(taskfile.New(o.Home, o.Store), o.Tasks, log.Warn, continued(o.Observer))
 	}
 	wire := &mcp.Server{
 		Tools:        table,

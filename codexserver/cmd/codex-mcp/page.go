@@ -109,7 +109,7 @@ const (
 // otherTasks returns a function that lists the tasks of other processes with the same home,
 // for the page.
 func (c *configuration) otherTasks() func() []page.Task {
-	store := taskfile.New(c.home, &taskfile.Options{Logger: c.log})
+	store := taskfile.New(c.home, nil)
 	host, _ := os.Hostname()
 	began := time.Now()
 	return func() []page.Task {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
@@ -84,8 +86,14 @@ func TestTasksOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := taskfile.New(home, &taskfile.Options{Now: func() time.Time { return time.Now().Add(-2 * time.Hour) }})
-	if _, err := before.Create(taskfile.Task{ID: old, Status: taskfile.Completed, Result: []byte(`{}`)}); err != nil {
+	made, err := taskfile.New(home, nil).Create(taskfile.Task{ID: old, Status: taskfile.Completed, Result: []byte(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Updated = made.Updated.Add(-2 * time.Hour)
+	if data, err := json.Marshal(made); err != nil {
+		t.Fatal(err)
+	} else if err := os.WriteFile(filepath.Join(home, "codex-mcp", "tasks", "task-"+old+".json"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ids, _ := keptTasks(t, home) // of this process, before the page is opened: as of another one

@@ -249,7 +249,7 @@ func sharedOf(f taskfile.Task, message string) modern.Task {
 // finished returns a task that has ended, from its file.
 func finished(f taskfile.Task) modern.DetailedTask {
 	t := sharedOf(f, elicit.OneLine(f.Message, 0))
-	t.TTLMs = new(f.TTL().Milliseconds())
+	t.TTLMs = new(f.Expires.Sub(f.Created).Milliseconds())
 	if f.Status == taskfile.Cancelled {
 		return t.Cancelled()
 	}

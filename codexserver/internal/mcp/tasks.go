@@ -98,7 +98,7 @@ func (ts *Tasks) sweep() {
 	}
 	ts.swept = time.Now()
 	ts.sweeps.Go(func() {
-		if err := ts.store.Sweep(context.Background()); err != nil {
+		if err := ts.store.Sweep(context.Background(), time.Now()); err != nil {
 			ts.log("expired tasks", "error", err)
 		}
 	})

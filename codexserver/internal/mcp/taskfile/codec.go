@@ -3,7 +3,6 @@ package taskfile
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
@@ -44,51 +43,35 @@ func check(t Task) error {
 	if err := checkID(t.ID); err != nil {
 		return fmt.Errorf("member id: %w", err)
 	}
-	switch t.Status {
-	case Working, InputRequired, Completed, Cancelled, Failed:
-	default:
+	finished := t.Status.Finished()
+	if !finished && t.Status != Working && t.Status != InputRequired {
 		return fmt.Errorf("member status: %.100q is unknown", t.Status)
 	}
 	for _, m := range []struct {
-		name string
-		time time.Time
-		may  bool // be zero
+		name    string
+		missing bool
 	}{
-		{"created", t.Created, false},
-		{"updated", t.Updated, false},
-		{"expires", t.Expires, !t.Status.Finished()},
-		{"server.started", t.Server.Started, false},
+		{"created", t.Created.IsZero()}, {"updated", t.Updated.IsZero()}, {"expires", finished && t.Expires.IsZero()},
+		{"server.started", t.Server.Started.IsZero()}, {"result", t.Status == Completed && t.Result == nil},
 	} {
-		if m.time.IsZero() && !m.may {
+		if m.missing {
 			return fmt.Errorf("member %s is missing", m.name)
 		}
 	}
 	if !isSecret(t.Server.Instance) {
 		return errors.New("member server.instance is not made of letters and digits, or too short or long")
 	}
-	if t.Did != nil {
-		if err := checkObject("did", t.Did, !t.Status.Finished()); err != nil {
-			return err
+	for _, m := range []struct {
+		name  string
+		value jsontext.Value
+		may   bool // be there with this status
+	}{{"did", t.Did, !finished}, {"resume", t.Resume, !finished}, {"result", t.Result, t.Status == Completed}} {
+		switch {
+		case m.value != nil && !m.may:
+			return fmt.Errorf("member %s must be missing with this status", m.name)
+		case m.value != nil && m.value.Kind() != jsontext.KindBeginObject:
+			return fmt.Errorf("member %s is not an object", m.name)
 		}
-	}
-	if t.Resume != nil {
-		if err := checkObject("resume", t.Resume, !t.Status.Finished()); err != nil {
-			return err
-		}
-	}
-	if err := checkObject("result", t.Result, t.Status == Completed); err != nil {
-		return err
-	}
-	return checkObject("error", t.Error, t.Status == Failed)
-}
-
-// checkObject checks that a member is an object if want is true, and is missing otherwise.
-func checkObject(name string, v jsontext.Value, want bool) error {
-	switch {
-	case want && v.Kind() != jsontext.KindBeginObject:
-		return fmt.Errorf("member %s is not an object", name)
-	case !want && v != nil:
-		return fmt.Errorf("member %s must be missing with this status", name)
 	}
 	return nil
 }

@@ -29,15 +29,9 @@ func fileID(name string) (id string, ok bool) {
 	return id, prefix && suffix && checkID(id) == nil
 }
 
-// A ForeignError reports a file or folder that another user owns or can write to.
-type ForeignError struct {
-	// Path is the file or folder.
-	Path string
-}
-
-// Error implements error.
-func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s belongs to another user, or other users can write to it", e.Path)
+// foreign returns the error for a file or folder that another user owns or can write to.
+func foreign(path string) error {
+	return fmt.Errorf("%s belongs to another user, or other users can write to it", path)
 }
 
 // open opens the folder. It is opened for each call, because it may be removed at any time.
@@ -48,7 +42,7 @@ func (s *Store) open() (*os.Root, error) {
 	}
 	info, err := root.Stat(".")
 	if err == nil && !isOwn(info) {
-		err = &ForeignError{Path: s.dir}
+		err = foreign(s.dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -77,17 +71,18 @@ func makeFolder(dir string) error {
 	return errors.Join(safefile.SyncFolder(root), root.Close())
 }
 
-// checkFile fails if the store cannot have written the file of a task.
-func checkFile(root *os.Root, id string) error {
-	path := filepath.Join(root.Name(), fileName(id))
-	info, err := root.Lstat(fileName(id))
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return &safefile.KindError{Path: path, Mode: info.Mode()}
-	case !isOwn(info):
-		return &ForeignError{Path: path}
+// maxTries is how often to open a file that is replaced each time.
+const maxTries = 100
+
+// open opens the file of a task. It fails if the store cannot have written it.
+func open(root *os.Root, id string) (f *safefile.File, err error) {
+	for range maxTries {
+		if f, err = safefile.OpenIn(root, fileName(id), os.O_RDONLY); !errors.Is(err, safefile.ErrReplaced) {
+			break
+		}
 	}
-	return nil
+	if err == nil && !isOwn(f.Info()) {
+		err = errors.Join(foreign(filepath.Join(root.Name(), fileName(id))), f.Close())
+	}
+	return f, err
 }

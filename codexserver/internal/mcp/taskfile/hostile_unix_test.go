@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -57,11 +58,11 @@ func TestForeignModes(t *testing.T) {
 			if err := os.Chmod(name, info.Mode()|open); err != nil {
 				t.Fatal(err)
 			}
-			var foreign *taskfile.ForeignError
-			if _, _, err := s.Get(task.ID); !errors.As(err, &foreign) || foreign.Path != name {
+			foreign := name + " belongs to another user"
+			if _, _, err := s.Get(task.ID); err == nil || !strings.Contains(err.Error(), foreign) {
 				t.Errorf("Get: %v", err)
 			}
-			if _, err := s.Update(task); !errors.As(err, &foreign) || foreign.Path != name {
+			if _, err := s.Update(task); err == nil || !strings.Contains(err.Error(), foreign) {
 				t.Errorf("Update: %v", err)
 			}
 		}

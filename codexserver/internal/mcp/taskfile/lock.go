@@ -3,7 +3,6 @@ package taskfile
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"github.com/codexmcp/codexmcp/internal/claim"
@@ -38,23 +37,6 @@ func (s *Store) hold(root *os.Root) (err error) {
 		_ = root.Remove(s.lock.Name()) // a file that replaced it, if any
 	}
 	s.lock, err = claim.New(root, lockName(s.server.Instance), "")
-	return err
-}
-
-// leave releases this server's lock. The caller holds mu.
-func (s *Store) leave() error {
-	if s.lock == nil {
-		return nil
-	}
-	var removed error
-	if root, err := s.open(); err == nil {
-		removed = errors.Join(root.Remove(s.lock.Name()), root.Close())
-	}
-	if errors.Is(removed, fs.ErrNotExist) {
-		removed = nil
-	}
-	err := errors.Join(removed, s.lock.Close())
-	s.lock = nil
 	return err
 }
 

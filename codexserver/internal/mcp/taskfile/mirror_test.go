@@ -33,7 +33,7 @@ func (f *failing) Delete(ctx context.Context, name string) error {
 }
 
 // mirrored returns a store of tasks that are also in the folder disk, which has the form of a home.
-func mirrored(t *testing.T, home, disk string, epoch uint64, now func() time.Time) (*taskfile.Store, *failing) {
+func mirrored(t *testing.T, home, disk string, epoch uint64) (*taskfile.Store, *failing) {
 	t.Helper()
 	d, err := store.OpenDir(disk, epoch)
 	if err != nil {
@@ -44,7 +44,7 @@ func mirrored(t *testing.T, home, disk string, epoch uint64, now func() time.Tim
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := taskfile.New(home, &taskfile.Options{Mirror: m, Now: now})
+	s := taskfile.New(home, m)
 	t.Cleanup(func() {
 		if err := errors.Join(s.Close(), d.Close()); err != nil {
 			t.Error(err)
@@ -57,8 +57,7 @@ func mirrored(t *testing.T, home, disk string, epoch uint64, now func() time.Tim
 // machine finds the task without its server.
 func TestMirror(t *testing.T) {
 	home, disk, away := t.TempDir(), t.TempDir(), t.TempDir()
-	now := time.Now()
-	s, f := mirrored(t, home, disk, 1, func() time.Time { return now })
+	s, f := mirrored(t, home, disk, 1)
 	kept := newStore(t, disk)
 	task := create(t, s)
 	found(t, kept, task, taskfile.Gone)
@@ -86,7 +85,7 @@ func TestMirror(t *testing.T) {
 	task = create(t, s)
 	found(t, kept, task, taskfile.Gone)
 
-	next, _ := mirrored(t, away, disk, 2, nil)
+	next, _ := mirrored(t, away, disk, 2)
 	found(t, next, task, taskfile.Gone)
 	adopted, err := next.Adopt(task.ID)
 	if err != nil {
@@ -102,19 +101,18 @@ func TestMirror(t *testing.T) {
 // What a sweep removes is removed from the store, too.
 func TestMirrorSweeps(t *testing.T) {
 	home, disk := t.TempDir(), t.TempDir()
-	now := time.Now()
-	s, f := mirrored(t, home, disk, 1, func() time.Time { return now })
+	s, f := mirrored(t, home, disk, 1)
 	kept := newStore(t, disk)
 	task := complete(t, s, create(t, s))
 	found(t, kept, task, taskfile.NoOwner)
-	now = now.Add(2 * taskfile.Keep)
+	later := time.Now().Add(2 * taskfile.Keep)
 	f.err = store.ErrFull
-	if err := s.Sweep(t.Context()); err != nil {
+	if err := s.Sweep(t.Context(), later); !errors.Is(err, f.err) {
 		t.Error(err)
 	}
 	found(t, s, task, taskfile.NoOwner)
 	f.err = nil
-	if err := s.Sweep(t.Context()); err != nil {
+	if err := s.Sweep(t.Context(), later); err != nil {
 		t.Error(err)
 	}
 	unknown(t, s, task.ID)

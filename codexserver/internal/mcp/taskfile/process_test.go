@@ -122,8 +122,7 @@ func check(t *testing.T, s *taskfile.Store, word, id string) {
 // announced.
 func TestKill(t *testing.T) {
 	home := t.TempDir()
-	c := &clock{}
-	s := taskfile.New(home, &taskfile.Options{Now: c.now})
+	s := taskfile.New(home, nil)
 	count := map[string]int{}
 	for n := range *kills {
 		cmd, _, out := child(t, home)
@@ -156,9 +155,8 @@ func TestKill(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("%d tasks on the disk; %d were reported as finished, and %d as created only", len(list), count["finished"], count["created"])
-	for range 2 { // the first sweep finds the lost tasks, which are then kept for a day
-		c.ahead += taskfile.Keep + time.Hour
-		sweep(t, s)
+	for days := range 2 { // the first sweep finds the lost tasks, which are then kept for a day
+		sweep(t, s, time.Duration(days+1)*(taskfile.Keep+time.Hour))
 	}
 	if left, err := os.ReadDir(folder(home)); err != nil || len(left) != 0 {
 		t.Errorf("%d files are left, %v", len(left), err)
@@ -191,7 +189,7 @@ func TestTwoProcesses(t *testing.T) {
 		if own := create(t, s); len(finished)%2 == 0 {
 			found(t, s, complete(t, s, own), taskfile.NoOwner)
 		}
-		sweep(t, s)
+		sweep(t, s, 0)
 		if len(finished) >= 20 {
 			_ = in.Close()
 		}

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Get returns a task of any server, from its file, and its owner. A task with the owner
@@ -22,18 +19,18 @@ func (s *Store) Get(id string) (Task, Owner, error) {
 	}
 	root, err := s.open()
 	if errors.Is(err, fs.ErrNotExist) {
-		return Task{}, NoOwner, fmt.Errorf("%w %q", ErrUnknown, id)
+		err = fmt.Errorf("%w %q", ErrUnknown, id)
 	}
 	if err != nil {
 		return Task{}, NoOwner, err
 	}
 	defer root.Close()
-	return s.load(root, id, s.owner)
+	return s.load(root, id)
 }
 
 // Entry is a task in a list.
 type Entry struct {
-	// Task has neither Result nor Error.
+	// Task has no Result.
 	Task Task
 	// Owner is the owner of the task.
 	Owner Owner
@@ -50,20 +47,9 @@ func (s *Store) List() ([]Entry, error) {
 		return nil, err
 	}
 	defer root.Close()
-	files, err := entries(root)
+	files, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return nil, err
-	}
-	owners := map[string]Owner{} // each server is checked once
-	owner := func(root *os.Root, instance string) (Owner, error) {
-		if o, ok := owners[instance]; ok {
-			return o, nil
-		}
-		o, err := s.owner(root, instance)
-		if err == nil {
-			owners[instance] = o
-		}
-		return o, err
 	}
 	var list []Entry
 	var failed []error
@@ -72,39 +58,29 @@ func (s *Store) List() ([]Entry, error) {
 		if !ok {
 			continue
 		}
-		t, o, err := s.load(root, id, owner)
+		t, o, err := s.load(root, id)
 		if err != nil {
 			if !errors.Is(err, ErrUnknown) { // which was removed meanwhile
 				failed = append(failed, err)
 			}
 			continue
 		}
-		t.Result, t.Error = nil, nil
+		t.Result = nil
 		list = append(list, Entry{Task: t, Owner: o})
 	}
-	sort.SliceStable(list, func(i, j int) bool {
-		a, b := &list[i].Task, &list[j].Task
-		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID)) < 0
+	slices.SortFunc(list, func(a, b Entry) int {
+		return cmp.Or(b.Task.Created.Compare(a.Task.Created), cmp.Compare(a.Task.ID, b.Task.ID))
 	})
 	return list, errors.Join(failed...)
 }
 
-func entries(root *os.Root) ([]fs.DirEntry, error) {
-	f, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	files, err := f.ReadDir(-1)
-	return files, errors.Join(err, f.Close())
-}
-
 // load reads a task and determines its owner.
-func (s *Store) load(root *os.Root, id string, owner func(*os.Root, string) (Owner, error)) (Task, Owner, error) {
+func (s *Store) load(root *os.Root, id string) (Task, Owner, error) {
 	t, err := read(root, id)
 	if err != nil || t.Status.Finished() {
 		return t, NoOwner, err
 	}
-	o, err := owner(root, t.Server.Instance)
+	o, err := s.owner(root, t.Server.Instance)
 	if err != nil {
 		return Task{}, NoOwner, fmt.Errorf("finding the server of task %q: %w", id, err)
 	}
@@ -120,13 +96,15 @@ func (s *Store) load(root *os.Root, id string, owner func(*os.Root, string) (Own
 	return t, Gone, nil
 }
 
-// maxTries is how often to open a file that is replaced each time.
-const maxTries = 100
-
-func read(root *os.Root, id string) (Task, error) {
-	t, err := readOnce(root, id)
-	for tries := 1; errors.Is(err, safefile.ErrReplaced) && tries < maxTries; tries++ {
-		t, err = readOnce(root, id)
+// read reads the file of a task.
+func read(root *os.Root, id string) (t Task, err error) {
+	f, err := open(root, id)
+	if err == nil {
+		defer f.Close()
+		var data []byte
+		if data, err = f.ReadAll(maxFile); err == nil {
+			t, err = decode(data)
+		}
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -139,20 +117,4 @@ func read(root *os.Root, id string) (Task, error) {
 		return Task{}, fmt.Errorf("reading the file of task %q: member id names another task, %q", id, t.ID)
 	}
 	return t, nil
-}
-
-func readOnce(root *os.Root, id string) (Task, error) {
-	f, err := safefile.OpenIn(root, fileName(id), os.O_RDONLY)
-	if err != nil {
-		return Task{}, err
-	}
-	defer f.Close()
-	if !isOwn(f.Info()) {
-		return Task{}, &ForeignError{Path: filepath.Join(root.Name(), fileName(id))}
-	}
-	data, err := f.ReadAll(maxFile)
-	if err != nil {
-		return Task{}, err
-	}
-	return decode(data)
 }

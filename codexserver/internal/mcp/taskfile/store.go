@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,26 +24,13 @@ var (
 	ErrNotServed = errors.New("the task has finished, or is not served by this server")
 )
 
-// Options are the options of a store.
-type Options struct {
-	// Logger logs files that the store does not understand. Default: none.
-	Logger *slog.Logger
-	// Now is the clock. Default: [time.Now].
-	Now func() time.Time
-	// Mirror also keeps the tasks. Each change is there before it is in the file. Default:
-	// they are only files.
-	Mirror *store.Mirror
-}
-
 // Store keeps the tasks of a home. It is safe for concurrent use. It keeps nothing about
 // finished tasks in memory.
 type Store struct {
 	dir    string
 	mirror *store.Mirror
-	logger *slog.Logger
-	now    func() time.Time
 	server Server
-	most   int // finished tasks that a sweep leaves
+	most   int // tasks that a sweep leaves, but for unfinished ones
 
 	mu       sync.Mutex
 	idle     *sync.Cond // of mu: a change has ended, or the store is closed
@@ -54,55 +40,73 @@ type Store struct {
 	changing map[string]bool // the tasks that are being written
 }
 
-// New returns the store of a home. It does not read or write files.
-func New(home string, o *Options) *Store {
-	if o == nil {
-		o = &Options{}
-	}
-	s := &Store{dir: filepath.Join(home, "codex-mcp", "tasks"), mirror: o.Mirror, logger: o.Logger, now: o.Now, most: maxFinished, served: map[string]bool{}, changing: map[string]bool{}}
-	s.idle = sync.NewCond(&s.mu)
-	if s.logger == nil {
-		s.logger = slog.New(slog.DiscardHandler)
-	}
-	if s.now == nil {
-		s.now = time.Now
-	}
+// New returns the store of a home. It does not read or write files. The mirror, unless nil, also keeps the tasks:
+// each change is there before it is in the file.
+func New(home string, mirror *store.Mirror) *Store {
 	host, _ := os.Hostname() // only for display
-	s.server = Server{Instance: rand.Text(), PID: os.Getpid(), Host: host, Started: s.time()}
+	s := &Store{
+		dir: filepath.Join(home, "codex-mcp", "tasks"), mirror: mirror, most: maxTasks,
+		server: Server{Instance: rand.Text(), PID: os.Getpid(), Host: host, Started: now()},
+		served: map[string]bool{}, changing: map[string]bool{},
+	}
+	s.idle = sync.NewCond(&s.mu)
 	return s
 }
+
+// errClosed is the error of a change by a store that was closed.
+var errClosed = fmt.Errorf("%w: %w", ErrNotServed, os.ErrClosed)
 
 // Create writes a new task, which this store serves from then on. It returns the task as
 // written. When Create returns, the task survives a crash of the system. If it fails, no
 // task was written.
 func (s *Store) Create(t Task) (Task, error) {
-	t.Created = s.time()
+	t.Created = now()
 	t = s.stamp(t)
-	err := s.change(t.ID, os.ErrClosed, func(root *os.Root, serves bool) (bool, error) {
+	return t, s.change("creating", t.ID, func(root *os.Root, serves bool) (bool, error) {
 		if serves {
 			return true, fs.ErrExist
 		}
 		err := s.create(root, t)
 		return err == nil && !t.Status.Finished(), err
 	})
-	if err != nil {
-		return t, fmt.Errorf("creating task %.200q: %w", t.ID, err)
-	}
-	return t, nil
+}
+
+// Update replaces a task that this store serves. T is the task that [Store.Create]
+// returned, with another status, message or result. Changes of one task happen in
+// the order of the calls. When Update returns, the change survives a crash of the system.
+//
+// Update returns the task as written. After a status that finishes the task the error is an
+// [ErrNotServed]. After any other error the file is unchanged, and the caller may call
+// Update again.
+func (s *Store) Update(t Task) (Task, error) {
+	err := s.change("changing", t.ID, func(root *os.Root, serves bool) (bool, error) {
+		if !serves {
+			return false, ErrNotServed
+		}
+		t = s.stamp(t)
+		err := s.put(root, t)
+		return err != nil || !t.Status.Finished(), err
+	})
+	return t, err
 }
 
 // change calls write for a task, after the changes of it that are under way. Write gets the folder and whether
-// this store serves the task, and returns whether it does from then on. The error is closed if the store
-// was closed. [Store.Close] waits for write: a file must not be written after the lock was released,
+// this store serves the task, and returns whether it does from then on. Doing is for the error.
+// [Store.Close] waits for write: a file must not be written after the lock was released,
 // because another process may already have reported the task as lost.
-func (s *Store) change(id string, closed error, write func(root *os.Root, serves bool) (bool, error)) (err error) {
+func (s *Store) change(doing, id string, write func(root *os.Root, serves bool) (bool, error)) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s task %.200q: %w", doing, id, err)
+		}
+	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.changing[id] && !s.closed {
 		s.idle.Wait()
 	}
 	if s.closed {
-		return closed
+		return errClosed
 	}
 	serves := s.served[id]
 	s.changing[id] = true
@@ -124,28 +128,6 @@ func (s *Store) change(id string, closed error, write func(root *os.Root, serves
 	return err
 }
 
-// Update replaces a task that this store serves. T is the task that [Store.Create]
-// returned, with another status, message, result or error. Changes of one task happen in
-// the order of the calls. When Update returns, the change survives a crash of the system.
-//
-// Update returns the task as written. After a status that finishes the task the error is an
-// [ErrNotServed]. After any other error the file is unchanged, and the caller may call
-// Update again.
-func (s *Store) Update(t Task) (Task, error) {
-	err := s.change(t.ID, ErrNotServed, func(root *os.Root, serves bool) (bool, error) {
-		if !serves {
-			return false, ErrNotServed
-		}
-		t = s.stamp(t)
-		err := s.put(root, t)
-		return err != nil || !t.Status.Finished(), err
-	})
-	if err != nil {
-		return t, fmt.Errorf("changing task %.200q: %w", t.ID, err)
-	}
-	return t, nil
-}
-
 // Close stops serving all tasks. The owner of unfinished ones is [Gone] from then on. Get,
 // List and Sweep continue to work.
 func (s *Store) Close() error {
@@ -157,16 +139,25 @@ func (s *Store) Close() error {
 		s.idle.Wait()
 	}
 	clear(s.served)
-	return s.leave()
+	if s.lock == nil {
+		return nil
+	}
+	err := os.Remove(filepath.Join(s.dir, s.lock.Name()))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	err = errors.Join(err, s.lock.Close())
+	s.lock = nil
+	return err
 }
 
-// time returns the time as it is read from a file.
-func (s *Store) time() time.Time { return s.now().UTC().Round(0) }
+// now returns the time as it is read from a file.
+func now() time.Time { return time.Now().UTC().Round(0) }
 
 func (s *Store) stamp(t Task) Task {
 	t.Server = s.server
 	t.Message = strings.ToValidUTF8(t.Message, "\uFFFD") // it may quote a command
-	t.Updated = s.time()
+	t.Updated = now()
 	t.Expires = time.Time{}
 	if t.Status.Finished() {
 		t.Expires = t.Updated.Add(Keep)
@@ -176,16 +167,12 @@ func (s *Store) stamp(t Task) Task {
 
 // create writes the file of a new task, which must not exist.
 func (s *Store) create(root *os.Root, t Task) error {
-	data, err := encode(t)
-	if err != nil {
-		return err
+	_, err := root.Lstat(fileName(t.ID))
+	if err == nil {
+		return fs.ErrExist
 	}
-	path := filepath.Join(s.dir, fileName(t.ID))
-	if _, err := root.Lstat(fileName(t.ID)); err == nil {
-		return &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
-	}
-	if err = s.replace(root, t.ID, data); err != nil {
-		_ = s.mirror.Delete(path) // the client does not get this task
+	if err = s.put(root, t); err != nil {
+		_ = s.mirror.Delete(s.path(t.ID)) // the client does not get this task
 		_ = root.Remove(fileName(t.ID))
 	}
 	return err
@@ -193,32 +180,32 @@ func (s *Store) create(root *os.Root, t Task) error {
 
 // remove removes a task, at last its file.
 func (s *Store) remove(root *os.Root, id string) error {
-	if err := s.mirror.Delete(filepath.Join(s.dir, fileName(id))); err != nil {
+	if err := s.mirror.Delete(s.path(id)); err != nil {
 		return err
 	}
 	return root.Remove(fileName(id))
 }
 
-// put writes the file of a task.
+// put writes the file of a task, or replaces its content.
 func (s *Store) put(root *os.Root, t Task) error {
 	data, err := encode(t)
 	if err != nil {
 		return err
 	}
-	return s.replace(root, t.ID, data)
-}
-
-// replace replaces the content of a task's file.
-func (s *Store) replace(root *os.Root, id string, data []byte) error {
-	path := filepath.Join(s.dir, fileName(id))
-	if err := checkFile(root, id); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // otherwise a link would be followed
-	}
-	if err := s.mirror.Put(path, data); err != nil {
+	switch f, err := open(root, t.ID); { // otherwise a link would be followed
+	case err == nil:
+		_ = f.Close()
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := safefile.Write(path, data, 0o600); err != nil {
+	if err := s.mirror.Put(s.path(t.ID), data); err != nil {
+		return err
+	}
+	if err := safefile.Write(s.path(t.ID), data, 0o600); err != nil {
 		return err
 	}
 	return safefile.SyncFolder(root)
 }
+
+// path returns the path of a task's file.
+func (s *Store) path(id string) string { return filepath.Join(s.dir, fileName(id)) }

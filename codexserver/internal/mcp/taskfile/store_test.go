@@ -84,7 +84,7 @@ func TestTask(t *testing.T) {
 	home := t.TempDir()
 	one, two := newStore(t, home), newStore(t, home)
 	task := create(t, one)
-	if task.Thread() != thread || task.TTL() != 0 || task.Server.PID != os.Getpid() {
+	if task.Thread() != thread || !task.Expires.IsZero() || task.Server.PID != os.Getpid() {
 		t.Errorf("%+v", task)
 	}
 	found(t, one, task, taskfile.Self)
@@ -101,8 +101,8 @@ func TestTask(t *testing.T) {
 	task = complete(t, one, task)
 	found(t, one, task, taskfile.NoOwner)
 	found(t, two, task, taskfile.NoOwner)
-	if ttl := task.Updated.Sub(task.Created) + 24*time.Hour; task.TTL() != ttl {
-		t.Errorf("the TTL is %v, want %v", task.TTL(), ttl)
+	if want := task.Updated.Add(24 * time.Hour); !task.Expires.Equal(want) {
+		t.Errorf("it expires at %v, want %v", task.Expires, want)
 	}
 	if _, err := one.Update(task); !errors.Is(err, taskfile.ErrNotServed) {
 		t.Errorf("a finished task: %v", err)
@@ -147,7 +147,7 @@ func TestFolder(t *testing.T) {
 	if list, err := s.List(); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if err := errors.Join(s.Sweep(t.Context()), taskfile.New(home, nil).Close()); err != nil {
+	if err := errors.Join(s.Sweep(t.Context(), time.Now()), taskfile.New(home, nil).Close()); err != nil {
 		t.Error(err)
 	}
 	if files, err := os.ReadDir(home); err != nil || len(files) != 0 {
@@ -205,52 +205,4 @@ func TestList(t *testing.T) {
 	if d := cmp.Diff(append(want[:1], want[2:]...), list); d != "" || err == nil || !strings.Contains(err.Error(), gone.ID) {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
-}
-
-// TestMemory checks that a finished task takes no memory.
-func TestMemory(t *testing.T) {
-	s := newStore(t, t.TempDir())
-	heap := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	complete(t, s, create(t, s))
-	before := heap()
-	const tasks = 100
-	for range tasks {
-		task := create(t, s)
-		task.Status, task.Result = taskfile.Completed, jsontext.Value(`{"text":"`+strings.Repeat("x", 10_000)+`"}`)
-		update(t, s, task)
-	}
-	each := (heap() - before) / tasks
-	t.Logf("%d bytes for each finished task", each)
-	if each > 200 {
-		t.Errorf("%d bytes for each finished task", each)
-	}
-	runtime.KeepAlive(s)
-}
-
-func BenchmarkTask(b *testing.B) {
-	s := newStore(b, b.TempDir())
-	task := create(b, s)
-	b.Run("get", func(b *testing.B) {
-		for b.Loop() {
-			if _, _, err := s.Get(task.ID); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("update", func(b *testing.B) {
-		for b.Loop() {
-			update(b, s, task)
-		}
-	})
-	b.Run("create", func(b *testing.B) {
-		for b.Loop() {
-			create(b, s)
-		}
-	})
 }

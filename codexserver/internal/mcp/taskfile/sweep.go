@@ -1,30 +1,29 @@
 package taskfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 )
 
-// maxFinished is how many finished tasks of all servers are kept. The oldest are removed.
-const maxFinished = 4096
+// maxTasks is how many tasks of all servers are kept. The finished ones among the oldest are removed.
+const maxTasks = 4096
 
 // minLockAge is the age at which a lock may be removed. A new file may not be locked yet.
 const minLockAge = time.Hour
 
-// Sweep removes expired tasks, and files of servers that are gone. A task of such a server
+// Sweep removes what has expired by a time: tasks, and files of servers that are gone. A task of such a server
 // expires [Keep] after the first sweep that finds it, which sets its Expires. Sweep does not
-// remove files that it does not understand, but logs them.
+// remove files that it does not understand; the error joins those of them.
 //
 // Servers may use the folder meanwhile. Sweep ends early when ctx ends.
-func (s *Store) Sweep(ctx context.Context) error {
+func (s *Store) Sweep(ctx context.Context, by time.Time) error {
 	root, err := s.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -33,84 +32,72 @@ func (s *Store) Sweep(ctx context.Context) error {
 		return fmt.Errorf("sweeping the tasks: %w", err)
 	}
 	defer root.Close()
-	files, err := entries(root)
+	files, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return fmt.Errorf("sweeping the tasks: %w", err)
 	}
+	var infos []fs.FileInfo
 	for _, f := range files {
+		if info, err := f.Info(); err == nil { // or it was removed meanwhile
+			infos = append(infos, info)
+		}
+	}
+	slices.SortFunc(infos, func(a, b fs.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	var failed []error
+	for tasks, i := 0, 0; i < len(infos); i++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.sweep(root, f); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrUnknown) {
-			s.logger.Warn("a file among the tasks was not swept", slog.String("path", filepath.Join(s.dir, f.Name())), slog.Any("error", err))
+		id, isTask := fileID(infos[i].Name())
+		if isTask {
+			tasks++
+			err = s.sweepTask(root, id, by, by.Sub(infos[i].ModTime()), tasks > s.most)
+		} else {
+			err = s.sweepOther(root, infos[i].Name(), by.Sub(infos[i].ModTime()))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrUnknown) {
+			failed = append(failed, fmt.Errorf("sweeping %s: %w", infos[i].Name(), err))
 		}
 	}
-	return s.thin(ctx, root, files)
+	return errors.Join(failed...)
 }
 
-// thin removes the oldest finished tasks if there are too many.
-func (s *Store) thin(ctx context.Context, root *os.Root, files []fs.DirEntry) error {
-	if len(files) <= s.most {
-		return nil
-	}
-	var finished []*Task
-	for _, f := range files {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		id, ok := fileID(f.Name())
-		if !ok {
-			continue
-		}
-		if t, err := read(root, id); err == nil && t.Status.Finished() {
-			finished = append(finished, &Task{ID: id, Updated: t.Updated})
-		}
-	}
-	slices.SortFunc(finished, func(a, b *Task) int { return a.Updated.Compare(b.Updated) })
-	for _, t := range finished[:max(0, len(finished)-s.most)] {
-		if err := s.remove(root, t.ID); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("sweeping the tasks: %w", err)
-		}
-	}
-	return nil
-}
-
-func (s *Store) sweep(root *os.Root, f fs.DirEntry) error {
-	info, err := f.Info()
-	if err != nil {
-		return err
-	}
-	age := s.now().Sub(info.ModTime())
-	if instance, ok := strings.CutPrefix(f.Name(), lockPrefix); ok && isSecret(instance) && age > minLockAge {
-		o, err := s.owner(root, instance)
-		if err != nil || o != Gone {
-			return err
-		}
-		return root.Remove(f.Name())
-	}
+// sweepTask removes a task that has expired, or that is finished and one too many. Its file has an age.
+func (s *Store) sweepTask(root *os.Root, id string, by time.Time, age time.Duration, tooMany bool) error {
 	// A file is kept for at least that long after its task changed, so younger files need
 	// not be read.
-	if age <= Keep {
+	if age <= Keep && !tooMany {
 		return nil
 	}
-	if strings.HasPrefix(f.Name(), tempPrefix) {
-		return root.Remove(f.Name())
-	}
-	id, ok := fileID(f.Name())
-	if !ok {
-		return nil
-	}
-	t, o, err := s.load(root, id, s.owner)
+	t, o, err := s.load(root, id)
 	switch {
 	case err != nil:
 		return err
-	case o == Self, o == Other:
+	case o == NoOwner && (tooMany || !t.Expires.After(by)):
+	case o != Gone || age <= Keep:
 		return nil
 	case t.Expires.IsZero():
-		t.Expires = s.time().Add(Keep)
+		t.Expires = by.UTC().Round(0).Add(Keep)
 		return s.put(root, t)
-	case t.Expires.After(s.now()):
+	case t.Expires.After(by):
 		return nil
 	}
 	return s.remove(root, id)
+}
+
+// sweepOther removes what killed servers have left.
+func (s *Store) sweepOther(root *os.Root, name string, age time.Duration) error {
+	instance, isLock := strings.CutPrefix(name, lockPrefix)
+	switch {
+	case isLock && isSecret(instance) && age > minLockAge:
+		if o, err := s.owner(root, instance); err != nil || o != Gone {
+			return err
+		}
+	case strings.HasPrefix(name, tempPrefix) && age > Keep:
+	default:
+		return nil
+	}
+	return root.Remove(name)
 }

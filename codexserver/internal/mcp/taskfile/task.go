@@ -22,11 +22,10 @@ const (
 	InputRequired Status = "input_required"
 	Completed     Status = "completed"
 	Cancelled     Status = "cancelled"
-	Failed        Status = "failed"
 )
 
 // Finished reports whether a task with this status no longer changes.
-func (s Status) Finished() bool { return s == Completed || s == Cancelled || s == Failed }
+func (s Status) Finished() bool { return s == Completed || s == Cancelled }
 
 // Task is a task as in its file.
 type Task struct {
@@ -54,8 +53,6 @@ type Task struct {
 	Resume jsontext.Value `json:"resume,omitzero"`
 	// Result is the CallToolResult of a completed task, a JSON object.
 	Result jsontext.Value `json:"result,omitzero"`
-	// Error is the JSON-RPC error of a failed task, a JSON object.
-	Error jsontext.Value `json:"error,omitzero"`
 	// Server is the server that serves or served the task. The store sets it.
 	Server Server `json:"server"`
 }
@@ -64,15 +61,6 @@ type Task struct {
 func (t Task) Thread() string {
 	thread, _, _ := strings.Cut(t.ID, ".")
 	return thread
-}
-
-// TTL returns how long the task is kept, from its creation on. It is 0 until the task is
-// finished.
-func (t Task) TTL() time.Duration {
-	if t.Expires.IsZero() {
-		return 0
-	}
-	return t.Expires.Sub(t.Created)
 }
 
 // Server is a process that serves tasks.
@@ -99,21 +87,6 @@ const (
 	// Gone is a server that ended before its task finished.
 	Gone
 )
-
-// String returns the owner's name.
-func (o Owner) String() string {
-	switch o {
-	case NoOwner:
-		return "no server"
-	case Self:
-		return "self"
-	case Other:
-		return "other"
-	case Gone:
-		return "gone"
-	}
-	return fmt.Sprintf("Owner(%d)", int(o))
-}
 
 const (
 	// maxID is the longest id that clients accept.

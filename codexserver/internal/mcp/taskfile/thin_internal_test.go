@@ -9,13 +9,11 @@ import (
 // TestSweepKeepsNewest checks that a sweep removes the oldest finished tasks if there are too many,
 // and no unfinished one.
 func TestSweepKeepsNewest(t *testing.T) {
-	now := time.Now()
-	s := New(t.TempDir(), &Options{Now: func() time.Time { return now }})
+	s := New(t.TempDir(), nil)
 	defer s.Close()
 	s.most = 3
 	var ids []string
 	for n := range 6 {
-		now = now.Add(time.Second)
 		id, err := NewID(fmt.Sprint("thread-", n))
 		if err != nil {
 			t.Fatal(err)
@@ -30,7 +28,7 @@ func TestSweepKeepsNewest(t *testing.T) {
 		}
 		ids = append(ids, id)
 	}
-	if err := s.Sweep(t.Context()); err != nil {
+	if err := s.Sweep(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	for n, id := range ids {
