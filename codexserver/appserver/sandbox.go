@@ -20,8 +20,8 @@ import (
 )
 
 // Codex trusts the folder of a thread that starts with more than a read-only sandbox, for ever, and
-// starts what the folder's own .codex/config.toml names. So every thread is started, resumed and
-// forked read-only, and each turn carries the sandbox that the conversation has.
+// starts what the folder's own .codex/config.toml names. So every thread is started and resumed
+// read-only, and each turn carries the sandbox that the conversation has.
 
 // configuration is Codex's for a folder.
 type configuration struct {

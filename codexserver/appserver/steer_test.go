@@ -179,7 +179,9 @@ func TestUnreadSteerIsSentAgain(t *testing.T) {
 func TestSteerWaitsForTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
+		begins := make(chan struct{})
 		f.on["turn/start"] = func(r *run, _ *jsonrpc.Request) (any, error) {
+			<-begins
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.turns++
@@ -205,7 +207,7 @@ func TestSteerWaitsForTheTurn(t *testing.T) {
 			t.Error("the message was sent before the turn began")
 		}
 		r := f.runs[0]
-		r.notify("turn/started", `{"threadId":%q,"turn":{"id":"turn-1","status":"inProgress","items":[]}}`, threadID)
+		close(begins)
 		if err := <-taken; err != nil {
 			t.Errorf("a patient sender: %v", err)
 		}

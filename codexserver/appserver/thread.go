@@ -50,7 +50,7 @@ func checkID(id string) error {
 	return nil
 }
 
-// begin starts, resumes or forks a thread.
+// begin starts or resumes a thread.
 func (e *Engine) begin(ctx context.Context, c *child, method string, p threadParams, host engine.Host) (engine.Conversation, error) {
 	home, err := e.homeOf(c)
 	if err != nil {
@@ -135,7 +135,6 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 		return c.failed(ctx, err)
 	}
 	events, err := s.await(ctx)
-	defer s.thread.free()
 	if err == nil && then != nil {
 		then(ctx, s)
 	}
@@ -228,7 +227,6 @@ func (c *conversation) holds(in protocol.TurnInput) protocol.ReasoningEffort {
 type thread struct {
 	id    string
 	child *child
-	turns chan struct{} // holds one token while a turn runs
 
 	mu    sync.Mutex
 	rules box.Grant // of each turn
@@ -254,21 +252,6 @@ func (t *thread) folder() string { return t.ruling().Cwd }
 func (t *thread) leavesSandbox() bool {
 	return t.ruling().Sandbox.Mode != protocol.SandboxDangerFullAccess
 }
-
-// claim waits until no turn of the thread runs.
-func (t *thread) claim(ctx context.Context) error {
-	select {
-	case t.turns <- struct{}{}:
-		return nil
-	case <-t.child.end.gone:
-		return t.child.obituary()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// free ends the claim.
-func (t *thread) free() { <-t.turns }
 
 // settle waits for the end of the last turn, which may have been interrupted, up to a limit: the
 // app-server would take the next one for its continuation.
@@ -296,40 +279,33 @@ func (t *thread) settle(ctx context.Context) error {
 
 var errStillStarting = errors.New("codex app-server has not ended the previous, interrupted turn; try again; other conversations are not affected")
 
-// begin starts a turn when no other one of the thread runs. It waits until the app-server has begun it,
-// or for the end of ctx. The caller calls free after its end, unless there is an error.
+// begin starts a turn. The turns of a conversation run one after another. It waits until the app-server has
+// begun it, or for the end of ctx.
 func (t *thread) begin(ctx context.Context, host engine.Host, p *apptypes.TurnParams) (*turn, error) {
-	if err := t.claim(ctx); err != nil {
+	if err := t.settle(ctx); err != nil {
 		return nil, err
 	}
-	r, err := t.start(ctx, host, p)
-	if err == nil {
-		err = r.accepted(ctx)
+	r := newTurn(ctx, t, host)
+	if err := t.start(r, p); err != nil {
+		r.cancel(err)
+		return nil, err
 	}
-	if err != nil {
-		t.free()
+	if err := r.accepted(ctx); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
 // start asks the app-server to start a turn.
-func (t *thread) start(ctx context.Context, host engine.Host, p *apptypes.TurnParams) (*turn, error) {
-	if err := t.settle(ctx); err != nil {
-		return nil, err
-	}
-	r := newTurn(ctx, t, host)
+func (t *thread) start(r *turn, p *apptypes.TurnParams) (err error) {
 	r.mu.Lock() // a notification of the turn waits for app
 	defer r.mu.Unlock()
-	var err error
-	if r.app, err = t.child.app.Begin(p, r.note); err != nil {
-		r.cancel(err)
-		return nil, err
+	if r.app, err = t.child.app.Begin(p, r.note); err == nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.turn = r
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.turn = r
-	return r, nil
+	return err
 }
 
 // last returns the last turn, or nil.
@@ -406,7 +382,7 @@ func (l *threads) root(id string) (*thread, string) {
 func (l *threads) load(id string, c *child) *thread {
 	t := l.loaded[id]
 	if t == nil {
-		t = &thread{id: id, child: c, turns: make(chan struct{}, 1)}
+		t = &thread{id: id, child: c}
 		l.loaded[id] = t
 		delete(l.agents, id)
 	}

@@ -358,7 +358,7 @@ func (c *conversation) Steer(ctx context.Context, items []protocol.InputItem) er
 func (r *turn) steer(ctx context.Context, l *letter) error {
 	c := r.thread.child
 	select {
-	case <-r.app.Started(): // some versions refuse messages before turn/started
+	case <-r.app.Begun():
 	case <-r.app.Ended():
 		return engine.ErrNoTurn
 	case <-c.end.gone:

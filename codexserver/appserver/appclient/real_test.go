@@ -49,9 +49,9 @@ var touch = []providertest.Turn{
 	{Func: func(r providertest.Request) providertest.Turn { return providertest.Say("seen: " + r.LastToolOutput()) }},
 }
 
-// TestRealThreads starts, resumes and forks a thread, and interrupts a turn.
+// TestRealThreads starts and resumes a thread, and interrupts a turn.
 func TestRealThreads(t *testing.T) {
-	provider := providertest.New(providertest.Say("one"), providertest.Say("two"), providertest.Turn{Stall: make(chan struct{})})
+	provider := providertest.New(providertest.Say("one"), providertest.Turn{Stall: make(chan struct{})})
 	cmd := codex(t, provider)
 	again := exec.Command(cmd.Path, cmd.Args[1:]...)
 	again.Dir, again.Env = cmd.Dir, cmd.Env
@@ -77,11 +77,6 @@ func TestRealThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	turn(c, thread.Thread.ID, "one")
-	fork, err := c.ForkThread(t.Context(), &apptypes.ThreadParams{ThreadID: thread.Thread.ID})
-	if err != nil || fork.Thread.ID == thread.Thread.ID {
-		t.Fatalf("fork: %v, %v", fork, err)
-	}
-	turn(c, fork.Thread.ID, "two")
 	if err := c.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
@@ -89,7 +84,7 @@ func TestRealThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.ResumeThread(t.Context(), &apptypes.ThreadParams{ThreadID: thread.Thread.ID}); err != nil {
+	if err := c.Call(t.Context(), apptypes.CallThreadResume, &apptypes.ThreadParams{ThreadID: thread.Thread.ID}, nil); err != nil {
 		t.Fatal(err)
 	}
 	var refused error

@@ -15,22 +15,8 @@ const interruptLimit = 10 * time.Second
 
 // StartThread begins a thread.
 func (c *Client) StartThread(ctx context.Context, p *apptypes.ThreadParams) (*apptypes.ThreadReply, error) {
-	return c.thread(ctx, apptypes.CallThreadStart, p)
-}
-
-// ResumeThread continues the thread p.ThreadID, which may be of another process.
-func (c *Client) ResumeThread(ctx context.Context, p *apptypes.ThreadParams) (*apptypes.ThreadReply, error) {
-	return c.thread(ctx, apptypes.CallThreadResume, p)
-}
-
-// ForkThread begins a thread with a copy of the thread p.ThreadID.
-func (c *Client) ForkThread(ctx context.Context, p *apptypes.ThreadParams) (*apptypes.ThreadReply, error) {
-	return c.thread(ctx, apptypes.CallThreadFork, p)
-}
-
-func (c *Client) thread(ctx context.Context, method string, p *apptypes.ThreadParams) (*apptypes.ThreadReply, error) {
 	r := &apptypes.ThreadReply{}
-	if err := c.Call(ctx, method, p, r); err != nil {
+	if err := c.Call(ctx, apptypes.CallThreadStart, p, r); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -72,7 +58,7 @@ type Turn struct {
 	call     *jsonrpc.Call      // which asks for the turn
 	forget   context.CancelFunc // gives up the answer to the call
 
-	begun, started, ended chan struct{}
+	begun, ended chan struct{}
 
 	// The client's lock guards these.
 	id     string
@@ -89,7 +75,7 @@ var errBusy = errors.New("appclient: a turn of this thread runs")
 func (c *Client) Begin(p *apptypes.TurnParams, note func(method string, n *apptypes.Note)) (*Turn, error) {
 	t := &Turn{
 		client: c, threadID: p.ThreadID, note: note, sent: make(chan struct{}),
-		begun: make(chan struct{}), started: make(chan struct{}), ended: make(chan struct{}),
+		begun: make(chan struct{}), ended: make(chan struct{}),
 	}
 	var calling context.Context
 	calling, t.forget = context.WithCancel(context.Background())
@@ -114,11 +100,8 @@ func (c *Client) Begin(p *apptypes.TurnParams, note func(method string, n *appty
 	return t, nil
 }
 
-// Begun is closed when the app-server has begun the turn, or has refused to.
+// Begun is closed when the app-server has begun the turn, and takes messages to it, or has refused to.
 func (t *Turn) Begun() <-chan struct{} { return t.begun }
-
-// Started is closed when the app-server takes messages to the turn.
-func (t *Turn) Started() <-chan struct{} { return t.started }
 
 // Ended is closed when the turn has ended, or was refused. It may stay open if the connection ends.
 func (t *Turn) Ended() <-chan struct{} { return t.ended }
@@ -279,9 +262,6 @@ func (c *Client) about(threadID, id, method string) *Turn {
 	}
 	if t.id != id || t.err != nil || t.result != nil {
 		return nil
-	}
-	if method == apptypes.NoteTurnStarted {
-		shut(t.started)
 	}
 	return t
 }

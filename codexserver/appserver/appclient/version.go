@@ -1,6 +1,7 @@
 package appclient
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,13 +46,7 @@ func (v Version) String() string {
 
 // Less reports whether v is older than w.
 func (v Version) Less(w Version) bool {
-	if v.Major != w.Major {
-		return v.Major < w.Major
-	}
-	if v.Minor != w.Minor {
-		return v.Minor < w.Minor
-	}
-	return v.Patch < w.Patch
+	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor), cmp.Compare(v.Patch, w.Patch)) < 0
 }
 
 // ParseVersion reads "0.169.0", also with a suffix as in "0.170.0-alpha.1".
@@ -71,8 +66,7 @@ func ParseVersion(s string) (Version, error) {
 	return Version{n[0], n[1], n[2]}, nil
 }
 
-// agentVersion reads the version in a user agent, NAME/VERSION (…). The name is the
-// client's in new versions and Codex's in old ones.
+// agentVersion reads the version in a user agent, NAME/VERSION (…).
 func agentVersion(userAgent string) (Version, error) {
 	_, rest, found := strings.Cut(userAgent, "/")
 	if !found {

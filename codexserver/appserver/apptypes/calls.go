@@ -29,7 +29,7 @@ type InitializeReply struct {
 	UserAgent string `json:"userAgent"`
 }
 
-// ThreadParams are those of thread/start, thread/resume and thread/fork. Only the last two have a ThreadID, and
+// ThreadParams are those of thread/start and thread/resume. Only the last one has a ThreadID, and
 // may leave out the turns of the answer.
 type ThreadParams struct {
 	ApprovalPolicy        string                     `json:"approvalPolicy,omitzero"`
@@ -44,7 +44,7 @@ type ThreadParams struct {
 	ThreadID              string                     `json:"threadId,omitzero"`
 }
 
-// ThreadReply answers thread/start, thread/resume and thread/fork with the settings of the thread.
+// ThreadReply answers thread/start and thread/resume with the settings of the thread.
 // ApprovalPolicy is a word or an object with finer rules.
 type ThreadReply struct {
 	ApprovalPolicy    json.RawMessage `json:"approvalPolicy"`

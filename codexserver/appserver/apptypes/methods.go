@@ -11,7 +11,6 @@ const (
 	CallModelList                      = "model/list"
 	CallThreadBackgroundTerminalsClean = "thread/backgroundTerminals/clean"
 	CallThreadDelete                   = "thread/delete"
-	CallThreadFork                     = "thread/fork"
 	CallThreadInjectItems              = "thread/inject_items"
 	CallThreadList                     = "thread/list"
 	CallThreadResume                   = "thread/resume"
