@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
-	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -208,7 +208,8 @@ func (o *outlet) warn(words string) {
 	if o.to == nil {
 		return
 	}
-	if least := o.to.level(); least == nil || !tools.Logs(*least, mcptypes.LoggingLevelWarning) {
+	wants := []mcptypes.LoggingLevel{mcptypes.LoggingLevelDebug, mcptypes.LoggingLevelInfo, mcptypes.LoggingLevelNotice, mcptypes.LoggingLevelWarning}
+	if least := o.to.level(); least == nil || !slices.Contains(wants, *least) {
 		return
 	}
 	o.client.notify(o.to.peer, mcptypes.NotificationsMessage.Name(), &mcptypes.LoggingMessageNotificationParams{

@@ -1,6 +1,11 @@
 package tools
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/codexmcp/codexmcp/internal/text"
+)
 
 // maxArgumentName is how many bytes of an unknown name an error repeats.
 const maxArgumentName = 100
@@ -8,51 +13,36 @@ const maxArgumentName = 100
 // nearest returns the name that was likely meant, or "". It prefers a name that differs
 // only in case and separators, then one that begins with the other (sandbox_mode and
 // sandbox), then one that ends with the other (reasoning_effort and effort), then the one
-// with the fewest edits, at most a third of its length.
+// with the fewest edits.
 func nearest(name string, names []string) string {
 	given := letters(name)
-	best, least := "", len(name)+1
-	for _, n := range names {
-		want := letters(n)
-		d := distance(given, want)
-		switch {
-		case d == 0:
-			return n
-		case len(given) >= 3 && (strings.HasPrefix(given, want) || strings.HasPrefix(want, given)):
-			d = 1
-		case len(given) >= 5 && len(want) >= 5 && (strings.HasSuffix(given, want) || strings.HasSuffix(want, given)):
-			d = 2
-		case d > len(want)/3:
-			continue
-		}
-		if d < least {
-			best, least = n, d
+	for _, alike := range []func(want string) bool{
+		func(want string) bool { return given == want },
+		func(want string) bool {
+			return len(given) >= 3 && (strings.HasPrefix(given, want) || strings.HasPrefix(want, given))
+		},
+		func(want string) bool {
+			return min(len(given), len(want)) >= 5 && (strings.HasSuffix(given, want) || strings.HasSuffix(want, given))
+		},
+	} {
+		if i := slices.IndexFunc(names, func(name string) bool { return alike(letters(name)) }); i >= 0 {
+			return names[i]
 		}
 	}
-	return best
+	near := text.Nearest(given, func(yield func(string) bool) {
+		for _, name := range names {
+			if !yield(letters(name)) {
+				return
+			}
+		}
+	})
+	if i := slices.IndexFunc(names, func(name string) bool { return letters(name) == near }); near != "" && i >= 0 {
+		return names[i]
+	}
+	return ""
 }
 
 // letters drops case and separators.
 func letters(s string) string {
 	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(s))
-}
-
-// distance is the number of bytes to insert, delete or replace (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

@@ -1,14 +1,11 @@
 package tools
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/internal/paths"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // bounds are the folders in which the paths of calls must lie. Nil allows all paths.
@@ -86,19 +83,9 @@ func (b bounds) read(path string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
 	rel, err := filepath.Rel(folder, real)
 	if err != nil {
 		return nil, err
 	}
-	f, err := safefile.OpenIn(root, rel, os.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	data, err := f.ReadAll(most)
-	return data, errors.Join(err, f.Close())
+	return readIn(folder, rel, most)
 }

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -54,18 +53,18 @@ const (
 // listed is a page of codex-list.
 type listed struct {
 	Conversations []listRow `json:"conversations"`
-	NextCursor    *string   `json:"nextCursor,omitempty"`
+	NextCursor    *string   `json:"nextCursor,omitzero"`
 }
 
 type listRow struct {
 	ThreadID  string              `json:"threadId"`
 	Preview   string              `json:"preview"` // the title, or else the beginning of the first message
-	Cwd       string              `json:"cwd,omitempty"`
-	Timestamp *string             `json:"timestamp,omitempty"`
-	Status    protocol.TurnStatus `json:"status,omitempty"`
-	Doing     string              `json:"doing,omitempty"`
-	Origin    string              `json:"origin,omitempty"` // the program that began it
-	OpenIn    string              `json:"openIn,omitempty"` // who has it open
+	Cwd       string              `json:"cwd,omitzero"`
+	Timestamp *string             `json:"timestamp,omitzero"`
+	Status    protocol.TurnStatus `json:"status,omitzero"`
+	Doing     string              `json:"doing,omitzero"`
+	Origin    string              `json:"origin,omitzero"` // the program that began it
+	OpenIn    string              `json:"openIn,omitzero"` // who has it open
 }
 
 // run implements [arguments].
@@ -97,11 +96,7 @@ func (a *listArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResu
 		}
 		out.Conversations = append(out.Conversations, row)
 	}
-	text, err := json.Marshal(out)
-	if err != nil {
-		return failure("", "codex-list: "+err.Error())
-	}
-	return &mcptypes.CallToolResult{Content: mcptypes.Text(string(text)), StructuredContent: text}
+	return structured(out)
 }
 
 // ends reports whether no conversation follows. An engine may give a cursor on the last

@@ -8,7 +8,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/go-json-experiment/json"
 )
 
 var modelsTool = define[modelsArguments](tool{
@@ -63,11 +62,7 @@ func (*modelsArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResu
 		}
 		out.Models = append(out.Models, row)
 	}
-	text, err := json.Marshal(out)
-	if err != nil {
-		return failure("", "codex-models: "+err.Error())
-	}
-	return &mcptypes.CallToolResult{Content: mcptypes.Text(string(text)), StructuredContent: text}
+	return structured(out)
 }
 
 func rowOf(m protocol.Model) modelRow {

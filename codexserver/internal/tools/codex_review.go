@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -161,13 +162,13 @@ func (r *reviewCall) begin(ctx context.Context) (protocol.TurnInput, error) {
 // end adds the reviewer's answer to the result, and returns it as a text for people.
 func (r *reviewCall) end(answer string, did *protocol.TurnResult) (string, error) {
 	words, err := r.task.Read(answer, did)
-	if answer = Cut(answer, maxAnswer); err != nil && answer != "" {
+	if answer = text.Brief(answer, maxAnswer); err != nil && answer != "" {
 		err = fmt.Errorf("%w\n\n%s", err, answer)
 	}
 	return words, err
 }
 
-// maxAnswer is how many runes are shown of an answer that cannot be read.
+// maxAnswer is how many bytes are shown of an answer that cannot be read.
 const maxAnswer = 10_000
 
 // run implements [arguments].

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
-	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -13,7 +11,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/go-json-experiment/json"
 )
 
 // showTool reads what is too long for a result.
@@ -37,19 +34,17 @@ var showTool = define[showArguments](tool{
 }`,
 })
 
-// view is the part of a thread to show.
-type view string
-
+// The parts of a thread to show.
 const (
-	diffView       view = "diff"
-	transcriptView view = "transcript"
-	outputView     view = "output"
+	diffView       = "diff"
+	transcriptView = "transcript"
+	outputView     = "output"
 )
 
 type showArguments struct {
 	ThreadID string `json:"threadId"`
-	What     view   `json:"what"`
-	Command  *int   `json:"command"`
+	What     string `json:"what"`
+	Command  *int   `json:"command"` // the last if there is none
 	Offset   int64  `json:"offset"`
 }
 
@@ -59,8 +54,6 @@ func (a *showArguments) check() error {
 		return errors.New("argument /threadId is missing")
 	case a.Offset < 0:
 		return errors.New("argument /offset: want 0 or more")
-	}
-	switch {
 	case a.Command == nil:
 	case a.What != outputView:
 		return errors.New("argument /command is for what: output")
@@ -70,18 +63,10 @@ func (a *showArguments) check() error {
 	return nil
 }
 
-// passage identifies a part of a thread's diff, transcript or output.
-type passage struct {
-	thread  string
-	what    view
-	command int // 0 is the last
-	offset  int64
-}
-
-// page is the text of a passage, as clients read it.
+// page is what clients read.
 type page struct {
 	ThreadID string `json:"threadId"`
-	What     view   `json:"what"`
+	What     string `json:"what"`
 	Command  int    `json:"command,omitzero"`
 	Offset   int64  `json:"offset"`
 	Next     int64  `json:"next,omitzero"` // 0 at the end
@@ -91,81 +76,65 @@ type page struct {
 	Content  string `json:"content"`
 }
 
-// maxPage is the size of the largest page in bytes of JSON.
-const maxPage = 45_000
-
-// pageCost is the largest size of a page without its content.
-const pageCost = 1000
+// maxPage is the size of the largest page in bytes of JSON, and pageCost the largest of one without its content.
+const maxPage, pageCost = 45_000, 1000
 
 // run implements [arguments].
 func (a *showArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
-	at := passage{thread: thread.CanonicalID(a.ThreadID), what: a.What, offset: a.Offset}
-	if a.Command != nil {
-		at.command = *a.Command
-	}
-	shownID := Cut(at.thread, maxBrief)
-	_ = c.open(at.thread) // holds it
-	p, err := c.table.read(ctx, c.Threads, at, c.table.room(c.MaxText).most)
+	a.ThreadID = thread.CanonicalID(a.ThreadID)
+	_ = c.open(a.ThreadID) // holds it
+	p, err := a.read(ctx, c)
 	var wrong *transcript.RangeError
 	if errors.As(err, &wrong) {
-		return failure(shownID, fmt.Sprintf("codex-show: argument /%s: %s", wrong.Argument, wrong.Reason))
+		err = fmt.Errorf("argument /%s: %s", wrong.Argument, wrong.Reason)
 	}
 	if err != nil {
-		return failure(shownID, "codex-show: "+err.Error())
+		return failure(text.Brief(a.ThreadID, maxBrief), "codex-show: "+err.Error())
 	}
-	structured, err := json.Marshal(p)
-	if err != nil {
-		return failure(shownID, "codex-show: "+err.Error())
-	}
-	return &mcptypes.CallToolResult{Content: blocks(p.Content, p.words()), StructuredContent: structured}
+	return structured(p, p.Content, p.words())
 }
 
 // words returns a text about the page's position in the whole.
 func (p *page) words() string {
-	words := []string{fmt.Sprintf("[bytes %d to %d of %d", p.Offset, p.Offset+int64(len(p.Content)), p.Total)}
+	words := fmt.Sprintf("[bytes %d to %d of %d", p.Offset, p.Offset+int64(len(p.Content)), p.Total)
 	if p.Next > 0 {
-		words[0] += fmt.Sprintf("; the next page has offset %d", p.Next)
+		words += fmt.Sprintf("; the next page has offset %d", p.Next)
 	}
-	words[0] += "]"
+	words += "]"
 	if p.Cut > 0 {
-		words = append(words, fmt.Sprintf("%d bytes are not kept.", p.Cut))
+		words += fmt.Sprintf(" %d bytes are not kept.", p.Cut)
 	}
 	if p.Note != "" {
-		words = append(words, p.Note)
+		words += " " + p.Note
 	}
-	return strings.Join(words, " ")
+	return words
 }
 
-// unknownThread reports that a thread does not exist for the client.
-type unknownThread struct{ id string }
-
-// Error implements error.
-func (e unknownThread) Error() string {
-	return fmt.Sprintf("no conversation %q, open or saved here", Cut(e.id, maxBrief))
-}
-
-// read returns the page at a passage, at most most bytes of JSON. The error is an
-// [unknownThread] or a [*transcript.RangeError] if the passage does not exist.
-func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, most int) (*page, error) {
-	tr, err := t.log(ctx, threads, at)
+// read returns the page that the arguments name. The error is a [*transcript.RangeError] if there is none.
+func (a *showArguments) read(ctx context.Context, c *call) (*page, error) {
+	tr, err := a.log(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	room := max(min(most, maxPage), protocol.MinResult) - pageCost
+	room := max(min(c.table.room(c.MaxText).most, maxPage), protocol.MinResult) - pageCost
 	var p transcript.Page
-	switch at.what {
+	command := 0
+	switch a.What {
 	case diffView:
-		p, err = tr.Diff(at.offset, room)
+		p, err = tr.Diff(a.Offset, room)
 	case transcriptView:
-		p, err = tr.Transcript(at.offset, room)
+		p, err = tr.Transcript(a.Offset, room)
 	case outputView:
-		p, at.command, err = tr.Output(at.command, at.offset, room)
+		if a.Command != nil {
+			command = *a.Command
+		}
+		p, command, err = tr.Output(command, a.Offset, room)
 	}
 	if err != nil {
 		return nil, err
 	}
 	out := &page{
-		ThreadID: at.thread, What: at.what, Command: at.command, Offset: p.Offset, Total: p.Total, Cut: p.Cut, Note: p.Note,
+		ThreadID: a.ThreadID, What: a.What, Command: command, Offset: p.Offset, Total: p.Total, Cut: p.Cut, Note: p.Note,
 		Content: fit(p.Text, room),
 	}
 	if end := p.Offset + int64(len(out.Content)); end < p.Total {
@@ -177,38 +146,34 @@ func (t *Table) read(ctx context.Context, threads *thread.Share, at passage, mos
 // log returns the log of a thread that the client holds, or one read from a rollout. A
 // thread of another client is unknown. The rollout of a closed thread may belong to another
 // principal, so that clients of principals do not read any.
-func (t *Table) log(ctx context.Context, threads *thread.Share, at passage) (*transcript.Log, error) {
-	if th := threads.Find(at.thread); th != nil {
+func (a *showArguments) log(ctx context.Context, c *call) (*transcript.Log, error) {
+	if th := c.Threads.Find(a.ThreadID); th != nil {
 		return th.Log(), nil
 	}
-	resumer, ok := t.engine.(engine.Resumer)
-	if !ok || threads.OpenOnly() || threads.Elsewhere(at.thread) {
-		return nil, unknownThread{at.thread}
+	resumer, ok := c.table.engine.(engine.Resumer)
+	if !ok || c.Threads.OpenOnly() || c.Threads.Elsewhere(a.ThreadID) {
+		return nil, a.unknown()
 	}
-	saved, err := resumer.Find(ctx, at.thread)
+	saved, err := resumer.Find(ctx, a.ThreadID)
 	if errors.Is(err, engine.ErrNotFound) {
-		return nil, unknownThread{at.thread}
+		return nil, a.unknown()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if at.what != transcriptView {
-		return nil, fmt.Errorf("conversation %q is not open in this session: of such a one only the transcript can be read, for diffs and outputs are not kept", at.thread)
+	if a.What != transcriptView {
+		return nil, fmt.Errorf("conversation %q is not open in this session: of such a one only the transcript can be read, for diffs and outputs are not kept", a.ThreadID)
 	}
 	select {
-	case t.rollouts <- struct{}{}:
-		defer func() { <-t.rollouts }()
+	case c.table.rollouts <- struct{}{}:
+		defer func() { <-c.table.rollouts }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	return transcript.ReadRollout(ctx, saved.File, at.thread)
+	return transcript.ReadRollout(ctx, saved.File, a.ThreadID)
 }
 
-// fit returns the longest beginning of a text that has at most most bytes of JSON.
-func fit(s string, most int) string {
-	if len(quote(nil, s)) <= most {
-		return s
-	}
-	n := sort.Search(len(s), func(n int) bool { return len(quote(nil, text.Head(s, n+1))) > most })
-	return text.Head(s, n)
+// unknown reports that the thread does not exist for the client.
+func (a *showArguments) unknown() error {
+	return fmt.Errorf("no conversation %q, open or saved here", text.Brief(a.ThreadID, maxBrief))
 }

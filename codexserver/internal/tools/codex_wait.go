@@ -3,15 +3,12 @@ package tools
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // waitTool is for clients whose calls must be short.
@@ -57,23 +54,12 @@ type waitArguments struct {
 	Seconds   *float64 `json:"seconds"` // within the bounds of the tool's definition
 }
 
-// wait returns the time to wait, from the argument seconds.
+// wait returns the time to wait.
 func (a *waitArguments) wait() time.Duration {
 	if a.Seconds == nil {
 		return 45 * time.Second
 	}
 	return time.Duration(*a.Seconds * float64(time.Second))
-}
-
-// row is the result of codex-wait for one thread.
-type row struct {
-	ThreadID string              `json:"threadId"`
-	Status   protocol.TurnStatus `json:"status"`
-	Content  string              `json:"content"`
-	Since    string              `json:"since,omitzero"`
-
-	whole jsontext.Value // the result, instead of the members
-	hint  string         // names the thread for the client's model
 }
 
 // run implements [arguments].
@@ -85,7 +71,12 @@ func (a *waitArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResu
 	ctx = c.until(ctx)
 	turns := c.turns(a)
 	if len(turns) < max(len(a.ThreadIDs), 1) && c.Survival.Known != nil {
-		a.waitFor(ctx, false, known(c.Survival.Known))
+		within, stop := context.WithTimeout(ctx, a.wait())
+		select {
+		case <-c.Survival.Known:
+		case <-within.Done():
+		}
+		stop()
 		turns = c.turns(a)
 	}
 	var all []Pending
@@ -94,7 +85,9 @@ func (a *waitArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResu
 		all = append(all, t)
 	}
 	for {
-		a.waitFor(ctx, c.place() == nil, all...)
+		within, stop := context.WithTimeoutCause(ctx, a.wait(), ErrLimit)
+		Wait(within, c.place() == nil, all...)
+		stop()
 		// The call stays open while the client has a question of it, so that the answer
 		// finds a call.
 		if ctx.Err() != nil || !c.answers(ctx) {
@@ -119,33 +112,15 @@ func (c *call) answers(ctx context.Context) (waited bool) {
 	return waited
 }
 
-// known is pending until the turns of servers that were killed are known.
-type known <-chan struct{}
-
-// Done implements [Pending].
-func (k known) Done() <-chan struct{} { return k }
-
-// Asks implements [Pending].
-func (known) Asks() (open bool, changed <-chan struct{}) { return false, nil }
-
-// waitFor is [Wait] for at most the time in the arguments.
-func (a *waitArguments) waitFor(ctx context.Context, questions bool, all ...Pending) {
-	ctx, stop := context.WithTimeoutCause(ctx, a.wait(), ErrLimit)
-	defer stop()
-	Wait(ctx, questions, all...)
-}
-
 // canonicalize makes the ids canonical and removes duplicates.
 func (a *waitArguments) canonicalize() {
-	for i, id := range a.ThreadIDs {
-		a.ThreadIDs[i] = thread.CanonicalID(id)
+	seen, ids := map[string]bool{}, a.ThreadIDs[:0] // nil stays nil, which asks for all
+	for _, id := range a.ThreadIDs {
+		if id = thread.CanonicalID(id); !seen[id] {
+			seen[id], ids = true, append(ids, id)
+		}
 	}
-	seen := map[string]bool{}
-	a.ThreadIDs = slices.DeleteFunc(a.ThreadIDs, func(id string) bool {
-		again := seen[id]
-		seen[id] = true
-		return again
-	})
+	a.ThreadIDs = ids
 }
 
 // turns returns the turns that a call waits for.
@@ -162,29 +137,53 @@ func (c *call) turns(a *waitArguments) []*Turn {
 	return turns
 }
 
+// row is the result for one thread without a result of a turn.
+type row struct {
+	ThreadID string              `json:"threadId"`
+	Status   protocol.TurnStatus `json:"status"`
+	Content  string              `json:"content"`
+	Since    string              `json:"since,omitzero"`
+}
+
 // rows makes the result: a row for each thread.
 func (c *call) rows(ctx context.Context, a *waitArguments, turns []*Turn) *mcptypes.CallToolResult {
-	rows, hints, named := []row{}, []string(nil), 0
-	found := map[string]bool{}
-	for _, t := range turns {
+	rows, words, hints, found := []any{}, []string(nil), []string(nil), map[string]bool{}
+	add := func(r row, whole any) {
+		rows, words = append(rows, whole), append(words, r.ThreadID+" ("+string(r.Status)+"): "+r.Content)
+	}
+	for i, t := range turns {
 		found[thread.CanonicalID(t.ThreadID())] = true
-		r, ended := t.row(c.table.room(c.MaxText).most / max(len(turns), 1))
-		rows = append(rows, r)
-		if named < maxHints {
-			hints = append(hints, r.hint)
-			named++
+		over := t.over()
+		s, line, most := t.state(over), hint(t.ThreadID(), nil, false), c.table.room(c.MaxText).most/len(turns)
+		r := row{ThreadID: t.ThreadID(), Status: s.Status, Content: s.Words()}
+		t.log.Seen()
+		if over {
+			did := &t.outcome.did
+			r.Content = t.form.cut(did.Content, most, t.thread)
+			line = t.named(t.outcome.cut || r.Content != did.Content)
+			add(r, t.WithAfterwards(most))
+		} else {
+			r.Since = s.Since.UTC().Format(time.RFC3339)
+			add(r, r)
 		}
-		if ended {
-			hints = append(append(hints, notDone(&t.outcome.did)...), t.Afterwards()...)
+		if i < maxHints {
+			hints = append(hints, line)
+		}
+		if over {
+			hints = slices.Concat(hints, notDone(&t.outcome.did), t.Afterwards())
 			c.read = append(c.read, t)
 		}
 	}
 	for _, id := range a.ThreadIDs {
 		if !found[id] {
-			rows = append(rows, c.rest(ctx, id))
+			r := c.rest(ctx, id)
+			add(r, r)
 		}
 	}
-	r := rowsResult(rows, "Nothing runs in the background.")
+	if len(rows) == 0 {
+		words = []string{"Nothing runs in the background."}
+	}
+	r := structured(map[string]any{"threads": rows}, joined(words))
 	forModel(r, hints...)
 	return r
 }
@@ -194,62 +193,10 @@ func (c *call) rest(ctx context.Context, id string) row {
 	if c.open(id) != nil {
 		return row{ThreadID: id, Status: protocol.StatusIdle, Content: "No turn runs. codex-reply continues the conversation."}
 	}
-	if held := c.holder(ctx, id); held != nil {
-		return row{ThreadID: id, Status: protocol.StatusRunning, Content: held.Error()}
+	if holder := engine.TraitsOf(c.table.engine).Holder; holder != nil && !c.Threads.OpenOnly() {
+		if held := holder(context.WithoutCancel(ctx), id); held != nil { // as codex-reply says it
+			return row{ThreadID: id, Status: protocol.StatusRunning, Content: held.Error()}
+		}
 	}
 	return row{ThreadID: id, Status: protocol.StatusUnknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."}
-}
-
-// holder returns the error of codex-reply if another program runs a turn of the thread with an id.
-func (c *call) holder(ctx context.Context, id string) error {
-	holder := engine.TraitsOf(c.table.engine).Holder
-	if holder == nil || c.Threads.OpenOnly() {
-		return nil
-	}
-	return holder(context.WithoutCancel(ctx), id)
-}
-
-// rowsResult returns a result with the rows, or with the text none.
-func rowsResult(rows []row, none string) *mcptypes.CallToolResult {
-	var text strings.Builder
-	for i, r := range rows {
-		if i > 0 {
-			text.WriteString("\n\n")
-		}
-		text.WriteString(r.ThreadID + " (" + string(r.Status) + "): " + r.Content)
-	}
-	if len(rows) == 0 {
-		text.WriteString(none)
-	}
-	structured, err := jsonv2.Marshal(map[string][]row{"threads": rows})
-	if err != nil {
-		return failure("", "codex-wait: "+err.Error())
-	}
-	return &mcptypes.CallToolResult{Content: mcptypes.Text(text.String()), StructuredContent: structured}
-}
-
-// row returns the state or the result of the turn, at most most bytes. ended is true if it
-// is the result.
-func (t *Turn) row(most int) (r row, ended bool) {
-	ended = t.over()
-	s := t.state(ended)
-	r = row{ThreadID: t.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339), hint: hint(t.ThreadID(), nil, false)}
-	t.log.Seen()
-	if !ended {
-		return r, false
-	}
-	did := &t.outcome.did
-	r.Content, r.Since = t.form.cut(did.Content, most, t.thread), ""
-	r.hint = t.named(t.outcome.cut || r.Content != did.Content)
-	r.whole = t.WithAfterwards(most)
-	return r, true
-}
-
-// MarshalJSONTo implements [jsonv2.MarshalerTo].
-func (r row) MarshalJSONTo(e *jsontext.Encoder) error {
-	if r.whole != nil {
-		return e.WriteValue(r.whole)
-	}
-	type plain row
-	return jsonv2.MarshalEncode(e, plain(r))
 }

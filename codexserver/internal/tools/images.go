@@ -1,12 +1,13 @@
 package tools
 
 import (
-	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -46,26 +47,11 @@ func imageURL(cwd, image string, left int64, b bounds) (url string, n int64, err
 	if err != nil {
 		return "", 0, err
 	}
-	kind := imageType(data)
-	if kind == "" {
+	kind := http.DetectContentType(data)
+	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
 		return "", 0, errors.New("not an image: its content must be PNG, JPEG, GIF or WebP")
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), int64(len(data)), nil
-}
-
-// imageType returns the media type of an image by its first bytes, or "" for anything else.
-func imageType(data []byte) string {
-	for _, t := range []struct{ begin, media string }{
-		{"\x89PNG\r\n\x1a\n", "image/png"}, {"\xff\xd8\xff", "image/jpeg"}, {"GIF87a", "image/gif"}, {"GIF89a", "image/gif"},
-	} {
-		if bytes.HasPrefix(data, []byte(t.begin)) {
-			return t.media
-		}
-	}
-	if len(data) >= 14 && string(data[:4]) == "RIFF" && string(data[8:14]) == "WEBPVP" {
-		return "image/webp"
-	}
-	return ""
 }
 
 // dataOf decodes a data URL with base64. It ignores the media type.
@@ -112,7 +98,12 @@ func readImage(cwd, path string, most int64, b bounds) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s leads out of the working folder", path)
 	}
-	root, err := os.OpenRoot(bound)
+	return readIn(bound, rel, most)
+}
+
+// readIn reads a regular file of a folder by its relative path, even if the path is changed meanwhile.
+func readIn(folder, rel string, most int64) ([]byte, error) {
+	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err
 	}

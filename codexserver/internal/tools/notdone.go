@@ -37,15 +37,10 @@ func notDone(did *protocol.TurnResult) []string {
 
 // notDoneLine returns a refusal as a line, such as "Not run: `git push` (declined)".
 func notDoneLine(r protocol.Refusal) string {
-	what, _ := elicit.ShowCode(r.What)
-	done := "done"
-	switch r.Kind {
-	case "command":
-		done = "run"
-	case "patch":
-		done, what = "applied", "changes of "+what
-	case "access":
-		done = "given"
+	r.What, _ = elicit.ShowCode(r.What)
+	if r.Kind == "patch" {
+		r.What = "changes of " + r.What
 	}
-	return "Not " + done + ": " + what + " (" + show.Brief(strings.TrimPrefix(r.Why, "not run: ")) + ")"
+	r.Why = show.Brief(strings.TrimPrefix(r.Why, "not run: "))
+	return "N" + strings.TrimPrefix(r.String(), "n")
 }

@@ -138,13 +138,7 @@ func (t *Turn) Interim(advice string) *mcptypes.CallToolResult {
 
 // interim returns the result of a call whose turn continues.
 func (t *Turn) interim(status protocol.TurnStatus, text string) *mcptypes.CallToolResult {
-	r := result(t.ThreadID(), text)
-	last := len(r.StructuredContent) - 1
-	r.StructuredContent = append(quote(append(r.StructuredContent[:last:last], `,"status":`...), string(status)), '}')
-	if w := t.resume.Worktree; w != nil {
-		r.StructuredContent = append(r.StructuredContent[:len(r.StructuredContent)-1], `,"worktree":{"path":`...)
-		r.StructuredContent = append(quote(append(quote(r.StructuredContent, w.Path), `,"branch":`...), w.Branch), `}}`...)
-	}
+	r := short{ThreadID: t.ThreadID(), Status: status, Worktree: t.resume.Worktree}.result(text)
 	forModel(r, hint(t.ThreadID(), nil, false))
 	return r
 }

@@ -23,10 +23,10 @@ func TestFit(t *testing.T) {
 			got := fit(text, most)
 			rest := text[len(got):]
 			_, size := utf8.DecodeRuneInString(rest)
-			if !strings.HasPrefix(text, got) || len(quote(nil, got)) > most || !utf8.ValidString(got) {
+			if !strings.HasPrefix(text, got) || quoted(got) > most || !utf8.ValidString(got) {
 				t.Errorf("%d of %.10q: %d bytes", most, text, len(got))
 			}
-			if rest != "" && len(quote(nil, got+rest[:size])) <= most {
+			if rest != "" && quoted(got+rest[:size]) <= most {
 				t.Errorf("%d of %.10q: there is room for more than %d bytes", most, text, len(got))
 			}
 		}

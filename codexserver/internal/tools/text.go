@@ -9,6 +9,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -23,19 +24,51 @@ func Texts(r *mcptypes.CallToolResult) []string {
 	return texts
 }
 
+// short is the structured content of a call that has no result of a turn.
+type short struct {
+	ThreadID string              `json:"threadId"`
+	Content  string              `json:"content"`
+	Status   protocol.TurnStatus `json:"status,omitzero"`
+	Worktree *protocol.Worktree  `json:"worktree,omitzero"`
+}
+
 // result returns the texts as blocks, and also as structured content, because some clients
 // show only that to their model. Structured content came with MCP 2025-06-18. It is also
 // sent under earlier versions, as Codex did: clients find the thread's id there.
-func result(thread string, texts ...string) *mcptypes.CallToolResult {
-	structured := quote([]byte(`{"threadId":`), thread)
-	structured = append(quote(append(structured, `,"content":`...), strings.Join(texts, "\n\n")), '}')
-	return &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: structured}
+func (s short) result(texts ...string) *mcptypes.CallToolResult {
+	s.Content = joined(texts)
+	return structured(s, texts...)
 }
 
-// quote appends a JSON string. Invalid UTF-8 becomes U+FFFD.
-func quote(b []byte, s string) []byte {
-	b, _ = jsontext.AppendQuote(b, s) // the error reports invalid UTF-8
-	return b
+// structured returns a result with v as structured content, and the texts, or else v, as blocks.
+func structured(v any, texts ...string) *mcptypes.CallToolResult {
+	b, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return failure("", "internal error: "+err.Error())
+	}
+	if texts == nil {
+		texts = []string{string(b)}
+	}
+	return &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: b}
+}
+
+// result is [short.result] of a thread.
+func result(thread string, texts ...string) *mcptypes.CallToolResult {
+	return short{ThreadID: thread}.result(texts...)
+}
+
+// quoted returns the size of a text as JSON.
+func quoted(s string) int {
+	b, _ := jsontext.AppendQuote(nil, s) // the error reports invalid UTF-8, which becomes U+FFFD
+	return len(b)
+}
+
+// fit returns the longest beginning of a text that has at most most bytes of JSON.
+func fit(s string, most int) string {
+	if quoted(s) <= most {
+		return s
+	}
+	return text.Head(s, sort.Search(len(s), func(n int) bool { return quoted(text.Head(s, n+1)) > most }))
 }
 
 // failure returns the result of a call that failed before it had a turn.
@@ -108,29 +141,16 @@ type form struct {
 	schema *outputschema.Schema // of the answer, or nil
 }
 
-// Cut returns at most most runes of the words, as valid UTF-8.
-func Cut(words string, most int) string {
-	n := 0
-	for i := range words { // without counting all, since it may be long
-		if n++; n > most {
-			return strings.ToValidUTF8(words[:i], "\uFFFD") + "…"
-		}
-	}
-	return strings.ToValidUTF8(words, "\uFFFD")
-}
-
 // maxBrief is how many characters a status line has at most.
 const maxBrief = 200
 
 // cut shortens the text to most bytes of JSON, with a note where to read the whole text.
 func (f *form) cut(s string, most int, t *thread.Thread) string {
-	if len(quote(nil, s)) <= most {
+	if quoted(s) <= most {
 		return s
 	}
 	note := "\n\n[cut: " + f.whole(t.Info().RolloutPath) + "]"
-	// The longest beginning that fits.
-	n := sort.Search(len(s)-1, func(n int) bool { return len(quote(nil, s[:n+1]+note)) > most })
-	return text.Head(s, n) + note
+	return fit(s, most-quoted(note)+len(`""`)) + note
 }
 
 // whole says where to read an answer that is cut. Path is that of the rollout, or "".

@@ -237,12 +237,12 @@ func TestCut(t *testing.T) {
 	} {
 		for _, most := range []int{100, 299, 300, 301, 2000, 10_000} {
 			got := j.form.cut(text, most, j.thread)
-			whole := len(quote(nil, text)) <= most
+			whole := quoted(text) <= most
 			switch {
 			case whole && got != text:
 				t.Errorf("%.20q within %d was cut", text, most)
-			case !whole && (len(quote(nil, got)) > most || !strings.HasSuffix(got, "]") || !strings.Contains(got, "[cut: ")):
-				t.Errorf("%.20q within %d: %d bytes, %q", text, most, len(quote(nil, got)), got)
+			case !whole && (quoted(got) > most || !strings.HasSuffix(got, "]") || !strings.Contains(got, "[cut: ")):
+				t.Errorf("%.20q within %d: %d bytes, %q", text, most, quoted(got), got)
 			case !whole && utf8.ValidString(text) && !utf8.ValidString(got):
 				t.Errorf("%.20q within %d: cut inside a letter", text, most)
 			}
