@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -259,4 +260,25 @@ func TestFirstOfTwoConnectionsCounts(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestConnectionLostDuringAQuestion loses the connection of a call when its question is about to be sent. The
+// request ends, and with it the turn.
+func TestConnectionLostDuringAQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &worker{}
+		p := codexserver.New(w.engine(), &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}).Principal(t.Context(), "ann")
+		defer p.Close()
+		ours, theirs := jsonrpc.Pipe()
+		ended := make(chan error, 1)
+		ctx, lose := context.WithCancel(t.Context())
+		go func() { ended <- p.Exchange(ctx, theirs) }()
+		writeAll(t, ours, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"git"},`+polling+`}}`)
+		synctest.Wait()
+		pass(10 * time.Millisecond)
+		lose()
+		if err := <-ended; err != nil || !w.ended() {
+			t.Errorf("%v, the turn has ended: %t", err, w.ended())
+		}
+	})
 }

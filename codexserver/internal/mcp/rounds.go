@@ -136,19 +136,22 @@ func (c *call) serve(q *request) (any, error) {
 				defer c.call.Deadline.Set(began.Add(most))()
 			}
 		}
-		switch tools.Wait(wait, true, c) {
-		case tools.Limit: // the grace period is over
-			wait = q.ctx
-			c.update(func() { c.late = tasks })
-		case tools.Question:
+		reason := tools.Wait(wait, true, c)
+		if reason == tools.Question {
 			if tasks {
 				if result := c.becomeTask(q.canAsk); result != nil {
 					return result, nil
 				}
 			}
-			if result := c.round(wait, q.canAsk); result != nil {
+			var result any
+			if result, reason = c.round(wait, q.canAsk); result != nil {
 				return result, nil
 			}
+		}
+		switch reason {
+		case tools.Limit: // the grace period is over
+			wait = q.ctx
+			c.update(func() { c.late = tasks })
 		case tools.Cancel:
 			c.cancel(context.Cause(q.ctx))
 			<-c.done
@@ -180,17 +183,18 @@ func (s *ModernSession) grace(q *request) (context.Context, context.CancelFunc) 
 // fail the call without a report.
 const maxRounds = 8
 
-// round returns the open questions as a result for a client that can be asked, or nil if there are none.
-// It waits for others, which are sent with it. After too many rounds the turn continues in the background.
-func (c *call) round(wait context.Context, can bool) any {
+// round returns the open questions as a result for a client that can be asked, after a wait for others, which are
+// sent with it. If there are none any more it returns nil, and why it did not wait longer. After too many rounds the
+// turn continues in the background.
+func (c *call) round(wait context.Context, can bool) (any, tools.Reason) {
 	if !can {
 		c.refuse()
-		return nil
+		return nil, tools.Question
 	}
 	wait, stop := context.WithTimeoutCause(wait, gather, tools.ErrLimit)
 	defer stop()
-	if tools.Wait(wait, false, c) != tools.Limit {
-		return nil
+	if reason := tools.Wait(wait, false, c); reason != tools.Limit {
+		return nil, reason
 	}
 	c.mu.Lock()
 	turn, requests := c.turn, c.inbox.requests()
@@ -201,21 +205,21 @@ func (c *call) round(wait context.Context, can bool) any {
 	c.mu.Unlock()
 	switch {
 	case len(requests) == 0:
-		return nil
+		return nil, tools.Question
 	case rounds <= maxRounds:
 		text := c.session.states.park(c, slices.Sorted(maps.Keys(requests)))
-		return &modern.InputRequiredResult{Meta: c.session.resultMeta(), InputRequests: requests, RequestState: &text}
+		return &modern.InputRequiredResult{Meta: c.session.resultMeta(), InputRequests: requests, RequestState: &text}, tools.Question
 	case turn == nil || !c.session.client.server.Tools.Has("codex-wait"):
 		c.cancel(errRounds)
 		<-c.done
-		return c.complete(c.result)
+		return c.complete(c.result), tools.Question
 	}
 	c.update(func() { c.alone = true })
 	if !turn.Detach() {
 		<-c.done
-		return c.complete(c.result)
+		return c.complete(c.result), tools.Question
 	}
-	return c.complete(turn.Interim("This call has asked as often as clients take it. Call codex-wait with this threadId: it asks, and has the result."))
+	return c.complete(turn.Interim("This call has asked as often as clients take it. Call codex-wait with this threadId: it asks, and has the result.")), tools.Question
 }
 
 var (
