@@ -59,7 +59,7 @@ type child struct {
 // transport from then on, and closes it when it fails.
 func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *box.Programs, o *Options) (*child, error) {
 	c := &child{
-		log: o.logger(), programs: programs, end: ending{gone: make(chan struct{}), stderr: stderr},
+		log: o.Logger, programs: programs, end: ending{gone: make(chan struct{}), stderr: stderr},
 		threads: threads{loaded: map[string]*thread{}, agents: map[string]subAgent{}},
 	}
 	c.app = appclient.New(&endWatcher{Transport: t, ended: c.lost}, c.clientOptions(o))
@@ -207,7 +207,7 @@ var errClosed = errors.New("the engine is closed")
 // clientOptions say how the questions and notifications of the app-server are handled.
 func (c *child) clientOptions(o *Options) *appclient.Options {
 	return &appclient.Options{
-		Info: apptypes.ClientInfo{Name: clientName, Title: "codexmcp", Version: o.clientVersion()},
+		Info: apptypes.ClientInfo{Name: clientName, Title: "codexmcp", Version: o.Version},
 		// The first is for thread/backgroundTerminals/clean, the second for commands about which
 		// only a person may decide: the host counts no other approval of them.
 		Capabilities: apptypes.Capabilities{ExperimentalAPI: true, RequiredHumanApproval: true},

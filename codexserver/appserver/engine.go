@@ -1,6 +1,7 @@
 package appserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,20 +50,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-func (o *Options) logger() *slog.Logger {
-	if o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return o.Logger
-}
-
-func (o *Options) clientVersion() string {
-	if o.Version == "" {
-		return "dev"
-	}
-	return o.Version
-}
-
 // Engine drives one app-server, which runs from the first call that needs it
 // until Close. It is safe for concurrent use.
 type Engine struct {
@@ -99,6 +86,10 @@ func New(o *Options) (*Engine, error) {
 	e := &Engine{programs: &box.Programs{}}
 	if o != nil {
 		e.options = *o
+	}
+	e.options.Version = cmp.Or(e.options.Version, "dev")
+	if e.options.Logger == nil {
+		e.options.Logger = slog.New(slog.DiscardHandler)
 	}
 	var err error
 	if e.args, e.defaults, err = commandLine(e.options.Overrides); err != nil {

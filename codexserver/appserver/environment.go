@@ -109,10 +109,8 @@ func (p *threadParams) restrict(from *engine.Origin, file, call map[string]stdjs
 	if !ok {
 		exclude = base.Exclude
 	}
-	names := slices.Concat(run.Secrets(), exclude, configuredKeys(file))
-	for key, value := range p.Config {
-		names = append(names, keyVariables(strings.Split(key, "."), value)...)
-	}
+	given, _ := credentials(file, p.Config)
+	names := slices.Concat(run.Secrets(), exclude, given)
 	slices.Sort(names)
 	narrowed["exclude"] = slices.Compact(names)
 	if from != nil {
@@ -170,45 +168,41 @@ func (p *threadParams) environment(file map[string]stdjson.RawMessage) (config.S
 	return e, err
 }
 
-// configuredKeys returns the environment variables from which the configuration takes
-// keys.
-func configuredKeys(file map[string]stdjson.RawMessage) (names []string) {
-	for _, key := range []string{"model_providers", "mcp_servers"} {
-		names = append(names, keyVariables([]string{key}, file[key])...)
+// credentials returns the environment variables from which a configuration and the further keys of a
+// conversation take keys for providers and MCP servers, and the keys that they have themselves: headers,
+// queries and tokens.
+func credentials(file, further map[string]stdjson.RawMessage) (variables, values []string) {
+	var read func(path []string, raw stdjson.RawMessage)
+	read = func(path []string, raw stdjson.RawMessage) {
+		has := func(names ...string) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(path, name) })
+		}
+		word := value[string](raw)
+		switch last := path[len(path)-1]; {
+		case word == "":
+		case last == "env_key", last == "bearer_token_env_var", has("env_http_headers"):
+			variables = append(variables, word)
+		case has("http_headers", "query_params", "experimental_bearer_token"):
+			values = append(values, word)
+		}
+		for key, below := range table(raw) {
+			read(append(slices.Clip(path), key), below)
+		}
 	}
-	return names
-}
-
-// keyVariables returns the environment variables from which a table of providers or MCP
-// servers takes keys.
-func keyVariables(path []string, raw stdjson.RawMessage) (names []string) {
-	if path[0] != "model_providers" && path[0] != "mcp_servers" {
-		return nil
+	for _, keys := range []map[string]stdjson.RawMessage{file, further} {
+		for key, raw := range keys {
+			if path := strings.Split(key, "."); path[0] == "model_providers" || path[0] == "mcp_servers" {
+				read(path, raw)
+			}
+		}
 	}
-	last := path[len(path)-1]
-	if name := optional[string](raw); name != nil && *name != "" &&
-		(last == "env_key" || last == "bearer_token_env_var" || slices.Contains(path[:len(path)-1], "env_http_headers")) {
-		return []string{*name}
-	}
-	for key, value := range table(raw) {
-		names = append(names, keyVariables(append(slices.Clip(path), key), value)...)
-	}
-	return names
+	return variables, values
 }
 
 // learn notes the keys that providers and MCP servers get by a configuration and the further keys of a
 // conversation, so that no error has them.
 func (c *child) learn(file, further map[string]stdjson.RawMessage) {
-	names := configuredKeys(file)
-	var values []string
-	for _, key := range []string{"model_providers", "mcp_servers"} {
-		values = append(values, literals([]string{key}, file[key])...)
-	}
-	for key, value := range further {
-		path := strings.Split(key, ".")
-		names = append(names, keyVariables(path, value)...)
-		values = append(values, literals(path, value)...)
-	}
+	names, values := credentials(file, further)
 	for _, entry := range os.Environ() {
 		if name, value, _ := strings.Cut(entry, "="); slices.Contains(names, name) || run.MatchName(run.Secrets(), name) {
 			values = append(values, value)
@@ -221,26 +215,6 @@ func (c *child) learn(file, further map[string]stdjson.RawMessage) {
 			c.secrets = append(slices.Clip(c.secrets), secret)
 		}
 	}
-}
-
-// literals returns the values that a table of providers or MCP servers has for headers, queries and
-// tokens.
-func literals(path []string, raw stdjson.RawMessage) (values []string) {
-	if path[0] != "model_providers" && path[0] != "mcp_servers" {
-		return nil
-	}
-	if value := optional[string](raw); value != nil {
-		if slices.ContainsFunc(path, func(s string) bool {
-			return slices.Contains([]string{"http_headers", "query_params", "experimental_bearer_token"}, s)
-		}) {
-			values = append(values, *value)
-		}
-		return values
-	}
-	for key, value := range table(raw) {
-		values = append(values, literals(append(slices.Clip(path), key), value)...)
-	}
-	return values
 }
 
 // redact replaces the keys that the app-server knows, and what looks like a key, in an error.

@@ -16,7 +16,7 @@ func (e *Engine) Dial(dial func(context.Context) (jsonrpc.Transport, error)) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := connect(ctx, t, &tail{log: e.options.logger()}, e.programs, &e.options)
+		c, err := connect(ctx, t, &tail{log: e.options.Logger}, e.programs, &e.options)
 		if err == nil {
 			c.policy = e.defaults.policy
 		}

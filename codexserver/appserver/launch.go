@@ -64,7 +64,7 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 }
 
 func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child, error) {
-	stderr := &tail{log: e.options.logger()}
+	stderr := &tail{log: e.options.Logger}
 	p, err := spawn(ctx, e.programs, &e.processes, path, args, e.environment(), stderr)
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)

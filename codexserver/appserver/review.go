@@ -94,7 +94,7 @@ func (p *threadParams) keepToReading(file map[string]stdjson.RawMessage) error {
 // isReadOnly returns an error unless Codex reports that the thread cannot write or reach
 // the network, and never asks for more.
 func (r *threadReply) isReadOnly() error {
-	if network := string(r.Sandbox.NetworkAccess); r.Sandbox.Type == apptypes.SandboxPolicyReadOnly && (network == "" || network == "false" || network == "null") && r.policy() == string(protocol.ApprovalNever) {
+	if network := string(r.Sandbox.NetworkAccess); r.Sandbox.Type == apptypes.SandboxPolicyReadOnly && (network == "" || network == "false" || network == "null") && policyOf(r.ApprovalPolicy) == protocol.ApprovalNever {
 		return nil
 	}
 	return fmt.Errorf("no review: codex would not run it read-only, but in the sandbox %q under the approval policy %.100s", r.Sandbox.Type, r.ApprovalPolicy)

@@ -63,15 +63,6 @@ func (p *threadParams) set(keys map[string]any) error {
 // threadReply answers thread/start and thread/resume with the settings of the thread.
 type threadReply apptypes.ThreadReply
 
-// policy returns the thread's approval policy if it is a word, else "".
-func (r *threadReply) policy() string {
-	var word string
-	if err := json.Unmarshal(r.ApprovalPolicy, &word); err != nil {
-		return ""
-	}
-	return word
-}
-
 // itemCollab is the type of an item with the members of collab.
 const itemCollab = "collabAgentToolCall"
 
