@@ -104,6 +104,9 @@ func (c *child) handshake(ctx context.Context, o *Options) error {
 	err := within(ctx, handshakeLimit, apptypes.CallInitialize, c.app.Initialize)
 	said := c.app.Server()
 	c.home, c.version = said.Home, said.Version
+	if err == nil && c.home == "" {
+		return errors.New("codex app-server does not say which CODEX_HOME it has")
+	}
 	return err
 }
 

@@ -19,14 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// homeOf returns the folder of a running Codex.
-func (e *Engine) homeOf(c *child) (string, error) {
-	if c.home != "" {
-		return c.home, nil
-	}
-	return e.home()
-}
-
 // openInstalled starts the app-server of the installed Codex.
 func (e *Engine) openInstalled(ctx context.Context) (*child, error) {
 	paths, err := find(e.programs, e.options.Path)

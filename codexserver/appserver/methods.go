@@ -323,9 +323,6 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 	if c.process != nil {
 		r.Path = c.process.path
 	}
-	if r.Home == "" {
-		r.Home, _ = e.home() // only shown
-	}
 	config, err := c.config(ctx, "")
 	var broken *engine.ConfigError
 	switch {

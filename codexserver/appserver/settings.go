@@ -127,11 +127,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 			cfg.Profile = e.defaults.profile
 		}
 	}
-	home, err := e.homeOf(c)
-	if err != nil {
-		return threadParams{}, err
-	}
-	p, err := startParams(cfg, c.version, home, e.defaults.keys)
+	p, err := startParams(cfg, c.version, c.home, e.defaults.keys)
 	if err != nil {
 		return p, err
 	}
@@ -141,7 +137,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if err := p.choose(&cfg, file); err != nil {
 		return p, err
 	}
-	if p.base, err = e.configured(c, &layers, folder, home); err != nil {
+	if p.base, err = e.configured(c, &layers, folder); err != nil {
 		return p, err
 	}
 	if p.now, err = p.grants(&layers, folder); err != nil {
@@ -150,7 +146,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 	if !isNew {
 		p.restore(&s, &layers)
 	}
-	if err := p.openRoots(cfg.FromCall, home); err != nil {
+	if err := p.openRoots(cfg.FromCall, c.home); err != nil {
 		return p, err
 	}
 	p.strip()
@@ -175,8 +171,8 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 
 // configured returns what the configuration gives a conversation in a folder whose call chooses
 // nothing. A sandbox that cannot be judged counts as the narrowest.
-func (e *Engine) configured(c *child, file *configuration, folder, home string) (g box.Grant, err error) {
-	p, err := startParams(protocol.Config{Profile: e.defaults.profile}, c.version, home, e.defaults.keys)
+func (e *Engine) configured(c *child, file *configuration, folder string) (g box.Grant, err error) {
+	p, err := startParams(protocol.Config{Profile: e.defaults.profile}, c.version, c.home, e.defaults.keys)
 	if err != nil {
 		return g, err
 	}

@@ -52,11 +52,7 @@ func checkID(id string) error {
 
 // begin starts or resumes a thread.
 func (e *Engine) begin(ctx context.Context, c *child, method string, p threadParams, host engine.Host) (engine.Conversation, error) {
-	home, err := e.homeOf(c)
-	if err != nil {
-		return nil, err
-	}
-	if err := unlinked(&p.now.Sandbox, p.now.Cwd, home); err != nil {
+	if err := unlinked(&p.now.Sandbox, p.now.Cwd, c.home); err != nil {
 		return nil, err
 	}
 	var r threadReply
