@@ -6,12 +6,12 @@ import "fmt"
 // one.
 type Asking struct {
 	// Where is who is asked. Default: [WhereBoth].
-	Where Where `json:"where"`
+	Where Where
 	// Clients is Where for single clients, by the name in their clientInfo. A client chooses its
 	// name itself, and so only where it is asked. None by default.
-	Clients map[string]Where `json:"clients"`
+	Clients map[string]Where
 	// Terminal says that the client is a terminal, which decisions then name.
-	Terminal bool `json:"-"`
+	Terminal bool
 }
 
 // Where is who is asked for approvals.

@@ -12,10 +12,10 @@ import (
 type Failover struct {
 	// To are the providers that are asked in order, each at most once in a turn. They read the whole
 	// conversation. None by default.
-	To []FailoverTo `json:"to"`
+	To []FailoverTo
 	// Wait is how long a provider may have a turn wait while another one is left. 0 means a minute.
 	// A negative value is an error.
-	Wait time.Duration `json:"wait"`
+	Wait time.Duration
 }
 
 // FailoverTo is a provider with its model.

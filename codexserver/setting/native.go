@@ -13,11 +13,11 @@ type Sandbox struct {
 	// Helper is a program, with its arguments, that confines instead of this server. It
 	// runs as HELPER… POLICY -- COMMAND…, where POLICY is the JSON text of {"mode",
 	// "writable_roots", "network_access", "cwd"}.
-	Helper []string `json:"helper"`
+	Helper []string
 	// Strict shortens the list of commands that are known to be safe: git is not
 	// on it, since a repository's configuration can make git start programs, and
 	// no command with words that the shell expands.
-	Strict bool `json:"strict"`
+	Strict bool
 }
 
 // Tools are a set of tools for the models of the native engine.
@@ -39,20 +39,20 @@ const (
 type Limits struct {
 	// ModelRequests is the number of requests to the model. 0 means 1,000, less
 	// than 0 no limit.
-	ModelRequests int `json:"model_requests"`
+	ModelRequests int
 	// Tokens is the number of tokens of all requests together, as the provider
 	// counts them. The response that uses them up is kept, but its calls do not
 	// run. 0 or less means no limit.
-	Tokens int64 `json:"tokens"`
+	Tokens int64
 	// WallTime is the time from start to end, approvals included. 0 or less means
 	// no limit.
-	WallTime time.Duration `json:"wall_time"`
+	WallTime time.Duration
 	// ResponseBytes is the size of one response of the model. 0 means 64 MiB.
-	ResponseBytes int64 `json:"response_bytes"`
+	ResponseBytes int64
 	// Command is the time after which a command ends for which the model requests no
 	// other. 0 means two minutes. The model may request up to an hour, or this if it is
 	// longer.
-	Command time.Duration `json:"command"`
+	Command time.Duration
 }
 
 // Resolved returns l with its defaults.

@@ -1,6 +1,6 @@
 // Package setting has what users set for the server and its engines. A setting stands here once,
 // with its meaning and its default: the options of packages codexserver and native have these
-// types, and codex-mcp reads them from codex-mcp.toml, with the keys that the tags name.
+// types, and codex-mcp reads them from codex-mcp.toml.
 //
 // A duration of 0 is the default that the field's comment names. So is a negative one, unless the
 // comment gives it a meaning. The file has no negative durations: where it accepts 0, that means
@@ -27,41 +27,41 @@ type Calls struct {
 	// Tools are the tools to offer besides codex and codex-reply, such as "codex-wait".
 	// An argument whose result needs a tool that is not offered, such as background, is
 	// refused. Default, when nil: all that the engine can serve.
-	Tools []string `json:"tools"`
+	Tools []string
 	// AlwaysLoad asks clients that load tools on demand to load these at once.
-	AlwaysLoad bool `json:"always_load"`
+	AlwaysLoad bool
 	// LockedArguments are arguments of the tool codex that a call may not have, such as
 	// "config" and "sandbox": the tool does not offer them, and a call with one is
 	// refused. Calls are mostly written by a model. None by default.
-	LockedArguments []string `json:"locked_arguments"`
+	LockedArguments []string
 	// TrustedCalls lets the argument config of the tool codex set every key of the
 	// engine's configuration. By default it may set the model, its effort, the sandbox,
 	// the approval policy and some others. Keys that could name a program, a provider or a
 	// file are refused, or left out with a warning.
-	TrustedCalls bool `json:"trusted_calls"`
+	TrustedCalls bool
 	// FullAccess says what happens to a call that asks for more than the configuration gives,
 	// such as the sandbox mode danger-full-access. Default: [FullAccessAsk].
-	FullAccess FullAccess `json:"-"`
+	FullAccess FullAccess
 	// Folders limit what a call may name: its working folder, the folders that it
 	// makes writable, its images and its repository. A symbolic link counts as the
 	// place that it leads to. TrustedCalls has no effect with them. They do not limit
 	// the sandbox mode danger-full-access, which LockedArguments can rule out. They are
 	// absolute; the first one is also the working folder of conversations whose caller
 	// names none. Default, when nil: no limit.
-	Folders []string `json:"-"`
+	Folders []string
 	// Turns is how many turns may run or wait at a time. A call for one more gets an error
 	// result. Default: no limit.
-	Turns int `json:"-"`
+	Turns int
 	// Patience is how long a call of a tool may take. A call that takes longer ends with the
 	// thread's id and what was done so far; its turn continues in the background, and
 	// codex-wait has its result. Default: forever, but less than the limit of clients that
 	// are known to give calls up after a fixed time, by the name in their clientInfo. A
 	// negative value means forever for all. It has nothing to do with how long a question
 	// stays open.
-	Patience time.Duration `json:"-"`
+	Patience time.Duration
 	// MaxResult bounds the answer in a result's text, and its structured content, in bytes
 	// of JSON. Default: [DefaultResult].
-	MaxResult int `json:"-"`
+	MaxResult int
 }
 
 // FullAccess says what happens to a call that asks for more than the configuration gives.
@@ -88,17 +88,17 @@ func (f FullAccess) Validate() error {
 // zero value is the default.
 type Changes struct {
 	// Off leaves the folder alone.
-	Off bool `json:"-"`
+	Off bool
 	// Files is how many files may be read that differ from git's index. Without a
 	// repository all files count, and the limit is a twentieth. Default: [DefaultFiles].
-	Files int `json:"files"`
+	Files int
 	// Before is how long reading may take before the turn's first change. The turn of an
 	// engine that streams (engine.Traits) begins after it. Default: 5s, or 2s for such an
 	// engine.
-	Before time.Duration `json:"before"`
+	Before time.Duration
 	// After is how long reading may take after the turn; only very many changes take
 	// seconds. Default: 30s.
-	After time.Duration `json:"after"`
+	After time.Duration
 }
 
 // Resolved returns c with its defaults, for an engine that streams or not.
@@ -116,16 +116,16 @@ func (c Changes) Resolved(streams bool) Changes {
 // Tasks say how calls become tasks. The zero value is the default.
 type Tasks struct {
 	// Never keeps calls synchronous.
-	Never bool `json:"-"`
+	Never bool
 	// Grace is how long a call runs before it becomes a task. Default: a second. With a
 	// negative value it becomes a task at once.
-	Grace time.Duration `json:"grace"`
+	Grace time.Duration
 	// Limit is how many tasks of one principal may be unfinished at a time. Default: 64.
-	Limit int `json:"-"`
+	Limit int
 	// NoResume leaves the tasks and background turns of a server that was killed as they
 	// are. By default the next server with the same Home continues them after the first
 	// call of a client, if its engine can.
-	NoResume bool `json:"-"`
+	NoResume bool
 }
 
 // Resolved returns t with its defaults.

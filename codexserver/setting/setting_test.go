@@ -72,8 +72,8 @@ func TestAsking(t *testing.T) {
 		{in: setting.Asking{Where: setting.WhereClient, Clients: clients(setting.WherePage)}, a: setting.WherePage, b: setting.WhereClient, pages: true},
 		{in: setting.Asking{Clients: clients(setting.WhereBoth)}, a: setting.WhereBoth, pages: true},
 		{in: setting.Asking{Where: setting.WherePage, Clients: clients(setting.WhereClient)}, a: setting.WhereClient, b: setting.WherePage, pages: true},
-		{in: setting.Asking{Where: "x"}, a: "x", b: "x", fault: `where: "x" is not host, page or both`},
-		{in: setting.Asking{Clients: clients("")}, fault: `clients.a: "" is not host, page or both`},
+		{in: setting.Asking{Where: "x"}, a: "x", b: "x", fault: `where: "x" is not client, page or both`},
+		{in: setting.Asking{Clients: clients("")}, fault: `clients.a: "" is not client, page or both`},
 	} {
 		fault := ""
 		if err := tt.in.Validate(); err != nil {

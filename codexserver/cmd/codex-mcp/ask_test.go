@@ -281,7 +281,7 @@ func TestAskLongTask(t *testing.T) {
 func TestEndToEndAskLocked(t *testing.T) {
 	t.Parallel()
 	s := sit(t, providertest.Say("Fine."))
-	lock := []string{"-c", `locked_arguments=["include-plan-tool", "model"]`}
+	lock := []string{"-c", `calls.locked_arguments=["include-plan-tool", "model"]`}
 	if code := s.ask(s.piped(), append(lock, "hello")...); code != 0 {
 		t.Errorf("exit status %d:\n%s", code, s.errs.String())
 	}

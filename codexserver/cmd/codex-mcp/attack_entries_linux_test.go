@@ -53,7 +53,7 @@ type attackEntry struct {
 var attackEntries = []attackEntry{
 	{name: "stdio", start: start, forms: true},
 	{name: "http", start: startConnected, forms: true},
-	{name: "task", start: start, modern: true, args: []string{"-c", "tasks.grace=0s"}},
+	{name: "task", start: start, modern: true, args: []string{"-c", "calls.grace=0s"}},
 	{name: "page", start: start, onPage: true, args: []string{"--approvals", "page"}},
 }
 

@@ -221,7 +221,7 @@ func TestEndToEndContinuedInBackground(t *testing.T) {
 // continues the task.
 func TestEndToEndNotContinued(t *testing.T) {
 	for name, args := range map[string][]string{
-		"tasks.resume = false": {"-c", "tasks.resume=false"},
+		"calls.resume = false": {"-c", "calls.resume=false"},
 		"no key":               {"-c", `model_providers.mock.env_key="ABSENT_KEY"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func TestRealContinued(t *testing.T) {
 			k := &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
 			t.Cleanup(func() { k.sweep() })
 			start := func() *mortal {
-				cmd := exec.Command(built(t), "-engine", "codex", "-codex", codex, "-c", "tasks.grace=0s")
+				cmd := exec.Command(built(t), "-engine", "codex", "-codex", codex, "-c", "calls.grace=0s")
 				cmd.Dir = f.cwd
 				cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home, k.mark}
 				return k.launch(cmd)
@@ -130,7 +130,7 @@ func TestKilledTasksOfRealCodex(t *testing.T) {
 	k := &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text(), codex: true}
 	t.Cleanup(func() { k.sweep() })
 	k.launches = func() *mortal {
-		cmd := exec.Command(built(t), "-engine", "codex", "-codex", codex, "-c", "tasks.grace=0s")
+		cmd := exec.Command(built(t), "-engine", "codex", "-codex", codex, "-c", "calls.grace=0s")
 		cmd.Dir = f.cwd
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home, k.mark}
 		return k.launch(cmd)

@@ -247,7 +247,7 @@ func fullBefore(d *smallDisk) {
 
 func fullBeforeTask(d *smallDisk) {
 	d.model.Reset(d.command("one"))
-	d.serve("-c", "tasks.grace=0s")
+	d.serve("-c", "calls.grace=0s")
 	d.fill()
 	d.fails(d.call(1, "codex", diskWork, ","+pollingClient), "nothing was started")
 	d.commands()
@@ -337,7 +337,7 @@ func fullDuringTask(d *smallDisk) {
 		d.fill()
 		return d.command("one")
 	}})
-	d.serve("-c", "tasks.grace=0s")
+	d.serve("-c", "calls.grace=0s")
 	task, _ := d.call(1, "codex", diskWork, ","+pollingClient)["result"].(map[string]any)
 	close(begun)
 	if task["resultType"] != "task" {

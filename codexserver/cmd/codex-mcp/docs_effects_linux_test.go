@@ -35,7 +35,8 @@ var effects = []effect{
 	{"approvals.md", `outside = true`, "client", "it ran", func(s *documented) string { return s.leaves() }},
 	{"recipes.md", `outside = true`, "client", "it ran", func(s *documented) string { return s.leaves() }},
 	{"recipes.md", `curl`, "", "-s -d codex-mcp waits for you https://ntfy.sh/my-topic-1b9d", func(s *documented) string { return s.notified("curl") }},
-	{"recipes.md", `notify-send`, "", "codex-mcp It waits for you", func(s *documented) string { return s.notified("notify-send") }},
+	{"recipes.md", `mail -s`, "", "-s codex-mcp waits for you me@example.com", func(s *documented) string { return s.notified("mail") }},
+	{"recipes.md", `notify-send`, "", "codex-mcp It has news", func(s *documented) string { return s.notified("notify-send") }},
 	{"page.md", `page_origin`, "no page", "https://approvals.example.com", func(s *documented) string { return s.link() }},
 	{"page.md", `page_port = 8765`, "no page", "http://127.0.0.1:8765", func(s *documented) string { return s.link() }},
 	{"questions.md", `network_access`, "none", "folder cache network", func(s *documented) string { return s.reaches() }},
@@ -231,7 +232,6 @@ func (s *documented) leaves() string {
 // notified has a question open, and returns the arguments of the program that tells of it.
 func (s *documented) notified(name string) (said string) {
 	s.program(name)
-	s.args = []string{"-c", "notify.after=0s"} // nobody wants to wait for ten seconds
 	s.start("test", providertest.Shell("c", "touch", "made"))
 	s.p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":` + askedAbout + `}}`)
 	s.p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})

@@ -369,7 +369,7 @@ func (d *diagnosis) warnings() (all []string) {
 		all = append(all, "the sandbox does not work: "+fault)
 	}
 	if d.TrustedCalls {
-		all = append(all, "trusted_calls: the argument config of a call may set every key, and so start any program")
+		all = append(all, "calls.trusted: the argument config of a call may set every key, and so start any program")
 	}
 	return all
 }

@@ -320,8 +320,12 @@ func TestDoctorFailover(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
 	writeConfig(t, home, fmt.Sprintf("model = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nbase_url = %q\n[model_providers.paid]\nbase_url = %[1]q\nenv_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", model.BaseURL()))
+	settings := `failover.to = [{provider="local",model="n"},{provider="paid",model="p"},{provider="none",model="x"}]`
+	if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var screen, stderr bytes.Buffer
-	args := []string{"-engine", "native", "-c", `failover.to=[{provider="local",model="n"},{provider="paid",model="p"},{provider="none",model="x"}]`, "doctor", "--verbose"}
+	args := []string{"-engine", "native", "doctor", "--verbose"}
 	if code := run(t.Context(), "codex-mcp", args, &screen, &stderr); code != 0 {
 		t.Errorf("exit status %d:\n%s%s", code, &screen, &stderr)
 	}

@@ -50,6 +50,9 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	if err != nil {
 		return nil, err
 	}
+	if o.shared != nil {
+		settings.Shared = *o.shared
+	}
 	for _, ignored := range settings.Ignored {
 		log.Warn(ignored)
 	}
@@ -121,7 +124,7 @@ func (c *configuration) nativeOptions() *native.Options {
 		CodexHome: c.home,
 		Store:     c.store,
 		Overrides: c.overrides,
-		Limits:    c.settings.Limits.Limits,
+		Limits:    c.settings.Limits,
 		Tools:     c.settings.ModelTools,
 		Failover:  c.settings.Failover,
 		Sandbox:   c.settings.Sandbox,

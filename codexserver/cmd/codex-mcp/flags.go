@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -29,6 +30,7 @@ type options struct {
 	trace     string
 	strict    bool
 	version   bool
+	shared    *bool    // as --shared says, nil without it
 	folder    string   // the folder of conversations that do not name one
 	folders   []string // the folders in which calls may work; nil means all
 	turns     int      // the number of concurrent turns; 0 means no limit
@@ -84,8 +86,12 @@ func (o *options) settingFlags() *pflag.FlagSet {
 
 func (o *options) serverFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	fs.BoolFunc("shared", "connect the client to a server of this user that all clients share, and start it if it does not run; the same as -c shared=true",
-		func(s string) error { o.overrides = append(o.overrides, "shared="+s); return nil })
+	fs.BoolFunc("shared", "connect the client to a server of this user that all clients share, and start it if it does not run",
+		func(s string) error {
+			shared, err := strconv.ParseBool(s)
+			o.shared = &shared
+			return err
+		})
 	return fs
 }
 

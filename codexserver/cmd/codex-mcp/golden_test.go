@@ -203,7 +203,7 @@ func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string
 			}
 		}
 	}
-	g.args = append([]string{"-engine", engine, "-c", "tasks.grace=0s"}, args...)
+	g.args = append([]string{"-engine", engine, "-c", "calls.grace=0s"}, args...)
 	g.args = append(g.args, strings.Fields(strings.ReplaceAll(section(a, "args"), "$CWD", g.f.cwd))...)
 	g.use("")
 	return g

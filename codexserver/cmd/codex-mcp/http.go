@@ -31,7 +31,7 @@ func (o *options) httpCommand(settings *pflag.FlagSet) *cobra.Command {
 		Use:   "http [flags]",
 		Short: "Serve MCP over HTTP, for many clients",
 		Long: `Serves MCP over Streamable HTTP to the clients of one user, until it receives a signal.
-Work in progress may then continue for drain.timeout. A request needs the token in
+Work in progress may then continue for http.drain_timeout. A request needs the token in
 $CODEX_HOME/codex-mcp/http-token, which the first start makes. --show-token prints it
 with the configuration of clients. Calls cannot choose approval-policy, config,
 profile or sandbox, unless http.unlocked_arguments allows it.

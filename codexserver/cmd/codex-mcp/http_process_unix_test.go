@@ -115,7 +115,7 @@ func TestEndToEndDrain(t *testing.T) {
 			turn.Wait = held
 			model := providertest.New(turn)
 			t.Cleanup(model.Close)
-			s := startHTTP(t, newFolders(t), model, "-c", "drain.timeout=1h")
+			s := startHTTP(t, newFolders(t), model, "-c", "http.drain_timeout=1h")
 			type result struct {
 				status int
 				body   string

@@ -350,7 +350,7 @@ func (k *killer) start(args ...string) *mortal {
 		return k.launches()
 	}
 	bin := built(k.t)
-	cmd := exec.Command(bin, append([]string{"-engine", "native", "-c", "tasks.grace=0s"}, args...)...)
+	cmd := exec.Command(bin, append([]string{"-engine", "native", "-c", "calls.grace=0s"}, args...)...)
 	cmd.Dir = k.f.cwd
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + k.f.user, "CODEX_HOME=" + k.f.home, k.mark, detector()}
 	return k.launch(cmd)

@@ -35,7 +35,7 @@ func TestSharedBackgroundKilled(t *testing.T) {
 	k := &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
 	t.Cleanup(func() { k.sweep() })
 	k.launches = func() *mortal {
-		cmd := s.command(context.Background(), built(t), "--shared", "-engine", "native", "-c", "tasks.grace=0s")
+		cmd := s.command(context.Background(), built(t), "--shared", "-engine", "native", "-c", "calls.grace=0s")
 		cmd.Env = append(cmd.Env, k.mark)
 		return k.launch(cmd)
 	}

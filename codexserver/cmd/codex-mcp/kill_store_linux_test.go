@@ -187,7 +187,7 @@ func (w *workers) launch() *mortal {
 	})
 	s := &mortal{killer: w.killer, cmd: cmd, in: control, asks: asksOver(socket), ends: make(chan error, 1)}
 	line, err := json.Marshal(workerlink.Settings{
-		Version: workerlink.Version, Principal: "ann", Home: w.f.home, Files: w.files, Engine: "native", Overrides: []string{"tasks.grace=0s"}, Folders: []string{w.f.cwd}, Turns: 64, Tasks: 64, Store: true,
+		Version: workerlink.Version, Principal: "ann", Home: w.f.home, Files: w.files, Engine: "native", Overrides: []string{"calls.grace=0s"}, Folders: []string{w.f.cwd}, Turns: 64, Tasks: 64, Store: true,
 	})
 	check(err)
 	_, err = control.Write(append(line, '\n'))

@@ -31,6 +31,9 @@ func logPaths(paths ...string) (all []string, err error) {
 	return all, nil
 }
 
+// maxLog is the size, in bytes, at which the log of approvals or a trace is renamed and begun again.
+const maxLog = 16 << 20
+
 // logFile returns the path of the log of approvals, "" if there is none.
 func (c *configuration) logFile() string {
 	if c.settings.Approvals.Log != nil {
@@ -49,7 +52,7 @@ func (c *configuration) openRecord(o *options, engine string) (w io.Writer, end 
 	case path == "":
 		return nil, func() error { return nil }, nil
 	}
-	l := record.New(path, c.settings.Keep.Log)
+	l := record.New(path, maxLog)
 	if c.settings.Approvals.Log != nil {
 		if err := c.checkPlace(o, engine, path); err != nil {
 			return nil, nil, err
@@ -72,7 +75,7 @@ func (c *configuration) openTrace(o *options, engine string) (w io.Writer, end f
 	if err := c.checkPlace(o, engine, o.trace); err != nil {
 		return nil, nil, err
 	}
-	l, err := safefile.OpenLog(o.trace, c.settings.Keep.Log)
+	l, err := safefile.OpenLog(o.trace, maxLog)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -22,14 +21,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The limits of notifications. More are dropped.
 const (
+	notifyAfter   = time.Second // how long a question is open before the user is told: a rule or the client may decide
 	notifyTimeout = 30 * time.Second
-	notifyAtOnce  = 4
-	notifyMinute  = 30
+	notifyWaiting = 8    // programs that wait for the one that runs; more are dropped
 	notifyText    = 2000 // bytes of a text
-	// notifyRule is how long a question is open at least, so that a rule decides first.
-	notifyRule = 100 * time.Millisecond
 )
 
 // notification is what the program gets as its last argument, as JSON. The names are those of
@@ -46,98 +42,80 @@ type notification struct {
 }
 
 // notifier runs the user's program for questions that stay open, and for the ends of turns; and for
-// each complete turn that of Codex's key notify, as Codex does. It is a [codexserver.Observer]. It
-// never delays a turn.
+// each complete turn that of Codex's key notify, as Codex does. One program runs at a time. It is a
+// [codexserver.Observer]. It never delays a turn.
 type notifier struct {
-	settings  config.Notify
-	codex     []string // the program of Codex's key
-	programs  *box.Programs
-	processes processes.Starter
-	log       *slog.Logger
-	run       func(argv []string) // replaced by tests
-
-	life    context.Context
-	end     context.CancelFunc
-	running sync.WaitGroup
-
-	mu     sync.Mutex
-	closed bool
-	now    int         // that run
-	recent []time.Time // the starts of the last minute
+	command, codex []string
+	run            func(ctx context.Context, argv []string) error // replaced by tests
+	waiting        chan []string
+	life           context.Context
+	end            context.CancelFunc
+	ended          chan struct{}
+	log            func(msg string, args ...any)
 }
 
 // newNotifier returns the notifier of the settings and of the engine's choice, or nil.
 func (c *configuration) newNotifier(e *choice) *notifier {
-	n := &notifier{codex: e.notify, settings: c.settings.Notify, programs: &box.Programs{More: engine.TraitsOf(e.Engine).Reach}, log: c.log}
-	if len(n.settings.Command) == 0 && len(n.codex) == 0 {
+	if len(c.settings.Notify) == 0 && len(e.notify) == 0 {
 		return nil
 	}
-	n.run = n.start
+	n := &notifier{command: c.settings.Notify, codex: e.notify, waiting: make(chan []string, notifyWaiting), ended: make(chan struct{}), log: c.log.Warn}
+	n.run = runsIn(&box.Programs{More: engine.TraitsOf(e.Engine).Reach})
 	n.life, n.end = context.WithCancel(context.Background())
+	go func() {
+		defer close(n.ended)
+		for {
+			select {
+			case <-n.life.Done():
+				return
+			case argv := <-n.waiting:
+				if err := n.run(n.life, argv); err != nil && n.life.Err() == nil {
+					n.log("the notify program", "program", argv[0], "error", err)
+				}
+			}
+		}
+	}()
 	return n
 }
 
-// Close ends the programs that run.
+// Close ends the program that runs.
 func (n *notifier) Close() error {
-	n.mu.Lock()
-	n.closed = true
-	n.mu.Unlock()
 	n.end()
-	n.running.Wait()
-	return n.processes.Close()
+	<-n.ended
+	return nil
 }
 
-// send runs the program of the settings, if it is for such notifications.
-func (n *notifier) send(m notification) {
-	if slices.Contains(n.settings.On, m.Type) {
-		n.sendTo(n.settings.Command, m)
-	}
-}
-
-// sendTo runs a program, unless there is none or there are too many notifications.
-func (n *notifier) sendTo(command []string, m notification) {
-	if len(command) == 0 {
-		return
-	}
+// send runs a program after those that wait, unless there is none.
+func (n *notifier) send(command []string, m notification) {
 	text, err := json.Marshal(m, jsontext.AllowInvalidUTF8(true))
-	if err != nil {
+	if len(command) == 0 || err != nil || n.life.Err() != nil {
 		return
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	now := time.Now()
-	n.recent = slices.DeleteFunc(n.recent, func(t time.Time) bool { return now.Sub(t) > time.Minute })
-	if n.closed || n.now >= notifyAtOnce || len(n.recent) >= notifyMinute {
-		n.log.Warn("a notification is dropped, because there are too many", "type", m.Type, "thread", m.ThreadID)
-		return
+	select {
+	case n.waiting <- append(slices.Clone(command), string(text)):
+	default:
+		n.log("a notification is dropped, because too many wait", "type", m.Type, "thread", m.ThreadID)
 	}
-	n.recent = append(n.recent, now)
-	n.now++
-	n.running.Go(func() {
-		n.run(append(slices.Clone(command), string(text)))
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.now--
-	})
 }
 
-// start runs a program in the user's home.
-func (n *notifier) start(argv []string) {
-	env, path := n.programs.Environ(os.Environ())
-	home, err := os.UserHomeDir()
-	if err == nil {
-		argv[0], err = n.programs.Find(argv[0], home, path)
-	}
-	if err != nil {
-		n.log.Warn("the notify program cannot be started", "error", err)
-		return
-	}
-	result, err := n.processes.Run(n.life, processes.Spec{Argv: argv, Dir: home, Env: slices.DeleteFunc(env, hidden), Timeout: notifyTimeout}, nil)
-	if err != nil && errors.Is(n.life.Err(), context.Canceled) {
-		return
-	}
-	if err != nil || result.ExitCode != 0 {
-		n.log.Warn("the notify program failed", "program", argv[0], "exit", result.ExitCode, "error", err)
+// runsIn returns a function that runs one of the programs in the user's home, where no command can write it.
+func runsIn(programs *box.Programs) func(context.Context, []string) error {
+	return func(ctx context.Context, argv []string) error {
+		env, path := programs.Environ(os.Environ())
+		home, err := os.UserHomeDir()
+		if err == nil {
+			argv = slices.Clone(argv)
+			argv[0], err = programs.Find(argv[0], home, path)
+		}
+		if err != nil {
+			return fmt.Errorf("it cannot be started: %w", err)
+		}
+		var pool processes.Starter
+		result, err := pool.Run(ctx, processes.Spec{Argv: argv, Dir: home, Env: slices.DeleteFunc(env, hidden), Timeout: notifyTimeout}, nil)
+		if err == nil && result.ExitCode != 0 {
+			err = errors.New("it failed")
+		}
+		return errors.Join(err, pool.Close())
 	}
 }
 
@@ -165,7 +143,7 @@ type notifiedCall struct{ *notifier }
 
 // Turn implements [codexserver.CallObserver].
 func (n notifiedCall) Turn(thread string, _ protocol.TokenUsage) codexserver.TurnObserver {
-	return &notifiedTurn{notifier: n.notifier, thread: thread, began: time.Now(), open: map[*approval.Request]*time.Timer{}}
+	return &notifiedTurn{notifier: n.notifier, end: notification{Type: "agent-turn-complete", ThreadID: thread, InputMessages: []string{}}, open: map[*approval.Request]*time.Timer{}}
 }
 
 // End implements [codexserver.CallObserver].
@@ -174,14 +152,9 @@ func (notifiedCall) End(error) {}
 // notifiedTurn is a turn that may be notified of.
 type notifiedTurn struct {
 	notifier *notifier
-	thread   string
-	began    time.Time
-
-	mu    sync.Mutex
-	id    string
-	asked []string
-	last  *string
-	open  map[*approval.Request]*time.Timer
+	mu       sync.Mutex
+	end      notification
+	open     map[*approval.Request]*time.Timer
 }
 
 // Event implements [codexserver.TurnObserver].
@@ -190,24 +163,23 @@ func (t *notifiedTurn) Event(m protocol.EventMsg) {
 	defer t.mu.Unlock()
 	switch m := m.(type) {
 	case protocol.TaskStarted:
-		t.id = m.TurnID
+		t.end.TurnID = m.TurnID
 	case protocol.UserMessage:
-		t.asked = append(t.asked, m.Message)
+		t.end.InputMessages = append(t.end.InputMessages, m.Message)
 	case protocol.AgentMessage:
-		t.last = &m.Message
+		t.end.LastAssistantMessage = &m.Message
 	}
 }
 
 // Asked implements [codexserver.TurnObserver].
 func (t *notifiedTurn) Asked(r *approval.Request) {
-	m := notification{Type: config.NotifyQuestion, ThreadID: t.thread, TurnID: r.Turn, Question: brief(elicit.OneLine(r.Question.Message, 0))}
-	switch e := r.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		m.Cwd = brief(e.Cwd)
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.open[r] = time.AfterFunc(max(t.notifier.settings.After, notifyRule), func() { t.notifier.send(m) })
+	m := notification{Type: "approval-requested", ThreadID: t.end.ThreadID, TurnID: r.Turn, Question: brief(elicit.OneLine(r.Question.Message, 0))}
+	if e, is := r.Event.(protocol.ExecApprovalRequest); is {
+		m.Cwd = brief(e.Cwd)
+	}
+	t.open[r] = time.AfterFunc(notifyAfter, func() { t.notifier.send(t.notifier.command, m) })
 }
 
 // Decided implements [codexserver.TurnObserver].
@@ -228,26 +200,16 @@ func (t *notifiedTurn) End(err error) {
 		timer.Stop()
 	}
 	clear(t.open)
-	m := notification{Type: config.NotifyEnd, ThreadID: t.thread, TurnID: t.id, InputMessages: append([]string{}, t.asked...), LastAssistantMessage: t.last}
-	if err == nil {
-		t.notifier.sendTo(t.notifier.codex, m)
+	m := t.end
+	if m.Status = "completed"; err == nil {
+		t.notifier.send(t.notifier.codex, t.end)
+	} else if m.Status = "failed"; errors.As(err, new(*engine.AbortError)) {
+		m.Status = "aborted"
 	}
-	if time.Since(t.began) < t.notifier.settings.After {
-		return
-	}
-	status := "completed"
-	var abort *engine.AbortError
-	switch {
-	case errors.As(err, &abort):
-		status = "aborted"
-	case err != nil:
-		status = "failed"
-	}
-	m.Status, m.InputMessages = status, []string{}
-	if m.LastAssistantMessage != nil {
+	if m.InputMessages = []string{}; m.LastAssistantMessage != nil {
 		m.LastAssistantMessage = new(brief(*m.LastAssistantMessage))
 	}
-	t.notifier.send(m)
+	t.notifier.send(t.notifier.command, m)
 }
 
 // brief returns the beginning of a text.

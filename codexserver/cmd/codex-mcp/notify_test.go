@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -20,12 +21,12 @@ import (
 )
 
 // newTestNotifier returns a notifier whose program records its argument and takes a time.
-func newTestNotifier(on []string, takes time.Duration) (n *notifier, sent func() []notification) {
-	c := &configuration{settings: &config.Settings{Notify: config.Notify{Command: []string{"x"}, On: on, After: 10 * time.Second}}, log: slog.New(slog.DiscardHandler)}
+func newTestNotifier(takes time.Duration) (n *notifier, sent func() []notification) {
+	c := &configuration{settings: &config.Settings{Notify: []string{"x"}}, log: slog.New(slog.DiscardHandler)}
 	n = c.newNotifier(&choice{Engine: &servertest.Engine{}})
 	var mu sync.Mutex
 	var all []notification
-	n.run = func(argv []string) {
+	n.run = func(_ context.Context, argv []string) error {
 		var m notification
 		argument := argv[len(argv)-1]
 		if err := json.Unmarshal([]byte(argument), &m); err != nil || strings.Contains(argument, "\n") || len(argument) > 16<<10 {
@@ -35,6 +36,7 @@ func newTestNotifier(on []string, takes time.Duration) (n *notifier, sent func()
 		all = append(all, m)
 		mu.Unlock()
 		time.Sleep(takes)
+		return nil
 	}
 	return n, func() []notification {
 		synctest.Wait()
@@ -52,33 +54,28 @@ func question(words string) *approval.Request {
 func TestNotify(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		on   []string
 		play func(codexTurn)
 		want string // the types, the questions and the states
 	}{
-		{"an open question", config.NotifyTypes, func(u codexTurn) { u.Asked(question("Run it?")); pass(11) }, "approval-requested Run it?"},
-		{"an answered question", config.NotifyTypes, func(u codexTurn) {
+		{"an open question", func(u codexTurn) { u.Asked(question("Run it?")); pass(11) }, "approval-requested Run it?"},
+		{"an answered question", func(u codexTurn) {
 			q := question("Run it?")
 			u.Asked(q)
-			pass(9)
+			time.Sleep(notifyAfter - 1)
 			u.Decided(q, approval.Decision{})
 			pass(9)
 		}, ""},
-		{"a question that its turn ended", config.NotifyTypes, func(u codexTurn) { u.Asked(question("Run it?")); u.End(nil); pass(11) }, ""},
-		{"a short turn", config.NotifyTypes, func(u codexTurn) { pass(9); u.End(nil) }, ""},
-		{"a long turn", config.NotifyTypes, func(u codexTurn) { pass(11); u.End(nil) }, "agent-turn-complete completed"},
-		{"one that failed", config.NotifyTypes, func(u codexTurn) { pass(11); u.End(&engine.TurnError{}) }, "agent-turn-complete failed"},
-		{"one that was stopped", config.NotifyTypes, func(u codexTurn) { pass(11); u.End(&engine.AbortError{}) }, "agent-turn-complete aborted"},
-		{"only questions", []string{config.NotifyQuestion}, func(u codexTurn) { pass(11); u.End(nil) }, ""},
-		{"only ends", []string{config.NotifyEnd}, func(u codexTurn) { u.Asked(question("Run it?")); pass(11) }, ""},
-		{"hostile text", config.NotifyTypes, func(u codexTurn) {
+		{"a question that its turn ended", func(u codexTurn) { u.Asked(question("Run it?")); u.End(nil); pass(11) }, "agent-turn-complete completed"},
+		{"one that failed", func(u codexTurn) { pass(11); u.End(&engine.TurnError{}) }, "agent-turn-complete failed"},
+		{"one that was stopped", func(u codexTurn) { pass(11); u.End(&engine.AbortError{}) }, "agent-turn-complete aborted"},
+		{"hostile text", func(u codexTurn) {
 			u.Asked(question("\x1b[31m$(touch /tmp/x)\n\x00`id`\xff\u202e" + strings.Repeat("A", 1<<20)))
 			pass(11)
 		}, "approval-requested "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n, sent := newTestNotifier(tt.on, 0)
+				n, sent := newTestNotifier(0)
 				defer n.Close()
 				tt.play(n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{}))
 				var got []string
@@ -106,7 +103,7 @@ func TestNotified(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		n, sent := newTestNotifier(config.NotifyTypes, 0)
+		n, sent := newTestNotifier(0)
 		defer n.Close()
 		turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
 		var all sync.WaitGroup
@@ -149,11 +146,11 @@ func TestNotifiedAsByCodex(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n, _ := newTestNotifier(nil, 0)
+				n, _ := newTestNotifier(0)
 				defer n.Close()
-				n.codex = []string{"codex"}
+				n.command, n.codex = nil, []string{"codex"}
 				var got []string
-				n.run = func(argv []string) { got = append(got, strings.Join(argv, " ")) }
+				n.run = func(_ context.Context, argv []string) error { got = append(got, strings.Join(argv, " ")); return nil }
 				turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
 				turn.Event(protocol.UserMessage{Message: "first"})
 				turn.Event(protocol.TaskStarted{TurnID: "7"})
@@ -178,7 +175,7 @@ func TestNotifiedInPairs(t *testing.T) {
 		func(n *notifier, _ codexTurn, _ *approval.Request) { n.Close() },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			n, _ := newTestNotifier(config.NotifyTypes, 0)
+			n, _ := newTestNotifier(0)
 			defer n.Close()
 			turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
 			q := question("Run it?")
@@ -186,7 +183,7 @@ func TestNotifiedInPairs(t *testing.T) {
 			both.Go(func() {
 				for range 20 {
 					turn.Asked(q)
-					n.send(notification{Type: config.NotifyQuestion})
+					n.send(n.command, notification{Type: "approval-requested"})
 				}
 			})
 			both.Go(func() { does(n, turn, q) })
@@ -203,37 +200,30 @@ type codexTurn = interface {
 
 func pass(seconds int) { time.Sleep(time.Duration(seconds) * time.Second) }
 
-// TestNotifyIsBounded asks very many questions: few programs run at a time, and few a minute.
+// TestNotifyIsBounded asks very many questions: one program runs at a time, and few wait.
 func TestNotifyIsBounded(t *testing.T) {
-	for _, tt := range []struct {
-		takes time.Duration
-		want  int
-	}{{time.Hour, 4}, {0, 30}} {
-		synctest.Test(t, func(t *testing.T) {
-			n, sent := newTestNotifier(config.NotifyTypes, tt.takes)
-			turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
-			for range 100 {
-				turn.Asked(question("Run it?"))
-				time.Sleep(time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		n, sent := newTestNotifier(time.Minute)
+		turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
+		ran := func(want int) {
+			t.Helper()
+			if got := len(sent()); got != want {
+				t.Errorf("%d programs ran, want %d", got, want)
 			}
-			pass(20)
-			if got := len(sent()); got != tt.want {
-				t.Errorf("%d programs of %v ran, want %d", got, tt.takes, tt.want)
-			}
-			time.Sleep(2 * time.Hour)
+		}
+		for range 100 {
 			turn.Asked(question("Run it?"))
-			pass(20)
-			if got := len(sent()); got != tt.want+1 {
-				t.Errorf("later %d ran, want %d", got, tt.want+1)
-			}
-			if err := n.Close(); err != nil {
-				t.Error(err)
-			}
-			turn.Asked(question("Run it?"))
-			pass(20)
-			if got := len(sent()); got != tt.want+1 {
-				t.Errorf("after the end %d ran", got)
-			}
-		})
-	}
+			time.Sleep(time.Millisecond)
+		}
+		pass(20)
+		ran(1)
+		time.Sleep(time.Hour)
+		ran(1 + notifyWaiting)
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+		turn.Asked(question("Run it?"))
+		pass(20)
+		ran(1 + notifyWaiting)
+	})
 }

@@ -48,7 +48,7 @@ func TestEndToEndNotify(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			settings := fmt.Sprintf("[notify]\ncommand = [%q, \"first\"]\nafter = 0\n", tt.at(f))
+			settings := fmt.Sprintf("[notify]\ncommand = [%q, \"first\"]\n", tt.at(f))
 			if err := os.WriteFile(filepath.Join(f.home, "codex-mcp.toml"), []byte(settings), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestEndToEndNotify(t *testing.T) {
 			}
 			got, err := os.ReadFile(out)
 			if !tt.runs {
-				if err == nil || !strings.Contains(p.errors(), "notify program cannot be started") {
+				if err == nil || !strings.Contains(p.errors(), "cannot be started") {
 					t.Errorf("it ran: %s\n%s", got, p.errors())
 				}
 				return

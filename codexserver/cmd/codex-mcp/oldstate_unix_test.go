@@ -104,7 +104,7 @@ func (s *oldServer) task(id string) string {
 
 func (s *oldServer) start(t *testing.T) {
 	t.Helper()
-	s.process = start(t, s.f, "-engine", "native", "-c", "tasks.grace=0s")
+	s.process = start(t, s.f, "-engine", "native", "-c", "calls.grace=0s")
 }
 
 // call sends a request of a client with these capabilities and returns the answer.

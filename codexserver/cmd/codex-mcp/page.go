@@ -151,7 +151,7 @@ func message(t taskfile.Task, owner taskfile.Owner) string {
 	case lost:
 		return "the server ended while this task ran; codex-reply continues its thread"
 	case cut:
-		return "the server ended while this task ran; the next server continues it, unless tasks.resume is false"
+		return "the server ended while this task ran; the next server continues it, unless calls.resume is false"
 	}
 	return t.Message
 }

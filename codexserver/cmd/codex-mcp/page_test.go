@@ -255,7 +255,7 @@ func TestEndToEndPageAndClient(t *testing.T) {
 func withPage(t *testing.T) *configuration {
 	return &configuration{
 		home: t.TempDir(), log: slog.New(slog.DiscardHandler),
-		settings: &config.Settings{Approvals: config.Approvals{Asking: setting.Asking{Where: setting.WhereBoth}}},
+		settings: &config.Settings{Approvals: config.ApprovalSettings{Asking: setting.Asking{Where: setting.WhereBoth}}},
 	}
 }
 

@@ -168,7 +168,7 @@ func TestEndToEndSharedComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.open = func(bin string) *mortal {
-			cmd := s.command(context.Background(), bin, "--shared", "-engine", "native", "-c", "tasks.grace=0s")
+			cmd := s.command(context.Background(), bin, "--shared", "-engine", "native", "-c", "calls.grace=0s")
 			cmd.Dir, cmd.Env = e.dir, append(cmd.Env, "EDITOR_NAME="+e.name)
 			return k.launch(cmd)
 		}
@@ -337,7 +337,7 @@ func TestSharedStop(t *testing.T) {
 	started, program := filepath.Join(f.user, "started"), filepath.Join(f.user, "notify")
 	for path, text := range map[string]string{
 		program:                                 fmt.Sprintf("#!/bin/sh\ntrap '' TERM\necho $$ > %[1]s.new\nmv %[1]s.new %[1]s\nsleep 600\nsleep 600\n", started),
-		filepath.Join(f.home, "codex-mcp.toml"): fmt.Sprintf("[notify]\ncommand = [%q]\nafter = 0\n", program),
+		filepath.Join(f.home, "codex-mcp.toml"): fmt.Sprintf("[notify]\ncommand = [%q]\n", program),
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 			t.Fatal(err)

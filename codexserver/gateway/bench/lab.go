@@ -113,7 +113,7 @@ const (
 // a request. The caller must close the service, also after an error.
 func (l *lab) start(ctx context.Context, nodes, n, clients int, workerIdle string) (*service, error) {
 	s := &service{lab: l, nodes: nodes, one: fmt.Sprintf("one user of %d: ", n), name: fmt.Sprintf("cluster, nodes: %d", nodes)}
-	const flags, serving, drain = " --engine native --listen 127.0.0.1:0", "serving MCP at ", "drain.timeout = '1s'\n"
+	const flags, serving, drain = " --engine native --listen 127.0.0.1:0", "serving MCP at ", "http.drain_timeout = '1s'\n"
 	var keys strings.Builder
 	fmt.Fprintf(&keys, drain+"http.worker_idle = %q\n", workerIdle)
 	for i := range n {

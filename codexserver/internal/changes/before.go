@@ -63,7 +63,7 @@ type Before struct {
 var (
 	errLate  = errors.New("the first change of the turn came before the folder had been read")
 	errEnded = errors.New("the turn has ended before the folder had been read")
-	errOff   = errors.New("changes.track is off")
+	errOff   = errors.New("calls.changes is false")
 	errNone  = errors.New("this server has no folder for snapshots")
 	errRuns  = errors.New("the turn is running, and only its patches are known")
 	errWhere = errors.New("the turn has no folder")

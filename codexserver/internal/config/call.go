@@ -79,7 +79,7 @@ func whoAllows(bounded bool) string {
 	if bounded {
 		return "no setting allows it on a server that limits the folders of calls"
 	}
-	return "trusted_calls = true in " + SettingsFile + " allows it"
+	return "calls.trusted = true in " + SettingsFile + " allows it"
 }
 
 // CallKeyError reports that a call set keys that are not for calls.

@@ -82,7 +82,7 @@ exclude = ["MINE*"]
 // TestNarrowEnvironment checks that a call can hide variables from commands, but cannot
 // show them more.
 func TestNarrowEnvironment(t *testing.T) {
-	const wide = "a call may narrow the configuration's, not widen it; trusted_calls"
+	const wide = "a call may narrow the configuration's, not widen it; calls.trusted"
 	for _, tt := range []struct {
 		name, file, call string
 		want             config.ShellEnvironment

@@ -101,7 +101,7 @@ func TestCallKeys(t *testing.T) {
 				if diff := cmp.Diff(strings.Fields(shape[2]), refused.Keys); diff != "" {
 					t.Errorf("refused (-want +got):\n%s", diff)
 				}
-				if !strings.Contains(err.Error(), "trusted_calls = true in codex-mcp.toml") {
+				if !strings.Contains(err.Error(), "calls.trusted = true in codex-mcp.toml") {
 					t.Errorf("the refusal does not say how to allow the key: %v", err)
 				}
 			default:
@@ -128,10 +128,10 @@ func TestCallKeysOfFolders(t *testing.T) {
 		{`{"experimental_instructions_file":"` + cwd + `/base.md"}`, "", false, "a call may not set", ""},
 		{`{"experimental_instructions_file":"` + cwd + `/../secret"}`, cwd, false, "a call may not set", ""},
 		{`{"notify":["x"]}`, cwd, true, "", "a call may not name programs to start; no setting allows it"},
-		{`{"notify":["x"]}`, cwd, false, "", "a call may not name programs to start; trusted_calls = true in codex-mcp.toml allows it"},
+		{`{"notify":["x"]}`, cwd, false, "", "a call may not name programs to start; calls.trusted = true in codex-mcp.toml allows it"},
 		{`{"nosuch":1}`, cwd, false, "", `"nosuch" left out: no such key is known`},
 		{nine, cwd, true, `"otel.g" and 1 more; no setting allows it`, ""},
-		{strings.Replace(nine, `,"otel.g":1`, "", 1), cwd, false, `"profile"; trusted_calls = true in codex-mcp.toml`, ""},
+		{strings.Replace(nine, `,"otel.g":1`, "", 1), cwd, false, `"profile"; calls.trusted = true in codex-mcp.toml`, ""},
 	} {
 		_, warnings, err := config.CallKeys(members(t, tt.call), tt.cwd, tt.bounded)
 		if got := fmt.Sprint(err); err != nil && tt.want == "" || !strings.Contains(got, tt.want) {

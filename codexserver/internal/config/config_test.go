@@ -14,6 +14,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestParseOverride(t *testing.T) {
@@ -99,12 +100,12 @@ func raw(members ...string) map[string]json.RawMessage {
 
 // TestByteOrderMark reads files as editors of Windows write them.
 func TestByteOrderMark(t *testing.T) {
-	dir := home(t, map[string]string{"config.toml": "\ufeff" + file, "codex-mcp.toml": "\ufeff[approvals]\nmax_pending = 7\n"})
+	dir := home(t, map[string]string{"config.toml": "\ufeff" + file, "codex-mcp.toml": "\ufeff[approvals]\npage_port = 7\n"})
 	c, err := config.Load(config.Layers{Home: dir})
 	if err != nil || c.Model != "from file" {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if s, _, err := config.LoadSettings(dir, nil); err != nil || s.Approvals.MaxPending != 7 {
+	if s, _, err := config.LoadSettings(dir, nil); err != nil || s.Approvals.PagePort != 7 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -236,17 +237,17 @@ func TestErrorsDoNotShowValues(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	dir := home(t, map[string]string{config.SettingsFile: "[approvals]\non_cancel = \"deny\"\ntimeout = \"1m\"\n[limits]\ntokens = 5\n"})
-	s, codex, err := config.LoadSettings(dir, []string{"approvals.timeout=2s", "model=x", "approvals={legacy_flat=false}", "approvals.where=both", "limits.wall_time=1h", "tools.web_search=true"})
+	s, codex, err := config.LoadSettings(dir, []string{"approvals.timeout=2s", "model=x", "approvals.where=both", "limits.wall_time=1h", "tools.web_search=true"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second, NoLegacyFlat: true, MaxPending: 32}, s.Approvals.Options); d != "" {
+	if d := cmp.Diff(elicit.Options{OnCancel: "deny", Timeout: 2 * time.Second}, s.Approvals.Options); d != "" {
 		t.Errorf("approvals (-want +got):\n%s", d)
 	}
 	if s.Approvals.Where != "both" || !s.Approvals.Pages() || s.Approvals.PagePort != 0 {
 		t.Errorf("%q, page on port %d", s.Approvals.Where, s.Approvals.PagePort)
 	}
-	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, ResponseBytes: 64 << 20, Command: 2 * time.Minute}, s.Limits.Limits); d != "" {
+	if d := cmp.Diff(setting.Limits{ModelRequests: 1000, Tokens: 5, WallTime: time.Hour, Command: 2 * time.Minute}, s.Limits); d != "" {
 		t.Errorf("limits (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(map[string]any{"model": "x", "tools": map[string]any{"web_search": true}}, codex); d != "" {
@@ -258,26 +259,23 @@ func TestInvalidSettings(t *testing.T) {
 	const atFile = "FILE" // stands for the path of codex-mcp.toml
 	for _, tt := range []struct{ name, file, flag, want string }{
 		{"syntax", "[approvals", "", atFile + ":1:10: expected"},
-		{"unknown key", "[approvals]\non_cancle = \"deny\"", "", atFile + ":2: approvals.on_cancle: unknown key; do you mean on_cancel?"},
+		{"unknown key", "[approvals]\non_cancle = \"deny\"", "", atFile + ":2: approvals.on_cancle: unknown key; do you mean approvals.on_cancel?"},
 		{"unknown table", "[aprovals]\n", "", atFile + ":1: aprovals: unknown key; do you mean approvals?"},
-		{"word", "", "approvals.on_error=approve", `-c approvals.on_error: "approve" must be one of`},
-		{"word in the file", "# note\n[approvals]\n\non_error = \"approve\"", "", atFile + `:4: approvals.on_error: "approve" must be one of`},
+		{"word", "", "approvals.on_error=approve", `-c approvals.on_error: "approve" is not deny, abort or fail-call`},
+		{"word in the file", "# note\n[approvals]\n\non_error = \"approve\"", "", atFile + `:4: approvals.on_error: "approve" is not deny, abort or fail-call`},
 		{"time", "", "approvals.timeout=soon", "-c approvals.timeout: want a duration"},
 		{"time in the file", "approvals.timeout = \"soon\"", "approvals.on_error=deny", atFile + ":1: approvals.timeout: want a duration"},
 		{"flag over file", "approvals.timeout = \"1s\"", "approvals.timeout=soon", "-c approvals.timeout: want a duration"},
 		{"negative", "", "approvals.timeout=-1s", "-c approvals.timeout: want a duration"},
-		{"pending", "", "approvals.max_pending=0", "-c approvals.max_pending"},
-		{"locked", "locked_arguments = [\"confg\"]", "", atFile + `:1: locked_arguments: "confg" is not one of`},
-		{"tools", "\n[tools]\nweb_search = true", "", atFile + ":2: tools: want a list of names of tools"},
+		{"locked", "calls.locked_arguments = [\"confg\"]", "", atFile + `:1: calls.locked_arguments: "confg" is not one of`},
+		{"tools", "", `calls.tools=["codex-nap"]`, `-c calls.tools: "codex-nap" is not one of codex-interrupt`},
+		{"a type", "", `calls.tools=[1]`, `-c calls.tools.0: want a string, have a number`},
 		{"unlocked", "[http]\nunlocked_arguments = [\"cwd\"]", "", atFile + `:2: http.unlocked_arguments: "cwd" is not one of`},
 		{"port", "", "approvals.page_port=65536", "-c approvals.page_port: 65536 is not a port"},
 		{"where", "", "approvals.where=here", `-c approvals.where: "here" is not client, page or both`},
-		{"where of a client", "", "approvals.clients={x=\"here\"}", `-c approvals.clients.x: "here" is not client, page or both`},
-		{"limit", "", "limits.response_bytes=0", "-c limits.response_bytes: want at least 1"},
+		{"where of a client", "", "approvals.clients={x=\"here\"}", `-c approvals.clients: x: "here" is not client, page or both`},
 		{"time of a command", "[limits]\ncommand = 0", "", atFile + ":2: limits.command: want at least 1ms"},
 		{"no value", "", "novalue", "-c novalue: want KEY=VALUE"},
-		{"files", "", "changes.files=0", "-c changes.files: want at least 1"},
-		{"before", "[changes]\nbefore = 0", "", atFile + ":2: changes.before: want more than 0"},
 		{"patience", "[calls]\npatience = 0.5", "", atFile + `:2: calls.patience: want "auto", 0, or a second or more`},
 		{"patience before now", "", "calls.patience=-5", "-c calls.patience: want"},
 		{"patience of another type", "", "calls.patience=true", "-c calls.patience: want"},
@@ -287,20 +285,20 @@ func TestInvalidSettings(t *testing.T) {
 		{"origin without TLS", "", "approvals.page_origin=http://pages.example", "-c approvals.page_origin: want https"},
 		{"origin with a path", "", "approvals.page_origin=https://pages.example/codex", "-c approvals.page_origin: want https://HOST"},
 		{"origin without a port", "", "approvals.page_origin=https://pages.example", "-c approvals.page_origin: it needs approvals.page_port"},
-		{"bytes", "", "limits.response_bytes=0", "-c limits.response_bytes: want at least 1"},
 		{"requests", "", "limits.model_requests=-1", "-c limits.model_requests: want at least 0"},
 		{"tokens", "", "limits.tokens=-1", "-c limits.tokens: want at least 0"},
 		{"tasks", "", "limits.tasks=0", "-c limits.tasks: want at least 1"},
 		{"result", "", "limits.result=4095", "-c limits.result: want at least 4096"},
 		{"command", "", "limits.command=999us", "-c limits.command: want at least 1ms"},
-		{"log", "", "keep.log=4095", "-c keep.log: want 0 or at least 4096"},
-		{"log below 0", "", "keep.log=-1", "-c keep.log: want 0 or at least 4096"},
-		{"after", "", "changes.after=0", "-c changes.after: want more than 0"},
-		{"notifier", "", `notify.command=["", "x"]`, "-c notify.command: want a program"},
-		{"notifier with a NUL", "", `notify.command=["x", "a\u0000"]`, "-c notify.command: a word has a NUL"},
-		{"notified of", "", `notify.on=["all"]`, `-c notify.on: "all" is not one of`},
-		{"tasks that", "", "tasks.mode=always", `-c tasks.mode: "always" is not one of auto or never`},
-		{"model's tools", "", "model_tools=all", `-c model_tools: "all" is not one of auto, files or codex`},
+		{"notifier", `notify.command=["", "x"]`, "", atFile + ":1: notify.command: want a program"},
+		{"notifier with a NUL", `notify.command=["x", "a\u0000"]`, "", atFile + ":1: notify.command: a word has a NUL"},
+		{"tasks that", "", "calls.tasks=always", `-c calls.tasks: "always" is not auto or never`},
+		{"model's tools", "model_tools='all'", "", atFile + `:1: model_tools: "all" is not auto, files or codex`},
+		{"another provider", "failover.to = [{provider = 'b'}]", "", atFile + ":1: failover.to: element 1 needs a provider and a model"},
+		{"no table", "sandbox = 'x'", "", atFile + ":1: sandbox: want a table, have a string"},
+		{"a key of the file alone", "", "sandbox.strict=true", "-c sandbox.strict: is set in codex-mcp.toml"},
+		{"a table of the file alone", "", "notify.command=['x']", "-c notify.command: is set in codex-mcp.toml"},
+		{"another of the file alone", "", "shared=true", "-c shared: is set in codex-mcp.toml"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var flags []string
@@ -435,7 +433,7 @@ func TestArgumentsAreKeys(t *testing.T) {
 	if d := cmp.Diff([]any{protocol.ReasoningEffort("low"), "d", "c", true, true, text("b"), "/w"}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	for _, key := range []string{"approvals.on_error", "limits", "trusted_calls", "notify.on"} {
+	for _, key := range []string{"approvals.on_error", "limits", "shared", "sandbox.strict"} {
 		_, err := config.Load(config.Layers{Home: t.TempDir(), Call: protocol.Config{Overrides: raw(key, `"x"`)}})
 		if err == nil || !strings.HasPrefix(err.Error(), key+": is set for the whole server") {
 			t.Errorf("%s: %v", key, err)
@@ -459,42 +457,62 @@ func TestCheckFolder(t *testing.T) {
 // TestSettingsAtTheirLimits has the least and the greatest values that are allowed, and how options
 // say them.
 func TestSettingsAtTheirLimits(t *testing.T) {
-	type result struct {
-		Limits              setting.Limits
-		Tasks               setting.Tasks
-		Keep                config.Keep
-		Pending, Port, Size int
-		Tools               setting.Tools
-		Drain               time.Duration
-		Gateway             []string
-	}
 	for _, tt := range []struct {
-		file string
-		want result
+		file   string
+		change func(*config.Settings) // of the defaults
 	}{
-		{"model_tools = \"files\"\napprovals = { max_pending = 1, page_port = 65535 }\nchanges = { files = 1 }\nkeep = { log = 4096 }\n" +
-			"limits = { model_requests = 0, tokens = 0, response_bytes = 1, tasks = 1, result = 4096, command = \"1ms\", wall_time = \"0s\" }\n" +
-			"tasks = { mode = \"never\", resume = false, grace = \"0s\" }\ndrain = { timeout = \"3s\" }\nnotify = { command = [\"x\", \"\"] }\n" +
-			"[http]\nworker_idle = \"1m\"\nmetrics = \":9\"\noauth = { issuer = \"\", audience = \"\" }\n[http.principals.ann]\ntokens = []\n",
-			result{
-				Limits: setting.Limits{ModelRequests: -1, Tokens: -1, WallTime: -1, ResponseBytes: 1, Command: time.Millisecond},
-				Tasks:  setting.Tasks{Never: true, NoResume: true, Limit: 1, Grace: -1},
-				Keep:   config.Keep{Log: 4096}, Pending: 1, Port: 65535, Size: 4096,
-				Tools: setting.ToolsFiles, Drain: 3 * time.Second, Gateway: []string{"http.metrics", "http.principals"},
+		{"", func(*config.Settings) {}},
+		{"shared = true\nmodel_tools = \"files\"\napprovals = { page_port = 65535, clients = { x = \"page\" }, log = \"\" }\nsandbox = { helper = [\"h\"], strict = true }\n" +
+			"limits = { model_requests = 0, tokens = 7, tasks = 1, result = 4096, command = \"1ms\", wall_time = \"1s\" }\n" +
+			"calls = { tasks = \"never\", resume = false, grace = \"0s\", changes = false, tools = [], trusted = true, always_load = true, locked_arguments = [\"cwd\"], full_access = \"deny\" }\n" +
+			"notify = { command = [\"x\", \"\"] }\n[http]\ndrain_timeout = \"3s\"\nworker_idle = \"1m\"\nmetrics = \":9\"\noauth = { issuer = \"\", audience = \"\" }\n" +
+			"[http.principals.ann]\ntokens = []\n[[failover.to]]\nprovider = \"b\"\nmodel = \"m\"",
+			func(s *config.Settings) {
+				s.Shared, s.ModelTools, s.Sandbox = true, setting.ToolsFiles, setting.Sandbox{Helper: []string{"h"}, Strict: true}
+				s.Approvals.PagePort, s.Approvals.Clients, s.Approvals.Log = 65535, map[string]setting.Where{"x": setting.WherePage}, new("")
+				s.Limits = setting.Limits{ModelRequests: -1, Tokens: 7, WallTime: time.Second, Command: time.Millisecond}
+				s.Tasks, s.Changes = setting.Tasks{Never: true, NoResume: true, Limit: 1, Grace: -1}, setting.Changes{Off: true}
+				s.Calls = setting.Calls{Tools: []string{}, TrustedCalls: true, AlwaysLoad: true, LockedArguments: []string{"cwd"}, FullAccess: setting.FullAccessDeny, MaxResult: 4096}
+				s.Notify, s.HTTP = []string{"x", ""}, config.HTTP{Drain: 3 * time.Second, Gateway: []string{"http.metrics", "http.principals"}}
+				s.Failover.To = []setting.FailoverTo{{Provider: "b", Model: "m"}}
 			}},
-		{"keep = { log = 0 }\nchanges = { before = \"1ns\" }\nnotify = { command = [] }\n[http]\noauth = {}\nmetrics = \"\"\n", result{
-			Limits:  setting.Limits{ModelRequests: 1000, Tokens: -1, WallTime: -1, ResponseBytes: 64 << 20, Command: 2 * time.Minute},
-			Tasks:   setting.Tasks{Grace: time.Second, Limit: 64},
-			Pending: 32, Size: setting.DefaultResult, Tools: setting.ToolsAuto, Drain: 30 * time.Second,
-		}},
+		{"[http]\noauth = {}\nmetrics = \"\"\nprincipals = {}\n", func(*config.Settings) {}},
 	} {
-		s, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: tt.file}), nil)
+		want := &config.Settings{
+			Calls:      setting.Calls{Tools: config.Choosable, FullAccess: setting.FullAccessAsk, MaxResult: setting.DefaultResult},
+			Approvals:  config.ApprovalSettings{Asking: setting.Asking{Where: setting.WhereClient}},
+			ModelTools: setting.ToolsAuto,
+			Tasks:      setting.Tasks{Grace: time.Second, Limit: 64},
+			HTTP:       config.HTTP{Drain: 30 * time.Second},
+			Limits:     setting.Limits{ModelRequests: 1000, Tokens: -1, WallTime: -1, Command: 2 * time.Minute},
+		}
+		tt.change(want)
+		got, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: tt.file}), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := result{s.Limits.Limits, s.Tasks.Tasks, s.Keep, s.Approvals.MaxPending, s.Approvals.PagePort, s.Limits.Result, s.ModelTools, s.HTTP.Drain, s.HTTP.Gateway}
-		if d := cmp.Diff(tt.want, got); d != "" {
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
+		}
+	}
+}
+
+// TestOldKeys checks that a key that is gone is unknown, and which key its error names.
+func TestOldKeys(t *testing.T) {
+	for file, meant := range map[string]string{
+		"trusted_calls = true": "calls.trusted", "locked_arguments = []": "calls.locked_arguments", "always_load = true": "calls.always_load",
+		"tools = []": "calls.tools", "[tools]\nx = 1": "calls.tools", "tasks.mode = 'never'": "calls.tasks", "tasks.grace = 0": "calls.grace", "tasks.resume = false": "calls.resume",
+		"changes.track = false": "calls.changes", "changes.files = 1": "calls.changes", "drain.timeout = 0": "http.drain_timeout", "keep.log = 0": "approvals.log",
+		"approvals.max_pending = 1": "", "approvals.legacy_flat = true": "", "limits.response_bytes = 1": "", "failover.wait = '1s'": "",
+		"notify.after = 0": "", "approvals.on_eror = 'deny'": "approvals.on_error", "[aprovals]": "approvals", "nonsense = 1": "",
+	} {
+		_, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: file}), nil)
+		want := ": unknown key"
+		if meant != "" {
+			want += "; do you mean " + meant + "?"
+		}
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", file, err, want)
 		}
 	}
 }
@@ -544,31 +562,6 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-func TestChanges(t *testing.T) {
-	for file, want := range map[string]setting.Changes{
-		"": {Files: 100_000, Before: 5 * time.Second, After: 30 * time.Second},
-		"[changes]\ntrack = false\nfiles = 7\nbefore = \"1s\"\nafter = \"2s\"": {Off: true, Files: 7, Before: time.Second, After: 2 * time.Second},
-	} {
-		s, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: file}), nil)
-		if err != nil || s.Changes.Changes != want {
-			t.Errorf("%q: %+v, %v", file, s, err)
-		}
-	}
-}
-
-func TestTrustedCalls(t *testing.T) {
-	for file, want := range map[string]bool{"": false, "trusted_calls = true": true, "trusted_calls = false": false} {
-		s, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: file}), nil)
-		if err != nil || s.TrustedCalls != want {
-			t.Errorf("%q: %v, %v", file, s, err)
-		}
-	}
-	s, codex, err := config.LoadSettings(t.TempDir(), []string{"trusted_calls=true"})
-	if err != nil || !s.TrustedCalls || len(codex) > 0 {
-		t.Errorf("-c: %v, %v, %v", s, codex, err)
-	}
-}
-
 func TestPatience(t *testing.T) {
 	for value, want := range map[string]time.Duration{"45": 45 * time.Second, "1.5": 1500 * time.Millisecond, `"2m"`: 2 * time.Minute, "2m": 2 * time.Minute, "0": -1, "0s": -1, "auto": 0} {
 		s, codex, err := config.LoadSettings(t.TempDir(), []string{"calls.patience=" + value})
@@ -580,7 +573,7 @@ func TestPatience(t *testing.T) {
 
 // TestTimeout checks that a time-out which nobody set stays open: the server then takes that of the turn.
 func TestTimeout(t *testing.T) {
-	for arg, want := range map[string]time.Duration{"approvals.max_pending=32": 0, "approvals.timeout=0": -1, "approvals.timeout=30s": 30 * time.Second} {
+	for arg, want := range map[string]time.Duration{"approvals.page_port=32": 0, "approvals.timeout=0": -1, "approvals.timeout=30s": 30 * time.Second} {
 		s, _, err := config.LoadSettings(t.TempDir(), []string{arg})
 		if err != nil || s.Approvals.Timeout != want {
 			t.Errorf("%s: %v %v, want %v", arg, s, err, want)

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,12 +12,12 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/pelletier/go-toml/v2"
 )
 
-// TestDocsKeys compares docs/reference/configuration.md with the real keys and defaults.
+// TestDocsKeys compares the keys of Codex on docs/reference/configuration.md with those that are read.
 func TestDocsKeys(t *testing.T) {
 	b, err := os.ReadFile("../../../docs/reference/configuration.md")
 	if err != nil {
@@ -29,59 +31,89 @@ func TestDocsKeys(t *testing.T) {
 		text, _, _ := strings.Cut(rest, "\n#")
 		return text
 	}
-	ours, theirs := section("## codex-mcp.toml"), section("## config.toml, as the native engine reads it")
+	theirs := section("## config.toml, as the native engine reads it")
 
-	compare(t, "codex-mcp.toml", keys("", reflect.TypeFor[Settings]()), rows(ours))
 	compare(t, "model_providers.NAME", keys("", reflect.TypeFor[Provider]()), rows(section("### Providers")))
 	compare(t, "mcp_servers.NAME", keys("", reflect.TypeFor[MCPServer]()), rows(section("### MCP servers")))
 	want := append(keys("", reflect.TypeFor[Config]()), "profile", "profiles.NAME")
 	compare(t, "config.toml", want, rows(theirs))
 
-	b, err = os.ReadFile("../../../docs/reference/flags.md")
+}
+
+// TestSettingsPage makes the part of the page that lists our keys, and reads its block of defaults.
+func TestSettingsPage(t *testing.T) {
+	const page, begin, end = "../../../docs/reference/configuration.md", "<!-- made from codexserver/internal/config/keys.go -->\n", "<!-- end -->\n"
+	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, named, _ := strings.Cut(string(b), "\n## Overrides\n")
-	named, _, _ = strings.Cut(named, " are keys of")
-	got, tops := []string(nil), keys("", reflect.TypeFor[Settings]())
-	for _, m := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(named[strings.LastIndex(named, "```"):], -1) {
-		got = append(got, m[1])
+	before, rest, _ := strings.Cut(string(b), begin)
+	_, after, ok := strings.Cut(rest, end)
+	if !ok {
+		t.Fatal("the page has no place for the keys")
 	}
-	for i := range tops {
-		tops[i], _, _ = strings.Cut(tops[i], ".")
+	block, made := pageOf(new(Settings).keys())
+	if want := before + begin + made + end + after; *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(want, string(b)); diff != "" {
+		t.Errorf("the page (-program +page), which -update makes:\n%s", diff)
 	}
-	slices.Sort(tops)
-	compare(t, "the keys in docs/reference/flags.md", slices.Compact(tops), got)
-
-	block := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(ours)
-	if block == nil {
-		t.Fatal("no block with the defaults")
-	}
-	var shown map[string]any
-	if err := toml.Unmarshal([]byte(block[1]), &shown); err != nil {
-		t.Fatal(err)
-	}
-	gateway := []string{"approvals.clients", "approvals.log", "http.metrics", "http.metrics_users", "http.oauth", "http.principals", "http.url", "http.worker_idle"} // an empty table, one that depends on the home, and those whose defaults docs/operate/gateway.md has
-	compare(t, "the block of codex-mcp.toml", keys("", reflect.TypeFor[Settings]()), append(leaves("", shown), gateway...))
 	home := t.TempDir()
 	defaults, _, err := LoadSettings(home, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(home, SettingsFile), []byte(block[1]), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, SettingsFile), []byte(block), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	read, _, err := LoadSettings(home, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &defaults.Approvals // the page names the defaults of absent settings
-	a.OnUnsupported, a.OnError, a.OnTimeout, a.OnCancel, a.Schema = "deny", "deny", "deny", "abort", "empty"
-	a.Timeout = elicit.DefaultTimeout
+	a := &defaults.Approvals // unset, they mean what the page says
+	a.OnUnsupported, a.OnError, a.OnTimeout, a.OnCancel, a.Schema, a.Timeout = "deny", "deny", "deny", "abort", "empty", elicit.DefaultTimeout
 	if diff := cmp.Diff(defaults, read, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the defaults (-program +page):\n%s", diff)
 	}
 }
+
+// pageOf returns the block with the defaults, and that with the table of meanings.
+func pageOf(keys []key) (block, page string) {
+	var defaults, meanings strings.Builder
+	table, names := "", []string(nil)
+	for _, k := range keys {
+		names = append(names, "`"+k.name+"`")
+		if k.meaning != "" {
+			fmt.Fprintf(&meanings, "| %s | %s |\n", strings.Join(names, ", "), k.meaning)
+			names = nil
+		}
+		v := k.initial
+		if v == nil {
+			v = k.shown
+		}
+		if v == nil {
+			continue
+		}
+		in, name, is := strings.Cut(k.name, ".")
+		if !is {
+			in, name = "", k.name
+		}
+		if in != table {
+			fmt.Fprintf(&defaults, "\n[%s]\n", in)
+			table = in
+		}
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(&defaults, "%s = %s\n", name, strings.ReplaceAll(string(text), `","`, `", "`))
+	}
+	return defaults.String(), "```toml\n" + defaults.String() + "```\n\n| key | meaning |\n|---|---|\n" + meanings.String()
+}
+
+var update = flag.Bool("update", false, "make the list of keys on the page")
 
 func compare(t *testing.T, what string, want, got []string) {
 	t.Helper()
@@ -116,17 +148,6 @@ func rows(text string) (all []string) {
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(text, -1) {
 		for key := range strings.SplitSeq(row[1], ", ") {
 			all = append(all, strings.Trim(key, "`"))
-		}
-	}
-	return all
-}
-
-func leaves(prefix string, table map[string]any) (all []string) {
-	for key, v := range table {
-		if sub, ok := v.(map[string]any); ok {
-			all = append(all, leaves(prefix+key+".", sub)...)
-		} else {
-			all = append(all, prefix+key)
 		}
 	}
 	return all

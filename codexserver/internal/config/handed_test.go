@@ -24,7 +24,7 @@ func TestHand(t *testing.T) {
 		}
 	}
 	hash := "sha256:" + strings.Repeat("ab", 32)
-	write(server+"/codex-mcp.toml", `tools = ["codex-list"]
+	write(server+"/codex-mcp.toml", `calls.tools = ["codex-list"]
 [http]
 hosts = ["example.com"]
 [http.principals.ann]

@@ -11,17 +11,17 @@ import (
 // HTTP has the settings that codex-mcp http and codex-mcp-gateway share.
 type HTTP struct {
 	// UnlockedArguments are the arguments of [LockedOverHTTP] that a call may choose.
-	UnlockedArguments []string `json:"unlocked_arguments"`
+	UnlockedArguments []string
 	// Hosts are the host names that clients may use, in addition to those of this
 	// machine.
-	Hosts []string `json:"hosts"`
+	Hosts []string
 	// Origins are the origins of web pages that may use the server. If it is empty, only
 	// pages of this machine may.
-	Origins []string `json:"origins"`
+	Origins []string
 	// Drain is how long work in progress may continue after a signal.
-	Drain time.Duration `json:"-"`
+	Drain time.Duration
 	// Gateway are the keys that are set and only codex-mcp-gateway knows. It parses them.
-	Gateway []string `json:"-"`
+	Gateway []string
 }
 
 // LockedOverHTTP are the arguments of the tool codex that a call over HTTP may not choose,
@@ -42,31 +42,6 @@ func (h *HTTP) Locked(everywhere, more []string) []string {
 	return locked
 }
 
-// HTTPTable is the table http of the configuration file. The keys of any type are those of
-// codex-mcp-gateway.
-type HTTPTable struct {
-	HTTP
-	Metrics      any `json:"metrics"`
-	MetricsUsers any `json:"metrics_users"`
-	WorkerIdle   any `json:"worker_idle"`
-	URL          any `json:"url"`
-	OAuth        any `json:"oauth"`
-	Principals   any `json:"principals"`
-}
-
-// ofGateway returns the keys that are set and only codex-mcp-gateway knows.
-func (t *HTTPTable) ofGateway() (set []string) {
-	for _, key := range []struct {
-		name  string
-		value any
-	}{{"metrics", t.Metrics}, {"oauth", t.OAuth}, {"principals", t.Principals}} { // the others have no effect alone
-		if !isEmpty(key.value) {
-			set = append(set, "http."+key.name)
-		}
-	}
-	return set
-}
-
 // isEmpty reports whether a value is missing, an empty text, or a table of empty texts.
 func isEmpty(value any) bool {
 	table, is := value.(layer)
@@ -76,10 +51,6 @@ func isEmpty(value any) bool {
 		}
 	}
 	return is || value == nil || value == ""
-}
-
-func (t *HTTPTable) check() error {
-	return CheckUnlocked("http.unlocked_arguments", t.UnlockedArguments)
 }
 
 // CheckUnlocked checks the value of a key with unlocked arguments.

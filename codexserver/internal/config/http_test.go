@@ -46,7 +46,7 @@ func TestLoadHTTP(t *testing.T) {
 		URL string `json:"url"`
 	}
 	for _, tt := range []struct{ file, arg, url, problem string }{
-		{file: "tools = []"},
+		{file: "shared = true"},
 		{file: "[http]\nurl = \"a\"", url: "a"},
 		{file: "[http]\nurl = \"a\"", arg: "http.url=b", url: "b"},
 		{file: "[http", problem: "FILE:1:"},

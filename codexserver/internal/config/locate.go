@@ -118,7 +118,7 @@ func unknownKeys(l layer, top func() []string, note func(why string, segments ..
 			}
 			why, candidates := decidesElsewhere(key), names
 			if len(segments) == 0 {
-				candidates = slices.Concat(names, ourKeys, ourTables)
+				candidates = slices.Concat(names, ourTables)
 			}
 			if meant := text.Nearest(key, slices.Values(candidates)); why == "" && meant != "" {
 				why = "do you mean " + meant + "?"
@@ -147,7 +147,10 @@ func unknownKeys(l layer, top func() []string, note func(why string, segments ..
 const workspaceTable = "sandbox_workspace_write"
 
 // guardedKeys say what is asked, and what commands may touch.
-var guardedKeys = []string{"approval_policy", "sandbox_mode", workspaceTable, "approvals", "calls", "sandbox", "trusted_calls", "locked_arguments", "shell_environment_policy"}
+var guardedKeys = []string{"approval_policy", "sandbox_mode", workspaceTable, "approvals", "calls", "sandbox", "shell_environment_policy"}
+
+// guardedOfOurs are such keys of ours, which other names may mean.
+var guardedOfOurs = []string{"calls.full_access", "calls.locked_arguments", "calls.trusted"}
 
 // misspelt returns an error for the first of the overrides that is a typo away from one of guardedKeys:
 // who wrote it would believe that it counts.
@@ -163,6 +166,11 @@ func misspelt(overrides layer) error {
 	}
 	if err := find(allKeys, guardedKeys); err != nil {
 		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(overrides)) {
+		if near := nearestOfOurs(key, new(Settings).keys()); slices.Contains(guardedOfOurs, near) && !slices.Contains(allKeys(), key) {
+			return fmt.Errorf("-c %s: unknown key; do you mean %s?", JoinKey(key), near)
+		}
 	}
 	if _, ok := overrides[workspaceTable]; ok {
 		if err := find(workspaceKeys, workspaceKeys(), workspaceTable); err != nil {

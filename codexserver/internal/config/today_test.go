@@ -205,18 +205,18 @@ func TestAllowedTools(t *testing.T) {
 // is ignored with a note.
 func TestMisplacedOverrides(t *testing.T) {
 	s, codex, err := config.LoadSettings(t.TempDir(), []string{
-		"sandbox=workspace-write", "tasks=x", "approvals=never", "limits=5", "model=m", "sandbox.strict=true", `"approvals"=1`,
+		"sandbox=workspace-write", "http=x", "approvals=never", "limits=5", "model=m", `"approvals"=1`,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !s.Sandbox.Strict || len(codex) != 1 || len(s.Ignored) != 5 {
-		t.Errorf("strict %v, for Codex %v, ignored %q", s.Sandbox.Strict, codex, s.Ignored)
+	if len(codex) != 1 || len(s.Ignored) != 5 {
+		t.Errorf("for Codex %v, ignored %q", codex, s.Ignored)
 	}
 	if want := "-c sandbox is ignored: sandbox is a table of codex-mcp.toml, and no key of Codex; write sandbox_mode"; s.Ignored[0] != want {
 		t.Errorf("%q, want %q", s.Ignored[0], want)
 	}
-	for _, wrong := range []string{"tools=x", `tools=["x"]`, "approvals={nosuch=1}", "sandbox.strict=1"} {
+	for _, wrong := range []string{"approvals={nosuch=1}", "calls.trusted=1"} {
 		if _, _, err := config.LoadSettings(t.TempDir(), []string{wrong}); err == nil {
 			t.Errorf("%s is accepted", wrong)
 		}

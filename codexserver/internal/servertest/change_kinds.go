@@ -216,6 +216,6 @@ var kinds = []kind{
 	// Limits, and the user at the same time.
 	{name: "too slow before", options: setting.Changes{Before: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
 	{name: "too slow after", options: setting.Changes{After: time.Nanosecond}, act: "echo x >> a.txt", want: "? TOP/w: reading the folder takes longer than 1ns\n"},
-	{name: "tracking is off", options: setting.Changes{Off: true}, act: "echo x >> a.txt", want: "? TOP/w: changes.track is off\n"},
+	{name: "tracking is off", options: setting.Changes{Off: true}, act: "echo x >> a.txt", want: "? TOP/w: calls.changes is off\n"},
 	{name: "the user edits", act: "echo x >> a.txt", user: "echo u > u; rm a.txt", want: "delete a.txt +0-3\nadd u +1-0\n"},
 }

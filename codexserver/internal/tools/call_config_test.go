@@ -29,15 +29,15 @@ func TestCallConfig(t *testing.T) {
 		{"on the list", false, "tools/call", `{"model_verbosity":"low"}`, `{"model_verbosity":"low"}`, []string{`"content":[{"type":"text","text":"p"}`}, 0},
 		{"left out", false, "tools/call", along, `{"model_verbosity":"low"}`, []string{
 			`"content":[{"type":"text","text":"p"},{"type":"text","text":"\nargument config: \"mcp_servers.happy.command\", \"notify\" left out`,
-			`trusted_calls = true in codex-mcp.toml`, `\"nosuch\" left out: no such key is known`, `"content":"p\n\nargument config`,
+			`calls.trusted = true in codex-mcp.toml`, `\"nosuch\" left out: no such key is known`, `"content":"p\n\nargument config`,
 		}, 2},
 		{"refused", false, "tools/call", hostile, "", []string{
-			`"isError":true`, `codex: argument /config: a call may not set \"model_providers.x.base_url\", \"model_providers.x.env_key\"; trusted_calls = true in codex-mcp.toml allows it`,
+			`"isError":true`, `codex: argument /config: a call may not set \"model_providers.x.base_url\", \"model_providers.x.env_key\"; calls.trusted = true in codex-mcp.toml allows it`,
 		}, 0},
 		{"none", false, "tools/call", `null`, `{}`, []string{`"text":"p"`}, 0},
 		{"trusted", true, "tools/call", hostile, hostile, []string{`"content":[{"type":"text","text":"p"}`}, 0},
 		{"trusted along", true, "tools/call", along, along, []string{`"content":[{"type":"text","text":"p"}`}, 0},
-		{"a method", false, "newConversation", hostile, "", []string{`argument /config: a call may not set "model_providers.x.base_url", "model_providers.x.env_key"; trusted_calls = true in codex-mcp.toml allows it`}, 0},
+		{"a method", false, "newConversation", hostile, "", []string{`argument /config: a call may not set "model_providers.x.base_url", "model_providers.x.env_key"; calls.trusted = true in codex-mcp.toml allows it`}, 0},
 		{"a method along", false, "newConversation", along, `{"model_verbosity":"low"}`, []string{`"conversationId"`}, 0},
 		{"a trusted method", true, "newConversation", along, along, []string{`"conversationId"`}, 0},
 	} {

@@ -209,7 +209,7 @@ func TestEndToEndCluster(t *testing.T) {
 	}})
 	t.Cleanup(model.Close)
 	// A drain that waits for a question would last for an hour.
-	c := startCluster(t, model, "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "tasks.grace=0s", "-c", "drain.timeout=1h")
+	c := startCluster(t, model, "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "calls.grace=0s", "-c", "http.drain_timeout=1h")
 
 	t.Run("sessions", func(t *testing.T) {
 		session := c.initialize(0, "ann")

@@ -286,7 +286,7 @@ func (s *machines) add(name, service, users string) *machine {
 	}
 	m.start = func() *process {
 		return launch(t, f, enter(t, inside, filepath.Join(bin, program), "--engine", "native", "--listen", address, "--behind-proxy", addressAt(otherNetwork, number, false),
-			"-c", "http.hosts=['"+addressAt(otherNetwork, number, true)+"']", "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "tasks.grace=0s"))
+			"-c", "http.hosts=['"+addressAt(otherNetwork, number, true)+"']", "-c", "approval_policy=untrusted", "-c", "sandbox_mode=workspace-write", "-c", "calls.grace=0s"))
 	}
 	m.ready = func(p *process) bool {
 		return strings.Contains(p.errors(), "serving MCP at ") || strings.Contains(p.errors(), "running workers")

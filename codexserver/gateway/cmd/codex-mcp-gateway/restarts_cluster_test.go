@@ -19,7 +19,7 @@ var (
 	killedOnce = flag.Bool("killed", false, "kill the parts of the service, too, after their restarts")
 )
 
-// drainTime is the default of drain.timeout. A node kills the workers that are left after that.
+// drainTime is the default of http.drain_timeout. A node kills the workers that are left after that.
 const drainTime = 30 * time.Second
 
 // maxRefused is how long a user may get 503 while an operator restarts one part of the service after the other.

@@ -223,7 +223,7 @@ func TestForWorkers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	t.Chdir(dir)
-	c.settings = &config.Settings{Approvals: config.Approvals{Log: new("log")}}
+	c.settings = &config.Settings{Approvals: config.ApprovalSettings{Log: new("log")}}
 	c.service.NATS = settings.NATS{Credentials: "/creds", Key: "/key", CA: "/ca", Cert: "/cert"}
 	c.service.Link = settings.Link{CA: "/ca", Cert: "/cert", Key: "/link"}
 	o := &options{Flags: httpserve.Flags{Cert: "cert.pem", Key: "key.pem"}, trace: filepath.Join(dir, "trace")}

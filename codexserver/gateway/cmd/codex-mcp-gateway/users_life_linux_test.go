@@ -251,7 +251,7 @@ func TestEndToEndUsersDrain(t *testing.T) {
 	for name, impatient := range map[string]bool{"one signal": false, "two signals": true} {
 		t.Run(name, func(t *testing.T) {
 			model, held := waiting(t)
-			u := startUsers(t, model, "", "-c", "drain.timeout=1h")
+			u := startUsers(t, model, "", "-c", "http.drain_timeout=1h")
 			results := []<-chan reply{u.begin("ann", model, 1), u.begin("bob", model, 2)}
 			if err := u.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)

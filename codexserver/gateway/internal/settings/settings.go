@@ -124,6 +124,7 @@ type httpTable struct {
 	UnlockedArguments []string             `json:"unlocked_arguments"`
 	Hosts             []string             `json:"hosts"`
 	Origins           []string             `json:"origins"`
+	Drain             config.Duration      `json:"drain_timeout"`
 	Metrics           string               `json:"metrics"`
 	MetricsUsers      bool                 `json:"metrics_users"`
 	WorkerIdle        config.Duration      `json:"worker_idle"`
@@ -134,7 +135,7 @@ type httpTable struct {
 
 // settings returns the settings of the table, with defaults for missing keys.
 func (t *httpTable) settings(shared *config.Settings) HTTP {
-	h := HTTP{HTTP: shared.HTTP.HTTP, Metrics: t.Metrics, MetricsUsers: t.MetricsUsers, WorkerIdle: time.Duration(t.WorkerIdle), URL: t.URL, OAuth: t.OAuth}
+	h := HTTP{HTTP: shared.HTTP, Metrics: t.Metrics, MetricsUsers: t.MetricsUsers, WorkerIdle: time.Duration(t.WorkerIdle), URL: t.URL, OAuth: t.OAuth}
 	h.OAuth.Audience = cmp.Or(h.OAuth.Audience, h.URL)
 	h.OAuth.Claim = h.OAuth.claim()
 	if t.OAuth == (OAuth{}) {
