@@ -31,11 +31,9 @@ func attacked(t *testing.T) (work string) {
 	t.Helper()
 	top := boxtest.Folder(t)
 	work = filepath.Join(top, "work")
-	for _, dir := range []string{"work/.git/hooks", "work/sub", "outside"} {
-		if err := os.MkdirAll(filepath.Join(top, dir), 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
+	boxtest.Lay(t, top,
+		"outside/rc=one\n", "work/sub/", "work/file=one\n", "work/.git/config=one\n", "work/.git/hooks/pre-commit=one\n", "work/soft -> ../outside/rc", "work/dir -> ../outside",
+		"work/environ -> /proc/self/environ", "work/self -> /proc/self", "work/zero -> /dev/zero", "work/huge")
 	in := func(name string) string { return filepath.Join(top, name) }
 	unnamed, err := os.Create(in("gone"))
 	if err != nil {
@@ -51,19 +49,9 @@ func attacked(t *testing.T) (work string) {
 	for _, err := range []error{
 		err,
 		os.Remove(in("gone")),
-		os.WriteFile(in("outside/rc"), []byte("one\n"), 0o666),
-		os.WriteFile(in("work/file"), []byte("one\n"), 0o666),
-		os.WriteFile(in("work/.git/config"), []byte("one\n"), 0o666),
-		os.WriteFile(in("work/.git/hooks/pre-commit"), []byte("one\n"), 0o777),
 		os.Link(in("outside/rc"), in("work/hard")),
-		os.Symlink("../outside/rc", in("work/soft")),
-		os.Symlink("../outside", in("work/dir")),
-		os.Symlink("/proc/self/environ", in("work/environ")),
-		os.Symlink("/proc/self", in("work/self")),
 		os.Symlink(fmt.Sprintf("/proc/self/fd/%d", unnamed.Fd()), in("work/handle")),
-		os.Symlink("/dev/zero", in("work/zero")),
 		syscall.Mkfifo(in("work/fifo"), 0o666),
-		os.WriteFile(in("work/huge"), nil, 0o666),
 		os.Truncate(in("work/huge"), 1<<40),
 	} {
 		if err != nil {
@@ -81,20 +69,14 @@ func TestFileToolAttacks(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			work := attacked(t)
 			h := &host{}
-			turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(box.New(box.Options{}))}).Turn(tool.Context{
-				Cwd: work, ApprovalPolicy: protocol.ApprovalNever, Host: h,
-				SandboxPolicy: protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
-			})
+			turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(box.New(box.Options{}))}, h, work, protocol.ApprovalNever, mode)
 			call := func(name string, arguments map[string]any) string {
 				t.Helper()
 				text, err := json.Marshal(arguments)
 				if err != nil {
 					t.Fatal(err)
 				}
-				res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: name, Arguments: string(text)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := called(t, turn, tool.Call{ID: "c", Name: name, Arguments: string(text)})
 				if strings.Contains(res.Output, secret) || strings.Contains(res.Output, variable) {
 					t.Errorf("%s %s returns the secret: %q", name, text, res.Output)
 				}
@@ -195,9 +177,7 @@ func TestReadInARace(t *testing.T) {
 	boxtest.Need(t)
 	work := attacked(t)
 	h := &host{}
-	turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(box.New(box.Options{}))}).Turn(tool.Context{
-		Cwd: work, ApprovalPolicy: protocol.ApprovalNever, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
-	})
+	turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: tool.Confine(box.New(box.Options{}))}, h, work, protocol.ApprovalNever, protocol.SandboxReadOnly)
 	stop := make(chan struct{})
 	var swaps sync.WaitGroup
 	swaps.Go(func() {

@@ -161,7 +161,7 @@ func (c fakeConfinement) Denied(r run.Result) bool {
 	return r.ExitCode == 66 || c.s.stops != 0 && r.ExitCode == c.s.stops
 }
 
-// processes starts the commands of all tests: to start a keeper takes longer than most of them.
+// processes starts the commands of all tests.
 var processes run.Starter
 
 func TestMain(m *testing.M) {
@@ -179,6 +179,26 @@ func newBox(o tool.Options) *tool.Toolbox {
 		o.Processes = &processes
 	}
 	return tool.New(o)
+}
+
+// turnOf begins a turn of new tools. The environment of commands is [environ] by default.
+func turnOf(o tool.Options, h engine.Host, dir string, policy protocol.ApprovalPolicy, mode protocol.SandboxMode) *tool.Turn {
+	if o.Environ == nil {
+		o.Environ = environ
+	}
+	return newBox(o).Turn(tool.Context{
+		Cwd: dir, ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
+	})
+}
+
+// called makes a call that does not end the turn.
+func called(t testing.TB, turn *tool.Turn, call tool.Call) tool.Result {
+	t.Helper()
+	res, err := turn.Call(t.Context(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
 }
 
 // shellCall returns a call of the shell tool.

@@ -47,13 +47,8 @@ func TestReadMatrix(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "file"), []byte("one\n"), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: tt.sandbox}).Turn(tool.Context{
-				Cwd: dir, ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: tt.mode}, Host: h,
-			})
-			res, err := turn.Call(t.Context(), call)
-			if err != nil {
-				t.Fatal(err)
-			}
+			turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: tt.sandbox}, h, dir, tt.policy, tt.mode)
+			res := called(t, turn, call)
 			if h.steps() != tt.want || tt.sandbox.reads.Load() == 2 != tt.confined { // once to try
 				t.Errorf("%s %s %s: steps %q, want %q; confined %d", tt.policy, tt.mode, call.Name, h.steps(), tt.want, tt.sandbox.reads.Load())
 			}
@@ -70,9 +65,7 @@ func TestReadApprovedInside(t *testing.T) {
 	work, _ := workspace(t)
 	for name, arguments := range map[string]string{"read": `{"path":"plain/file"}`, "list": `{}`, "search": `{"pattern":"o"}`} {
 		h := &host{answer: elicit.Approved, inside: true}
-		turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h, missing: box.ErrUnavailable}}).Turn(tool.Context{
-			Cwd: work, ApprovalPolicy: "on-request", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h,
-		})
+		turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h, missing: box.ErrUnavailable}}, h, work, "on-request", "read-only")
 		res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: name, Arguments: arguments})
 		if err != nil || h.steps() != "ask: there is no sandbox on this system" || !strings.HasPrefix(res.Output, "not run: it may run only in the sandbox") {
 			t.Errorf("%s: steps %q, %q, %v", name, h.steps(), res.Output, err)
@@ -85,9 +78,7 @@ func TestReadApprovedInside(t *testing.T) {
 func TestFileToolsWithoutReading(t *testing.T) {
 	work, _ := workspace(t)
 	h := &host{answer: elicit.Denied}
-	turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h, missing: box.ErrUnavailable}}).Turn(tool.Context{
-		Cwd: work, ApprovalPolicy: "on-request", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h,
-	})
+	turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h, missing: box.ErrUnavailable}}, h, work, "on-request", "read-only")
 	for arguments, want := range map[string]string{
 		`{"path":"plain/file","old":"ones","new":"two"}`: "old is not in plain/file",
 		`{"path":"plain/fil","old":"one","new":"two"}`:   "plain/fil does not exist",
@@ -129,9 +120,7 @@ func TestReplaceIsBounded(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte(strings.Repeat("a", 1<<20)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	turn := newBox(tool.Options{Environ: environ, FileTools: true}).Turn(tool.Context{
-		Cwd: dir, ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: &host{},
-	})
+	turn := turnOf(tool.Options{Environ: environ, FileTools: true}, &host{}, dir, "never", "danger-full-access")
 	res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: "edit", Arguments: `{"path":"a","old":"a","new":"` + strings.Repeat("b", 1<<20) + `","all":true}`})
 	if err != nil || !strings.Contains(res.Output, "would be too large") {
 		t.Errorf("%.200q, %v", res.Output, err)

@@ -4,6 +4,7 @@ package tool_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,27 +37,17 @@ func TestFolderOfApproval(t *testing.T) {
 	for _, when := range []string{"never", "before", "during", "after"} {
 		base := boxtest.Folder(t)
 		work, sub, home := filepath.Join(base, "work"), filepath.Join(base, "work/sub"), filepath.Join(base, "home")
-		for _, dir := range []string{sub, home} {
-			if err := os.MkdirAll(dir, 0o777); err != nil {
-				t.Fatal(err)
-			}
-		}
+		boxtest.Lay(t, base, "work/sub/", "home/")
 		replace := func() {
-			if err := os.RemoveAll(sub); err != nil {
-				t.Error(err)
-			}
-			if err := os.Symlink(home, sub); err != nil {
+			if err := errors.Join(os.RemoveAll(sub), os.Symlink(home, sub)); err != nil {
 				t.Error(err)
 			}
 		}
 		m := &meddler{host: host{answer: elicit.ApprovedForSession}}
-		turn := newBox(tool.Options{Environ: environ}).Turn(tool.Context{Cwd: work, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: m})
+		turn := turnOf(tool.Options{Environ: environ}, m, work, "untrusted", "workspace-write")
 		run := func() string {
 			call := tool.Call{ID: "call", Name: "shell", Arguments: `{"command":["touch","made"],"workdir":"sub"}`}
-			res, err := turn.Call(t.Context(), call)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := called(t, turn, call)
 			return res.Output
 		}
 		wantAsked, made := []string{sub}, filepath.Join(sub, "made")

@@ -43,29 +43,13 @@ func TestPatchThroughHardLink(t *testing.T) {
 			byTool := func(t *testing.T, call tool.Call) {
 				top := boxtest.Folder(t)
 				work, other := filepath.Join(top, "work"), filepath.Join(top, "other")
-				if err := os.Mkdir(work, 0o777); err != nil {
-					t.Fatal(err)
-				}
-				for _, path := range []string{other, filepath.Join(work, "plain")} {
-					if err := os.WriteFile(path, []byte("one\n"), 0o666); err != nil {
-						t.Fatal(err)
-					}
-				}
+				boxtest.Lay(t, top, "other=one\n", "work/plain=one\n", "work/soft -> hard")
 				if err := os.Link(other, filepath.Join(work, "hard")); err != nil {
 					t.Fatal(err)
 				}
-				if err := os.Symlink("hard", filepath.Join(work, "soft")); err != nil {
-					t.Fatal(err)
-				}
 				h := &host{answer: elicit.Approved}
-				turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}, FileTools: true}).Turn(tool.Context{
-					Cwd: work, ApprovalPolicy: policy, Host: h,
-					SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
-				})
-				res, err := turn.Call(t.Context(), call)
-				if err != nil {
-					t.Fatal(err)
-				}
+				turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}, FileTools: true}, h, work, policy, "workspace-write")
+				res := called(t, turn, call)
 				const note = "A write to /hard changes every other name (hard link) of the file too."
 				var said []string
 				for _, m := range h.all {

@@ -81,10 +81,7 @@ func TestApprovalMatrix(t *testing.T) {
 						toolbox = newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}})
 					}
 					turn := toolbox.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: mode, NetworkAccess: true}})
-					res, err := turn.Call(t.Context(), shellCall(t, c.members, c.argv...))
-					if err != nil {
-						t.Fatal(err)
-					}
+					res := called(t, turn, shellCall(t, c.members, c.argv...))
 					steps := strings.ReplaceAll(c.want, "confined,", fmt.Sprintf("confined to %s with network,", mode))
 					if diff := cmp.Diff(steps, h.steps()); diff != "" {
 						t.Errorf("steps (-want +got):\n%s", diff)
@@ -141,9 +138,7 @@ func TestWithoutSandbox(t *testing.T) {
 		const obstacle = "there is no sandbox on this system"
 		for _, toolbox := range []tool.Sandbox{nil, &fakeSandbox{missing: box.ErrUnavailable}} {
 			h := &host{answer: elicit.ApprovedForSession}
-			turn := newBox(tool.Options{Environ: environ, Sandbox: toolbox}).Turn(tool.Context{
-				Cwd: t.TempDir(), ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
-			})
+			turn := turnOf(tool.Options{Environ: environ, Sandbox: toolbox}, h, t.TempDir(), tt.policy, "workspace-write")
 			call := shellCall(t, "", tt.argv...)
 			var res tool.Result
 			for range 2 {
@@ -192,9 +187,7 @@ func TestReplacedFolder(t *testing.T) {
 	replaced := &box.ReplacedError{Folder: "/work", First: "/work", Now: "/elsewhere"}
 	for _, policy := range protocol.ApprovalPolicies() {
 		h := &host{answer: elicit.Approved}
-		turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: replaced}}).Turn(tool.Context{
-			Cwd: t.TempDir(), ApprovalPolicy: policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
-		})
+		turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{missing: replaced}}, h, t.TempDir(), policy, "workspace-write")
 		steps := ""
 		for _, call := range []tool.Call{
 			shellCall(t, "", "sh", "-c", "exit 0"), shellCall(t, "", "ls"), shellCall(t, `,"with_escalated_permissions":true`, "ls"),
@@ -211,13 +204,9 @@ func TestReplacedFolder(t *testing.T) {
 // TestNotes checks that the user is notified once of a folder that is not writable.
 func TestNotes(t *testing.T) {
 	h := &host{}
-	turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, notes: []string{"/ is read-only"}}}).Turn(tool.Context{
-		Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
-	})
+	turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h, notes: []string{"/ is read-only"}}}, h, t.TempDir(), "never", "workspace-write")
 	for range 2 {
-		if _, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "exit 0")); err != nil {
-			t.Fatal(err)
-		}
+		called(t, turn, shellCall(t, "", "sh", "-c", "exit 0"))
 	}
 	var warnings []string
 	for _, m := range h.all {
@@ -234,7 +223,7 @@ func TestNotes(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	for _, answer := range []elicit.Decision{elicit.Denied, elicit.Abort} {
 		h := &host{answer: answer}
-		turn := newBox(tool.Options{Environ: environ}).Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
+		turn := turnOf(tool.Options{Environ: environ}, h, t.TempDir(), "untrusted", "danger-full-access")
 		res, err := turn.Call(t.Context(), shellCall(t, "", "sh", "-c", "true"))
 		var abort *tool.AbortError
 		if h.steps() != "ask" || errors.As(err, &abort) != (answer == elicit.Abort) || err == nil && !strings.HasPrefix(res.Output, "the command was not run: ") {
@@ -281,14 +270,11 @@ func TestPatchMatrix(t *testing.T) {
 					Cwd: dir, ApprovalPolicy: policy, Host: h,
 					SandboxPolicy: protocol.SandboxPolicy{Mode: c.mode, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
 				})
-				res, err := turn.Call(t.Context(), call)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := called(t, turn, call)
 				if diff := cmp.Diff(want[i], h.steps()); diff != "" {
 					t.Errorf("steps (-want +got):\n%s", diff)
 				}
-				_, err = os.Stat(filepath.Join(dir, c.path))
+				_, err := os.Stat(filepath.Join(dir, c.path))
 				if written := err == nil; written != (want[i] != rejected) {
 					t.Errorf("written: %t; the model receives %q", written, res.Output)
 				}
@@ -324,14 +310,9 @@ func TestPatchWithoutSandbox(t *testing.T) {
 		if err := os.Mkdir(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
-		turn := newBox(tool.Options{Environ: environ, Sandbox: tt.box}).Turn(tool.Context{
-			Cwd: dir, ApprovalPolicy: tt.policy, Host: h,
-			SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
-		})
+		turn := turnOf(tool.Options{Environ: environ, Sandbox: tt.box}, h, dir, tt.policy, "workspace-write")
 		text := "*** Begin Patch\n*** Add File: " + tt.path + "\n+x\n*** End Patch"
-		if _, err := turn.Call(t.Context(), shellCall(t, "", "apply_patch", text)); err != nil {
-			t.Fatal(err)
-		}
+		called(t, turn, shellCall(t, "", "apply_patch", text))
 		if h.steps() != tt.want {
 			t.Errorf("%s: steps %s, want %s", tt.name, h.steps(), tt.want)
 		}

@@ -4,6 +4,7 @@ package tool_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,23 +42,8 @@ func (w *watcher) ApproveExec(_ context.Context, r protocol.ExecApprovalRequest)
 func workspace(t *testing.T) (work, outside string) {
 	t.Helper()
 	top := boxtest.Folder(t)
-	work, outside = filepath.Join(top, "work"), filepath.Join(top, "outside")
-	for _, dir := range []string{filepath.Join(work, "plain"), outside} {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for path, text := range map[string]string{filepath.Join(outside, "rc"): "one\n", filepath.Join(work, "plain", "file"): "one\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, to := range map[string]string{"notes.txt": "../outside/rc", "sub": outside} {
-		if err := os.Symlink(to, filepath.Join(work, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return work, outside
+	boxtest.Lay(t, top, "work/plain/file=one\n", "outside/rc=one\n", "work/notes.txt -> ../outside/rc", "work/sub -> @/outside")
+	return filepath.Join(top, "work"), filepath.Join(top, "outside")
 }
 
 const changeOne = "\n@@\n-one\n+two\n*** End Patch"
@@ -84,9 +70,7 @@ func TestPatchQuestionShowsThePlace(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, policy := range []protocol.ApprovalPolicy{protocol.ApprovalUntrusted, protocol.ApprovalOnFailure} {
 				w := &watcher{host: &host{}, during: func() {}}
-				turn := newBox(tool.Options{Environ: environ}).Turn(tool.Context{
-					Cwd: tt.cwd, ApprovalPolicy: policy, Host: w, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
-				})
+				turn := turnOf(tool.Options{Environ: environ}, w, tt.cwd, policy, protocol.SandboxReadOnly)
 				for _, back := range []string{"", "restore"} { // the second call puts the file back
 					text := "*** Begin Patch\n*** " + tt.head + changeOne
 					if back != "" {
@@ -124,52 +108,25 @@ func TestPatchAfterChange(t *testing.T) {
 		during      func(work, outside string) error
 	}{
 		{"a folder became a link", "Update File: plain/file" + changeOne, func(work, outside string) error {
-			if err := os.Rename(outside+"/rc", outside+"/file"); err != nil {
-				return err
-			}
-			if err := os.Rename(work+"/plain", work+"/gone"); err != nil {
-				return err
-			}
-			return os.Symlink(outside, work+"/plain")
+			return errors.Join(os.Rename(outside+"/rc", outside+"/file"), os.Rename(work+"/plain", work+"/gone"), os.Symlink(outside, work+"/plain"))
 		}},
 		{"a folder became a link, a new file", "Add File: plain/new\n+x\n*** End Patch", func(work, outside string) error {
-			if err := os.Rename(work+"/plain", work+"/gone"); err != nil {
-				return err
-			}
-			return os.Symlink(outside, work+"/plain")
+			return errors.Join(os.Rename(work+"/plain", work+"/gone"), os.Symlink(outside, work+"/plain"))
 		}},
 		{"a link to the same folder elsewhere", "Add File: plain/new\n+x\n*** End Patch", func(work, outside string) error {
-			if err := os.Rename(work+"/plain", outside+"/plain"); err != nil {
-				return err
-			}
-			return os.Symlink(outside+"/plain", work+"/plain")
+			return errors.Join(os.Rename(work+"/plain", outside+"/plain"), os.Symlink(outside+"/plain", work+"/plain"))
 		}},
 		{"another folder", "Update File: plain/file" + changeOne, func(work, outside string) error {
-			if err := os.Rename(work+"/plain", work+"/gone"); err != nil {
-				return err
-			}
-			if err := os.Mkdir(work+"/plain", 0o777); err != nil {
-				return err
-			}
-			return os.WriteFile(work+"/plain/file", []byte("one\n"), 0o666)
+			return errors.Join(os.Rename(work+"/plain", work+"/gone"), os.Mkdir(work+"/plain", 0o777), os.WriteFile(work+"/plain/file", []byte("one\n"), 0o666))
 		}},
 		{"a file became a link", "Update File: plain/file" + changeOne, func(work, outside string) error {
-			if err := os.Remove(work + "/plain/file"); err != nil {
-				return err
-			}
-			return os.Symlink("../../outside/rc", work+"/plain/file")
+			return errors.Join(os.Remove(work+"/plain/file"), os.Symlink("../../outside/rc", work+"/plain/file"))
 		}},
 		{"a file became a link, deleted", "Delete File: plain/file\n*** End Patch", func(work, outside string) error {
-			if err := os.Remove(work + "/plain/file"); err != nil {
-				return err
-			}
-			return os.Symlink("../../outside/rc", work+"/plain/file")
+			return errors.Join(os.Remove(work+"/plain/file"), os.Symlink("../../outside/rc", work+"/plain/file"))
 		}},
 		{"a link leads elsewhere, deleted", "Delete File: notes.txt\n*** End Patch", func(work, outside string) error {
-			if err := os.Remove(work + "/notes.txt"); err != nil {
-				return err
-			}
-			return os.Symlink("plain/file", work+"/notes.txt")
+			return errors.Join(os.Remove(work+"/notes.txt"), os.Symlink("plain/file", work+"/notes.txt"))
 		}},
 		{"a link where nothing was", "Add File: new\n+x\n*** End Patch", func(work, outside string) error {
 			return os.Symlink(outside+"/rc", work+"/new")
@@ -181,10 +138,7 @@ func TestPatchAfterChange(t *testing.T) {
 			return os.Symlink(outside, work+"/new")
 		}},
 		{"the working folder became a link", "Add File: new\n+x\n*** End Patch", func(work, outside string) error {
-			if err := os.Rename(work, work+".old"); err != nil {
-				return err
-			}
-			return os.Symlink(outside, work)
+			return errors.Join(os.Rename(work, work+".old"), os.Symlink(outside, work))
 		}},
 		{"another content", "Update File: notes.txt" + changeOne, func(work, outside string) error {
 			return os.WriteFile(outside+"/rc", []byte("one\nmore\n"), 0o666)
@@ -203,9 +157,7 @@ func TestPatchAfterChange(t *testing.T) {
 				}
 				before = tree(t, top)
 			}}
-			turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{}}).Turn(tool.Context{
-				Cwd: work, ApprovalPolicy: protocol.ApprovalUntrusted, Host: w, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly},
-			})
+			turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{}}, w, work, protocol.ApprovalUntrusted, protocol.SandboxReadOnly)
 			res, err := turn.Call(t.Context(), call)
 			if err != nil || !strings.Contains(res.Output, "was changed after the patch was read") {
 				t.Errorf("%q, %v", res.Output, err)
@@ -253,17 +205,7 @@ func TestProtectedPatchIsAsked(t *testing.T) {
 		".cursor/mcp.json", ".envrc", "a/b/.envrc", ".hus\u212ay/pre-commit", "bare/config", "link/config",
 	} {
 		dir := t.TempDir()
-		for _, made := range []string{"bare/objects", "bare/refs", "sub/.git"} {
-			if err := os.MkdirAll(filepath.Join(dir, made), 0o777); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.WriteFile(filepath.Join(dir, "bare/HEAD"), []byte("ref: refs/heads/main\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink("sub/.git", filepath.Join(dir, "link")); err != nil {
-			t.Fatal(err)
-		}
+		boxtest.Lay(t, dir, "bare/objects/", "bare/refs/", "sub/.git/", "bare/HEAD=ref: refs/heads/main\n", "link -> sub/.git")
 		before := tree(t, dir)
 		for policy, want := range map[protocol.ApprovalPolicy]string{
 			"on-request": "ask patch",
@@ -276,17 +218,13 @@ func TestProtectedPatchIsAsked(t *testing.T) {
 			} {
 				for _, free := range []bool{true, false} {
 					h := &host{answer: elicit.Denied}
-					turn := newBox(tool.Options{Environ: environ, Sandbox: sandbox(h), FileTools: true}).Turn(tool.Context{
-						Cwd: dir, ApprovalPolicy: policy, Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite},
-					})
+					turn := turnOf(tool.Options{Environ: environ, Sandbox: sandbox(h), FileTools: true}, h, dir, policy, protocol.SandboxWorkspaceWrite)
 					text := "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch"
 					call := tool.Call{Name: "apply_patch", Arguments: text, Custom: true}
 					if !free {
 						call, _ = fileCall(text)
 					}
-					if _, err := turn.Call(t.Context(), call); err != nil {
-						t.Fatal(err)
-					}
+					called(t, turn, call)
 					if got := h.steps(); !strings.HasPrefix(got, want) {
 						t.Errorf("%q, %s, sandbox %s, %s: steps %q, want %q", path, policy, name, call.Name, h.steps(), want)
 					}

@@ -19,41 +19,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// TestRulesThatAskSeeThrough hides a program behind others, where the policy would run everything.
-func TestRulesThatAskSeeThrough(t *testing.T) {
-	rules := [][]string{{"touch"}, {"git", "push"}}
-	for _, argv := range [][]string{
-		{"touch", "made"}, {"/usr/bin/touch", "made"}, {"env", "touch", "made"}, {"nohup", "touch", "made"}, {"timeout", "5", "touch", "made"},
-		{"nice", "touch", "made"}, {"stdbuf", "-o0", "touch", "made"}, {"setsid", "-w", "touch", "made"}, {"find", ".", "-maxdepth", "0", "-exec", "touch", "made", ";"},
-		{"git", "-C", ".", "push"}, {"git", "--no-pager", "push"},
-	} {
-		checkAsked(t, rules, argv)
-	}
-	for _, script := range []string{
-		"command touch made", "builtin command touch made", "exec touch made", "time touch made", "eval 'touch made'", "eval touch made", "$'touch' made",
-		`$'\x74ouch' made`, "x=touch; $x made", "$(echo touch) made", "echo made | xargs touch", "/usr/bin/touc? made", "t''ouch made", `\touch made`,
-		"bash <<EOF\ntouch made\nEOF", "bash <<< 'touch made'", "echo touch made | sh", "bash -c 'bash -c \"touch made\"'", "f() { touch made; }; f", "trap 'touch made' EXIT",
-		"git -C . push", "git $X push", "hash -p /usr/bin/touch x; x made",
-	} {
-		checkAsked(t, rules, []string{"bash", "-c", script})
-	}
-}
-
-// checkAsked checks that a command that would make a file is asked about under never with full access.
-func checkAsked(t *testing.T, rules [][]string, argv []string) {
-	t.Helper()
-	dir, h := t.TempDir(), &host{answer: elicit.Denied}
-	turn := newBox(tool.Options{Environ: environ, Ask: rules}).Turn(tool.Context{
-		Cwd: dir, ApprovalPolicy: protocol.ApprovalNever, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}, Host: h,
-	})
-	if _, err := turn.Call(t.Context(), shellCall(t, "", argv...)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "made")); err == nil || h.steps() != "ask: a rule of the user asks about this command" {
-		t.Errorf("%q: %s; made: %v", argv, h.steps(), err)
-	}
-}
-
 // ruling is a host with rules. A person denies what they leave open.
 type ruling struct {
 	*host
@@ -107,18 +72,12 @@ func TestRulesOutside(t *testing.T) {
 				{Command: []string{"id"}, Outside: true}, {Command: []string{"env"}, Outside: true}, {Command: []string{"./run.sh"}, Outside: true},
 			}}}
 			h.host.answer = elicit.Denied
-			turn := newBox(tool.Options{Environ: env, Programs: &box.Programs{Temporary: []string{}}}).Turn(tool.Context{
-				Cwd: work, ApprovalPolicy: policy, Host: h,
-				SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
-			})
+			turn := turnOf(tool.Options{Environ: env, Programs: &box.Programs{Temporary: []string{}}}, h, work, policy, protocol.SandboxWorkspaceWrite)
 			members := escalated
 			if policy == protocol.ApprovalUntrusted {
 				members = ""
 			}
-			res, err := turn.Call(t.Context(), shellCall(t, members, tt.argv...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := called(t, turn, shellCall(t, members, tt.argv...))
 			if h.steps() != tt.want {
 				t.Errorf("%s, %s: %s, want %s; %s", policy, tt.name, h.steps(), tt.want, res.Output)
 			}

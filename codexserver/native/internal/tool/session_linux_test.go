@@ -39,9 +39,7 @@ func TestSessionStaysInside(t *testing.T) {
 				Mode: "workspace-write", ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
 			}})
 			run := func() {
-				if _, err := turn.Call(t.Context(), shellCall(t, "", argv...)); err != nil {
-					t.Fatal(err)
-				}
+				called(t, turn, shellCall(t, "", argv...))
 			}
 			run()
 			h.answer = elicit.Denied

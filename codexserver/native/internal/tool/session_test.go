@@ -44,14 +44,10 @@ func TestSession(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/%s", mode, tt.name), func(t *testing.T) {
 				h := &host{answer: elicit.ApprovedForSession}
-				turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}}).Turn(tool.Context{
-					Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h,
-				})
+				turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}}, h, t.TempDir(), "untrusted", mode)
 				call := func(members string, argv []string) string {
 					h.trace = nil
-					if _, err := turn.Call(t.Context(), shellCall(t, members, argv...)); err != nil {
-						t.Fatal(err)
-					}
+					called(t, turn, shellCall(t, members, argv...))
 					return h.steps()
 				}
 				got := [2]string{call("", tt.first)}
@@ -82,13 +78,9 @@ func TestOnce(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := &host{answer: elicit.ApprovedForSession}
-			turn := newBox(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}}).Turn(tool.Context{
-				Cwd: t.TempDir(), ApprovalPolicy: tt.policy, SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h,
-			})
+			turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}}, h, t.TempDir(), tt.policy, "read-only")
 			for range 2 {
-				if _, err := turn.Call(t.Context(), shellCall(t, tt.members, "sh", "-c", fmt.Sprintf("exit %d", tt.code))); err != nil {
-					t.Fatal(err)
-				}
+				called(t, turn, shellCall(t, tt.members, "sh", "-c", fmt.Sprintf("exit %d", tt.code)))
 			}
 			if want := tt.want + ", " + tt.want; h.steps() != want {
 				t.Errorf("%s, want %s", h.steps(), want)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -84,10 +85,7 @@ func TestTimeout(t *testing.T) {
 			h := &host{}
 			box := newBox(tool.Options{Environ: environ, Timeout: tt.timeout})
 			turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "never", SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}, Host: h})
-			res, err := turn.Call(t.Context(), shellCall(t, tt.members, tt.argv...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := called(t, turn, shellCall(t, tt.members, tt.argv...))
 			rest := res.Output
 			for _, want := range tt.want {
 				_, after, ok := strings.Cut(rest, want)
@@ -132,9 +130,7 @@ func TestLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		call := tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":` + string(text) + members + `}`}
-		if _, err := turn.Call(t.Context(), call); err != nil {
-			t.Fatal(err)
-		}
+		called(t, turn, call)
 		var events []protocol.EventMsg
 		for _, m := range h.all {
 			switch m.(type) {
@@ -183,9 +179,7 @@ func TestLineWithoutBash(t *testing.T) {
 		h := &host{answer: elicit.Denied}
 		box := newBox(tool.Options{Environ: []string{"PATH=" + programs}})
 		turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: protocol.ApprovalUntrusted, SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}, Host: h})
-		if _, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":"ls"}`}); err != nil {
-			t.Fatal(err)
-		}
+		called(t, turn, tool.Call{ID: "c1", Name: "shell", Arguments: `{"command":"ls"}`})
 		var got []string
 		for _, m := range h.all {
 			if asked, ok := m.(protocol.ExecApprovalRequest); ok {
@@ -252,18 +246,8 @@ func TestShellWithProfile(t *testing.T) {
 func TestPlantedProgram(t *testing.T) {
 	dir := t.TempDir()
 	system := t.TempDir()
-	for _, path := range []string{filepath.Join(dir, "run.sh"), filepath.Join(dir, "venv/bin/tool"), filepath.Join(dir, "rel/here")} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// The second folder is also one for temporary files, where commands may write.
-	if err := os.Symlink("/bin/echo", filepath.Join(system, "linked")); err != nil {
-		t.Fatal(err)
-	}
+	boxtest.Lay(t, dir, "run.sh=#!/bin/sh\n", "venv/bin/tool=#!/bin/sh\n", "rel/here=#!/bin/sh\n")
+	boxtest.Lay(t, system, "linked -> /bin/echo") // it is also a folder for temporary files, where commands may write
 	for _, mode := range protocol.SandboxModes() {
 		for _, tt := range []struct {
 			argv    []string
@@ -282,9 +266,7 @@ func TestPlantedProgram(t *testing.T) {
 			h := &host{answer: elicit.Approved}
 			box := newBox(tool.Options{Environ: []string{"PATH=" + dir + "/venv/bin:rel:/usr/bin:/bin", "TMPDIR=" + os.TempDir()}})
 			turn := box.Turn(tool.Context{Cwd: dir, ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: mode}, Host: h})
-			if _, err := turn.Call(t.Context(), shellCall(t, "", tt.argv...)); err != nil {
-				t.Fatal(err)
-			}
+			called(t, turn, shellCall(t, "", tt.argv...))
 			for _, m := range h.all {
 				if req, ok := m.(protocol.ExecApprovalRequest); ok && req.Program != tt.program {
 					t.Errorf("%s %q: asked about %q, want %q", mode, tt.argv, req.Program, tt.program)
@@ -299,9 +281,7 @@ func TestOtherConversations(t *testing.T) {
 	h := &host{answer: elicit.Approved}
 	box := newBox(tool.Options{Environ: environ, Writable: func() []string { return []string{"/bin", "/usr/bin"} }})
 	turn := box.Turn(tool.Context{Cwd: t.TempDir(), ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: "read-only"}, Host: h})
-	if _, err := turn.Call(t.Context(), shellCall(t, "", "uname")); err != nil {
-		t.Fatal(err)
-	}
+	called(t, turn, shellCall(t, "", "uname"))
 	if req, ok := h.all[0].(protocol.ExecApprovalRequest); !ok || filepath.Base(req.Program) != "uname" {
 		t.Errorf("asked %+v", h.all[0])
 	}

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
@@ -70,16 +68,7 @@ type field struct {
 // evil is a script that proves that it ran, inside and outside of the working folder.
 func (f *field) evil() string { return "echo x >" + f.work + "/proof; echo x >" + f.outside + "/proof" }
 
-func (f *field) put(t *testing.T, name, text string) {
-	t.Helper()
-	file := filepath.Join(f.top, name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o777); err != nil {
-		t.Fatal(err)
-	}
-}
+func (f *field) put(t *testing.T, name, text string) { boxtest.Lay(t, f.top, name+"="+text) }
 
 // faultySandbox is a real sandbox that fails later.
 type faultySandbox struct {
@@ -171,6 +160,21 @@ var tableAttacks = []struct {
 		}
 	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "git", "status") }},
 
+	{column: knownColumn, name: "what the repository's configuration starts", prepare: func(t *testing.T, f *field) {
+		f.put(t, "work/.gitattributes", "*.txt diff=text\n")
+		f.put(t, "work/a.txt", "one\n")
+		f.put(t, "outside/witness", "#!/bin/sh\n"+f.evil())
+		servertest.Git(t, f.work, "init", "-q")
+		servertest.Git(t, f.work, "add", ".")
+		servertest.Git(t, f.work, "commit", "-qm", "first")
+		for _, key := range []string{"core.fsmonitor", "diff.external", "diff.text.textconv", "gpg.program", "core.pager", "core.editor"} {
+			servertest.Git(t, f.work, "config", key, f.outside+"/witness")
+		}
+	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "git", "log", "-p") }},
+	{column: knownColumn, name: "a profile", prepare: func(t *testing.T, f *field) {
+		f.put(t, "home/.bash_profile", f.evil())
+	}, call: func(t *testing.T, f *field) tool.Call { return shellCall(t, "", "bash", "-lc", "ls") }},
+
 	{column: otherColumn, name: "a patch and then a command in one script", call: func(t *testing.T, f *field) tool.Call {
 		return shellCall(t, "", "bash", "-lc", patchFirst+f.evil())
 	}},
@@ -218,25 +222,19 @@ var tableAttacks = []struct {
 	}},
 
 	{column: elsewhereColumn, name: "a file inside, and one by a link", prepare: func(t *testing.T, f *field) {
-		if err := os.Symlink("../outside", f.work+"/link"); err != nil {
-			t.Fatal(err)
-		}
+		boxtest.Lay(t, f.work, "link -> ../outside")
 	}, call: func(t *testing.T, f *field) tool.Call {
 		return shellCall(t, "", "apply_patch", "*** Begin Patch\n*** Add File: new\n+x\n*** Add File: link/proof\n+x\n*** End Patch")
 	}},
 	{column: elsewhereColumn, name: "a move by a link that leads up", prepare: func(t *testing.T, f *field) {
 		f.put(t, "outside/deep/file", "x\n")
-		if err := os.Symlink("../outside/deep", f.work+"/link"); err != nil {
-			t.Fatal(err)
-		}
+		boxtest.Lay(t, f.work, "link -> ../outside/deep")
 	}, call: func(t *testing.T, f *field) tool.Call {
 		return shellCall(t, `,"workdir":"link"`, "bash", "-lc", "cd .. && apply_patch <<'E'\n"+fmt.Sprintf(newProof, "../outside/proof")+"E\n")
 	}},
 	{column: elsewhereColumn, name: "a hook by the name of another folder", prepare: func(t *testing.T, f *field) {
 		f.put(t, "work/.git/hooks/sample", "")
-		if err := os.Symlink(".git/hooks", f.work+"/tools"); err != nil {
-			t.Fatal(err)
-		}
+		boxtest.Lay(t, f.work, "tools -> .git/hooks")
 	}, call: func(t *testing.T, f *field) tool.Call {
 		return tool.Call{Name: "write", Arguments: `{"path":"tools/proof","content":"x\n"}`}
 	}},
@@ -254,9 +252,7 @@ func (f *field) approveInOtherModes(t *testing.T) {
 		of := f.turn.SandboxPolicy
 		of.Mode = mode
 		turn := f.box.Turn(tool.Context{Cwd: f.work, ApprovalPolicy: protocol.ApprovalUntrusted, SandboxPolicy: of, Host: approving{&host{}}})
-		if _, err := turn.Call(t.Context(), shellCall(t, "", "sh", f.outside+"/script")); err != nil {
-			t.Fatal(err)
-		}
+		called(t, turn, shellCall(t, "", "sh", f.outside+"/script"))
 		for _, dir := range []string{f.work, f.outside} {
 			if err := os.Remove(dir + "/proof"); err != nil {
 				t.Fatal(err)
@@ -344,55 +340,6 @@ func TestAttacksOnTheTable(t *testing.T) {
 				}
 				if t.Failed() {
 					t.Errorf("steps %q; the model receives %q", steps, res.Output)
-				}
-			})
-		}
-	}
-}
-
-// denying is a user whose rules deny the beginning of a command, and who approves what they leave.
-type denying struct {
-	*host
-	rules approval.Rules
-}
-
-func (d denying) ApproveExec(ctx context.Context, r protocol.ExecApprovalRequest) elicit.Outcome {
-	decision := approve.New(&approve.Options{Rules: d.rules}, nil).Decide(ctx, &approval.Request{Event: r, Question: &elicit.Question{}}, false)
-	if decision.By == approval.ByRule {
-		return decision.Outcome
-	}
-	return d.host.ApproveExec(ctx, r)
-}
-
-// TestDenyingRulesOfTheTable checks that a rule that denies answers the questions of the table,
-// also where the command is written in another way, and none of the cells that say may.
-func TestDenyingRulesOfTheTable(t *testing.T) {
-	boxtest.Need(t)
-	for _, row := range securityTable(t) {
-		for name, argv := range map[string][]string{
-			"plain":             {"touch", "proof"},
-			"in a script":       {"bash", "-lc", "cd sub; t''ouch ../proof"},
-			"in another script": {"sh", "-c", `sh -c "touch proof"`},
-		} {
-			t.Run(row[1]+" "+row[2]+" "+name, func(t *testing.T) {
-				t.Parallel()
-				dir := t.TempDir()
-				if err := os.Mkdir(filepath.Join(dir, "sub"), 0o777); err != nil {
-					t.Fatal(err)
-				}
-				h := denying{&host{answer: elicit.Approved}, approval.Rules{Deny: [][]string{{"touch"}}}}
-				turn := newBox(tool.Options{Environ: environ, Sandbox: tool.Confine(box.New(box.Options{}))}).Turn(tool.Context{
-					Cwd: dir, ApprovalPolicy: protocol.ApprovalPolicy(row[1]), Host: h,
-					SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxMode(row[2]), ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
-				})
-				res, err := turn.Call(t.Context(), shellCall(t, "", argv...))
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = os.Stat(filepath.Join(dir, "proof"))
-				may := strings.Contains(row[otherColumn], "may") && row[2] != string(protocol.SandboxReadOnly)
-				if ran := err == nil; ran != may || strings.Contains(h.steps(), "ask") {
-					t.Errorf("ran: %t; steps %q; the model receives %q", ran, h.steps(), res.Output)
 				}
 			})
 		}

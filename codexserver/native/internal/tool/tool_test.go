@@ -130,9 +130,7 @@ func TestApprovalOfOtherWords(t *testing.T) {
 		h.answer = elicit.ApprovedForSession
 		for _, argv := range pair {
 			before := len(h.all)
-			if _, err := turn.Call(t.Context(), tool.Call{Shell: &protocol.LocalShellAction{Command: argv}}); err != nil {
-				t.Fatal(err)
-			}
+			called(t, turn, tool.Call{Shell: &protocol.LocalShellAction{Command: argv}})
 			ran := len(h.all) > before
 			if strings.Contains(strings.Join(argv, ""), "\x00") {
 				if ran {

@@ -29,10 +29,7 @@ func TestViewImage(t *testing.T) {
 	} {
 		turn, h := begin(t, dir)
 		arguments, _ := json.Marshal(map[string]string{"path": path})
-		res, err := turn.Call(t.Context(), tool.Call{ID: "c1", Name: "view_image", Arguments: string(arguments)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := called(t, turn, tool.Call{ID: "c1", Name: "view_image", Arguments: string(arguments)})
 		if wantURL == "" {
 			if len(res.Items) > 0 || len(h.all) > 0 || !strings.HasPrefix(res.Output, "the image cannot be shown: ") {
 				t.Errorf("%s: %+v, events %v", path, res, h.all)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -215,15 +214,10 @@ func TestWeakCalls(t *testing.T) {
 				}
 			}
 			h := &host{}
-			turn := newBox(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h}}).Turn(tool.Context{
-				Cwd: dir, ApprovalPolicy: "on-request", SandboxPolicy: protocol.SandboxPolicy{Mode: "workspace-write"}, Host: h,
-			})
+			turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: &fakeSandbox{host: h}}, h, dir, "on-request", "workspace-write")
 			call := func(s step) string {
 				t.Helper()
-				res, err := turn.Call(t.Context(), tool.Call{ID: "c", Name: s.name, Arguments: s.arguments})
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := called(t, turn, tool.Call{ID: "c", Name: s.name, Arguments: s.arguments})
 				return res.Output
 			}
 			if tt.read != "" {
