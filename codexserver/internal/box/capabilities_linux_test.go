@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
-	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"golang.org/x/sys/unix"
 )
@@ -21,14 +19,8 @@ func TestCapabilities(t *testing.T) {
 		1<<unix.CAP_AUDIT_READ)
 	policy := write("/nowhere")
 	policy.NetworkAccess = true
-	c, err := box.New(box.Options{}).Confine(policy, "/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/", Confinement: c}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := confine(t, policy, "/")
+	res := ran(t, run.Spec{Argv: []string{"/bin/cat", "/proc/self/status"}, Dir: "/", Confinement: c})
 	_, after, found := strings.Cut(res.Stdout, "CapPrm:")
 	has, err := strconv.ParseUint(strings.Fields(after + " none")[0], 16, 64)
 	if !found || err != nil {

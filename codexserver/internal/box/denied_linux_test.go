@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -41,10 +40,7 @@ func TestDenied(t *testing.T) {
 		{"timeout", write, run.Result{ExitCode: run.TimeoutExitCode, TimedOut: true, Stderr: "'../outside/x': permission denied"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := box.New(box.Options{}).Confine(tt.policy, dir, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := confine(t, tt.policy, dir)
 			tt.result.Stderr = strings.ReplaceAll(tt.result.Stderr, "@", base)
 			tt.result.Stdout = strings.ReplaceAll(tt.result.Stdout, "@", base)
 			if got := c.Denied(tt.result); got != tt.want {
@@ -60,10 +56,7 @@ func TestDeniedMessages(t *testing.T) {
 	dir := filepath.Join(base, "work")
 	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
 	processes := boxtest.Starter(t)
-	c, err := box.New(box.Options{}).Confine(policy, dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := confine(t, policy, dir)
 	for script, want := range map[string]bool{
 		"echo x > ../outside/new":              true,
 		"touch ../outside/new":                 true,

@@ -27,12 +27,9 @@ func TestHelper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{
+	res := ran(t, run.Spec{
 		Argv: []string{"echo", "a b"}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	want := `{"cwd":"` + dir + `","mode":"workspace-write","network_access":true,"writable_roots":["` + dir + `"]} --` + "\na b\n"
 	if diff := cmp.Diff(want, res.Stdout); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -104,15 +101,8 @@ func TestHelperInTheDocumentation(t *testing.T) {
 	}
 	bin, work, plain := t.TempDir(), t.TempDir(), t.TempDir()
 	helper := filepath.Join(bin, "codex-bwrap")
-	for _, err := range []error{
-		os.WriteFile(helper, []byte(script), 0o700),
-		os.WriteFile(filepath.Join(bin, "bwrap"), []byte("#!/bin/sh\nprintf '%s\\n' \"$*\"\n"), 0o700),
-		os.Mkdir(filepath.Join(work, ".git"), 0o700),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	boxtest.Lay(t, bin, "codex-bwrap="+script, "bwrap=#!/bin/sh\nprintf '%s\\n' \"$*\"\n")
+	boxtest.Lay(t, work, ".git/")
 	writes := protocol.SandboxPolicy{
 		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{plain}, NetworkAccess: true, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
 	}

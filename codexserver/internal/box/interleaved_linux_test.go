@@ -6,12 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -27,10 +24,7 @@ func TestInterleaved(t *testing.T) {
 	}
 	base := fixture(t)
 	work, outside := filepath.Join(base, "work"), filepath.Join(base, "outside/dir")
-	confinement, err := box.New(box.Options{}).Confine(readOnly, work, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	confinement := confine(t, readOnly, work)
 	jobs := make(chan int)
 	var wg sync.WaitGroup
 	for range workers {
@@ -77,44 +71,13 @@ func TestInterleaved(t *testing.T) {
 // TestDo confines a function of this process, and nothing else.
 func TestDo(t *testing.T) {
 	base := fixture(t)
-	confinement, err := box.New(box.Options{}).Confine(readOnly, filepath.Join(base, "work"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	confinement := confine(t, readOnly, filepath.Join(base, "work"))
 	path := filepath.Join(base, "work/new")
-	err = confinement.Do(func() error { return os.WriteFile(path, nil, 0o666) })
+	err := confinement.Do(func() error { return os.WriteFile(path, nil, 0o666) })
 	if !os.IsPermission(err) {
 		t.Errorf("confined: %v", err)
 	}
 	if err := os.WriteFile(path, nil, 0o666); err != nil {
 		t.Errorf("outside: %v", err)
 	}
-}
-
-// BenchmarkStart compares a confined command with a bare exec, by the median of pairs.
-func BenchmarkStart(b *testing.B) {
-	dir := b.TempDir()
-	policy := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite}
-	confinement, err := box.New(box.Options{}).Confine(policy, dir, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	run := func(start func(*exec.Cmd) error) time.Duration {
-		cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Dir: dir, Env: []string{}}
-		begin := time.Now()
-		if err := start(cmd); err != nil {
-			b.Fatal(err)
-		}
-		if err := cmd.Wait(); err != nil {
-			b.Fatal(err)
-		}
-		return time.Since(begin)
-	}
-	var ratios []float64
-	for b.Loop() {
-		bare := run((*exec.Cmd).Start)
-		ratios = append(ratios, float64(run(confinement.Start))/float64(bare))
-	}
-	slices.Sort(ratios)
-	b.ReportMetric(ratios[len(ratios)/2], "median-ratio")
 }

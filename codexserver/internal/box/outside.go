@@ -8,21 +8,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 )
 
 // Outside returns how a command runs outside the sandbox by a rule, so that nobody looks at it: it starts
-// only programs that no command can write, and has no variable that names a program or code. Also are
-// further folders that commands can write. The program is an absolute path. A script of plain commands
-// runs in its shell without a profile. The error says why the command must not run so.
-func (p *Programs) Outside(argv []string, dir string, env []string, also ...string) (clean, environ []string, err error) {
+// only programs that no command can write, and has no variable that names a program or code. Commands are
+// argv itself, or those of the script of plain commands that argv runs in a shell, which then runs without
+// a profile. Also are further folders that commands can write. The program is an absolute path. The error
+// says why the command must not run so.
+func (p *Programs) Outside(argv []string, commands [][]string, dir string, env []string, also ...string) (clean, environ []string, err error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	commands, plain := decide.Commands(argv)
-	if !plain {
-		return nil, nil, fmt.Errorf("it is more than plain commands")
-	}
 	s := starts{dir: dir, roots: p.roots(append(also, p.temporary()...)...)}
 	s.path = unwritable(value(env, "PATH"), s.roots)
 	program, err := s.program(argv[0])
@@ -30,7 +25,7 @@ func (p *Programs) Outside(argv []string, dir string, env []string, also ...stri
 		return nil, nil, err
 	}
 	clean = append([]string{program}, argv[1:]...)
-	if decide.LooksLikeShell(argv[0]) {
+	if len(commands) != 1 || !slices.Equal(commands[0], argv) {
 		clean[1] = "-c"
 		for _, words := range commands {
 			if err := s.inScript(words[0]); err != nil {
@@ -104,14 +99,10 @@ func programsNamed(name, dir string, folders []string) (found []string) {
 	return found
 }
 
-// Planted returns the path of a program that a command in dir with the environment env would start,
-// although commands may write it: it, or a link on the way to it, lies in one of the folders. The path is
-// "" if there is none. Of a script of plain commands it returns the first.
-func Planted(argv []string, dir string, env, folders []string) string {
-	commands, _ := decide.Commands(argv)
-	if len(argv) > 0 && decide.LooksLikeShell(argv[0]) {
-		commands = append([][]string{argv[:1]}, commands...)
-	}
+// Planted returns the path of the first of some programs that a command in dir with the environment env would
+// start, although commands may write it: it, or a link on the way to it, lies in one of the folders. The path
+// is "" if there is none.
+func Planted(programs []string, dir string, env, folders []string) string {
 	s := starts{dir: dir, roots: existing(folders)}
 	for _, folder := range filepath.SplitList(value(env, "PATH")) {
 		if !filepath.IsAbs(folder) { // a shell also searches there
@@ -119,9 +110,9 @@ func Planted(argv []string, dir string, env, folders []string) string {
 		}
 		s.path = append(s.path, folder)
 	}
-	for _, words := range commands {
+	for _, name := range programs {
 		var planted *ProgramError
-		if _, err := s.find(words[0]); errors.As(err, &planted) {
+		if _, err := s.find(name); errors.As(err, &planted) {
 			return filepath.Clean(planted.Path)
 		}
 	}

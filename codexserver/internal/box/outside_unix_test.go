@@ -3,8 +3,7 @@
 package box_test
 
 import (
-	"errors"
-	"os"
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,18 +17,13 @@ import (
 func TestOutside(t *testing.T) {
 	top := boxtest.Folder(t)
 	in := func(name string) string { return filepath.Join(top, name) }
-	for name, text := range map[string]string{
-		"work/run.sh": "#!/bin/sh\n", "work/node_modules/.bin/tool": "#!/bin/sh\n", "work/ls": "#!/bin/sh\n", "work/sub/x": "#!/bin/sh\n",
-		"sys/tool": "#!/bin/sh\n", "sys/own": "#!/bin/sh\n", "sys/byenv": "#!/usr/bin/env tool\n", "sys/missing": "#!/usr/bin/env nosuchprogram\n",
-		"sys/byplanted": "#!TOP/work/run.sh\n", "sys/unclear": "#!/usr/bin/env -S A=1 tool\n", "late/own": "#!/bin/sh\n",
+	for name, by := range map[string]string{
+		"work/run.sh": "", "work/node_modules/.bin/tool": "", "work/ls": "", "work/sub/x": "", "sys/tool": "", "sys/own": "", "late/own": "", "sys/byenv": "/usr/bin/env tool",
+		"sys/missing": "/usr/bin/env nosuchprogram", "sys/byplanted": in("work/run.sh"), "sys/unclear": "/usr/bin/env -S A=1 tool",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(in(name)), 0o777), os.WriteFile(in(name), []byte(strings.ReplaceAll(text, "TOP", top)), 0o777)); err != nil {
-			t.Fatal(err)
-		}
+		boxtest.Lay(t, top, name+"=#!"+cmp.Or(by, "/bin/sh")+"\n")
 	}
-	if err := errors.Join(os.Symlink("../work/run.sh", in("sys/linked")), os.Symlink("work", in("alias"))); err != nil {
-		t.Fatal(err)
-	}
+	boxtest.Lay(t, top, "sys/linked -> ../work/run.sh", "alias -> work")
 	env := []string{"PATH=node_modules/.bin:" + in("work/node_modules/.bin") + ":" + in("alias/sub") + ":" + in("sys") + ":" + in("late") + ":/usr/bin:/bin", "HOME=" + top}
 	path := in("sys") + ":" + in("late") + ":/usr/bin:/bin"
 	for _, tt := range []struct {
@@ -57,14 +51,19 @@ func TestOutside(t *testing.T) {
 		{"bash|-lc|tool && ./run.sh", ""},
 		{"bash|-lc|linked", ""},
 		{"bash|-lc|byplanted", ""},
-		{"bash|-lc|tool >out", ""},
-		{"bash|-lc|$X", ""},
-		{"bash|script", ""},
 		{"./bash|-c|tool", ""},
 	} {
 		p := &box.Programs{Temporary: []string{}}
 		p.Add(in("work"))
-		argv, environ, err := p.Outside(strings.Split(tt.argv, "|"), in("work"), env)
+		words := strings.Split(tt.argv, "|")
+		commands := [][]string{words}
+		if len(words) == 3 { // a script
+			commands = nil
+			for one := range strings.SplitSeq(words[2], " && ") {
+				commands = append(commands, strings.Fields(one))
+			}
+		}
+		argv, environ, err := p.Outside(words, commands, in("work"), env)
 		if err == nil && strings.HasSuffix(argv[0], "sh") { // /bin may be a link to /usr/bin
 			argv[0] = "/bin/" + filepath.Base(argv[0])
 		}
@@ -81,7 +80,7 @@ func TestOutside(t *testing.T) {
 		if folders == nil {
 			p.Add(in("sys"))
 		}
-		if argv, _, err := p.Outside([]string{"own"}, in("work"), env, folders...); err != nil || argv[0] != in("late/own") {
+		if argv, _, err := p.Outside([]string{"own"}, [][]string{{"own"}}, in("work"), env, folders...); err != nil || argv[0] != in("late/own") {
 			t.Errorf("%q, %v", argv, err)
 		}
 		p = &box.Programs{Temporary: []string{}}

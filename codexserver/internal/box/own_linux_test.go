@@ -26,7 +26,7 @@ func TestOwnPrograms(t *testing.T) {
 		{"two folders, one by a link", []string{"@/one", "@/alias"}, []string{"one", "two"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			base := tree(t, "one", "two", "outside", "alias -> @/two")
+			base := tree(t, "one/", "two/", "outside/", "alias -> @/two")
 			var folders []string
 			for _, folder := range tt.folders {
 				folders = append(folders, base+folder[1:])

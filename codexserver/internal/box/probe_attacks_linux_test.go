@@ -80,7 +80,8 @@ var calls = map[string]uintptr{
 	"fsopen": unix.SYS_FSOPEN, "open_tree": unix.SYS_OPEN_TREE, "pivot_root": unix.SYS_PIVOT_ROOT, "userfaultfd": unix.SYS_USERFAULTFD,
 	"perf_event_open": unix.SYS_PERF_EVENT_OPEN, "add_key": unix.SYS_ADD_KEY, "request_key": unix.SYS_REQUEST_KEY,
 	"ioprio_set": unix.SYS_IOPRIO_SET, "setpriority": unix.SYS_SETPRIORITY, "kcmp": unix.SYS_KCMP,
-	"msgctl": unix.SYS_MSGCTL, "ioctl": unix.SYS_IOCTL,
+	"msgctl": unix.SYS_MSGCTL, "ioctl": unix.SYS_IOCTL, "shmget": unix.SYS_SHMGET, "semget": unix.SYS_SEMGET, "msgget": unix.SYS_MSGGET,
+	"unshare": unix.SYS_UNSHARE, "clone3": unix.SYS_CLONE3, "setns": unix.SYS_SETNS, "x32": 0x40000000 + 39,
 }
 
 // byPath calls f with the link in /proc of a descriptor that only names a file.

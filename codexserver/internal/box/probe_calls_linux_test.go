@@ -149,8 +149,6 @@ var callProbes = map[string]func(args []string) error{
 		}
 		return unix.Prlimit(pid(a), unix.RLIMIT_CORE, &limit, nil)
 	},
-	"setpriority":          func(a []string) error { return unix.Setpriority(unix.PRIO_PROCESS, pid(a), 19) },
-	"setpriority of group": func(a []string) error { return unix.Setpriority(unix.PRIO_PGRP, pid(a), 19) },
 	"sched_setaffinity": func(a []string) error {
 		var set unix.CPUSet
 		if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -167,9 +165,7 @@ var callProbes = map[string]func(args []string) error{
 	"sched_setattr": func(a []string) error {
 		return unix.SchedSetAttr(pid(a), &unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: 19}, 0)
 	},
-	"ioprio_set": func(a []string) error { return raw(unix.SYS_IOPRIO_SET, 1, uintptr(pid(a)), 2<<13|6) },
 	// Memory and queues of others, by what names them.
-	"shmget": func(a []string) error { return raw(unix.SYS_SHMGET, uintptr(pid(a)), 0, 0) },
 	"shmat": func(a []string) error {
 		b, err := unix.SysvShmAttach(pid(a), 0, unix.SHM_RDONLY)
 		if err == nil {
@@ -177,13 +173,8 @@ var callProbes = map[string]func(args []string) error{
 		}
 		return err
 	},
-	"semget":  func(a []string) error { return raw(unix.SYS_SEMGET, uintptr(pid(a)), 0, 0) },
-	"msgget":  func(a []string) error { return raw(unix.SYS_MSGGET, uintptr(pid(a)), 0, 0) },
 	"mq_open": func(a []string) error { return closed(openQueue(a[0], unix.O_RDONLY)) },
 	// Namespaces.
-	"unshare": func([]string) error { return unix.Unshare(unix.CLONE_NEWUSER) },
-	"clone3":  func([]string) error { return raw(unix.SYS_CLONE3, 0, 0, 0) },
-	"setns":   func([]string) error { return unix.Setns(-1, 0) },
 }
 
 // at is AT_FDCWD as an argument.

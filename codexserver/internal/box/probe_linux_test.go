@@ -161,13 +161,6 @@ var probes = map[string]func(args []string) error{
 		return eachThread(a[0], func(tid int) error { return openMemory(fmt.Sprintf("/proc/%s/task/%d/mem", a[0], tid)) })
 	},
 	// Sockets.
-	"inet":       func([]string) error { return socket(unix.AF_INET, unix.SOCK_STREAM) },
-	"inet udp":   func([]string) error { return socket(unix.AF_INET, unix.SOCK_DGRAM) },
-	"inet6":      func([]string) error { return socket(unix.AF_INET6, unix.SOCK_STREAM) },
-	"netlink":    func([]string) error { return socket(unix.AF_NETLINK, unix.SOCK_RAW) },
-	"packet":     func([]string) error { return socket(unix.AF_PACKET, unix.SOCK_RAW) },
-	"unix":       func([]string) error { return socket(unix.AF_UNIX, unix.SOCK_STREAM) },
-	"unix dgram": func([]string) error { return socket(unix.AF_UNIX, unix.SOCK_DGRAM) },
 	"pair": func([]string) error {
 		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		return err
@@ -191,7 +184,6 @@ var probes = map[string]func(args []string) error{
 		var attr [128]byte
 		return raw(unix.SYS_BPF, 0, uintptr(unsafe.Pointer(&attr)), 48)
 	},
-	"x32": func([]string) error { return raw(0x40000000+39, 0, 0, 0) },
 	"keyctl": func([]string) error {
 		_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, true)
 		return err
@@ -328,14 +320,6 @@ func owner(command int, who uintptr) error {
 		return err
 	}
 	_, err = unix.Write(pair[1], []byte("x"))
-	return err
-}
-
-func socket(family, kind int) error {
-	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
-	if err == nil {
-		unix.Close(fd)
-	}
 	return err
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
@@ -18,12 +17,9 @@ func TestPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, built := tree(t, "."), builtRuntime(t)
-	dir := tree(t, "tmp")
-	c, err := box.New(box.Options{}).Confine(write(cache), dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache, built := tree(t), builtRuntime(t)
+	dir := tree(t, "tmp/")
+	c := confine(t, write(cache), dir)
 	env := []string{
 		"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir + "/tmp",
 		"GOCACHE=" + cache, "GOFLAGS=-buildvcs=false", "GOPROXY=off", "GOTOOLCHAIN=local", "GOENV=off",

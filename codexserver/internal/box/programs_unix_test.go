@@ -27,13 +27,8 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	top := boxtest.Folder(t)
 	b := &bench{t, top, &box.Programs{Temporary: []string{}}}
-	for _, folder := range []string{"w/bin", "w2", "safe", "other"} {
-		if err := os.MkdirAll(b.at(folder), 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b.programs.Add(b.at("w"))
-	b.programs.Add(b.at("w2"))
+	boxtest.Lay(t, top, "w/bin/", "w2/", "safe/", "other/")
+	b.programs.Add(b.at("w"), b.at("w2"))
 	return b
 }
 

@@ -1,11 +1,11 @@
 package box_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -13,27 +13,7 @@ func TestProtected(t *testing.T) {
 	top := t.TempDir()
 	path := func(parts ...string) string { return filepath.Join(append([]string{top}, parts...)...) }
 	worktree := path("main", ".git", "worktrees", "tree")
-	for _, dir := range []string{worktree, path("tree"), path("plain"), path("broken"), path("empty")} {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for file, content := range map[string]string{
-		path("tree", ".git"):                 "gitdir: " + worktree + "\n",
-		filepath.Join(worktree, "commondir"): "../..\n",
-		path("broken", ".git"):               "nonsense",
-		path("empty", ".git"):                "gitdir: \n",
-	} {
-		if err := os.WriteFile(file, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir(path("linked"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("../tree/.git", path("linked", ".git")); err != nil {
-		t.Fatal(err)
-	}
+	boxtest.Lay(t, top, "main/.git/worktrees/tree/commondir=../..\n", "tree/.git=gitdir: "+worktree+"\n", "plain/", "broken/.git=nonsense", "empty/.git=gitdir: \n", "linked/.git -> ../tree/.git")
 	s := box.New(box.Options{Protected: []string{path("home")}})
 	got := s.Protected([]string{path("main"), path("tree"), path("plain"), path("broken"), path("empty"), path("linked")})
 	want := []string{
@@ -56,11 +36,7 @@ func TestProtectedAroundARoot(t *testing.T) {
 	top := t.TempDir()
 	home := filepath.Join(top, "home")
 	root := filepath.Join(home, "trees", "one")
-	for _, dir := range []string{root, filepath.Join(top, "other")} {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
+	boxtest.Lay(t, top, "home/trees/one/", "other/")
 	own := filepath.Join(home, "own")
 	s := box.New(box.Options{Protected: []string{home}, Sealed: []string{own}})
 	for _, tt := range []struct{ roots, want []string }{

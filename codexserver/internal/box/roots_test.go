@@ -11,29 +11,37 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree makes folders, and symbolic links written as "name -> target", below a
-// new folder. In a target, @ is that folder.
+// tree lays out entries below a new folder, see [boxtest.Lay].
 func tree(t *testing.T, entries ...string) string {
 	t.Helper()
 	base := boxtest.Folder(t)
-	for _, entry := range entries {
-		name, target, isLink := strings.Cut(entry, " -> ")
-		name = filepath.Join(base, name)
-		var err error
-		if isLink {
-			err = os.Symlink(strings.ReplaceAll(target, "@", base), name)
-		} else {
-			err = os.MkdirAll(name, 0o777)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	boxtest.Lay(t, base, entries...)
 	return base
+}
+
+// confine confines commands in a folder.
+func confine(t testing.TB, p protocol.SandboxPolicy, dir string) *box.Confinement {
+	t.Helper()
+	c, err := box.New(box.Options{}).Confine(p, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// ran runs a command to its end.
+func ran(t testing.TB, spec run.Spec) run.Result {
+	t.Helper()
+	res, err := boxtest.Starter(t).Run(t.Context(), spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
 }
 
 // write is a policy of mode workspace-write without /tmp and $TMPDIR.
@@ -45,14 +53,11 @@ func write(roots ...string) protocol.SandboxPolicy {
 
 func TestRoots(t *testing.T) {
 	base := tree(t,
-		"work/sub", "other", "home/.codex/sessions", "home/.codex/codex-mcp/run", "home/project",
+		"work/sub/", "work/file", "other/", "home/.codex/sessions/", "home/.codex/codex-mcp/run/", "home/project/",
 		"alias -> @/work", "above -> @", "work/link -> @/other", "work/sub/up -> ../..", "work/home -> @/home", "loop -> loop",
-		"repo/.git/hooks", "repo/.git/tree/src", "repo/.git/tree/.git", "x/.GIT", "bare/objects", "bare/refs", "bare/sub", "bare/HEAD", "wired/HEAD", "wired/commondir", "half/HEAD", "half/objects",
+		"repo/.git/hooks/", "repo/.git/tree/src/", "repo/.git/tree/.git/", "x/.GIT/", "bare/objects/", "bare/refs/", "bare/sub/", "bare/HEAD", "wired/HEAD", "wired/commondir", "half/HEAD", "half/objects/",
 		"toGit -> @/repo/.git",
 	)
-	if err := os.WriteFile(filepath.Join(base, "work/file"), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
 	tmp := []string{"/tmp"}
 	if real, err := filepath.EvalSymlinks("/tmp"); err == nil {
 		tmp[0] = real
@@ -171,7 +176,7 @@ func TestRoots(t *testing.T) {
 
 // TestLateRoot puts links and folders in place of a root that was missing.
 func TestLateRoot(t *testing.T) {
-	base := tree(t, "work", "outside")
+	base := tree(t, "work/", "outside/")
 	work, late := filepath.Join(base, "work"), filepath.Join(base, "work/late")
 	var folders box.Folders
 	// Each conversation has a sandbox of its own.

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
-	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
@@ -17,12 +15,9 @@ import (
 func TestSwappedRoot(t *testing.T) {
 	for _, swapped := range []string{"work/a/root", "work/a"} {
 		t.Run(swapped, func(t *testing.T) {
-			base := tree(t, "work/a/root", "outside/root")
+			base := tree(t, "work/a/root/", "outside/root/")
 			root := filepath.Join(base, "work/a/root")
-			c, err := box.New(box.Options{}).Confine(write(root), filepath.Join(base, "work"), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := confine(t, write(root), filepath.Join(base, "work"))
 			place, outside := filepath.Join(base, swapped), filepath.Join(base, "outside")
 			if swapped == "work/a/root" {
 				outside = filepath.Join(outside, "root")
@@ -30,12 +25,9 @@ func TestSwappedRoot(t *testing.T) {
 			if err := errors.Join(os.Rename(place, place+"-before"), os.Symlink(outside, place)); err != nil {
 				t.Fatal(err)
 			}
-			res, err := boxtest.Starter(t).Run(t.Context(), run.Spec{
+			res := ran(t, run.Spec{
 				Argv: []string{"sh", "-c", "echo x > " + root + "/new"}, Dir: base, Env: []string{"PATH=/usr/bin:/bin"}, Confinement: c,
-			}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			})
 			if _, err := os.Stat(filepath.Join(base, "outside/root/new")); res.ExitCode == 0 || err == nil {
 				t.Errorf("it wrote outside: %d %q", res.ExitCode, res.Aggregated)
 			}

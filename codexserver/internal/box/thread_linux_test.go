@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"golang.org/x/sys/unix"
@@ -16,10 +15,7 @@ import (
 // TestStartingThread keeps the thread that starts a command alive while the command tries
 // to reach it. Landlock does not separate them, because both have the same domain.
 func TestStartingThread(t *testing.T) {
-	confinement, err := box.New(box.Options{}).Confine(readOnly, "/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	confinement := confine(t, readOnly, "/")
 	signals := make(chan os.Signal, 100)
 	signal.Notify(signals, unix.SIGUSR1, unix.SIGUSR2)
 	defer signal.Stop(signals)
@@ -58,10 +54,7 @@ func TestStartingThread(t *testing.T) {
 // confinement.
 func TestOtherCommands(t *testing.T) {
 	processes := boxtest.Starter(t)
-	c, err := box.New(box.Options{}).Confine(readOnly, "/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := confine(t, readOnly, "/")
 	other := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "echo; read x"}, Dir: "/", Env: []string{"A_KEY=secret"}}
 	in, err := other.StdinPipe()
 	if err != nil {

@@ -359,7 +359,11 @@ func (r *attempt) leave() error {
 	if o.Writable != nil {
 		folders = append(folders, o.Writable()...)
 	}
-	r.argv, r.env, err = o.Programs.Outside(r.Command, r.dir, o.Environ, folders...)
+	commands, plain := decide.Commands(r.Command)
+	if !plain {
+		return errors.New("it is more than plain commands")
+	}
+	r.argv, r.env, err = o.Programs.Outside(r.Command, commands, r.dir, o.Environ, folders...)
 	return err
 }
 
@@ -373,7 +377,13 @@ func (r attempt) program() string {
 	if others := t.box.options.Writable; others != nil {
 		folders = append(folders, others()...)
 	}
-	return box.Planted(r.Command, r.dir, env, folders)
+	programs := r.Command[:1]
+	if commands, plain := decide.Commands(r.Command); plain {
+		for _, words := range commands {
+			programs = append(programs[:len(programs):len(programs)], words[0])
+		}
+	}
+	return box.Planted(programs, r.dir, env, folders)
 }
 
 // isAt reports whether an open folder is at a path without links.
