@@ -37,19 +37,24 @@ func buildModel(schema *parsed) (*model, error) {
 			return nil, err
 		}
 	}
+	m := &model{extension: b.extension}
+	var err error
+	if m.methods, err = b.methods(); err != nil {
+		return nil, err
+	}
 	for _, name := range slices.Sorted(maps.Keys(b.types)) {
-		if u := b.types[name]; u.kind == kindUnion {
-			if err := b.distinguish(u); err != nil {
-				return nil, b.refuse(u.origin, "%w", err)
+		for _, f := range b.types[name].fields {
+			if f.typ.kind == refNamed && b.types[f.typ.name] == nil {
+				return nil, b.refuse(b.types[name].origin+"/"+f.json, "no rule makes its type %s", f.typ.name)
 			}
 		}
 	}
-	m := &model{extension: b.extension}
+	b.dropMessages(m.methods)
 	for _, name := range slices.Sorted(maps.Keys(b.types)) {
 		t := b.types[name]
-		for _, f := range t.fields {
-			if f.typ.kind == refNamed && b.types[f.typ.name] == nil {
-				return nil, b.refuse(t.origin+"/"+f.json, "no rule makes its type %s", f.typ.name)
+		if t.kind == kindUnion {
+			if err := b.distinguish(t); err != nil {
+				return nil, b.refuse(t.origin, "%w", err)
 			}
 		}
 		for _, v := range t.enum.values {
@@ -61,9 +66,7 @@ func buildModel(schema *parsed) (*model, error) {
 		}
 		m.types = append(m.types, t)
 	}
-	var err error
-	m.methods, err = b.methods()
-	return m, err
+	return m, nil
 }
 
 // extend adds members of the extension's definitions to the definitions in the table

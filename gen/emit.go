@@ -71,14 +71,14 @@ func emit(m *model, pkg, base string, baseModel *model) (map[string][]byte, erro
 	}
 	files := make(map[string][]byte)
 	parts := []part{
-		{"zz_types.go", []string{"encoding/json", "github.com/go-json-experiment/json/jsontext"}, e.types},
+		{"zz_types.go", []string{"encoding/json"}, e.types},
 		{"zz_enums.go", []string{"slices"}, e.enums},
 		{"zz_unions.go", []string{"encoding/json"}, e.unions},
 		{"zz_shared.go", []string{"encoding/json"}, e.sharedTypes},
 		{"zz_decode.go", []string{"encoding/json"}, e.decoders},
 		{"zz_encode.go", []string{"encoding/json"}, e.encoders},
-		{"zz_json.go", []string{"github.com/go-json-experiment/json/jsontext"}, e.marshalers},
-		{"zz_methods.go", []string{"encoding/json", "fmt"}, e.methodValues},
+		{"zz_json.go", nil, e.marshalers},
+		{"zz_methods.go", []string{"encoding/json"}, e.methodValues},
 		{"zz_schema_test.go", []string{"flag", "testing"}, e.definitions},
 	}
 	for _, f := range parts {
@@ -304,7 +304,7 @@ func (e *emitter) definitions(s *source) error {
 	s.line("RoundTrips: flag.Int(\"roundtrips\", 500, \"the `number` of random round trips for each schema file\"),")
 	s.line("Seed: flag.Uint64(\"seed\", 1, \"their `seed`\"),\nDefinitions: map[string]func() any{")
 	for _, t := range e.model.types {
-		if t.origin != "" && !strings.Contains(t.origin, "/") {
+		if t.origin != "" && !strings.Contains(strings.TrimSuffix(t.origin, "/params"), "/") {
 			s.line("%q: func() any { return new(%s.%s) },", t.origin, e.pkg, t.name)
 		}
 	}

@@ -372,22 +372,22 @@ func jsonText(s string) string {
 
 // writeField writes the statements that write a field's member.
 func (e *emitter) writeField(s *source, f *field) {
-	field, value := "v."+f.name, "v."+f.name
+	field := "v." + f.name
 	switch {
 	case f.fallback != "":
-		value = fmt.Sprintf("codec.Or(%s, %s)", field, f.fallback)
-		field = ""
+		s.line("e.Name(%q)\n%s", f.json, e.write(f.typ, fmt.Sprintf("codec.Or(%s, %s)", field, f.fallback)))
 	case f.required:
-		field = ""
-	case !e.nilable(f.typ):
-		value = "*" + field
-	}
-	if field != "" {
-		s.line("if %s != nil {", field)
-	}
-	s.line("e.Name(%q)\n%s", f.json, e.write(f.typ, value))
-	if field != "" {
-		s.line("}")
+		s.line("e.Name(%q)\n%s", f.json, e.write(f.typ, field))
+	case f.typ.kind == refMembers:
+		s.line("e.OptionalMembers(%q, %s)", f.json, field)
+	case e.nilable(f.typ):
+		s.line("if %s != nil {\ne.Name(%q)\n%s\n}", field, f.json, e.write(f.typ, field))
+	case f.typ.kind == refString:
+		s.line("e.OptionalStr(%q, %s)", f.json, field)
+	case f.typ.kind == refNamed && e.decodes(f.typ):
+		s.line("codec.OptionalObject(e, %q, %s, %s)", f.json, field, e.encoder(f.typ))
+	default:
+		s.line("codec.OptionalValue(e, %q, %s, %s)", f.json, field, e.writer(f.typ))
 	}
 }
 
@@ -459,7 +459,7 @@ func (e *emitter) writer(r ref) string {
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// marshalers writes the methods of the types for both JSON packages.
+// marshalers writes the methods of the types for encoding/json, which go-json-experiment/json calls as well.
 func (e *emitter) marshalers(s *source) error {
 	for _, t := range e.model.types {
 		switch t.kind {
@@ -474,10 +474,6 @@ func (e *emitter) marshalers(s *source) error {
 		s.line("func (v %s) MarshalJSON() ([]byte, error) { return marshal(&v) }\n", t.name)
 		s.line("// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.")
 		s.line("func (v *%s) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }\n", t.name)
-		s.line("// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.")
-		s.line("func (v %s) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }\n", t.name)
-		s.line("// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.")
-		s.line("func (v *%s) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }\n", t.name)
 	}
 	return nil
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -25,7 +23,7 @@ func (e *emitter) methodValues(s *source) error {
 			if (m.result == "") != (kind == "notifications") {
 				continue
 			}
-			s.comment(m.goName + " is " + m.name + ", " + m.senders() + ": see [" + m.definition + "].")
+			s.comment(m.goName + " is " + m.name + ", " + m.senders() + ".")
 			switch {
 			case m.result == "":
 				s.line("%s = %sNewNotification[%s](%q, %v)", m.goName, base, m.params, m.name, m.required)
@@ -39,61 +37,6 @@ func (e *emitter) methodValues(s *source) error {
 		s.line(")\n")
 	}
 	s.WriteString(decoders.String())
-	s.line("// Methods returns the table of the protocol's methods, sorted by name.")
-	s.line("func Methods() []MethodInfo {\nreturn []MethodInfo{")
-	for _, m := range e.model.methods {
-		s.line("{Name: %q, Params: %q, Result: %q, FromClient: %v, FromServer: %v},",
-			m.name, m.params, m.result, m.client, m.server)
-	}
-	s.line("}\n}\n")
-	e.paramsDecoder(s)
-	for _, u := range []string{"ClientResult", "ServerResult"} {
-		if t := e.byName[u]; t != nil && t.kind == kindUnion {
-			if err := e.resultDecoder(s, t); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// paramsDecoder writes the function that decodes the params of a given method.
-func (e *emitter) paramsDecoder(s *source) {
-	s.line("// DecodeParams decodes raw as the params of method, a request or a notification; raw is empty if")
-	s.line("// there are none. The row of the method in [Methods] names the type that the result points to. The")
-	s.line("// error of wrong params wraps a [*DecodeError].")
-	s.line("func DecodeParams(method string, raw []byte) (any, error) {\nswitch method {")
-	for _, m := range e.model.methods {
-		s.line("case %q:\nreturn anyParams(%s.DecodeParams(raw))", m.name, m.goName)
-	}
-	s.line("}\nreturn nil, fmt.Errorf(\"%s: no params type for the method %%q\", method)\n}\n", e.pkg)
-	s.line("func anyParams[P any](params *P, err error) (any, error) {\nif err != nil {\nreturn nil, err\n}\nreturn params, nil\n}\n")
-}
-
-// resultDecoder writes the function that decodes the result of a given method.
-func (e *emitter) resultDecoder(s *source, t *goType) error {
-	fromClient := t.name == "ServerResult" // the other side asked
-	s.line("// Decode%s decodes b as the result of method. The row of the method in", t.name)
-	s.line("// [Methods] names the type of the result.")
-	s.line("func Decode%s(method string, b []byte) (%s, error) {\nvar result interface {\n%s\ndecodable\n}\nswitch method {", t.name, t.name, t.name)
-	for _, m := range e.model.methods {
-		if m.result == "" || fromClient && !m.client || !fromClient && !m.server {
-			continue
-		}
-		s.line("case %s:", strconv.Quote(m.name))
-		if !m.union {
-			s.line("result = new(%s)", m.result)
-			continue
-		}
-		for _, a := range e.byName[m.result].union.arms {
-			if !slices.ContainsFunc(t.union.arms, func(b *arm) bool { return a.name == b.name }) {
-				return fmt.Errorf("%s: %s, a result of %s, is not an arm of it", t.origin, a.name, m.name)
-			}
-		}
-		s.line("var any %s\nif err := Decode(b, &any); err != nil {\nreturn nil, err\n}\nreturn any.(%s), nil", m.result, t.name)
-	}
-	s.line("default:\nreturn nil, fmt.Errorf(\"%s: no result type for the method %%q\", method)\n}", e.pkg)
-	s.line("if err := Decode(b, result); err != nil {\nreturn nil, err\n}\nreturn result, nil\n}\n")
 	return nil
 }
 

@@ -102,23 +102,12 @@ func armNames(t *goType) string {
 func (e *emitter) unionReader(s *source, t *goType) {
 	s.line("func write%s(e *codec.Encoder, v %s) {\nif v == nil {\ne.Absent()\nreturn\n}\nv.encode(e)\n}\n", t.name, t.name)
 	s.line("func read%s(v *%s, d *codec.Decoder) error {", t.name, t.name)
-	switch {
-	case len(t.union.lists) == 1:
+	for _, list := range t.union.lists {
 		s.line("if d.IsList() {")
-		e.listArm(s, t.union.lists[0])
+		e.listArm(s, list)
 		s.line("}")
-	case len(t.union.lists) > 1:
-		s.line("if d.IsList() {\nreturn codec.FirstOf(v, d,")
-		for _, list := range t.union.lists {
-			s.line("func(v *%s, d *codec.Decoder) error {", t.name)
-			e.listArm(s, list)
-			s.line("},")
-		}
-		s.line(")\n}")
 	}
 	switch {
-	case t.union.first:
-		e.firstArm(s, t)
 	case t.union.member == "" || t.union.loose:
 		s.line("return codec.Untagged(v, d, %q, []codec.Shape{", t.union.member)
 		for _, a := range t.union.arms {
@@ -153,26 +142,6 @@ func (e *emitter) listArm(s *source, name string) {
 // readArm writes the statements that read an arm of a union.
 func readArm(s *source, name string) {
 	s.line("arm := new(%s)\n*v = arm\nreturn arm.decode(d)", name)
-}
-
-// firstArm writes the rest of a function that reads a union as its first arm. It also
-// guards the names that are guarded in other arms.
-func (e *emitter) firstArm(s *source, t *goType) {
-	var names []string
-	for _, a := range t.union.arms[1:] {
-		for _, name := range e.guards(e.byName[a.name]) {
-			own := slices.ContainsFunc(e.byName[t.union.arms[0].name].fields, func(f *field) bool { return f.json == name })
-			if !own && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	s.line("arm := new(%s)\n*v = arm", t.union.arms[0].name)
-	if names == nil {
-		s.line("return arm.decode(d)\n}\n")
-		return
-	}
-	s.line("if err := arm.decode(d); err != nil {\nreturn err\n}\nreturn d.Unambiguous(arm.Extra, %s)\n}\n", spaced(names))
 }
 
 // shape returns the codec.Shape that an arm is chosen by.

@@ -104,3 +104,57 @@ func (b *builder) resultOf(stem string) string {
 	}
 	return "EmptyResult"
 }
+
+// dropMessages drops the types of whole messages, and what only they use: the envelope of a message is that of
+// JSON-RPC, and its params and result have types of their own. A message that is part of another one stays.
+func (b *builder) dropMessages(methods []*method) {
+	used := make(map[string]bool)
+	var use func(name string)
+	useRef := func(r *ref) {
+		for ; r != nil; r = r.elem {
+			use(r.name)
+		}
+	}
+	use = func(name string) {
+		t := b.types[name]
+		if t == nil || used[name] {
+			return
+		}
+		used[name] = true
+		use(t.target)
+		useRef(&t.elem)
+		for _, f := range t.fields {
+			useRef(&f.typ)
+		}
+		if t.beside != nil {
+			useRef(&t.beside.typ)
+		}
+		for _, a := range t.union.arms {
+			use(a.name)
+		}
+		for _, list := range t.union.lists {
+			use(list)
+		}
+	}
+	for _, m := range methods {
+		use(m.params)
+		use(m.result)
+	}
+	for name, t := range b.types {
+		definition, _, _ := strings.Cut(t.origin, "/")
+		if !isMessage(definition) {
+			use(name)
+		}
+	}
+	maps.DeleteFunc(b.types, func(name string, _ *goType) bool { return !used[name] })
+}
+
+// isMessage reports whether a definition is one of whole messages.
+func isMessage(definition string) bool {
+	for _, end := range []string{"Request", "Notification", "ResultResponse", "ClientResult", "ServerResult"} {
+		if strings.HasSuffix(definition, end) {
+			return true
+		}
+	}
+	return strings.HasPrefix(definition, "JSONRPC")
+}

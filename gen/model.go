@@ -45,7 +45,6 @@ type union struct {
 	ifAbsent string   // the value that an absent member means, "" if it is required
 	arms     []*arm   // in the order they are tried
 	lists    []string // arms that are lists
-	first    bool     // the value alone does not decide, so the first arm is used
 	loose    bool     // member may have any value
 }
 

@@ -109,8 +109,6 @@ type (
 	Notifier = mcptypes.Notifier
 	// Registrar registers the function that serves a method.
 	Registrar = mcptypes.Registrar
-	// MethodInfo is one row of the protocol's table of methods.
-	MethodInfo = mcptypes.MethodInfo
 	// Method is a request: its name and the types of its params and result.
 	Method[P, R any] = mcptypes.Method[P, R]
 	// UnionMethod is a request whose result is a union.

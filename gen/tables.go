@@ -24,7 +24,6 @@ var typeNames = map[string]struct{ name, reason string }{
 	"ElicitResult/content/*":                    {"ElicitValue", "code that reads a form uses it by itself"},
 	"EmbeddedResource/resource":                 {"TextOrBlobResourceContents", "the same arms as ReadResourceResult's"},
 	"GetPromptResultResponse/result":            {"AnyGetPromptResult", "every possible result of a request"},
-	"JSONRPCError/error":                        {"ErrorObject", "its name in JSON-RPC 2.0"},
 	"MissingRequiredClientCapabilityError/error": {
 		"MissingRequiredClientCapability", "the rule's name is too long"},
 	"MissingRequiredClientCapabilityError/error/data": {
@@ -111,8 +110,6 @@ var extraArms = map[string]struct {
 	reason string
 }{
 	"CallToolResultResponse/result": {[]string{"CreateTaskResult"}, "a call may become a task"},
-	"ServerResult": {[]string{"CreateTaskResult", "GetTaskResult", "UpdateTaskResult", "CancelTaskResult"},
-		"the server sends them"},
 }
 
 // besideNames are the fields for unions whose members are mixed with those of an object.
@@ -154,12 +151,6 @@ var markers = map[string]struct {
 	present []string
 	reason  string
 }{
-	"JSONRPCRequest":                 {[]string{"method", "id"}, "JSON-RPC 2.0, section 4"},
-	"JSONRPCNotification":            {[]string{"method"}, "JSON-RPC 2.0, section 4.1"},
-	"JSONRPCResponse":                {[]string{"result"}, "JSON-RPC 2.0, section 5"},
-	"JSONRPCResultResponse":          {[]string{"result"}, "JSON-RPC 2.0, section 5"},
-	"JSONRPCError":                   {[]string{"error"}, "JSON-RPC 2.0, section 5"},
-	"JSONRPCErrorResponse":           {[]string{"error"}, "JSON-RPC 2.0, section 5"},
 	"EnumSchema":                     {[]string{"enum"}, "its type is string, like StringSchema's, which admits it too"},
 	"UntitledSingleSelectEnumSchema": {[]string{"enum"}, "as EnumSchema"},
 	"LegacyTitledEnumSchema":         {[]string{"enum", "enumNames"}, "without the names it means the same as an untitled one"},
@@ -188,13 +179,6 @@ var guarded = map[string]struct {
 }{
 	"ElicitResult": {[]string{"action", "content"}, "a person's approval: a reader that ignores case might take the other member"},
 	"*":            {[]string{"resultType"}, "a question or a task must not pass for a result"},
-}
-
-// openUnions are unions that the value alone does not decide, because the first arm admits
-// every object.
-var openUnions = map[string]string{
-	"ClientResult": "the request's method says which result it is",
-	"ServerResult": "the request's method says which result it is",
 }
 
 // messageUnions are the unions of messages, with who sends them. In an extension, the

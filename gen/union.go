@@ -16,6 +16,9 @@ func (b *builder) union(goName, origin string, t *schemas.Type) error {
 	if err := b.arms(out, origin, t); err != nil {
 		return err
 	}
+	if len(out.union.lists) > 1 && !isMessage(origin) {
+		return b.refuse(origin, "no rule for a choice of several lists")
+	}
 	for _, name := range extraArms[place(origin)].arms {
 		if b.extension[name] {
 			out.union.arms = append(out.union.arms, &arm{name: name})
@@ -69,10 +72,6 @@ func (t *goType) addArm(name string) {
 // distinguish decides how to choose among the arms of a union: by a member that is constant
 // in each arm, or else by the members in the table markers.
 func (b *builder) distinguish(u *goType) error {
-	if _, ok := openUnions[u.name]; ok {
-		u.union.first = true
-		return nil
-	}
 	if slices.ContainsFunc(u.union.arms, func(a *arm) bool { return resultArms[a.name] != "" }) {
 		return distinguishResults(u)
 	}

@@ -18,7 +18,7 @@ func TestNoUnionIsAny(t *testing.T) {
 	}
 	texts["2026-07-28"] = append(texts["2026-07-28"], upstream(t, "tasks"))
 	least := map[string]int{ // the choices that are found: unions, and places that have one
-		"2024-11-05": 14, "2025-03-26": 16, "2025-06-18": 14, "2025-11-25": 21, "2026-07-28": 38,
+		"2024-11-05": 6, "2025-03-26": 6, "2025-06-18": 6, "2025-11-25": 13, "2026-07-28": 30,
 	}
 	for name, m := range models {
 		kinds := map[string]ref{}
@@ -37,6 +37,9 @@ func TestNoUnionIsAny(t *testing.T) {
 		found := 0
 		for _, text := range texts[name] {
 			for definition, d := range rawDefinitions(t, text) {
+				if isMessage(definition) && kinds[definition].name == "" {
+					continue
+				}
 				for _, at := range choices(definition, d) {
 					r, ok := kinds[at]
 					if found++; !ok {

@@ -45,10 +45,13 @@ func TestWitness(t *testing.T) {
 			delete(enums, name)
 		}
 	}
-	if compared < 120 {
+	if compared < 85 {
 		t.Errorf("only %d types compared", compared)
 	}
 	for name := range objects {
+		if slices.ContainsFunc(messages(t), func(message string) bool { return strings.HasPrefix(name, message) }) {
+			continue // we have no types of whole messages
+		}
 		if reason, ok := witnessOnly[name]; !ok || reason == "" {
 			t.Errorf("%s: only the witness makes an object", name)
 		}
@@ -70,6 +73,16 @@ var witnessOnly = map[string]string{
 	"PingRequestParamsMeta":          "RequestMeta, see typeNames",
 	"RequestParamsMeta":              "RequestMeta, see typeNames",
 	"ToolOutputSchema":               "ToolSchema, see typeNames",
+}
+
+// messages returns the names of the definitions of whole messages.
+func messages(t *testing.T) (names []string) {
+	for name := range rawDefinitions(t, readFile(t, projectSchema)) {
+		if isMessage(name) {
+			names = append(names, placeName(t, name))
+		}
+	}
+	return names
 }
 
 // placeName returns the witness's name for the type at a place.

@@ -24,7 +24,6 @@ func TestEncode(t *testing.T) {
 			`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"isError":false}`},
 		{mcptypes.ClientCapabilities{Elicitation: map[string]json.RawMessage{}}, `{"elicitation":{}}`},
 		{mcptypes.ClientCapabilities{}, `{}`},
-		{mcptypes.ListToolsRequest{}, `{"method":"tools/list"}`},
 		{mcptypes.EmptyResult{}, `{}`},
 		{mcptypes.Result{Extra: map[string]json.RawMessage{"b": raw("2"), "a": raw(" [1, 2.50] "), "": raw(`"\u0041"`)}},
 			`{"":"\u0041","a":[1, 2.50],"b":2}`},
@@ -61,7 +60,7 @@ func TestEncodeErrors(t *testing.T) {
 		v    any
 		want string
 	}{
-		{mcptypes.JSONRPCResponse{}, `/id: required, but absent`},
+		{mcptypes.CancelledNotificationParams{}, `/requestId: required, but absent`},
 		{mcptypes.EmbeddedResource{}, `/resource: required, but absent`},
 		{mcptypes.CallToolResult{Content: []mcptypes.ContentBlock{&mcptypes.TextContent{}, nil}}, `/content/1: required, but absent`},
 		{mcptypes.CallToolResult{Content: []mcptypes.ContentBlock{(*mcptypes.TextContent)(nil)}}, `/content/0: required, but absent`},

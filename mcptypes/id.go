@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // RequestID names a JSON-RPC request: a string or an integer
@@ -54,12 +53,6 @@ func (id RequestID) MarshalJSON() ([]byte, error) { return id.v.MarshalJSON() }
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
 func (id *RequestID) UnmarshalJSON(b []byte) error { return unmarshal(b, id) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (id RequestID) MarshalJSONTo(enc *jsontext.Encoder) error { return id.v.MarshalJSONTo(enc) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (id *RequestID) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, id) }
-
 // ProgressToken connects progress notifications with the request that asked for them
 // (https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress). It
 // has the same values as a [RequestID], but is a separate type: the sender chooses the
@@ -104,14 +97,6 @@ func (t ProgressToken) MarshalJSON() ([]byte, error) { return t.v.MarshalJSON() 
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
 func (t *ProgressToken) UnmarshalJSON(b []byte) error { return unmarshal(b, t) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (t ProgressToken) MarshalJSONTo(enc *jsontext.Encoder) error { return t.v.MarshalJSONTo(enc) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (t *ProgressToken) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, t)
-}
 
 func (id *RequestID) decode(d *codec.Decoder) error { return codec.ReadScalar(&id.v, d) }
 

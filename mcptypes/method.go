@@ -187,17 +187,6 @@ func (m NotificationMethod[P]) Handle(r Registrar, f func(context.Context, *P) e
 	})
 }
 
-// MethodInfo is one row of the protocol's table of methods.
-type MethodInfo struct {
-	Name           string // on the wire
-	Params, Result string // names of the types in this package; Result is "" for a notification
-	FromClient     bool   // the client may send it
-	FromServer     bool   // the server may send it
-}
-
-// IsNotification reports whether the method has no result.
-func (m MethodInfo) IsNotification() bool { return m.Result == "" }
-
 func orNone[P any](params *P) any {
 	if params == nil {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -181,110 +180,6 @@ func TestUnionMethod(t *testing.T) {
 	broken := mcptypes.NewUnionMethod[mcptypes.CallToolRequestParams, mcptypes.ContentBlock]("x", true, func([]byte, any) error { return errors.New("undecodable") })
 	if _, err := broken.Call(t.Context(), w, &mcptypes.CallToolRequestParams{Name: "good"}); err == nil || err.Error() != "undecodable" {
 		t.Errorf("a result that cannot be decoded: %v", err)
-	}
-}
-
-// TestMethods compares Methods with the expected table.
-func TestMethods(t *testing.T) {
-	var got []string
-	for _, m := range mcptypes.Methods() {
-		from := map[[2]bool]string{{true, false}: "client", {false, true}: "server", {true, true}: "either"}[[2]bool{m.FromClient, m.FromServer}]
-		if m.IsNotification() != (m.Result == "") {
-			t.Errorf("%s: a notification with a result", m.Name)
-		}
-		got = append(got, fmt.Sprintf("%s %s %s %s", from, m.Name, m.Params, m.Result))
-	}
-	want := []string{
-		"client completion/complete CompleteRequestParams CompleteResult",
-		"server elicitation/create ElicitRequestParams ElicitResult",
-		"client initialize InitializeRequestParams InitializeResult",
-		"client logging/setLevel SetLevelRequestParams EmptyResult",
-		"either notifications/cancelled CancelledNotificationParams ",
-		"client notifications/initialized InitializedNotificationParams ",
-		"server notifications/message LoggingMessageNotificationParams ",
-		"either notifications/progress ProgressNotificationParams ",
-		"server notifications/prompts/list_changed PromptListChangedNotificationParams ",
-		"server notifications/resources/list_changed ResourceListChangedNotificationParams ",
-		"server notifications/resources/updated ResourceUpdatedNotificationParams ",
-		"client notifications/roots/list_changed RootsListChangedNotificationParams ",
-		"server notifications/tools/list_changed ToolListChangedNotificationParams ",
-		"either ping PingRequestParams EmptyResult",
-		"client prompts/get GetPromptRequestParams GetPromptResult",
-		"client prompts/list ListPromptsRequestParams ListPromptsResult",
-		"client resources/list ListResourcesRequestParams ListResourcesResult",
-		"client resources/read ReadResourceRequestParams ReadResourceResult",
-		"client resources/subscribe SubscribeRequestParams EmptyResult",
-		"client resources/templates/list ListResourceTemplatesRequestParams ListResourceTemplatesResult",
-		"client resources/unsubscribe UnsubscribeRequestParams EmptyResult",
-		"server roots/list ListRootsRequestParams ListRootsResult",
-		"server sampling/createMessage CreateMessageRequestParams CreateMessageResult",
-		"client tools/call CallToolRequestParams CallToolResult",
-		"client tools/list ListToolsRequestParams ListToolsResult",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	if !slices.IsSortedFunc(mcptypes.Methods(), func(a, b mcptypes.MethodInfo) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	}) {
-		t.Error("the table is not sorted by name")
-	}
-}
-
-func TestDecodeResults(t *testing.T) {
-	got, err := mcptypes.DecodeServerResult("tools/call", []byte(`{"content":[{"type":"text","text":"x"}]}`))
-	if diff := cmp.Diff(mcptypes.ServerResult(&mcptypes.CallToolResult{Content: mcptypes.Text("x")}), got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got)\n%s", err, diff)
-	}
-	answer, err := mcptypes.DecodeClientResult("elicitation/create", []byte(`{"action":"decline"}`))
-	if diff := cmp.Diff(mcptypes.ClientResult(&mcptypes.ElicitResult{Action: "decline"}), answer); err != nil || diff != "" {
-		t.Errorf("%v (-want +got)\n%s", err, diff)
-	}
-	if _, err := mcptypes.DecodeServerResult("tools/call", []byte(`{}`)); err == nil {
-		t.Error("a result without content was accepted")
-	}
-	for _, method := range []string{"elicitation/create", "notifications/progress", "x", ""} {
-		if _, err := mcptypes.DecodeServerResult(method, []byte(`{}`)); err == nil {
-			t.Errorf("a server answered %q", method)
-		}
-	}
-}
-
-// TestDecodeParams decodes the params of every method of the table, and of unknown ones.
-func TestDecodeParams(t *testing.T) {
-	for _, m := range mcptypes.Methods() {
-		got, err := mcptypes.DecodeParams(m.Name, []byte(`{"x":1,"X":2}`))
-		if wrong, ok := errors.AsType[*mcptypes.DecodeError](err); ok && got == nil {
-			if wrong.Msg != "required, but absent" {
-				t.Errorf("%s: %v", m.Name, err)
-			}
-			continue
-		}
-		if name := fmt.Sprintf("%T", got); err != nil || name != "*mcptypes."+m.Params {
-			t.Errorf("%s: %s, %v, want %s", m.Name, name, err, m.Params)
-		}
-	}
-	got, err := mcptypes.DecodeParams("tools/call", []byte(`{"name":"a","arguments":{"b":1}}`))
-	if call, ok := got.(*mcptypes.CallToolRequestParams); err != nil || !ok || call.Name != "a" || string(call.Arguments) != `{"b":1}` {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	for _, tt := range []struct{ method, params, want string }{
-		{"tools/call", ``, "mcptypes: tools/call needs params"},
-		{"tools/call", `{"name":1}`, "mcptypes: /name: want a string, found a number"},
-		{"tools/call", `{"name":"a","name":"b"}`, "mcptypes: /name: duplicate member"},
-		{"tools/cal", `{}`, `mcptypes: no params type for the method "tools/cal"`},
-		{"tools/call", `null`, "mcptypes: want an object, found null"},
-		{"tools/call", `{"name":"a"`, "mcptypes: unexpected EOF"},
-		{"tools/list", ``, ""},
-		{"tools/list", `null`, ""},
-	} {
-		got, err := mcptypes.DecodeParams(tt.method, []byte(tt.params))
-		if text := fmt.Sprint(err); tt.want == "" && (err != nil || got == nil) || tt.want != "" && (text != tt.want || got != nil) {
-			t.Errorf("%s %s: %v, %v, want %s", tt.method, tt.params, got, err, tt.want)
-		}
 	}
 }
 

@@ -28,14 +28,6 @@ func (v Base64) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Base64) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Base64) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Base64) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 func (v *Base64) decode(d *codec.Decoder) error { return codec.ReadString(v, d) }
 
 func (v *Base64) encode(e *codec.Encoder) { e.Str(string(*v)) }
@@ -152,14 +144,6 @@ func (v ElicitValue) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler].
 func (v *ElicitValue) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitValue) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ElicitValue) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 func (v *ElicitValue) decode(d *codec.Decoder) (err error) {
 	*v, err = readElicitValue(d, false)

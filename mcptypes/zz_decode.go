@@ -89,21 +89,6 @@ func (v *BooleanSchema) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *CallToolRequest) decode(d *codec.Decoder) error {
-	*v = CallToolRequest{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("tools/call"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *CallToolRequestParams) decode(d *codec.Decoder) error {
 	*v = CallToolRequestParams{}
 	return d.ReadObject("name", func(name []byte) error {
@@ -131,21 +116,6 @@ func (v *CallToolResult) decode(d *codec.Decoder) error {
 			return codec.Optional(&v.IsError, d, codec.Bool)
 		case "structuredContent":
 			return codec.OrNil(&v.StructuredContent, d, codec.Object)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *CancelledNotification) decode(d *codec.Decoder) error {
-	*v = CancelledNotification{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("notifications/cancelled"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -218,21 +188,6 @@ func (v *CompleteContext) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *CompleteRequest) decode(d *codec.Decoder) error {
-	*v = CompleteRequest{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("completion/complete"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *CompleteRequestParams) decode(d *codec.Decoder) error {
 	*v = CompleteRequestParams{}
 	return d.ReadObject("argument ref", func(name []byte) error {
@@ -273,21 +228,6 @@ func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 			return codec.Optional(&v.Total, d, codec.Int)
 		case "values":
 			return d.Got(0, codec.ListOrNull(&v.Values, d, 0, codec.Str))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *CreateMessageRequest) decode(d *codec.Decoder) error {
-	*v = CreateMessageRequest{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("sampling/createMessage"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -340,21 +280,6 @@ func (v *CreateMessageResult) decode(d *codec.Decoder) error {
 }
 
 func (v *Cursor) decode(d *codec.Decoder) error { return codec.ReadString(v, d) }
-
-func (v *ElicitRequest) decode(d *codec.Decoder) error {
-	*v = ElicitRequest{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("elicitation/create"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
 
 func (v *ElicitRequestParams) decode(d *codec.Decoder) error {
 	*v = ElicitRequestParams{}
@@ -441,36 +366,6 @@ func (v *EnumSchema) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *ErrorObject) decode(d *codec.Decoder) error {
-	*v = ErrorObject{}
-	return d.ReadObject("code message", func(name []byte) error {
-		switch string(name) {
-		case "code":
-			return d.Got(0, codec.Int(&v.Code, d))
-		case "data":
-			return codec.Any(&v.Data, d)
-		case "message":
-			return d.Got(1, codec.Str(&v.Message, d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *GetPromptRequest) decode(d *codec.Decoder) error {
-	*v = GetPromptRequest{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("prompts/get"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *GetPromptRequestParams) decode(d *codec.Decoder) error {
 	*v = GetPromptRequestParams{}
 	return d.ReadObject("name", func(name []byte) error {
@@ -537,21 +432,6 @@ func (v *Implementation) decode(d *codec.Decoder) error {
 
 func (v *IncludeContext) decode(d *codec.Decoder) error { return readIncludeContext(v, d) }
 
-func (v *InitializeRequest) decode(d *codec.Decoder) error {
-	*v = InitializeRequest{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("initialize"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *InitializeRequestParams) decode(d *codec.Decoder) error {
 	*v = InitializeRequestParams{}
 	return d.ReadObject("capabilities clientInfo protocolVersion", func(name []byte) error {
@@ -588,126 +468,12 @@ func (v *InitializeResult) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *InitializedNotification) decode(d *codec.Decoder) error {
-	*v = InitializedNotification{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("notifications/initialized"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*InitializedNotificationParams).decode)
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *InitializedNotificationParams) decode(d *codec.Decoder) error {
 	*v = InitializedNotificationParams{}
 	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *JSONRPCError) decode(d *codec.Decoder) error {
-	*v = JSONRPCError{}
-	return d.ReadObject("error id jsonrpc", func(name []byte) error {
-		switch string(name) {
-		case "error":
-			return d.Got(0, v.Error.decode(d))
-		case "id":
-			return d.Got(1, v.ID.decode(d))
-		case "jsonrpc":
-			return d.Got(2, d.Constant("2.0"))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *JSONRPCNotification) decode(d *codec.Decoder) error {
-	*v = JSONRPCNotification{}
-	return d.ReadObject("jsonrpc method", func(name []byte) error {
-		switch string(name) {
-		case "jsonrpc":
-			return d.Got(0, d.Constant("2.0"))
-		case "method":
-			return d.Got(1, codec.Str(&v.Method, d))
-		case "params":
-			return codec.Optional(&v.Params, d, (*JSONRPCNotificationParams).decode)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *JSONRPCNotificationParams) decode(d *codec.Decoder) error {
-	*v = JSONRPCNotificationParams{}
-	return d.ReadObject("", func(name []byte) error {
-		switch string(name) {
-		case "_meta":
-			return codec.OrNil(&v.Meta, d, codec.Members)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *JSONRPCRequest) decode(d *codec.Decoder) error {
-	*v = JSONRPCRequest{}
-	return d.ReadObject("id jsonrpc method", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, v.ID.decode(d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, codec.Str(&v.Method, d))
-		case "params":
-			return codec.Optional(&v.Params, d, (*JSONRPCRequestParams).decode)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *JSONRPCRequestParams) decode(d *codec.Decoder) error {
-	*v = JSONRPCRequestParams{}
-	return d.ReadObject("", func(name []byte) error {
-		switch string(name) {
-		case "_meta":
-			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *JSONRPCResponse) decode(d *codec.Decoder) error {
-	*v = JSONRPCResponse{}
-	return d.ReadObject("id jsonrpc result", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, v.ID.decode(d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "result":
-			return d.Got(2, v.Result.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *ListPromptsRequest) decode(d *codec.Decoder) error {
-	*v = ListPromptsRequest{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("prompts/list"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*ListPromptsRequestParams).decode)
-		case "id", "jsonrpc":
-			return d.SkipValue()
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -741,21 +507,6 @@ func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *ListResourceTemplatesRequest) decode(d *codec.Decoder) error {
-	*v = ListResourceTemplatesRequest{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("resources/templates/list"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*ListResourceTemplatesRequestParams).decode)
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *ListResourceTemplatesRequestParams) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesRequestParams{}
 	return d.ReadObject("", func(name []byte) error {
@@ -779,21 +530,6 @@ func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 			return codec.Optional(&v.NextCursor, d, codec.Str)
 		case "resourceTemplates":
 			return d.Got(0, codec.ListOrNull(&v.ResourceTemplates, d, 0, (*ResourceTemplate).decode))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *ListResourcesRequest) decode(d *codec.Decoder) error {
-	*v = ListResourcesRequest{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("resources/list"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*ListResourcesRequestParams).decode)
-		case "id", "jsonrpc":
-			return d.SkipValue()
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -827,21 +563,6 @@ func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *ListRootsRequest) decode(d *codec.Decoder) error {
-	*v = ListRootsRequest{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("roots/list"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*ListRootsRequestParams).decode)
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *ListRootsRequestParams) decode(d *codec.Decoder) error {
 	*v = ListRootsRequestParams{}
 	return d.ReadObject("", func(name []byte) error {
@@ -861,21 +582,6 @@ func (v *ListRootsResult) decode(d *codec.Decoder) error {
 			return codec.OrNil(&v.Meta, d, codec.Members)
 		case "roots":
 			return d.Got(0, codec.ListOrNull(&v.Roots, d, 0, (*Root).decode))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *ListToolsRequest) decode(d *codec.Decoder) error {
-	*v = ListToolsRequest{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("tools/list"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*ListToolsRequestParams).decode)
-		case "id", "jsonrpc":
-			return d.SkipValue()
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -910,21 +616,6 @@ func (v *ListToolsResult) decode(d *codec.Decoder) error {
 }
 
 func (v *LoggingLevel) decode(d *codec.Decoder) error { return readLoggingLevel(v, d) }
-
-func (v *LoggingMessageNotification) decode(d *codec.Decoder) error {
-	*v = LoggingMessageNotification{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("notifications/message"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
 
 func (v *LoggingMessageNotificationParams) decode(d *codec.Decoder) error {
 	*v = LoggingMessageNotificationParams{}
@@ -971,30 +662,6 @@ func (v *ModelPreferences) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *Notification) decode(d *codec.Decoder) error {
-	*v = Notification{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, codec.Str(&v.Method, d))
-		case "params":
-			return codec.Optional(&v.Params, d, (*NotificationParams).decode)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *NotificationParams) decode(d *codec.Decoder) error {
-	*v = NotificationParams{}
-	return d.ReadObject("", func(name []byte) error {
-		switch string(name) {
-		case "_meta":
-			return codec.OrNil(&v.Meta, d, codec.Members)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *NumberSchema) decode(d *codec.Decoder) error {
 	*v = NumberSchema{}
 	return d.ReadObject("type", func(name []byte) error {
@@ -1016,32 +683,6 @@ func (v *NumberSchema) decode(d *codec.Decoder) error {
 
 func (v *NumberSchemaType) decode(d *codec.Decoder) error { return readNumberSchemaType(v, d) }
 
-func (v *PaginatedRequest) decode(d *codec.Decoder) error {
-	*v = PaginatedRequest{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, codec.Str(&v.Method, d))
-		case "params":
-			return codec.Optional(&v.Params, d, (*PaginatedRequestParams).decode)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *PaginatedRequestParams) decode(d *codec.Decoder) error {
-	*v = PaginatedRequestParams{}
-	return d.ReadObject("", func(name []byte) error {
-		switch string(name) {
-		case "_meta":
-			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
-		case "cursor":
-			return codec.Optional(&v.Cursor, d, codec.Str)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *PaginatedResult) decode(d *codec.Decoder) error {
 	*v = PaginatedResult{}
 	return d.ReadObject("", func(name []byte) error {
@@ -1055,42 +696,12 @@ func (v *PaginatedResult) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *PingRequest) decode(d *codec.Decoder) error {
-	*v = PingRequest{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("ping"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*PingRequestParams).decode)
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *PingRequestParams) decode(d *codec.Decoder) error {
 	*v = PingRequestParams{}
 	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
 			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *ProgressNotification) decode(d *codec.Decoder) error {
-	*v = ProgressNotification{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("notifications/progress"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1153,21 +764,6 @@ func (v *PromptArgument) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *PromptListChangedNotification) decode(d *codec.Decoder) error {
-	*v = PromptListChangedNotification{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("notifications/prompts/list_changed"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*PromptListChangedNotificationParams).decode)
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *PromptListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = PromptListChangedNotificationParams{}
 	return d.ReadObject("", func(name []byte) error {
@@ -1207,21 +803,6 @@ func (v *PromptReference) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *ReadResourceRequest) decode(d *codec.Decoder) error {
-	*v = ReadResourceRequest{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("resources/read"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *ReadResourceRequestParams) decode(d *codec.Decoder) error {
 	*v = ReadResourceRequestParams{}
 	return d.ReadObject("uri", func(name []byte) error {
@@ -1248,36 +829,12 @@ func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *Request) decode(d *codec.Decoder) error {
-	*v = Request{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, codec.Str(&v.Method, d))
-		case "params":
-			return codec.Optional(&v.Params, d, (*RequestParams).decode)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *RequestMeta) decode(d *codec.Decoder) error {
 	*v = RequestMeta{}
 	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "progressToken":
 			return codec.Optional(&v.ProgressToken, d, (*ProgressToken).decode)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *RequestParams) decode(d *codec.Decoder) error {
-	*v = RequestParams{}
-	return d.ReadObject("", func(name []byte) error {
-		switch string(name) {
-		case "_meta":
-			return codec.Optional(&v.Meta, d, (*RequestMeta).decode)
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1350,21 +907,6 @@ func (v *ResourceLink) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *ResourceListChangedNotification) decode(d *codec.Decoder) error {
-	*v = ResourceListChangedNotification{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("notifications/resources/list_changed"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*ResourceListChangedNotificationParams).decode)
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *ResourceListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ResourceListChangedNotificationParams{}
 	return d.ReadObject("", func(name []byte) error {
@@ -1412,21 +954,6 @@ func (v *ResourceTemplateReference) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *ResourceUpdatedNotification) decode(d *codec.Decoder) error {
-	*v = ResourceUpdatedNotification{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("notifications/resources/updated"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *ResourceUpdatedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ResourceUpdatedNotificationParams{}
 	return d.ReadObject("uri", func(name []byte) error {
@@ -1463,21 +990,6 @@ func (v *Root) decode(d *codec.Decoder) error {
 			return codec.Optional(&v.Name, d, codec.Str)
 		case "uri":
 			return d.Got(0, codec.Str(&v.URI, d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *RootsListChangedNotification) decode(d *codec.Decoder) error {
-	*v = RootsListChangedNotification{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("notifications/roots/list_changed"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*RootsListChangedNotificationParams).decode)
-		case "id", "jsonrpc":
-			return d.SkipValue()
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1563,21 +1075,6 @@ func (v *ServerCapabilitiesTools) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *SetLevelRequest) decode(d *codec.Decoder) error {
-	*v = SetLevelRequest{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("logging/setLevel"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *SetLevelRequestParams) decode(d *codec.Decoder) error {
 	*v = SetLevelRequestParams{}
 	return d.ReadObject("level", func(name []byte) error {
@@ -1613,21 +1110,6 @@ func (v *StringSchema) decode(d *codec.Decoder) error {
 }
 
 func (v *StringSchemaFormat) decode(d *codec.Decoder) error { return readStringSchemaFormat(v, d) }
-
-func (v *SubscribeRequest) decode(d *codec.Decoder) error {
-	*v = SubscribeRequest{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("resources/subscribe"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
 
 func (v *SubscribeRequestParams) decode(d *codec.Decoder) error {
 	*v = SubscribeRequestParams{}
@@ -1718,42 +1200,12 @@ func (v *ToolAnnotations) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *ToolListChangedNotification) decode(d *codec.Decoder) error {
-	*v = ToolListChangedNotification{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("notifications/tools/list_changed"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*ToolListChangedNotificationParams).decode)
-		case "id", "jsonrpc":
-			return d.SkipValue()
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *ToolListChangedNotificationParams) decode(d *codec.Decoder) error {
 	*v = ToolListChangedNotificationParams{}
 	return d.ReadObject("", func(name []byte) error {
 		switch string(name) {
 		case "_meta":
 			return codec.OrNil(&v.Meta, d, codec.Members)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *UnsubscribeRequest) decode(d *codec.Decoder) error {
-	*v = UnsubscribeRequest{}
-	return d.ReadObject("method params", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, d.Constant("resources/unsubscribe"))
-		case "params":
-			return d.Got(1, v.Params.decode(d))
-		case "id", "jsonrpc":
-			return d.SkipValue()
 		}
 		return d.Unknown(&v.Extra, name)
 	})

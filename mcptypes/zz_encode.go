@@ -14,14 +14,8 @@ func (v *Annotations) encode(e *codec.Encoder) {
 		e.Name("audience")
 		codec.WriteList(e, v.Audience, writeRole)
 	}
-	if v.LastModified != nil {
-		e.Name("lastModified")
-		e.Str(*v.LastModified)
-	}
-	if v.Priority != nil {
-		e.Name("priority")
-		e.Between(*v.Priority, 0, 1)
-	}
+	e.OptionalStr("lastModified", v.LastModified)
+	codec.OptionalValue(e, "priority", v.Priority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
 	e.End(v.Extra, "audience lastModified priority")
 }
 
@@ -31,14 +25,8 @@ func (v *AudioContent) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"audio"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		v.Annotations.encode(e)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
 	e.Name("data")
 	v.Data.encode(e)
 	e.Name("mimeType")
@@ -54,10 +42,7 @@ func (v *BaseMetadata) encode(e *codec.Encoder) {
 	e.Open(`{`)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "name title")
 }
 
@@ -67,16 +52,10 @@ func (v *BlobResourceContents) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("blob")
 	v.Blob.encode(e)
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta blob mimeType uri")
@@ -88,30 +67,10 @@ func (v *BooleanSchema) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"boolean"`)
-	if v.Default != nil {
-		e.Name("default")
-		e.Bool(*v.Default)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "default", v.Default, (*codec.Encoder).Bool)
+	e.OptionalStr("description", v.Description)
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "default description title type")
-}
-
-func (v *CallToolRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"tools/call"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *CallToolRequestParams) encode(e *codec.Encoder) {
@@ -120,10 +79,7 @@ func (v *CallToolRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	if v.Arguments != nil {
 		e.Name("arguments")
 		e.Object(v.Arguments)
@@ -139,32 +95,15 @@ func (v *CallToolResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("content")
 	codec.WriteList(e, v.Content, writeContentBlock)
-	if v.IsError != nil {
-		e.Name("isError")
-		e.Bool(*v.IsError)
-	}
+	codec.OptionalValue(e, "isError", v.IsError, (*codec.Encoder).Bool)
 	if v.StructuredContent != nil {
 		e.Name("structuredContent")
 		e.Object(v.StructuredContent)
 	}
 	e.End(v.Extra, "_meta content isError structuredContent")
-}
-
-func (v *CancelledNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"notifications/cancelled"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *CancelledNotificationParams) encode(e *codec.Encoder) {
@@ -173,14 +112,8 @@ func (v *CancelledNotificationParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Reason != nil {
-		e.Name("reason")
-		e.Str(*v.Reason)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("reason", v.Reason)
 	e.Name("requestId")
 	v.RequestID.encode(e)
 	e.End(v.Extra, "_meta reason requestId")
@@ -192,22 +125,13 @@ func (v *ClientCapabilities) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Elicitation != nil {
-		e.Name("elicitation")
-		e.Members(v.Elicitation)
-	}
+	e.OptionalMembers("elicitation", v.Elicitation)
 	if v.Experimental != nil {
 		e.Name("experimental")
 		codec.WriteMap(e, v.Experimental, (*codec.Encoder).Object)
 	}
-	if v.Roots != nil {
-		e.Name("roots")
-		v.Roots.encode(e)
-	}
-	if v.Sampling != nil {
-		e.Name("sampling")
-		e.Members(v.Sampling)
-	}
+	codec.OptionalObject(e, "roots", v.Roots, (*ClientCapabilitiesRoots).encode)
+	e.OptionalMembers("sampling", v.Sampling)
 	e.End(v.Extra, "elicitation experimental roots sampling")
 }
 
@@ -217,10 +141,7 @@ func (v *ClientCapabilitiesRoots) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.ListChanged != nil {
-		e.Name("listChanged")
-		e.Bool(*v.ListChanged)
-	}
+	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged")
 }
 
@@ -250,33 +171,16 @@ func (v *CompleteContext) encode(e *codec.Encoder) {
 	e.End(v.Extra, "arguments")
 }
 
-func (v *CompleteRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"completion/complete"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
-}
-
 func (v *CompleteRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("argument")
 	v.Argument.encode(e)
-	if v.Context != nil {
-		e.Name("context")
-		v.Context.encode(e)
-	}
+	codec.OptionalObject(e, "context", v.Context, (*CompleteContext).encode)
 	e.Name("ref")
 	writeCompleteReference(e, v.Ref)
 	e.End(v.Extra, "_meta argument context ref")
@@ -288,10 +192,7 @@ func (v *CompleteResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("completion")
 	v.Completion.encode(e)
 	e.End(v.Extra, "_meta completion")
@@ -303,28 +204,11 @@ func (v *CompleteResultCompletion) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.HasMore != nil {
-		e.Name("hasMore")
-		e.Bool(*v.HasMore)
-	}
-	if v.Total != nil {
-		e.Name("total")
-		e.Int(*v.Total)
-	}
+	codec.OptionalValue(e, "hasMore", v.HasMore, (*codec.Encoder).Bool)
+	codec.OptionalValue(e, "total", v.Total, (*codec.Encoder).Int)
 	e.Name("values")
 	codec.WriteList(e, v.Values, (*codec.Encoder).Str)
 	e.End(v.Extra, "hasMore total values")
-}
-
-func (v *CreateMessageRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"sampling/createMessage"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
@@ -333,38 +217,20 @@ func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
-	if v.IncludeContext != nil {
-		e.Name("includeContext")
-		writeIncludeContext(e, *v.IncludeContext)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
+	codec.OptionalValue(e, "includeContext", v.IncludeContext, writeIncludeContext)
 	e.Name("maxTokens")
 	e.Int(v.MaxTokens)
 	e.Name("messages")
 	codec.WriteObjects(e, v.Messages, (*SamplingMessage).encode)
-	if v.Metadata != nil {
-		e.Name("metadata")
-		e.Members(v.Metadata)
-	}
-	if v.ModelPreferences != nil {
-		e.Name("modelPreferences")
-		v.ModelPreferences.encode(e)
-	}
+	e.OptionalMembers("metadata", v.Metadata)
+	codec.OptionalObject(e, "modelPreferences", v.ModelPreferences, (*ModelPreferences).encode)
 	if v.StopSequences != nil {
 		e.Name("stopSequences")
 		codec.WriteList(e, v.StopSequences, (*codec.Encoder).Str)
 	}
-	if v.SystemPrompt != nil {
-		e.Name("systemPrompt")
-		e.Str(*v.SystemPrompt)
-	}
-	if v.Temperature != nil {
-		e.Name("temperature")
-		e.Number(*v.Temperature)
-	}
+	e.OptionalStr("systemPrompt", v.SystemPrompt)
+	codec.OptionalValue(e, "temperature", v.Temperature, (*codec.Encoder).Number)
 	e.End(v.Extra, "_meta includeContext maxTokens messages metadata modelPreferences stopSequences systemPrompt temperature")
 }
 
@@ -374,35 +240,18 @@ func (v *CreateMessageResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("content")
 	writeSamplingContent(e, v.Content)
 	e.Name("model")
 	e.Str(v.Model)
 	e.Name("role")
 	writeRole(e, v.Role)
-	if v.StopReason != nil {
-		e.Name("stopReason")
-		e.Str(*v.StopReason)
-	}
+	e.OptionalStr("stopReason", v.StopReason)
 	e.End(v.Extra, "_meta content model role stopReason")
 }
 
 func (v Cursor) encode(e *codec.Encoder) { e.Str(string(v)) }
-
-func (v *ElicitRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"elicitation/create"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
-}
 
 func (v *ElicitRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
@@ -410,10 +259,7 @@ func (v *ElicitRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("message")
 	e.Str(v.Message)
 	e.Name("requestedSchema")
@@ -427,10 +273,7 @@ func (v *ElicitResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("action")
 	writeElicitResultAction(e, v.Action)
 	if v.Content != nil {
@@ -463,14 +306,8 @@ func (v *EmbeddedResource) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"resource"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		v.Annotations.encode(e)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
 	e.Name("resource")
 	writeTextOrBlobResourceContents(e, v.Resource)
 	e.End(v.Extra, "_meta annotations resource type")
@@ -482,49 +319,15 @@ func (v *EnumSchema) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"string"`)
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalStr("description", v.Description)
 	e.Name("enum")
 	codec.WriteList(e, v.Enum, (*codec.Encoder).Str)
 	if v.EnumNames != nil {
 		e.Name("enumNames")
 		codec.WriteList(e, v.EnumNames, (*codec.Encoder).Str)
 	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "description enum enumNames title type")
-}
-
-func (v *ErrorObject) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{`)
-	e.Name("code")
-	e.Int(v.Code)
-	if v.Data != nil {
-		e.Name("data")
-		e.Any(v.Data)
-	}
-	e.Name("message")
-	e.Str(v.Message)
-	e.End(v.Extra, "code data message")
-}
-
-func (v *GetPromptRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"prompts/get"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *GetPromptRequestParams) encode(e *codec.Encoder) {
@@ -533,10 +336,7 @@ func (v *GetPromptRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	if v.Arguments != nil {
 		e.Name("arguments")
 		codec.WriteMap(e, v.Arguments, (*codec.Encoder).Str)
@@ -552,14 +352,8 @@ func (v *GetPromptResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("description", v.Description)
 	e.Name("messages")
 	codec.WriteObjects(e, v.Messages, (*PromptMessage).encode)
 	e.End(v.Extra, "_meta description messages")
@@ -571,14 +365,8 @@ func (v *ImageContent) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"image"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		v.Annotations.encode(e)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
 	e.Name("data")
 	v.Data.encode(e)
 	e.Name("mimeType")
@@ -594,10 +382,7 @@ func (v *Implementation) encode(e *codec.Encoder) {
 	e.Open(`{`)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.Name("version")
 	e.Str(v.Version)
 	e.End(v.Extra, "name title version")
@@ -605,27 +390,13 @@ func (v *Implementation) encode(e *codec.Encoder) {
 
 func (v IncludeContext) encode(e *codec.Encoder) { writeIncludeContext(e, v) }
 
-func (v *InitializeRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"initialize"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
-}
-
 func (v *InitializeRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("capabilities")
 	v.Capabilities.encode(e)
 	e.Name("clientInfo")
@@ -641,34 +412,15 @@ func (v *InitializeResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("capabilities")
 	v.Capabilities.encode(e)
-	if v.Instructions != nil {
-		e.Name("instructions")
-		e.Str(*v.Instructions)
-	}
+	e.OptionalStr("instructions", v.Instructions)
 	e.Name("protocolVersion")
 	e.Str(v.ProtocolVersion)
 	e.Name("serverInfo")
 	v.ServerInfo.encode(e)
 	e.End(v.Extra, "_meta capabilities instructions protocolVersion serverInfo")
-}
-
-func (v *InitializedNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"notifications/initialized"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *InitializedNotificationParams) encode(e *codec.Encoder) {
@@ -677,108 +429,8 @@ func (v *InitializedNotificationParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
-}
-
-func (v *JSONRPCError) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("error")
-	v.Error.encode(e)
-	e.Name("id")
-	v.ID.encode(e)
-	e.End(v.Extra, "error id jsonrpc")
-}
-
-func (v *JSONRPCNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("method")
-	e.Str(v.Method)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "jsonrpc method params")
-}
-
-func (v *JSONRPCNotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	e.End(v.Extra, "_meta")
-}
-
-func (v *JSONRPCRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	v.ID.encode(e)
-	e.Name("method")
-	e.Str(v.Method)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "id jsonrpc method params")
-}
-
-func (v *JSONRPCRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
-	e.End(v.Extra, "_meta")
-}
-
-func (v *JSONRPCResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	v.ID.encode(e)
-	e.Name("result")
-	v.Result.encode(e)
-	e.End(v.Extra, "id jsonrpc result")
-}
-
-func (v *ListPromptsRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"prompts/list"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ListPromptsRequestParams) encode(e *codec.Encoder) {
@@ -787,14 +439,8 @@ func (v *ListPromptsRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
-	if v.Cursor != nil {
-		e.Name("cursor")
-		e.Str(*v.Cursor)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
+	e.OptionalStr("cursor", v.Cursor)
 	e.End(v.Extra, "_meta cursor")
 }
 
@@ -804,30 +450,11 @@ func (v *ListPromptsResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.NextCursor != nil {
-		e.Name("nextCursor")
-		e.Str(*v.NextCursor)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("prompts")
 	codec.WriteObjects(e, v.Prompts, (*Prompt).encode)
 	e.End(v.Extra, "_meta nextCursor prompts")
-}
-
-func (v *ListResourceTemplatesRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"resources/templates/list"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ListResourceTemplatesRequestParams) encode(e *codec.Encoder) {
@@ -836,14 +463,8 @@ func (v *ListResourceTemplatesRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
-	if v.Cursor != nil {
-		e.Name("cursor")
-		e.Str(*v.Cursor)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
+	e.OptionalStr("cursor", v.Cursor)
 	e.End(v.Extra, "_meta cursor")
 }
 
@@ -853,30 +474,11 @@ func (v *ListResourceTemplatesResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.NextCursor != nil {
-		e.Name("nextCursor")
-		e.Str(*v.NextCursor)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("resourceTemplates")
 	codec.WriteObjects(e, v.ResourceTemplates, (*ResourceTemplate).encode)
 	e.End(v.Extra, "_meta nextCursor resourceTemplates")
-}
-
-func (v *ListResourcesRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"resources/list"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ListResourcesRequestParams) encode(e *codec.Encoder) {
@@ -885,14 +487,8 @@ func (v *ListResourcesRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
-	if v.Cursor != nil {
-		e.Name("cursor")
-		e.Str(*v.Cursor)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
+	e.OptionalStr("cursor", v.Cursor)
 	e.End(v.Extra, "_meta cursor")
 }
 
@@ -902,30 +498,11 @@ func (v *ListResourcesResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.NextCursor != nil {
-		e.Name("nextCursor")
-		e.Str(*v.NextCursor)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("resources")
 	codec.WriteObjects(e, v.Resources, (*Resource).encode)
 	e.End(v.Extra, "_meta nextCursor resources")
-}
-
-func (v *ListRootsRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"roots/list"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ListRootsRequestParams) encode(e *codec.Encoder) {
@@ -934,10 +511,7 @@ func (v *ListRootsRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.End(v.Extra, "_meta")
 }
 
@@ -947,26 +521,10 @@ func (v *ListRootsResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("roots")
 	codec.WriteObjects(e, v.Roots, (*Root).encode)
 	e.End(v.Extra, "_meta roots")
-}
-
-func (v *ListToolsRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"tools/list"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ListToolsRequestParams) encode(e *codec.Encoder) {
@@ -975,14 +533,8 @@ func (v *ListToolsRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
-	if v.Cursor != nil {
-		e.Name("cursor")
-		e.Str(*v.Cursor)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
+	e.OptionalStr("cursor", v.Cursor)
 	e.End(v.Extra, "_meta cursor")
 }
 
@@ -992,14 +544,8 @@ func (v *ListToolsResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.NextCursor != nil {
-		e.Name("nextCursor")
-		e.Str(*v.NextCursor)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("tools")
 	codec.WriteObjects(e, v.Tools, (*Tool).encode)
 	e.End(v.Extra, "_meta nextCursor tools")
@@ -1007,35 +553,18 @@ func (v *ListToolsResult) encode(e *codec.Encoder) {
 
 func (v LoggingLevel) encode(e *codec.Encoder) { writeLoggingLevel(e, v) }
 
-func (v *LoggingMessageNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"notifications/message"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
-}
-
 func (v *LoggingMessageNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("data")
 	e.Any(v.Data)
 	e.Name("level")
 	writeLoggingLevel(e, v.Level)
-	if v.Logger != nil {
-		e.Name("logger")
-		e.Str(*v.Logger)
-	}
+	e.OptionalStr("logger", v.Logger)
 	e.End(v.Extra, "_meta data level logger")
 }
 
@@ -1045,10 +574,7 @@ func (v *ModelHint) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Name != nil {
-		e.Name("name")
-		e.Str(*v.Name)
-	}
+	e.OptionalStr("name", v.Name)
 	e.End(v.Extra, "name")
 }
 
@@ -1058,51 +584,14 @@ func (v *ModelPreferences) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.CostPriority != nil {
-		e.Name("costPriority")
-		e.Between(*v.CostPriority, 0, 1)
-	}
+	codec.OptionalValue(e, "costPriority", v.CostPriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
 	if v.Hints != nil {
 		e.Name("hints")
 		codec.WriteObjects(e, v.Hints, (*ModelHint).encode)
 	}
-	if v.IntelligencePriority != nil {
-		e.Name("intelligencePriority")
-		e.Between(*v.IntelligencePriority, 0, 1)
-	}
-	if v.SpeedPriority != nil {
-		e.Name("speedPriority")
-		e.Between(*v.SpeedPriority, 0, 1)
-	}
+	codec.OptionalValue(e, "intelligencePriority", v.IntelligencePriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
+	codec.OptionalValue(e, "speedPriority", v.SpeedPriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
 	e.End(v.Extra, "costPriority hints intelligencePriority speedPriority")
-}
-
-func (v *Notification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{`)
-	e.Name("method")
-	e.Str(v.Method)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params")
-}
-
-func (v *NotificationParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	e.End(v.Extra, "_meta")
 }
 
 func (v *NumberSchema) encode(e *codec.Encoder) {
@@ -1111,22 +600,10 @@ func (v *NumberSchema) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
-	if v.Maximum != nil {
-		e.Name("maximum")
-		e.Number(*v.Maximum)
-	}
-	if v.Minimum != nil {
-		e.Name("minimum")
-		e.Number(*v.Minimum)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("description", v.Description)
+	codec.OptionalValue(e, "maximum", v.Maximum, (*codec.Encoder).Number)
+	codec.OptionalValue(e, "minimum", v.Minimum, (*codec.Encoder).Number)
+	e.OptionalStr("title", v.Title)
 	e.Name("type")
 	writeNumberSchemaType(e, v.Type)
 	e.End(v.Extra, "description maximum minimum title type")
@@ -1134,66 +611,15 @@ func (v *NumberSchema) encode(e *codec.Encoder) {
 
 func (v NumberSchemaType) encode(e *codec.Encoder) { writeNumberSchemaType(e, v) }
 
-func (v *PaginatedRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{`)
-	e.Name("method")
-	e.Str(v.Method)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params")
-}
-
-func (v *PaginatedRequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
-	if v.Cursor != nil {
-		e.Name("cursor")
-		e.Str(*v.Cursor)
-	}
-	e.End(v.Extra, "_meta cursor")
-}
-
 func (v *PaginatedResult) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.NextCursor != nil {
-		e.Name("nextCursor")
-		e.Str(*v.NextCursor)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("nextCursor", v.NextCursor)
 	e.End(v.Extra, "_meta nextCursor")
-}
-
-func (v *PingRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"ping"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *PingRequestParams) encode(e *codec.Encoder) {
@@ -1202,22 +628,8 @@ func (v *PingRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.End(v.Extra, "_meta")
-}
-
-func (v *ProgressNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"notifications/progress"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ProgressNotificationParams) encode(e *codec.Encoder) {
@@ -1226,22 +638,13 @@ func (v *ProgressNotificationParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Message != nil {
-		e.Name("message")
-		e.Str(*v.Message)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("message", v.Message)
 	e.Name("progress")
 	e.Number(v.Progress)
 	e.Name("progressToken")
 	v.ProgressToken.encode(e)
-	if v.Total != nil {
-		e.Name("total")
-		e.Number(*v.Total)
-	}
+	codec.OptionalValue(e, "total", v.Total, (*codec.Encoder).Number)
 	e.End(v.Extra, "_meta message progress progressToken total")
 }
 
@@ -1251,24 +654,15 @@ func (v *Prompt) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	if v.Arguments != nil {
 		e.Name("arguments")
 		codec.WriteObjects(e, v.Arguments, (*PromptArgument).encode)
 	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalStr("description", v.Description)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "_meta arguments description name title")
 }
 
@@ -1278,34 +672,12 @@ func (v *PromptArgument) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalStr("description", v.Description)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Required != nil {
-		e.Name("required")
-		e.Bool(*v.Required)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "required", v.Required, (*codec.Encoder).Bool)
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "description name required title")
-}
-
-func (v *PromptListChangedNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"notifications/prompts/list_changed"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *PromptListChangedNotificationParams) encode(e *codec.Encoder) {
@@ -1314,10 +686,7 @@ func (v *PromptListChangedNotificationParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
 }
 
@@ -1342,22 +711,8 @@ func (v *PromptReference) encode(e *codec.Encoder) {
 	e.Open(`{"type":"ref/prompt"`)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "name title type")
-}
-
-func (v *ReadResourceRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"resources/read"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ReadResourceRequestParams) encode(e *codec.Encoder) {
@@ -1366,10 +721,7 @@ func (v *ReadResourceRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta uri")
@@ -1381,28 +733,10 @@ func (v *ReadResourceResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("contents")
 	codec.WriteList(e, v.Contents, writeTextOrBlobResourceContents)
 	e.End(v.Extra, "_meta contents")
-}
-
-func (v *Request) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{`)
-	e.Name("method")
-	e.Str(v.Method)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params")
 }
 
 func (v *RequestMeta) encode(e *codec.Encoder) {
@@ -1411,24 +745,8 @@ func (v *RequestMeta) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.ProgressToken != nil {
-		e.Name("progressToken")
-		v.ProgressToken.encode(e)
-	}
+	codec.OptionalObject(e, "progressToken", v.ProgressToken, (*ProgressToken).encode)
 	e.End(v.Extra, "progressToken")
-}
-
-func (v *RequestParams) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
-	e.End(v.Extra, "_meta")
 }
 
 func (v *Resource) encode(e *codec.Encoder) {
@@ -1437,32 +755,14 @@ func (v *Resource) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		v.Annotations.encode(e)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
+	e.OptionalStr("description", v.Description)
+	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Size != nil {
-		e.Name("size")
-		e.Int(*v.Size)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "size", v.Size, (*codec.Encoder).Int)
+	e.OptionalStr("title", v.Title)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta annotations description mimeType name size title uri")
@@ -1474,14 +774,8 @@ func (v *ResourceContents) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta mimeType uri")
@@ -1493,48 +787,17 @@ func (v *ResourceLink) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"resource_link"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		v.Annotations.encode(e)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
+	e.OptionalStr("description", v.Description)
+	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Size != nil {
-		e.Name("size")
-		e.Int(*v.Size)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "size", v.Size, (*codec.Encoder).Int)
+	e.OptionalStr("title", v.Title)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta annotations description mimeType name size title type uri")
-}
-
-func (v *ResourceListChangedNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"notifications/resources/list_changed"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ResourceListChangedNotificationParams) encode(e *codec.Encoder) {
@@ -1543,10 +806,7 @@ func (v *ResourceListChangedNotificationParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
 }
 
@@ -1556,28 +816,13 @@ func (v *ResourceTemplate) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		v.Annotations.encode(e)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
+	e.OptionalStr("description", v.Description)
+	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.Name("uriTemplate")
 	e.Str(v.URITemplate)
 	e.End(v.Extra, "_meta annotations description mimeType name title uriTemplate")
@@ -1594,27 +839,13 @@ func (v *ResourceTemplateReference) encode(e *codec.Encoder) {
 	e.End(v.Extra, "type uri")
 }
 
-func (v *ResourceUpdatedNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"notifications/resources/updated"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
-}
-
 func (v *ResourceUpdatedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta uri")
@@ -1626,10 +857,7 @@ func (v *Result) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
 }
 
@@ -1641,30 +869,11 @@ func (v *Root) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Name != nil {
-		e.Name("name")
-		e.Str(*v.Name)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("name", v.Name)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta name uri")
-}
-
-func (v *RootsListChangedNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"notifications/roots/list_changed"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *RootsListChangedNotificationParams) encode(e *codec.Encoder) {
@@ -1673,10 +882,7 @@ func (v *RootsListChangedNotificationParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
 }
 
@@ -1699,30 +905,15 @@ func (v *ServerCapabilities) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Completions != nil {
-		e.Name("completions")
-		e.Members(v.Completions)
-	}
+	e.OptionalMembers("completions", v.Completions)
 	if v.Experimental != nil {
 		e.Name("experimental")
 		codec.WriteMap(e, v.Experimental, (*codec.Encoder).Object)
 	}
-	if v.Logging != nil {
-		e.Name("logging")
-		e.Members(v.Logging)
-	}
-	if v.Prompts != nil {
-		e.Name("prompts")
-		v.Prompts.encode(e)
-	}
-	if v.Resources != nil {
-		e.Name("resources")
-		v.Resources.encode(e)
-	}
-	if v.Tools != nil {
-		e.Name("tools")
-		v.Tools.encode(e)
-	}
+	e.OptionalMembers("logging", v.Logging)
+	codec.OptionalObject(e, "prompts", v.Prompts, (*ServerCapabilitiesPrompts).encode)
+	codec.OptionalObject(e, "resources", v.Resources, (*ServerCapabilitiesResources).encode)
+	codec.OptionalObject(e, "tools", v.Tools, (*ServerCapabilitiesTools).encode)
 	e.End(v.Extra, "completions experimental logging prompts resources tools")
 }
 
@@ -1732,10 +923,7 @@ func (v *ServerCapabilitiesPrompts) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.ListChanged != nil {
-		e.Name("listChanged")
-		e.Bool(*v.ListChanged)
-	}
+	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged")
 }
 
@@ -1745,14 +933,8 @@ func (v *ServerCapabilitiesResources) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.ListChanged != nil {
-		e.Name("listChanged")
-		e.Bool(*v.ListChanged)
-	}
-	if v.Subscribe != nil {
-		e.Name("subscribe")
-		e.Bool(*v.Subscribe)
-	}
+	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
+	codec.OptionalValue(e, "subscribe", v.Subscribe, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged subscribe")
 }
 
@@ -1762,22 +944,8 @@ func (v *ServerCapabilitiesTools) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.ListChanged != nil {
-		e.Name("listChanged")
-		e.Bool(*v.ListChanged)
-	}
+	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged")
-}
-
-func (v *SetLevelRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"logging/setLevel"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *SetLevelRequestParams) encode(e *codec.Encoder) {
@@ -1786,10 +954,7 @@ func (v *SetLevelRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("level")
 	writeLoggingLevel(e, v.Level)
 	e.End(v.Extra, "_meta level")
@@ -1801,41 +966,15 @@ func (v *StringSchema) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"string"`)
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
-	if v.Format != nil {
-		e.Name("format")
-		writeStringSchemaFormat(e, *v.Format)
-	}
-	if v.MaxLength != nil {
-		e.Name("maxLength")
-		e.Int(*v.MaxLength)
-	}
-	if v.MinLength != nil {
-		e.Name("minLength")
-		e.Int(*v.MinLength)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("description", v.Description)
+	codec.OptionalValue(e, "format", v.Format, writeStringSchemaFormat)
+	codec.OptionalValue(e, "maxLength", v.MaxLength, (*codec.Encoder).Int)
+	codec.OptionalValue(e, "minLength", v.MinLength, (*codec.Encoder).Int)
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "description format maxLength minLength title type")
 }
 
 func (v StringSchemaFormat) encode(e *codec.Encoder) { writeStringSchemaFormat(e, v) }
-
-func (v *SubscribeRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"resources/subscribe"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
-}
 
 func (v *SubscribeRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
@@ -1843,10 +982,7 @@ func (v *SubscribeRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta uri")
@@ -1858,14 +994,8 @@ func (v *TextContent) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"text"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		v.Annotations.encode(e)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, (*Annotations).encode)
 	e.Name("text")
 	e.Str(v.Text)
 	e.End(v.Extra, "_meta annotations text type")
@@ -1877,14 +1007,8 @@ func (v *TextResourceContents) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("text")
 	e.Str(v.Text)
 	e.Name("uri")
@@ -1898,18 +1022,9 @@ func (v *Tool) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		v.Annotations.encode(e)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, (*ToolAnnotations).encode)
+	e.OptionalStr("description", v.Description)
 	e.Name("inputSchema")
 	codec.WriteShape(e, v.InputSchema, checkToolInputSchema)
 	e.Name("name")
@@ -1918,10 +1033,7 @@ func (v *Tool) encode(e *codec.Encoder) {
 		e.Name("outputSchema")
 		codec.WriteShape(e, v.OutputSchema, checkToolOutputSchema)
 	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "_meta annotations description inputSchema name outputSchema title")
 }
 
@@ -1931,40 +1043,12 @@ func (v *ToolAnnotations) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.DestructiveHint != nil {
-		e.Name("destructiveHint")
-		e.Bool(*v.DestructiveHint)
-	}
-	if v.IdempotentHint != nil {
-		e.Name("idempotentHint")
-		e.Bool(*v.IdempotentHint)
-	}
-	if v.OpenWorldHint != nil {
-		e.Name("openWorldHint")
-		e.Bool(*v.OpenWorldHint)
-	}
-	if v.ReadOnlyHint != nil {
-		e.Name("readOnlyHint")
-		e.Bool(*v.ReadOnlyHint)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "destructiveHint", v.DestructiveHint, (*codec.Encoder).Bool)
+	codec.OptionalValue(e, "idempotentHint", v.IdempotentHint, (*codec.Encoder).Bool)
+	codec.OptionalValue(e, "openWorldHint", v.OpenWorldHint, (*codec.Encoder).Bool)
+	codec.OptionalValue(e, "readOnlyHint", v.ReadOnlyHint, (*codec.Encoder).Bool)
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "destructiveHint idempotentHint openWorldHint readOnlyHint title")
-}
-
-func (v *ToolListChangedNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"notifications/tools/list_changed"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *ToolListChangedNotificationParams) encode(e *codec.Encoder) {
@@ -1973,22 +1057,8 @@ func (v *ToolListChangedNotificationParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
-}
-
-func (v *UnsubscribeRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"method":"resources/unsubscribe"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "method params id jsonrpc")
 }
 
 func (v *UnsubscribeRequestParams) encode(e *codec.Encoder) {
@@ -1997,10 +1067,7 @@ func (v *UnsubscribeRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMeta).encode)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta uri")

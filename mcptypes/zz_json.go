@@ -2,19 +2,11 @@
 
 package mcptypes
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Annotations) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Annotations) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Annotations) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Annotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v AudioContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -22,23 +14,11 @@ func (v AudioContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *AudioContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *AudioContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v BaseMetadata) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *BaseMetadata) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BaseMetadata) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *BaseMetadata) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v BlobResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -46,39 +26,11 @@ func (v BlobResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v)
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *BlobResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BlobResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *BlobResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v BooleanSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *BooleanSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *BooleanSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CallToolRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CallToolRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CallToolRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -86,39 +38,11 @@ func (v CallToolRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CallToolRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CallToolRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CallToolResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CallToolResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CallToolResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelledNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CancelledNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelledNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CancelledNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -126,29 +50,11 @@ func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) { return mars
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelledNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelledNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CancelledNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ClientCapabilities) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ClientCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ClientCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ClientCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ClientCapabilitiesRoots) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -156,29 +62,11 @@ func (v ClientCapabilitiesRoots) MarshalJSON() ([]byte, error) { return marshal(
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ClientCapabilitiesRoots) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ClientCapabilitiesRoots) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ClientCapabilitiesRoots) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteArgument) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteArgument) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteArgument) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CompleteArgument) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteContext) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -186,41 +74,11 @@ func (v CompleteContext) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteContext) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteContext) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CompleteContext) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CompleteRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CompleteRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -228,41 +86,11 @@ func (v CompleteResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CompleteResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteResultCompletion) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteResultCompletion) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CompleteResultCompletion) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v CreateMessageRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CreateMessageRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateMessageRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CreateMessageRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -270,29 +98,11 @@ func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) { return marsh
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateMessageRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateMessageRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CreateMessageRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateMessageResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateMessageResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateMessageResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Cursor) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -300,37 +110,11 @@ func (v Cursor) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Cursor) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Cursor) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Cursor) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ElicitRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ElicitRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ElicitRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ElicitRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -338,25 +122,11 @@ func (v ElicitResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ElicitResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitResultAction) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitResultAction) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitResultAction) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ElicitResultAction) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -364,25 +134,11 @@ func (v ElicitSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ElicitSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v EmbeddedResource) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *EmbeddedResource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v EmbeddedResource) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v EnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -390,51 +146,11 @@ func (v EnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *EnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v EnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *EnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ErrorObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ErrorObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ErrorObject) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ErrorObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetPromptRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *GetPromptRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetPromptRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *GetPromptRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetPromptResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -442,25 +158,11 @@ func (v GetPromptResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetPromptResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *GetPromptResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ImageContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ImageContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ImageContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Implementation) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -468,37 +170,11 @@ func (v Implementation) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Implementation) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Implementation) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v IncludeContext) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *IncludeContext) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v IncludeContext) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *IncludeContext) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializeRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InitializeRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InitializeRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InitializeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InitializeRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -506,45 +182,11 @@ func (v InitializeRequestParams) MarshalJSON() ([]byte, error) { return marshal(
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InitializeRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InitializeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InitializeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InitializeResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InitializeResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InitializeResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InitializeResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v InitializedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *InitializedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InitializedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InitializedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InitializedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -552,127 +194,11 @@ func (v InitializedNotificationParams) MarshalJSON() ([]byte, error) { return ma
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InitializedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InitializedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InitializedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCError) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *JSONRPCError) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *JSONRPCNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *JSONRPCNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *JSONRPCRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *JSONRPCRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *JSONRPCResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListPromptsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListPromptsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListPromptsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListPromptsRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListPromptsRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListPromptsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListPromptsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListPromptsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -680,45 +206,11 @@ func (v ListPromptsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListPromptsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListPromptsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListPromptsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourceTemplatesRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourceTemplatesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListResourceTemplatesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourceTemplatesRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourceTemplatesRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourceTemplatesRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListResourceTemplatesRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -726,45 +218,11 @@ func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) { return mars
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourceTemplatesResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourceTemplatesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListResourceTemplatesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourcesRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourcesRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListResourcesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourcesRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourcesRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourcesRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListResourcesRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourcesResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -772,41 +230,11 @@ func (v ListResourcesResult) MarshalJSON() ([]byte, error) { return marshal(&v) 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourcesResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourcesResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListResourcesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListRootsRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListRootsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListRootsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListRootsRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListRootsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListRootsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -814,41 +242,11 @@ func (v ListRootsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListRootsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListRootsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListToolsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListToolsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListToolsRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListToolsRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListToolsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListToolsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -856,41 +254,11 @@ func (v ListToolsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListToolsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListToolsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v LoggingLevel) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *LoggingLevel) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v LoggingLevel) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *LoggingLevel) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *LoggingMessageNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v LoggingMessageNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *LoggingMessageNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -898,27 +266,11 @@ func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) { return
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *LoggingMessageNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v LoggingMessageNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *LoggingMessageNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ModelHint) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ModelHint) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ModelHint) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ModelHint) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ModelPreferences) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -926,51 +278,11 @@ func (v ModelPreferences) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ModelPreferences) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ModelPreferences) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ModelPreferences) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v Notification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Notification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Notification) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v NotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *NotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v NumberSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NumberSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *NumberSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v NumberSchemaType) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -978,67 +290,11 @@ func (v NumberSchemaType) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NumberSchemaType) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NumberSchemaType) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *NumberSchemaType) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PaginatedRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PaginatedRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PaginatedRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PaginatedRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PaginatedResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PaginatedResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v PingRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PingRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PingRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PingRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PingRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1046,43 +302,11 @@ func (v PingRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PingRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PingRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PingRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ProgressNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ProgressNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ProgressNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ProgressNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ProgressNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ProgressNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ProgressNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Prompt) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1090,39 +314,11 @@ func (v Prompt) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Prompt) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Prompt) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptArgument) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptArgument) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptArgument) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PromptArgument) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PromptListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PromptListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptListChangedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1130,27 +326,11 @@ func (v PromptListChangedNotificationParams) MarshalJSON() ([]byte, error) { ret
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptListChangedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PromptListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PromptMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptReference) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1158,43 +338,11 @@ func (v PromptReference) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptReference) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PromptReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ReadResourceRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ReadResourceRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ReadResourceRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ReadResourceRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ReadResourceResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1202,49 +350,11 @@ func (v ReadResourceResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ReadResourceResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ReadResourceResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v Request) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Request) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Request) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v RequestMeta) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *RequestMeta) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v RequestMeta) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *RequestMeta) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v RequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *RequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *RequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Resource) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1252,25 +362,11 @@ func (v Resource) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Resource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Resource) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceLink) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1278,43 +374,11 @@ func (v ResourceLink) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceLink) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceLink) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceListChangedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceListChangedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceTemplate) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1322,45 +386,11 @@ func (v ResourceTemplate) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceTemplate) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceTemplate) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceTemplate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceTemplateReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceTemplateReference) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceTemplateReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceUpdatedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceUpdatedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceUpdatedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1368,27 +398,11 @@ func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) { retur
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceUpdatedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceUpdatedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceUpdatedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Result) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Result) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Result) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Role) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1396,39 +410,11 @@ func (v Role) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Role) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Role) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Role) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Root) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Root) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Root) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Root) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v RootsListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *RootsListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v RootsListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *RootsListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v RootsListChangedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1436,29 +422,11 @@ func (v RootsListChangedNotificationParams) MarshalJSON() ([]byte, error) { retu
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *RootsListChangedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v RootsListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *RootsListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SamplingMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SamplingMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SamplingMessage) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SamplingMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ServerCapabilities) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1466,29 +434,11 @@ func (v ServerCapabilities) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ServerCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ServerCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ServerCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ServerCapabilitiesPrompts) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ServerCapabilitiesPrompts) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ServerCapabilitiesPrompts) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ServerCapabilitiesPrompts) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ServerCapabilitiesResources) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1496,45 +446,11 @@ func (v ServerCapabilitiesResources) MarshalJSON() ([]byte, error) { return mars
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ServerCapabilitiesResources) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ServerCapabilitiesResources) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ServerCapabilitiesResources) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ServerCapabilitiesTools) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ServerCapabilitiesTools) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ServerCapabilitiesTools) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ServerCapabilitiesTools) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v SetLevelRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SetLevelRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SetLevelRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SetLevelRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SetLevelRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1542,25 +458,11 @@ func (v SetLevelRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SetLevelRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SetLevelRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SetLevelRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v StringSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *StringSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *StringSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v StringSchemaFormat) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1568,41 +470,11 @@ func (v StringSchemaFormat) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *StringSchemaFormat) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v StringSchemaFormat) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *StringSchemaFormat) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscribeRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscribeRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscribeRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscribeRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscribeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SubscribeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TextContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1610,25 +482,11 @@ func (v TextContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TextContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TextContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TextResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TextResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TextResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TextResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Tool) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1636,41 +494,11 @@ func (v Tool) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Tool) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Tool) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolAnnotations) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolAnnotations) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolAnnotations) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ToolAnnotations) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ToolListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ToolListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolListChangedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1678,42 +506,8 @@ func (v ToolListChangedNotificationParams) MarshalJSON() ([]byte, error) { retur
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolListChangedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolListChangedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ToolListChangedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v UnsubscribeRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UnsubscribeRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UnsubscribeRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *UnsubscribeRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UnsubscribeRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UnsubscribeRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UnsubscribeRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *UnsubscribeRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}

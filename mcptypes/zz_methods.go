@@ -2,248 +2,68 @@
 
 package mcptypes
 
-import "fmt"
-
 // ProtocolVersion is the version of the protocol that this package's types follow.
 const ProtocolVersion = "2025-06-18"
 
 // The requests of the protocol.
 var (
-	// CompletionComplete is completion/complete, sent by the client: see
-	// [CompleteRequest].
+	// CompletionComplete is completion/complete, sent by the client.
 	CompletionComplete = NewMethod[CompleteRequestParams, CompleteResult]("completion/complete", true)
-	// ElicitationCreate is elicitation/create, sent by the server: see
-	// [ElicitRequest].
+	// ElicitationCreate is elicitation/create, sent by the server.
 	ElicitationCreate = NewMethod[ElicitRequestParams, ElicitResult]("elicitation/create", true)
-	// Initialize is initialize, sent by the client: see [InitializeRequest].
+	// Initialize is initialize, sent by the client.
 	Initialize = NewMethod[InitializeRequestParams, InitializeResult]("initialize", true)
-	// LoggingSetLevel is logging/setLevel, sent by the client: see
-	// [SetLevelRequest].
+	// LoggingSetLevel is logging/setLevel, sent by the client.
 	LoggingSetLevel = NewMethod[SetLevelRequestParams, EmptyResult]("logging/setLevel", true)
-	// Ping is ping, sent by either side: see [PingRequest].
+	// Ping is ping, sent by either side.
 	Ping = NewMethod[PingRequestParams, EmptyResult]("ping", false)
-	// PromptsGet is prompts/get, sent by the client: see [GetPromptRequest].
+	// PromptsGet is prompts/get, sent by the client.
 	PromptsGet = NewMethod[GetPromptRequestParams, GetPromptResult]("prompts/get", true)
-	// PromptsList is prompts/list, sent by the client: see [ListPromptsRequest].
+	// PromptsList is prompts/list, sent by the client.
 	PromptsList = NewMethod[ListPromptsRequestParams, ListPromptsResult]("prompts/list", false)
-	// ResourcesList is resources/list, sent by the client: see
-	// [ListResourcesRequest].
+	// ResourcesList is resources/list, sent by the client.
 	ResourcesList = NewMethod[ListResourcesRequestParams, ListResourcesResult]("resources/list", false)
-	// ResourcesRead is resources/read, sent by the client: see
-	// [ReadResourceRequest].
+	// ResourcesRead is resources/read, sent by the client.
 	ResourcesRead = NewMethod[ReadResourceRequestParams, ReadResourceResult]("resources/read", true)
-	// ResourcesSubscribe is resources/subscribe, sent by the client: see
-	// [SubscribeRequest].
+	// ResourcesSubscribe is resources/subscribe, sent by the client.
 	ResourcesSubscribe = NewMethod[SubscribeRequestParams, EmptyResult]("resources/subscribe", true)
-	// ResourcesTemplatesList is resources/templates/list, sent by the client:
-	// see [ListResourceTemplatesRequest].
+	// ResourcesTemplatesList is resources/templates/list, sent by the client.
 	ResourcesTemplatesList = NewMethod[ListResourceTemplatesRequestParams, ListResourceTemplatesResult]("resources/templates/list", false)
-	// ResourcesUnsubscribe is resources/unsubscribe, sent by the client: see
-	// [UnsubscribeRequest].
+	// ResourcesUnsubscribe is resources/unsubscribe, sent by the client.
 	ResourcesUnsubscribe = NewMethod[UnsubscribeRequestParams, EmptyResult]("resources/unsubscribe", true)
-	// RootsList is roots/list, sent by the server: see [ListRootsRequest].
+	// RootsList is roots/list, sent by the server.
 	RootsList = NewMethod[ListRootsRequestParams, ListRootsResult]("roots/list", false)
-	// SamplingCreateMessage is sampling/createMessage, sent by the server: see
-	// [CreateMessageRequest].
+	// SamplingCreateMessage is sampling/createMessage, sent by the server.
 	SamplingCreateMessage = NewMethod[CreateMessageRequestParams, CreateMessageResult]("sampling/createMessage", true)
-	// ToolsCall is tools/call, sent by the client: see [CallToolRequest].
+	// ToolsCall is tools/call, sent by the client.
 	ToolsCall = NewMethod[CallToolRequestParams, CallToolResult]("tools/call", true)
-	// ToolsList is tools/list, sent by the client: see [ListToolsRequest].
+	// ToolsList is tools/list, sent by the client.
 	ToolsList = NewMethod[ListToolsRequestParams, ListToolsResult]("tools/list", false)
 )
 
 // The notifications of the protocol.
 var (
-	// NotificationsCancelled is notifications/cancelled, sent by either side:
-	// see [CancelledNotification].
+	// NotificationsCancelled is notifications/cancelled, sent by either side.
 	NotificationsCancelled = NewNotification[CancelledNotificationParams]("notifications/cancelled", true)
-	// NotificationsInitialized is notifications/initialized, sent by the client:
-	// see [InitializedNotification].
+	// NotificationsInitialized is notifications/initialized, sent by the client.
 	NotificationsInitialized = NewNotification[InitializedNotificationParams]("notifications/initialized", false)
-	// NotificationsMessage is notifications/message, sent by the server: see
-	// [LoggingMessageNotification].
+	// NotificationsMessage is notifications/message, sent by the server.
 	NotificationsMessage = NewNotification[LoggingMessageNotificationParams]("notifications/message", true)
-	// NotificationsProgress is notifications/progress, sent by either side: see
-	// [ProgressNotification].
+	// NotificationsProgress is notifications/progress, sent by either side.
 	NotificationsProgress = NewNotification[ProgressNotificationParams]("notifications/progress", true)
 	// NotificationsPromptsListChanged is notifications/prompts/list_changed,
-	// sent by the server: see [PromptListChangedNotification].
+	// sent by the server.
 	NotificationsPromptsListChanged = NewNotification[PromptListChangedNotificationParams]("notifications/prompts/list_changed", false)
 	// NotificationsResourcesListChanged is notifications/resources/list_changed,
-	// sent by the server: see [ResourceListChangedNotification].
+	// sent by the server.
 	NotificationsResourcesListChanged = NewNotification[ResourceListChangedNotificationParams]("notifications/resources/list_changed", false)
 	// NotificationsResourcesUpdated is notifications/resources/updated, sent by
-	// the server: see [ResourceUpdatedNotification].
+	// the server.
 	NotificationsResourcesUpdated = NewNotification[ResourceUpdatedNotificationParams]("notifications/resources/updated", true)
 	// NotificationsRootsListChanged is notifications/roots/list_changed, sent by
-	// the client: see [RootsListChangedNotification].
+	// the client.
 	NotificationsRootsListChanged = NewNotification[RootsListChangedNotificationParams]("notifications/roots/list_changed", false)
 	// NotificationsToolsListChanged is notifications/tools/list_changed, sent by
-	// the server: see [ToolListChangedNotification].
+	// the server.
 	NotificationsToolsListChanged = NewNotification[ToolListChangedNotificationParams]("notifications/tools/list_changed", false)
 )
-
-// Methods returns the table of the protocol's methods, sorted by name.
-func Methods() []MethodInfo {
-	return []MethodInfo{
-		{Name: "completion/complete", Params: "CompleteRequestParams", Result: "CompleteResult", FromClient: true, FromServer: false},
-		{Name: "elicitation/create", Params: "ElicitRequestParams", Result: "ElicitResult", FromClient: false, FromServer: true},
-		{Name: "initialize", Params: "InitializeRequestParams", Result: "InitializeResult", FromClient: true, FromServer: false},
-		{Name: "logging/setLevel", Params: "SetLevelRequestParams", Result: "EmptyResult", FromClient: true, FromServer: false},
-		{Name: "notifications/cancelled", Params: "CancelledNotificationParams", Result: "", FromClient: true, FromServer: true},
-		{Name: "notifications/initialized", Params: "InitializedNotificationParams", Result: "", FromClient: true, FromServer: false},
-		{Name: "notifications/message", Params: "LoggingMessageNotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "notifications/progress", Params: "ProgressNotificationParams", Result: "", FromClient: true, FromServer: true},
-		{Name: "notifications/prompts/list_changed", Params: "PromptListChangedNotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "notifications/resources/list_changed", Params: "ResourceListChangedNotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "notifications/resources/updated", Params: "ResourceUpdatedNotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "notifications/roots/list_changed", Params: "RootsListChangedNotificationParams", Result: "", FromClient: true, FromServer: false},
-		{Name: "notifications/tools/list_changed", Params: "ToolListChangedNotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "ping", Params: "PingRequestParams", Result: "EmptyResult", FromClient: true, FromServer: true},
-		{Name: "prompts/get", Params: "GetPromptRequestParams", Result: "GetPromptResult", FromClient: true, FromServer: false},
-		{Name: "prompts/list", Params: "ListPromptsRequestParams", Result: "ListPromptsResult", FromClient: true, FromServer: false},
-		{Name: "resources/list", Params: "ListResourcesRequestParams", Result: "ListResourcesResult", FromClient: true, FromServer: false},
-		{Name: "resources/read", Params: "ReadResourceRequestParams", Result: "ReadResourceResult", FromClient: true, FromServer: false},
-		{Name: "resources/subscribe", Params: "SubscribeRequestParams", Result: "EmptyResult", FromClient: true, FromServer: false},
-		{Name: "resources/templates/list", Params: "ListResourceTemplatesRequestParams", Result: "ListResourceTemplatesResult", FromClient: true, FromServer: false},
-		{Name: "resources/unsubscribe", Params: "UnsubscribeRequestParams", Result: "EmptyResult", FromClient: true, FromServer: false},
-		{Name: "roots/list", Params: "ListRootsRequestParams", Result: "ListRootsResult", FromClient: false, FromServer: true},
-		{Name: "sampling/createMessage", Params: "CreateMessageRequestParams", Result: "CreateMessageResult", FromClient: false, FromServer: true},
-		{Name: "tools/call", Params: "CallToolRequestParams", Result: "CallToolResult", FromClient: true, FromServer: false},
-		{Name: "tools/list", Params: "ListToolsRequestParams", Result: "ListToolsResult", FromClient: true, FromServer: false},
-	}
-}
-
-// DecodeParams decodes raw as the params of method, a request or a notification; raw is empty if
-// there are none. The row of the method in [Methods] names the type that the result points to. The
-// error of wrong params wraps a [*DecodeError].
-func DecodeParams(method string, raw []byte) (any, error) {
-	switch method {
-	case "completion/complete":
-		return anyParams(CompletionComplete.DecodeParams(raw))
-	case "elicitation/create":
-		return anyParams(ElicitationCreate.DecodeParams(raw))
-	case "initialize":
-		return anyParams(Initialize.DecodeParams(raw))
-	case "logging/setLevel":
-		return anyParams(LoggingSetLevel.DecodeParams(raw))
-	case "notifications/cancelled":
-		return anyParams(NotificationsCancelled.DecodeParams(raw))
-	case "notifications/initialized":
-		return anyParams(NotificationsInitialized.DecodeParams(raw))
-	case "notifications/message":
-		return anyParams(NotificationsMessage.DecodeParams(raw))
-	case "notifications/progress":
-		return anyParams(NotificationsProgress.DecodeParams(raw))
-	case "notifications/prompts/list_changed":
-		return anyParams(NotificationsPromptsListChanged.DecodeParams(raw))
-	case "notifications/resources/list_changed":
-		return anyParams(NotificationsResourcesListChanged.DecodeParams(raw))
-	case "notifications/resources/updated":
-		return anyParams(NotificationsResourcesUpdated.DecodeParams(raw))
-	case "notifications/roots/list_changed":
-		return anyParams(NotificationsRootsListChanged.DecodeParams(raw))
-	case "notifications/tools/list_changed":
-		return anyParams(NotificationsToolsListChanged.DecodeParams(raw))
-	case "ping":
-		return anyParams(Ping.DecodeParams(raw))
-	case "prompts/get":
-		return anyParams(PromptsGet.DecodeParams(raw))
-	case "prompts/list":
-		return anyParams(PromptsList.DecodeParams(raw))
-	case "resources/list":
-		return anyParams(ResourcesList.DecodeParams(raw))
-	case "resources/read":
-		return anyParams(ResourcesRead.DecodeParams(raw))
-	case "resources/subscribe":
-		return anyParams(ResourcesSubscribe.DecodeParams(raw))
-	case "resources/templates/list":
-		return anyParams(ResourcesTemplatesList.DecodeParams(raw))
-	case "resources/unsubscribe":
-		return anyParams(ResourcesUnsubscribe.DecodeParams(raw))
-	case "roots/list":
-		return anyParams(RootsList.DecodeParams(raw))
-	case "sampling/createMessage":
-		return anyParams(SamplingCreateMessage.DecodeParams(raw))
-	case "tools/call":
-		return anyParams(ToolsCall.DecodeParams(raw))
-	case "tools/list":
-		return anyParams(ToolsList.DecodeParams(raw))
-	}
-	return nil, fmt.Errorf("mcptypes: no params type for the method %q", method)
-}
-
-func anyParams[P any](params *P, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return params, nil
-}
-
-// DecodeClientResult decodes b as the result of method. The row of the method in
-// [Methods] names the type of the result.
-func DecodeClientResult(method string, b []byte) (ClientResult, error) {
-	var result interface {
-		ClientResult
-		decodable
-	}
-	switch method {
-	case "elicitation/create":
-		result = new(ElicitResult)
-	case "ping":
-		result = new(EmptyResult)
-	case "roots/list":
-		result = new(ListRootsResult)
-	case "sampling/createMessage":
-		result = new(CreateMessageResult)
-	default:
-		return nil, fmt.Errorf("mcptypes: no result type for the method %q", method)
-	}
-	if err := Decode(b, result); err != nil {
-		return nil, err
-	}
-	return result, nil
-}
-
-// DecodeServerResult decodes b as the result of method. The row of the method in
-// [Methods] names the type of the result.
-func DecodeServerResult(method string, b []byte) (ServerResult, error) {
-	var result interface {
-		ServerResult
-		decodable
-	}
-	switch method {
-	case "completion/complete":
-		result = new(CompleteResult)
-	case "initialize":
-		result = new(InitializeResult)
-	case "logging/setLevel":
-		result = new(EmptyResult)
-	case "ping":
-		result = new(EmptyResult)
-	case "prompts/get":
-		result = new(GetPromptResult)
-	case "prompts/list":
-		result = new(ListPromptsResult)
-	case "resources/list":
-		result = new(ListResourcesResult)
-	case "resources/read":
-		result = new(ReadResourceResult)
-	case "resources/subscribe":
-		result = new(EmptyResult)
-	case "resources/templates/list":
-		result = new(ListResourceTemplatesResult)
-	case "resources/unsubscribe":
-		result = new(EmptyResult)
-	case "tools/call":
-		result = new(CallToolResult)
-	case "tools/list":
-		result = new(ListToolsResult)
-	default:
-		return nil, fmt.Errorf("mcptypes: no result type for the method %q", method)
-	}
-	if err := Decode(b, result); err != nil {
-		return nil, err
-	}
-	return result, nil
-}

@@ -86,17 +86,6 @@ type BooleanSchema struct {
 	Extra map[string]json.RawMessage
 }
 
-// CallToolRequest runs a tool. Its result is a [CallToolResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/tools
-type CallToolRequest struct {
-	// Params are the parameters of the message.
-	Params CallToolRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // CallToolRequestParams are the tool to run and its arguments.
 //
 // Specification:
@@ -134,19 +123,6 @@ type CallToolResult struct {
 	// StructuredContent is a JSON object for programs. It follows the tool's
 	// output schema if there is one.
 	StructuredContent json.RawMessage
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// CancelledNotification cancels one of the sender's requests: the sender no
-// longer wants the answer. It may arrive too late. A client must not send it
-// for initialize.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/cancellation
-type CancelledNotification struct {
-	// Params are the parameters of the message.
-	Params CancelledNotificationParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -224,18 +200,6 @@ type CompleteContext struct {
 	Extra map[string]json.RawMessage
 }
 
-// CompleteRequest asks for ways to complete a half-typed argument. Its
-// result is a [CompleteResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/utilities/completion
-type CompleteRequest struct {
-	// Params are the parameters of the message.
-	Params CompleteRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // CompleteRequestParams are an incomplete argument and the place where it is
 // typed.
 //
@@ -281,19 +245,6 @@ type CompleteResultCompletion struct {
 	Total *int64
 	// Values are at most 100 values, the best first.
 	Values []string
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// CreateMessageRequest asks a client to query a model for a server. The
-// client chooses the model, and shows the request to a person first. Its
-// result is a [CreateMessageResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/client/sampling
-type CreateMessageRequest struct {
-	// Params are the parameters of the message.
-	Params CreateMessageRequestParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -357,18 +308,6 @@ type CreateMessageResult struct {
 // Specification:
 // https://modelcontextprotocol.io/specification/2025-06-18/server/utilities/pagination
 type Cursor string
-
-// ElicitRequest asks a client to get input from its user, in a form. Its
-// result is an [ElicitResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/client/elicitation
-type ElicitRequest struct {
-	// Params are the parameters of the message.
-	Params ElicitRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
 
 // ElicitRequestParams are the question.
 //
@@ -456,33 +395,6 @@ type EnumSchema struct {
 	Extra map[string]json.RawMessage
 }
 
-// ErrorObject is a JSON-RPC error.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic
-type ErrorObject struct {
-	// Code is the kind of error; JSON-RPC reserves -32768 to -32000.
-	Code int64
-	// Data has details, as any JSON value; nil is absent.
-	Data json.RawMessage
-	// Message is one short sentence.
-	Message string
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// GetPromptRequest fills in one of a server's prompts. Its result is a
-// [GetPromptResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/prompts
-type GetPromptRequest struct {
-	// Params are the parameters of the message.
-	Params GetPromptRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // GetPromptRequestParams are the prompt to fill in and its arguments.
 //
 // Specification:
@@ -548,19 +460,6 @@ type Implementation struct {
 	Extra map[string]json.RawMessage
 }
 
-// InitializeRequest is the first request of a session. The client sends its
-// name, its version and its capabilities. Its result is an
-// [InitializeResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic/lifecycle
-type InitializeRequest struct {
-	// Params are the parameters of the message.
-	Params InitializeRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // InitializeRequestParams describe the client.
 //
 // Specification:
@@ -602,18 +501,6 @@ type InitializeResult struct {
 	Extra map[string]json.RawMessage
 }
 
-// InitializedNotification ends the handshake: the client has received the
-// [InitializeResult] and the session begins.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic/lifecycle
-type InitializedNotification struct {
-	// Params are the parameters of the message.
-	Params *InitializedNotificationParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // InitializedNotificationParams are the params of an
 // [InitializedNotification].
 //
@@ -623,97 +510,6 @@ type InitializedNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
 	Meta map[string]json.RawMessage
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// JSONRPCError is the answer to a request that failed.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic
-type JSONRPCError struct {
-	// Error says what went wrong.
-	Error ErrorObject
-	// ID is the id of the request that failed.
-	ID RequestID
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// JSONRPCNotification is a message without an answer.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic
-type JSONRPCNotification struct {
-	// Method is the notification's name.
-	Method string
-	// Params are the parameters of the message.
-	Params *JSONRPCNotificationParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// JSONRPCNotificationParams are the params of any notification.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic
-type JSONRPCNotificationParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
-	Meta map[string]json.RawMessage
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// JSONRPCRequest is a message with an answer.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic
-type JSONRPCRequest struct {
-	// ID is repeated in the answer; it must not be null or used twice in a
-	// session.
-	ID RequestID
-	// Method is the request's name.
-	Method string
-	// Params are the parameters of the message.
-	Params *JSONRPCRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// JSONRPCRequestParams are the params of any request.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic
-type JSONRPCRequestParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
-	Meta *RequestMeta
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// JSONRPCResponse is the answer to a request that succeeded.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic
-type JSONRPCResponse struct {
-	// ID is the id of the request.
-	ID RequestID
-	// Result is the request's result.
-	Result Result
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// ListPromptsRequest asks which prompts a server has. Its result is a
-// [ListPromptsResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/prompts
-type ListPromptsRequest struct {
-	// Params are the parameters of the message.
-	Params *ListPromptsRequestParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -749,18 +545,6 @@ type ListPromptsResult struct {
 	Extra map[string]json.RawMessage
 }
 
-// ListResourceTemplatesRequest asks which resource templates a server has.
-// Its result is a [ListResourceTemplatesResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/resources
-type ListResourceTemplatesRequest struct {
-	// Params are the parameters of the message.
-	Params *ListResourceTemplatesRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // ListResourceTemplatesRequestParams say which page to return.
 //
 // Specification:
@@ -788,18 +572,6 @@ type ListResourceTemplatesResult struct {
 	NextCursor *string
 	// ResourceTemplates are the templates of this page.
 	ResourceTemplates []ResourceTemplate
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// ListResourcesRequest asks which resources a server has. Its result is a
-// [ListResourcesResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/resources
-type ListResourcesRequest struct {
-	// Params are the parameters of the message.
-	Params *ListResourcesRequestParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -835,18 +607,6 @@ type ListResourcesResult struct {
 	Extra map[string]json.RawMessage
 }
 
-// ListRootsRequest asks which folders and files a client works in. Its
-// result is a [ListRootsResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/client/roots
-type ListRootsRequest struct {
-	// Params are the parameters of the message.
-	Params *ListRootsRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // ListRootsRequestParams are the params of a [ListRootsRequest].
 //
 // Specification:
@@ -869,18 +629,6 @@ type ListRootsResult struct {
 	Meta map[string]json.RawMessage
 	// Roots are the places that the client works in.
 	Roots []Root
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// ListToolsRequest asks which tools a server has. Its result is a
-// [ListToolsResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/tools
-type ListToolsRequest struct {
-	// Params are the parameters of the message.
-	Params *ListToolsRequestParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -912,17 +660,6 @@ type ListToolsResult struct {
 	NextCursor *string
 	// Tools are the tools of this page.
 	Tools []Tool
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// LoggingMessageNotification is a line of a server's log.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/utilities/logging
-type LoggingMessageNotification struct {
-	// Params are the parameters of the message.
-	Params LoggingMessageNotificationParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -978,31 +715,6 @@ type ModelPreferences struct {
 	Extra map[string]json.RawMessage
 }
 
-// Notification is the form of every notification.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic
-type Notification struct {
-	// Method is the notification's name.
-	Method string
-	// Params are the parameters of the message.
-	Params *NotificationParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// NotificationParams are the params of any notification.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic
-type NotificationParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
-	Meta map[string]json.RawMessage
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // NumberSchema asks for a number in a form.
 //
 // Specification:
@@ -1022,34 +734,6 @@ type NumberSchema struct {
 	Extra map[string]json.RawMessage
 }
 
-// PaginatedRequest is the form of every request for a list.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/utilities/pagination
-type PaginatedRequest struct {
-	// Method is the request's name.
-	Method string
-	// Params are the parameters of the message.
-	Params *PaginatedRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// PaginatedRequestParams say which page to return.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/utilities/pagination
-type PaginatedRequestParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
-	Meta *RequestMeta
-	// Cursor is the NextCursor of the previous page; nil starts at the
-	// beginning.
-	Cursor *string
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // PaginatedResult is the form of every page of a list.
 //
 // Specification:
@@ -1064,18 +748,6 @@ type PaginatedResult struct {
 	Extra map[string]json.RawMessage
 }
 
-// PingRequest checks that the other side is still there. The other side
-// answers at once. Its result is an [EmptyResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/ping
-type PingRequest struct {
-	// Params are the parameters of the message.
-	Params *PingRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // PingRequestParams are the params of a [PingRequest].
 //
 // Specification:
@@ -1084,18 +756,6 @@ type PingRequestParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
 	Meta *RequestMeta
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// ProgressNotification reports the progress of a request that has a progress
-// token.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic/utilities/progress
-type ProgressNotification struct {
-	// Params are the parameters of the message.
-	Params ProgressNotificationParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -1158,17 +818,6 @@ type PromptArgument struct {
 	Extra map[string]json.RawMessage
 }
 
-// PromptListChangedNotification asks a client to list the prompts again.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/prompts
-type PromptListChangedNotification struct {
-	// Params are the parameters of the message.
-	Params *PromptListChangedNotificationParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // PromptListChangedNotificationParams are the params of a
 // [PromptListChangedNotification].
 //
@@ -1209,18 +858,6 @@ type PromptReference struct {
 	Extra map[string]json.RawMessage
 }
 
-// ReadResourceRequest asks for the contents of a resource. Its result is a
-// [ReadResourceResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/resources
-type ReadResourceRequest struct {
-	// Params are the parameters of the message.
-	Params ReadResourceRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // ReadResourceRequestParams name the resource to read.
 //
 // Specification:
@@ -1249,19 +886,6 @@ type ReadResourceResult struct {
 	Extra map[string]json.RawMessage
 }
 
-// Request is the form of every request.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic
-type Request struct {
-	// Method is the request's name.
-	Method string
-	// Params are the parameters of the message.
-	Params *RequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // RequestMeta is the metadata of a request.
 //
 // Specification:
@@ -1270,18 +894,6 @@ type RequestMeta struct {
 	// ProgressToken asks for progress notifications with this token; nil asks
 	// for none.
 	ProgressToken *ProgressToken
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// RequestParams are the params of any request.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/basic
-type RequestParams struct {
-	// Meta holds data of the protocol and its extensions under prefixed names;
-	// nil is absent.
-	Meta *RequestMeta
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -1355,17 +967,6 @@ type ResourceLink struct {
 	Extra map[string]json.RawMessage
 }
 
-// ResourceListChangedNotification asks a client to list the resources again.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/resources
-type ResourceListChangedNotification struct {
-	// Params are the parameters of the message.
-	Params *ResourceListChangedNotificationParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // ResourceListChangedNotificationParams are the params of a
 // [ResourceListChangedNotification].
 //
@@ -1414,18 +1015,6 @@ type ResourceTemplateReference struct {
 	Extra map[string]json.RawMessage
 }
 
-// ResourceUpdatedNotification reports to a client that a resource it
-// subscribed to has changed.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/resources
-type ResourceUpdatedNotification struct {
-	// Params are the parameters of the message.
-	Params ResourceUpdatedNotificationParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // ResourceUpdatedNotificationParams name the resource that has changed.
 //
 // Specification:
@@ -1465,17 +1054,6 @@ type Root struct {
 	Name *string
 	// URI is the root's address, which begins with file://.
 	URI string
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// RootsListChangedNotification asks a server to list the roots again.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/client/roots
-type RootsListChangedNotification struct {
-	// Params are the parameters of the message.
-	Params *RootsListChangedNotificationParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -1568,18 +1146,6 @@ type ServerCapabilitiesTools struct {
 	Extra map[string]json.RawMessage
 }
 
-// SetLevelRequest sets which log messages a server sends. Its result is an
-// [EmptyResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/utilities/logging
-type SetLevelRequest struct {
-	// Params are the parameters of the message.
-	Params SetLevelRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // SetLevelRequestParams are the lowest level that the client wants.
 //
 // Specification:
@@ -1609,18 +1175,6 @@ type StringSchema struct {
 	MinLength *int64
 	// Title labels the field.
 	Title *string
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// SubscribeRequest asks for a notification when a resource changes. Its
-// result is an [EmptyResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/resources
-type SubscribeRequest struct {
-	// Params are the parameters of the message.
-	Params SubscribeRequestParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -1722,17 +1276,6 @@ type ToolAnnotations struct {
 	Extra map[string]json.RawMessage
 }
 
-// ToolListChangedNotification asks a client to list the tools again.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/tools
-type ToolListChangedNotification struct {
-	// Params are the parameters of the message.
-	Params *ToolListChangedNotificationParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // ToolListChangedNotificationParams are the params of a
 // [ToolListChangedNotification].
 //
@@ -1742,17 +1285,6 @@ type ToolListChangedNotificationParams struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
 	Meta map[string]json.RawMessage
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// UnsubscribeRequest ends a subscription. Its result is an [EmptyResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2025-06-18/server/resources
-type UnsubscribeRequest struct {
-	// Params are the parameters of the message.
-	Params UnsubscribeRequestParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }

@@ -8,15 +8,12 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/mcptypes/internal/schematest"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
-	"github.com/google/go-cmp/cmp"
 )
 
 // loop is a Caller and a Registrar: it serves its own calls.
@@ -90,64 +87,6 @@ func TestCallOfUnion(t *testing.T) {
 	}
 }
 
-func TestMethods(t *testing.T) {
-	var rows []string
-	for _, m := range modern.Methods() {
-		row := strings.Join([]string{m.Name, m.Params, m.Result}, " ")
-		if m.FromServer {
-			row += " from the server"
-		}
-		rows = append(rows, strings.TrimSpace(row))
-	}
-	want := []string{
-		"completion/complete CompleteRequestParams CompleteResult",
-		"notifications/cancelled CancelledNotificationParams  from the server",
-		"notifications/message LoggingMessageNotificationParams  from the server",
-		"notifications/progress ProgressNotificationParams  from the server",
-		"notifications/prompts/list_changed NotificationParams  from the server",
-		"notifications/resources/list_changed NotificationParams  from the server",
-		"notifications/resources/updated ResourceUpdatedNotificationParams  from the server",
-		"notifications/subscriptions/acknowledged SubscriptionsAcknowledgedNotificationParams  from the server",
-		"notifications/tasks TaskStatusNotificationParams  from the server",
-		"notifications/tools/list_changed NotificationParams  from the server",
-		"prompts/get GetPromptRequestParams AnyGetPromptResult",
-		"prompts/list PaginatedRequestParams ListPromptsResult",
-		"resources/list PaginatedRequestParams ListResourcesResult",
-		"resources/read ReadResourceRequestParams AnyReadResourceResult",
-		"resources/templates/list PaginatedRequestParams ListResourceTemplatesResult",
-		"server/discover RequestParams DiscoverResult",
-		"subscriptions/listen SubscriptionsListenRequestParams SubscriptionsListenResult",
-		"tasks/cancel CancelTaskRequestParams CancelTaskResult",
-		"tasks/get GetTaskRequestParams GetTaskResult",
-		"tasks/update UpdateTaskRequestParams UpdateTaskResult",
-		"tools/call CallToolRequestParams AnyCallToolResult",
-		"tools/list PaginatedRequestParams ListToolsResult",
-	}
-	if diff := cmp.Diff(want, rows); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}
-
-func TestDecodeServerResult(t *testing.T) {
-	for method, text := range map[string]string{
-		"tools/call":      `{"resultType":"task","taskId":"t","status":"working","createdAt":"","lastUpdatedAt":"","ttlMs":null}`,
-		"tasks/get":       `{"resultType":"complete","taskId":"t","status":"working","createdAt":"","lastUpdatedAt":"","ttlMs":null}`,
-		"server/discover": `{"resultType":"complete","cacheScope":"private","ttlMs":0,"supportedVersions":[],"capabilities":{}}`,
-	} {
-		r, err := modern.DecodeServerResult(method, []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := modern.Encode(r)
-		if err != nil || !schematest.SameValue(schematest.Parse(t, text), schematest.Parse(t, string(got))) {
-			t.Errorf("%s became %s, %v", text, got, err)
-		}
-	}
-	if _, err := modern.DecodeServerResult("initialize", []byte("{}")); err == nil {
-		t.Error("initialize has a result")
-	}
-}
-
 // TestDocNamesAliases checks that the package's comment lists exactly the aliases of types
 // in mcptypes.
 func TestDocNamesAliases(t *testing.T) {
@@ -178,26 +117,6 @@ func TestDocNamesAliases(t *testing.T) {
 	}
 	for name := range aliases {
 		t.Errorf("%s is an alias that doc.go does not name", name)
-	}
-}
-
-// TestDecodeParams decodes the params of every method of the table.
-func TestDecodeParams(t *testing.T) {
-	const meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
-	for _, m := range modern.Methods() {
-		got, err := modern.DecodeParams(m.Name, []byte(meta))
-		if wrong, ok := errors.AsType[*modern.DecodeError](err); ok && got == nil {
-			if wrong.Msg != "required, but absent" || strings.HasPrefix(wrong.Path, "/_meta") {
-				t.Errorf("%s: %v", m.Name, err)
-			}
-			continue
-		}
-		if name := reflect.TypeOf(got).String(); err != nil || name != "*modern."+m.Params {
-			t.Errorf("%s: %s, %v, want %s", m.Name, name, err, m.Params)
-		}
-	}
-	if got, err := modern.DecodeParams("initialize", []byte(meta)); err == nil || got != nil {
-		t.Errorf("initialize: %v", got)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // name is the package's name, which its errors begin with.
@@ -57,10 +56,6 @@ func read(b []byte, strict bool, into func(*codec.Decoder) error) error {
 	return public(codec.Read(name, b, strict, into))
 }
 
-func unmarshalFrom(dec *jsontext.Decoder, v decodable) error {
-	return public(codec.ReadFrom(name, dec, v.decode))
-}
-
 // public returns an error of the codec as one that programs can name.
 func public(err error) error {
 	if e, ok := err.(*codec.DecodeError); ok {
@@ -105,12 +100,6 @@ func marshal(v encodable) ([]byte, error) {
 	return e.Bytes()
 }
 
-func marshalTo(enc *jsontext.Encoder, v encodable) error {
-	e := codec.NewEncoder(name)
-	v.encode(e)
-	return e.WriteTo(enc)
-}
-
 // encodable is implemented by pointers to all generated objects.
 type encodable interface {
 	encode(*codec.Encoder)
@@ -135,9 +124,4 @@ func (v *Unknown) encode(e *codec.Encoder) {
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Unknown) MarshalJSON() ([]byte, error) {
 	return marshal(&v)
-}
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Unknown) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
 }

@@ -80,23 +80,6 @@ func (v *CacheableResult) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *CallToolRequest) decode(d *codec.Decoder) error {
-	*v = CallToolRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("tools/call"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *CallToolRequestParams) decode(d *codec.Decoder) error {
 	*v = CallToolRequestParams{}
 	return d.ReadObject("_meta name", func(name []byte) error {
@@ -135,38 +118,6 @@ func (v *CallToolResult) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *CallToolResultResponse) decode(d *codec.Decoder) error {
-	*v = CallToolResultResponse{}
-	return d.ReadObject("id jsonrpc result", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "result":
-			return d.Got(2, readAnyCallToolResult(&v.Result, d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *CancelTaskRequest) decode(d *codec.Decoder) error {
-	*v = CancelTaskRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("tasks/cancel"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *CancelTaskRequestParams) decode(d *codec.Decoder) error {
 	*v = CancelTaskRequestParams{}
 	return d.ReadObject("taskId", func(name []byte) error {
@@ -190,21 +141,6 @@ func (v *CancelTaskResult) decode(d *codec.Decoder) error {
 			return d.Got(0, d.Constant("complete"))
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
-	})
-}
-
-func (v *CancelledNotification) decode(d *codec.Decoder) error {
-	*v = CancelledNotification{}
-	return d.ReadObject("jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "jsonrpc":
-			return d.Got(0, d.Constant("2.0"))
-		case "method":
-			return d.Got(1, d.Constant("notifications/cancelled"))
-		case "params":
-			return d.Got(2, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
 	})
 }
 
@@ -295,23 +231,6 @@ func (v *ClientCapabilitiesSampling) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *CompleteRequest) decode(d *codec.Decoder) error {
-	*v = CompleteRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("completion/complete"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *CompleteRequestParams) decode(d *codec.Decoder) error {
 	*v = CompleteRequestParams{}
 	return d.ReadObject("_meta argument ref", func(name []byte) error {
@@ -354,21 +273,6 @@ func (v *CompleteResultCompletion) decode(d *codec.Decoder) error {
 			return codec.Optional(&v.Total, d, codec.Int)
 		case "values":
 			return d.Got(0, codec.ListOrNull(&v.Values, d, 100, codec.Str))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *CompleteResultResponse) decode(d *codec.Decoder) error {
-	*v = CompleteResultResponse{}
-	return d.ReadObject("id jsonrpc result", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "result":
-			return d.Got(2, v.Result.decode(d))
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -497,23 +401,6 @@ func (v *CreateTaskResult) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *DiscoverRequest) decode(d *codec.Decoder) error {
-	*v = DiscoverRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("server/discover"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *DiscoverResult) decode(d *codec.Decoder) error {
 	*v = DiscoverResult{}
 	return d.ReadObject("cacheScope capabilities resultType supportedVersions ttlMs", func(name []byte) error {
@@ -534,21 +421,6 @@ func (v *DiscoverResult) decode(d *codec.Decoder) error {
 			return d.Got(4, codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807))
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
-	})
-}
-
-func (v *DiscoverResultResponse) decode(d *codec.Decoder) error {
-	*v = DiscoverResultResponse{}
-	return d.ReadObject("id jsonrpc result", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "result":
-			return d.Got(2, v.Result.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
 	})
 }
 
@@ -703,23 +575,6 @@ func (v *FailedTask) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *GetPromptRequest) decode(d *codec.Decoder) error {
-	*v = GetPromptRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("prompts/get"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *GetPromptRequestParams) decode(d *codec.Decoder) error {
 	*v = GetPromptRequestParams{}
 	return d.ReadObject("_meta name", func(name []byte) error {
@@ -753,38 +608,6 @@ func (v *GetPromptResult) decode(d *codec.Decoder) error {
 			return d.Got(1, codec.Pointer(&v.ResultType, d, codec.ReadString[ResultType]))
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
-	})
-}
-
-func (v *GetPromptResultResponse) decode(d *codec.Decoder) error {
-	*v = GetPromptResultResponse{}
-	return d.ReadObject("id jsonrpc result", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "result":
-			return d.Got(2, readAnyGetPromptResult(&v.Result, d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *GetTaskRequest) decode(d *codec.Decoder) error {
-	*v = GetTaskRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("tasks/get"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
 	})
 }
 
@@ -1045,68 +868,6 @@ func readJSONObject(v *JSONObject, d *codec.Decoder) error {
 	return codec.ReadMap((*map[string]JSONValue)(v), d, codec.JSON)
 }
 
-func (v *JSONRPCErrorResponse) decode(d *codec.Decoder) error {
-	*v = JSONRPCErrorResponse{}
-	return d.ReadObject("error jsonrpc", func(name []byte) error {
-		switch string(name) {
-		case "error":
-			return d.Got(0, v.Error.decode(d))
-		case "id":
-			return codec.Optional(&v.ID, d, decodeRequestID)
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *JSONRPCNotification) decode(d *codec.Decoder) error {
-	*v = JSONRPCNotification{}
-	return d.ReadObject("jsonrpc method", func(name []byte) error {
-		switch string(name) {
-		case "jsonrpc":
-			return d.Got(0, d.Constant("2.0"))
-		case "method":
-			return d.Got(1, codec.Str(&v.Method, d))
-		case "params":
-			return codec.OrNil(&v.Params, d, codec.Members)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *JSONRPCRequest) decode(d *codec.Decoder) error {
-	*v = JSONRPCRequest{}
-	return d.ReadObject("id jsonrpc method", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, codec.Str(&v.Method, d))
-		case "params":
-			return codec.OrNil(&v.Params, d, codec.Members)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *JSONRPCResultResponse) decode(d *codec.Decoder) error {
-	*v = JSONRPCResultResponse{}
-	return d.ReadObject("id jsonrpc result", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "result":
-			return d.Got(2, v.Result.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *LegacyTitledEnumSchema) decode(d *codec.Decoder) error {
 	*v = LegacyTitledEnumSchema{}
 	return d.ReadObject("enum type", func(name []byte) error {
@@ -1123,23 +884,6 @@ func (v *LegacyTitledEnumSchema) decode(d *codec.Decoder) error {
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			return d.Got(1, d.Constant("string"))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *ListPromptsRequest) decode(d *codec.Decoder) error {
-	*v = ListPromptsRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("prompts/list"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1166,38 +910,6 @@ func (v *ListPromptsResult) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *ListPromptsResultResponse) decode(d *codec.Decoder) error {
-	*v = ListPromptsResultResponse{}
-	return d.ReadObject("id jsonrpc result", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "result":
-			return d.Got(2, v.Result.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *ListResourceTemplatesRequest) decode(d *codec.Decoder) error {
-	*v = ListResourceTemplatesRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("resources/templates/list"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 	*v = ListResourceTemplatesResult{}
 	return d.ReadObject("cacheScope resourceTemplates resultType ttlMs", func(name []byte) error {
@@ -1219,38 +931,6 @@ func (v *ListResourceTemplatesResult) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *ListResourceTemplatesResultResponse) decode(d *codec.Decoder) error {
-	*v = ListResourceTemplatesResultResponse{}
-	return d.ReadObject("id jsonrpc result", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "result":
-			return d.Got(2, v.Result.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *ListResourcesRequest) decode(d *codec.Decoder) error {
-	*v = ListResourcesRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("resources/list"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 	*v = ListResourcesResult{}
 	return d.ReadObject("cacheScope resources resultType ttlMs", func(name []byte) error {
@@ -1269,21 +949,6 @@ func (v *ListResourcesResult) decode(d *codec.Decoder) error {
 			return d.Got(3, codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807))
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
-	})
-}
-
-func (v *ListResourcesResultResponse) decode(d *codec.Decoder) error {
-	*v = ListResourcesResultResponse{}
-	return d.ReadObject("id jsonrpc result", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "result":
-			return d.Got(2, v.Result.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
 	})
 }
 
@@ -1324,23 +989,6 @@ func (v *ListRootsResult) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *ListToolsRequest) decode(d *codec.Decoder) error {
-	*v = ListToolsRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("tools/list"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *ListToolsResult) decode(d *codec.Decoder) error {
 	*v = ListToolsResult{}
 	return d.ReadObject("cacheScope resultType tools ttlMs", func(name []byte) error {
@@ -1359,36 +1007,6 @@ func (v *ListToolsResult) decode(d *codec.Decoder) error {
 			return d.Got(3, codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807))
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
-	})
-}
-
-func (v *ListToolsResultResponse) decode(d *codec.Decoder) error {
-	*v = ListToolsResultResponse{}
-	return d.ReadObject("id jsonrpc result", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "result":
-			return d.Got(2, v.Result.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *LoggingMessageNotification) decode(d *codec.Decoder) error {
-	*v = LoggingMessageNotification{}
-	return d.ReadObject("jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "jsonrpc":
-			return d.Got(0, d.Constant("2.0"))
-		case "method":
-			return d.Got(1, d.Constant("notifications/message"))
-		case "params":
-			return d.Got(2, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
 	})
 }
 
@@ -1465,19 +1083,6 @@ func (v *MissingRequiredClientCapabilityError) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *Notification) decode(d *codec.Decoder) error {
-	*v = Notification{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, codec.Str(&v.Method, d))
-		case "params":
-			return codec.OrNil(&v.Params, d, codec.Members)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *NotificationMetaObject) decode(d *codec.Decoder) error {
 	*v = NotificationMetaObject{}
 	return d.ReadObject("", func(name []byte) error {
@@ -1516,23 +1121,6 @@ func (v *NumberSchema) decode(d *codec.Decoder) error {
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			return d.Got(0, readNumberSchemaType(&v.Type, d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *PaginatedRequest) decode(d *codec.Decoder) error {
-	*v = PaginatedRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, codec.Str(&v.Method, d))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1581,21 +1169,6 @@ func (v *ParseError) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *ProgressNotification) decode(d *codec.Decoder) error {
-	*v = ProgressNotification{}
-	return d.ReadObject("jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "jsonrpc":
-			return d.Got(0, d.Constant("2.0"))
-		case "method":
-			return d.Got(1, d.Constant("notifications/progress"))
-		case "params":
-			return d.Got(2, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *ProgressNotificationParams) decode(d *codec.Decoder) error {
 	*v = ProgressNotificationParams{}
 	return d.ReadObject("progress progressToken", func(name []byte) error {
@@ -1636,21 +1209,6 @@ func (v *Prompt) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *PromptListChangedNotification) decode(d *codec.Decoder) error {
-	*v = PromptListChangedNotification{}
-	return d.ReadObject("jsonrpc method", func(name []byte) error {
-		switch string(name) {
-		case "jsonrpc":
-			return d.Got(0, d.Constant("2.0"))
-		case "method":
-			return d.Got(1, d.Constant("notifications/prompts/list_changed"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*NotificationParams).decode)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *PromptMessage) decode(d *codec.Decoder) error {
 	*v = PromptMessage{}
 	return d.ReadObject("content role", func(name []byte) error {
@@ -1674,23 +1232,6 @@ func (v *PromptReference) decode(d *codec.Decoder) error {
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			return d.Got(1, d.Constant("ref/prompt"))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *ReadResourceRequest) decode(d *codec.Decoder) error {
-	*v = ReadResourceRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("resources/read"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -1729,34 +1270,6 @@ func (v *ReadResourceResult) decode(d *codec.Decoder) error {
 			return d.Got(3, codec.IntBetween(&v.TTLMs, d, 0, 9223372036854775807))
 		}
 		return d.UnknownBut("resultType", &v.Extra, name)
-	})
-}
-
-func (v *ReadResourceResultResponse) decode(d *codec.Decoder) error {
-	*v = ReadResourceResultResponse{}
-	return d.ReadObject("id jsonrpc result", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "result":
-			return d.Got(2, readAnyReadResourceResult(&v.Result, d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *Request) decode(d *codec.Decoder) error {
-	*v = Request{}
-	return d.ReadObject("method", func(name []byte) error {
-		switch string(name) {
-		case "method":
-			return d.Got(0, codec.Str(&v.Method, d))
-		case "params":
-			return codec.OrNil(&v.Params, d, codec.Members)
-		}
-		return d.Unknown(&v.Extra, name)
 	})
 }
 
@@ -1846,21 +1359,6 @@ func (v *ResourceLink) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *ResourceListChangedNotification) decode(d *codec.Decoder) error {
-	*v = ResourceListChangedNotification{}
-	return d.ReadObject("jsonrpc method", func(name []byte) error {
-		switch string(name) {
-		case "jsonrpc":
-			return d.Got(0, d.Constant("2.0"))
-		case "method":
-			return d.Got(1, d.Constant("notifications/resources/list_changed"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*NotificationParams).decode)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *ResourceRequestParams) decode(d *codec.Decoder) error {
 	*v = ResourceRequestParams{}
 	return d.ReadObject("_meta uri", func(name []byte) error {
@@ -1907,21 +1405,6 @@ func (v *ResourceTemplateReference) decode(d *codec.Decoder) error {
 			return d.Got(0, d.Constant("ref/resource"))
 		case "uri":
 			return d.Got(1, codec.Str(&v.URI, d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *ResourceUpdatedNotification) decode(d *codec.Decoder) error {
-	*v = ResourceUpdatedNotification{}
-	return d.ReadObject("jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "jsonrpc":
-			return d.Got(0, d.Constant("2.0"))
-		case "method":
-			return d.Got(1, d.Constant("notifications/resources/updated"))
-		case "params":
-			return d.Got(2, v.Params.decode(d))
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -2052,21 +1535,6 @@ func (v *SubscriptionFilter) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *SubscriptionsAcknowledgedNotification) decode(d *codec.Decoder) error {
-	*v = SubscriptionsAcknowledgedNotification{}
-	return d.ReadObject("jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "jsonrpc":
-			return d.Got(0, d.Constant("2.0"))
-		case "method":
-			return d.Got(1, d.Constant("notifications/subscriptions/acknowledged"))
-		case "params":
-			return d.Got(2, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *SubscriptionsAcknowledgedNotificationParams) decode(d *codec.Decoder) error {
 	*v = SubscriptionsAcknowledgedNotificationParams{}
 	return d.ReadObject("notifications", func(name []byte) error {
@@ -2075,23 +1543,6 @@ func (v *SubscriptionsAcknowledgedNotificationParams) decode(d *codec.Decoder) e
 			return codec.Optional(&v.Meta, d, (*NotificationMetaObject).decode)
 		case "notifications":
 			return d.Got(0, v.Notifications.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *SubscriptionsListenRequest) decode(d *codec.Decoder) error {
-	*v = SubscriptionsListenRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("subscriptions/listen"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
 		}
 		return d.Unknown(&v.Extra, name)
 	})
@@ -2136,21 +1587,6 @@ func (v *SubscriptionsListenResultMetaObject) decode(d *codec.Decoder) error {
 	})
 }
 
-func (v *SubscriptionsListenResultResponse) decode(d *codec.Decoder) error {
-	*v = SubscriptionsListenResultResponse{}
-	return d.ReadObject("id jsonrpc result", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "result":
-			return d.Got(2, v.Result.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *Task) decode(d *codec.Decoder) error {
 	*v = Task{}
 	return d.ReadObject("createdAt lastUpdatedAt status taskId ttlMs", func(name []byte) error {
@@ -2179,21 +1615,6 @@ func (v *Task) decode(d *codec.Decoder) error {
 }
 
 func (v *TaskStatus) decode(d *codec.Decoder) error { return readTaskStatus(v, d) }
-
-func (v *TaskStatusNotification) decode(d *codec.Decoder) error {
-	*v = TaskStatusNotification{}
-	return d.ReadObject("jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "jsonrpc":
-			return d.Got(0, d.Constant("2.0"))
-		case "method":
-			return d.Got(1, d.Constant("notifications/tasks"))
-		case "params":
-			return d.Got(2, v.Params.decode(d))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
 
 func (v *TaskStatusNotificationParams) decode(d *codec.Decoder) error {
 	*v = TaskStatusNotificationParams{}
@@ -2359,21 +1780,6 @@ func (v *ToolChoice) decode(d *codec.Decoder) error {
 
 func (v *ToolChoiceMode) decode(d *codec.Decoder) error { return readToolChoiceMode(v, d) }
 
-func (v *ToolListChangedNotification) decode(d *codec.Decoder) error {
-	*v = ToolListChangedNotification{}
-	return d.ReadObject("jsonrpc method", func(name []byte) error {
-		switch string(name) {
-		case "jsonrpc":
-			return d.Got(0, d.Constant("2.0"))
-		case "method":
-			return d.Got(1, d.Constant("notifications/tools/list_changed"))
-		case "params":
-			return codec.Optional(&v.Params, d, (*NotificationParams).decode)
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
 func (v *ToolResultContent) decode(d *codec.Decoder) error {
 	*v = ToolResultContent{}
 	return d.ReadObject("content toolUseId type", func(name []byte) error {
@@ -2507,23 +1913,6 @@ func (v *UntitledSingleSelectEnumSchema) decode(d *codec.Decoder) error {
 			return codec.Optional(&v.Title, d, codec.Str)
 		case "type":
 			return d.Got(1, d.Constant("string"))
-		}
-		return d.Unknown(&v.Extra, name)
-	})
-}
-
-func (v *UpdateTaskRequest) decode(d *codec.Decoder) error {
-	*v = UpdateTaskRequest{}
-	return d.ReadObject("id jsonrpc method params", func(name []byte) error {
-		switch string(name) {
-		case "id":
-			return d.Got(0, decodeRequestID(&v.ID, d))
-		case "jsonrpc":
-			return d.Got(1, d.Constant("2.0"))
-		case "method":
-			return d.Got(2, d.Constant("tasks/update"))
-		case "params":
-			return d.Got(3, v.Params.decode(d))
 		}
 		return d.Unknown(&v.Extra, name)
 	})

@@ -10,14 +10,8 @@ func (v *AudioContent) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"audio"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		encodeAnnotations(v.Annotations, e)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
 	e.Name("data")
 	encodeBase64(&v.Data, e)
 	e.Name("mimeType")
@@ -31,16 +25,10 @@ func (v *BlobResourceContents) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("blob")
 	encodeBase64(&v.Blob, e)
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta blob mimeType uri")
@@ -52,18 +40,9 @@ func (v *BooleanSchema) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"boolean"`)
-	if v.Default != nil {
-		e.Name("default")
-		e.Bool(*v.Default)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "default", v.Default, (*codec.Encoder).Bool)
+	e.OptionalStr("description", v.Description)
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "default description title type")
 }
 
@@ -75,10 +54,7 @@ func (v *CacheableResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
 	e.Name("resultType")
@@ -87,19 +63,6 @@ func (v *CacheableResult) encode(e *codec.Encoder) {
 	e.IntBetween(v.TTLMs, 0, 9223372036854775807)
 	e.Guard(v.Extra, "resultType")
 	e.End(v.Extra, "_meta cacheScope resultType ttlMs")
-}
-
-func (v *CallToolRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"tools/call"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *CallToolRequestParams) encode(e *codec.Encoder) {
@@ -120,10 +83,7 @@ func (v *CallToolRequestParams) encode(e *codec.Encoder) {
 	}
 	e.Name("name")
 	e.Str(v.Name)
-	if v.RequestState != nil {
-		e.Name("requestState")
-		e.Str(*v.RequestState)
-	}
+	e.OptionalStr("requestState", v.RequestState)
 	e.End(v.Extra, "_meta arguments inputResponses name requestState")
 }
 
@@ -133,16 +93,10 @@ func (v *CallToolResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("content")
 	codec.WriteList(e, v.Content, writeContentBlock)
-	if v.IsError != nil {
-		e.Name("isError")
-		e.Bool(*v.IsError)
-	}
+	codec.OptionalValue(e, "isError", v.IsError, (*codec.Encoder).Bool)
 	e.Name("resultType")
 	e.Str(string(codec.Or(v.ResultType, "complete")))
 	if v.StructuredContent != nil {
@@ -153,42 +107,13 @@ func (v *CallToolResult) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta content isError resultType structuredContent")
 }
 
-func (v *CallToolResultResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("result")
-	writeAnyCallToolResult(e, v.Result)
-	e.End(v.Extra, "id jsonrpc result")
-}
-
-func (v *CancelTaskRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"tasks/cancel"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
-}
-
 func (v *CancelTaskRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMetaObject).encode)
 	e.Name("taskId")
 	e.Str(v.TaskID)
 	e.End(v.Extra, "_meta taskId")
@@ -200,23 +125,9 @@ func (v *CancelTaskResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"resultType":"complete"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Guard(v.Extra, "resultType")
 	e.End(v.Extra, "_meta resultType")
-}
-
-func (v *CancelledNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/cancelled"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *CancelledNotificationParams) encode(e *codec.Encoder) {
@@ -225,14 +136,8 @@ func (v *CancelledNotificationParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
-	if v.Reason != nil {
-		e.Name("reason")
-		e.Str(*v.Reason)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
+	e.OptionalStr("reason", v.Reason)
 	e.Name("requestId")
 	encodeRequestID(&v.RequestID, e)
 	e.End(v.Extra, "_meta reason requestId")
@@ -248,14 +153,8 @@ func (v *CancelledTask) encode(e *codec.Encoder) {
 	e.Str(v.CreatedAt)
 	e.Name("lastUpdatedAt")
 	e.Str(v.LastUpdatedAt)
-	if v.PollIntervalMs != nil {
-		e.Name("pollIntervalMs")
-		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
-	}
-	if v.StatusMessage != nil {
-		e.Name("statusMessage")
-		e.Str(*v.StatusMessage)
-	}
+	codec.OptionalValue(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
+	e.OptionalStr("statusMessage", v.StatusMessage)
 	e.Name("taskId")
 	e.Str(v.TaskID)
 	e.Name("ttlMs")
@@ -269,10 +168,7 @@ func (v *ClientCapabilities) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Elicitation != nil {
-		e.Name("elicitation")
-		v.Elicitation.encode(e)
-	}
+	codec.OptionalObject(e, "elicitation", v.Elicitation, (*ClientCapabilitiesElicitation).encode)
 	if v.Experimental != nil {
 		e.Name("experimental")
 		codec.WriteMap(e, v.Experimental, func(e *codec.Encoder, v JSONObject) { v.encode(e) })
@@ -281,14 +177,8 @@ func (v *ClientCapabilities) encode(e *codec.Encoder) {
 		e.Name("extensions")
 		codec.WriteMap(e, v.Extensions, func(e *codec.Encoder, v JSONObject) { v.encode(e) })
 	}
-	if v.Roots != nil {
-		e.Name("roots")
-		e.Members(v.Roots)
-	}
-	if v.Sampling != nil {
-		e.Name("sampling")
-		v.Sampling.encode(e)
-	}
+	e.OptionalMembers("roots", v.Roots)
+	codec.OptionalObject(e, "sampling", v.Sampling, (*ClientCapabilitiesSampling).encode)
 	e.End(v.Extra, "elicitation experimental extensions roots sampling")
 }
 
@@ -326,19 +216,6 @@ func (v *ClientCapabilitiesSampling) encode(e *codec.Encoder) {
 	e.End(v.Extra, "context tools")
 }
 
-func (v *CompleteRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"completion/complete"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
-}
-
 func (v *CompleteRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
@@ -349,10 +226,7 @@ func (v *CompleteRequestParams) encode(e *codec.Encoder) {
 	v.Meta.encode(e)
 	e.Name("argument")
 	encodeCompleteArgument(&v.Argument, e)
-	if v.Context != nil {
-		e.Name("context")
-		encodeCompleteContext(v.Context, e)
-	}
+	codec.OptionalObject(e, "context", v.Context, encodeCompleteContext)
 	e.Name("ref")
 	writeCompleteReference(e, v.Ref)
 	e.End(v.Extra, "_meta argument context ref")
@@ -364,10 +238,7 @@ func (v *CompleteResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("completion")
 	v.Completion.encode(e)
 	e.Name("resultType")
@@ -382,32 +253,13 @@ func (v *CompleteResultCompletion) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.HasMore != nil {
-		e.Name("hasMore")
-		e.Bool(*v.HasMore)
-	}
-	if v.Total != nil {
-		e.Name("total")
-		e.Int(*v.Total)
-	}
+	codec.OptionalValue(e, "hasMore", v.HasMore, (*codec.Encoder).Bool)
+	codec.OptionalValue(e, "total", v.Total, (*codec.Encoder).Int)
 	e.Name("values")
 	if e.AtMost(100, len(v.Values)) {
 		codec.WriteList(e, v.Values, (*codec.Encoder).Str)
 	}
 	e.End(v.Extra, "hasMore total values")
-}
-
-func (v *CompleteResultResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("result")
-	v.Result.encode(e)
-	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *CompletedTask) encode(e *codec.Encoder) {
@@ -420,16 +272,10 @@ func (v *CompletedTask) encode(e *codec.Encoder) {
 	e.Str(v.CreatedAt)
 	e.Name("lastUpdatedAt")
 	e.Str(v.LastUpdatedAt)
-	if v.PollIntervalMs != nil {
-		e.Name("pollIntervalMs")
-		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
-	}
+	codec.OptionalValue(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
 	e.Name("result")
 	e.Object(v.Result)
-	if v.StatusMessage != nil {
-		e.Name("statusMessage")
-		e.Str(*v.StatusMessage)
-	}
+	e.OptionalStr("statusMessage", v.StatusMessage)
 	e.Name("taskId")
 	e.Str(v.TaskID)
 	e.Name("ttlMs")
@@ -454,10 +300,7 @@ func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.IncludeContext != nil {
-		e.Name("includeContext")
-		writeIncludeContext(e, *v.IncludeContext)
-	}
+	codec.OptionalValue(e, "includeContext", v.IncludeContext, writeIncludeContext)
 	e.Name("maxTokens")
 	e.Int(v.MaxTokens)
 	e.Name("messages")
@@ -466,26 +309,14 @@ func (v *CreateMessageRequestParams) encode(e *codec.Encoder) {
 		e.Name("metadata")
 		v.Metadata.encode(e)
 	}
-	if v.ModelPreferences != nil {
-		e.Name("modelPreferences")
-		encodeModelPreferences(v.ModelPreferences, e)
-	}
+	codec.OptionalObject(e, "modelPreferences", v.ModelPreferences, encodeModelPreferences)
 	if v.StopSequences != nil {
 		e.Name("stopSequences")
 		codec.WriteList(e, v.StopSequences, (*codec.Encoder).Str)
 	}
-	if v.SystemPrompt != nil {
-		e.Name("systemPrompt")
-		e.Str(*v.SystemPrompt)
-	}
-	if v.Temperature != nil {
-		e.Name("temperature")
-		e.Number(*v.Temperature)
-	}
-	if v.ToolChoice != nil {
-		e.Name("toolChoice")
-		v.ToolChoice.encode(e)
-	}
+	e.OptionalStr("systemPrompt", v.SystemPrompt)
+	codec.OptionalValue(e, "temperature", v.Temperature, (*codec.Encoder).Number)
+	codec.OptionalObject(e, "toolChoice", v.ToolChoice, (*ToolChoice).encode)
 	if v.Tools != nil {
 		e.Name("tools")
 		codec.WriteObjects(e, v.Tools, (*Tool).encode)
@@ -499,20 +330,14 @@ func (v *CreateMessageResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("content")
 	writeSamplingContent(e, v.Content)
 	e.Name("model")
 	e.Str(v.Model)
 	e.Name("role")
 	writeRole(e, v.Role)
-	if v.StopReason != nil {
-		e.Name("stopReason")
-		e.Str(*v.StopReason)
-	}
+	e.OptionalStr("stopReason", v.StopReason)
 	e.End(v.Extra, "_meta content model role stopReason")
 }
 
@@ -522,24 +347,15 @@ func (v *CreateTaskResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"resultType":"task"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("createdAt")
 	e.Str(v.CreatedAt)
 	e.Name("lastUpdatedAt")
 	e.Str(v.LastUpdatedAt)
-	if v.PollIntervalMs != nil {
-		e.Name("pollIntervalMs")
-		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
-	}
+	codec.OptionalValue(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
 	e.Name("status")
 	writeTaskStatus(e, v.Status)
-	if v.StatusMessage != nil {
-		e.Name("statusMessage")
-		e.Str(*v.StatusMessage)
-	}
+	e.OptionalStr("statusMessage", v.StatusMessage)
 	e.Name("taskId")
 	e.Str(v.TaskID)
 	e.Name("ttlMs")
@@ -548,37 +364,18 @@ func (v *CreateTaskResult) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta createdAt lastUpdatedAt pollIntervalMs resultType status statusMessage taskId ttlMs")
 }
 
-func (v *DiscoverRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"server/discover"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
-}
-
 func (v *DiscoverResult) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
 	e.Name("capabilities")
 	v.Capabilities.encode(e)
-	if v.Instructions != nil {
-		e.Name("instructions")
-		e.Str(*v.Instructions)
-	}
+	e.OptionalStr("instructions", v.Instructions)
 	e.Name("resultType")
 	e.Str(string(codec.Or(v.ResultType, "complete")))
 	e.Name("supportedVersions")
@@ -587,19 +384,6 @@ func (v *DiscoverResult) encode(e *codec.Encoder) {
 	e.IntBetween(v.TTLMs, 0, 9223372036854775807)
 	e.Guard(v.Extra, "resultType")
 	e.End(v.Extra, "_meta cacheScope capabilities instructions resultType supportedVersions ttlMs")
-}
-
-func (v *DiscoverResultResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("result")
-	v.Result.encode(e)
-	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v ElicitMode) encode(e *codec.Encoder) { writeElicitMode(e, v) }
@@ -623,10 +407,7 @@ func (v *ElicitRequestFormParams) encode(e *codec.Encoder) {
 	e.Open(`{`)
 	e.Name("message")
 	e.Str(v.Message)
-	if v.Mode != nil {
-		e.Name("mode")
-		writeElicitMode(e, *v.Mode)
-	}
+	codec.OptionalValue(e, "mode", v.Mode, writeElicitMode)
 	e.Name("requestedSchema")
 	v.RequestedSchema.encode(e)
 	e.End(v.Extra, "message mode requestedSchema")
@@ -667,10 +448,7 @@ func (v *ElicitSchema) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"object"`)
-	if v.Schema != nil {
-		e.Name("$schema")
-		e.Str(*v.Schema)
-	}
+	e.OptionalStr("$schema", v.Schema)
 	e.Name("properties")
 	codec.WriteMap(e, v.Properties, writePrimitiveSchemaDefinition)
 	if v.Required != nil {
@@ -686,14 +464,8 @@ func (v *EmbeddedResource) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"resource"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		encodeAnnotations(v.Annotations, e)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
 	e.Name("resource")
 	writeTextOrBlobResourceContents(e, v.Resource)
 	e.End(v.Extra, "_meta annotations resource type")
@@ -741,32 +513,13 @@ func (v *FailedTask) encode(e *codec.Encoder) {
 	v.Error.encode(e)
 	e.Name("lastUpdatedAt")
 	e.Str(v.LastUpdatedAt)
-	if v.PollIntervalMs != nil {
-		e.Name("pollIntervalMs")
-		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
-	}
-	if v.StatusMessage != nil {
-		e.Name("statusMessage")
-		e.Str(*v.StatusMessage)
-	}
+	codec.OptionalValue(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
+	e.OptionalStr("statusMessage", v.StatusMessage)
 	e.Name("taskId")
 	e.Str(v.TaskID)
 	e.Name("ttlMs")
 	codec.WriteNullable(e, v.TTLMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
 	e.End(v.Extra, "createdAt error lastUpdatedAt pollIntervalMs status statusMessage taskId ttlMs")
-}
-
-func (v *GetPromptRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"prompts/get"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *GetPromptRequestParams) encode(e *codec.Encoder) {
@@ -787,10 +540,7 @@ func (v *GetPromptRequestParams) encode(e *codec.Encoder) {
 	}
 	e.Name("name")
 	e.Str(v.Name)
-	if v.RequestState != nil {
-		e.Name("requestState")
-		e.Str(*v.RequestState)
-	}
+	e.OptionalStr("requestState", v.RequestState)
 	e.End(v.Extra, "_meta arguments inputResponses name requestState")
 }
 
@@ -800,14 +550,8 @@ func (v *GetPromptResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+	e.OptionalStr("description", v.Description)
 	e.Name("messages")
 	codec.WriteObjects(e, v.Messages, (*PromptMessage).encode)
 	e.Name("resultType")
@@ -816,42 +560,13 @@ func (v *GetPromptResult) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta description messages resultType")
 }
 
-func (v *GetPromptResultResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("result")
-	writeAnyGetPromptResult(e, v.Result)
-	e.End(v.Extra, "id jsonrpc result")
-}
-
-func (v *GetTaskRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"tasks/get"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
-}
-
 func (v *GetTaskRequestParams) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMetaObject).encode)
 	e.Name("taskId")
 	e.Str(v.TaskID)
 	e.End(v.Extra, "_meta taskId")
@@ -863,10 +578,7 @@ func (v *GetTaskResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"resultType":"complete"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	switch arm := v.Task.(type) {
 	case *WorkingTask:
 		if arm == nil {
@@ -932,10 +644,7 @@ func (v *HeaderMismatchError) encode(e *codec.Encoder) {
 	e.Open(`{"jsonrpc":"2.0"`)
 	e.Name("error")
 	v.Error.encode(e)
-	if v.ID != nil {
-		e.Name("id")
-		encodeRequestID(v.ID, e)
-	}
+	codec.OptionalObject(e, "id", v.ID, encodeRequestID)
 	e.End(v.Extra, "error id jsonrpc")
 }
 
@@ -945,20 +654,14 @@ func (v *Icon) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalStr("mimeType", v.MimeType)
 	if v.Sizes != nil {
 		e.Name("sizes")
 		codec.WriteList(e, v.Sizes, (*codec.Encoder).Str)
 	}
 	e.Name("src")
 	e.Str(v.Src)
-	if v.Theme != nil {
-		e.Name("theme")
-		writeIconTheme(e, *v.Theme)
-	}
+	codec.OptionalValue(e, "theme", v.Theme, writeIconTheme)
 	e.End(v.Extra, "mimeType sizes src theme")
 }
 
@@ -983,14 +686,8 @@ func (v *ImageContent) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"image"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		encodeAnnotations(v.Annotations, e)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
 	e.Name("data")
 	encodeBase64(&v.Data, e)
 	e.Name("mimeType")
@@ -1004,26 +701,17 @@ func (v *Implementation) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalStr("description", v.Description)
 	if v.Icons != nil {
 		e.Name("icons")
 		codec.WriteObjects(e, v.Icons, (*Icon).encode)
 	}
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.Name("version")
 	e.Str(v.Version)
-	if v.WebsiteURL != nil {
-		e.Name("websiteUrl")
-		e.Str(*v.WebsiteURL)
-	}
+	e.OptionalStr("websiteUrl", v.WebsiteURL)
 	e.End(v.Extra, "description icons name title version websiteUrl")
 }
 
@@ -1035,18 +723,12 @@ func (v *InputRequiredResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	if v.InputRequests != nil {
 		e.Name("inputRequests")
 		v.InputRequests.encode(e)
 	}
-	if v.RequestState != nil {
-		e.Name("requestState")
-		e.Str(*v.RequestState)
-	}
+	e.OptionalStr("requestState", v.RequestState)
 	e.Name("resultType")
 	e.Str(string(codec.Or(v.ResultType, "input_required")))
 	e.Guard(v.Extra, "resultType")
@@ -1065,14 +747,8 @@ func (v *InputRequiredTask) encode(e *codec.Encoder) {
 	v.InputRequests.encode(e)
 	e.Name("lastUpdatedAt")
 	e.Str(v.LastUpdatedAt)
-	if v.PollIntervalMs != nil {
-		e.Name("pollIntervalMs")
-		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
-	}
-	if v.StatusMessage != nil {
-		e.Name("statusMessage")
-		e.Str(*v.StatusMessage)
-	}
+	codec.OptionalValue(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
+	e.OptionalStr("statusMessage", v.StatusMessage)
 	e.Name("taskId")
 	e.Str(v.TaskID)
 	e.Name("ttlMs")
@@ -1092,10 +768,7 @@ func (v *InputResponseRequestParams) encode(e *codec.Encoder) {
 		e.Name("inputResponses")
 		v.InputResponses.encode(e)
 	}
-	if v.RequestState != nil {
-		e.Name("requestState")
-		e.Str(*v.RequestState)
-	}
+	e.OptionalStr("requestState", v.RequestState)
 	e.End(v.Extra, "_meta inputResponses requestState")
 }
 
@@ -1150,104 +823,22 @@ func (v JSONArray) encode(e *codec.Encoder) { codec.WriteList(e, v, (*codec.Enco
 
 func (v JSONObject) encode(e *codec.Encoder) { codec.WriteMap(e, v, (*codec.Encoder).JSON) }
 
-func (v *JSONRPCErrorResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("error")
-	v.Error.encode(e)
-	if v.ID != nil {
-		e.Name("id")
-		encodeRequestID(v.ID, e)
-	}
-	e.End(v.Extra, "error id jsonrpc")
-}
-
-func (v *JSONRPCNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("method")
-	e.Str(v.Method)
-	if v.Params != nil {
-		e.Name("params")
-		e.Members(v.Params)
-	}
-	e.End(v.Extra, "jsonrpc method params")
-}
-
-func (v *JSONRPCRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("method")
-	e.Str(v.Method)
-	if v.Params != nil {
-		e.Name("params")
-		e.Members(v.Params)
-	}
-	e.End(v.Extra, "id jsonrpc method params")
-}
-
-func (v *JSONRPCResultResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("result")
-	v.Result.encode(e)
-	e.End(v.Extra, "id jsonrpc result")
-}
-
 func (v *LegacyTitledEnumSchema) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{"type":"string"`)
-	if v.Default != nil {
-		e.Name("default")
-		e.Str(*v.Default)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalStr("default", v.Default)
+	e.OptionalStr("description", v.Description)
 	e.Name("enum")
 	codec.WriteList(e, v.Enum, (*codec.Encoder).Str)
 	if v.EnumNames != nil {
 		e.Name("enumNames")
 		codec.WriteList(e, v.EnumNames, (*codec.Encoder).Str)
 	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "default description enum enumNames title type")
-}
-
-func (v *ListPromptsRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"prompts/list"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *ListPromptsResult) encode(e *codec.Encoder) {
@@ -1256,16 +847,10 @@ func (v *ListPromptsResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
-	if v.NextCursor != nil {
-		e.Name("nextCursor")
-		e.Str(*v.NextCursor)
-	}
+	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("prompts")
 	codec.WriteObjects(e, v.Prompts, (*Prompt).encode)
 	e.Name("resultType")
@@ -1276,48 +861,16 @@ func (v *ListPromptsResult) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta cacheScope nextCursor prompts resultType ttlMs")
 }
 
-func (v *ListPromptsResultResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("result")
-	v.Result.encode(e)
-	e.End(v.Extra, "id jsonrpc result")
-}
-
-func (v *ListResourceTemplatesRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"resources/templates/list"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
-}
-
 func (v *ListResourceTemplatesResult) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
-	if v.NextCursor != nil {
-		e.Name("nextCursor")
-		e.Str(*v.NextCursor)
-	}
+	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("resourceTemplates")
 	codec.WriteObjects(e, v.ResourceTemplates, (*ResourceTemplate).encode)
 	e.Name("resultType")
@@ -1328,48 +881,16 @@ func (v *ListResourceTemplatesResult) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta cacheScope nextCursor resourceTemplates resultType ttlMs")
 }
 
-func (v *ListResourceTemplatesResultResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("result")
-	v.Result.encode(e)
-	e.End(v.Extra, "id jsonrpc result")
-}
-
-func (v *ListResourcesRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"resources/list"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
-}
-
 func (v *ListResourcesResult) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
-	if v.NextCursor != nil {
-		e.Name("nextCursor")
-		e.Str(*v.NextCursor)
-	}
+	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("resources")
 	codec.WriteObjects(e, v.Resources, (*Resource).encode)
 	e.Name("resultType")
@@ -1380,29 +901,13 @@ func (v *ListResourcesResult) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta cacheScope nextCursor resources resultType ttlMs")
 }
 
-func (v *ListResourcesResultResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("result")
-	v.Result.encode(e)
-	e.End(v.Extra, "id jsonrpc result")
-}
-
 func (v *ListRootsRequest) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{"method":"roots/list"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
+	codec.OptionalObject(e, "params", v.Params, (*ListRootsRequestParams).encode)
 	e.End(v.Extra, "method params id jsonrpc")
 }
 
@@ -1412,10 +917,7 @@ func (v *ListRootsRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.End(v.Extra, "_meta")
 }
 
@@ -1430,35 +932,16 @@ func (v *ListRootsResult) encode(e *codec.Encoder) {
 	e.End(v.Extra, "roots")
 }
 
-func (v *ListToolsRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"tools/list"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
-}
-
 func (v *ListToolsResult) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
-	if v.NextCursor != nil {
-		e.Name("nextCursor")
-		e.Str(*v.NextCursor)
-	}
+	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("resultType")
 	e.Str(string(codec.Or(v.ResultType, "complete")))
 	e.Name("tools")
@@ -1469,48 +952,18 @@ func (v *ListToolsResult) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta cacheScope nextCursor resultType tools ttlMs")
 }
 
-func (v *ListToolsResultResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("result")
-	v.Result.encode(e)
-	e.End(v.Extra, "id jsonrpc result")
-}
-
-func (v *LoggingMessageNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/message"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "jsonrpc method params")
-}
-
 func (v *LoggingMessageNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
 	e.Name("data")
 	e.Any(v.Data)
 	e.Name("level")
 	writeLoggingLevel(e, v.Level)
-	if v.Logger != nil {
-		e.Name("logger")
-		e.Str(*v.Logger)
-	}
+	e.OptionalStr("logger", v.Logger)
 	e.End(v.Extra, "_meta data level logger")
 }
 
@@ -1561,26 +1014,8 @@ func (v *MissingRequiredClientCapabilityError) encode(e *codec.Encoder) {
 	e.Open(`{"jsonrpc":"2.0"`)
 	e.Name("error")
 	v.Error.encode(e)
-	if v.ID != nil {
-		e.Name("id")
-		encodeRequestID(v.ID, e)
-	}
+	codec.OptionalObject(e, "id", v.ID, encodeRequestID)
 	e.End(v.Extra, "error id jsonrpc")
-}
-
-func (v *Notification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{`)
-	e.Name("method")
-	e.Str(v.Method)
-	if v.Params != nil {
-		e.Name("params")
-		e.Members(v.Params)
-	}
-	e.End(v.Extra, "method params")
 }
 
 func (v *NotificationMetaObject) encode(e *codec.Encoder) {
@@ -1589,10 +1024,7 @@ func (v *NotificationMetaObject) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.SubscriptionID != nil {
-		e.Name("io.modelcontextprotocol/subscriptionId")
-		encodeRequestID(v.SubscriptionID, e)
-	}
+	codec.OptionalObject(e, "io.modelcontextprotocol/subscriptionId", v.SubscriptionID, encodeRequestID)
 	e.End(v.Extra, "io.modelcontextprotocol/subscriptionId")
 }
 
@@ -1602,10 +1034,7 @@ func (v *NotificationParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
 	e.End(v.Extra, "_meta")
 }
 
@@ -1615,44 +1044,14 @@ func (v *NumberSchema) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Default != nil {
-		e.Name("default")
-		e.Number(*v.Default)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
-	if v.Maximum != nil {
-		e.Name("maximum")
-		e.Number(*v.Maximum)
-	}
-	if v.Minimum != nil {
-		e.Name("minimum")
-		e.Number(*v.Minimum)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "default", v.Default, (*codec.Encoder).Number)
+	e.OptionalStr("description", v.Description)
+	codec.OptionalValue(e, "maximum", v.Maximum, (*codec.Encoder).Number)
+	codec.OptionalValue(e, "minimum", v.Minimum, (*codec.Encoder).Number)
+	e.OptionalStr("title", v.Title)
 	e.Name("type")
 	writeNumberSchemaType(e, v.Type)
 	e.End(v.Extra, "default description maximum minimum title type")
-}
-
-func (v *PaginatedRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("method")
-	e.Str(v.Method)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *PaginatedRequestParams) encode(e *codec.Encoder) {
@@ -1663,10 +1062,7 @@ func (v *PaginatedRequestParams) encode(e *codec.Encoder) {
 	e.Open(`{`)
 	e.Name("_meta")
 	v.Meta.encode(e)
-	if v.Cursor != nil {
-		e.Name("cursor")
-		e.Str(*v.Cursor)
-	}
+	e.OptionalStr("cursor", v.Cursor)
 	e.End(v.Extra, "_meta cursor")
 }
 
@@ -1676,14 +1072,8 @@ func (v *PaginatedResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
-	if v.NextCursor != nil {
-		e.Name("nextCursor")
-		e.Str(*v.NextCursor)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
+	e.OptionalStr("nextCursor", v.NextCursor)
 	e.Name("resultType")
 	e.Str(string(codec.Or(v.ResultType, "complete")))
 	e.Guard(v.Extra, "resultType")
@@ -1705,39 +1095,19 @@ func (v *ParseError) encode(e *codec.Encoder) {
 	e.End(v.Extra, "code data message")
 }
 
-func (v *ProgressNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/progress"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "jsonrpc method params")
-}
-
 func (v *ProgressNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
-	if v.Message != nil {
-		e.Name("message")
-		e.Str(*v.Message)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
+	e.OptionalStr("message", v.Message)
 	e.Name("progress")
 	e.Number(v.Progress)
 	e.Name("progressToken")
 	encodeProgressToken(&v.ProgressToken, e)
-	if v.Total != nil {
-		e.Name("total")
-		e.Number(*v.Total)
-	}
+	codec.OptionalValue(e, "total", v.Total, (*codec.Encoder).Number)
 	e.End(v.Extra, "_meta message progress progressToken total")
 }
 
@@ -1747,42 +1117,20 @@ func (v *Prompt) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	if v.Arguments != nil {
 		e.Name("arguments")
 		codec.WriteObjects(e, v.Arguments, encodePromptArgument)
 	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalStr("description", v.Description)
 	if v.Icons != nil {
 		e.Name("icons")
 		codec.WriteObjects(e, v.Icons, (*Icon).encode)
 	}
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "_meta arguments description icons name title")
-}
-
-func (v *PromptListChangedNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *PromptMessage) encode(e *codec.Encoder) {
@@ -1806,24 +1154,8 @@ func (v *PromptReference) encode(e *codec.Encoder) {
 	e.Open(`{"type":"ref/prompt"`)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "name title type")
-}
-
-func (v *ReadResourceRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"resources/read"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *ReadResourceRequestParams) encode(e *codec.Encoder) {
@@ -1838,10 +1170,7 @@ func (v *ReadResourceRequestParams) encode(e *codec.Encoder) {
 		e.Name("inputResponses")
 		v.InputResponses.encode(e)
 	}
-	if v.RequestState != nil {
-		e.Name("requestState")
-		e.Str(*v.RequestState)
-	}
+	e.OptionalStr("requestState", v.RequestState)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta inputResponses requestState uri")
@@ -1853,10 +1182,7 @@ func (v *ReadResourceResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("cacheScope")
 	writeCacheScope(e, v.CacheScope)
 	e.Name("contents")
@@ -1869,34 +1195,6 @@ func (v *ReadResourceResult) encode(e *codec.Encoder) {
 	e.End(v.Extra, "_meta cacheScope contents resultType ttlMs")
 }
 
-func (v *ReadResourceResultResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("result")
-	writeAnyReadResourceResult(e, v.Result)
-	e.End(v.Extra, "id jsonrpc result")
-}
-
-func (v *Request) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{`)
-	e.Name("method")
-	e.Str(v.Method)
-	if v.Params != nil {
-		e.Name("params")
-		e.Members(v.Params)
-	}
-	e.End(v.Extra, "method params")
-}
-
 func (v *RequestMetaObject) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
@@ -1905,20 +1203,11 @@ func (v *RequestMetaObject) encode(e *codec.Encoder) {
 	e.Open(`{`)
 	e.Name("io.modelcontextprotocol/clientCapabilities")
 	v.ClientCapabilities.encode(e)
-	if v.ClientInfo != nil {
-		e.Name("io.modelcontextprotocol/clientInfo")
-		v.ClientInfo.encode(e)
-	}
-	if v.LogLevel != nil {
-		e.Name("io.modelcontextprotocol/logLevel")
-		writeLoggingLevel(e, *v.LogLevel)
-	}
+	codec.OptionalObject(e, "io.modelcontextprotocol/clientInfo", v.ClientInfo, (*Implementation).encode)
+	codec.OptionalValue(e, "io.modelcontextprotocol/logLevel", v.LogLevel, writeLoggingLevel)
 	e.Name("io.modelcontextprotocol/protocolVersion")
 	e.Str(codec.Or(v.ProtocolVersion, ProtocolVersion))
-	if v.ProgressToken != nil {
-		e.Name("progressToken")
-		encodeProgressToken(v.ProgressToken, e)
-	}
+	codec.OptionalObject(e, "progressToken", v.ProgressToken, encodeProgressToken)
 	e.End(v.Extra, "io.modelcontextprotocol/clientCapabilities io.modelcontextprotocol/clientInfo io.modelcontextprotocol/logLevel io.modelcontextprotocol/protocolVersion progressToken")
 }
 
@@ -1939,36 +1228,18 @@ func (v *Resource) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		encodeAnnotations(v.Annotations, e)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
+	e.OptionalStr("description", v.Description)
 	if v.Icons != nil {
 		e.Name("icons")
 		codec.WriteObjects(e, v.Icons, (*Icon).encode)
 	}
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Size != nil {
-		e.Name("size")
-		e.Int(*v.Size)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "size", v.Size, (*codec.Encoder).Int)
+	e.OptionalStr("title", v.Title)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta annotations description icons mimeType name size title uri")
@@ -1980,52 +1251,21 @@ func (v *ResourceLink) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"resource_link"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		encodeAnnotations(v.Annotations, e)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
+	e.OptionalStr("description", v.Description)
 	if v.Icons != nil {
 		e.Name("icons")
 		codec.WriteObjects(e, v.Icons, (*Icon).encode)
 	}
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Size != nil {
-		e.Name("size")
-		e.Int(*v.Size)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "size", v.Size, (*codec.Encoder).Int)
+	e.OptionalStr("title", v.Title)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta annotations description icons mimeType name size title type uri")
-}
-
-func (v *ResourceListChangedNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *ResourceRequestParams) encode(e *codec.Encoder) {
@@ -2047,32 +1287,17 @@ func (v *ResourceTemplate) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		encodeAnnotations(v.Annotations, e)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
+	e.OptionalStr("description", v.Description)
 	if v.Icons != nil {
 		e.Name("icons")
 		codec.WriteObjects(e, v.Icons, (*Icon).encode)
 	}
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.Name("uriTemplate")
 	e.Str(v.URITemplate)
 	e.End(v.Extra, "_meta annotations description icons mimeType name title uriTemplate")
@@ -2089,27 +1314,13 @@ func (v *ResourceTemplateReference) encode(e *codec.Encoder) {
 	e.End(v.Extra, "type uri")
 }
 
-func (v *ResourceUpdatedNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/resources/updated"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "jsonrpc method params")
-}
-
 func (v *ResourceUpdatedNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta uri")
@@ -2121,10 +1332,7 @@ func (v *Result) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Name("resultType")
 	e.Str(string(codec.Or(v.ResultType, "complete")))
 	e.Guard(v.Extra, "resultType")
@@ -2137,10 +1345,7 @@ func (v *ResultMetaObject) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.ServerInfo != nil {
-		e.Name("io.modelcontextprotocol/serverInfo")
-		v.ServerInfo.encode(e)
-	}
+	codec.OptionalObject(e, "io.modelcontextprotocol/serverInfo", v.ServerInfo, (*Implementation).encode)
 	e.End(v.Extra, "io.modelcontextprotocol/serverInfo")
 }
 
@@ -2156,10 +1361,7 @@ func (v *SamplingMessage) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("content")
 	writeSamplingContent(e, v.Content)
 	e.Name("role")
@@ -2189,18 +1391,9 @@ func (v *ServerCapabilities) encode(e *codec.Encoder) {
 		e.Name("logging")
 		v.Logging.encode(e)
 	}
-	if v.Prompts != nil {
-		e.Name("prompts")
-		encodeServerCapabilitiesPrompts(v.Prompts, e)
-	}
-	if v.Resources != nil {
-		e.Name("resources")
-		encodeServerCapabilitiesResources(v.Resources, e)
-	}
-	if v.Tools != nil {
-		e.Name("tools")
-		encodeServerCapabilitiesTools(v.Tools, e)
-	}
+	codec.OptionalObject(e, "prompts", v.Prompts, encodeServerCapabilitiesPrompts)
+	codec.OptionalObject(e, "resources", v.Resources, encodeServerCapabilitiesResources)
+	codec.OptionalObject(e, "tools", v.Tools, encodeServerCapabilitiesTools)
 	e.End(v.Extra, "completions experimental extensions logging prompts resources tools")
 }
 
@@ -2210,30 +1403,12 @@ func (v *StringSchema) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"string"`)
-	if v.Default != nil {
-		e.Name("default")
-		e.Str(*v.Default)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
-	if v.Format != nil {
-		e.Name("format")
-		writeStringSchemaFormat(e, *v.Format)
-	}
-	if v.MaxLength != nil {
-		e.Name("maxLength")
-		e.Int(*v.MaxLength)
-	}
-	if v.MinLength != nil {
-		e.Name("minLength")
-		e.Int(*v.MinLength)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("default", v.Default)
+	e.OptionalStr("description", v.Description)
+	codec.OptionalValue(e, "format", v.Format, writeStringSchemaFormat)
+	codec.OptionalValue(e, "maxLength", v.MaxLength, (*codec.Encoder).Int)
+	codec.OptionalValue(e, "minLength", v.MinLength, (*codec.Encoder).Int)
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "default description format maxLength minLength title type")
 }
 
@@ -2243,38 +1418,18 @@ func (v *SubscriptionFilter) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.PromptsListChanged != nil {
-		e.Name("promptsListChanged")
-		e.Bool(*v.PromptsListChanged)
-	}
+	codec.OptionalValue(e, "promptsListChanged", v.PromptsListChanged, (*codec.Encoder).Bool)
 	if v.ResourceSubscriptions != nil {
 		e.Name("resourceSubscriptions")
 		codec.WriteList(e, v.ResourceSubscriptions, (*codec.Encoder).Str)
 	}
-	if v.ResourcesListChanged != nil {
-		e.Name("resourcesListChanged")
-		e.Bool(*v.ResourcesListChanged)
-	}
+	codec.OptionalValue(e, "resourcesListChanged", v.ResourcesListChanged, (*codec.Encoder).Bool)
 	if v.TaskIDs != nil {
 		e.Name("taskIds")
 		codec.WriteList(e, v.TaskIDs, (*codec.Encoder).Str)
 	}
-	if v.ToolsListChanged != nil {
-		e.Name("toolsListChanged")
-		e.Bool(*v.ToolsListChanged)
-	}
+	codec.OptionalValue(e, "toolsListChanged", v.ToolsListChanged, (*codec.Encoder).Bool)
 	e.End(v.Extra, "promptsListChanged resourceSubscriptions resourcesListChanged taskIds toolsListChanged")
-}
-
-func (v *SubscriptionsAcknowledgedNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "jsonrpc method params")
 }
 
 func (v *SubscriptionsAcknowledgedNotificationParams) encode(e *codec.Encoder) {
@@ -2283,26 +1438,10 @@ func (v *SubscriptionsAcknowledgedNotificationParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
 	e.Name("notifications")
 	v.Notifications.encode(e)
 	e.End(v.Extra, "_meta notifications")
-}
-
-func (v *SubscriptionsListenRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"subscriptions/listen"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *SubscriptionsListenRequestParams) encode(e *codec.Encoder) {
@@ -2338,26 +1477,10 @@ func (v *SubscriptionsListenResultMetaObject) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.ServerInfo != nil {
-		e.Name("io.modelcontextprotocol/serverInfo")
-		v.ServerInfo.encode(e)
-	}
+	codec.OptionalObject(e, "io.modelcontextprotocol/serverInfo", v.ServerInfo, (*Implementation).encode)
 	e.Name("io.modelcontextprotocol/subscriptionId")
 	encodeRequestID(&v.SubscriptionID, e)
 	e.End(v.Extra, "io.modelcontextprotocol/serverInfo io.modelcontextprotocol/subscriptionId")
-}
-
-func (v *SubscriptionsListenResultResponse) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("result")
-	v.Result.encode(e)
-	e.End(v.Extra, "id jsonrpc result")
 }
 
 func (v *Task) encode(e *codec.Encoder) {
@@ -2370,16 +1493,10 @@ func (v *Task) encode(e *codec.Encoder) {
 	e.Str(v.CreatedAt)
 	e.Name("lastUpdatedAt")
 	e.Str(v.LastUpdatedAt)
-	if v.PollIntervalMs != nil {
-		e.Name("pollIntervalMs")
-		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
-	}
+	codec.OptionalValue(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
 	e.Name("status")
 	writeTaskStatus(e, v.Status)
-	if v.StatusMessage != nil {
-		e.Name("statusMessage")
-		e.Str(*v.StatusMessage)
-	}
+	e.OptionalStr("statusMessage", v.StatusMessage)
 	e.Name("taskId")
 	e.Str(v.TaskID)
 	e.Name("ttlMs")
@@ -2389,27 +1506,13 @@ func (v *Task) encode(e *codec.Encoder) {
 
 func (v TaskStatus) encode(e *codec.Encoder) { writeTaskStatus(e, v) }
 
-func (v *TaskStatusNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/tasks"`)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "jsonrpc method params")
-}
-
 func (v *TaskStatusNotificationParams) encode(e *codec.Encoder) {
 	if v == nil {
 		e.Absent()
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*NotificationMetaObject).encode)
 	switch arm := v.Task.(type) {
 	case *WorkingTask:
 		if arm == nil {
@@ -2488,14 +1591,8 @@ func (v *TextContent) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"text"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		encodeAnnotations(v.Annotations, e)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, encodeAnnotations)
 	e.Name("text")
 	e.Str(v.Text)
 	e.End(v.Extra, "_meta annotations text type")
@@ -2507,14 +1604,8 @@ func (v *TextResourceContents) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("text")
 	e.Str(v.Text)
 	e.Name("uri")
@@ -2543,24 +1634,12 @@ func (v *TitledMultiSelectEnumSchema) encode(e *codec.Encoder) {
 		e.Name("default")
 		codec.WriteList(e, v.Default, (*codec.Encoder).Str)
 	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalStr("description", v.Description)
 	e.Name("items")
 	v.Items.encode(e)
-	if v.MaxItems != nil {
-		e.Name("maxItems")
-		e.Int(*v.MaxItems)
-	}
-	if v.MinItems != nil {
-		e.Name("minItems")
-		e.Int(*v.MinItems)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "maxItems", v.MaxItems, (*codec.Encoder).Int)
+	codec.OptionalValue(e, "minItems", v.MinItems, (*codec.Encoder).Int)
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "default description items maxItems minItems title type")
 }
 
@@ -2570,20 +1649,11 @@ func (v *TitledSingleSelectEnumSchema) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"string"`)
-	if v.Default != nil {
-		e.Name("default")
-		e.Str(*v.Default)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalStr("default", v.Default)
+	e.OptionalStr("description", v.Description)
 	e.Name("oneOf")
 	codec.WriteObjects(e, v.OneOf, (*EnumOption).encode)
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "default description oneOf title type")
 }
 
@@ -2593,18 +1663,9 @@ func (v *Tool) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Annotations != nil {
-		e.Name("annotations")
-		encodeToolAnnotations(v.Annotations, e)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	codec.OptionalObject(e, "annotations", v.Annotations, encodeToolAnnotations)
+	e.OptionalStr("description", v.Description)
 	if v.Icons != nil {
 		e.Name("icons")
 		codec.WriteObjects(e, v.Icons, (*Icon).encode)
@@ -2617,10 +1678,7 @@ func (v *Tool) encode(e *codec.Encoder) {
 		e.Name("outputSchema")
 		codec.WriteShape(e, v.OutputSchema, checkToolOutputSchema)
 	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "_meta annotations description icons inputSchema name outputSchema title")
 }
 
@@ -2630,27 +1688,11 @@ func (v *ToolChoice) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Mode != nil {
-		e.Name("mode")
-		writeToolChoiceMode(e, *v.Mode)
-	}
+	codec.OptionalValue(e, "mode", v.Mode, writeToolChoiceMode)
 	e.End(v.Extra, "mode")
 }
 
 func (v ToolChoiceMode) encode(e *codec.Encoder) { writeToolChoiceMode(e, v) }
-
-func (v *ToolListChangedNotification) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"`)
-	if v.Params != nil {
-		e.Name("params")
-		v.Params.encode(e)
-	}
-	e.End(v.Extra, "jsonrpc method params")
-}
 
 func (v *ToolResultContent) encode(e *codec.Encoder) {
 	if v == nil {
@@ -2658,16 +1700,10 @@ func (v *ToolResultContent) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"tool_result"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("content")
 	codec.WriteList(e, v.Content, writeContentBlock)
-	if v.IsError != nil {
-		e.Name("isError")
-		e.Bool(*v.IsError)
-	}
+	codec.OptionalValue(e, "isError", v.IsError, (*codec.Encoder).Bool)
 	if v.StructuredContent != nil {
 		e.Name("structuredContent")
 		e.Any(v.StructuredContent)
@@ -2683,10 +1719,7 @@ func (v *ToolUseContent) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"tool_use"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
+	e.OptionalMembers("_meta", v.Meta)
 	e.Name("id")
 	e.Str(v.ID)
 	e.Name("input")
@@ -2730,10 +1763,7 @@ func (v *UnsupportedProtocolVersionError) encode(e *codec.Encoder) {
 	e.Open(`{"jsonrpc":"2.0"`)
 	e.Name("error")
 	v.Error.encode(e)
-	if v.ID != nil {
-		e.Name("id")
-		encodeRequestID(v.ID, e)
-	}
+	codec.OptionalObject(e, "id", v.ID, encodeRequestID)
 	e.End(v.Extra, "error id jsonrpc")
 }
 
@@ -2758,24 +1788,12 @@ func (v *UntitledMultiSelectEnumSchema) encode(e *codec.Encoder) {
 		e.Name("default")
 		codec.WriteList(e, v.Default, (*codec.Encoder).Str)
 	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalStr("description", v.Description)
 	e.Name("items")
 	v.Items.encode(e)
-	if v.MaxItems != nil {
-		e.Name("maxItems")
-		e.Int(*v.MaxItems)
-	}
-	if v.MinItems != nil {
-		e.Name("minItems")
-		e.Int(*v.MinItems)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "maxItems", v.MaxItems, (*codec.Encoder).Int)
+	codec.OptionalValue(e, "minItems", v.MinItems, (*codec.Encoder).Int)
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "default description items maxItems minItems title type")
 }
 
@@ -2785,34 +1803,12 @@ func (v *UntitledSingleSelectEnumSchema) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"type":"string"`)
-	if v.Default != nil {
-		e.Name("default")
-		e.Str(*v.Default)
-	}
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalStr("default", v.Default)
+	e.OptionalStr("description", v.Description)
 	e.Name("enum")
 	codec.WriteList(e, v.Enum, (*codec.Encoder).Str)
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "default description enum title type")
-}
-
-func (v *UpdateTaskRequest) encode(e *codec.Encoder) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	e.Open(`{"jsonrpc":"2.0","method":"tasks/update"`)
-	e.Name("id")
-	encodeRequestID(&v.ID, e)
-	e.Name("params")
-	v.Params.encode(e)
-	e.End(v.Extra, "id jsonrpc method params")
 }
 
 func (v *UpdateTaskRequestParams) encode(e *codec.Encoder) {
@@ -2821,10 +1817,7 @@ func (v *UpdateTaskRequestParams) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*RequestMetaObject).encode)
 	e.Name("inputResponses")
 	v.InputResponses.encode(e)
 	e.Name("taskId")
@@ -2838,10 +1831,7 @@ func (v *UpdateTaskResult) encode(e *codec.Encoder) {
 		return
 	}
 	e.Open(`{"resultType":"complete"`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		v.Meta.encode(e)
-	}
+	codec.OptionalObject(e, "_meta", v.Meta, (*ResultMetaObject).encode)
 	e.Guard(v.Extra, "resultType")
 	e.End(v.Extra, "_meta resultType")
 }
@@ -2856,14 +1846,8 @@ func (v *WorkingTask) encode(e *codec.Encoder) {
 	e.Str(v.CreatedAt)
 	e.Name("lastUpdatedAt")
 	e.Str(v.LastUpdatedAt)
-	if v.PollIntervalMs != nil {
-		e.Name("pollIntervalMs")
-		e.IntBetween(*v.PollIntervalMs, -9007199254740991, 9007199254740991)
-	}
-	if v.StatusMessage != nil {
-		e.Name("statusMessage")
-		e.Str(*v.StatusMessage)
-	}
+	codec.OptionalValue(e, "pollIntervalMs", v.PollIntervalMs, func(e *codec.Encoder, v int64) { e.IntBetween(v, -9007199254740991, 9007199254740991) })
+	e.OptionalStr("statusMessage", v.StatusMessage)
 	e.Name("taskId")
 	e.Str(v.TaskID)
 	e.Name("ttlMs")

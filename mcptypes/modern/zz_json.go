@@ -2,19 +2,11 @@
 
 package modern
 
-import "github.com/go-json-experiment/json/jsontext"
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v AudioContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *AudioContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v AudioContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *AudioContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v BlobResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -22,25 +14,11 @@ func (v BlobResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v)
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *BlobResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BlobResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *BlobResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v BooleanSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *BooleanSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v BooleanSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *BooleanSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CacheScope) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -48,39 +26,11 @@ func (v CacheScope) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CacheScope) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CacheScope) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CacheScope) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CacheableResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CacheableResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CacheableResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CacheableResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CallToolRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CallToolRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CallToolRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -88,53 +38,11 @@ func (v CallToolRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CallToolRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CallToolRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CallToolResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CallToolResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CallToolResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v CallToolResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CallToolResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CallToolResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CallToolResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelTaskRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CancelTaskRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CancelTaskRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelTaskRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -142,43 +50,11 @@ func (v CancelTaskRequestParams) MarshalJSON() ([]byte, error) { return marshal(
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelTaskRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CancelTaskRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelTaskResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CancelTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v CancelledNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CancelledNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelledNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CancelledNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -186,27 +62,11 @@ func (v CancelledNotificationParams) MarshalJSON() ([]byte, error) { return mars
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelledNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelledNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CancelledNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CancelledTask) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CancelledTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CancelledTask) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CancelledTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ClientCapabilities) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -214,29 +74,11 @@ func (v ClientCapabilities) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ClientCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ClientCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ClientCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ClientCapabilitiesElicitation) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ClientCapabilitiesElicitation) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ClientCapabilitiesElicitation) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ClientCapabilitiesElicitation) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ClientCapabilitiesSampling) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -244,43 +86,11 @@ func (v ClientCapabilitiesSampling) MarshalJSON() ([]byte, error) { return marsh
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ClientCapabilitiesSampling) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ClientCapabilitiesSampling) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ClientCapabilitiesSampling) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CompleteRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CompleteRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -288,41 +98,11 @@ func (v CompleteResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CompleteResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompleteResultCompletion) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompleteResultCompletion) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteResultCompletion) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CompleteResultCompletion) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v CompleteResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *CompleteResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompleteResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CompleteResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CompletedTask) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -330,25 +110,11 @@ func (v CompletedTask) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CompletedTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CompletedTask) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CompletedTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateMessageRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateMessageRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateMessageRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CreateMessageRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -356,29 +122,11 @@ func (v CreateMessageRequestParams) MarshalJSON() ([]byte, error) { return marsh
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateMessageRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateMessageRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CreateMessageRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateMessageResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateMessageResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateMessageResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CreateMessageResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v CreateTaskResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -386,53 +134,11 @@ func (v CreateTaskResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *CreateTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v CreateTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *CreateTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v DiscoverRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *DiscoverRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v DiscoverRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *DiscoverRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v DiscoverResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *DiscoverResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v DiscoverResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *DiscoverResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v DiscoverResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *DiscoverResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v DiscoverResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *DiscoverResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitMode) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -440,23 +146,11 @@ func (v ElicitMode) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitMode) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitMode) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ElicitMode) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ElicitRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitRequestFormParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -464,29 +158,11 @@ func (v ElicitRequestFormParams) MarshalJSON() ([]byte, error) { return marshal(
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitRequestFormParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitRequestFormParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ElicitRequestFormParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitRequestURLParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitRequestURLParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitRequestURLParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ElicitRequestURLParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -494,23 +170,11 @@ func (v ElicitResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ElicitResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ElicitSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ElicitSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ElicitSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ElicitSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v EmbeddedResource) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -518,25 +182,11 @@ func (v EmbeddedResource) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *EmbeddedResource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v EmbeddedResource) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *EmbeddedResource) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v EnumOption) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *EnumOption) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v EnumOption) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *EnumOption) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Error) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -544,37 +194,11 @@ func (v Error) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Error) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Error) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Error) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v FailedTask) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *FailedTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v FailedTask) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *FailedTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetPromptRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *GetPromptRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -582,55 +206,11 @@ func (v GetPromptRequestParams) MarshalJSON() ([]byte, error) { return marshal(&
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetPromptRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *GetPromptRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetPromptResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetPromptResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *GetPromptResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v GetPromptResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetPromptResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetPromptResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *GetPromptResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v GetTaskRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *GetTaskRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *GetTaskRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetTaskRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -638,25 +218,11 @@ func (v GetTaskRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v)
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetTaskRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *GetTaskRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v GetTaskResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *GetTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v GetTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *GetTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v HeaderMismatch) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -664,25 +230,11 @@ func (v HeaderMismatch) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *HeaderMismatch) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v HeaderMismatch) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *HeaderMismatch) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v HeaderMismatchError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *HeaderMismatchError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v HeaderMismatchError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *HeaderMismatchError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Icon) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -690,23 +242,11 @@ func (v Icon) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Icon) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Icon) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Icon) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v IconSet) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *IconSet) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v IconSet) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *IconSet) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v IconTheme) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -714,23 +254,11 @@ func (v IconTheme) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *IconTheme) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v IconTheme) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *IconTheme) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ImageContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ImageContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ImageContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ImageContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Implementation) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -738,23 +266,11 @@ func (v Implementation) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Implementation) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Implementation) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Implementation) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InputRequests) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InputRequests) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InputRequests) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InputRequests) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InputRequiredResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -762,27 +278,11 @@ func (v InputRequiredResult) MarshalJSON() ([]byte, error) { return marshal(&v) 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InputRequiredResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InputRequiredResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InputRequiredResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InputRequiredTask) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InputRequiredTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InputRequiredTask) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InputRequiredTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InputResponseRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -790,27 +290,11 @@ func (v InputResponseRequestParams) MarshalJSON() ([]byte, error) { return marsh
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InputResponseRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InputResponseRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InputResponseRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InputResponses) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InputResponses) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InputResponses) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InputResponses) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InternalError) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -818,25 +302,11 @@ func (v InternalError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InternalError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InternalError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InternalError) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InvalidParamsError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InvalidParamsError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InvalidParamsError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InvalidParamsError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v InvalidRequestError) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -844,25 +314,11 @@ func (v InvalidRequestError) MarshalJSON() ([]byte, error) { return marshal(&v) 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *InvalidRequestError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v InvalidRequestError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *InvalidRequestError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v JSONArray) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONArray) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONArray) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *JSONArray) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v JSONObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -870,93 +326,11 @@ func (v JSONObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *JSONObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONObject) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *JSONObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCErrorResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCErrorResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCErrorResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *JSONRPCErrorResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *JSONRPCNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *JSONRPCRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v JSONRPCResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *JSONRPCResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v JSONRPCResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *JSONRPCResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v LegacyTitledEnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *LegacyTitledEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v LegacyTitledEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *LegacyTitledEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListPromptsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListPromptsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListPromptsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListPromptsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -964,91 +338,11 @@ func (v ListPromptsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListPromptsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListPromptsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListPromptsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListPromptsResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListPromptsResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListPromptsResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListPromptsResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourceTemplatesRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourceTemplatesRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListResourceTemplatesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourceTemplatesResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourceTemplatesResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourceTemplatesResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListResourceTemplatesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourceTemplatesResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourceTemplatesResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourceTemplatesResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListResourceTemplatesResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourcesRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourcesRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListResourcesRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListResourcesResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1056,43 +350,11 @@ func (v ListResourcesResult) MarshalJSON() ([]byte, error) { return marshal(&v) 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListResourcesResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourcesResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListResourcesResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListResourcesResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListResourcesResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListResourcesResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListResourcesResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListRootsRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListRootsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListRootsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1100,41 +362,11 @@ func (v ListRootsRequestParams) MarshalJSON() ([]byte, error) { return marshal(&
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListRootsRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListRootsRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListRootsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListRootsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListRootsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListRootsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListToolsRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListToolsRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ListToolsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1142,61 +374,11 @@ func (v ListToolsResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ListToolsResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListToolsResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ListToolsResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ListToolsResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ListToolsResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ListToolsResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v LoggingMessageNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *LoggingMessageNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v LoggingMessageNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *LoggingMessageNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v LoggingMessageNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *LoggingMessageNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v LoggingMessageNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *LoggingMessageNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v MethodNotFoundError) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1204,29 +386,11 @@ func (v MethodNotFoundError) MarshalJSON() ([]byte, error) { return marshal(&v) 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *MethodNotFoundError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v MethodNotFoundError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *MethodNotFoundError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v MissingRequiredClientCapability) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *MissingRequiredClientCapability) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v MissingRequiredClientCapability) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *MissingRequiredClientCapability) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v MissingRequiredClientCapabilityData) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1234,43 +398,11 @@ func (v MissingRequiredClientCapabilityData) MarshalJSON() ([]byte, error) { ret
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *MissingRequiredClientCapabilityData) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v MissingRequiredClientCapabilityData) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *MissingRequiredClientCapabilityData) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v MissingRequiredClientCapabilityError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *MissingRequiredClientCapabilityError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v MissingRequiredClientCapabilityError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *MissingRequiredClientCapabilityError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v Notification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Notification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Notification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Notification) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v NotificationMetaObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1278,27 +410,11 @@ func (v NotificationMetaObject) MarshalJSON() ([]byte, error) { return marshal(&
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NotificationMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NotificationMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *NotificationMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v NotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *NotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v NumberSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1306,39 +422,11 @@ func (v NumberSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *NumberSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v NumberSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *NumberSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v PaginatedRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PaginatedRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PaginatedRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PaginatedRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PaginatedRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PaginatedRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PaginatedResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1346,39 +434,11 @@ func (v PaginatedResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PaginatedResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PaginatedResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PaginatedResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ParseError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ParseError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ParseError) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ParseError) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ProgressNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ProgressNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ProgressNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ProgressNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1386,43 +446,11 @@ func (v ProgressNotificationParams) MarshalJSON() ([]byte, error) { return marsh
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ProgressNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ProgressNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ProgressNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Prompt) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Prompt) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Prompt) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Prompt) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v PromptListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *PromptListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PromptListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1430,39 +458,11 @@ func (v PromptMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptMessage) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PromptMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v PromptReference) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *PromptReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v PromptReference) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *PromptReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ReadResourceRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ReadResourceRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1470,57 +470,11 @@ func (v ReadResourceRequestParams) MarshalJSON() ([]byte, error) { return marsha
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ReadResourceRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ReadResourceRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ReadResourceResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ReadResourceResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ReadResourceResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ReadResourceResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ReadResourceResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ReadResourceResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ReadResourceResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v Request) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *Request) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Request) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Request) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v RequestMetaObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1528,25 +482,11 @@ func (v RequestMetaObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *RequestMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v RequestMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *RequestMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v RequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *RequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v RequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *RequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Resource) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1554,39 +494,11 @@ func (v Resource) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Resource) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Resource) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Resource) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceLink) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceLink) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceLink) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceLink) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1594,27 +506,11 @@ func (v ResourceRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceTemplate) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceTemplate) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceTemplate) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceTemplate) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1622,47 +518,11 @@ func (v ResourceTemplateReference) MarshalJSON() ([]byte, error) { return marsha
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceTemplateReference) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceTemplateReference) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceTemplateReference) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ResourceUpdatedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ResourceUpdatedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceUpdatedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceUpdatedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResourceUpdatedNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResourceUpdatedNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResourceUpdatedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResourceUpdatedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Result) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1670,25 +530,11 @@ func (v Result) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Result) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Result) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Result) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResultMetaObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResultMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResultMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResultMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ResultType) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1696,25 +542,11 @@ func (v ResultType) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ResultType) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ResultType) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ResultType) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SamplingContentList) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SamplingContentList) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SamplingContentList) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SamplingContentList) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SamplingMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1722,27 +554,11 @@ func (v SamplingMessage) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SamplingMessage) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SamplingMessage) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SamplingMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ServerCapabilities) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ServerCapabilities) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ServerCapabilities) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ServerCapabilities) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v StringSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1750,41 +566,11 @@ func (v StringSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *StringSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v StringSchema) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *StringSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionFilter) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscriptionFilter) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscriptionFilter) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SubscriptionFilter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscriptionsAcknowledgedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscriptionsAcknowledgedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscriptionsAcknowledgedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SubscriptionsAcknowledgedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionsAcknowledgedNotificationParams) MarshalJSON() ([]byte, error) {
@@ -1796,47 +582,11 @@ func (v *SubscriptionsAcknowledgedNotificationParams) UnmarshalJSON(b []byte) er
 	return unmarshal(b, v)
 }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscriptionsAcknowledgedNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SubscriptionsAcknowledgedNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscriptionsListenRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscriptionsListenRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscriptionsListenRequest) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SubscriptionsListenRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionsListenRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscriptionsListenRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscriptionsListenRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SubscriptionsListenRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionsListenResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1844,47 +594,11 @@ func (v SubscriptionsListenResult) MarshalJSON() ([]byte, error) { return marsha
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscriptionsListenResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscriptionsListenResult) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SubscriptionsListenResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v SubscriptionsListenResultMetaObject) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *SubscriptionsListenResultMetaObject) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscriptionsListenResultMetaObject) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SubscriptionsListenResultMetaObject) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v SubscriptionsListenResultResponse) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *SubscriptionsListenResultResponse) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v SubscriptionsListenResultResponse) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *SubscriptionsListenResultResponse) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Task) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1892,53 +606,17 @@ func (v Task) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Task) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Task) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Task) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TaskStatus) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TaskStatus) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TaskStatus) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TaskStatus) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v TaskStatusNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *TaskStatusNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TaskStatusNotification) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TaskStatusNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TaskStatusNotificationParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TaskStatusNotificationParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TaskStatusNotificationParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TaskStatusNotificationParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TaskSubscriptionAcknowledgedNotifications) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1948,31 +626,11 @@ func (v *TaskSubscriptionAcknowledgedNotifications) UnmarshalJSON(b []byte) erro
 	return unmarshal(b, v)
 }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TaskSubscriptionAcknowledgedNotifications) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TaskSubscriptionAcknowledgedNotifications) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TaskSubscriptionNotifications) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TaskSubscriptionNotifications) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TaskSubscriptionNotifications) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TaskSubscriptionNotifications) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TasksExtensionCapability) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -1980,27 +638,11 @@ func (v TasksExtensionCapability) MarshalJSON() ([]byte, error) { return marshal
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TasksExtensionCapability) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TasksExtensionCapability) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TasksExtensionCapability) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TextContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TextContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TextContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TextContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TextResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -2008,27 +650,11 @@ func (v TextResourceContents) MarshalJSON() ([]byte, error) { return marshal(&v)
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TextResourceContents) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TextResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TextResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TitledEnumItems) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TitledEnumItems) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TitledEnumItems) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TitledEnumItems) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TitledMultiSelectEnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -2036,31 +662,11 @@ func (v TitledMultiSelectEnumSchema) MarshalJSON() ([]byte, error) { return mars
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TitledMultiSelectEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TitledMultiSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TitledMultiSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v TitledSingleSelectEnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *TitledSingleSelectEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v TitledSingleSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *TitledSingleSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v Tool) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -2068,23 +674,11 @@ func (v Tool) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *Tool) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v Tool) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *Tool) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolChoice) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolChoice) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolChoice) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ToolChoice) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolChoiceMode) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -2092,41 +686,11 @@ func (v ToolChoiceMode) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolChoiceMode) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolChoiceMode) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ToolChoiceMode) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v ToolListChangedNotification) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *ToolListChangedNotification) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolListChangedNotification) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ToolListChangedNotification) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolResultContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolResultContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolResultContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ToolResultContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v ToolUseContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -2134,27 +698,11 @@ func (v ToolUseContent) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *ToolUseContent) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v ToolUseContent) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *ToolUseContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UnsupportedProtocolVersion) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UnsupportedProtocolVersion) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UnsupportedProtocolVersion) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *UnsupportedProtocolVersion) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UnsupportedProtocolVersionData) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -2162,31 +710,11 @@ func (v UnsupportedProtocolVersionData) MarshalJSON() ([]byte, error) { return m
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UnsupportedProtocolVersionData) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UnsupportedProtocolVersionData) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *UnsupportedProtocolVersionData) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UnsupportedProtocolVersionError) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UnsupportedProtocolVersionError) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UnsupportedProtocolVersionError) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *UnsupportedProtocolVersionError) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UntitledEnumItems) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -2194,29 +722,11 @@ func (v UntitledEnumItems) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UntitledEnumItems) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UntitledEnumItems) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *UntitledEnumItems) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UntitledMultiSelectEnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UntitledMultiSelectEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UntitledMultiSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *UntitledMultiSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UntitledSingleSelectEnumSchema) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -2224,45 +734,11 @@ func (v UntitledSingleSelectEnumSchema) MarshalJSON() ([]byte, error) { return m
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UntitledSingleSelectEnumSchema) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UntitledSingleSelectEnumSchema) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *UntitledSingleSelectEnumSchema) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
-// MarshalJSON implements [encoding/json.Marshaler].
-func (v UpdateTaskRequest) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
-func (v *UpdateTaskRequest) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UpdateTaskRequest) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *UpdateTaskRequest) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UpdateTaskRequestParams) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UpdateTaskRequestParams) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UpdateTaskRequestParams) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return marshalTo(enc, &v)
-}
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *UpdateTaskRequestParams) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
 
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v UpdateTaskResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
@@ -2270,22 +746,8 @@ func (v UpdateTaskResult) MarshalJSON() ([]byte, error) { return marshal(&v) }
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *UpdateTaskResult) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
 
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v UpdateTaskResult) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *UpdateTaskResult) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, v)
-}
-
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v WorkingTask) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON implements [encoding/json.Unmarshaler] as [Decode] does.
 func (v *WorkingTask) UnmarshalJSON(b []byte) error { return unmarshal(b, v) }
-
-// MarshalJSONTo implements json.MarshalerTo of go-json-experiment/json.
-func (v WorkingTask) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, &v) }
-
-// UnmarshalJSONFrom implements json.UnmarshalerFrom of go-json-experiment/json.
-func (v *WorkingTask) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return unmarshalFrom(dec, v) }

@@ -3,8 +3,6 @@
 package modern
 
 import (
-	"fmt"
-
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/internal/codec"
 )
@@ -50,69 +48,58 @@ const (
 
 // The requests of the protocol.
 var (
-	// CompletionComplete is completion/complete, sent by the client: see
-	// [CompleteRequest].
+	// CompletionComplete is completion/complete, sent by the client.
 	CompletionComplete = mcptypes.NewMethod[CompleteRequestParams, CompleteResult]("completion/complete", true)
-	// PromptsGet is prompts/get, sent by the client: see [GetPromptRequest].
+	// PromptsGet is prompts/get, sent by the client.
 	PromptsGet = mcptypes.NewUnionMethod[GetPromptRequestParams, AnyGetPromptResult]("prompts/get", true, decodeAnyGetPromptResult)
-	// PromptsList is prompts/list, sent by the client: see [ListPromptsRequest].
+	// PromptsList is prompts/list, sent by the client.
 	PromptsList = mcptypes.NewMethod[PaginatedRequestParams, ListPromptsResult]("prompts/list", true)
-	// ResourcesList is resources/list, sent by the client: see
-	// [ListResourcesRequest].
+	// ResourcesList is resources/list, sent by the client.
 	ResourcesList = mcptypes.NewMethod[PaginatedRequestParams, ListResourcesResult]("resources/list", true)
-	// ResourcesRead is resources/read, sent by the client: see
-	// [ReadResourceRequest].
+	// ResourcesRead is resources/read, sent by the client.
 	ResourcesRead = mcptypes.NewUnionMethod[ReadResourceRequestParams, AnyReadResourceResult]("resources/read", true, decodeAnyReadResourceResult)
-	// ResourcesTemplatesList is resources/templates/list, sent by the client:
-	// see [ListResourceTemplatesRequest].
+	// ResourcesTemplatesList is resources/templates/list, sent by the client.
 	ResourcesTemplatesList = mcptypes.NewMethod[PaginatedRequestParams, ListResourceTemplatesResult]("resources/templates/list", true)
-	// ServerDiscover is server/discover, sent by the client: see
-	// [DiscoverRequest].
+	// ServerDiscover is server/discover, sent by the client.
 	ServerDiscover = mcptypes.NewMethod[RequestParams, DiscoverResult]("server/discover", true)
-	// SubscriptionsListen is subscriptions/listen, sent by the client: see
-	// [SubscriptionsListenRequest].
+	// SubscriptionsListen is subscriptions/listen, sent by the client.
 	SubscriptionsListen = mcptypes.NewMethod[SubscriptionsListenRequestParams, SubscriptionsListenResult]("subscriptions/listen", true)
-	// TasksCancel is tasks/cancel, sent by the client: see [CancelTaskRequest].
+	// TasksCancel is tasks/cancel, sent by the client.
 	TasksCancel = mcptypes.NewMethod[CancelTaskRequestParams, CancelTaskResult]("tasks/cancel", true)
-	// TasksGet is tasks/get, sent by the client: see [GetTaskRequest].
+	// TasksGet is tasks/get, sent by the client.
 	TasksGet = mcptypes.NewMethod[GetTaskRequestParams, GetTaskResult]("tasks/get", true)
-	// TasksUpdate is tasks/update, sent by the client: see [UpdateTaskRequest].
+	// TasksUpdate is tasks/update, sent by the client.
 	TasksUpdate = mcptypes.NewMethod[UpdateTaskRequestParams, UpdateTaskResult]("tasks/update", true)
-	// ToolsCall is tools/call, sent by the client: see [CallToolRequest].
+	// ToolsCall is tools/call, sent by the client.
 	ToolsCall = mcptypes.NewUnionMethod[CallToolRequestParams, AnyCallToolResult]("tools/call", true, decodeAnyCallToolResult)
-	// ToolsList is tools/list, sent by the client: see [ListToolsRequest].
+	// ToolsList is tools/list, sent by the client.
 	ToolsList = mcptypes.NewMethod[PaginatedRequestParams, ListToolsResult]("tools/list", true)
 )
 
 // The notifications of the protocol.
 var (
-	// NotificationsCancelled is notifications/cancelled, sent by either side:
-	// see [CancelledNotification].
+	// NotificationsCancelled is notifications/cancelled, sent by either side.
 	NotificationsCancelled = mcptypes.NewNotification[CancelledNotificationParams]("notifications/cancelled", true)
-	// NotificationsMessage is notifications/message, sent by the server: see
-	// [LoggingMessageNotification].
+	// NotificationsMessage is notifications/message, sent by the server.
 	NotificationsMessage = mcptypes.NewNotification[LoggingMessageNotificationParams]("notifications/message", true)
-	// NotificationsProgress is notifications/progress, sent by the server: see
-	// [ProgressNotification].
+	// NotificationsProgress is notifications/progress, sent by the server.
 	NotificationsProgress = mcptypes.NewNotification[ProgressNotificationParams]("notifications/progress", true)
 	// NotificationsPromptsListChanged is notifications/prompts/list_changed,
-	// sent by the server: see [PromptListChangedNotification].
+	// sent by the server.
 	NotificationsPromptsListChanged = mcptypes.NewNotification[NotificationParams]("notifications/prompts/list_changed", false)
 	// NotificationsResourcesListChanged is notifications/resources/list_changed,
-	// sent by the server: see [ResourceListChangedNotification].
+	// sent by the server.
 	NotificationsResourcesListChanged = mcptypes.NewNotification[NotificationParams]("notifications/resources/list_changed", false)
 	// NotificationsResourcesUpdated is notifications/resources/updated, sent by
-	// the server: see [ResourceUpdatedNotification].
+	// the server.
 	NotificationsResourcesUpdated = mcptypes.NewNotification[ResourceUpdatedNotificationParams]("notifications/resources/updated", true)
 	// NotificationsSubscriptionsAcknowledged is
-	// notifications/subscriptions/acknowledged, sent by the server: see
-	// [SubscriptionsAcknowledgedNotification].
+	// notifications/subscriptions/acknowledged, sent by the server.
 	NotificationsSubscriptionsAcknowledged = mcptypes.NewNotification[SubscriptionsAcknowledgedNotificationParams]("notifications/subscriptions/acknowledged", true)
-	// NotificationsTasks is notifications/tasks, sent by the server: see
-	// [TaskStatusNotification].
+	// NotificationsTasks is notifications/tasks, sent by the server.
 	NotificationsTasks = mcptypes.NewNotification[TaskStatusNotificationParams]("notifications/tasks", true)
 	// NotificationsToolsListChanged is notifications/tools/list_changed, sent by
-	// the server: see [ToolListChangedNotification].
+	// the server.
 	NotificationsToolsListChanged = mcptypes.NewNotification[NotificationParams]("notifications/tools/list_changed", false)
 )
 
@@ -126,147 +113,4 @@ func decodeAnyReadResourceResult(b []byte, v any) error {
 
 func decodeAnyCallToolResult(b []byte, v any) error {
 	return read(b, false, codec.Into(v.(*AnyCallToolResult), readAnyCallToolResult))
-}
-
-// Methods returns the table of the protocol's methods, sorted by name.
-func Methods() []MethodInfo {
-	return []MethodInfo{
-		{Name: "completion/complete", Params: "CompleteRequestParams", Result: "CompleteResult", FromClient: true, FromServer: false},
-		{Name: "notifications/cancelled", Params: "CancelledNotificationParams", Result: "", FromClient: true, FromServer: true},
-		{Name: "notifications/message", Params: "LoggingMessageNotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "notifications/progress", Params: "ProgressNotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "notifications/prompts/list_changed", Params: "NotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "notifications/resources/list_changed", Params: "NotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "notifications/resources/updated", Params: "ResourceUpdatedNotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "notifications/subscriptions/acknowledged", Params: "SubscriptionsAcknowledgedNotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "notifications/tasks", Params: "TaskStatusNotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "notifications/tools/list_changed", Params: "NotificationParams", Result: "", FromClient: false, FromServer: true},
-		{Name: "prompts/get", Params: "GetPromptRequestParams", Result: "AnyGetPromptResult", FromClient: true, FromServer: false},
-		{Name: "prompts/list", Params: "PaginatedRequestParams", Result: "ListPromptsResult", FromClient: true, FromServer: false},
-		{Name: "resources/list", Params: "PaginatedRequestParams", Result: "ListResourcesResult", FromClient: true, FromServer: false},
-		{Name: "resources/read", Params: "ReadResourceRequestParams", Result: "AnyReadResourceResult", FromClient: true, FromServer: false},
-		{Name: "resources/templates/list", Params: "PaginatedRequestParams", Result: "ListResourceTemplatesResult", FromClient: true, FromServer: false},
-		{Name: "server/discover", Params: "RequestParams", Result: "DiscoverResult", FromClient: true, FromServer: false},
-		{Name: "subscriptions/listen", Params: "SubscriptionsListenRequestParams", Result: "SubscriptionsListenResult", FromClient: true, FromServer: false},
-		{Name: "tasks/cancel", Params: "CancelTaskRequestParams", Result: "CancelTaskResult", FromClient: true, FromServer: false},
-		{Name: "tasks/get", Params: "GetTaskRequestParams", Result: "GetTaskResult", FromClient: true, FromServer: false},
-		{Name: "tasks/update", Params: "UpdateTaskRequestParams", Result: "UpdateTaskResult", FromClient: true, FromServer: false},
-		{Name: "tools/call", Params: "CallToolRequestParams", Result: "AnyCallToolResult", FromClient: true, FromServer: false},
-		{Name: "tools/list", Params: "PaginatedRequestParams", Result: "ListToolsResult", FromClient: true, FromServer: false},
-	}
-}
-
-// DecodeParams decodes raw as the params of method, a request or a notification; raw is empty if
-// there are none. The row of the method in [Methods] names the type that the result points to. The
-// error of wrong params wraps a [*DecodeError].
-func DecodeParams(method string, raw []byte) (any, error) {
-	switch method {
-	case "completion/complete":
-		return anyParams(CompletionComplete.DecodeParams(raw))
-	case "notifications/cancelled":
-		return anyParams(NotificationsCancelled.DecodeParams(raw))
-	case "notifications/message":
-		return anyParams(NotificationsMessage.DecodeParams(raw))
-	case "notifications/progress":
-		return anyParams(NotificationsProgress.DecodeParams(raw))
-	case "notifications/prompts/list_changed":
-		return anyParams(NotificationsPromptsListChanged.DecodeParams(raw))
-	case "notifications/resources/list_changed":
-		return anyParams(NotificationsResourcesListChanged.DecodeParams(raw))
-	case "notifications/resources/updated":
-		return anyParams(NotificationsResourcesUpdated.DecodeParams(raw))
-	case "notifications/subscriptions/acknowledged":
-		return anyParams(NotificationsSubscriptionsAcknowledged.DecodeParams(raw))
-	case "notifications/tasks":
-		return anyParams(NotificationsTasks.DecodeParams(raw))
-	case "notifications/tools/list_changed":
-		return anyParams(NotificationsToolsListChanged.DecodeParams(raw))
-	case "prompts/get":
-		return anyParams(PromptsGet.DecodeParams(raw))
-	case "prompts/list":
-		return anyParams(PromptsList.DecodeParams(raw))
-	case "resources/list":
-		return anyParams(ResourcesList.DecodeParams(raw))
-	case "resources/read":
-		return anyParams(ResourcesRead.DecodeParams(raw))
-	case "resources/templates/list":
-		return anyParams(ResourcesTemplatesList.DecodeParams(raw))
-	case "server/discover":
-		return anyParams(ServerDiscover.DecodeParams(raw))
-	case "subscriptions/listen":
-		return anyParams(SubscriptionsListen.DecodeParams(raw))
-	case "tasks/cancel":
-		return anyParams(TasksCancel.DecodeParams(raw))
-	case "tasks/get":
-		return anyParams(TasksGet.DecodeParams(raw))
-	case "tasks/update":
-		return anyParams(TasksUpdate.DecodeParams(raw))
-	case "tools/call":
-		return anyParams(ToolsCall.DecodeParams(raw))
-	case "tools/list":
-		return anyParams(ToolsList.DecodeParams(raw))
-	}
-	return nil, fmt.Errorf("modern: no params type for the method %q", method)
-}
-
-func anyParams[P any](params *P, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return params, nil
-}
-
-// DecodeServerResult decodes b as the result of method. The row of the method in
-// [Methods] names the type of the result.
-func DecodeServerResult(method string, b []byte) (ServerResult, error) {
-	var result interface {
-		ServerResult
-		decodable
-	}
-	switch method {
-	case "completion/complete":
-		result = new(CompleteResult)
-	case "prompts/get":
-		var any AnyGetPromptResult
-		if err := Decode(b, &any); err != nil {
-			return nil, err
-		}
-		return any.(ServerResult), nil
-	case "prompts/list":
-		result = new(ListPromptsResult)
-	case "resources/list":
-		result = new(ListResourcesResult)
-	case "resources/read":
-		var any AnyReadResourceResult
-		if err := Decode(b, &any); err != nil {
-			return nil, err
-		}
-		return any.(ServerResult), nil
-	case "resources/templates/list":
-		result = new(ListResourceTemplatesResult)
-	case "server/discover":
-		result = new(DiscoverResult)
-	case "subscriptions/listen":
-		result = new(SubscriptionsListenResult)
-	case "tasks/cancel":
-		result = new(CancelTaskResult)
-	case "tasks/get":
-		result = new(GetTaskResult)
-	case "tasks/update":
-		result = new(UpdateTaskResult)
-	case "tools/call":
-		var any AnyCallToolResult
-		if err := Decode(b, &any); err != nil {
-			return nil, err
-		}
-		return any.(ServerResult), nil
-	case "tools/list":
-		result = new(ListToolsResult)
-	default:
-		return nil, fmt.Errorf("modern: no result type for the method %q", method)
-	}
-	if err := Decode(b, result); err != nil {
-		return nil, err
-	}
-	return result, nil
 }

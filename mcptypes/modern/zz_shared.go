@@ -17,8 +17,6 @@ type (
 	Notifier = mcptypes.Notifier
 	// Registrar registers the function that serves a method.
 	Registrar = mcptypes.Registrar
-	// MethodInfo is one row of the protocol's table of methods.
-	MethodInfo = mcptypes.MethodInfo
 	// Method is a request: its name and the types of its params and result.
 	Method[P, R any] = mcptypes.Method[P, R]
 	// UnionMethod is a request whose result is a union.
@@ -61,14 +59,8 @@ func encodeAnnotations(v *Annotations, e *codec.Encoder) {
 		e.Name("audience")
 		codec.WriteList(e, v.Audience, writeRole)
 	}
-	if v.LastModified != nil {
-		e.Name("lastModified")
-		e.Str(*v.LastModified)
-	}
-	if v.Priority != nil {
-		e.Name("priority")
-		e.Between(*v.Priority, 0, 1)
-	}
+	e.OptionalStr("lastModified", v.LastModified)
+	codec.OptionalValue(e, "priority", v.Priority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
 	e.End(v.Extra, "audience lastModified priority")
 }
 
@@ -110,10 +102,7 @@ func encodeBaseMetadata(v *BaseMetadata, e *codec.Encoder) {
 	e.Open(`{`)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "name title")
 }
 
@@ -330,10 +319,7 @@ func encodeModelHint(v *ModelHint, e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Name != nil {
-		e.Name("name")
-		e.Str(*v.Name)
-	}
+	e.OptionalStr("name", v.Name)
 	e.End(v.Extra, "name")
 }
 
@@ -369,22 +355,13 @@ func encodeModelPreferences(v *ModelPreferences, e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.CostPriority != nil {
-		e.Name("costPriority")
-		e.Between(*v.CostPriority, 0, 1)
-	}
+	codec.OptionalValue(e, "costPriority", v.CostPriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
 	if v.Hints != nil {
 		e.Name("hints")
 		codec.WriteObjects(e, v.Hints, encodeModelHint)
 	}
-	if v.IntelligencePriority != nil {
-		e.Name("intelligencePriority")
-		e.Between(*v.IntelligencePriority, 0, 1)
-	}
-	if v.SpeedPriority != nil {
-		e.Name("speedPriority")
-		e.Between(*v.SpeedPriority, 0, 1)
-	}
+	codec.OptionalValue(e, "intelligencePriority", v.IntelligencePriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
+	codec.OptionalValue(e, "speedPriority", v.SpeedPriority, func(e *codec.Encoder, v float64) { e.Between(v, 0, 1) })
 	e.End(v.Extra, "costPriority hints intelligencePriority speedPriority")
 }
 
@@ -463,20 +440,11 @@ func encodePromptArgument(v *PromptArgument, e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Description != nil {
-		e.Name("description")
-		e.Str(*v.Description)
-	}
+	e.OptionalStr("description", v.Description)
 	e.Name("name")
 	e.Str(v.Name)
-	if v.Required != nil {
-		e.Name("required")
-		e.Bool(*v.Required)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "required", v.Required, (*codec.Encoder).Bool)
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "description name required title")
 }
 
@@ -527,14 +495,8 @@ func encodeResourceContents(v *ResourceContents, e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.MimeType != nil {
-		e.Name("mimeType")
-		e.Str(*v.MimeType)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("mimeType", v.MimeType)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta mimeType uri")
@@ -589,14 +551,8 @@ func encodeRoot(v *Root, e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.Meta != nil {
-		e.Name("_meta")
-		e.Members(v.Meta)
-	}
-	if v.Name != nil {
-		e.Name("name")
-		e.Str(*v.Name)
-	}
+	e.OptionalMembers("_meta", v.Meta)
+	e.OptionalStr("name", v.Name)
 	e.Name("uri")
 	e.Str(v.URI)
 	e.End(v.Extra, "_meta name uri")
@@ -627,10 +583,7 @@ func encodeServerCapabilitiesPrompts(v *ServerCapabilitiesPrompts, e *codec.Enco
 		return
 	}
 	e.Open(`{`)
-	if v.ListChanged != nil {
-		e.Name("listChanged")
-		e.Bool(*v.ListChanged)
-	}
+	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged")
 }
 
@@ -661,14 +614,8 @@ func encodeServerCapabilitiesResources(v *ServerCapabilitiesResources, e *codec.
 		return
 	}
 	e.Open(`{`)
-	if v.ListChanged != nil {
-		e.Name("listChanged")
-		e.Bool(*v.ListChanged)
-	}
-	if v.Subscribe != nil {
-		e.Name("subscribe")
-		e.Bool(*v.Subscribe)
-	}
+	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
+	codec.OptionalValue(e, "subscribe", v.Subscribe, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged subscribe")
 }
 
@@ -697,10 +644,7 @@ func encodeServerCapabilitiesTools(v *ServerCapabilitiesTools, e *codec.Encoder)
 		return
 	}
 	e.Open(`{`)
-	if v.ListChanged != nil {
-		e.Name("listChanged")
-		e.Bool(*v.ListChanged)
-	}
+	codec.OptionalValue(e, "listChanged", v.ListChanged, (*codec.Encoder).Bool)
 	e.End(v.Extra, "listChanged")
 }
 
@@ -766,25 +710,10 @@ func encodeToolAnnotations(v *ToolAnnotations, e *codec.Encoder) {
 		return
 	}
 	e.Open(`{`)
-	if v.DestructiveHint != nil {
-		e.Name("destructiveHint")
-		e.Bool(*v.DestructiveHint)
-	}
-	if v.IdempotentHint != nil {
-		e.Name("idempotentHint")
-		e.Bool(*v.IdempotentHint)
-	}
-	if v.OpenWorldHint != nil {
-		e.Name("openWorldHint")
-		e.Bool(*v.OpenWorldHint)
-	}
-	if v.ReadOnlyHint != nil {
-		e.Name("readOnlyHint")
-		e.Bool(*v.ReadOnlyHint)
-	}
-	if v.Title != nil {
-		e.Name("title")
-		e.Str(*v.Title)
-	}
+	codec.OptionalValue(e, "destructiveHint", v.DestructiveHint, (*codec.Encoder).Bool)
+	codec.OptionalValue(e, "idempotentHint", v.IdempotentHint, (*codec.Encoder).Bool)
+	codec.OptionalValue(e, "openWorldHint", v.OpenWorldHint, (*codec.Encoder).Bool)
+	codec.OptionalValue(e, "readOnlyHint", v.ReadOnlyHint, (*codec.Encoder).Bool)
+	e.OptionalStr("title", v.Title)
 	e.End(v.Extra, "destructiveHint idempotentHint openWorldHint readOnlyHint title")
 }

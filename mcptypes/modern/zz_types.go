@@ -75,20 +75,6 @@ type CacheableResult struct {
 	Extra map[string]json.RawMessage
 }
 
-// CallToolRequest runs a tool. The answer is a result of the tool, a
-// question, or a task: see [AnyCallToolResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/tools
-type CallToolRequest struct {
-	// ID names the request.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params CallToolRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // CallToolRequestParams are the tool to run and its arguments.
 //
 // Specification:
@@ -138,35 +124,6 @@ type CallToolResult struct {
 	Extra map[string]json.RawMessage
 }
 
-// CallToolResultResponse is the whole JSON-RPC response to a
-// [CallToolRequest].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/tools
-type CallToolResultResponse struct {
-	// ID names the request.
-	ID RequestID
-	// Result is the result of the request.
-	Result AnyCallToolResult
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// CancelTaskRequest asks the server to end a task. The result only confirms
-// the request; the task's status shows whether the task ended.
-//
-// Specification:
-// https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
-type CancelTaskRequest struct {
-	// ID is repeated in the answer; it must not be null or used twice in a
-	// session.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params CancelTaskRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // CancelTaskRequestParams name the task.
 //
 // Specification:
@@ -189,19 +146,6 @@ type CancelTaskResult struct {
 	// Meta holds data of the protocol and its extensions under prefixed names;
 	// nil is absent.
 	Meta *ResultMetaObject
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// CancelledNotification cancels one of the sender's requests: the sender no
-// longer wants the answer. It may arrive too late. A client must not send it
-// for initialize.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/cancellation
-type CancelledNotification struct {
-	// Params are the parameters of the message.
-	Params CancelledNotificationParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -295,33 +239,6 @@ type ClientCapabilitiesSampling struct {
 	Extra map[string]json.RawMessage
 }
 
-// ClientNotification is any notification that a client sends.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-type ClientNotification = CancelledNotification
-
-// ClientResult is the form of a client's results. This version has none:
-// clients answer in [InputResponses].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-type ClientResult = Result
-
-// CompleteRequest asks for ways to complete a half-typed argument. Its
-// result is a [CompleteResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion
-type CompleteRequest struct {
-	// ID names the request.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params CompleteRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // CompleteRequestParams are an incomplete argument and the place where it is
 // typed.
 //
@@ -369,20 +286,6 @@ type CompleteResultCompletion struct {
 	Total *int64
 	// Values are at most 100 values, the best first.
 	Values []string
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// CompleteResultResponse is the whole JSON-RPC response to a
-// [CompleteRequest].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion
-type CompleteResultResponse struct {
-	// ID names the request.
-	ID RequestID
-	// Result is the result of the request.
-	Result CompleteResult
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -506,20 +409,6 @@ type CreateTaskResult struct {
 	Extra map[string]json.RawMessage
 }
 
-// DiscoverRequest asks for a server's versions and capabilities. Other
-// requests do not depend on it.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/discover
-type DiscoverRequest struct {
-	// ID names the request.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params RequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // DiscoverResult describes the server.
 //
 // Specification:
@@ -542,20 +431,6 @@ type DiscoverResult struct {
 	SupportedVersions []string
 	// TTLMs is how long the result may be cached, in milliseconds.
 	TTLMs int64
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// DiscoverResultResponse is the whole JSON-RPC response to a
-// [DiscoverRequest].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/discover
-type DiscoverResultResponse struct {
-	// ID names the request.
-	ID RequestID
-	// Result is the result of the request.
-	Result DiscoverResult
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -704,20 +579,6 @@ type FailedTask struct {
 	Extra map[string]json.RawMessage
 }
 
-// GetPromptRequest fills in a prompt. The answer is the prompt or a
-// question: see [AnyGetPromptResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/prompts
-type GetPromptRequest struct {
-	// ID names the request.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params GetPromptRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // GetPromptRequestParams are the prompt to fill in and its arguments.
 //
 // Specification:
@@ -754,35 +615,6 @@ type GetPromptResult struct {
 	// ResultType is the kind of the result; nil is written as the kind of the Go
 	// type.
 	ResultType *ResultType
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// GetPromptResultResponse is the whole JSON-RPC response to a
-// [GetPromptRequest].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/prompts
-type GetPromptResultResponse struct {
-	// ID names the request.
-	ID RequestID
-	// Result is the result of the request.
-	Result AnyGetPromptResult
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// GetTaskRequest asks for the state of a task. Its result is a
-// [GetTaskResult].
-//
-// Specification:
-// https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
-type GetTaskRequest struct {
-	// ID is repeated in the answer; it must not be null or used twice in a
-	// session.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params GetTaskRequestParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -1036,61 +868,6 @@ type JSONArray []JSONValue
 // https://modelcontextprotocol.io/specification/2026-07-28/basic
 type JSONObject map[string]JSONValue
 
-// JSONRPCErrorResponse is the answer to a request that failed.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-type JSONRPCErrorResponse struct {
-	// Error says what went wrong.
-	Error Error
-	// ID names the request; nil means that it could not be read.
-	ID *RequestID
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// JSONRPCNotification is a message without an answer.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-type JSONRPCNotification struct {
-	// Method is the notification's name.
-	Method string
-	// Params are the parameters of the message.
-	Params map[string]json.RawMessage
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// JSONRPCRequest is a message with an answer.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-type JSONRPCRequest struct {
-	// ID is repeated in the answer; it must not be null or used twice in a
-	// session.
-	ID RequestID
-	// Method is the request's name.
-	Method string
-	// Params are the parameters of the message.
-	Params map[string]json.RawMessage
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// JSONRPCResultResponse is the answer to a request that succeeded.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-type JSONRPCResultResponse struct {
-	// ID names the request.
-	ID RequestID
-	// Result is the result of the request.
-	Result Result
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // JSONValue is any JSON value, as it was sent. [DecodeStrict] refuses null
 // and fractions, which the schema lacks.
 //
@@ -1119,20 +896,6 @@ type LegacyTitledEnumSchema struct {
 	Extra map[string]json.RawMessage
 }
 
-// ListPromptsRequest asks which prompts a server has. Its result is a
-// [ListPromptsResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/prompts
-type ListPromptsRequest struct {
-	// ID names the request.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params PaginatedRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // ListPromptsResult is a page of a server's prompts.
 //
 // Specification:
@@ -1152,34 +915,6 @@ type ListPromptsResult struct {
 	ResultType *ResultType
 	// TTLMs is how long the result may be cached, in milliseconds.
 	TTLMs int64
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// ListPromptsResultResponse is the whole JSON-RPC response to a
-// [ListPromptsRequest].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/prompts
-type ListPromptsResultResponse struct {
-	// ID names the request.
-	ID RequestID
-	// Result is the result of the request.
-	Result ListPromptsResult
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// ListResourceTemplatesRequest asks which resource templates a server has.
-// Its result is a [ListResourceTemplatesResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/resources
-type ListResourceTemplatesRequest struct {
-	// ID names the request.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params PaginatedRequestParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -1207,34 +942,6 @@ type ListResourceTemplatesResult struct {
 	Extra map[string]json.RawMessage
 }
 
-// ListResourceTemplatesResultResponse is the whole JSON-RPC response to a
-// [ListResourceTemplatesRequest].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/resources
-type ListResourceTemplatesResultResponse struct {
-	// ID names the request.
-	ID RequestID
-	// Result is the result of the request.
-	Result ListResourceTemplatesResult
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// ListResourcesRequest asks which resources a server has. Its result is a
-// [ListResourcesResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/resources
-type ListResourcesRequest struct {
-	// ID names the request.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params PaginatedRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // ListResourcesResult is a page of a server's resources.
 //
 // Specification:
@@ -1254,20 +961,6 @@ type ListResourcesResult struct {
 	ResultType *ResultType
 	// TTLMs is how long the result may be cached, in milliseconds.
 	TTLMs int64
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// ListResourcesResultResponse is the whole JSON-RPC response to a
-// [ListResourcesRequest].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/resources
-type ListResourcesResultResponse struct {
-	// ID names the request.
-	ID RequestID
-	// Result is the result of the request.
-	Result ListResourcesResult
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -1307,20 +1000,6 @@ type ListRootsResult struct {
 	Extra map[string]json.RawMessage
 }
 
-// ListToolsRequest asks which tools a server has. Its result is a
-// [ListToolsResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/tools
-type ListToolsRequest struct {
-	// ID names the request.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params PaginatedRequestParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // ListToolsResult is a page of a server's tools.
 //
 // Specification:
@@ -1340,33 +1019,6 @@ type ListToolsResult struct {
 	Tools []Tool
 	// TTLMs is how long the result may be cached, in milliseconds.
 	TTLMs int64
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// ListToolsResultResponse is the whole JSON-RPC response to a
-// [ListToolsRequest].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/tools
-type ListToolsResultResponse struct {
-	// ID names the request.
-	ID RequestID
-	// Result is the result of the request.
-	Result ListToolsResult
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// LoggingMessageNotification is a message of the server's log. The server
-// sends it only during a request that asks for it with
-// [RequestMetaObject].LogLevel.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging
-type LoggingMessageNotification struct {
-	// Params are the parameters of the message.
-	Params LoggingMessageNotificationParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -1449,19 +1101,6 @@ type MissingRequiredClientCapabilityError struct {
 	Extra map[string]json.RawMessage
 }
 
-// Notification is the form of every notification.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-type Notification struct {
-	// Method is the notification's name.
-	Method string
-	// Params are the parameters of the message.
-	Params map[string]json.RawMessage
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // NotificationMetaObject is the metadata of a notification.
 //
 // Specification:
@@ -1503,21 +1142,6 @@ type NumberSchema struct {
 	Title *string
 	// Type decides whether fractions are allowed.
 	Type NumberSchemaType
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// PaginatedRequest is the form of every request for a list.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/pagination
-type PaginatedRequest struct {
-	// ID names the request.
-	ID RequestID
-	// Method is the request's name.
-	Method string
-	// Params are the parameters of the message.
-	Params PaginatedRequestParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -1566,18 +1190,6 @@ type ParseError struct {
 	Extra map[string]json.RawMessage
 }
 
-// ProgressNotification reports the progress of a request that has a progress
-// token.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress
-type ProgressNotification struct {
-	// Params are the parameters of the message.
-	Params ProgressNotificationParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // ProgressNotificationParams are the progress of a request.
 //
 // Specification:
@@ -1620,17 +1232,6 @@ type Prompt struct {
 	Extra map[string]json.RawMessage
 }
 
-// PromptListChangedNotification asks a client to list the prompts again.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/prompts
-type PromptListChangedNotification struct {
-	// Params are the parameters of the message.
-	Params *NotificationParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // PromptMessage is one message of a prompt. Unlike a [SamplingMessage] it
 // may hold resources.
 //
@@ -1654,20 +1255,6 @@ type PromptReference struct {
 	Name string
 	// Title is the name to show to people; nil means that Name is shown.
 	Title *string
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// ReadResourceRequest reads a resource. The answer is the contents or a
-// question: see [AnyReadResourceResult].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/resources
-type ReadResourceRequest struct {
-	// ID names the request.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params ReadResourceRequestParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -1708,33 +1295,6 @@ type ReadResourceResult struct {
 	ResultType *ResultType
 	// TTLMs is how long the result may be cached, in milliseconds.
 	TTLMs int64
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// ReadResourceResultResponse is the whole JSON-RPC response to a
-// [ReadResourceRequest].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/resources
-type ReadResourceResultResponse struct {
-	// ID names the request.
-	ID RequestID
-	// Result is the result of the request.
-	Result AnyReadResourceResult
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// Request is the form of every request.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-type Request struct {
-	// Method is the request's name.
-	Method string
-	// Params are the parameters of the message.
-	Params map[string]json.RawMessage
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -1829,17 +1389,6 @@ type ResourceLink struct {
 	Extra map[string]json.RawMessage
 }
 
-// ResourceListChangedNotification asks a client to list the resources again.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/resources
-type ResourceListChangedNotification struct {
-	// Params are the parameters of the message.
-	Params *NotificationParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // ResourceRequestParams has the members that all requests about a resource
 // share.
 //
@@ -1887,18 +1436,6 @@ type ResourceTemplate struct {
 type ResourceTemplateReference struct {
 	// URI is the address or the template of addresses.
 	URI string
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// ResourceUpdatedNotification reports to a client that a resource it
-// subscribed to has changed.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/resources
-type ResourceUpdatedNotification struct {
-	// Params are the parameters of the message.
-	Params ResourceUpdatedNotificationParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -2041,18 +1578,6 @@ type SubscriptionFilter struct {
 	Extra map[string]json.RawMessage
 }
 
-// SubscriptionsAcknowledgedNotification is the first notification of a
-// subscription.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
-type SubscriptionsAcknowledgedNotification struct {
-	// Params are the parameters of the message.
-	Params SubscriptionsAcknowledgedNotificationParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // SubscriptionsAcknowledgedNotificationParams list what the server will
 // send.
 //
@@ -2065,20 +1590,6 @@ type SubscriptionsAcknowledgedNotificationParams struct {
 	// Notifications are those that the client requested and the server will
 	// send.
 	Notifications SubscriptionFilter
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// SubscriptionsListenRequest subscribes to notifications. The answer arrives
-// when the subscription ends. Cancelling the request ends the subscription.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
-type SubscriptionsListenRequest struct {
-	// ID names the request.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params SubscriptionsListenRequestParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -2124,20 +1635,6 @@ type SubscriptionsListenResultMetaObject struct {
 	Extra map[string]json.RawMessage
 }
 
-// SubscriptionsListenResultResponse is the whole JSON-RPC response to a
-// [SubscriptionsListenRequest].
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions
-type SubscriptionsListenResultResponse struct {
-	// ID names the request.
-	ID RequestID
-	// Result is the result of the request.
-	Result SubscriptionsListenResult
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // Task has the members that every task has.
 //
 // Specification:
@@ -2158,17 +1655,6 @@ type Task struct {
 	// TTLMs is how long the server keeps the task, in milliseconds from its
 	// creation; nil means without limit.
 	TTLMs *int64
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// TaskStatusNotification reports to a subscriber that a task has changed.
-//
-// Specification:
-// https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
-type TaskStatusNotification struct {
-	// Params are the parameters of the message.
-	Params TaskStatusNotificationParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }
@@ -2341,17 +1827,6 @@ type ToolChoice struct {
 	Extra map[string]json.RawMessage
 }
 
-// ToolListChangedNotification asks a client to list the tools again.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/server/tools
-type ToolListChangedNotification struct {
-	// Params are the parameters of the message.
-	Params *NotificationParams
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
 // ToolResultContent is what a tool returned to a model.
 //
 // Specification:
@@ -2480,20 +1955,6 @@ type UntitledSingleSelectEnumSchema struct {
 	Enum []string
 	// Title is the name to show to people; nil means that Name is shown.
 	Title *string
-	// Extra holds members that are not in the schema; they are written back.
-	Extra map[string]json.RawMessage
-}
-
-// UpdateTaskRequest answers the questions of an [InputRequiredTask].
-//
-// Specification:
-// https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md
-type UpdateTaskRequest struct {
-	// ID is repeated in the answer; it must not be null or used twice in a
-	// session.
-	ID RequestID
-	// Params are the parameters of the message.
-	Params UpdateTaskRequestParams
 	// Extra holds members that are not in the schema; they are written back.
 	Extra map[string]json.RawMessage
 }

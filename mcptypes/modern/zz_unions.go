@@ -153,93 +153,6 @@ func armAnyReadResourceResult(v *AnyReadResourceResult, d *codec.Decoder, n int)
 	return arm.decode(d)
 }
 
-// ClientRequest is any request that a client sends.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-//
-// It is one of *[DiscoverRequest], *[ListResourcesRequest],
-// *[ListResourceTemplatesRequest], *[ReadResourceRequest],
-// *[SubscriptionsListenRequest], *[ListPromptsRequest], *[GetPromptRequest],
-// *[ListToolsRequest], *[CallToolRequest], *[CompleteRequest]; or *[Unknown]
-// if the member method has the value of none of them.
-type ClientRequest interface {
-	encodable
-	isClientRequest()
-}
-
-func (*DiscoverRequest) isClientRequest()              {}
-func (*ListResourcesRequest) isClientRequest()         {}
-func (*ListResourceTemplatesRequest) isClientRequest() {}
-func (*ReadResourceRequest) isClientRequest()          {}
-func (*SubscriptionsListenRequest) isClientRequest()   {}
-func (*ListPromptsRequest) isClientRequest()           {}
-func (*GetPromptRequest) isClientRequest()             {}
-func (*ListToolsRequest) isClientRequest()             {}
-func (*CallToolRequest) isClientRequest()              {}
-func (*CompleteRequest) isClientRequest()              {}
-func (*Unknown) isClientRequest()                      {}
-
-func writeClientRequest(e *codec.Encoder, v ClientRequest) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
-func readClientRequest(v *ClientRequest, d *codec.Decoder) error {
-	return codec.Tagged(v, d, "method", armClientRequest)
-}
-
-func armClientRequest(v *ClientRequest, d *codec.Decoder, tag []byte) error {
-	switch string(tag) {
-	case "server/discover":
-		arm := new(DiscoverRequest)
-		*v = arm
-		return arm.decode(d)
-	case "resources/list":
-		arm := new(ListResourcesRequest)
-		*v = arm
-		return arm.decode(d)
-	case "resources/templates/list":
-		arm := new(ListResourceTemplatesRequest)
-		*v = arm
-		return arm.decode(d)
-	case "resources/read":
-		arm := new(ReadResourceRequest)
-		*v = arm
-		return arm.decode(d)
-	case "subscriptions/listen":
-		arm := new(SubscriptionsListenRequest)
-		*v = arm
-		return arm.decode(d)
-	case "prompts/list":
-		arm := new(ListPromptsRequest)
-		*v = arm
-		return arm.decode(d)
-	case "prompts/get":
-		arm := new(GetPromptRequest)
-		*v = arm
-		return arm.decode(d)
-	case "tools/list":
-		arm := new(ListToolsRequest)
-		*v = arm
-		return arm.decode(d)
-	case "tools/call":
-		arm := new(CallToolRequest)
-		*v = arm
-		return arm.decode(d)
-	case "completion/complete":
-		arm := new(CompleteRequest)
-		*v = arm
-		return arm.decode(d)
-	}
-	arm := new(Unknown)
-	*v = arm
-	return d.UnknownArm(&arm.Tag, &arm.Raw, "method", tag)
-}
-
 // CompleteReference names the prompt or the resource template whose argument
 // is typed.
 //
@@ -630,101 +543,6 @@ func armInputResponse(v *InputResponse, d *codec.Decoder, n int) error {
 	return arm.decode(d)
 }
 
-// JSONRPCMessage is any message.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-//
-// It is one of *[JSONRPCRequest], *[JSONRPCNotification],
-// *[JSONRPCResultResponse], *[JSONRPCErrorResponse].
-type JSONRPCMessage interface {
-	encodable
-	isJSONRPCMessage()
-}
-
-func (*JSONRPCRequest) isJSONRPCMessage()        {}
-func (*JSONRPCNotification) isJSONRPCMessage()   {}
-func (*JSONRPCResultResponse) isJSONRPCMessage() {}
-func (*JSONRPCErrorResponse) isJSONRPCMessage()  {}
-
-func writeJSONRPCMessage(e *codec.Encoder, v JSONRPCMessage) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
-func readJSONRPCMessage(v *JSONRPCMessage, d *codec.Decoder) error {
-	return codec.Untagged(v, d, "", []codec.Shape{
-		{Present: "method id", Required: "id jsonrpc method", Optional: "params"},
-		{Present: "method", Required: "jsonrpc method", Optional: "params"},
-		{Present: "result", Required: "id jsonrpc result"},
-		{Present: "error", Required: "error jsonrpc", Optional: "id"},
-	}, armJSONRPCMessage)
-}
-
-func armJSONRPCMessage(v *JSONRPCMessage, d *codec.Decoder, n int) error {
-	switch n {
-	case 0:
-		arm := new(JSONRPCRequest)
-		*v = arm
-		return arm.decode(d)
-	case 1:
-		arm := new(JSONRPCNotification)
-		*v = arm
-		return arm.decode(d)
-	case 2:
-		arm := new(JSONRPCResultResponse)
-		*v = arm
-		return arm.decode(d)
-	}
-	arm := new(JSONRPCErrorResponse)
-	*v = arm
-	return arm.decode(d)
-}
-
-// JSONRPCResponse is the answer to a request.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-//
-// It is one of *[JSONRPCResultResponse], *[JSONRPCErrorResponse].
-type JSONRPCResponse interface {
-	encodable
-	isJSONRPCResponse()
-}
-
-func (*JSONRPCResultResponse) isJSONRPCResponse() {}
-func (*JSONRPCErrorResponse) isJSONRPCResponse()  {}
-
-func writeJSONRPCResponse(e *codec.Encoder, v JSONRPCResponse) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
-func readJSONRPCResponse(v *JSONRPCResponse, d *codec.Decoder) error {
-	return codec.Untagged(v, d, "", []codec.Shape{
-		{Present: "result", Required: "id jsonrpc result"},
-		{Present: "error", Required: "error jsonrpc", Optional: "id"},
-	}, armJSONRPCResponse)
-}
-
-func armJSONRPCResponse(v *JSONRPCResponse, d *codec.Decoder, n int) error {
-	switch n {
-	case 0:
-		arm := new(JSONRPCResultResponse)
-		*v = arm
-		return arm.decode(d)
-	}
-	arm := new(JSONRPCErrorResponse)
-	*v = arm
-	return arm.decode(d)
-}
-
 // MultiSelectEnumSchema is a field of a form in which a person chooses
 // several values.
 //
@@ -994,133 +812,6 @@ func armSamplingMessageContentBlock(v *SamplingMessageContentBlock, d *codec.Dec
 	return d.UnknownArm(&arm.Tag, &arm.Raw, "type", tag)
 }
 
-// ServerNotification is any notification that a server sends.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-//
-// It is one of *[CancelledNotification], *[ProgressNotification],
-// *[ResourceListChangedNotification],
-// *[SubscriptionsAcknowledgedNotification], *[ResourceUpdatedNotification],
-// *[PromptListChangedNotification], *[ToolListChangedNotification],
-// *[LoggingMessageNotification]; or *[Unknown] if the member method has the
-// value of none of them.
-type ServerNotification interface {
-	encodable
-	isServerNotification()
-}
-
-func (*CancelledNotification) isServerNotification()                 {}
-func (*ProgressNotification) isServerNotification()                  {}
-func (*ResourceListChangedNotification) isServerNotification()       {}
-func (*SubscriptionsAcknowledgedNotification) isServerNotification() {}
-func (*ResourceUpdatedNotification) isServerNotification()           {}
-func (*PromptListChangedNotification) isServerNotification()         {}
-func (*ToolListChangedNotification) isServerNotification()           {}
-func (*LoggingMessageNotification) isServerNotification()            {}
-func (*Unknown) isServerNotification()                               {}
-
-func writeServerNotification(e *codec.Encoder, v ServerNotification) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
-func readServerNotification(v *ServerNotification, d *codec.Decoder) error {
-	return codec.Tagged(v, d, "method", armServerNotification)
-}
-
-func armServerNotification(v *ServerNotification, d *codec.Decoder, tag []byte) error {
-	switch string(tag) {
-	case "notifications/cancelled":
-		arm := new(CancelledNotification)
-		*v = arm
-		return arm.decode(d)
-	case "notifications/progress":
-		arm := new(ProgressNotification)
-		*v = arm
-		return arm.decode(d)
-	case "notifications/resources/list_changed":
-		arm := new(ResourceListChangedNotification)
-		*v = arm
-		return arm.decode(d)
-	case "notifications/subscriptions/acknowledged":
-		arm := new(SubscriptionsAcknowledgedNotification)
-		*v = arm
-		return arm.decode(d)
-	case "notifications/resources/updated":
-		arm := new(ResourceUpdatedNotification)
-		*v = arm
-		return arm.decode(d)
-	case "notifications/prompts/list_changed":
-		arm := new(PromptListChangedNotification)
-		*v = arm
-		return arm.decode(d)
-	case "notifications/tools/list_changed":
-		arm := new(ToolListChangedNotification)
-		*v = arm
-		return arm.decode(d)
-	case "notifications/message":
-		arm := new(LoggingMessageNotification)
-		*v = arm
-		return arm.decode(d)
-	}
-	arm := new(Unknown)
-	*v = arm
-	return d.UnknownArm(&arm.Tag, &arm.Raw, "method", tag)
-}
-
-// ServerResult is any result that a server sends. [Decode] returns a
-// *[Result], which keeps every member; [DecodeServerResult] returns the type
-// that belongs to the method.
-//
-// Specification:
-// https://modelcontextprotocol.io/specification/2026-07-28/basic
-//
-// It is one of *[Result], *[InputRequiredResult], *[DiscoverResult],
-// *[ListResourcesResult], *[ListResourceTemplatesResult],
-// *[ReadResourceResult], *[SubscriptionsListenResult], *[ListPromptsResult],
-// *[GetPromptResult], *[ListToolsResult], *[CallToolResult],
-// *[CompleteResult], *[CreateTaskResult], *[GetTaskResult],
-// *[UpdateTaskResult], *[CancelTaskResult].
-type ServerResult interface {
-	encodable
-	isServerResult()
-}
-
-func (*Result) isServerResult()                      {}
-func (*InputRequiredResult) isServerResult()         {}
-func (*DiscoverResult) isServerResult()              {}
-func (*ListResourcesResult) isServerResult()         {}
-func (*ListResourceTemplatesResult) isServerResult() {}
-func (*ReadResourceResult) isServerResult()          {}
-func (*SubscriptionsListenResult) isServerResult()   {}
-func (*ListPromptsResult) isServerResult()           {}
-func (*GetPromptResult) isServerResult()             {}
-func (*ListToolsResult) isServerResult()             {}
-func (*CallToolResult) isServerResult()              {}
-func (*CompleteResult) isServerResult()              {}
-func (*CreateTaskResult) isServerResult()            {}
-func (*GetTaskResult) isServerResult()               {}
-func (*UpdateTaskResult) isServerResult()            {}
-func (*CancelTaskResult) isServerResult()            {}
-
-func writeServerResult(e *codec.Encoder, v ServerResult) {
-	if v == nil {
-		e.Absent()
-		return
-	}
-	v.encode(e)
-}
-
-func readServerResult(v *ServerResult, d *codec.Decoder) error {
-	arm := new(Result)
-	*v = arm
-	return arm.decode(d)
-}
-
 // SingleSelectEnumSchema is a field of a form in which a person chooses one
 // value.
 //
@@ -1221,8 +912,6 @@ func target(v any) func(*codec.Decoder) error {
 		return codec.Into(v, decodeBase64)
 	case *BaseMetadata:
 		return codec.Into(v, decodeBaseMetadata)
-	case *ClientRequest:
-		return codec.Into(v, readClientRequest)
 	case *CompleteArgument:
 		return codec.Into(v, decodeCompleteArgument)
 	case *CompleteContext:
@@ -1249,10 +938,6 @@ func target(v any) func(*codec.Decoder) error {
 		return codec.Into(v, readInputRequest)
 	case *InputResponse:
 		return codec.Into(v, readInputResponse)
-	case *JSONRPCMessage:
-		return codec.Into(v, readJSONRPCMessage)
-	case *JSONRPCResponse:
-		return codec.Into(v, readJSONRPCResponse)
 	case *JSONValue:
 		return codec.Into(v, codec.JSON)
 	case *LoggingLevel:
@@ -1291,10 +976,6 @@ func target(v any) func(*codec.Decoder) error {
 		return codec.Into(v, decodeServerCapabilitiesResources)
 	case *ServerCapabilitiesTools:
 		return codec.Into(v, decodeServerCapabilitiesTools)
-	case *ServerNotification:
-		return codec.Into(v, readServerNotification)
-	case *ServerResult:
-		return codec.Into(v, readServerResult)
 	case *SingleSelectEnumSchema:
 		return codec.Into(v, readSingleSelectEnumSchema)
 	case *StringSchemaFormat:

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/bits"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 
@@ -55,21 +53,6 @@ func Read(pkg string, b []byte, strict bool, into func(*Decoder) error) error {
 	wrong := asError(err, "")
 	wrong.Package = pkg
 	return wrong
-}
-
-// ReadFrom reads from the caller's decoder. Whatever that decoder allows, the value has no
-// duplicate names and no invalid UTF-8.
-func ReadFrom(pkg string, dec *jsontext.Decoder, into func(*Decoder) error) error {
-	raw, err := dec.ReadValue()
-	if err != nil {
-		wrong := asError(err, "")
-		wrong.Package = pkg
-		return wrong
-	}
-	if err := Read(pkg, raw, false, into); err != nil {
-		return asError(err, string(dec.StackPointer()))
-	}
-	return nil
 }
 
 // Into returns a function that reads into to, and clears it after an error.
@@ -283,22 +266,6 @@ func (d *Decoder) Empty() error {
 		}
 		return d.Fail("not a member of this object")
 	})
-}
-
-// Unambiguous checks that no unknown member of an object differs only by case from one of names,
-// which have spaces between them.
-func (d *Decoder) Unambiguous(extra map[string]json.RawMessage, names string) error {
-	for name := range strings.SplitSeq(names, " ") {
-		if extra[name] == nil {
-			continue
-		}
-		for _, other := range slices.Sorted(maps.Keys(extra)) {
-			if other != name && strings.EqualFold(other, name) {
-				return within(d.Fail("differs from a member's name only by case"), other)
-			}
-		}
-	}
-	return nil
 }
 
 // Absent reads null in an optional member, unless the decoder is strict. It reports whether

@@ -86,15 +86,6 @@ func (e *Encoder) Bytes() ([]byte, error) {
 	return b, nil
 }
 
-// WriteTo writes the text to the caller's encoder.
-func (e *Encoder) WriteTo(enc *jsontext.Encoder) error {
-	defer e.release()
-	if e.err != nil {
-		return e.err
-	}
-	return enc.WriteValue(e.b)
-}
-
 func (e *Encoder) release() {
 	clear(e.path[:cap(e.path)]) // the names may be long
 	clear(e.keys[:cap(e.keys)])
@@ -181,6 +172,38 @@ func (e *Encoder) Name(name string) {
 	b = append(b, '"')
 	b = append(b, name...)
 	e.b = append(b, '"', ':')
+}
+
+// OptionalStr writes a member that is a string, unless s is nil.
+func (e *Encoder) OptionalStr(name string, s *string) {
+	if s != nil {
+		e.Name(name)
+		e.Str(*s)
+	}
+}
+
+// OptionalMembers writes a member that is an object, unless m is nil.
+func (e *Encoder) OptionalMembers(name string, m map[string]json.RawMessage) {
+	if m != nil {
+		e.Name(name)
+		e.Members(m)
+	}
+}
+
+// OptionalObject writes a member whose type is encoded in place, unless v is nil.
+func OptionalObject[T any](e *Encoder, name string, v *T, encode func(*T, *Encoder)) {
+	if v != nil {
+		e.Name(name)
+		encode(v, e)
+	}
+}
+
+// OptionalValue writes a member, unless v is nil.
+func OptionalValue[T any](e *Encoder, name string, v *T, write func(*Encoder, T)) {
+	if v != nil {
+		e.Name(name)
+		write(e, *v)
+	}
 }
 
 // key is Name for a name that the schema does not define.

@@ -72,14 +72,6 @@ func (s Scalar) MarshalJSON() ([]byte, error) {
 	return s.AppendJSON(nil), nil
 }
 
-// MarshalJSONTo writes the JSON form. The absent value is an error.
-func (s Scalar) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if s.kind == kindAbsent {
-		return errAbsent
-	}
-	return enc.WriteValue(s.AppendJSON(enc.AvailableBuffer()))
-}
-
 // IntScalar returns the integer n.
 func IntScalar(n int64) Scalar { return Scalar{num: n, kind: kindInt} }
 

@@ -303,23 +303,3 @@ func misspelled(members []string, names names) (n int) {
 	}
 	return n
 }
-
-// FirstOf reads an array as the first of several kinds of lists that accepts it. If none
-// does, it returns the error with the longest path. No list may contain another such choice.
-func FirstOf[T any](to *T, d *Decoder, reads ...func(*T, *Decoder) error) (err error) {
-	if d.kind() != '[' {
-		return d.Wrong("an array")
-	}
-	before := d.state
-	for _, read := range reads {
-		d.state = before
-		wrong := read(to, d)
-		if wrong == nil {
-			return nil
-		}
-		if err == nil || len(asError(wrong, "").Path) > len(asError(err, "").Path) {
-			err = wrong
-		}
-	}
-	return err
-}

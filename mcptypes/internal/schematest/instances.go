@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,12 +36,8 @@ const deep = 8 // the depth below which choices take a simple arm
 
 // choice returns the arms of a choice, or nil.
 func choice(node map[string]any) []any {
-	for _, key := range []string{"anyOf", "oneOf"} {
-		if arms, ok := node[key].([]any); ok {
-			return arms
-		}
-	}
-	return nil
+	arms, _ := node["anyOf"].([]any)
+	return arms
 }
 
 // pick returns one of the arms.
@@ -66,9 +61,6 @@ func (r *instances) text(schema any, depth int) string {
 	node, ok := schema.(map[string]any)
 	if !ok {
 		return r.any(depth)
-	}
-	if list, ok := node["examples"].([]any); ok {
-		return literal(list[r.IntN(len(list))])
 	}
 	if ref, ok := node["$ref"].(string); ok {
 		return r.text(r.at(ref), depth)
@@ -97,7 +89,7 @@ func (r *instances) text(schema any, depth int) string {
 	case "null":
 		return "null"
 	case "string":
-		return r.limited(node)
+		return r.string()
 	case "boolean":
 		return strconv.FormatBool(r.IntN(2) == 0)
 	case "integer":
@@ -106,14 +98,8 @@ func (r *instances) text(schema any, depth int) string {
 		return r.number(node)
 	case "array":
 		var elems []string
-		prefix, _ := node["prefixItems"].([]any)
-		least, _ := bound(node, "minItems")
-		for i := range max(int(least), min(r.IntN(4), max(0, deep+4-depth))) {
-			if i < len(prefix) {
-				elems = append(elems, r.text(prefix[i], depth+1))
-			} else if node["items"] != false {
-				elems = append(elems, r.text(node["items"], depth+1))
-			}
+		for range min(r.IntN(4), max(0, deep+4-depth)) {
+			elems = append(elems, r.text(node["items"], depth+1))
 		}
 		return "[" + strings.Join(elems, ",") + "]"
 	case "object":
@@ -244,62 +230,6 @@ func (r *instances) string() string {
 		s = `"\u0041` + s[1:]
 	}
 	return s
-}
-
-// limited makes a string of a length that a schema admits, or one that matches its pattern.
-func (r *instances) limited(node map[string]any) string {
-	if pattern, ok := node["pattern"].(string); ok {
-		if re, err := syntax.Parse(pattern, syntax.Perl); err == nil {
-			return quote(r.matching(re))
-		}
-	}
-	text := r.string()
-	least, _ := bound(node, "minLength")
-	most, ok := bound(node, "maxLength")
-	if least == 0 && !ok {
-		return text
-	}
-	var s string
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return text
-	}
-	runes := []rune(s)
-	for len(runes) < int(least) {
-		runes = append(runes, 'a')
-	}
-	if ok && len(runes) > int(most) {
-		runes = runes[:int(most)]
-	}
-	return quote(string(runes))
-}
-
-// matching makes a string that matches a regular expression, unless that looks at places such as the end of a word.
-func (r *instances) matching(re *syntax.Regexp) string {
-	times := 1
-	switch re.Op {
-	case syntax.OpLiteral:
-		return string(re.Rune)
-	case syntax.OpCharClass:
-		i := 2 * r.IntN(len(re.Rune)/2)
-		return string(re.Rune[i] + r.Int32N(min(re.Rune[i+1]-re.Rune[i]+1, 64)))
-	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		return "a"
-	case syntax.OpAlternate:
-		return r.matching(re.Sub[r.IntN(len(re.Sub))])
-	case syntax.OpStar, syntax.OpQuest:
-		times = r.IntN(2)
-	case syntax.OpPlus:
-		times = 1 + r.IntN(2)
-	case syntax.OpRepeat:
-		times = re.Min
-	}
-	var b strings.Builder
-	for range times {
-		for _, sub := range re.Sub {
-			b.WriteString(r.matching(sub))
-		}
-	}
-	return b.String()
 }
 
 // mutant returns v changed in one place, and a description of the change.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // example is one instance of a definition, judged by the schema.
@@ -69,10 +70,13 @@ func (p *Package) TestLedger(t *testing.T) {
 	}
 }
 
-// PathOf returns the path of a DecodeError.
+// PathOf returns the path of a DecodeError, or that of the package which saw that the text is no value.
 func PathOf(err error) string {
 	if at, ok := errors.AsType[*mcptypes.DecodeError](err); ok {
 		return at.Path
+	}
+	if at, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return string(at.JSONPointer)
 	}
 	return "no DecodeError"
 }
