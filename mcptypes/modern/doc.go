@@ -63,7 +63,7 @@
 // LoggingLevel, ModelHint, ModelPreferences, NumberSchemaType, PromptArgument,
 // ResourceContents, Role, Root, ServerCapabilitiesPrompts, ServerCapabilitiesResources,
 // ServerCapabilitiesTools, StringSchemaFormat and ToolAnnotations. So are DecodeError,
-// Method, UnionMethod, NotificationMethod, MethodInfo, Caller, Notifier and Registrar.
+// Method, UnionMethod, NotificationMethod, Caller, Notifier and Registrar.
 // To make ids, tokens and form values, use the functions of mcptypes, such as
 // mcptypes.StringID.
 //
