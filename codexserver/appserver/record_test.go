@@ -37,7 +37,7 @@ func TestRecordOfRecordings(t *testing.T) {
 				return elicit.Outcome{Decision: answer}, nil
 			}})()
 			thread := approval.Thread{ID: "t"}
-			now, log := turnpkg.New(changes.Options{}), transcript.NewStore(1<<20).New()
+			now, log := turnpkg.New(changes.Options{}), transcript.New("")
 			decide := func(m protocol.EventMsg) bool {
 				r := &approval.Request{Thread: thread, Event: m, Question: &elicit.Question{}}
 				d := b.Decide(t.Context(), r, false)

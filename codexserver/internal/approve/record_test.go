@@ -226,7 +226,7 @@ func TestCalls(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var lines strings.Builder
 			b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
-			works := &worker{board: b, turn: turn.New(changes.Options{}), log: transcript.NewStore(1 << 20).New()}
+			works := &worker{board: b, turn: turn.New(changes.Options{}), log: transcript.New("")}
 			for _, answer := range tt.asked {
 				leave := b.Attach(newClient(servertest.Say(answer), nil))
 				r := request()
@@ -281,7 +281,7 @@ func TestRecordFaults(t *testing.T) {
 		leave := b.Attach(newClient(servertest.Say(servertest.Accept), nil))
 		r := request()
 		r.Event = protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git"}}
-		works := &worker{board: b, turn: turn.New(changes.Options{}), log: transcript.NewStore(1 << 20).New()}
+		works := &worker{board: b, turn: turn.New(changes.Options{}), log: transcript.New("")}
 		d := works.decide(r)
 		leave()
 		works.add(protocol.ExecCommandBegin{CallID: "c"})

@@ -23,7 +23,7 @@ type Table struct {
 	engine    engine.Engine
 	approvals *approve.Options
 	log       *slog.Logger
-	logs      *transcript.Store
+	logs      string        // the folder of the threads' logs; "" keeps them in memory
 	server    func() string // a unique id, made for the first thread
 	reviving  sync.Mutex    // only one thread at a time is resumed from its rollout
 
@@ -42,7 +42,7 @@ type entry struct {
 // NewTable returns an empty table of threads that e runs. Approvals are the options for
 // their questions.
 func NewTable(e engine.Engine, approvals *approve.Options) *Table {
-	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, logs: transcript.NewStore(transcript.MaxInMemory), server: sync.OnceValue(rand.Text), threads: map[string]*entry{}}
+	t := &Table{engine: e, approvals: approvals, log: approvals.Logger, server: sync.OnceValue(rand.Text), threads: map[string]*entry{}}
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
@@ -52,7 +52,7 @@ func NewTable(e engine.Engine, approvals *approve.Options) *Table {
 // KeepIn makes threads keep their logs in files in a folder instead of in memory.
 // Commands must not be able to write to the folder. KeepIn must be called before the first
 // thread begins.
-func (t *Table) KeepIn(folder string) { t.logs = transcript.InFile(folder) }
+func (t *Table) KeepIn(folder string) { t.logs = folder }
 
 // Engine returns the engine that runs the threads.
 func (t *Table) Engine() engine.Engine { return t.engine }
@@ -63,7 +63,7 @@ func (t *Table) Share(principal string) *Share { return &Share{table: t, princip
 
 // newHost returns the host of a new thread.
 func (t *Table) newHost(thread *Thread, principal string, a Attend) *host {
-	kept := t.logs.New()
+	kept := transcript.New(t.logs)
 	a.Submission = "" // which is for the first turn
 	h := &host{
 		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: cmp.Or(engine.TraitsOf(t.engine).Name, "Codex"), Stop: func() { thread.Stop(ErrStopped) }},

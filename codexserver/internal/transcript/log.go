@@ -2,10 +2,12 @@ package transcript
 
 import (
 	"fmt"
+	"os"
+	"sync"
 	"time"
 )
 
-// How many bytes are kept of one thread.
+// How many bytes are kept of one thread in its file. Without a file it is a quarter of each.
 const (
 	MaxTranscript = 4 << 20
 	MaxDiffs      = 8 << 20
@@ -15,12 +17,12 @@ const (
 // Log is what one thread does, as texts: the transcript, the diffs of its turns and the outputs of
 // its commands. It is safe for concurrent use.
 type Log struct {
-	store      *Store
-	file       *file
-	transcript *text
-	diffs      *text // nil before the first
+	mu                         sync.Mutex
+	folder                     string   // of the file; "" keeps the bytes in memory
+	file                       *os.File // nil before there is much to keep
+	transcript, diffs, outputs ring
+	sections                   []section // of the outputs, in the order of their ring
 
-	// Guarded by store.mu.
 	turns    int
 	running  bool
 	commands int
@@ -28,31 +30,43 @@ type Log struct {
 	open     map[string]*output // by call
 	answer   string             // the turn's last message so far
 	closed   bool
-	small    int // bytes of the outputs in memory whose commands have ended
 }
 
-// New returns the log of a new thread. The caller must close it.
-func (s *Store) New() *Log {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.newFile()
-	return &Log{store: s, file: f, transcript: f.transcript.newText()}
+// New returns the log of a new thread, which keeps much of its texts in a file without a name in a folder, which is
+// made if missing. Without a folder, or if there can be no such file, it keeps less, in memory. The caller must close
+// it.
+func New(folder string) *Log {
+	l := &Log{folder: folder}
+	l.transcript = ring{log: l, size: MaxTranscript}
+	l.diffs = ring{log: l, base: MaxTranscript, size: MaxDiffs}
+	l.outputs = ring{log: l, base: MaxTranscript + MaxDiffs, size: MaxOutputs}
+	if folder == "" {
+		l.inMemory()
+	}
+	return l
 }
+
+func (l *Log) rings() []*ring { return []*ring{&l.transcript, &l.diffs, &l.outputs} }
 
 // Close removes everything. Later calls are ignored.
 func (l *Log) Close() {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.closed = true
-	l.file.close()
-	l.transcript.clear()
-	l.diffs, l.list, l.open = nil, nil, nil
+	for _, r := range l.rings() {
+		*r = ring{log: l, size: r.size}
+	}
+	l.sections, l.list, l.open = nil, nil, nil
+	if l.file != nil {
+		l.file.Close() // it has no name, so that its bytes go
+		l.file, l.folder = nil, ""
+	}
 }
 
 // write runs f, which changes the texts, unless the log is closed.
 func (l *Log) write(f func()) {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if !l.closed {
 		f()
 	}
@@ -80,26 +94,24 @@ func (l *Log) End(err error) {
 		if err != nil {
 			l.entry("the turn did not complete:", err.Error())
 		}
-		l.transcript.rest()
+		l.rest()
 	})
 }
 
 // Count returns how many turns and commands have begun.
 func (l *Log) Count() (turns, commands int) {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.turns, l.commands
 }
 
 // Changed writes the diff of a turn that has ended.
 func (l *Log) Changed(turn int, diff string) {
 	l.write(func() {
-		if l.diffs == nil {
-			l.diffs = l.file.diffs.newText()
+		l.diffs.write(fmt.Sprintf("# turn %d\n", turn) + valid(diff))
+		if !l.running {
+			l.rest()
 		}
-		l.diffs.add(fmt.Sprintf("# turn %d\n", turn))
-		l.diffs.add(valid(diff))
-		l.diffs.rest()
 	})
 }
 
@@ -119,16 +131,16 @@ type Page struct {
 
 // Transcript returns a part of the transcript.
 func (l *Log) Transcript(offset int64, most int) (Page, error) {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
-	return l.transcript.read(offset, most)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.transcript.all(offset, most)
 }
 
 // Diff returns a part of the diffs of the turns that have ended.
 func (l *Log) Diff(offset int64, most int) (Page, error) {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
-	p, err := l.diffs.read(offset, most)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, err := l.diffs.all(offset, most)
 	switch {
 	case l.running:
 		p.Note = "A turn is running: its diff comes when it has ended."
@@ -141,8 +153,8 @@ func (l *Log) Diff(offset int64, most int) (Page, error) {
 // Output returns a part of the output of a command, by its number in the thread. 0 is the
 // last one. It also returns the number.
 func (l *Log) Output(command int, offset int64, most int) (p Page, number int, err error) {
-	l.store.mu.Lock()
-	defer l.store.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if command == 0 {
 		command = l.commands
 	}
@@ -156,7 +168,7 @@ func (l *Log) Output(command int, offset int64, most int) (p Page, number int, e
 		return p, 0, &RangeError{"command", fmt.Sprintf("%d is no longer kept: the first that is is %d", command, first)}
 	}
 	o := l.list[command-first]
-	if p, err = o.text.read(offset, most); err != nil {
+	if p, err = l.printed(o, offset, most); err != nil {
 		return p, command, err
 	}
 	p.Cut += o.omitted

@@ -21,7 +21,7 @@ import (
 
 func newLog(t *testing.T) *transcript.Log {
 	t.Helper()
-	tr := transcript.InFile(filepath.Join(t.TempDir(), "new")).New()
+	tr := transcript.New(filepath.Join(t.TempDir(), "new"))
 	t.Cleanup(tr.Close)
 	return tr
 }
@@ -213,66 +213,11 @@ func TestWithoutAFile(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tr := transcript.InFile(file).New()
+	tr := transcript.New(file)
 	text := strings.Repeat("x", 100_000)
 	tr.Changed(1, text)
 	if got, _ := all(t, 1000, tr.Diff); got != "# turn 1\n"+text {
 		t.Errorf("%d bytes", len(got))
-	}
-}
-
-// TestFileIsBounded checks that the files of all logs together are bounded.
-func TestFileIsBounded(t *testing.T) {
-	s := transcript.InFile(t.TempDir())
-	const most = 4 << 20
-	if before := transcript.Bound(s, most); before != transcript.MaxInFile {
-		t.Errorf("it keeps %d bytes", before)
-	}
-	for i := range 100 {
-		tr := s.New()
-		tr.Changed(i, strings.Repeat(string(rune('a'+i%26)), 100<<10))
-		if p, err := tr.Diff(100, 5); err != nil || p.Text != strings.Repeat(string(rune('a'+i%26)), 5) {
-			t.Fatalf("log %d: %+v, %v", i, p, err)
-		}
-		if i%2 == 0 {
-			tr.Close()
-		}
-	}
-	if n := transcript.Used(s); n == 0 || n > most {
-		t.Errorf("the files have %d bytes", n)
-	}
-}
-
-// TestStoreIsBounded checks the limit for all logs together, and that a closed log
-// frees its room.
-func TestStoreIsBounded(t *testing.T) {
-	s := transcript.NewStore(1 << 20)
-	kept := func(logs []*transcript.Log) (bytes int64) {
-		for _, tr := range logs {
-			p, err := tr.Diff(0, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
-			bytes += p.Total - p.Cut
-		}
-		return bytes
-	}
-	var logs []*transcript.Log
-	for range 40 {
-		tr := s.New()
-		tr.Changed(1, strings.Repeat("x", 100<<10))
-		logs = append(logs, tr)
-	}
-	if n := kept(logs); n > 1<<20 || n < 700<<10 || kept(logs[:1]) != 0 || kept(logs[39:]) < 100<<10 {
-		t.Errorf("%d bytes are kept, of the first %d", n, kept(logs[:1]))
-	}
-	for _, tr := range logs[1:] {
-		tr.Close()
-		tr.Changed(1, "late")
-	}
-	logs[0].Changed(2, strings.Repeat("y", 900<<10))
-	if n := kept(logs[:1]); n < 700<<10 {
-		t.Errorf("%d bytes are kept after logs were closed", n)
 	}
 }
 

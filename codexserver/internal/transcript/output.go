@@ -15,12 +15,13 @@ import (
 const (
 	maxCommands = 1000    // how many commands' outputs are kept
 	maxOutput   = 2 << 20 // bytes of one command, half from the beginning and half from the end
+	maxSections = 1 << 14 // of outputs, which are many if commands print by turns
 )
 
 // output is the output of a command.
 type output struct {
 	number  int
-	text    *text
+	size    int64 // of what was printed
 	runs    bool
 	omitted int64                            // bytes that were left out
 	unended bool                             // the turn ended before the command
@@ -38,12 +39,10 @@ func (l *Log) begin(m protocol.ExecCommandBegin) int {
 	if l.open == nil {
 		l.open = map[string]*output{}
 	}
-	outputs := &l.file.outputs
-	o := &output{number: l.commands, text: outputs.newText(), runs: true, rest: map[protocol.OutputStream][]byte{}}
+	o := &output{number: l.commands, runs: true, rest: map[protocol.OutputStream][]byte{}}
 	l.list, l.open[m.CallID] = append(l.list, o), o
 	if len(l.list) > maxCommands {
-		l.list[0].text.clear()
-		l.list, outputs.texts = slices.Delete(l.list, 0, 1), slices.Delete(outputs.texts, 0, 1)
+		l.list = slices.Delete(l.list, 0, 1)
 	}
 	l.entry(fmt.Sprintf("command %d: %s", o.number, commandLine(m.Command)), "in "+showLine(m.Cwd))
 	return o.number
@@ -70,10 +69,10 @@ func (l *Log) print(m protocol.ExecCommandOutputDelta) {
 		}
 	}
 	o.rest[m.Stream] = slices.Clone(b[whole:])
-	room := max(0, maxOutput-int(o.text.to))
+	room := max(0, maxOutput-int(o.size))
 	kept := utf8text.Head(valid(string(b[:whole])), room)
 	o.omitted += int64(max(0, whole-len(kept)))
-	o.text.add(kept)
+	l.add(o, kept)
 }
 
 // CommandEnded writes the end of a command.
@@ -88,22 +87,43 @@ func (l *Log) end(m protocol.ExecCommandEnd) {
 		return
 	}
 	o.runs, o.rest = false, nil
-	if all := cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr); all != "" || o.text.to == 0 {
-		o.text.clear()
+	if all := cmp.Or(m.AggregatedOutput, m.Stdout+m.Stderr); all != "" || o.size == 0 {
 		var left int
 		all, left = middle(valid(all), maxOutput)
 		o.omitted = m.Omitted + int64(left)
-		if l.kept(o) {
-			o.text.add(all)
+		if p, _ := l.printed(o, 0, len(all)); (p.Text != all || p.Total != int64(len(all))) && l.kept(o) {
+			l.sections = slices.DeleteFunc(l.sections, func(s section) bool { return s.command == o.number })
+			o.size = 0
+			l.add(o, all)
 		}
 	}
-	if l.small += len(o.text.tail); l.small > pieceSize { // the outputs of many commands are not in memory
-		l.small -= len(o.text.tail)
-		o.text.flush()
-		o.text.tail = nil
-	}
 	l.entry(fmt.Sprintf("command %d ended: exit code %d after %s, %d bytes of output",
-		o.number, m.ExitCode, time.Duration(m.Duration).Round(time.Millisecond), o.text.to+o.omitted), "")
+		o.number, m.ExitCode, time.Duration(m.Duration).Round(time.Millisecond), o.size+o.omitted), "")
+}
+
+// add appends valid UTF-8 to an output.
+func (l *Log) add(o *output, s string) {
+	at, n := l.outputs.end, len(l.sections)-1
+	l.outputs.write(s)
+	if o.size += int64(len(s)); n >= 0 && l.sections[n].command == o.number && l.sections[n].at+l.sections[n].size == at {
+		l.sections[n].size += int64(len(s))
+	} else if s != "" {
+		l.sections = append(l.sections, section{o.number, at, int64(len(s))})
+	}
+	for len(l.sections) > maxSections || len(l.sections) > 0 && l.outputs.kept(l.sections[0]).size == 0 {
+		l.sections = l.sections[1:]
+	}
+}
+
+// printed returns a part of an output.
+func (l *Log) printed(o *output, offset int64, most int) (Page, error) {
+	var own []section
+	for _, s := range l.sections {
+		if s.command == o.number {
+			own = append(own, s)
+		}
+	}
+	return l.outputs.page(o.size, own, offset, most)
 }
 
 // kept reports whether a command is among the last ones.

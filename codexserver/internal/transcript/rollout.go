@@ -27,7 +27,8 @@ func ReadRollout(ctx context.Context, path, thread string) (*Log, error) {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
 	defer f.Close()
-	l := NewStore(2 * MaxTranscript).New()
+	l := New("")
+	l.transcript.size = MaxTranscript
 	var said message
 	found := false
 	in := bufio.NewReaderSize(io.LimitReader(f, maxRollout), 64<<10)

@@ -60,7 +60,7 @@ func (l *Log) entry(heading, body string) {
 	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n")) {
 		b.WriteString("  " + strings.TrimSuffix(line, "\n") + "\n")
 	}
-	l.transcript.add(b.String())
+	l.transcript.write(b.String())
 }
 
 // Past writes the messages of the thread before this server resumed it.

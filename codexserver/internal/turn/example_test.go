@@ -14,7 +14,7 @@ import (
 // The events of a turn are written once. The turn has them as values, the log of its thread as
 // texts.
 func Example() {
-	log := transcript.NewStore(1 << 20).New() // of one thread
+	log := transcript.New("") // of one thread
 	defer log.Close()
 	turn := turn.New(changes.Options{})
 

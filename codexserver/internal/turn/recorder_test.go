@@ -20,7 +20,7 @@ type recorder struct {
 }
 
 func newWatch(o changes.Options) *recorder {
-	return &recorder{turn.New(o), transcript.NewStore(transcript.MaxInMemory).New()}
+	return &recorder{turn.New(o), transcript.New("")}
 }
 
 func (r *recorder) Event(m protocol.EventMsg) { r.Turn.Add(r.log, "", m) }
@@ -38,7 +38,7 @@ func asked(q *approval.Request) *approval.Request {
 
 func newLog(t *testing.T) *transcript.Log {
 	t.Helper()
-	l := transcript.InFile(filepath.Join(t.TempDir(), "new")).New()
+	l := transcript.New(filepath.Join(t.TempDir(), "new"))
 	t.Cleanup(l.Close)
 	return l
 }

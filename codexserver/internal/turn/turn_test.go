@@ -116,8 +116,7 @@ func TestTurn(t *testing.T) {
 		if err := os.Symlink(real, dir); err != nil {
 			t.Skip(err)
 		}
-		store := transcript.NewStore(1 << 20)
-		log := store.New()
+		log := transcript.New("")
 		early := turn.New(changes.Options{})
 		play(log, early, played(dir, real))
 		if diff := cmp.Diff(protocol.TurnResult{}, early.So()); diff != "" || early.Tokens() > 0 {
@@ -129,7 +128,7 @@ func TestTurn(t *testing.T) {
 			t.Errorf("a closed log: %+v, %v", p, err)
 		}
 
-		log = store.New()
+		log = transcript.New("")
 		defer log.Close()
 		w := turn.New(changes.Options{})
 		w.Continue(&protocol.TurnResult{
