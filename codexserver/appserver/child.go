@@ -2,6 +2,7 @@ package appserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ type child struct {
 	log      *slog.Logger
 	app      *appclient.Client
 	programs *box.Programs
-	process  *process // nil in tests
+	process  process // zero in tests
 	version  version
 	home     string // its CODEX_HOME
 	policy   string // the default approval policy of conversations
@@ -55,23 +56,18 @@ type child struct {
 	secrets config.Secrets       // see learn
 }
 
-// connect returns the child of a running app-server after the handshake. It owns the
-// transport from then on, and closes it when it fails.
-func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *box.Programs, o *Options) (*child, error) {
+// connect returns the child of a running app-server, whose process is at the other end of the transport, after the
+// handshake. It owns the transport from then on, and closes it when it fails.
+func connect(ctx context.Context, t jsonrpc.Transport, p process, stderr *tail, programs *box.Programs, o *Options) (*child, error) {
 	c := &child{
-		log: o.Logger, programs: programs, end: ending{gone: make(chan struct{}), stderr: stderr},
+		log: o.Logger, programs: programs, process: p, end: ending{gone: make(chan struct{}), stderr: stderr},
 		threads: threads{loaded: map[string]*thread{}, agents: map[string]subAgent{}},
 	}
-	c.app = appclient.New(&endWatcher{Transport: t, ended: c.lost}, c.clientOptions(o))
-	c.process, _ = t.(*process)
+	w := &watched{Transport: t, ended: c.lost, close: sync.OnceValue(t.Close)}
+	c.app = appclient.New(w, c.clientOptions(o))
 	c.run.Go(func() {
 		err := c.app.Err()
-		if c.process != nil {
-			if end := c.process.Close(); end != nil {
-				err = end // explains more than a failed write
-			}
-		}
-		c.lost(err)
+		c.lost(cmp.Or(w.Close(), err)) // the end of a process explains more than a failed write
 	})
 	if err := c.handshake(ctx, o); err != nil {
 		err = c.explain(err) // before close records an end of its own
@@ -81,23 +77,34 @@ func connect(ctx context.Context, t jsonrpc.Transport, stderr *tail, programs *b
 	return c, nil
 }
 
-// endWatcher is a transport that reports the end of its input.
-type endWatcher struct {
+// watched is a transport that reports the end of its input. Then it ends what is at the other end, which can no
+// longer answer, and returns how that ended.
+type watched struct {
 	jsonrpc.Transport
+	close func() error // closes it once
 	ended func(error)
 }
 
-func (t *endWatcher) Read(ctx context.Context) ([]byte, error) {
-	b, err := t.Transport.Read(ctx)
-	var one *jsonrpc.Error
-	if err != nil && !errors.As(err, &one) {
-		t.ended(err)
+// Read implements [jsonrpc.Transport].
+func (w *watched) Read(ctx context.Context) ([]byte, error) {
+	b, err := w.Transport.Read(ctx)
+	var one *jsonrpc.Error // the fault of one message
+	if err == nil || errors.As(err, &one) {
+		return b, err
 	}
-	return b, err
+	err = cmp.Or(w.Close(), err)
+	w.ended(err)
+	return nil, err
 }
 
-func (t *endWatcher) SetReadLimit(n int) {
-	setReadLimit(t.Transport, n)
+// Close implements [jsonrpc.Transport].
+func (w *watched) Close() error { return w.close() }
+
+// SetReadLimit passes the peer's limit on.
+func (w *watched) SetReadLimit(n int) {
+	if l, ok := w.Transport.(interface{ SetReadLimit(int) }); ok {
+		l.SetReadLimit(n)
+	}
 }
 
 func (c *child) handshake(ctx context.Context, o *Options) error {
@@ -337,63 +344,30 @@ func (c *child) obituary() error {
 	return told(text)
 }
 
-// process is the process of an app-server, as a transport. When it ends, everything that
-// it started ends too.
+// process is the process of an app-server. When it ends, everything that it started ends too.
 type process struct {
-	jsonrpc.Transport
-	path  string
-	pid   int
-	close func() error // ends it once, and returns how it ended
+	path string
+	pid  int
 }
 
 // leaveGrace is how long the process may take to end by itself after its input has ended,
 // before it is killed. Codex was measured to need 0.2 to 0.4 s.
 const leaveGrace = 800 * time.Millisecond
 
-// spawn starts an app-server that ends with this process.
-func spawn(ctx context.Context, programs *box.Programs, processes *run.Starter, path string, args, env []string, stderr io.Writer) (*process, error) {
+// spawn starts an app-server that ends with this process. To close its transport ends it, and returns how it
+// ended.
+func spawn(ctx context.Context, programs *box.Programs, processes *run.Starter, path string, args, env []string, stderr io.Writer) (t jsonrpc.Transport, p process, err error) {
 	cmd := exec.Command(path, args...)
 	cmd.Env = env
-	p := &process{path: path}
-	err := programs.Start(cmd, func() error {
+	err = programs.Start(cmd, func() error {
 		c, err := processes.Connect(ctx, cmd, run.Talk{Stderr: stderr, Leave: leaveGrace})
-		if err != nil {
-			return err
+		if err == nil {
+			t, p = jsonrpc.Lines(c.Out, c.In, c), process{path, c.PID}
 		}
-		p.pid, p.Transport = c.PID, jsonrpc.Lines(c.Out, c.In, c)
-		p.close = sync.OnceValue(p.Transport.Close)
-		return nil
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+	return t, p, err
 }
-
-// SetReadLimit passes the peer's limit to the transport.
-func (p *process) SetReadLimit(n int) { setReadLimit(p.Transport, n) }
-
-func setReadLimit(t jsonrpc.Transport, n int) {
-	if l, ok := t.(interface{ SetReadLimit(int) }); ok {
-		l.SetReadLimit(n)
-	}
-}
-
-// Read reads a line. At the end of the output it ends the process, which can no longer
-// answer, and returns how it ended.
-func (p *process) Read(ctx context.Context) ([]byte, error) {
-	b, err := p.Transport.Read(ctx)
-	var one *jsonrpc.Error // the fault of one message
-	if err != nil && !errors.As(err, &one) {
-		if end := p.Close(); end != nil {
-			return nil, end
-		}
-	}
-	return b, err
-}
-
-// Close ends the process and everything that it started.
-func (p *process) Close() error { return p.close() }
 
 // tail is a writer that keeps the last lines of the app-server's standard error, without
 // colours and secrets.

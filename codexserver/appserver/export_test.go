@@ -16,7 +16,7 @@ func (e *Engine) Dial(dial func(context.Context) (jsonrpc.Transport, error)) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := connect(ctx, t, &tail{log: e.options.Logger}, e.programs, &e.options)
+		c, err := connect(ctx, t, process{}, &tail{log: e.options.Logger}, e.programs, &e.options)
 		if err == nil {
 			c.policy = e.defaults.policy
 		}
@@ -42,7 +42,7 @@ func (e *Engine) PID() int {
 		return 0
 	}
 	<-l.done
-	if l.err != nil || l.child.process == nil {
+	if l.err != nil {
 		return 0
 	}
 	return l.child.process.pid

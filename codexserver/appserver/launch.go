@@ -57,11 +57,11 @@ func (e *Engine) openProgram(ctx context.Context, path string) (*child, error) {
 
 func (e *Engine) spawn(ctx context.Context, path string, args []string) (*child, error) {
 	stderr := &tail{log: e.options.Logger}
-	p, err := spawn(ctx, e.programs, &e.processes, path, args, e.environment(), stderr)
+	t, p, err := spawn(ctx, e.programs, &e.processes, path, args, e.environment(), stderr)
 	if err != nil {
 		return nil, fmt.Errorf("codex app-server cannot be started: %w", err)
 	}
-	c, err := connect(ctx, p, stderr, e.programs, &e.options)
+	c, err := connect(ctx, t, p, stderr, e.programs, &e.options)
 	if err != nil {
 		return nil, err
 	}

@@ -320,9 +320,7 @@ func (e *Engine) check(ctx context.Context, r *Report) error {
 		return err
 	}
 	r.Version, r.Home = c.version.String(), c.home
-	if c.process != nil {
-		r.Path = c.process.path
-	}
+	r.Path = cmp.Or(c.process.path, r.Path)
 	config, err := c.config(ctx, "")
 	var broken *engine.ConfigError
 	switch {
