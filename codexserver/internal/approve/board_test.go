@@ -227,16 +227,18 @@ func TestElsewhere(t *testing.T) {
 // TestTimeout checks how long a question stays open.
 func TestTimeout(t *testing.T) {
 	const limit = 5 * time.Minute
-	for _, tt := range []struct{ limit, want time.Duration }{
-		{limit, limit},
-		{0, elicit.DefaultTimeout},
-		{-1, 0}, // as long as the turn
+	for _, tt := range []struct{ limit, patience, want time.Duration }{
+		{limit, time.Hour, limit},
+		{0, 0, elicit.DefaultTimeout},
+		{0, time.Hour, time.Hour}, // as long as the request says
+		{-1, 0, 0},                // as long as the turn
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Hour) // of synctest
 			b := approve.New(&approve.Options{Questions: elicit.Options{Timeout: tt.limit}}, nil)
 			defer b.Attach(newClient(servertest.Never, &elicit.Options{Timeout: -1}))()
 			r := request()
+			r.Timeout = tt.patience
 			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 			defer cancel()
 			begin := time.Now()
@@ -247,18 +249,6 @@ func TestTimeout(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestTurnEndsBeforeAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := approve.New(&approve.Options{Questions: elicit.Options{Timeout: -1}}, nil)
-		defer b.Attach(newClient(servertest.After(time.Hour, servertest.Accept), &elicit.Options{Timeout: -1}))()
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-		defer stop()
-		if got := b.Decide(ctx, request(), false); got.Decision != elicit.Abort || got.Reason != elicit.ReasonInterrupted || got.By != approval.ByNobody {
-			t.Errorf("decided %q %q by %q", got.Decision, got.Reason, got.By)
-		}
-	})
 }
 
 // TestPlacesComeAndGo asks a place that is attached while a question is open, and does not
@@ -278,27 +268,6 @@ func TestPlacesComeAndGo(t *testing.T) {
 			t.Errorf("decided %q after %v", got.Decision, time.Since(begin))
 		}
 	})
-}
-
-func TestLastPlaceLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := approve.New(&approve.Options{}, nil)
-		leave := b.Attach(newClient(servertest.Never, nil))
-		go func() {
-			synctest.Wait()
-			leave()
-		}()
-		if got := b.Decide(t.Context(), request(), false); got.Decision != elicit.Abort || got.Reason != elicit.ReasonInterrupted {
-			t.Errorf("decided %q %q", got.Decision, got.Reason)
-		}
-	})
-}
-
-func TestNoPlace(t *testing.T) {
-	b := approve.New(&approve.Options{}, nil)
-	if got := b.Decide(t.Context(), request(), false); got.Decision != elicit.Denied || got.Reason != elicit.ReasonUnsupported || len(got.Remarks) != 1 {
-		t.Errorf("decided %q %q %q", got.Decision, got.Reason, got.Remarks)
-	}
 }
 
 // TestPlaceAttachedAtTheEnd attaches a place while the last one fails. The new place may or
@@ -339,30 +308,6 @@ func TestPlaceThatDoesNotReturn(t *testing.T) {
 	})
 }
 
-// TestOutcomeIsLimited checks that an outcome of foreign code is limited to what the
-// question offers.
-func TestOutcomeIsLimited(t *testing.T) {
-	for _, tt := range []struct {
-		out  elicit.Outcome
-		once bool
-		want elicit.Decision
-	}{
-		{elicit.Outcome{Decision: "yes"}, false, elicit.Denied},
-		{elicit.Outcome{}, false, elicit.Denied},
-		{elicit.Outcome{Decision: elicit.ApprovedForSession}, true, elicit.Approved},
-		{elicit.Outcome{Decision: elicit.ApprovedForSession}, false, elicit.ApprovedForSession},
-	} {
-		b := approve.New(&approve.Options{Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
-			return tt.out, true
-		}}}, nil)
-		r := request()
-		r.Question.Once = tt.once
-		if got := b.Decide(t.Context(), r, false); got.Decision != tt.want || got.By != approval.ByRule {
-			t.Errorf("%q, once %t: %q by %q, want %q", tt.out.Decision, tt.once, got.Decision, got.By, tt.want)
-		}
-	}
-}
-
 func TestInvitation(t *testing.T) {
 	invites := func() string { return "come here" }
 	for _, tt := range []struct {
@@ -370,14 +315,16 @@ func TestInvitation(t *testing.T) {
 		client  servertest.Answer
 		desk    servertest.Answer
 		invites func() string
+		comes   bool
 		want    int
 	}{
-		{"client cannot be asked", nil, servertest.After(time.Second, servertest.Accept), invites, 1},
-		{"client fails", servertest.Fail, servertest.After(time.Second, servertest.Accept), invites, 1},
-		{"client answers", servertest.Say(servertest.Accept), servertest.Never, invites, 0},
-		{"desk fails", servertest.After(time.Second, servertest.Accept), servertest.Fail, invites, 0},
-		{"somebody is there", nil, servertest.After(time.Second, servertest.Accept), func() string { return "" }, 0},
-		{"the desk panics", nil, servertest.After(time.Second, servertest.Accept), func() string { panic("a fault") }, 0},
+		{"client cannot be asked", nil, servertest.After(time.Second, servertest.Accept), invites, false, 1},
+		{"client fails", servertest.Fail, servertest.After(time.Second, servertest.Accept), invites, false, 1},
+		{"client answers", servertest.Say(servertest.Accept), servertest.Never, invites, false, 0},
+		{"desk fails", servertest.After(time.Second, servertest.Accept), servertest.Fail, invites, false, 0},
+		{"somebody is there", nil, servertest.After(time.Second, servertest.Accept), func() string { return "" }, false, 0},
+		{"the desk panics", nil, servertest.After(time.Second, servertest.Accept), func() string { panic("a fault") }, false, 0},
+		{"somebody may come, and asks for it", nil, servertest.After(time.Second, servertest.Accept), invites, true, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -388,7 +335,7 @@ func TestInvitation(t *testing.T) {
 				} else {
 					defer b.Attach(newClient(tt.client, nil))()
 				}
-				b.Decide(t.Context(), request(), false)
+				b.Decide(t.Context(), request(), tt.comes)
 				if sent != tt.want {
 					t.Errorf("%d invitations, want %d", sent, tt.want)
 				}

@@ -69,21 +69,6 @@ func TestComes(t *testing.T) {
 	}
 }
 
-// TestInvitedUnlessSomebodyComes checks that a desk invites a client that cannot show the question, and
-// only then: somebody who may come asks for it.
-func TestInvitedUnlessSomebodyComes(t *testing.T) {
-	for _, comes := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			desk := inviterDesk{&servertest.Desk{Answer: servertest.After(time.Minute, servertest.Accept)}, func() string { return "open the page" }}
-			invited := 0
-			b := approve.New(&approve.Options{Desk: desk}, func(string, string) { invited++ })
-			if d := b.Decide(t.Context(), request(), comes); d.Decision != elicit.Approved || (invited == 1) == comes || invited > 1 {
-				t.Errorf("comes %t: %s, invited %d times", comes, d.Decision, invited)
-			}
-		})
-	}
-}
-
 // TestPageOnlyComes checks that a client that the settings do not ask closes no question for which
 // another may come.
 func TestPageOnlyComes(t *testing.T) {

@@ -22,29 +22,20 @@ func returning(out elicit.Outcome) raw {
 }
 
 // TestOnlyWhatWasShownIsAccepted has answers that accept a lasting rule which the question did
-// not show, or not from this board, and answers that no question offers.
+// not show, or not from this board.
 func TestOnlyWhatWasShownIsAccepted(t *testing.T) {
-	accepts := elicit.Outcome{Decision: elicit.ApprovedAlways}
 	for _, tt := range []struct {
 		name    string
 		prepare func(b *approve.Board, r *approval.Request)
-		out     elicit.Outcome
 		want    elicit.Decision
 	}{
-		{"shown", func(b *approve.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, accepts, elicit.ApprovedAlways},
-		{"offered, but not shown", func(b *approve.Board, r *approval.Request) { b.Offer(r) }, accepts, elicit.Denied},
-		{"shown by another", func(_ *approve.Board, r *approval.Request) { r.Question.Always = &elicit.Always{Words: "all"} }, accepts, elicit.Denied},
-		{"no decision", func(b *approve.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, elicit.Outcome{}, elicit.Denied},
-		{"an unknown decision", func(b *approve.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, elicit.Outcome{Decision: "yes"}, elicit.Denied},
-		{"for the sandbox, where that is not possible", func(b *approve.Board, r *approval.Request) {
-			exec := r.Event.(protocol.ExecApprovalRequest)
-			exec.Confinable = false
-			r.Event = exec
-		}, elicit.Outcome{Decision: elicit.Approved, Confined: true}, elicit.Denied},
+		{"shown", func(b *approve.Board, r *approval.Request) { r.Question.Always = b.Offer(r) }, elicit.ApprovedAlways},
+		{"offered, but not shown", func(b *approve.Board, r *approval.Request) { b.Offer(r) }, elicit.Denied},
+		{"shown by another", func(_ *approve.Board, r *approval.Request) { r.Question.Always = &elicit.Always{Words: "all"} }, elicit.Denied},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := approve.New(&approve.Options{Kept: rulefile.New(t.TempDir(), nil)}, nil)
-			defer b.Attach(returning(tt.out))()
+			defer b.Attach(returning(elicit.Outcome{Decision: elicit.ApprovedAlways}))()
 			r := lasting(t.TempDir())
 			tt.prepare(b, r)
 			if d := b.Decide(t.Context(), r, false); d.Decision != tt.want || (d.RuleWords != "") != (tt.want == elicit.ApprovedAlways) {
@@ -77,19 +68,6 @@ func TestUndecidedIsNotUnsupported(t *testing.T) {
 			t.Errorf("a place that does not return: %s, %s", d.Decision, d.Reason)
 		}
 		close(hung)
-	})
-}
-
-// TestPatienceOfTheRequest waits as long as the request says if the options do not.
-func TestPatienceOfTheRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := approve.New(&approve.Options{}, nil)
-		defer b.Attach(newClient(servertest.Never, nil))()
-		r, begin := request(), time.Now()
-		r.Timeout = time.Minute
-		if d := b.Decide(t.Context(), r, false); d.Decision != elicit.Denied || time.Since(begin) != time.Minute {
-			t.Errorf("%s after %v", d.Decision, time.Since(begin))
-		}
 	})
 }
 

@@ -97,24 +97,31 @@ func TestRulesInTheSandbox(t *testing.T) {
 	}
 }
 
-// TestConfinedApprovalsAreLimited checks the outcomes of a rule in Go.
-func TestConfinedApprovalsAreLimited(t *testing.T) {
+// TestOutcomeIsLimited checks that an outcome of foreign code is limited to what the question offers.
+func TestOutcomeIsLimited(t *testing.T) {
+	inside := protocol.ExecApprovalRequest{Confinable: true}
 	for _, tt := range []struct {
-		event protocol.EventMsg
-		given elicit.Decision
-		want  elicit.Decision
+		event    protocol.EventMsg
+		given    elicit.Decision
+		confined bool
+		once     bool
+		want     elicit.Decision
 	}{
-		{protocol.ExecApprovalRequest{Confinable: true}, elicit.Approved, elicit.Approved},
-		{protocol.ExecApprovalRequest{Confinable: true}, elicit.ApprovedForSession, elicit.Approved},
-		{protocol.ExecApprovalRequest{}, elicit.Approved, elicit.Denied},
-		{protocol.ExecApprovalRequest{}, elicit.Abort, elicit.Abort},
-		{protocol.PatchApprovalRequest{}, elicit.Approved, elicit.Denied},
+		{inside, "yes", false, false, elicit.Denied},
+		{inside, "", false, false, elicit.Denied},
+		{inside, elicit.ApprovedForSession, false, true, elicit.Approved},
+		{inside, elicit.ApprovedForSession, false, false, elicit.ApprovedForSession},
+		{inside, elicit.Approved, true, false, elicit.Approved},
+		{inside, elicit.ApprovedForSession, true, false, elicit.Approved},
+		{protocol.ExecApprovalRequest{}, elicit.Approved, true, false, elicit.Denied},
+		{protocol.ExecApprovalRequest{}, elicit.Abort, true, false, elicit.Abort},
+		{protocol.PatchApprovalRequest{}, elicit.Approved, true, false, elicit.Denied},
 	} {
 		o := &Options{Rules: approval.Rules{Decide: func(context.Context, *approval.Request) (elicit.Outcome, bool) {
-			return elicit.Outcome{Decision: tt.given, Confined: true}, true
+			return elicit.Outcome{Decision: tt.given, Confined: tt.confined}, true
 		}}}
-		if got := New(o, nil).Decide(t.Context(), &approval.Request{Event: tt.event, Question: &elicit.Question{}}, false); got.Decision != tt.want {
-			t.Errorf("%+v: %s became %s, want %s", tt.event, tt.given, got.Decision, tt.want)
+		if got := New(o, nil).Decide(t.Context(), &approval.Request{Event: tt.event, Question: &elicit.Question{Once: tt.once}}, false); got.Decision != tt.want || got.By != approval.ByRule {
+			t.Errorf("%+v: %s by %s, want %s", tt, got.Decision, got.By, tt.want)
 		}
 	}
 }

@@ -121,24 +121,6 @@ func TestKnownSafeEdges(t *testing.T) {
 	}
 }
 
-// TestDeepScripts has scripts that would use up the parser's stack.
-func TestDeepScripts(t *testing.T) {
-	for _, opening := range []string{"(", "((", "$(", "a["} {
-		for _, size := range []int{1 << 10, decide.MaxScript, 8 << 20} {
-			argv := bash(strings.Repeat(opening, size/len(opening)))
-			if _, plain := decide.Commands(argv); plain {
-				t.Errorf("%s: it has plain commands", opening)
-			}
-			if !decide.Mentions([][]string{{"x"}}, argv) {
-				t.Errorf("%s: it mentions nothing", opening)
-			}
-			if decide.KnownSafe(argv) {
-				t.Errorf("%s: it is known to be safe", opening)
-			}
-		}
-	}
-}
-
 func FuzzScripts(f *testing.F) {
 	for _, r := range readRows(f) {
 		if len(r.Command) == 3 {

@@ -2,7 +2,6 @@ package run_test
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,14 +11,9 @@ import (
 
 // TestExact starts nothing behind a symbolic link when the folder is exact.
 func TestExact(t *testing.T) {
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := boxtest.Folder(t)
 	dir, link := filepath.Join(base, "dir"), filepath.Join(base, "link")
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "sub"), 0o777), os.Symlink(dir, link)); err != nil {
-		t.Fatal(err)
-	}
+	boxtest.Lay(t, base, "dir/sub/", "link -> dir")
 	processes := boxtest.Starter(t)
 	for _, tt := range []struct {
 		dir   string

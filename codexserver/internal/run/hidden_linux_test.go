@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -66,17 +67,12 @@ func hideProcesses(t *testing.T, cmd *exec.Cmd) {
 	}
 	for from, to := range map[string]string{"/proc/self/exe": "test", sleep: "hidden"} {
 		program, err := os.ReadFile(from)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, to), program, 0o755)
-		}
-		if err != nil {
+		if err := errors.Join(err, os.WriteFile(filepath.Join(dir, to), program, 0o755)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, err := range []error{os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "hidden"), 0o711)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "hidden"), 0o711)); err != nil {
+		t.Fatal(err)
 	}
 	cmd.Path, cmd.Dir = "/bin/sh", "/"
 	cmd.Args = append([]string{"sh", "-c", `mount -t proc -o hidepid=2 proc /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" "$@"`,

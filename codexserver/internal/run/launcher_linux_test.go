@@ -178,16 +178,6 @@ func startThen(t *testing.T, p *run.Starter, text string) (*run.Process, io.Read
 // stopping is a command that stops its launcher again and again.
 const stopping = "echo up; while :; do kill -STOP $PPID; done"
 
-// TestEndOfStoppedLauncher ends a command that has stopped its launcher.
-func TestEndOfStoppedLauncher(t *testing.T) {
-	var p run.Starter
-	defer p.Close()
-	proc, _ := startThen(t, &p, "kill -STOP $PPID; echo stopped; exec sleep 1000")
-	if err := proc.End(); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestCommandThatStopsItsLauncher ends a command that stops its launcher again and again.
 func TestCommandThatStopsItsLauncher(t *testing.T) {
 	for name, end := range map[string]func(*run.Starter, *run.Process) error{
@@ -238,27 +228,4 @@ func TestCloseEndsCommands(t *testing.T) {
 	if _, err := p.Start(t.Context(), run.Order{Cmd: cmd}); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
-}
-
-// TestInput writes to a command's input. The command ends when the input does.
-func TestInput(t *testing.T) {
-	var p run.Starter
-	defer p.Close()
-	in, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	cmd, r := script(t, "exec cat")
-	cmd.Stdin = in
-	proc := startIn(t, &p, cmd)
-	in.Close()
-	if _, err := io.WriteString(w, "hello"); err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
-	if out, err := io.ReadAll(r); err != nil || string(out) != "hello" {
-		t.Errorf("output %q, %v", out, err)
-	}
-	<-proc.Gone()
 }

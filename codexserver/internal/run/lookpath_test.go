@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 )
 
@@ -16,15 +17,9 @@ import (
 // relative folders in PATH.
 func TestLookPath(t *testing.T) {
 	top := t.TempDir()
-	for _, dir := range []string{"a/folder", "a/both", "b", "work"} {
-		if err := os.MkdirAll(filepath.Join(top, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for file, mode := range map[string]os.FileMode{"a/text": 0o644, "a/first": 0o755, "b/first": 0o755, "b/both": 0o755, "b/text": 0o755, "a/data": 0o644, "work/own": 0o755} {
-		if err := os.WriteFile(filepath.Join(top, file), nil, mode); err != nil {
-			t.Fatal(err)
-		}
+	boxtest.Lay(t, top, "a/folder/", "a/both/", "a/text", "a/first", "a/data", "b/first", "b/both", "b/text", "work/own")
+	if err := errors.Join(os.Chmod(filepath.Join(top, "a/text"), 0o644), os.Chmod(filepath.Join(top, "a/data"), 0o644)); err != nil {
+		t.Fatal(err)
 	}
 	a, b, work := filepath.Join(top, "a"), filepath.Join(top, "b"), filepath.Join(top, "work")
 	env := []string{"PATH=" + b, "PATH=.:" + a + ":" + b}
