@@ -438,9 +438,7 @@ func (e *emitter) write(r ref, value string) string {
 	case t.kind == kindEnum, t.kind == kindUnion:
 		return "write" + t.name + "(e, " + value + ")"
 	case t.kind == kindList, t.kind == kindMap, !t.shared:
-		return strings.TrimPrefix(value, "*") + ".encode(e)"
-	case strings.HasPrefix(value, "*"):
-		return "encode" + r.name + "(" + value[1:] + ", e)"
+		return value + ".encode(e)"
 	}
 	return "encode" + r.name + "(&" + value + ", e)"
 }

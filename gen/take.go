@@ -96,26 +96,11 @@ func proseLeft(node any, path string) string {
 	return ""
 }
 
-// keepDescriptions copies titles and descriptions from old to the same places in new. If
-// new defines the params of a message separately, that definition gets the texts of the
-// inline params.
+// keepDescriptions copies titles and descriptions from old to the same places in new.
 func keepDescriptions(old, new any) {
 	_, was := definitionsOf(old)
 	_, is := definitionsOf(new)
 	for name, d := range is {
-		if message, ok := strings.CutSuffix(name, "Params"); ok && was[name] == nil {
-			m, _ := was[message].(map[string]any)
-			members, _ := m["properties"].(map[string]any)
-			if params, ok := members["params"].(map[string]any); ok {
-				params = maps.Clone(params)
-				if title, ok := params["title"]; ok { // an inline type is described by its title
-					params["description"] = title
-					delete(params, "title")
-				}
-				describe(params, d)
-			}
-			continue
-		}
 		describe(was[name], d)
 	}
 }

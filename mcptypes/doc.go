@@ -77,7 +77,7 @@
 //
 // Each request and notification is a value with its name and its types. Any [Caller], such
 // as the peer of package jsonrpc, can call it. Any [Registrar], such as the mux of package
-// jsonrpc, can serve it. [Methods] lists who sends what.
+// jsonrpc, can serve it.
 //
 //	result, err := mcptypes.ToolsCall.Call(ctx, peer, &mcptypes.CallToolRequestParams{Name: "codex"})
 //
