@@ -8,7 +8,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -123,7 +122,7 @@ func (a *codexArguments) run(ctx context.Context, c *call) *mcptypes.CallToolRes
 	if err != nil {
 		return failure("", "codex: "+err.Error())
 	}
-	turn, attend := c.newTurn(c.attend(a.Background))
+	turn, attend := c.newTurn(a.Background)
 	turn.resume.Budget, turn.resume.Schema, turn.form.schema = a.Budget, jsontext.Value(a.OutputSchema), a.schema
 	attend.Submission = c.Awaited.Submission
 	var tree *git.Worktree
@@ -146,14 +145,6 @@ func (a *codexArguments) run(ctx context.Context, c *call) *mcptypes.CallToolRes
 		conversation.Warn(c.Awaited.Submission, w)
 	}
 	return c.run(ctx, turn, conversation, attend, in, a.Background)
-}
-
-// attend returns who attends a turn of the call.
-func (c *call) attend(background bool) thread.Attend {
-	if background {
-		return c.Background
-	}
-	return c.Awaited
 }
 
 // workingFolder makes a call's cwd absolute. A missing one is [Call.Folder]. With bounds it

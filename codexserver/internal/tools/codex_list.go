@@ -36,7 +36,7 @@ var listTool = define[listArguments](tool{
 })
 
 type listArguments struct {
-	PageSize *int   `json:"pageSize"`
+	PageSize *int   `json:"pageSize"` // within the bounds of the definition
 	Cursor   string `json:"cursor"`
 	Search   string `json:"search"`
 	Cwd      string `json:"cwd"`
@@ -44,7 +44,6 @@ type listArguments struct {
 
 const (
 	defaultListed = 25
-	maxRows       = 50   // as in the definition
 	maxTitle      = 120  // characters of a title
 	maxLooked     = 2000 // conversations that a search looks at in one call
 	lookPage      = 500  // of these, how many at a time
@@ -130,7 +129,7 @@ func titleOf(c *protocol.ConversationSummary) string {
 func (a *listArguments) page(ctx context.Context, library engine.Library) (*protocol.ListConversationsResult, error) {
 	size := defaultListed
 	if a.PageSize != nil {
-		size = min(max(*a.PageSize, 0), maxRows)
+		size = *a.PageSize
 	}
 	if a.Search == "" && a.Cwd == "" || size == 0 {
 		return library.List(ctx, protocol.ListConversationsParams{PageSize: &size, Cursor: a.Cursor})
@@ -175,21 +174,20 @@ func (a *listArguments) page(ctx context.Context, library engine.Library) (*prot
 // matcher returns a function that reports whether a conversation is one that the arguments
 // ask for.
 func (a *listArguments) matcher(ctx context.Context) (func(*protocol.ConversationSummary) bool, error) {
-	search := strings.ToLower(a.Search)
+	search, folder := strings.ToLower(a.Search), ""
 	has := func(text string) bool { return strings.Contains(strings.ToLower(text), search) }
-	if a.Cwd == "" {
-		return func(c *protocol.ConversationSummary) bool { return has(c.Title) || has(c.Preview) }, nil
+	if a.Cwd != "" {
+		abs, err := engine.Abs(ctx, a.Cwd)
+		if err != nil {
+			return nil, fmt.Errorf("argument /cwd: %w", err)
+		}
+		folder = realPath(abs)
 	}
-	folder, err := engine.Abs(ctx, a.Cwd)
-	if err != nil {
-		return nil, fmt.Errorf("argument /cwd: %w", err)
-	}
-	folder = realPath(folder)
 	here := map[string]bool{} // by the folders of conversations, of which many are the same
 	return func(c *protocol.ConversationSummary) bool {
 		same, known := here[c.Cwd]
 		if !known {
-			same = c.Cwd != "" && realPath(c.Cwd) == folder
+			same = folder == "" || c.Cwd != "" && realPath(c.Cwd) == folder
 			here[c.Cwd] = same
 		}
 		return same && (has(c.Title) || has(c.Preview))

@@ -109,7 +109,7 @@ func (a *replyArguments) run(ctx context.Context, c *call) *mcptypes.CallToolRes
 	if err != nil {
 		return failure("", "codex-reply: "+err.Error())
 	}
-	turn, attend := c.newTurn(c.attend(a.Background))
+	turn, attend := c.newTurn(a.Background)
 	turn.resume.Budget, turn.resume.Schema, turn.form.schema = a.Budget, jsontext.Value(a.OutputSchema), a.schema
 	th, err := c.table.revive(ctx, c, id, attend, protocol.Config{})
 	if err == nil {

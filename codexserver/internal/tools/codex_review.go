@@ -173,7 +173,7 @@ const maxAnswer = 10_000
 
 // run implements [arguments].
 func (a *reviewArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
-	turn, attend := c.newTurn(c.attend(a.Background))
+	turn, attend := c.newTurn(a.Background)
 	if a.ThreadID == "" {
 		attend.Submission = c.Awaited.Submission
 	}

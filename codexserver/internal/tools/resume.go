@@ -97,7 +97,7 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 		return nil, err
 	}
 	own.leave = leave
-	turn, attend := own.newTurn(c.Awaited)
+	turn, attend := own.newTurn(false)
 	if turn.resume = before; before.Schema != nil {
 		turn.form.schema, err = outputschema.Compile([]byte(before.Schema))
 	}

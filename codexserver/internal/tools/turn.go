@@ -30,13 +30,16 @@ type Turn struct {
 	owner      *Turns            // of the client that began the turn
 	polled     bool              // that client may get the result of a task
 	background bool              // codex-wait has the result
-	lost       bool              // the caller gave up before the end
-	answered   bool              // a caller has the result
+	answered   bool              // a caller has the result; without background, the call had given up at the end if not
 	places     map[*Turns]func() // how clients leave that are asked besides the owner's
 }
 
-// newTurn returns a turn of a call, and who attends it: a, with the turn.
-func (c *call) newTurn(a thread.Attend) (*Turn, thread.Attend) {
+// newTurn returns a turn of a call, and who attends it.
+func (c *call) newTurn(background bool) (*Turn, thread.Attend) {
+	a := c.Awaited
+	if background {
+		a = c.Background
+	}
 	t := &Turn{
 		table: c.table, form: form{room: c.table.room(c.MaxText)}, log: turn.New(c.table.options.Report),
 		done: make(chan struct{}), owner: c.Turns, polled: c.Survival.Durable,
@@ -173,12 +176,11 @@ func (t *Turn) close(lost bool) {
 	}
 	t.owner.mu.Lock()
 	defer t.owner.mu.Unlock()
-	t.lost = lost && !t.background
 	for _, leave := range t.places {
 		leave()
 	}
 	close(t.done)
-	t.owner.ended(t)
+	t.owner.ended(t, lost)
 }
 
 // over reports whether the turn has ended.
@@ -193,9 +195,6 @@ func (t *Turn) over() bool {
 
 // isOf reports whether the turn is one of the thread with an id.
 func (t *Turn) isOf(id string) bool { return thread.CanonicalID(t.ThreadID()) == id }
-
-// awaited reports whether a call waits for the result. The owner's mutex is held.
-func (t *Turn) awaited() bool { return !t.background && !t.lost }
 
 // ThreadID returns the id of the turn's thread.
 func (t *Turn) ThreadID() string { return t.thread.ID() }

@@ -51,7 +51,7 @@ func bench(t *testing.T) *call {
 // begin begins a turn of a new thread.
 func (c *call) begin(t *testing.T, prompt string, background bool) (*Turn, *mcptypes.CallToolResult) {
 	t.Helper()
-	j, attend := c.newTurn(c.attend(background))
+	j, attend := c.newTurn(background)
 	th, err := c.Threads.Start(t.Context(), protocol.Config{}, attend)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestJob(t *testing.T) {
 func TestDetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
-		j, attend := c.newTurn(c.Awaited)
+		j, attend := c.newTurn(false)
 		th, err := c.Threads.Start(t.Context(), protocol.Config{}, attend)
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestAnsweredJobsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
 		first, _ := c.begin(t, "hello", false)
-		again, attend := c.newTurn(c.Awaited)
+		again, attend := c.newTurn(false)
 		c.run(t.Context(), again, first.thread, attend, protocol.TurnInput{Items: protocol.TextInput("hello")}, false)
 		synctest.Wait() // the turn's goroutine still holds the list when its call returns
 		if len(c.Turns.list) != 1 || c.Turns.of(first.ThreadID()) != again {

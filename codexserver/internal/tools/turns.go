@@ -75,74 +75,62 @@ func (ts *Turns) begin(f func()) {
 
 // Busy reports whether a turn of the client is running or queued.
 func (ts *Turns) Busy() bool {
-	return ts.first(func(t *Turn) bool { return t.owner == ts && !t.over() }) != nil
+	return len(ts.all(func(t *Turn) bool { return t.owner == ts && !t.over() })) > 0
 }
 
 // Works reports whether a turn of any of the clients is running or queued.
 func (ts *Turns) Works() bool {
-	return ts.first(func(t *Turn) bool { return !t.over() }) != nil
+	return len(ts.all(func(t *Turn) bool { return !t.over() })) > 0
 }
 
 // runs returns the running or queued turn of a thread, or nil.
 func (ts *Turns) runs(id string) *Turn {
-	return ts.first(func(t *Turn) bool { return !t.over() && t.isOf(id) })
+	for _, t := range ts.all(func(t *Turn) bool { return !t.over() && t.isOf(id) }) {
+		return t
+	}
+	return nil
 }
 
 // of returns the first turn of a thread whose result no caller has. If there is none, it
 // returns the last turn of the thread, or nil.
-func (ts *Turns) of(id string) *Turn {
-	var last *Turn
-	first := ts.first(func(t *Turn) bool {
-		if !t.isOf(id) {
-			return false
+func (ts *Turns) of(id string) (t *Turn) {
+	read := true
+	ts.all(func(other *Turn) bool {
+		if read && other.isOf(id) {
+			t, read = other, other.answered
 		}
-		last = t
-		return !t.answered
+		return false
 	})
-	if first != nil {
-		return first
-	}
-	return last
+	return t
 }
 
-// first returns the first turn for which is returns true, or nil.
-func (ts *Turns) first(is func(*Turn) bool) *Turn {
+// all returns the turns for which is returns true.
+func (ts *Turns) all(is func(*Turn) bool) (all []*Turn) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if i := slices.IndexFunc(ts.list, is); i >= 0 {
-		return ts.list[i]
+	for _, t := range ts.list {
+		if is(t) {
+			all = append(all, t)
+		}
 	}
-	return nil
+	return all
 }
 
 // unread returns the turns of the client that no call waits for and whose result no caller has, one for each
 // thread.
 func (ts *Turns) unread() []*Turn {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	var all []*Turn
-	for _, t := range ts.list {
-		if t.owner != ts || t.answered || t.awaited() {
-			continue
-		}
-		if !slices.ContainsFunc(all, func(other *Turn) bool { return other.ThreadID() == t.ThreadID() }) {
-			all = append(all, t)
-		}
-	}
-	return all
+	threads := map[string]bool{}
+	return ts.all(func(t *Turn) bool {
+		is := t.owner == ts && !t.answered && (t.background || t.over()) && !threads[t.ThreadID()]
+		threads[t.ThreadID()] = threads[t.ThreadID()] || is
+		return is
+	})
 }
 
 // passed returns the turns of a thread whose calls were given up. A caller that goes on with the thread asks
 // for the turn that follows.
-func (ts *Turns) passed(id string) (all []*Turn) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	for _, t := range ts.list {
-		if t.isOf(id) && !t.answered && !t.background {
-			all = append(all, t)
-		}
-	}
-	return all
+func (ts *Turns) passed(id string) []*Turn {
+	return ts.all(func(t *Turn) bool { return t.isOf(id) && !t.answered && !t.background })
 }
 
 // keep keeps the thread of a turn in the background open, also without its client.
@@ -190,10 +178,10 @@ func (ts *Turns) detach(t *Turn) bool {
 }
 
 // ended keeps a turn that has ended. It removes the oldest ones if there are too many, and those of
-// the same thread that were answered. ts.mu is held.
-func (ts *Turns) ended(t *Turn) {
+// the same thread that were answered. Lost is true if the caller gave up before. ts.mu is held.
+func (ts *Turns) ended(t *Turn, lost bool) {
 	id := thread.CanonicalID(t.ThreadID())
-	t.answered = t.answered || t.awaited()
+	t.answered = t.answered || !t.background && !lost
 	all, answered := 0, 0
 	slices.Reverse(ts.list)
 	ts.list = slices.DeleteFunc(ts.list, func(other *Turn) bool {
