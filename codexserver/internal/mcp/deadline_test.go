@@ -21,28 +21,20 @@ import (
 // host is a client with a name, of either era, that has at most one call at a time.
 type host struct {
 	*servertest.Client
-	t    *testing.T
-	meta string // of its requests; "" is a client with a handshake
+	t      *testing.T
+	modern bool
 }
 
 // eras connects a client of each era, and runs f with each in a bubble of its own. A
 // nil answer is a client that cannot be asked.
 func eras(t *testing.T, name string, o *codexserver.Options, answer servertest.Answer, f func(*testing.T, *host, *worker)) {
 	t.Helper()
-	for _, modern := range []bool{false, true} {
-		t.Run(fmt.Sprintf("%s, modern %t", name, modern), func(t *testing.T) {
+	for _, era := range []servertest.Era{servertest.Handshake, servertest.Rounds} {
+		t.Run(name+", "+string(era), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, able := &worker{}, ""
-				if answer != nil {
-					able = `"elicitation":{}`
-				}
-				h := &host{Client: servertest.Dial(t, codexserver.New(w.engine(), o), answer), t: t}
-				if modern {
-					h.meta = strings.Replace(servertest.Capable(able), `"test"`, fmt.Sprintf("%q", name), 1)
-				} else {
-					h.Ask(t, "initialize", fmt.Sprintf(`{"protocolVersion":"2025-06-18","capabilities":{%s},"clientInfo":{"name":%q,"version":"1"}}`, able, name))
-				}
-				f(t, h, w)
+				w := &worker{}
+				c := servertest.Join(t, codexserver.New(w.engine(), o), servertest.Host{Era: era, Name: name, Answer: answer})
+				f(t, &host{Client: c, t: t, modern: era != servertest.Handshake}, w)
 			})
 		})
 	}
@@ -60,16 +52,13 @@ type result struct {
 // call calls a tool.
 func (h *host) call(ctx context.Context, tool, arguments string, more ...string) (r result) {
 	members := append(toolCall(tool, arguments), more...)
-	if h.meta != "" {
-		members = append(members, `"_meta":`+h.meta)
-	}
 	var raw struct {
 		Content           []struct{ Text string }
 		StructuredContent json.RawMessage
 		RequestState      string
 	}
 	var got json.RawMessage
-	if r.err = h.Call(ctx, "tools/call", json.RawMessage("{"+strings.Join(members, ",")+"}"), &got); r.err != nil {
+	if got, r.err = h.Send(ctx, "tools/call", strings.Join(members, ",")); r.err != nil {
 		return r
 	}
 	if r.err = json.Unmarshal(got, &raw); r.err != nil {
@@ -136,7 +125,7 @@ func TestDeadline(t *testing.T) {
 	const minute = 50 * time.Second
 	for name, limit := range map[string]time.Duration{"@cline/core": minute, "somebody": 0} {
 		eras(t, name, nil, nil, func(t *testing.T, h *host, w *worker) {
-			if h.meta != "" {
+			if h.modern {
 				limit = minute // it declares nothing
 			}
 			var r result
@@ -159,7 +148,7 @@ func TestDeadline(t *testing.T) {
 			if got := h.rows(45); got != "" || w.did() != "1" {
 				t.Errorf("codex-wait again: %s; turns %s", got, w.did())
 			}
-			if got := len(h.Received("codex/event")); got != told || (told > 0) != (h.meta == "") {
+			if got := len(h.Received("codex/event")); got != told || (told > 0) != !h.modern {
 				t.Errorf("%d events before the end of the call, %d after it", told, got-told)
 			}
 			// A reply that queues, and one after it, wait no longer than the first call.
@@ -207,8 +196,8 @@ func TestDeadlineBare(t *testing.T) {
 	}{
 		{"", "", 50 * time.Second},
 		{" ", "", 50 * time.Second},
-		{"", `,"traceparent":"x"`, 50 * time.Second},
-		{"", `,"progressToken":0`, time.Minute},
+		{"", `"traceparent":"x"`, 50 * time.Second},
+		{"", `"progressToken":0`, time.Minute},
 		{`"roots":{}`, "", time.Minute},
 		{`"elicitation":{}`, "", time.Minute},
 		{`"extensions":{}`, "", time.Minute},
@@ -217,8 +206,8 @@ func TestDeadlineBare(t *testing.T) {
 		t.Run(tt.capabilities+tt.more, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &worker{}
-				h := &host{Client: servertest.Dial(t, codexserver.New(w.engine(), nil), nil), t: t}
-				h.meta = strings.TrimSuffix(servertest.Capable(tt.capabilities), "}") + tt.more + "}"
+				c := servertest.Join(t, codexserver.New(w.engine(), nil), servertest.Host{Era: servertest.Rounds, Capabilities: tt.capabilities, Meta: tt.more})
+				h := &host{Client: c, t: t, modern: true}
 				took(t, tt.want, func() { h.codex("sleep:1m say:end") })
 			})
 		})
@@ -282,8 +271,9 @@ func TestDeadlineAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan string, 1)
 		w := &worker{}
-		c := servertest.Dial(t, codexserver.New(w.engine(), nil), func(context.Context) (string, error) { return <-answer, nil })
-		c.Ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"@cline/core","version":"1"}}`)
+		c := servertest.Join(t, codexserver.New(w.engine(), nil), servertest.Host{
+			Era: servertest.Handshake, Name: "@cline/core", Answer: func(context.Context) (string, error) { return <-answer, nil },
+		})
 		h := &host{Client: c, t: t}
 		var r result
 		took(t, 50*time.Second, func() { r = h.codex("say:one sleep:10s git say:end") })
@@ -297,7 +287,7 @@ func TestDeadlineAsks(t *testing.T) {
 	// Since 2026-07-28 the call has ended with the question, and each of its requests has the
 	// whole time.
 	eras(t, "@cline/core", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *worker) {
-		if h.meta == "" {
+		if !h.modern {
 			return
 		}
 		codex := `{"prompt":"sleep:40s git sleep:40s other sleep:70s third"}`
@@ -341,7 +331,7 @@ func TestDeadlineDid(t *testing.T) {
 // background.
 func TestDeadlineForm(t *testing.T) {
 	eras(t, "@cline/core", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *worker) {
-		if h.meta == "" {
+		if !h.modern {
 			return // the client is asked at any time
 		}
 		h.codex("sleep:1m form")
@@ -388,7 +378,7 @@ func TestDeadlineEnd(t *testing.T) {
 // be a way around that limit.
 func TestDeadlineMany(t *testing.T) {
 	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
-		if h.meta != "" {
+		if h.modern {
 			return // the same, and slow
 		}
 		for range 1023 {

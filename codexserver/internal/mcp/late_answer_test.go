@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 const changedNothing = "An answer about `touch` came after its limit, and changed nothing."
@@ -50,73 +48,46 @@ func TestLateAnswer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := codexserver.New(late(tt.goes), options(t)).Principal(t.Context(), "ann")
 				defer p.Close()
-				a := arrive(t, p, "task", true)
-				thread, task := a.begin("p")
-				poll := `"taskId":"` + task + `","_meta":` + servertest.Capable(`"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}`)
-				a.send("tasks/get", poll)
+				a := arrive(t, p, servertest.Polls, true)
+				thread, task := begin(t, a, servertest.Polls, "p")
+				about := func(method, more string) string {
+					raw, err := a.Send(t.Context(), method, fmt.Sprintf(`"taskId":%q%s`, task, more))
+					return fmt.Sprint(string(raw), err)
+				}
+				about("tasks/get", "")
 				pass(limit)
 				if tt.fetched {
-					a.send("tasks/get", poll)
+					about("tasks/get", "")
 				}
-				a.send("tasks/update", poll+`,"inputResponses":{"q1":{"action":"accept"}}`)
+				about("tasks/update", `,"inputResponses":{"q1":{"action":"accept"}}`)
 				pass(10 * time.Minute)
 				synctest.Wait()
-				if got := a.send("tasks/get", poll); strings.Count(got, changedNothing) < 2 { // in the texts, and in the structured content
+				if got := about("tasks/get", ""); strings.Count(got, changedNothing) < 2 { // in the texts, and in the structured content
 					t.Errorf("tasks/get: %s", got)
 				}
-				if got := a.call("codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, thread)); strings.Count(got, changedNothing) == 0 {
+				if got := a.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, thread)); strings.Count(got, changedNothing) == 0 {
 					t.Errorf("codex-wait: %s", got)
 				}
-				a.send("tasks/update", poll+`,"inputResponses":{"q1":{"action":"accept"}}`)
+				about("tasks/update", `,"inputResponses":{"q1":{"action":"accept"}}`)
 			})
 		})
 		t.Run("handshake, "+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := connectDeaf(t, codexserver.New(late(tt.goes), options(t)), func() { pass(limit) })
+				c := servertest.Join(t, codexserver.New(late(tt.goes), options(t)), servertest.Host{
+					Era: servertest.Handshake, Deaf: true, Answer: servertest.After(limit, servertest.Accept),
+				})
 				result := make(chan string, 1)
-				go func() { result <- c("codex", `{"prompt":"p"}`) }()
+				go func() { result <- c.Use(t.Context(), "codex", `{"prompt":"p"}`) }()
 				pass(limit + time.Second)
 				pass(10 * time.Minute)
 				first := <-result
 				if strings.Contains(first, changedNothing) != (tt.goes > 0) {
 					t.Errorf("the result: %s", first)
 				}
-				if got := c("codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, servertest.ThreadOf(t, first))); !strings.Contains(got, changedNothing) {
+				if got := c.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, servertest.ThreadOf(t, first))); !strings.Contains(got, changedNothing) {
 					t.Errorf("codex-wait: %s", got)
 				}
 			})
 		})
-	}
-}
-
-// connectDeaf connects a client that does not read cancellations: it accepts each question after wait. It
-// returns a function that calls a tool.
-func connectDeaf(t *testing.T, s *codexserver.Server, wait func()) func(tool, arguments string) string {
-	ours, theirs := jsonrpc.Pipe()
-	peer := jsonrpc.NewPeer(ours, jsonrpc.HandlerFunc(func(_ context.Context, r *jsonrpc.Request) (any, error) {
-		if r.IsNotification() {
-			return nil, nil
-		}
-		wait()
-		return json.RawMessage(servertest.Accept), nil
-	}), nil)
-	running, served := make(chan error, 1), make(chan error, 1)
-	go func() { running <- peer.Run(context.Background()) }()
-	go func() { served <- s.Serve(context.Background(), theirs) }()
-	t.Cleanup(func() {
-		peer.Close()
-		<-running
-		<-served
-	})
-	ask := func(method, params string) string {
-		var raw json.RawMessage
-		if err := peer.Call(t.Context(), method, json.RawMessage(params), &raw); err != nil {
-			t.Error(err)
-		}
-		return string(raw)
-	}
-	ask("initialize", `{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}`)
-	return func(tool, arguments string) string {
-		return ask("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, arguments))
 	}
 }

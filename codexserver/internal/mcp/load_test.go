@@ -20,31 +20,6 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-// asked returns the peer of a client that answers questions with answer.
-func asked(t *testing.T, s *codexserver.Server, answer func(context.Context, *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error)) *jsonrpc.Peer {
-	t.Helper()
-	mux := &jsonrpc.Mux{}
-	mcptypes.ElicitationCreate.Handle(mux, answer)
-	ours, theirs := jsonrpc.Pipe()
-	peer := jsonrpc.NewPeer(ours, mux, nil)
-	running, served := make(chan error, 1), make(chan error, 1)
-	go func() { running <- peer.Run(context.Background()) }()
-	go func() { served <- s.Serve(context.Background(), theirs) }()
-	t.Cleanup(func() {
-		peer.Close()
-		if err := errors.Join(<-running, <-served); err != nil {
-			t.Error(err)
-		}
-	})
-	_, err := mcptypes.Initialize.Call(t.Context(), peer, &mcptypes.InitializeRequestParams{
-		ProtocolVersion: mcptypes.ProtocolVersion, Capabilities: mcptypes.ClientCapabilities{Elicitation: map[string]json.RawMessage{}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return peer
-}
-
 // TestManyConversationsAtOnce runs 200 conversations on one server. Each has a question, and
 // they are answered in random order. Each event and answer belongs to its call.
 func TestManyConversationsAtOnce(t *testing.T) {
@@ -57,16 +32,15 @@ func TestManyConversationsAtOnce(t *testing.T) {
 		return nil
 	})
 	questions := make(chan func(), n)
-	answer := func(_ context.Context, p *mcptypes.ElicitRequestParams) (*mcptypes.ElicitResult, error) {
+	c := servertest.Connect(t, codexserver.New(e, nil), func(ctx context.Context) (string, error) {
 		answered := make(chan struct{})
 		questions <- func() { close(answered) }
 		<-answered
-		if strings.Contains(p.Message, "odd") {
-			return &mcptypes.ElicitResult{Action: mcptypes.ElicitResultActionDecline}, nil
+		if strings.Contains(string(servertest.Question(ctx)), "odd") {
+			return servertest.Decline, nil
 		}
-		return &mcptypes.ElicitResult{Action: mcptypes.ElicitResultActionAccept}, nil
-	}
-	c := asked(t, codexserver.New(e, nil), answer)
+		return servertest.Accept, nil
+	})
 
 	var calls sync.WaitGroup
 	for i := range n {

@@ -15,12 +15,10 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -55,8 +53,8 @@ var lyingHosts = []lying{
 	{name: "a hook that accepts", lies: []lie{{5 * time.Millisecond, servertest.Accept, false}}, asking: setting.Asking{Where: setting.WhereBoth}, alone: "denied denied"},
 	{name: "a hook that accepts for the session", lies: []lie{{5 * time.Millisecond, servertest.ForSession, false}}, asking: setting.Asking{Where: setting.WhereBoth}, alone: "denied denied"},
 	{name: "a policy that accepts", lies: []lie{{5 * time.Millisecond, servertest.Accept, false}}, alone: "approved approved", counts: true},
-	{name: "shows only links", capabilities: `{"elicitation":{"url":{}}}`, lies: []lie{{2 * time.Millisecond, servertest.Accept, false}}, alone: "denied denied"},
-	{name: "shows only forms", capabilities: `{"elicitation":{"form":{}}}`, lies: []lie{{2 * time.Millisecond, servertest.Decline, false}}, alone: "denied denied"},
+	{name: "shows only links", capabilities: `"elicitation":{"url":{}}`, lies: []lie{{2 * time.Millisecond, servertest.Accept, false}}, alone: "denied denied"},
+	{name: "shows only forms", capabilities: `"elicitation":{"form":{}}`, lies: []lie{{2 * time.Millisecond, servertest.Decline, false}}, alone: "denied denied"},
 	{name: "changes its mind", lies: []lie{{2 * time.Millisecond, servertest.Decline, false}, {2 * time.Millisecond, servertest.Accept, false}}, alone: "denied approved"},
 	{name: "declines and then drops", lies: []lie{{2 * time.Millisecond, servertest.Decline, false}, {}}, alone: "denied denied"},
 	{name: "a person who goes away", lies: []lie{{806 * time.Millisecond, servertest.Accept, false}, {}}, alone: "approved denied", given: "approved "},
@@ -76,19 +74,19 @@ func TestLyingHosts(t *testing.T) {
 	t.Parallel()
 	n := 0
 	for _, tt := range lyingHosts {
-		for _, era := range []string{"handshake", "rounds", "task"} {
+		for _, era := range []servertest.Era{servertest.Handshake, servertest.Rounds, servertest.Polls} {
 			for _, on := range slices.Sorted(maps.Keys(askingEngines)) {
 				for _, place := range []string{"", "page approves", "page declines", "terminal approves", "terminal declines"} {
 					first := tt.lies[0]
 					last := tt.lies[len(tt.lies)-1]
 					drops := last.result == "" && !last.fails
-					if first.fails && era != "handshake" || drops && era == "rounds" && place == "" {
+					if first.fails && era != servertest.Handshake || drops && era == servertest.Rounds && place == "" {
 						continue // it could only say nothing, or never comes back
 					}
 					if n++; !servertest.Plays(n, *whole) || testing.Short() && n%14 != 7 {
 						continue
 					}
-					t.Run(strings.Join([]string{tt.name, era, on, place}, "/"), func(t *testing.T) {
+					t.Run(strings.Join([]string{tt.name, string(era), on, place}, "/"), func(t *testing.T) {
 						tt := tt
 						if on == "a person" {
 							tt = tt.forPerson()
@@ -114,14 +112,14 @@ func (l lying) forPerson() lying {
 }
 
 // play has the host answer the questions of an engine in an era, next to another place.
-func (l lying) play(t *testing.T, era, on, place string) {
+func (l lying) play(t *testing.T, era servertest.Era, on, place string) {
 	o := &codexserver.Options{Asking: l.asking}
 	where, says, _ := strings.Cut(place, " ")
 	answer := map[string]string{"approves": servertest.Accept, "declines": servertest.Decline}[says]
 	if where == "page" {
 		o.Desk = &servertest.Desk{Called: approval.ByPage, Answer: servertest.After(5*time.Second, answer), Invitation: "come here"}
 	}
-	if era == "task" {
+	if era == servertest.Polls {
 		o.Home = t.TempDir()
 	}
 	o.Changes.Off = true
@@ -151,7 +149,7 @@ func (l lying) play(t *testing.T, era, on, place string) {
 	}
 	first := l.lies[0]
 	limit := 30 * time.Second
-	if era != "handshake" {
+	if era != servertest.Handshake {
 		limit += first.after // it comes back so late
 	}
 	if heard && took > limit {
@@ -193,167 +191,49 @@ func decided(t *testing.T, record string) (decisions, approved string) {
 
 // askTwice runs a turn of an engine that asks twice, with a host in an era and perhaps a second client, whose
 // person answers. It returns the result as JSON, and how often the host was asked.
-func askTwice(t *testing.T, o *codexserver.Options, e *asking, era string, l lying, where, answer string) (result string, asked int) {
-	s := codexserver.New(e.engine, o)
-	var work, waits sync.WaitGroup
-	connect := func(h jsonrpc.Handler) *jsonrpc.Peer {
-		ours, theirs := jsonrpc.Pipe()
-		peer := jsonrpc.NewPeer(ours, h, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
-		work.Go(func() {
-			if err := peer.Run(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
-		work.Go(func() {
-			serve := s.Serve
-			if where == "terminal" { // both are clients of a shared server
-				serve = func(ctx context.Context, t jsonrpc.Transport) error {
-					return s.ServeFrom(ctx, t, engine.Origin{Folder: e.folder}, func() {})
-				}
-			}
-			if err := serve(context.Background(), theirs); err != nil {
-				t.Error(err)
-			}
-		})
-		return peer
+func askTwice(t *testing.T, o *codexserver.Options, e *asking, era servertest.Era, l lying, where, answer string) (result string, asked int) {
+	server := codexserver.New(e.engine, o)
+	s := servertest.Server(server)
+	if where == "terminal" { // both are clients of a shared server
+		g := &guests{Server: server, folder: e.folder}
+		defer g.serving.Wait()
+		s = g
 	}
-	h := &lyingHost{t: t, lies: l.lies, era: era, capabilities: l.capabilities, name: "test"}
-	h.peer = connect(h)
-	peers := []*jsonrpc.Peer{h.peer}
+	host := servertest.Join(t, s, servertest.Host{Era: era, Capabilities: l.capabilities, Answer: func(ctx context.Context) (string, error) {
+		one := l.lies[min(asked, len(l.lies)-1)]
+		asked++
+		return one.tell(ctx, era)
+	}})
+	clients := []*servertest.Client{host}
 	if where == "terminal" {
-		second := &lyingHost{t: t, lies: []lie{{5 * time.Second, answer, false}}, era: "handshake", name: "terminal"}
-		second.peer = connect(second)
+		second := servertest.Join(t, s, servertest.Host{Era: servertest.Handshake, Name: "terminal", Answer: servertest.After(5*time.Second, answer)})
+		clients = append(clients, second)
+		var waits sync.WaitGroup
+		defer waits.Wait()
 		e.ready = func(conversation string) {
-			waits.Go(func() {
-				second.send("initialize", "")
-				second.send("tools/call", fmt.Sprintf(`"name":"codex-wait","arguments":{"threadIds":[%q]}`, conversation))
-			})
+			waits.Go(func() { second.Use(t.Context(), "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, conversation)) })
 			time.Sleep(time.Second)
 		}
-		peers = append(peers, second.peer)
 	}
-	result = h.call()
-	waits.Wait()
-	for _, p := range peers {
-		p.Close()
+	result = host.Use(t.Context(), "codex", `{"prompt":"p"}`)
+	for _, c := range clients {
+		c.Close()
 	}
-	work.Wait()
-	return result, h.asked
+	return result, asked
 }
 
-// lyingHost is a client that answers by itself.
-type lyingHost struct {
-	t                 *testing.T
-	peer              *jsonrpc.Peer
-	lies              []lie
-	asked             int
-	era, capabilities string
-	name              string
-	seen              func(question json.RawMessage) // in a result
-}
-
-// lie returns the answer to the next question, when it is given.
-func (h *lyingHost) lie(ctx context.Context) lie {
-	one := h.lies[min(h.asked, len(h.lies)-1)]
-	h.asked++
-	if one.result != "" || one.fails {
-		_ = servertest.Wait(ctx, one.after)
-	}
-	return one
-}
-
-// ServeRPC implements [jsonrpc.Handler].
-func (h *lyingHost) ServeRPC(ctx context.Context, r *jsonrpc.Request) (any, error) {
-	if r.IsNotification() {
-		return nil, nil
-	}
-	one := h.lie(ctx)
-	switch {
-	case one.fails:
-		return nil, servertest.ErrBroken
-	case one.result == "":
-		<-ctx.Done()
-	}
-	return json.RawMessage(one.result), ctx.Err()
-}
-
-// send sends a request, with the _meta of the host since 2026-07-28.
-func (h *lyingHost) send(method, members string) (r lyingReply) {
-	capabilities := h.capabilities
-	if capabilities == "" {
-		capabilities = `{"elicitation":{}}`
-	}
-	if h.era == "task" {
-		capabilities = strings.TrimSuffix(capabilities, "}") + `,"extensions":{"io.modelcontextprotocol/tasks":{}}}`
-	}
-	switch h.era {
-	case "handshake":
-		if method == "initialize" {
-			members = `"protocolVersion":"2025-11-25","clientInfo":{"name":"` + h.name + `","version":"1"},"capabilities":` + capabilities
+// tell gives the answer of a lie in its time. A question that is dropped stays open; a host with results is asked
+// nothing more, and comes back.
+func (one lie) tell(ctx context.Context, era servertest.Era) (string, error) {
+	if one.result == "" && !one.fails {
+		if era == servertest.Handshake {
+			<-ctx.Done()
 		}
-	default:
-		members += `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + capabilities +
-			`,"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"}}`
+		return "", ctx.Err()
 	}
-	var raw json.RawMessage
-	if err := h.peer.Call(h.t.Context(), method, json.RawMessage(`{`+members+`}`), &raw); err != nil {
-		h.t.Fatalf("%s: %v", method, err)
+	_ = servertest.Wait(ctx, one.after)
+	if one.fails {
+		return "", servertest.ErrBroken
 	}
-	if err := json.Unmarshal(raw, &r); err != nil {
-		h.t.Fatal(err)
-	}
-	r.raw = string(raw)
-	return r
-}
-
-// lyingReply is what a host reads of a result.
-type lyingReply struct {
-	raw           string
-	TaskID        string `json:"taskId"`
-	Status        string
-	InputRequests map[string]json.RawMessage
-	RequestState  *string
-}
-
-// call calls the tool codex until it has the result. A question that the host drops does not keep
-// it from coming back for the result.
-func (h *lyingHost) call() string {
-	const call = `"name":"codex","arguments":{"prompt":"p"}`
-	if h.era == "handshake" {
-		h.send("initialize", "")
-		return h.send("tools/call", call).raw
-	}
-	r := h.send("tools/call", call)
-	id, known := r.TaskID, map[string]bool{}
-	for {
-		var answers []string
-		for key, question := range r.InputRequests {
-			if known[key] {
-				continue
-			}
-			known[key] = true
-			if h.seen != nil {
-				h.seen(question)
-			}
-			if one := h.lie(h.t.Context()); one.result != "" {
-				answers = append(answers, fmt.Sprintf("%q:%s", key, one.result))
-			}
-		}
-		responses := `"inputResponses":{` + strings.Join(answers, ",") + `}`
-		switch {
-		case id != "" && r.Status != "completed" && r.Status != "failed" && r.Status != "cancelled":
-			if len(answers) > 0 {
-				h.send("tasks/update", fmt.Sprintf(`"taskId":%q,%s`, id, responses))
-			}
-			time.Sleep(500 * time.Millisecond)
-			r = h.send("tasks/get", fmt.Sprintf(`"taskId":%q`, id))
-		case id == "" && r.RequestState != nil:
-			if len(answers) == 0 {
-				time.Sleep(11 * time.Second)
-			}
-			r = h.send("tools/call", fmt.Sprintf(`%s,"requestState":%q,%s`, call, *r.RequestState, responses))
-		default:
-			return r.raw
-		}
-	}
+	return one.result, ctx.Err()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,30 +60,13 @@ func newShouter() shouter {
 	}}}
 }
 
-// audience answers requests with a hostile error and keeps what the server sends.
-type audience struct {
-	mu   sync.Mutex
-	sent map[string][]json.RawMessage // params by method
-}
+// loud is the answer of a client that cannot show a question, and says so with a hostile error.
+func loud(context.Context) (string, error) { return "", &jsonrpc.Error{Code: -32000, Message: hostile} }
 
-func (l *audience) ServeRPC(_ context.Context, r *jsonrpc.Request) (any, error) {
-	l.mu.Lock()
-	l.sent[r.Method] = append(l.sent[r.Method], slices.Clone(r.Params))
-	l.mu.Unlock()
-	return nil, &jsonrpc.Error{Code: -32000, Message: hostile}
-}
-
-// heard returns the params of the messages of a method.
-func (l *audience) heard(method string) []json.RawMessage {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.sent[method])
-}
-
-// progress returns the distinct messages of the progress in order.
-func (l *audience) progress(t *testing.T) (messages []string) {
+// progressOf returns the distinct messages of the progress in order.
+func progressOf(t *testing.T, c *servertest.Client) (messages []string) {
 	t.Helper()
-	for _, raw := range l.heard("notifications/progress") {
+	for _, raw := range c.Received("notifications/progress") {
 		var p struct{ Message string }
 		if err := json.Unmarshal(raw, &p); err != nil {
 			t.Fatal(err)
@@ -105,49 +87,27 @@ func raw(text string) bool {
 // messages for people with every hidden character visible, and commands quoted as in
 // questions. Events have it unchanged.
 func TestTextOnOneLine(t *testing.T) {
-	for _, era := range []struct{ name, meta string }{
-		{"with a session", `"_meta":{"progressToken":"t"}`},
-		{"2026-07-28", `"_meta":{"progressToken":"t",` + version2026 + `,"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}`},
-		{"tasks", polling},
-	} {
-		t.Run(era.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { testTextOnOneLine(t, era.meta) })
+	for _, era := range []servertest.Era{servertest.Handshake, servertest.Rounds, servertest.Polls} {
+		t.Run(string(era), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testTextOnOneLine(t, era) })
 		})
 	}
 }
 
-func testTextOnOneLine(t *testing.T, meta string) {
-	client := &audience{sent: map[string][]json.RawMessage{}}
-	ours, theirs := jsonrpc.Pipe()
-	peer := jsonrpc.NewPeer(ours, client, nil)
-	running, served := make(chan error, 1), make(chan error, 1)
-	go func() { running <- peer.Run(context.Background()) }()
-	go func() {
-		served <- codexserver.New(newShouter(), &codexserver.Options{
-			Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}, Approvals: elicit.Options{Timeout: time.Minute},
-		}).Serve(context.Background(), theirs)
-	}()
-	defer func() {
-		peer.Close()
-		<-running
-		<-served
-	}()
+func testTextOnOneLine(t *testing.T, era servertest.Era) {
+	s := codexserver.New(newShouter(), &codexserver.Options{
+		Home: t.TempDir(), Changes: codexserver.ChangeOptions{Off: true}, Approvals: elicit.Options{Timeout: time.Minute},
+	})
+	client := servertest.Join(t, s, servertest.Host{Era: era, Answer: loud, Meta: `"progressToken":"t"`})
 	ask := func(method, members string) string {
 		t.Helper()
-		var result json.RawMessage
-		params := `{` + members + `,` + meta + `}`
-		if method == "initialize" {
-			params = `{` + members + `}`
-		}
-		if err := peer.Call(t.Context(), method, json.RawMessage(params), &result); err != nil {
+		result, err := client.Send(t.Context(), method, members)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return string(result)
 	}
-	modern, tasks := strings.Contains(meta, "2026-07-28"), strings.Contains(meta, "tasks")
-	if !modern {
-		ask("initialize", `"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}`)
-	}
+	modern, tasks := era != servertest.Handshake, era == servertest.Polls
 	// strings that a person sees, in the answers
 	see := func(where, answer string) {
 		t.Helper()
@@ -174,8 +134,7 @@ func testTextOnOneLine(t *testing.T, meta string) {
 	id := servertest.ThreadOf(t, begun)
 	call := make(chan string, 1)
 	go func() {
-		var result json.RawMessage
-		_ = peer.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"codex","arguments":{"prompt":"p"},`+meta+`}`), &result)
+		result, _ := client.Send(t.Context(), "tools/call", `"name":"codex","arguments":{"prompt":"p"}`)
 		call <- string(result)
 	}()
 	task := ""
@@ -219,21 +178,20 @@ func testTextOnOneLine(t *testing.T, meta string) {
 		<-time.After(30 * time.Second)
 	}
 	<-time.After(time.Second)
-	for _, m := range client.heard("notifications/message") {
+	for _, m := range client.Received("notifications/message") {
 		see("a log message", string(m))
 	}
-	if !modern && len(client.heard("notifications/message")) == 0 {
+	if !modern && len(client.Received("notifications/message")) == 0 {
 		t.Error("no log message about the question that failed")
 	}
 	if modern { // the question is open, and a client that cannot be asked is told so
-		meta = strings.Replace(meta, `"elicitation":{"form":{}}`, `"sampling":{}`, 1)
-		see("a question", ask("tools/call", fmt.Sprintf(`"name":"codex-wait","arguments":{"threadIds":[%q],"seconds":0}`, id)))
+		see("a question", client.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-wait","arguments":{"threadIds":[%q],"seconds":0},"_meta":%s}`, id, servertest.Capable(`"sampling":{}`))))
 	}
 	var want []string
 	for _, s := range shouts {
 		want = append(want, s.shown)
 	}
-	got := client.progress(t)
+	got := progressOf(t, client)
 	for _, message := range got {
 		if raw(message) {
 			t.Errorf("progress: %q", message)
@@ -246,13 +204,13 @@ func testTextOnOneLine(t *testing.T, meta string) {
 			t.Errorf("progress (-want +got):\n%s", diff)
 		}
 	}
-	if !modern && !slices.ContainsFunc(client.heard("codex/event"), func(raw json.RawMessage) bool {
+	if !modern && !slices.ContainsFunc(client.Received("codex/event"), func(raw json.RawMessage) bool {
 		var event struct{ Msg struct{ Command []string } }
 		return json.Unmarshal(raw, &event) == nil && slices.Contains(event.Msg.Command, hostile)
 	}) {
 		t.Error("no event has the command as it is")
 	}
-	peer.Close()
+	client.Close()
 }
 
 // walk calls f for each string in a tree of JSON.

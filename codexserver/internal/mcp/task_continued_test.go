@@ -15,8 +15,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/google/go-cmp/cmp"
 )
@@ -64,8 +64,8 @@ func (c inherited) Turn(_ context.Context, in protocol.TurnInput) error {
 func killedTask(t *testing.T, e engine.Engine) (left, id string) {
 	t.Helper()
 	home := t.TempDir()
-	p, end := serveHome(t, heir{Engine: e}, home)
-	defer end()
+	p := serveHome(t, heir{Engine: e}, home, nil)
+	defer p.End()
 	id = newTask(t, p, "go")
 	synctest.Wait()
 	left = t.TempDir()
@@ -117,11 +117,11 @@ func TestContinuedIsObserved(t *testing.T) {
 		next := heir{lostWork, make(chan struct{}), make(chan struct{}, 1)}
 		close(next.may)
 		s := &seen{}
-		p, end := serveObserved(t, next, left, s)
-		if _, err := poll(t.Context(), p, "tasks/get", fmt.Sprintf(`"taskId":%q,`, id)); err != nil {
+		p := serveHome(t, next, left, s)
+		if _, err := p.Send(t.Context(), "tasks/get", fmt.Sprintf(`"taskId":%q`, id)); err != nil {
 			t.Error(err)
 		}
-		end()
+		p.End()
 		want := []string{"continues codex", "turn", "answered", "task_started", "task_complete", "ended"}
 		if d := cmp.Diff(want, slices.DeleteFunc(s.words, func(w string) bool { return w == "session_configured" })); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
@@ -135,13 +135,13 @@ func TestTaskPolledWhileItIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left, id := killedTask(t, lostWork)
 		next := heir{lostWork, make(chan struct{}), make(chan struct{}, 1)}
-		p, end := serveHome(t, next, left)
-		defer end()
+		p := serveHome(t, next, left, nil)
+		defer p.End()
 		const polls = 4
 		got := make(chan any, polls)
 		for range polls {
 			go func() {
-				raw, err := poll(t.Context(), p, "tasks/get", fmt.Sprintf(`"taskId":%q,`, id))
+				raw, err := p.Send(t.Context(), "tasks/get", fmt.Sprintf(`"taskId":%q`, id))
 				var r modern.GetTaskResult
 				if err = errors.Join(err, modern.Decode(raw, &r)); err != nil {
 					got <- err
@@ -179,8 +179,8 @@ func TestAskingTaskIsTakenOver(t *testing.T) {
 			left, id := killedTask(t, asks)
 			next := heir{asks, make(chan struct{}), make(chan struct{}, 1)}
 			close(next.may)
-			p, end := serveHome(t, next, left)
-			defer end()
+			p := serveHome(t, next, left, nil)
+			defer p.End()
 			task := getTask(t, p, id)
 			for range 10 {
 				if _, done := task.(*modern.CompletedTask); done {
@@ -197,13 +197,13 @@ func TestAskingTaskIsTakenOver(t *testing.T) {
 // TestStoppedTaskIsNotContinued stops a task, by a cancellation or by the answer to a question,
 // and looks at its file before the turn has ended: the next server would not continue it.
 func TestStoppedTaskIsNotContinued(t *testing.T) {
-	for name, stop := range map[string]func(ctx context.Context, p *jsonrpc.Peer, id string) error{
-		"cancelled": func(ctx context.Context, p *jsonrpc.Peer, id string) error {
-			_, err := poll(ctx, p, "tasks/cancel", fmt.Sprintf(`"taskId":%q,`, id))
+	for name, stop := range map[string]func(ctx context.Context, p *servertest.Client, id string) error{
+		"cancelled": func(ctx context.Context, p *servertest.Client, id string) error {
+			_, err := p.Send(ctx, "tasks/cancel", fmt.Sprintf(`"taskId":%q`, id))
 			return err
 		},
-		"aborted": func(ctx context.Context, p *jsonrpc.Peer, id string) error {
-			_, err := poll(ctx, p, "tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{"q1":{"action":"cancel"}},`, id))
+		"aborted": func(ctx context.Context, p *servertest.Client, id string) error {
+			_, err := p.Send(ctx, "tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{"q1":{"action":"cancel"}}`, id))
 			return err
 		},
 	} {
@@ -216,7 +216,7 @@ func TestStoppedTaskIsNotContinued(t *testing.T) {
 					return errors.New("released")
 				})
 				home := t.TempDir()
-				p, end := serveHome(t, heir{Engine: turn}, home)
+				p := serveHome(t, heir{Engine: turn}, home, nil)
 				id := newTask(t, p, "go")
 				synctest.Wait()
 				resume := func() bool {
@@ -237,7 +237,7 @@ func TestStoppedTaskIsNotContinued(t *testing.T) {
 					t.Error("the stopped task would be continued")
 				}
 				close(release)
-				end()
+				p.End()
 			})
 		})
 	}

@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,8 +12,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/google/go-cmp/cmp"
 )
@@ -45,26 +44,10 @@ type command struct {
 	ExitCode *int
 }
 
-// serveHome serves one client with the files of a home. End closes its connection and waits for
-// the server.
-func serveHome(t *testing.T, e engine.Engine, home string) (p *jsonrpc.Peer, end func()) {
-	return serveObserved(t, e, home, nil)
-}
-
-// serveObserved is serveHome with an observer, which may be nil.
-func serveObserved(t *testing.T, e engine.Engine, home string, o codexserver.Observer) (p *jsonrpc.Peer, end func()) {
-	ours, theirs := jsonrpc.Pipe()
-	p = jsonrpc.NewPeer(ours, nil, nil)
-	running, served := make(chan error, 1), make(chan error, 1)
-	go func() { running <- p.Run(context.Background()) }()
+// serveHome serves one client that polls tasks, with the files of a home. The observer may be nil.
+func serveHome(t *testing.T, e engine.Engine, home string, o codexserver.Observer) *servertest.Client {
 	s := codexserver.New(e, &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: time.Second}, Observer: o})
-	go func() { served <- s.Serve(context.Background(), theirs) }()
-	return p, func() {
-		p.Close()
-		if err := errors.Join(<-running, <-served); err != nil {
-			t.Error(err)
-		}
-	}
+	return servertest.Join(t, s, servertest.Host{Era: servertest.Polls, Answer: servertest.Never})
 }
 
 // TestTaskLostWithItsServer ends the server of a task, orderly and at once. The next server
@@ -74,7 +57,7 @@ func TestTaskLostWithItsServer(t *testing.T) {
 		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				home := t.TempDir()
-				first, end := serveHome(t, lostWork, home)
+				first := serveHome(t, lostWork, home, nil)
 				id := newTask(t, first, "go")
 				synctest.Wait()
 				left := home
@@ -84,9 +67,9 @@ func TestTaskLostWithItsServer(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				end()
-				next, end := serveHome(t, lostWork, left)
-				defer end()
+				first.End()
+				next := serveHome(t, lostWork, left, nil)
+				defer next.End()
 				task, ok := getTask(t, next, id).(*modern.CompletedTask)
 				if !ok {
 					t.Fatal("the task has not ended")

@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -14,48 +13,31 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// pollers connects n clients to one server, each over a connection of its own.
-func pollers(t testing.TB, n int, e engine.Engine, o *codexserver.Options) []*jsonrpc.Peer {
+// pollers connects n clients that poll tasks to one server.
+func pollers(t testing.TB, n int, e engine.Engine, o *codexserver.Options) []*servertest.Client {
 	t.Helper()
 	o.Home, o.Changes.Off = t.TempDir(), true
 	server := codexserver.New(e, o)
-	peers := make([]*jsonrpc.Peer, n)
-	for i := range peers {
-		ours, theirs := jsonrpc.Pipe()
-		peers[i] = jsonrpc.NewPeer(ours, jsonrpc.HandlerFunc(func(context.Context, *jsonrpc.Request) (any, error) { return nil, nil }), nil)
-		running, served := make(chan error, 1), make(chan error, 1)
-		go func() { running <- peers[i].Run(context.Background()) }()
-		go func() { served <- server.Serve(context.Background(), theirs) }()
-		t.Cleanup(func() {
-			peers[i].Close()
-			if err := errors.Join(<-running, <-served); err != nil {
-				t.Error(err)
-			}
-		})
+	clients := make([]*servertest.Client, n)
+	for i := range clients {
+		clients[i] = servertest.Join(t, server, servertest.Host{Era: servertest.Polls, Answer: servertest.Never})
 	}
-	return peers
+	return clients
 }
 
 const polling = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 	`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}}`
 
-// poll sends a request of a client that polls tasks; members are those of its params.
-func poll(ctx context.Context, p *jsonrpc.Peer, method, members string) (json.RawMessage, error) {
-	var result json.RawMessage
-	err := p.Call(ctx, method, json.RawMessage(`{`+members+polling+`}`), &result)
-	return result, err
-}
-
 // newTask starts a turn that must become a task, and returns its id.
-func newTask(t testing.TB, p *jsonrpc.Peer, prompt string) string {
+func newTask(t testing.TB, p *servertest.Client, prompt string) string {
 	t.Helper()
-	raw, err := poll(t.Context(), p, "tools/call", fmt.Sprintf(`"name":"codex","arguments":{"prompt":%q},`, prompt))
+	raw, err := p.Send(t.Context(), "tools/call", fmt.Sprintf(`"name":"codex","arguments":{"prompt":%q}`, prompt))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +48,9 @@ func newTask(t testing.TB, p *jsonrpc.Peer, prompt string) string {
 	return r.TaskID
 }
 
-func getTask(t testing.TB, p *jsonrpc.Peer, id string) modern.DetailedTask {
+func getTask(t testing.TB, p *servertest.Client, id string) modern.DetailedTask {
 	t.Helper()
-	raw, err := poll(t.Context(), p, "tasks/get", fmt.Sprintf(`"taskId":%q,`, id))
+	raw, err := p.Send(t.Context(), "tasks/get", fmt.Sprintf(`"taskId":%q`, id))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,9 +74,8 @@ func TestTasksAnsweredTwice(t *testing.T) {
 		host.Emit(protocol.TaskComplete{LastAgentMessage: &words})
 		return nil
 	})
-	var mu sync.Mutex
-	var record strings.Builder
-	peers := pollers(t, 2, e, &codexserver.Options{Record: lockedWriter{&mu, &record}, Approvals: elicit.Options{Timeout: time.Minute}})
+	var record servertest.Journal
+	peers := pollers(t, 2, e, &codexserver.Options{Record: &record, Approvals: elicit.Options{Timeout: time.Minute}})
 	var ids []string
 	for i := range tasks {
 		ids = append(ids, newTask(t, peers[i%2], fmt.Sprintf("file%d", i)))
@@ -105,7 +86,7 @@ func TestTasksAnsweredTwice(t *testing.T) {
 		for i := range 4 {
 			action := []string{"accept", "decline"}[rand.IntN(2)]
 			answers.Go(func() {
-				_, err := poll(t.Context(), peers[i%2], "tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{"q1":{"action":%q}},`, id, action))
+				_, err := peers[i%2].Send(t.Context(), "tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{"q1":{"action":%q}}`, id, action))
 				if err != nil {
 					t.Error(err)
 				}
@@ -132,9 +113,7 @@ func TestTasksAnsweredTwice(t *testing.T) {
 		}
 		heard, _, _ := strings.Cut(result.Content[0].Text, "\n")
 		thread, _, _ := strings.Cut(id, ".")
-		mu.Lock()
 		lines := record.String()
-		mu.Unlock()
 		if n := strings.Count(lines, `"threadId":"`+thread+`"`); n != 1 {
 			t.Errorf("the record has %d decisions of thread %s, want 1", n, thread)
 		}
@@ -157,17 +136,6 @@ func recorded(record, thread string) string {
 	return ""
 }
 
-type lockedWriter struct {
-	mu *sync.Mutex
-	to *strings.Builder
-}
-
-func (w lockedWriter) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.to.Write(b)
-}
-
 // BenchmarkPoll compares a tasks/get with a ping while 64 tasks work.
 func BenchmarkPoll(b *testing.B) {
 	e := engine.TurnFunc(func(ctx context.Context, _ engine.Host, _ []protocol.InputItem) error {
@@ -188,7 +156,7 @@ func BenchmarkPoll(b *testing.B) {
 	})
 	b.Run("tasks-get", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := poll(b.Context(), p, "tasks/get", fmt.Sprintf(`"taskId":%q,`, id)); err != nil {
+			if _, err := p.Send(b.Context(), "tasks/get", fmt.Sprintf(`"taskId":%q`, id)); err != nil {
 				b.Fatal(err)
 			}
 		}

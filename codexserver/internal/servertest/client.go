@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -21,11 +23,11 @@ type Server interface {
 	Serve(ctx context.Context, t jsonrpc.Transport) error
 }
 
-// Client is a client in the test's own program. It records what the server sends.
+// Client is a client in the test's own program, of either era. It records what the server sends.
 type Client struct {
-	peer   *jsonrpc.Peer
-	answer Answer
-	ended  func() error // closes the client once, and waits for the server
+	host  Host
+	peer  *jsonrpc.Peer
+	ended func() error // closes the client once, and waits for the server
 
 	decisions record[string] // the last one counts
 	received  record[Message]
@@ -38,15 +40,77 @@ type Message struct {
 	Params json.RawMessage
 }
 
-// Dial connects a client that sends no initialize. It answers questions with a; with nil it
-// has no method for them. The end of the test closes the client, and fails if the client or
-// the server ends with an error.
+// Era is how a client speaks with its server.
+type Era string
+
+// The eras. Polls is 2026-07-28 with the extension for tasks.
+const (
+	Handshake Era = "handshake"
+	Rounds    Era = "rounds"
+	Polls     Era = "task"
+)
+
+// Host is what a client is for its server.
+type Host struct {
+	Era Era
+	// Answer answers questions. With nil the client has no method for them.
+	Answer Answer
+	// Name is that of its clientInfo. Default: test.
+	Name string
+	// Capabilities are the members of its capabilities, besides those of its era. Default: elicitation if there is an Answer.
+	Capabilities string
+	// Meta are more members of the _meta of each request.
+	Meta string
+	// Deaf is a client that does not read that a question has ended.
+	Deaf bool
+}
+
+func (h *Host) capabilities() string {
+	members := h.Capabilities
+	if members == "" && h.Answer != nil {
+		members = `"elicitation":{}`
+	}
+	if h.Era == Polls {
+		members = strings.TrimPrefix(members+`,"extensions":{"io.modelcontextprotocol/tasks":{}}`, ",")
+	}
+	return members
+}
+
+// Join connects a client. One with a handshake has sent initialize. The end of the test closes it, and fails if the
+// client or the server ends with an error.
+func Join(t testing.TB, s Server, h Host) *Client {
+	t.Helper()
+	h.Name = cmp.Or(h.Name, "test")
+	c := connect(t, s, h)
+	if h.Era == Handshake {
+		if err := c.initialize(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// Dial connects a client that sends no initialize, see [Join].
 func Dial(t testing.TB, s Server, a Answer) *Client {
 	t.Helper()
-	c := &Client{answer: a}
+	return connect(t, s, Host{Era: Handshake, Answer: a, Name: "test"})
+}
+
+// Connect is [Join] for a client with a handshake.
+func Connect(t testing.TB, s Server, a Answer) *Client {
+	t.Helper()
+	return Join(t, s, Host{Era: Handshake, Answer: a})
+}
+
+func connect(t testing.TB, s Server, h Host) *Client {
+	c := &Client{host: h}
 	c.Decide(`{"decision":"approved"}`)
 	ours, theirs := jsonrpc.Pipe()
-	c.peer = jsonrpc.NewPeer(ours, c, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
+	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}
+	if h.Deaf {
+		o = nil
+	}
+	c.peer = jsonrpc.NewPeer(ours, c, o)
 	running, served := make(chan error, 1), make(chan error, 1)
 	go func() { running <- c.peer.Run(context.Background()) }()
 	go func() { served <- s.Serve(context.Background(), theirs) }()
@@ -65,27 +129,91 @@ func Dial(t testing.TB, s Server, a Answer) *Client {
 // End ends the client's input and waits for the end of the session.
 func (c *Client) End() { _ = c.ended() } // the end of the test reports the error
 
-// Connect is [Dial] and sends initialize. With a nil answer the client has no elicitation.
-func Connect(t testing.TB, s Server, a Answer) *Client {
-	t.Helper()
-	c := Dial(t, s, a)
-	if err := c.initialize(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
+func (c *Client) initialize(ctx context.Context) error {
+	params := fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{%s},"clientInfo":{"name":%q,"version":"1"}}`, mcptypes.ProtocolVersion, c.host.capabilities(), c.host.Name)
+	return c.Call(ctx, mcptypes.Initialize.Name(), json.RawMessage(params), nil)
 }
 
-func (c *Client) initialize(ctx context.Context) error {
-	var capabilities mcptypes.ClientCapabilities
-	if c.answer != nil {
-		capabilities.Elicitation = map[string]json.RawMessage{}
+// Send sends a request with these members of its params, and with the _meta of the client's era. It waits for the
+// answer.
+func (c *Client) Send(ctx context.Context, method, members string) (answer json.RawMessage, err error) {
+	meta := c.host.Meta
+	if c.host.Era != Handshake {
+		meta = strings.TrimPrefix(meta+","+metaOf(c.host.Name, c.host.capabilities()), ",")
 	}
-	_, err := mcptypes.Initialize.Call(ctx, c, &mcptypes.InitializeRequestParams{
-		ProtocolVersion: mcptypes.ProtocolVersion,
-		Capabilities:    capabilities,
-		ClientInfo:      mcptypes.Implementation{Name: "test", Version: "1"},
-	})
-	return err
+	if meta != "" {
+		members += `,"_meta":{` + meta + `}`
+	}
+	err = c.Call(ctx, method, json.RawMessage("{"+strings.TrimPrefix(members, ",")+"}"), &answer)
+	return answer, err
+}
+
+// How often a client polls, and how long one without an answer waits until it comes back.
+const (
+	pollEvery = 500 * time.Millisecond
+	comesBack = 11 * time.Second
+)
+
+// Use calls a tool until it has the result, and answers each question once, in the way of the client's era. It
+// returns the result, or the error, as text.
+func (c *Client) Use(ctx context.Context, tool, arguments string) string {
+	call := fmt.Sprintf(`"name":%q,"arguments":%s`, tool, arguments)
+	raw, err := c.Send(ctx, mcptypes.ToolsCall.Name(), call)
+	for task, known := "", map[string]bool{}; err == nil; {
+		var r struct {
+			TaskID, Status, RequestState string
+			InputRequests                map[string]json.RawMessage
+		}
+		if err = json.Unmarshal(raw, &r); err != nil {
+			break
+		}
+		task = cmp.Or(task, r.TaskID)
+		answers := c.answers(ctx, r.InputRequests, known)
+		responses := `,"inputResponses":{` + strings.Join(answers, ",") + `}`
+		switch {
+		case task != "" && r.Status != "completed" && r.Status != "cancelled":
+			if len(answers) > 0 {
+				_, err = c.Send(ctx, "tasks/update", fmt.Sprintf(`"taskId":%q%s`, task, responses))
+			}
+			if err = errors.Join(err, Wait(ctx, pollEvery)); err == nil {
+				raw, err = c.Send(ctx, "tasks/get", fmt.Sprintf(`"taskId":%q`, task))
+			}
+		case task == "" && r.RequestState != "":
+			if len(answers) == 0 {
+				err = Wait(ctx, comesBack)
+			}
+			if err == nil {
+				raw, err = c.Send(ctx, mcptypes.ToolsCall.Name(), fmt.Sprintf(`%s,"requestState":%q%s`, call, r.RequestState, responses))
+			}
+		default:
+			return string(raw)
+		}
+	}
+	return err.Error()
+}
+
+// answers returns the answers to questions that are not known yet, as members. A client has none to a question that
+// it drops.
+func (c *Client) answers(ctx context.Context, requests map[string]json.RawMessage, known map[string]bool) (answers []string) {
+	for key, request := range requests {
+		if known[key] {
+			continue
+		}
+		known[key] = true
+		c.received.add(Message{mcptypes.ElicitationCreate.Name(), request})
+		if said, err := c.host.Answer(context.WithValue(ctx, questionKey{}, request)); err == nil && said != "" {
+			answers = append(answers, fmt.Sprintf("%q:%s", key, said))
+		}
+	}
+	return answers
+}
+
+type questionKey struct{}
+
+// Question returns the question that an [Answer] is for: the params of a request, or a whole request in a result.
+func Question(ctx context.Context) json.RawMessage {
+	question, _ := ctx.Value(questionKey{}).(json.RawMessage)
+	return question
 }
 
 // Call sends a request and waits for its answer.
@@ -118,8 +246,8 @@ func (c *Client) ServeRPC(ctx context.Context, r *jsonrpc.Request) (any, error) 
 	case strings.HasSuffix(r.Method, "Approval"):
 		all := c.decisions.list()
 		return json.RawMessage(all[len(all)-1]), nil
-	case r.Method == mcptypes.ElicitationCreate.Name() && c.answer != nil:
-		result, err := c.answer(ctx)
+	case r.Method == mcptypes.ElicitationCreate.Name() && c.host.Answer != nil:
+		result, err := c.host.Answer(context.WithValue(ctx, questionKey{}, slices.Clone(r.Params)))
 		if err != nil {
 			return nil, err
 		}
@@ -225,9 +353,12 @@ func (c *Client) Heard() []string {
 var Meta = Capable("")
 
 // Capable is [Meta] of a client with these members of its capabilities.
-func Capable(capabilities string) string {
-	return `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},` +
-		`"io.modelcontextprotocol/clientCapabilities":{` + capabilities + `}}`
+func Capable(capabilities string) string { return "{" + metaOf("test", capabilities) + "}" }
+
+// metaOf returns the members of the _meta of a client of 2026-07-28.
+func metaOf(name, capabilities string) string {
+	return fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":%q,"version":"1"},`+
+		`"io.modelcontextprotocol/clientCapabilities":{%s}`, name, capabilities)
 }
 
 // ThreadOf returns the thread's id in a tool's result.
