@@ -114,6 +114,7 @@ func TestDoctorCauses(t *testing.T) {
 	proxy := func(at string) string { return "HTTP_PROXY=http://me:hunter2@" + at }
 	for name, tt := range map[string]struct {
 		at, model, env string
+		keys           string // of the provider, besides its address; "" names a variable
 		code           int
 		want           string // in the first line
 		ask            bool   // it does not connect
@@ -143,6 +144,9 @@ func TestDoctorCauses(t *testing.T) {
 			}
 			return 401, "no"
 		}), code: 1, want: "the provider refuses the key (401 Unauthorized: no)"},
+		"a refused key in a header":                {at: always(401, "no"), keys: `http_headers = {X-Key = "wrong-key-22"}`, code: 1, want: "the provider refuses the key (401 Unauthorized: no): correct the key in the provider's http_headers"},
+		"a refused key in a variable for a header": {at: always(401, "no"), keys: `env_http_headers = {X-Key = "KEY"}`, code: 1, want: "the provider refuses the key (401 Unauthorized: no): correct the key in KEY, which"},
+		"no key":                {at: always(401, "no"), keys: "name = 'x'", code: 1, want: "the provider wants a key (401 Unauthorized: no)"},
 		"a key refused by 400":  {at: always(400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`), code: 1, want: "the provider refuses the key (400 Bad Request: "},
 		"another 400":           {at: always(400, `{"error":{"message":"there is no model"}}`), want: "tasks can run"},
 		"a proxy with a log-in": {at: "http://model.invalid", env: proxy(strings.TrimPrefix(always(407, ""), "http://")), code: 1, want: "wants a log-in (407 Proxy Authentication Required): put a name and a password into HTTP_PROXY"},
@@ -155,20 +159,24 @@ func TestDoctorCauses(t *testing.T) {
 			w.Header().Set("Location", "http://login.invalid/")
 			return 302, ""
 		}), code: 1, want: "redirects to another host, http://login.invalid"},
-		"nothing listens":      {at: closed.URL, code: 1, want: "no model server listens at " + closed.URL, ask: true},
-		"no name":              {at: "http://model.invalid", code: 1, want: "the name model.invalid cannot be resolved: there is no network, or a proxy is needed (set HTTP_PROXY)", ask: true},
-		"an unknown authority": {at: secure.URL, code: 1, want: "has an unknown authority, perhaps of a company's proxy: set CODEX_CA_CERTIFICATE or SSL_CERT_FILE", ask: true},
-		"a dead proxy":         {at: "http://model.invalid", env: proxy(closed.Listener.Addr().String()), code: 1, want: "the proxy " + closed.Listener.Addr().String() + " does not answer (connection refused): correct or unset HTTP_PROXY", ask: true},
-		"silence":              {at: "http://" + mute.Addr().String(), code: 1, want: "no answer within 5s"},
-		"a silent proxy":       {at: "https://model.invalid", env: "HTTPS_PROXY=http://" + mute.Addr().String(), code: 1, want: "the proxy " + mute.Addr().String() + " does not answer (no connection within 5s)"},
+		"nothing listens":       {at: closed.URL, code: 1, want: "no model server listens at " + closed.URL, ask: true},
+		"no name":               {at: "http://model.invalid", code: 1, want: "the name model.invalid cannot be resolved: there is no network, or a proxy is needed (set HTTP_PROXY)", ask: true},
+		"an unknown authority":  {at: secure.URL, code: 1, want: "has an unknown authority, perhaps of a company's proxy: set CODEX_CA_CERTIFICATE or SSL_CERT_FILE", ask: true},
+		"a dead proxy":          {at: "http://model.invalid", env: proxy(closed.Listener.Addr().String()), code: 1, want: "the proxy " + closed.Listener.Addr().String() + " does not answer (connection refused): correct or unset HTTP_PROXY", ask: true},
+		"no address of a proxy": {at: "http://model.invalid", env: "HTTP_PROXY=ht tp://me:hunter2@proxy", code: 1, want: "HTTP_PROXY is no address of a proxy: correct or unset it", ask: true},
+		"silence":               {at: "http://" + mute.Addr().String(), code: 1, want: "no answer within 5s"},
+		"a silent proxy":        {at: "https://model.invalid", env: "HTTPS_PROXY=http://" + mute.Addr().String(), code: 1, want: "the proxy " + mute.Addr().String() + " does not answer (no connection within 5s)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if tt.model == "" {
 				tt.model = "good-model"
 			}
+			if tt.keys == "" {
+				tt.keys = `env_key = "KEY"`
+			}
 			f := newFolders(t)
-			writeConfig(t, f.home, fmt.Sprintf("model = %q\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\nenv_key = \"KEY\"\n", tt.model, tt.at))
+			writeConfig(t, f.home, fmt.Sprintf("model = %q\nmodel_provider = \"p\"\n[model_providers.p]\nbase_url = %q\n%s\n", tt.model, tt.at, tt.keys))
 			start := func(words ...string) (code int, out string) {
 				cmd := exec.CommandContext(t.Context(), built(t), append([]string{"--engine", "native"}, words...)...)
 				cmd.Dir, cmd.Env = f.cwd, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.user, "CODEX_HOME=" + f.home, "KEY=secret-key-1", tt.env}

@@ -108,7 +108,7 @@ func (c *Client) tryKey(ctx context.Context) error {
 // keyError says that the provider refuses the key, or wants one.
 func (c *Client) keyError(e *StatusError) error {
 	what := "refuses the key"
-	if key, _ := c.key(); key == "" {
+	if key, _ := c.key(); key == "" && len(c.Provider.HTTPHeaders)+len(c.Provider.EnvHTTPHeaders) == 0 {
 		what = "wants a key"
 	}
 	return fmt.Errorf("the provider %s (%s: %s): %s", what, statusLine(e.Code), e.words(), c.hint(http.StatusUnauthorized))

@@ -314,6 +314,10 @@ func (c *Client) hint(status int) string {
 		return fmt.Sprintf("set the environment variable %s to a valid key", p.EnvKey)
 	case p.RequiresOpenAIAuth:
 		return "set the environment variable OPENAI_API_KEY or log in"
+	case len(p.EnvHTTPHeaders) > 0:
+		return "correct the key in " + strings.Join(slices.Sorted(maps.Values(p.EnvHTTPHeaders)), " or ") + ", which the provider's env_http_headers name"
+	case len(p.HTTPHeaders) > 0:
+		return "correct the key in the provider's http_headers"
 	default:
 		return "the provider requires a key: set the provider's env_key to the name of an environment variable with the key"
 	}

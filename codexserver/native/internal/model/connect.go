@@ -120,13 +120,21 @@ func (c *Client) connectErr(r *http.Request, err error) error {
 	if t, ok := c.HTTP.Transport.(*http.Transport); ok && t.Proxy != nil {
 		at, wrong := t.Proxy(r)
 		switch {
-		case wrong != nil: // its text may have a password
-			err = fmt.Errorf("%s_PROXY is no address of a proxy", strings.ToUpper(r.URL.Scheme))
+		case wrong != nil, at == nil && !webaddr.Loopback(r.URL.Hostname()) && c.unusable(strings.ToUpper(r.URL.Scheme)+"_PROXY"): // its text may have a password
+			err = fmt.Errorf("%s_PROXY is no address of a proxy: correct or unset it", strings.ToUpper(r.URL.Scheme))
 		case at != nil:
 			proxy = at.Host
 		}
 	}
 	return &ConnectError{URL: shown(r.URL), Proxy: proxy, Err: err}
+}
+
+// unusable reports whether the variable of a proxy has a value that net/http ignores, because it is no address.
+func (c *Client) unusable(variable string) bool {
+	value := cmp.Or(c.Getenv(variable), c.Getenv(strings.ToLower(variable)))
+	_, whole := url.Parse(value)
+	_, host := url.Parse("http://" + value)
+	return whole != nil && host != nil
 }
 
 // silence returns the error for a provider that was silent in a phase of a request to path.
