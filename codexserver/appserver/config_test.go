@@ -58,7 +58,6 @@ func TestConfig(t *testing.T) {
 		{"unknown profile", protocol.Config{Profile: "nosuch"}, appserver.Options{}, "", ``, "nosuch.config.toml"},
 		{"profile elsewhere", protocol.Config{Profile: "../x"}, appserver.Options{}, "", ``, "not a name"},
 		{"profile no string", protocol.Config{Overrides: raw("profile", `5`)}, appserver.Options{}, "", ``, "profile is not a string"},
-		{"chat wire", protocol.Config{Overrides: raw("model_providers", `{"x":{"wire_api":"chat"}}`)}, appserver.Options{}, "", ``, `write "responses"`},
 		{"dotted name", protocol.Config{Overrides: raw("mcp_servers", `{"a.b":{"command":"c"}}`)}, appserver.Options{}, "", `{"config":{"mcp_servers":{"a.b":{"command":"c"}}}}`, ""},
 		{"not a folder", protocol.Config{Cwd: "/no/such/folder"}, appserver.Options{}, "", ``, "does not exist"},
 		{"duplicate keys", protocol.Config{Overrides: raw("k", `{"a":1,"a":2}`)}, appserver.Options{}, "", ``, "k"},

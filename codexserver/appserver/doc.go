@@ -51,9 +51,8 @@
 //
 // # Messages to a running turn
 //
-// From version 0.99 on the app-server takes them with turn/steer. When a turn is
-// interrupted, it drops those that the model has not read. The engine sends them again
-// with the next turn. It learns what the model has read from the app-server's items, which
+// The app-server takes them with turn/steer. When a turn is interrupted, it drops those that
+// the model has not read. The engine sends them again with the next turn. It learns what the model has read from the app-server's items, which
 // report the user's messages in order.
 //
 // # Sub-agents

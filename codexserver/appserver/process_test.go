@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
@@ -89,16 +88,6 @@ func TestOverridesOnTheCommandLine(t *testing.T) {
 	want := `app-server -c a.b=true -c a.list=["x", {"k" = 1.5}] -c a.n=5 -c model="m\"1"`
 	if got := e.Check(t.Context()).Model; got != want {
 		t.Errorf("arguments %s, want %s", got, want)
-	}
-}
-
-func TestChatWireIsRefused(t *testing.T) {
-	_, err := appserver.New(&appserver.Options{Overrides: map[string]any{
-		"model_providers": map[string]any{"mine": map[string]any{"wire_api": "chat"}},
-	}})
-	var fault *engine.ConfigError
-	if !errors.As(err, &fault) || !strings.Contains(err.Error(), `"responses"`) {
-		t.Errorf("error %v", err)
 	}
 }
 

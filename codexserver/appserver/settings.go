@@ -59,9 +59,7 @@ func commandLine(overrides map[string]any) ([]string, defaults, error) {
 			return nil, d, errors.New("override profile: not a string")
 		}
 	}
-	if err := rest.take(passed, version{}); err != nil {
-		return nil, d, err
-	}
+	rest.take(passed)
 	d.disabled = takeDisabled(passed)
 	d.policy = rest.ApprovalPolicy
 	args := []string{"app-server"}
@@ -127,7 +125,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 			cfg.Profile = e.defaults.profile
 		}
 	}
-	p, err := startParams(cfg, c.version, c.home, e.defaults.keys)
+	p, err := startParams(cfg, c.home, e.defaults.keys)
 	if err != nil {
 		return p, err
 	}
@@ -172,7 +170,7 @@ func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id s
 // configured returns what the configuration gives a conversation in a folder whose call chooses
 // nothing. A sandbox that cannot be judged counts as the narrowest.
 func (e *Engine) configured(c *child, file *configuration, folder string) (g box.Grant, err error) {
-	p, err := startParams(protocol.Config{Profile: e.defaults.profile}, c.version, c.home, e.defaults.keys)
+	p, err := startParams(protocol.Config{Profile: e.defaults.profile}, c.home, e.defaults.keys)
 	if err != nil {
 		return g, err
 	}
@@ -197,7 +195,7 @@ func (e *Engine) home() (string, error) {
 // an error, which says what to write instead.
 //
 // Over are the keys that the app-server was started with, which win over a profile's.
-func startParams(cfg protocol.Config, v version, codexHome string, over map[string]stdjson.RawMessage) (threadParams, error) {
+func startParams(cfg protocol.Config, codexHome string, over map[string]stdjson.RawMessage) (threadParams, error) {
 	p := threadParams{ThreadParams: apptypes.ThreadParams{
 		Model: cfg.Model, Cwd: cfg.Cwd, Sandbox: string(cfg.Sandbox), BaseInstructions: cfg.BaseInstructions,
 		ApprovalPolicy: string(cfg.ApprovalPolicy), DeveloperInstructions: cfg.DeveloperInstructions,
@@ -236,14 +234,15 @@ func startParams(cfg protocol.Config, v version, codexHome string, over map[stri
 		}
 		keys["compact_prompt"] = stdjson.RawMessage(raw)
 	}
-	return p, p.take(keys, v)
+	p.take(keys)
+	return p, nil
 }
 
 // removed are keys that today's Codex ignores.
 var removed = []string{"include_plan_tool", "include_apply_patch_tool"}
 
 // take moves configuration keys to the parameters that today's Codex has for them.
-func (p *threadParams) take(config map[string]stdjson.RawMessage, v version) error {
+func (p *threadParams) take(config map[string]stdjson.RawMessage) {
 	for _, key := range removed {
 		delete(config, key)
 	}
@@ -258,15 +257,9 @@ func (p *threadParams) take(config map[string]stdjson.RawMessage, v version) err
 		}
 	}
 	p.ApprovalPolicy = string(policyWord(protocol.ApprovalPolicy(p.ApprovalPolicy)))
-	for _, key := range slices.Sorted(maps.Keys(config)) {
-		if strings.HasSuffix(key, ".wire_api") && string(config[key]) == `"chat"` {
-			return configErrorf("config: %s: Codex %s has no wire API %q; write %q for a provider that has it, or use the native engine (--engine native)", key, v, "chat", "responses")
-		}
-	}
 	if len(config) > 0 {
 		p.Config = config
 	}
-	return nil
 }
 
 // policyWord returns an approval policy as Codex names it, which has on-request in place of
