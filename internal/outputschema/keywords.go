@@ -13,34 +13,36 @@ type keywords struct {
 	at *place
 }
 
-// compile makes the rules. What a draft does not know it ignores.
+// refused are the keywords that say what is valid, and that few callers write. The others that it does not know say nothing.
+var refused = []string{
+	"$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "contains", "dependencies", "dependentRequired", "dependentSchemas",
+	"unevaluatedItems", "unevaluatedProperties",
+}
+
+// compile makes the rules.
 func (k *keywords) compile() {
-	for _, name := range []string{"$dynamicRef", "$recursiveRef"} {
-		if at := k.member(name); at != nil && k.draft == 2020 {
-			k.fail(at, "%s is not supported: use $ref", name)
+	if name := k.member("$schema"); name != nil && (k.draft == 0 || draftOf(name.value) != k.draft) {
+		k.fail(name, "want the address of draft 2020-12 or 07, the same in the whole schema")
+	}
+	for _, name := range refused {
+		if at := k.member(name); at != nil {
+			k.fail(at, "%s is not supported", name)
 		}
 	}
-	// Schemas that only references use. They are read so that their names are known.
+	if id := k.member("$id"); id != nil && k.at != k.root {
+		k.fail(id, "$id is supported at the top of a schema only")
+	}
+	// Schemas that only references use.
 	k.schemaMap("definitions")
-	if k.draft == 2020 {
-		k.schemaMap("$defs")
-	}
-	k.reference()
-	if k.refAlone() {
-		ref := k.at.node.rules
-		defer func() { k.at.node.rules = ref }()
-	}
+	k.schemaMap("$defs")
 	k.kind()
+	k.reference()
 	k.choice()
-	k.format()
 	k.number()
 	k.string()
 	k.array()
 	k.object()
 	k.logic()
-	if k.draft == 2020 {
-		k.unevaluated()
-	}
 }
 
 // rule adds a rule.
@@ -94,7 +96,7 @@ func (k *keywords) strings(at *place) []string {
 // schema returns the schema of a keyword, nil without one.
 func (k *keywords) schema(name string) *node {
 	if at := k.member(name); at != nil {
-		return k.compiler.schema(at, k.at.resource)
+		return k.compiler.schema(at)
 	}
 	return nil
 }
@@ -107,7 +109,7 @@ func (k *keywords) schemaList(name string) []*node {
 	}
 	all := make([]*node, len(items))
 	for i := range items {
-		all[i] = k.compiler.schema(k.member(name).child(strconv.Itoa(i)), k.at.resource)
+		all[i] = k.compiler.schema(k.member(name).child(strconv.Itoa(i)))
 	}
 	return all
 }
@@ -123,7 +125,7 @@ func (k *keywords) members(name string, f func(name string, at *place)) {
 // schemaMap returns the schemas in the object of a keyword.
 func (k *keywords) schemaMap(name string) map[string]*node {
 	all := map[string]*node{}
-	k.members(name, func(name string, at *place) { all[name] = k.compiler.schema(at, k.at.resource) })
+	k.members(name, func(name string, at *place) { all[name] = k.compiler.schema(at) })
 	return all
 }
 

@@ -3,9 +3,9 @@ package outputschema
 // logic is the keywords that combine schemas for the same value.
 func (k *keywords) logic() {
 	if all := k.schemaList("allOf"); len(all) > 0 {
-		k.rule(func(r *run, value any, done tokens) *FaultError {
+		k.rule(func(r *run, value any) *FaultError {
 			for _, n := range all {
-				if f := r.visit(n, value, done); f != nil {
+				if f := r.visit(n, value); f != nil {
 					return f
 				}
 			}
@@ -19,8 +19,8 @@ func (k *keywords) logic() {
 		k.rule(oneOf(one))
 	}
 	if not := k.schema("not"); not != nil {
-		k.rule(func(r *run, value any, _ tokens) *FaultError {
-			if r.visit(not, value, nil) == nil {
+		k.rule(func(r *run, value any) *FaultError {
+			if r.visit(not, value) == nil {
 				return fault("the value fits the schema of not")
 			}
 			return nil
@@ -30,32 +30,25 @@ func (k *keywords) logic() {
 }
 
 func anyOf(schemas []*node) rule {
-	return func(r *run, value any, done tokens) *FaultError {
+	return func(r *run, value any) *FaultError {
 		var nearest *FaultError
-		fits := false
 		for _, n := range schemas {
-			f := r.try(n, value, done)
+			f := r.visit(n, value)
 			if f == nil {
-				if done == nil {
-					return nil
-				}
-				fits = true
+				return nil
 			}
 			nearest = nearer(nearest, f)
-		}
-		if fits {
-			return nil
 		}
 		return nearest
 	}
 }
 
 func oneOf(schemas []*node) rule {
-	return func(r *run, value any, done tokens) *FaultError {
+	return func(r *run, value any) *FaultError {
 		var nearest *FaultError
 		first := -1
 		for i, n := range schemas {
-			f := r.try(n, value, done)
+			f := r.visit(n, value)
 			if f == nil && first >= 0 {
 				return fault("it fits the schemas %d and %d of oneOf, want only one", first, i)
 			}
@@ -91,15 +84,15 @@ func (k *keywords) condition(condition, then, otherwise *node) {
 	if condition == nil {
 		return
 	}
-	k.rule(func(r *run, value any, done tokens) *FaultError {
+	k.rule(func(r *run, value any) *FaultError {
 		next := then
-		if r.try(condition, value, done) != nil {
+		if r.visit(condition, value) != nil {
 			next = otherwise
 		}
 		if next == nil {
 			return nil
 		}
-		return r.visit(next, value, done)
+		return r.visit(next, value)
 	})
 }
 
@@ -111,5 +104,5 @@ func (k *keywords) reference() {
 	}
 	target := new(*node)
 	k.refs = append(k.refs, reference{k.at, text, target})
-	k.rule(func(r *run, value any, done tokens) *FaultError { return r.visit(*target, value, done) })
+	k.rule(func(r *run, value any) *FaultError { return r.visit(*target, value) })
 }

@@ -1,8 +1,8 @@
 // Package outputschema checks a model's answer against the JSON schema of a caller. It
 // trusts neither: it loads nothing for a schema, and bounds the cost of a check.
 //
-// It knows the drafts 2020-12 and 07, but not the references that depend on the caller of a schema,
-// $dynamicRef and $recursiveRef.
+// It knows what callers write of the drafts 2020-12 and 07: references within the schema, and the format as
+// a note. Other keywords that say what is valid, such as contains, are refused by name.
 package outputschema
 
 import (

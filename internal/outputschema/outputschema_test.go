@@ -92,19 +92,22 @@ func TestInvalidSchema(t *testing.T) {
 		`{"pattern":"` + strings.Repeat("a", 5000) + `"}`:                  "pattern",
 		`{"description":"` + strings.Repeat("a", 70_000) + `"}`:            "want at most 65536",
 		strings.Repeat(`{"not":`, 100) + `true` + strings.Repeat(`}`, 100): "deeper than 64",
-		`{"maxLength":1e999}`:                                              "1e999",
-		`{"$defs":{"a":{"$dynamicRef":"#a"}}}`:                             "at /$defs/a/$dynamicRef: $dynamicRef is not supported",
-		`{"$schema":"http://json-schema.org/draft-04/schema#"}`:            "at /$schema: want the address of draft 2020-12 or 07",
-		`{"$schema":"http://json-schema.org/draft-06/schema#"}`:            "at /$schema: want the address of draft 2020-12 or 07",
-		`{"$schema":"https://json-schema.org/draft/2019-09/schema"}`:       "at /$schema: want the address of draft 2020-12 or 07",
-		`{"$ref":"http://json-schema.org/draft-07/schema#"}`:               "not loaded",
-		`{"allOf":[{},{}],"$ref":"#/allOf/01"}`:                            "it has no \"01\"",
-		`{"allOf":[{},{}],"$ref":"#/allOf/2"}`:                             "it has no \"2\"",
-		`{"allOf":[{},{}],"$ref":"#/allOf/-1"}`:                            "it has no \"-1\"",
-		`{"$ref":"#a","$anchor":"b"}`:                                      "no schema has the name \"a\"",
-		`{"$defs":{"a":{"$anchor":"b"},"b":{"$anchor":"b"}}}`:              "at /$defs/b/$anchor: another",
-		`{"$defs":{"a":{"$id":"x"},"b":{"$id":"x"}}}`:                      "at /$defs/b/$id: another",
-		`{"$defs":{"a":{"$id":"x","$defs":{}},"b":{"$ref":"x#/$defs/c"}}}`: "it has no \"c\"",
+		`{"maxLength":1e999}`:                                        "1e999",
+		`{"$defs":{"a":{"$dynamicRef":"#a"}}}`:                       "at /$defs/a/$dynamicRef: $dynamicRef is not supported",
+		`{"$schema":"http://json-schema.org/draft-04/schema#"}`:      "at /$schema: want the address of draft 2020-12 or 07",
+		`{"$schema":"http://json-schema.org/draft-06/schema#"}`:      "at /$schema: want the address of draft 2020-12 or 07",
+		`{"$schema":"https://json-schema.org/draft/2019-09/schema"}`: "at /$schema: want the address of draft 2020-12 or 07",
+		`{"$ref":"http://json-schema.org/draft-07/schema#"}`:         "not loaded",
+		`{"allOf":[{},{}],"$ref":"#/allOf/01"}`:                      "it has no \"01\"",
+		`{"allOf":[{},{}],"$ref":"#/allOf/2"}`:                       "it has no \"2\"",
+		`{"allOf":[{},{}],"$ref":"#/allOf/-1"}`:                      "it has no \"-1\"",
+		`{"$ref":"#a"}`:                                              "want # and a JSON pointer",
+		`{"$defs":{"a":{"$anchor":"b"}}}`:                            "at /$defs/a/$anchor: $anchor is not supported",
+		`{"$defs":{"a":{"$id":"x"}}}`:                                "at /$defs/a/$id: $id is supported at the top of a schema only",
+		`{"properties":{"a":{"contains":{}}}}`:                       "at /properties/a/contains: contains is not supported",
+		`{"unevaluatedProperties":false}`:                            "at /unevaluatedProperties: unevaluatedProperties is not supported",
+		`{"dependentRequired":{"a":["b"]}}`:                          "at /dependentRequired: dependentRequired is not supported",
+		`{"$id":"https://x.example/a","$ref":"b.json"}`:              "other schemas are not loaded",
 	} {
 		if _, err := outputschema.Compile(json.RawMessage(schema)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %s", schema, err, want)
@@ -130,7 +133,6 @@ func TestCostIsBounded(t *testing.T) {
 		"pattern":    {`{"items":{"pattern":"(x{100}){9}y"}}`, `["` + strings.Repeat("x", 400_000) + `"]`},
 		"items":      {double(`{"items":true}`), ones},
 		"equality":   {double(`{"uniqueItems":false,"const":` + ones[:30_000] + `]}`), ones[:30_000] + `]`},
-		"collection": {double(`{"unevaluatedItems":true}`), ones},
 		"multiples":  {double(`{"multipleOf":5e-324}`), `1e308`},
 		"faults":     {strings.ReplaceAll(double(`{"properties":{"`+long+`":false}}`), "allOf", "anyOf"), `{"` + long + `":1}`},
 	} {
@@ -218,9 +220,9 @@ func TestFaultOfAlternatives(t *testing.T) {
 
 func FuzzCheck(f *testing.F) {
 	f.Add(person, `{"name":"Ada","tags":["a"]}`)
-	f.Add(`{"$id":"urn:x:y","$ref":"#/$defs/a~1b","$defs":{"a/b":{"$anchor":"c","items":{"$ref":"#c"}}}}`, `[[]]`)
-	f.Add(`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a":{"$id":"#b"}},"items":[{"$ref":"#b"}],"additionalItems":false}`, `[1,2]`)
-	f.Add(`{"if":{"const":-0},"then":{"multipleOf":0.1},"unevaluatedProperties":{"format":"date"}}`, `0`)
+	f.Add(`{"$id":"urn:x:y","$ref":"#/$defs/a~1b","$defs":{"a/b":{"items":{"$ref":"#"}}}}`, `[[]]`)
+	f.Add(`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a":{}},"items":[{"$ref":"#/definitions/a"}],"additionalItems":false}`, `[1,2]`)
+	f.Add(`{"if":{"const":-0},"then":{"multipleOf":0.1},"additionalProperties":{"format":"date"}}`, `0`)
 	f.Fuzz(func(t *testing.T, schema, answer string) {
 		s, err := outputschema.Compile(json.RawMessage(schema))
 		if err == nil {

@@ -26,17 +26,12 @@ var (
 
 // A node is a compiled schema.
 type node struct {
-	rules   []rule
-	never   bool // the schema false
-	collect bool // a rule needs to know what the rules before it evaluated
+	rules []rule
+	never bool // the schema false
 }
 
-// A rule is the check of one or more keywords. It adds to done what they evaluate.
-type rule func(r *run, value any, done tokens) *FaultError
-
-// tokens are the names of the members, or the indexes of the items, that keywords evaluated.
-// They are nil where nothing needs to know them.
-type tokens map[string]bool
+// A rule is the check of one or more keywords.
+type rule func(r *run, value any) *FaultError
 
 // run is one check.
 type run struct {
@@ -54,7 +49,7 @@ func check(root *node, value any) (f *FaultError) {
 		}
 	}()
 	r := &run{steps: maxSteps}
-	return r.visit(root, value, nil)
+	return r.visit(root, value)
 }
 
 // take takes n steps. It panics with errSteps if fewer are left.
@@ -65,7 +60,7 @@ func (r *run) take(n int) {
 }
 
 // visit checks a value against a schema.
-func (r *run) visit(n *node, value any, done tokens) *FaultError {
+func (r *run) visit(n *node, value any) *FaultError {
 	if len(n.rules) == 0 {
 		r.take(visitCost / 20)
 		return nil
@@ -75,47 +70,12 @@ func (r *run) visit(n *node, value any, done tokens) *FaultError {
 		panic(errDeep)
 	}
 	defer func() { r.visits-- }()
-	own := done
-	if n.collect {
-		own = tokens{}
-	}
 	for _, rule := range n.rules {
-		if f := rule(r, value, own); f != nil {
+		if f := rule(r, value); f != nil {
 			return f
 		}
 	}
-	if n.collect {
-		r.merge(done, own)
-	}
 	return nil
-}
-
-// try is visit for a schema that the value may fail to fit: done stays as it is if it does.
-func (r *run) try(n *node, value any, done tokens) *FaultError {
-	if done == nil {
-		return r.visit(n, value, nil)
-	}
-	own := tokens{}
-	if f := r.visit(n, value, own); f != nil {
-		return f
-	}
-	r.merge(done, own)
-	return nil
-}
-
-func (r *run) merge(done, more tokens) {
-	if done != nil {
-		r.take(entryCost * len(more))
-		maps.Copy(done, more)
-	}
-}
-
-// add marks a member or an item as evaluated.
-func (r *run) add(done tokens, token string) {
-	if done != nil {
-		r.take(entryCost)
-		done[token] = true
-	}
 }
 
 // names returns the sorted names of an object's members.

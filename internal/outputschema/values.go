@@ -26,7 +26,7 @@ func (k *keywords) kind() {
 			k.fail(at, "got %q, want one of %s", clip(name), strings.Join(kinds, ", "))
 		}
 	}
-	k.rule(func(_ *run, value any, _ tokens) *FaultError {
+	k.rule(func(_ *run, value any) *FaultError {
 		got := kindOf(value)
 		if slices.Contains(want, got) {
 			return nil
@@ -61,7 +61,7 @@ func (k *keywords) oneOfValues(list []any) {
 		why = "value must be one of " + strings.Join(words, ", ")
 	}
 	why = brief(why)
-	k.rule(func(r *run, value any, _ tokens) *FaultError {
+	k.rule(func(r *run, value any) *FaultError {
 		if keys[r.key(value)] {
 			return nil
 		}
@@ -81,7 +81,7 @@ func (k *keywords) number() {
 			return
 		}
 		divisor := exact(of)
-		k.rule(func(r *run, value any, _ tokens) *FaultError {
+		k.rule(func(r *run, value any) *FaultError {
 			n, ok := value.(float64)
 			if !ok {
 				return nil
@@ -106,7 +106,7 @@ func (k *keywords) bound(name, words string, fits func(got, want float64) bool) 
 	if !ok {
 		return
 	}
-	k.rule(func(_ *run, value any, _ tokens) *FaultError {
+	k.rule(func(_ *run, value any) *FaultError {
 		if got, ok := value.(float64); ok && !fits(got, want) {
 			return fault("got %v, want %s %v", got, words, want)
 		}
@@ -121,7 +121,7 @@ func (k *keywords) size(least, most, things string, length func(r *run, value an
 	if !hasLow && !hasHigh {
 		return
 	}
-	k.rule(func(r *run, value any, _ tokens) *FaultError {
+	k.rule(func(r *run, value any) *FaultError {
 		switch n := length(r, value); {
 		case n < 0:
 		case hasLow && float64(n) < low:
@@ -145,7 +145,7 @@ func (k *keywords) string() {
 	})
 	if text, ok := k.text("pattern"); ok {
 		p := k.pattern(k.member("pattern"), text)
-		k.rule(func(r *run, value any, _ tokens) *FaultError {
+		k.rule(func(r *run, value any) *FaultError {
 			if got, ok := value.(string); ok && !p.match(r, got) {
 				return fault("'%s' does not match pattern '%s'", clip(got), clip(text))
 			}
@@ -166,12 +166,9 @@ func (k *keywords) array() {
 		k.rule(unique)
 	}
 	k.items()
-	if contains := k.schema("contains"); contains != nil {
-		k.contains(contains)
-	}
 }
 
-func unique(r *run, value any, _ tokens) *FaultError {
+func unique(r *run, value any) *FaultError {
 	items, _ := value.([]any)
 	seen := map[string]int{}
 	for i, item := range items {
@@ -201,7 +198,7 @@ func (k *keywords) items() {
 	if first == nil && rest == nil {
 		return
 	}
-	k.rule(func(r *run, value any, done tokens) *FaultError {
+	k.rule(func(r *run, value any) *FaultError {
 		items, _ := value.([]any)
 		for i, item := range items {
 			schema := rest
@@ -214,46 +211,9 @@ func (k *keywords) items() {
 			if schema.never {
 				return fault("it has %d items, want at most %d", len(items), i)
 			}
-			if f := r.visit(schema, item, nil); f != nil {
+			if f := r.visit(schema, item); f != nil {
 				return f.below(strconv.Itoa(i))
 			}
-			if done != nil {
-				r.add(done, strconv.Itoa(i))
-			}
-		}
-		return nil
-	})
-}
-
-func (k *keywords) contains(schema *node) {
-	least, most := 1.0, math.Inf(1)
-	if k.draft == 2020 {
-		if n, ok := k.count("minContains"); ok {
-			least = n
-		}
-		if n, ok := k.count("maxContains"); ok {
-			most = n
-		}
-	}
-	k.rule(func(r *run, value any, done tokens) *FaultError {
-		items, ok := value.([]any)
-		if !ok {
-			return nil
-		}
-		n := 0.0
-		for i, item := range items {
-			if r.visit(schema, item, nil) == nil {
-				n++
-				if k.draft == 2020 && done != nil {
-					r.add(done, strconv.Itoa(i))
-				}
-			}
-		}
-		switch {
-		case n < least:
-			return fault("%.0f items fit the schema of contains, want at least %.0f", n, least)
-		case n > most:
-			return fault("%.0f items fit the schema of contains, want at most %.0f", n, most)
 		}
 		return nil
 	})
