@@ -3,6 +3,7 @@ package config
 import (
 	stdjson "encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -27,6 +28,30 @@ func ReadTexts(overrides map[string]stdjson.RawMessage) {
 			overrides[key] = stdjson.RawMessage(readText(jsontext.Value(raw), t))
 		}
 	}
+}
+
+// Chooses reports whether a call's configuration, of which [ReadTexts] has read the texts, has a dotted key, or a key
+// below it. A key may be quoted, and be the dotted one of a table or a member of it.
+func Chooses(overrides map[string]stdjson.RawMessage, key string) bool {
+	want := strings.Split(key, ".")
+	for name, raw := range overrides {
+		segments, err := splitKey(name)
+		if err != nil { // no key, so nobody reads it
+			segments = []string{name}
+		}
+		same := min(len(segments), len(want))
+		if !slices.Equal(segments[:same], want[:same]) {
+			continue
+		}
+		if same == len(want) {
+			return true
+		}
+		var members map[string]stdjson.RawMessage
+		if json.Unmarshal(raw, &members) == nil && Chooses(members, strings.Join(want[same:], ".")) {
+			return true
+		}
+	}
+	return false
 }
 
 // typeAt returns the type of the value at a path below a table, or nil.

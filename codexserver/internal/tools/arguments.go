@@ -72,17 +72,17 @@ func (in *input) normal(arguments stdjson.RawMessage, locked []string, open bool
 	if value.Kind() == '"' {
 		value = in.ofText(value)
 	}
+	if value.Kind() != '{' {
+		return nil, errors.New("the arguments are no object")
+	}
 	var given map[string]jsontext.Value
 	if err := json.Unmarshal(value, &given); err != nil {
-		return nil, fmt.Errorf("the arguments are no object: %w", err)
+		return nil, err
 	}
 	if err := unlocked(given, locked); err != nil {
 		return nil, err
 	}
 	if err := in.members("", given, open); err != nil {
-		return nil, err
-	}
-	if err := unlockedConfig(given["config"], locked); err != nil {
 		return nil, err
 	}
 	for _, name := range in.Required {

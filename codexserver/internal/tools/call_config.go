@@ -11,13 +11,12 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// restrict reads the values that are texts with JSON, and removes keys that calls may not set from a call's configuration. It returns
-// warnings for the caller, or an error that names an argument.
+// restrict removes keys that calls may not set from a call's configuration. It returns warnings for the caller, or an
+// error that names an argument.
 //
 // Where folders are bounded, trusted calls are restricted too: a key that is not known
 // to the server may name any folder, or a program that writes to any.
 func (t *Table) restrict(cfg *protocol.Config) (warnings []string, err error) {
-	config.ReadTexts(cfg.Overrides)
 	bounded := t.options.bounds() != nil
 	if t.options.TrustedCalls && !bounded {
 		return nil, nil

@@ -78,6 +78,9 @@ type codexArguments struct {
 
 func (a *codexArguments) check() error { return a.checkTurn() }
 
+// unlocked refuses keys of config that choose what a locked argument chooses.
+func (a *codexArguments) unlocked(locked []string) error { return unlockedConfig(a.Config, locked) }
+
 // lockArguments removes arguments from the schema of a tool.
 func lockArguments(t *mcptypes.Tool, names []string) error {
 	if len(names) == 0 {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Conversation applies to the choices of newConversation what holds for a call of codex: its locked
@@ -19,19 +17,13 @@ func (t *Table) Conversation(cfg *protocol.Config, folder string) (warnings []st
 	for name, is := range map[string]bool{
 		"model": cfg.Model != "", "profile": cfg.Profile != "", "cwd": cfg.Cwd != "", "approval-policy": cfg.ApprovalPolicy != "",
 		"sandbox": cfg.Sandbox != "", "base-instructions": cfg.BaseInstructions != nil, "include-plan-tool": cfg.IncludePlanTool != nil,
+		"config": len(cfg.Overrides) > 0,
 	} {
 		if is {
 			given[name] = true
 		}
 	}
-	config := jsontext.Value(nil)
-	if len(cfg.Overrides) > 0 {
-		if config, err = json.Marshal(cfg.Overrides); err != nil {
-			return nil, fmt.Errorf("argument /config: %w", err)
-		}
-		given["config"] = true
-	}
-	if err := errors.Join(unlocked(given, t.locked["codex"]), unlockedConfig(config, t.locked["codex"])); err != nil {
+	if err := errors.Join(unlocked(given, t.locked["codex"]), unlockedConfig(cfg.Overrides, t.locked["codex"])); err != nil {
 		return nil, err
 	}
 	if cfg.Cwd, _, err = t.options.bounds().resolve(cmp.Or(cfg.Cwd, folder)); err != nil {

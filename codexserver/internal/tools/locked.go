@@ -1,11 +1,10 @@
 package tools
 
 import (
+	stdjson "encoding/json"
 	"fmt"
-	"strings"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 )
 
 // sameInConfig returns the keys of the argument config that choose what an argument
@@ -36,37 +35,15 @@ func unlocked[V any](given map[string]V, locked []string) error {
 	return nil
 }
 
-// unlockedConfig refuses keys of the argument config, nil without any, that choose the same as a locked argument.
-func unlockedConfig(config jsontext.Value, locked []string) error {
-	var tree any
-	if len(config) > 0 {
-		if err := json.Unmarshal(config, &tree); err != nil {
-			return fmt.Errorf("argument /config: %w", err)
-		}
-	}
+// unlockedConfig reads the texts of the argument config, and refuses keys that choose the same as a locked argument.
+func unlockedConfig(overrides map[string]stdjson.RawMessage, locked []string) error {
+	config.ReadTexts(overrides)
 	for _, name := range locked {
 		for _, key := range sameInConfig(name) {
-			if holds(tree, key) {
+			if config.Chooses(overrides, key) {
 				return fmt.Errorf("argument /config: %s is locked with the argument /%s: the server's own configuration decides", key, name)
 			}
 		}
 	}
 	return nil
-}
-
-// holds reports whether a tree, whose keys may be dotted, has the dotted key or a part of it.
-func holds(tree any, key string) bool {
-	object, ok := tree.(map[string]any)
-	if !ok {
-		return false
-	}
-	for name, v := range object {
-		if name == key || strings.HasPrefix(name, key+".") {
-			return true
-		}
-		if rest, ok := strings.CutPrefix(key, name+"."); ok && holds(v, rest) {
-			return true
-		}
-	}
-	return false
 }

@@ -185,6 +185,14 @@ func TestLockedInConfig(t *testing.T) {
 			`"config":{"sandbox_workspace_write.writable_roots":["/"]}`:    "sandbox_workspace_write is locked with the argument /sandbox",
 			`"config":{"tools":{"web_search":true}}`:                       "tools.web_search is locked with the argument /web-search",
 			`"config":{"tools.web_search":true}`:                           "tools.web_search is locked with the argument /web-search",
+			`"config":{"tools":"{\"web_search\":true}"}`:                   "tools.web_search is locked with the argument /web-search",
+			`"config":"{\"tools\":\"{\\\"web_search\\\":true}\"}"`:         "tools.web_search is locked with the argument /web-search",
+			`"config":{"features":"{\"web_search_request\":\"true\"}"}`:    "features.web_search_request is locked with the argument /web-search",
+			`"config":{"\"approval_policy\"":"never"}`:                     "approval_policy is locked with the argument /approval-policy",
+			`"config":{" approval_policy ":"never"}`:                       "approval_policy is locked with the argument /approval-policy",
+			`"config":{"'tools' . 'web_search'":true}`:                     "tools.web_search is locked with the argument /web-search",
+			`"config":{"tools":{"'web_search'":true}}`:                     "tools.web_search is locked with the argument /web-search",
+			`"config":{"tools.web_search.mode":1}`:                         "tools.web_search is locked with the argument /web-search",
 			`"config":{"permissions.mine.extends":"full"}`:                 "permissions is locked with the argument /sandbox",
 		} {
 			if got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+args+`}}`); !strings.Contains(got, want) {

@@ -94,5 +94,9 @@ func (t *tool) read(raw stdjson.RawMessage, locked []string) (arguments, error) 
 	if raw, err = in.normal(raw, locked, t.open); err != nil {
 		return nil, err
 	}
-	return t.decode(raw)
+	a, err := t.decode(raw)
+	if own, ok := a.(interface{ unlocked(locked []string) error }); ok && err == nil {
+		err = own.unlocked(locked)
+	}
+	return a, err
 }
