@@ -65,6 +65,12 @@ var attacks = map[string][]row{
 		{name: "signal the server by a descriptor", probe: []string{"signal by descriptor", "@pid"}, readOnly: "ENOSYS|EPERM", write: "ENOSYS|EPERM"},
 		{name: "queue a signal for the server", probe: []string{"queue a signal", "@pid"}, readOnly: "EPERM", write: "EPERM"},
 		{name: "take a descriptor of the server", probe: []string{"take a descriptor", "@pid"}, free: "ok|EPERM", readOnly: "EPERM", write: "EPERM"},
+		{name: "signal the launcher", probe: []string{"signal", parent}, readOnly: "EPERM", write: "EPERM"},
+		{name: "signal the launcher's threads", probe: []string{"signal threads", parent}, readOnly: "EPERM", write: "EPERM"},
+		{name: "trace the launcher", probe: []string{"ptrace", parent}, free: "ok|EPERM", readOnly: "EPERM", write: "EPERM"},
+		{name: "read the launcher's memory", probe: []string{"read memory", parent}, free: "ok|EACCES|EPERM", readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
+		{name: "read its threads' memory, of the launcher", probe: []string{"threads' memory", parent}, free: "ok|EACCES|EPERM", readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
+		{name: "read the launcher's environment", probe: []string{"environ", parent}, free: "ok|EACCES|EPERM", readOnly: "EACCES|EPERM", write: "EACCES|EPERM"},
 		{name: "compare what the server holds", probe: []string{"call", "kcmp", "@pid", "@pid", "1"}, free: "ok|EPERM|ENOSYS", readOnly: "EPERM", write: "EPERM"},
 	},
 	"signal, trace or read your other processes": {

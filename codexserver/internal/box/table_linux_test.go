@@ -118,7 +118,7 @@ func tableAsUser(t *testing.T) {
 	t.Run("Table", TestTable)
 	t.Run("NetworkAccess", TestNetworkAccess)
 	t.Run("StartingThread", TestStartingThread)
-	t.Run("Kept", TestKept)
+	t.Run("LimitOfProcesses", TestLimitOfProcesses)
 	t.Run("OtherCommands", TestOtherCommands)
 	t.Run("SwappedRoot", TestSwappedRoot)
 	t.Run("Roots", TestRoots)
