@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	gocmp "github.com/google/go-cmp/cmp"
 )
@@ -66,11 +67,7 @@ func TestSandboxOfTurns(t *testing.T) {
 	cwd := t.TempDir()
 	git, elsewhere := filepath.Join(cwd, "git"), filepath.Join(cwd, "elsewhere")
 	deep, tree, faked := filepath.Join(git, "a", "b"), filepath.Join(cwd, "tree"), filepath.Join(cwd, "faked")
-	for _, dir := range []string{deep, elsewhere, faked} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	boxtest.Lay(t, cwd, "git/a/b/", "elsewhere/", "faked/")
 	for _, args := range [][]string{
 		{"init", "-q", git},
 		{"-C", git, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x"},
@@ -174,16 +171,9 @@ func TestStartedWider(t *testing.T) {
 func TestAccess(t *testing.T) {
 	base := t.TempDir()
 	cwd, tmp := filepath.Join(base, "cwd"), filepath.Join(base, "tmp")
-	for _, dir := range []string{cwd, tmp} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	boxtest.Lay(t, base, "cwd/", "tmp/", "link -> cwd")
 	t.Setenv("TMPDIR", tmp)
 	link := filepath.Join(base, "link")
-	if err := os.Symlink(cwd, link); err != nil {
-		t.Fatal(err)
-	}
 	type keys = map[string]any
 	type access = protocol.Access
 	const ws, full = protocol.SandboxWorkspaceWrite, protocol.SandboxDangerFullAccess

@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
@@ -49,11 +50,8 @@ func TestTurnChoices(t *testing.T) {
 func TestThreadChoices(t *testing.T) {
 	base := t.TempDir()
 	folder := func(name string) string {
-		path := filepath.Join(base, name)
-		if err := os.MkdirAll(path, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		return path
+		boxtest.Lay(t, base, name+"/")
+		return filepath.Join(base, name)
 	}
 	work, a, b, named, git, home := folder("work"), folder("a"), folder("b"), folder("named"), folder("repo/.git/hooks"), folder("home")
 	inner, deep, within := folder("work/inner"), folder("a/deep"), folder("home/sessions")
@@ -160,11 +158,7 @@ func TestThreadChoices(t *testing.T) {
 func TestGuardedFiles(t *testing.T) {
 	top := t.TempDir()
 	in := func(path string) string { return filepath.Join(top, path) }
-	for _, dir := range []string{"work/deep", "other", "logs", "temp"} {
-		if err := os.MkdirAll(in(dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	boxtest.Lay(t, top, "work/deep/", "other/", "logs/", "temp/")
 	t.Setenv("TMPDIR", in("temp"))
 	const apart = `"exclude_slash_tmp":true,"exclude_tmpdir_env_var":true`
 	for name, tt := range map[string]struct {

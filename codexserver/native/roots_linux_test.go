@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -19,11 +20,7 @@ import (
 func TestRootsOfAnEngine(t *testing.T) {
 	base := t.TempDir()
 	home, outside, work := filepath.Join(base, "home"), filepath.Join(base, "outside"), filepath.Join(base, "work")
-	for _, dir := range []string{home, outside, work} {
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
+	boxtest.Lay(t, base, "home/", "outside/", "work/")
 	b := setup(t, "[sandbox_workspace_write]\nwritable_roots = ['"+outside+"/named']", native.Limits{})
 	e, err := native.New(&native.Options{CodexHome: b.home, Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}})
 	if err != nil {
@@ -99,11 +96,7 @@ func TestGuardedFiles(t *testing.T) {
 			b := setup(t, "", native.Limits{})
 			top := t.TempDir()
 			in := func(path string) string { return filepath.Join(top, path) }
-			for _, dir := range []string{"work/deep", "other", "logs"} {
-				if err := os.MkdirAll(in(dir), 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
+			boxtest.Lay(t, top, "work/deep/", "other/", "logs/")
 			b.guarded = []string{in(tt.guarded)}
 			b.reopen(t)
 			b.cwd = in(tt.cwd)

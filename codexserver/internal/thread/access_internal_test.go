@@ -2,30 +2,20 @@ package thread
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
 // TestWritable checks where a call may have commands write without a question.
 func TestWritable(t *testing.T) {
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := boxtest.Folder(t)
 	at := func(name string) string { return filepath.Join(top, filepath.FromSlash(name)) }
-	for _, dir := range []string{"home/app/src", "home/.ssh", "home/.codex/codex-mcp-worktrees/a", "srv/app", "srv/other"} {
-		if err := os.MkdirAll(at(dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink(at("srv"), at("link")); err != nil {
-		t.Fatal(err)
-	}
+	boxtest.Lay(t, top, "home/app/src/", "home/.ssh/", "home/.codex/codex-mcp-worktrees/a/", "srv/app/", "srv/other/", "link -> srv")
 	for _, tt := range []struct {
 		folders []string
 		path    string
@@ -74,10 +64,7 @@ func TestWritable(t *testing.T) {
 
 // TestBeyond checks what of an access is asked about.
 func TestBeyond(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := boxtest.Folder(t)
 	inside := func(a protocol.Access) protocol.Access { a.Folder = dir; return a }
 	for _, tt := range []struct{ has, want protocol.Access }{
 		{},

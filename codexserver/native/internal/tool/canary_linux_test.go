@@ -2,7 +2,6 @@ package tool_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -15,30 +14,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
-	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
 
 var whole = flag.Bool("whole", false, "run every command of the lists, and every attack in each way")
 
-// The folders of a canary.
-const (
-	work    = "work"    // a repository whose configuration names a program
-	plain   = "plain"   // a repository without configuration of its own
-	home    = "home"    // with a profile that starts a program
-	empty   = "empty"   // a home without a profile
-	bin     = "bin"     // the listed programs, and the witness in place of every other
-	witness = "witness" // writes its name into the tree when it is started
-)
-
-// canary is a tree that must stay as it is.
+// canary is a tree that must stay as it is: a repository, an empty home, a folder outside, and a folder bin
+// with the listed programs, and a witness in place of every other, which writes its name into the tree when it
+// is started.
 type canary struct {
 	base   string
 	before map[string]string
@@ -47,52 +36,31 @@ type canary struct {
 func newCanary(t testing.TB) *canary {
 	t.Helper()
 	c := &canary{base: t.TempDir()}
-	for _, dir := range []string{work, plain, home, empty, bin, "outside"} {
-		if err := os.Mkdir(c.path(dir), 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c.write(t, witness, "#!/bin/sh\necho \"$0 $*\" >>"+c.path("outside/started")+"\n")
-	c.write(t, home+"/.bash_profile", c.path(witness)+"\n")
-	for _, repo := range []string{work, plain} {
-		c.write(t, repo+"/a.txt", "one\ntwo\n")
-		c.write(t, repo+"/b.go", "package b\n")
-		c.write(t, repo+"/x", "#!/bin/sh\nexec "+c.path(witness)+"\n")
-		c.write(t, repo+"/.gitattributes", "*.txt diff=text\n")
-		c.git(t, repo, "init", "-q", "-b", "main")
-		c.git(t, repo, "add", ".")
-		c.git(t, repo, "commit", "-qm", "first")
-		c.sign(t, repo)
-		c.git(t, repo, "branch", "feat/x")
-		c.git(t, repo, "status") // so that nothing is left to refresh
-	}
-	for _, key := range []string{"core.fsmonitor", "diff.external", "diff.text.textconv", "gpg.program", "core.pager", "core.editor"} {
-		c.git(t, work, "config", key, c.path(witness))
-	}
-	c.before = c.tree(t)
+	boxtest.Lay(t, c.base, "home/", "outside/", "bin/", "witness=#!/bin/sh\necho \"$0 $*\" >>"+c.path("outside/started")+"\n",
+		"repo/a.txt=one\ntwo\n", "repo/b.go=package b\n", "repo/x=#!/bin/sh\nexec "+c.path("witness")+"\n", "repo/.gitattributes=*.txt diff=text\n")
+	c.git(t, "init", "-q", "-b", "main")
+	c.git(t, "add", ".")
+	c.git(t, "commit", "-qm", "first")
+	c.sign(t)
+	c.git(t, "branch", "feat/x")
+	c.git(t, "status") // so that nothing is left to refresh
+	c.fillBin(t)
 	return c
 }
 
 func (c *canary) path(name string) string { return filepath.Join(c.base, name) }
 
-func (c *canary) write(t testing.TB, name, text string) {
+func (c *canary) git(t testing.TB, args ...string) string {
 	t.Helper()
-	if err := os.WriteFile(c.path(name), []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (c *canary) git(t testing.TB, repo string, args ...string) string {
-	t.Helper()
-	return servertest.Git(t, c.path(repo), args...)
+	return servertest.Git(t, c.path("repo"), args...)
 }
 
 // sign adds a signature to the last commit, so that git would ask gpg about it.
-func (c *canary) sign(t testing.TB, repo string) {
+func (c *canary) sign(t testing.TB) {
 	t.Helper()
-	header, text, _ := strings.Cut(c.git(t, repo, "cat-file", "commit", "HEAD"), "\n\n")
-	c.write(t, "outside/commit", header+"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ\n -----END PGP SIGNATURE-----\n\n"+text+"\n")
-	c.git(t, repo, "update-ref", "HEAD", c.git(t, repo, "hash-object", "-t", "commit", "-w", c.path("outside/commit")))
+	header, text, _ := strings.Cut(c.git(t, "cat-file", "commit", "HEAD"), "\n\n")
+	boxtest.Lay(t, c.base, "outside/commit="+header+"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ\n -----END PGP SIGNATURE-----\n\n"+text+"\n")
+	c.git(t, "update-ref", "HEAD", c.git(t, "hash-object", "-t", "commit", "-w", c.path("outside/commit")))
 }
 
 // fillBin makes a folder for PATH in which every program but the listed ones is the
@@ -109,7 +77,7 @@ func (c *canary) fillBin(t testing.TB) {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		target := c.path(witness)
+		target := c.path("witness")
 		if slices.Contains(real, name) {
 			path, err := exec.LookPath(name)
 			if err != nil {
@@ -117,7 +85,7 @@ func (c *canary) fillBin(t testing.TB) {
 			}
 			target = path
 		}
-		if err := os.Symlink(target, c.path(bin+"/"+name)); err != nil {
+		if err := os.Symlink(target, c.path("bin/"+name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,7 +112,7 @@ func (c *canary) tree(t testing.TB) map[string]string {
 			}
 		}
 		seen[path] = fmt.Sprintf("%s %s %s", info.Mode(), info.ModTime().Format(time.RFC3339Nano), content)
-		if path == c.path(bin) {
+		if path == c.path("bin") {
 			return filepath.SkipDir // a thousand links
 		}
 		return nil
@@ -155,69 +123,29 @@ func (c *canary) tree(t testing.TB) map[string]string {
 	return seen
 }
 
-func (c *canary) unchanged(t testing.TB, how string, argv []string) {
-	t.Helper()
-	after := c.tree(t)
-	if before := c.before; !maps.Equal(before, after) {
-		c.before = after
-		t.Fatalf("%s, %q changes the tree:\n%s", how, argv, cmp.Diff(before, after))
-	}
-}
-
-// denyHost is a host that denies what it is asked, and remembers it.
-type denyHost struct {
-	engine.DenyAll
-	asked bool
-}
-
-func (*denyHost) Emit(protocol.EventMsg) {}
-
-func (*denyHost) EmitAs(string, protocol.EventMsg) {}
-
-func (h *denyHost) ApproveExec(context.Context, protocol.ExecApprovalRequest) elicit.Outcome {
-	h.asked = true
-	return elicit.Outcome{Decision: elicit.Denied}
-}
-
-func (h *denyHost) ApprovePatch(context.Context, protocol.PatchApprovalRequest) elicit.Outcome {
-	h.asked = true
-	return elicit.Outcome{Decision: elicit.Denied}
-}
-
-// ask has a model run a command in a hostile repository with a hostile profile. It reports
-// whether there was a question, which is denied.
-func (c *canary) ask(t testing.TB, ctx tool.Context, argv []string) (asked bool) {
-	t.Helper()
-	h := &denyHost{}
-	ctx.Cwd, ctx.Host = c.path(work), h
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.path(home), "GIT_CONFIG_NOSYSTEM=1"}
-	toolbox := newBox(tool.Options{Environ: env, Sandbox: tool.Confine(box.New(box.Options{}))})
-	timeout := int64(2000)
-	action := &protocol.LocalShellAction{Command: argv, TimeoutMS: &timeout}
-	if _, err := toolbox.Turn(ctx).Call(t.Context(), tool.Call{Shell: action}); err != nil {
-		t.Fatal(err)
-	}
-	return h.asked
-}
-
 // run runs a command where it could write to the whole tree and start every program, so
-// that only its own words prevent it.
+// that only its own words prevent it. The tree must stay as it is.
 func (c *canary) run(t testing.TB, argv []string) {
 	t.Helper()
 	p := protocol.SandboxPolicy{
 		Mode: protocol.SandboxWorkspaceWrite, WritableRoots: []string{c.base}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true,
 	}
-	env := []string{"PATH=" + c.path(bin), "HOME=" + c.path(empty), "TMPDIR=" + c.path("outside"), "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0"}
-	confinement, err := box.New(box.Options{}).Confine(p, c.path(plain), env)
+	env := []string{"PATH=" + c.path("bin"), "HOME=" + c.path("home"), "TMPDIR=" + c.path("outside"), "GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0"}
+	confinement, err := box.New(box.Options{}).Confine(p, c.path("repo"), env)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if argv[0] == "bash" { // the profile of the system sets another PATH
 		argv = []string{"bash", "-c", argv[2]}
 	}
-	spec := run.Spec{Argv: argv, Dir: c.path(plain), Env: env, Confinement: confinement, Timeout: 2 * time.Second}
+	spec := run.Spec{Argv: argv, Dir: c.path("repo"), Env: env, Confinement: confinement, Timeout: 2 * time.Second}
 	if _, err := processes.Run(t.Context(), spec, nil); t.Context().Err() != nil {
 		t.Fatal(err)
+	}
+	if after := c.tree(t); !maps.Equal(c.before, after) {
+		before := c.before
+		c.before = after
+		t.Fatalf("%q changes the tree:\n%s", argv, cmp.Diff(before, after))
 	}
 }
 
@@ -225,7 +153,6 @@ func (c *canary) run(t testing.TB, argv []string) {
 // race detector others, or all if whole.
 func TestListedOptions(t *testing.T) {
 	c := newCanary(t)
-	c.fillBin(t)
 	share := 0
 	if testing.Short() {
 		share = 4
@@ -270,16 +197,14 @@ func TestListedOptions(t *testing.T) {
 			}
 			if decide.KnownSafe(words) {
 				c.run(t, words)
-				c.unchanged(t, "by itself", words)
 			}
 		}
 	}
 }
 
-// FuzzKnownSafe runs commands that are known to be safe. As a model's command in a hostile
-// repository with a hostile profile, such a command is not asked about and changes nothing.
-// In a repository without configuration, where it could write everything, it also changes
-// nothing, and starts only listed programs.
+// FuzzKnownSafe runs commands that are known to be safe in a repository without configuration. Such a command
+// changes nothing, and starts only listed programs. What a hostile repository or profile starts is tried by
+// [TestAttacksOnTheTable].
 //
 // The words of a command are joined by the unit separator. Every fourth judged command is a seed, with
 // the race detector others, or each if whole.
@@ -303,18 +228,9 @@ func FuzzKnownSafe(f *testing.F) {
 		f.Add(strings.Join(r.Command, "\x1f"))
 	}
 	c := newCanary(f)
-	c.fillBin(f)
-	untrusted := tool.Context{ApprovalPolicy: "untrusted", SandboxPolicy: protocol.SandboxPolicy{Mode: protocol.SandboxDangerFullAccess}}
 	f.Fuzz(func(t *testing.T, words string) {
-		argv := strings.Split(words, "\x1f")
-		if !decide.KnownSafe(argv) {
-			return
+		if argv := strings.Split(words, "\x1f"); decide.KnownSafe(argv) {
+			c.run(t, argv)
 		}
-		if c.ask(t, untrusted, argv) {
-			t.Errorf("asked about %q", argv)
-		}
-		c.unchanged(t, "in the sandbox", argv)
-		c.run(t, argv)
-		c.unchanged(t, "by itself", argv)
 	})
 }
