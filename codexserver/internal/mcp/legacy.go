@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -19,14 +21,21 @@ type LegacySession struct {
 	unasked bool   // the client may not approve
 	long    limit
 
-	mu      sync.Mutex
-	end     inputEnd
-	hello   *mcptypes.InitializeRequestParams // nil until initialize
-	version string                            // of MCP, "" until initialize
-	level   mcptypes.LoggingLevel
-	able    bool          // the client can be asked
-	asker   *elicit.Asker // from initialize on; before, the client cannot be asked
-	over    []over        // questions that ended without an answer
+	hello atomic.Pointer[hello] // one without params before initialize
+
+	mu           sync.Mutex
+	began, ended bool        // a session of the client, and its input
+	drained      *time.Timer // nil until both
+	level        mcptypes.LoggingLevel
+	over         []over // questions that ended without an answer
+}
+
+// hello is what the client says of itself. It does not change.
+type hello struct {
+	params  *mcptypes.InitializeRequestParams // nil before initialize
+	version string                            // of MCP, "" before initialize
+	able    bool                              // the client can be asked
+	asker   *elicit.Asker
 }
 
 // Client returns the client of the session.
@@ -56,58 +65,32 @@ func LegacyInline() []string {
 // asked, even if it supports questions.
 func NewLegacySession(c *Client, asks bool, stop func()) *LegacySession {
 	ss := &LegacySession{client: c, unasked: !asks, level: mcptypes.LoggingLevelWarning, stop: stop}
-	ss.end.stop = stop
-	ss.asker = elicit.NewAsker(elicit.CallFunc(nil), elicit.Client{}, &c.server.Approvals)
+	ss.hello.Store(&hello{asker: elicit.NewAsker(elicit.CallFunc(nil), elicit.Client{}, &c.server.Approvals)})
 	return ss
 }
 
 // Connect sets the peer of the client. The peer's handler is [LegacySession.Handler].
 func (ss *LegacySession) Connect(p *jsonrpc.Peer) { ss.peer = p }
 
-// InputEnded records the end of the client's input. It is a hook of the peer.
-func (ss *LegacySession) InputEnded(error) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	ss.end.reach()
-}
-
-// Close ends the wait for the end of the session. The client must be closed.
-func (ss *LegacySession) Close() {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	ss.end.close()
-}
-
-// Begin records that the client has begun a session without initialize.
-func (ss *LegacySession) Begin() {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	ss.end.begin()
-}
-
 // speaks reports whether the session's version of MCP is version or a newer one. It returns
 // true before initialize.
 func (ss *LegacySession) speaks(version string) bool {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	return ss.version == "" || ss.version >= version
+	now := ss.hello.Load().version
+	return now == "" || now >= version
 }
 
 // canAsk reports whether the client can be asked.
-func (ss *LegacySession) canAsk() bool {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	return ss.able
-}
+func (ss *LegacySession) canAsk() bool { return ss.hello.Load().able }
 
 // Host returns the client's name, or "" before initialize.
-func (ss *LegacySession) Host() string {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if ss.hello == nil {
-		return ""
+func (ss *LegacySession) Host() string { return ss.hello.Load().info().Name }
+
+// info returns the client's name and version, or none before initialize.
+func (h *hello) info() (i mcptypes.Implementation) {
+	if h.params != nil {
+		i = h.params.ClientInfo
 	}
-	return ss.hello.ClientInfo.Name
+	return i
 }
 
 // Outlet returns the observer of a turn that no request waits for. It only sends log messages.

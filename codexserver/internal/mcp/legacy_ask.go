@@ -25,10 +25,9 @@ type Ask = func(context.Context, *approval.Request) (elicit.Outcome, error)
 // asks returns a function that asks the client about the turn of a call, by elicitation/create.
 func (ss *LegacySession) asks(call string) Ask {
 	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-		asker := ss.theAsker()
 		asked := *r.Question // a copy, because others read it
 		asked.Extra = codexMembers(call, r)
-		out := asker.Ask(ctx, &asked)
+		out := ss.hello.Load().asker.Ask(ctx, &asked)
 		ss.ends(ctx, r, out)
 		return out, nil
 	}
@@ -58,17 +57,10 @@ func codexMembers(call string, r *approval.Request) map[string]any {
 	return m
 }
 
-// theAsker returns the asker for the client.
-func (ss *LegacySession) theAsker() *elicit.Asker {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	return ss.asker
-}
-
 // Elicit asks the client a question of another party.
 func (ss *LegacySession) Elicit(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error) {
 	if !ss.canAsk() {
 		return nil, elicit.ErrUnsupported
 	}
-	return ss.theAsker().Forward(ctx, f)
+	return ss.hello.Load().asker.Forward(ctx, f)
 }

@@ -104,13 +104,10 @@ func (ss *LegacySession) callTool(ctx context.Context, r *jsonrpc.Request) (any,
 // mayTake returns how long a call of a tool may take, 0 for no limit. Without initialize
 // nobody gives it up.
 func (ss *LegacySession) mayTake(tool string) time.Duration {
-	ss.mu.Lock()
-	client := ss.hello
-	ss.mu.Unlock()
-	if client == nil {
+	if ss.hello.Load().params == nil {
 		return 0
 	}
-	return ss.client.server.Tools.MayTake(tool, client.ClientInfo.Name, false)
+	return ss.client.server.Tools.MayTake(tool, ss.Host(), false)
 }
 
 // encodeResult encodes a result into a buffer of about its size. The answer may be long,

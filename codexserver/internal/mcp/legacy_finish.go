@@ -6,30 +6,27 @@ import "time"
 // It is enough for short requests, but not for a turn.
 const drain = 50 * time.Millisecond
 
-// inputEnd decides about calls when the client's input ends. If the client has begun a
-// session, it has disconnected, and its turns end. Otherwise the input is a file of calls,
-// which are finished. The session's mutex guards it.
-type inputEnd struct {
-	stop           func() // ends the handling of requests
-	began, reached bool
-	timer          *time.Timer
-}
+// Begin records that the client has begun a session. At the end of its input it has then disconnected, and its
+// turns end. Otherwise the input is a file of calls, which are finished.
+func (ss *LegacySession) Begin() { ss.note(&ss.began) }
 
-// begin records that the client has begun a session.
-func (e *inputEnd) begin() { e.note(&e.began) }
+// InputEnded records the end of the client's input. It is a hook of the peer.
+func (ss *LegacySession) InputEnded(error) { ss.note(&ss.ended) }
 
-// reach records the end of the input.
-func (e *inputEnd) reach() { e.note(&e.reached) }
-
-func (e *inputEnd) note(what *bool) {
+func (ss *LegacySession) note(what *bool) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
 	*what = true
-	if e.began && e.reached && e.timer == nil {
-		e.timer = time.AfterFunc(drain, e.stop)
+	if ss.began && ss.ended && ss.drained == nil {
+		ss.drained = time.AfterFunc(drain, ss.stop)
 	}
 }
 
-func (e *inputEnd) close() {
-	if e.timer != nil {
-		e.timer.Stop()
+// Close ends the wait for the end of the session. The client must be closed.
+func (ss *LegacySession) Close() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.drained != nil {
+		ss.drained.Stop()
 	}
 }

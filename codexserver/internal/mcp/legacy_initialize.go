@@ -30,23 +30,19 @@ func negotiate(asked string) string {
 }
 
 func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if ss.hello != nil {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "initialize called more than once")
-	}
-	version := negotiate(p.ProtocolVersion)
-	ss.hello, ss.version = p, version
-	if version == batches {
-		ss.peer.AcceptBatches()
-	}
-	ss.end.begin()
-	who := elicit.Client{ProtocolVersion: version, Name: p.ClientInfo.Name}
+	who := elicit.Client{ProtocolVersion: negotiate(p.ProtocolVersion), Name: p.ClientInfo.Name}
 	if !ss.unasked {
 		who.Capabilities = p.Capabilities
 	}
-	ss.able = who.CanAsk()
-	ss.asker = elicit.NewAsker(ss.peer, who, &ss.client.server.Approvals)
+	version := who.ProtocolVersion
+	before := ss.hello.Load()
+	if before.params != nil || !ss.hello.CompareAndSwap(before, &hello{p, version, who.CanAsk(), elicit.NewAsker(ss.peer, who, &ss.client.server.Approvals)}) {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "initialize called more than once")
+	}
+	if version == batches {
+		ss.peer.AcceptBatches()
+	}
+	ss.Begin()
 	extra := map[string]json.RawMessage{"user_agent": quote(userAgent(ss.client.server.Version, p.ClientInfo))}
 	if info := ss.client.server.engineInfo(); info != nil {
 		extra["engine"] = info
@@ -69,13 +65,7 @@ func (ss *LegacySession) initialize(_ context.Context, p *mcptypes.InitializeReq
 
 // UserAgent returns the user agent in the form of the server of September 2025.
 func (ss *LegacySession) UserAgent() string {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	var client mcptypes.Implementation
-	if ss.hello != nil {
-		client = ss.hello.ClientInfo
-	}
-	return userAgent(ss.client.server.Version, client)
+	return userAgent(ss.client.server.Version, ss.hello.Load().info())
 }
 
 func userAgent(version string, client mcptypes.Implementation) string {

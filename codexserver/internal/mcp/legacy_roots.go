@@ -34,10 +34,7 @@ func (ss *LegacySession) Folders(ctx context.Context) []string {
 
 // roots returns the client's roots that are folders (MCP 2025-06-18, client/roots).
 func (ss *LegacySession) roots(ctx context.Context) (folders []string) {
-	ss.mu.Lock()
-	has := ss.hello != nil && ss.hello.Capabilities.Roots != nil
-	ss.mu.Unlock()
-	if !has {
+	if p := ss.hello.Load().params; p == nil || p.Capabilities.Roots == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
