@@ -126,30 +126,19 @@ func (s *ModernSession) continued(id string, ask approve.Place) error {
 		return s.client.ctx.Err()
 	}
 	defer release()
-	before, owner, err := tasks.store.Get(id)
-	if err != nil || owner != taskfile.Gone {
-		return err
-	}
 	var k resume
-	if err := jsonv2.Unmarshal(before.Resume, &k); err != nil {
+	file, before, err := tasks.store.Adopt(id, func(f *taskfile.Task) (err error) {
+		if err = jsonv2.Unmarshal(f.Resume, &k); err != nil {
+			return err
+		}
+		if k.Life++; f.Status != taskfile.InputRequired {
+			k.Ended++
+		}
+		f.Resume, err = jsonv2.Marshal(k)
 		return err
-	}
-	file, err := tasks.store.Adopt(id)
+	})
 	if err != nil {
 		return err
-	}
-	giveUp := func(err error) error { return errors.Join(err, tasks.store.Return(file, before.Server)) }
-	if k.Life++; before.Status != taskfile.InputRequired {
-		k.Ended++
-	}
-	if file.Resume, err = jsonv2.Marshal(k); err == nil {
-		file, err = tasks.store.Update(file) // before a question has a key
-	}
-	if err == nil {
-		err = tasks.enter(s.client.principal())
-	}
-	if err != nil {
-		return giveUp(err)
 	}
 	cut := tools.Unfinished{Thread: file.Thread(), Resume: k.Turn, Did: file.Did, Ended: k.Ended}
 	if k.Background {
@@ -158,8 +147,7 @@ func (s *ModernSession) continued(id string, ask approve.Place) error {
 		err = s.continueCall(file, k, cut)
 	}
 	if err != nil {
-		tasks.leave(s.client.principal())
-		return giveUp(err)
+		return errors.Join(err, tasks.store.Return(file, before))
 	}
 	return nil
 }
@@ -170,12 +158,16 @@ func (s *ModernSession) continueCall(file taskfile.Task, k resume, cut tools.Unf
 	if k.Form {
 		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
 	}
+	tasks := s.client.server.Tasks
+	if err := tasks.enter(s.client.principal()); err != nil {
+		return err
+	}
 	c := s.unstarted(file.Tool, client)
 	c.taskable, c.life, c.alone = true, k.Life, true
-	tasks := s.client.server.Tasks
 	run, err := s.client.server.Tools.Continue(c.ctx, c.of(tasks.observed(c.ctx, file), jsonrpc.ID{}), cut, false)
 	if err != nil {
 		c.cancel(nil)
+		tasks.leave(s.client.principal())
 		return err
 	}
 	c.task = &task{call: c, resume: k, file: file}
@@ -218,7 +210,6 @@ func (s *ModernSession) continueInBackground(file taskfile.Task, k resume, cut t
 		return err
 	}
 	run()
-	tasks.leave(s.client.principal()) // a turn in the background does not count
 	if turn == nil {
 		return tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}

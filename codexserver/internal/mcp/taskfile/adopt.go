@@ -17,38 +17,36 @@ var ErrBusy = errors.New("another server has the task")
 const guardFile = "guard"
 
 // Adopt makes this store serve an unfinished task whose server is [Gone], and returns it as
-// written. Of several servers that try, one succeeds; for the others the error wraps
-// [ErrBusy]. It is [ErrNotServed] for a finished task.
-func (s *Store) Adopt(id string) (t Task, err error) {
+// written, and the server from before. Change changes the task before it is written; if it fails, nothing is. Of several
+// servers that try, one succeeds; for the others the error wraps [ErrBusy]. It is [ErrNotServed] for a finished task.
+func (s *Store) Adopt(id string, change func(*Task) error) (t Task, before Server, err error) {
 	if checkID(id) != nil {
-		return Task{}, fmt.Errorf("%w %.200q", ErrUnknown, id)
+		return t, before, fmt.Errorf("%w %.200q", ErrUnknown, id)
 	}
 	err = s.change("taking over", id, func(root *os.Root, serves bool) (bool, error) {
-		err := claim.Alone(filepath.Join(s.dir, guardFile), func() (err error) {
-			t, err = s.adopt(root, id)
-			return err
+		err := claim.Alone(filepath.Join(s.dir, guardFile), func() error {
+			found, owner, err := s.load(root, id)
+			switch {
+			case err != nil:
+				return err
+			case owner == NoOwner:
+				return ErrNotServed
+			case owner != Gone:
+				return ErrBusy
+			}
+			before = found.Server
+			if err := change(&found); err != nil {
+				return err
+			}
+			t = s.stamp(found)
+			return s.put(root, t)
 		})
 		if errors.Is(err, safefile.ErrLocked) {
 			err = ErrBusy
 		}
 		return serves || err == nil, err
 	})
-	return t, err
-}
-
-// adopt makes this store the server of a task, in its file.
-func (s *Store) adopt(root *os.Root, id string) (Task, error) {
-	t, owner, err := s.load(root, id)
-	switch {
-	case err != nil:
-		return Task{}, err
-	case owner == NoOwner:
-		return t, ErrNotServed
-	case owner != Gone:
-		return t, ErrBusy
-	}
-	t = s.stamp(t)
-	return t, s.put(root, t)
+	return t, before, err
 }
 
 // Return gives a task up that was adopted, for its server from before. The owner is [Gone]

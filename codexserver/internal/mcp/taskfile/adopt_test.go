@@ -28,6 +28,9 @@ func unserved(t *testing.T, home string) taskfile.Task {
 	return task
 }
 
+// asIs changes nothing of a task that is taken over.
+func asIs(*taskfile.Task) error { return nil }
+
 // TestAdopt lets many stores take over one task. One does; the others see that it serves the task.
 func TestAdopt(t *testing.T) {
 	home := t.TempDir()
@@ -39,7 +42,7 @@ func TestAdopt(t *testing.T) {
 		for i := range stores {
 			stores[i] = taskfile.New(home, nil)
 			all.Go(func() {
-				got, err := stores[i].Adopt(task.ID)
+				got, _, err := stores[i].Adopt(task.ID, asIs)
 				switch {
 				case err == nil && string(got.Resume) == string(task.Resume):
 					won.Add(1)
@@ -76,21 +79,28 @@ func TestAdoptRefused(t *testing.T) {
 	home := t.TempDir()
 	s := taskfile.New(home, nil)
 	defer s.Close()
-	if _, err := s.Adopt("no id"); !errors.Is(err, taskfile.ErrUnknown) {
+	if _, _, err := s.Adopt("no id", asIs); !errors.Is(err, taskfile.ErrUnknown) {
 		t.Errorf("no id: %v", err)
 	}
 	task := unserved(t, home)
-	got, err := s.Adopt(task.ID)
-	if err != nil {
-		t.Fatal(err)
+	broken := errors.New("broken")
+	if _, _, err := s.Adopt(task.ID, func(*taskfile.Task) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("a change that fails: %v", err)
 	}
-	if _, err := s.Adopt(task.ID); !errors.Is(err, taskfile.ErrBusy) {
+	got, before, err := s.Adopt(task.ID, func(f *taskfile.Task) error {
+		f.Resume = jsontext.Value(`{"turn":{"n":2}}`)
+		return nil
+	})
+	if err != nil || before != task.Server || string(got.Resume) != `{"turn":{"n":2}}` {
+		t.Fatalf("%+v, %+v, %v", got, before, err)
+	}
+	if _, _, err := s.Adopt(task.ID, asIs); !errors.Is(err, taskfile.ErrBusy) {
 		t.Errorf("again: %v", err)
 	}
 	if got, err = s.Update(got); err != nil {
 		t.Errorf("after the refusal: %v", err)
 	}
-	if err := s.Return(got, task.Server); err != nil {
+	if err := s.Return(got, before); err != nil {
 		t.Fatal(err)
 	}
 	if _, owner, err := s.Get(task.ID); err != nil || owner != taskfile.Gone {
@@ -99,7 +109,7 @@ func TestAdoptRefused(t *testing.T) {
 	if _, err := s.Update(got); !errors.Is(err, taskfile.ErrNotServed) {
 		t.Errorf("Update after Return: %v", err)
 	}
-	if _, err = s.Adopt(task.ID); err != nil {
+	if _, _, err = s.Adopt(task.ID, asIs); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Remove(task.ID); err != nil {
@@ -112,14 +122,14 @@ func TestAdoptRefused(t *testing.T) {
 		t.Errorf("Remove again: %v", err)
 	}
 	done := unserved(t, home)
-	if got, err = s.Adopt(done.ID); err != nil {
+	if got, _, err = s.Adopt(done.ID, asIs); err != nil {
 		t.Fatal(err)
 	}
 	got.Status, got.Result, got.Resume = taskfile.Completed, jsontext.Value(`{}`), nil
 	if _, err := s.Update(got); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Adopt(done.ID); !errors.Is(err, taskfile.ErrNotServed) {
+	if _, _, err := s.Adopt(done.ID, asIs); !errors.Is(err, taskfile.ErrNotServed) {
 		t.Errorf("a finished task: %v", err)
 	}
 }

@@ -87,7 +87,7 @@ func TestMirror(t *testing.T) {
 
 	next, _ := mirrored(t, away, disk, 2)
 	found(t, next, task, taskfile.Gone)
-	adopted, err := next.Adopt(task.ID)
+	adopted, _, err := next.Adopt(task.ID, asIs)
 	if err != nil {
 		t.Fatal(err)
 	}
