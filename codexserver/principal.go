@@ -3,7 +3,6 @@ package codexserver
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
@@ -24,11 +23,8 @@ type Principal struct {
 	end     context.CancelCauseFunc
 	session *mcp.ModernSession
 	life    context.Context // of turns in the background
-	turns   *tools.Turns    // of the session; its clients share them
 	threads *thread.Share   // holds the threads of turns in the background
-
-	mu      sync.Mutex
-	clients map[*mcp.Client]bool // those with a handshake
+	clients crowd           // with a handshake; they share the turns of the session
 }
 
 // Principal returns the principal of that name, which the caller must close. Its turns end
@@ -38,9 +34,8 @@ func (s *Server) Principal(ctx context.Context, name string) *Principal {
 	threads := s.threads.Share(name)
 	turns := tools.NewSharedTurns(life, threads)
 	return &Principal{
-		server: s, name: name, end: end, life: life, turns: turns, threads: threads,
+		server: s, name: name, end: end, life: life, threads: threads, clients: crowd{turns: turns},
 		session: mcp.NewModernSession(s.wire.NewClient(life, s.threads.Share(name), turns), true),
-		clients: map[*mcp.Client]bool{},
 	}
 }
 
@@ -67,31 +62,9 @@ func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 	return verdict(ctx, jsonrpc.NewPeer(t, handler, p.server.peerOptions(&hooks)).Run(ctx))
 }
 
-// joined adds a client with a handshake, until left is called.
-func (p *Principal) joined(c *mcp.Client) (left func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.clients[c] = true
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.clients, c)
-	}
-}
-
 // Busy reports whether a turn runs, in the background too, or a call of [Principal.Exchange].
 func (p *Principal) Busy() bool {
-	if p.session.Busy() || p.turns.Works() {
-		return true
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for c := range p.clients {
-		if c.Busy() {
-			return true
-		}
-	}
-	return false
+	return p.session.Busy() || p.clients.turns.Works() || p.clients.working() > 0
 }
 
 // Parked reports whether a call of [Principal.Exchange] has asked its client, and has not ended. Only this process
@@ -103,6 +76,6 @@ func (p *Principal) Parked() bool { return p.session.Parked() }
 func (p *Principal) Close() error {
 	p.end(jsonrpc.ErrClosed)
 	err := p.session.Close()
-	p.turns.WaitForAll()
+	p.clients.turns.WaitForAll()
 	return errors.Join(err, p.threads.Close())
 }

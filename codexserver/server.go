@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
@@ -117,9 +116,7 @@ type Server struct {
 
 	observer Observer // nil without one
 
-	mu     sync.Mutex
-	guests map[*mcp.Client]bool // of ServeFrom
-	turns  *tools.Turns         // of the guests; nil before the first
+	guests crowd // of ServeFrom
 }
 
 // New returns a server for e.
@@ -182,6 +179,7 @@ func New(e engine.Engine, o *Options) *Server {
 		trace:    *trace.Hooks(o.Trace),
 		log:      log,
 		observer: o.Observer,
+		guests:   crowd{turns: tools.NewSharedTurns(context.Background(), threads.Share(""))},
 	}
 }
 
@@ -226,17 +224,15 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	life, end := context.WithCancelCause(ctx)
 	handling, stop := context.WithCancelCause(ctx)
 	var turns *tools.Turns
+	var others *crowd
 	switch {
 	case p != nil:
-		turns = p.turns.Share(p.life)
+		others, turns = &p.clients, p.clients.turns.Share(p.life)
 	case gone != nil:
-		turns = s.guestTurns(ctx).Share(life)
+		others, turns = &s.guests, s.guests.turns.Share(life)
 	}
 	client := s.wire.NewClient(life, s.threads.Share(principal), turns)
-	left := func() {}
-	if p != nil {
-		left = p.joined(client)
-	}
+	left := others.enter(client)
 	session := mcp.NewLegacySession(client, approval.MayAsk(ctx), func() { stop(jsonrpc.ErrClosed) })
 	own := mcp.NewModernSession(client, false)
 	client.ContinueIn(own)
@@ -261,9 +257,6 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	}
 	peer := jsonrpc.NewPeer(t, s.observed(principal, t, byEra(handler, session, own, approval.MayAsk(ctx))), o)
 	session.Connect(peer)
-	if gone != nil {
-		left = s.welcome(client)
-	}
 	peer.Begin(handling, func(err error) {
 		if gone != nil {
 			client.Leave()
@@ -276,7 +269,11 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 			s.log.Warn("closing threads", "error", cerr)
 		}
 		session.Close()
-		left()
+		if left() && gone != nil { // the results remain, and their threads are found in files
+			if err := turns.Rekeep(s.threads.Share("")).Close(); err != nil {
+				s.log.Warn("closing threads", "error", err)
+			}
+		}
 		err = verdict(handling, err)
 		stop(nil) // verdict has looked at the context
 		ended(err)

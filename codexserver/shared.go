@@ -2,6 +2,7 @@ package codexserver
 
 import (
 	"context"
+	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
@@ -24,45 +25,43 @@ func (s *Server) ServeFrom(ctx context.Context, t jsonrpc.Transport, from engine
 
 // Working returns how many clients of [Server.ServeFrom], present or gone, have a turn that
 // runs or is queued.
-func (s *Server) Working() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := 0
-	for c := range s.guests {
-		if c.Busy() {
+func (s *Server) Working() int { return s.guests.working() }
+
+// crowd are clients with a handshake that share their turns: those of a principal, or of [Server.ServeFrom].
+type crowd struct {
+	turns *tools.Turns
+
+	mu      sync.Mutex
+	clients map[*mcp.Client]bool
+}
+
+// enter adds a client, until left is called, which reports whether it was the last one. Nil has no clients.
+func (c *crowd) enter(client *mcp.Client) (left func() (last bool)) {
+	if c == nil {
+		return func() bool { return false }
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.clients == nil {
+		c.clients = map[*mcp.Client]bool{}
+	}
+	c.clients[client] = true
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.clients, client)
+		return len(c.clients) == 0
+	}
+}
+
+// working returns how many of the clients have a turn that runs or is queued.
+func (c *crowd) working() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for client := range c.clients {
+		if client.Busy() {
 			n++
 		}
 	}
 	return n
-}
-
-// welcome adds a client of ServeFrom, until the function that it returns is called.
-func (s *Server) welcome(c *mcp.Client) (left func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.guests == nil {
-		s.guests = map[*mcp.Client]bool{}
-	}
-	s.guests[c] = true
-	return func() {
-		s.mu.Lock()
-		delete(s.guests, c)
-		last := len(s.guests) == 0
-		s.mu.Unlock()
-		if last { // the results remain, and their threads are found in files
-			if err := s.turns.Rekeep(s.threads.Share("")).Close(); err != nil {
-				s.log.Warn("closing threads", "error", err)
-			}
-		}
-	}
-}
-
-// guestTurns returns the turns of the clients of ServeFrom.
-func (s *Server) guestTurns(ctx context.Context) *tools.Turns {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.turns == nil {
-		s.turns = tools.NewSharedTurns(context.WithoutCancel(ctx), s.threads.Share(""))
-	}
-	return s.turns
 }
