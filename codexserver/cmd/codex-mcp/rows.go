@@ -28,7 +28,7 @@ func width(w io.Writer) int {
 func wrap(line string, width int) []string {
 	var rows []string
 	last := ""
-	for _, word := range strings.Fields(line) {
+	for word := range strings.FieldsSeq(line) {
 		switch {
 		case last == "":
 			last = word
