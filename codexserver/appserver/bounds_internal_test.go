@@ -80,9 +80,9 @@ func TestDeaths(t *testing.T) {
 
 // TestThreads checks which threads belong to a conversation, and that they are forgotten with it.
 func TestThreads(t *testing.T) {
-	l := &threads{loaded: map[string]*thread{}, agents: map[string]subAgent{}}
-	one, two := l.load("one", nil), l.load("two", nil)
-	if l.load("one", nil) != one || one == two {
+	l := &child{loaded: map[string]*thread{}, agents: map[string]subAgent{}}
+	one, two := l.load("one"), l.load("two")
+	if l.load("one") != one || one == two {
 		t.Error("a conversation has two threads")
 	}
 	l.adopt(one, "a", "/root/a")
@@ -104,7 +104,7 @@ func TestThreads(t *testing.T) {
 			t.Errorf("%q is at %q, want %q", id, path, want)
 		}
 	}
-	a := l.load("a", nil) // now a conversation
+	a := l.load("a") // now a conversation
 	check("loaded", map[string]*thread{"one": one, "two": two, "a": a, "b": one})
 	l.forget("one")
 	l.forget("one")

@@ -51,7 +51,8 @@ type child struct {
 
 	mu      sync.Mutex
 	end     ending
-	threads threads
+	loaded  map[string]*thread   // the threads of conversations that the app-server has in memory, by id
+	agents  map[string]subAgent  // those of their sub-agents
 	limits  *apptypes.RateLimits // of the account, as last reported
 	secrets config.Secrets       // see learn
 }
@@ -61,7 +62,7 @@ type child struct {
 func connect(ctx context.Context, t jsonrpc.Transport, p process, stderr *tail, programs *box.Programs, o *Options) (*child, error) {
 	c := &child{
 		log: o.Logger, programs: programs, process: p, end: ending{gone: make(chan struct{}), stderr: stderr},
-		threads: threads{loaded: map[string]*thread{}, agents: map[string]subAgent{}},
+		loaded: map[string]*thread{}, agents: map[string]subAgent{},
 	}
 	w := &watched{Transport: t, ended: c.lost, close: sync.OnceValue(t.Close)}
 	c.app = appclient.New(w, c.clientOptions(o))
@@ -198,7 +199,7 @@ func (c *child) busy() bool {
 func (c *child) conversations() []*thread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Collect(maps.Values(c.threads.loaded))
+	return slices.Collect(maps.Values(c.loaded))
 }
 
 // isGone reports whether the connection has ended.
@@ -260,7 +261,7 @@ func (c *child) notification(method string, n *apptypes.Note) {
 	if t == nil {
 		return
 	}
-	c.adopt(t, method, n)
+	c.announced(t, method, n)
 	if agent != "" { // the client passes those of the conversation itself to its turn
 		t.agentNotification(method, n)
 	}

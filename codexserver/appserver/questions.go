@@ -178,7 +178,7 @@ func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecisio
 	q.Once = true
 	q.Human = p.Kind == apptypes.CommandExecutionApprovalKindHumanCommand || unknown(commandUnknown(p)...) != "" || environment(p.EnvironmentID) != ""
 	if hosts := p.NetworkApprovalContext != nil && q.Command[0] == networkAccess; !hosts { // which names no program
-		q.LeavesSandbox = a.turn.thread.leavesSandbox()
+		q.LeavesSandbox = a.turn.leavesSandbox()
 		q.NoSandbox = !q.LeavesSandbox
 	}
 	out := a.turn.host.ApproveExec(a.ctx, q)
@@ -188,6 +188,14 @@ func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecisio
 	a.decided(out)
 	a.explain("`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)
 	return appclient.Decide(a.answer(out)), nil
+}
+
+// leavesSandbox reports whether a command may run outside the sandbox if approved. Codex
+// does not say which of its questions are about that. Under the policy untrusted, it first
+// tries in the sandbox, and if the command fails, runs it again outside without a further
+// question.
+func (r *turn) leavesSandbox() bool {
+	return r.grant.Sandbox.Mode != protocol.SandboxDangerFullAccess
 }
 
 // fileChange decides about a patch. It returns an error for one whose changes it cannot show.
@@ -204,7 +212,7 @@ func (a *question) fileChange(p *apptypes.FileApproval) (apptypes.FileDecision, 
 	if len(q.Changes) != len(o.Changes) {
 		return none, errors.New("it changes a file twice, of which a question shows one change")
 	}
-	q.Cwd = a.turn.thread.folder()
+	q.Cwd = a.turn.grant.Cwd
 	out := a.turn.host.ApprovePatch(a.ctx, q)
 	a.decided(out)
 	a.explain("changes to files", out)
@@ -231,7 +239,7 @@ func (a *question) refuse(method string, why error) {
 	if a.ctx.Err() == nil { // and not withdrawn
 		a.turn.report(protocol.BackgroundEvent{
 			Message: "refused " + method + " of Codex: " + why.Error(),
-			Refused: &protocol.Refused{Tool: method, Cwd: a.turn.thread.folder(), Reason: why.Error()},
+			Refused: &protocol.Refused{Tool: method, Cwd: a.turn.grant.Cwd, Reason: why.Error()},
 		})
 	}
 	a.turn.thread.child.refuse(method, why)

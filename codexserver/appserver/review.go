@@ -39,12 +39,11 @@ func (c *conversation) reviewer(ctx context.Context) (*conversation, *child, err
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := c.thread(ctx, ch, false)
-	if err != nil {
+	if _, err := c.thread(ctx, ch, false); err != nil { // which learns what is found
 		return nil, nil, err
 	}
 	p := c.params
-	p.ThreadID, p.ExcludeTurns, p.Cwd = "", false, t.folder()
+	p.ThreadID, p.ExcludeTurns, p.Cwd = "", false, p.now.Cwd
 	file, err := ch.config(ctx, p.Cwd)
 	if err != nil {
 		return nil, nil, err

@@ -16,7 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/uuid"
@@ -30,7 +29,6 @@ type conversation struct {
 	host   engine.Host
 	params threadParams // to resume the thread with
 	path   string       // of the rollout
-	rules  box.Grant    // that each turn gets
 
 	model, provider string // at the start
 
@@ -83,7 +81,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 	if err := e.reaches(p.now.Cwd, &p.now.Sandbox); err != nil {
 		return nil, err
 	}
-	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, model: r.Model, provider: r.ModelProvider, rules: p.now}
+	conv := &conversation{engine: e, id: r.Thread.ID, host: host, params: p, path: r.Thread.Path, model: r.Model, provider: r.ModelProvider}
 	host.Emit(protocol.SessionConfigured{
 		SessionID: r.Thread.ID, Model: r.Model, ModelProviderID: r.ModelProvider, RolloutPath: r.Thread.Path,
 		ApprovalPolicy: wordOf(p.now.Policy), Cwd: r.Cwd,
@@ -91,7 +89,7 @@ func (e *Engine) begin(ctx context.Context, c *child, method string, p threadPar
 		InitialMessages: past(r.Thread.Turns),
 		Access:          beyond(&p.now, &p.base), WritableRoots: slices.Clone(p.now.Sandbox.WritableRoots),
 	})
-	c.load(conv.id, conv.rules)
+	c.load(conv.id)
 	return conv, nil
 }
 
@@ -171,7 +169,7 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turn,
 	}
 	p := apptypes.TurnParams{
 		ThreadID: c.id, Input: append(slices.Clip(c.unread), items...), OutputSchema: in.OutputSchema, Effort: string(c.holds(in)),
-		SandboxPolicy: sandboxOf(c.rules.Sandbox), ApprovalPolicy: policyParam(c.rules.Policy),
+		SandboxPolicy: sandboxOf(c.params.now.Sandbox), ApprovalPolicy: policyParam(c.params.now.Policy),
 	}
 	for again := false; ; again = true {
 		ch, err := c.engine.child(ctx)
@@ -186,7 +184,7 @@ func (c *conversation) start(ctx context.Context, in protocol.TurnInput) (*turn,
 		if !ch.version.Less(continuesTurns) {
 			p.ClientUserMessageID = in.Key
 		}
-		s, err := t.begin(ctx, c.host, &p)
+		s, err := t.begin(ctx, c, &p)
 		if err = ch.explain(err); err == nil || again || !errors.Is(err, errNotLoaded) {
 			return s, err
 		}
@@ -205,7 +203,7 @@ func (c *conversation) thread(ctx context.Context, ch *child, dropped bool) (*th
 	if err := ch.patient(ctx, startLimit, apptypes.CallThreadResume, p, &r); err != nil {
 		return nil, fmt.Errorf("conversation %s cannot be resumed: %w", c.id, err)
 	}
-	return ch.load(c.id, c.rules), nil
+	return ch.load(c.id), nil
 }
 
 // holds returns the effort that this turn or earlier ones chose, "" if none did. It is sent
@@ -224,29 +222,9 @@ type thread struct {
 	id    string
 	child *child
 
-	mu    sync.Mutex
-	rules box.Grant // of each turn
-	turn  *turn     // the last one, which may run; nil before the first
-
+	mu     sync.Mutex
+	turn   *turn                    // the last one, which may run; nil before the first
 	asking map[string]*elicit.Slots // by who asks: see queue
-}
-
-// ruling returns the rules of each turn.
-func (t *thread) ruling() box.Grant {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.rules
-}
-
-// folder returns the thread's working folder.
-func (t *thread) folder() string { return t.ruling().Cwd }
-
-// leavesSandbox reports whether a command may run outside the sandbox if approved. Codex
-// does not say which of its questions are about that. Under the policy untrusted, it first
-// tries in the sandbox, and if the command fails, runs it again outside without a further
-// question.
-func (t *thread) leavesSandbox() bool {
-	return t.ruling().Sandbox.Mode != protocol.SandboxDangerFullAccess
 }
 
 // settle waits for the end of the last turn, which may have been interrupted, up to a limit: the
@@ -277,11 +255,11 @@ var errStillStarting = errors.New("codex app-server has not ended the previous, 
 
 // begin starts a turn. The turns of a conversation run one after another. It waits until the app-server has
 // begun it, or for the end of ctx.
-func (t *thread) begin(ctx context.Context, host engine.Host, p *apptypes.TurnParams) (*turn, error) {
+func (t *thread) begin(ctx context.Context, c *conversation, p *apptypes.TurnParams) (*turn, error) {
 	if err := t.settle(ctx); err != nil {
 		return nil, err
 	}
-	r := newTurn(ctx, t, host)
+	r := newTurn(ctx, t, c)
 	if err := t.start(r, p); err != nil {
 		r.cancel(err)
 		return nil, err
@@ -352,59 +330,15 @@ func (t *thread) agentNotification(method string, n *apptypes.Note) {
 	}
 }
 
-// threads are those that an app-server has in memory, by their ids. The child's lock guards them.
-type threads struct {
-	loaded map[string]*thread // of conversations
-	agents map[string]subAgent
-}
-
 // subAgent is a thread that a conversation's thread started by itself.
 type subAgent struct {
 	root *thread
 	path string // such as /root/worker, or the id of its thread
 }
 
-// root returns the thread of the conversation that a thread belongs to. If the thread is a
-// sub-agent's, it also returns the sub-agent's path. It returns nil for an unknown thread.
-func (l *threads) root(id string) (*thread, string) {
-	if t := l.loaded[id]; t != nil {
-		return t, ""
-	}
-	a := l.agents[id]
-	return a.root, a.path
-}
-
-// load returns the thread of a conversation, also if it was a sub-agent's before.
-func (l *threads) load(id string, c *child) *thread {
-	t := l.loaded[id]
-	if t == nil {
-		t = &thread{id: id, child: c}
-		l.loaded[id] = t
-		delete(l.agents, id)
-	}
-	return t
-}
-
-// adopt records the thread of a sub-agent, unless it is known.
-func (l *threads) adopt(root *thread, id, path string) {
-	if known, _ := l.root(id); id != "" && known == nil {
-		l.agents[id] = subAgent{root: root, path: cmp.Or(path, id)}
-	}
-}
-
-// forget drops the thread of a conversation and its sub-agents.
-func (l *threads) forget(id string) {
-	t := l.loaded[id]
-	if t == nil {
-		return
-	}
-	delete(l.loaded, id)
-	maps.DeleteFunc(l.agents, func(_ string, a subAgent) bool { return a.root == t })
-}
-
-// adopt records the threads of sub-agents that the notification announces. With the tools of
+// announced records the threads of sub-agents that the notification announces. With the tools of
 // many models, also of the newest Codex, that is the result of the tool that starts them.
-func (c *child) adopt(root *thread, method string, n *apptypes.Note) {
+func (c *child) announced(root *thread, method string, n *apptypes.Note) {
 	if method != apptypes.NoteItemStarted && method != apptypes.NoteItemCompleted || n.Item == nil {
 		return
 	}
@@ -421,29 +355,60 @@ func (c *child) adopt(root *thread, method string, n *apptypes.Note) {
 			found = it.ReceiverThreadIDs
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, id := range found {
-		c.threads.adopt(root, id, path)
+		c.adopt(root, id, path)
 	}
 }
 
-// root returns the thread of the conversation that a thread belongs to, as [threads.root] does.
-func (c *child) root(threadID string) (*thread, string) {
+// root returns the thread of the conversation that a thread belongs to. If the thread is a
+// sub-agent's, it also returns the sub-agent's path. It returns nil for an unknown thread.
+func (c *child) root(id string) (*thread, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.threads.root(threadID)
+	if t := c.loaded[id]; t != nil {
+		return t, ""
+	}
+	a := c.agents[id]
+	return a.root, a.path
 }
 
-// load registers a thread that this child has loaded, and whose turns have rules.
-func (c *child) load(id string, rules box.Grant) *thread {
+// find returns the thread of a conversation, or nil.
+func (c *child) find(id string) *thread {
 	c.mu.Lock()
-	t := c.threads.load(id, c)
-	c.mu.Unlock()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.rules = rules
+	defer c.mu.Unlock()
+	return c.loaded[id]
+}
+
+// load returns the thread of a conversation, which this child has loaded, also if it was a sub-agent's before.
+func (c *child) load(id string) *thread {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.loaded[id]
+	if t == nil {
+		t = &thread{id: id, child: c}
+		c.loaded[id] = t
+		delete(c.agents, id)
+	}
 	return t
+}
+
+// adopt records the thread of a sub-agent, unless it is known.
+func (c *child) adopt(root *thread, id, path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id != "" && c.loaded[id] == nil && c.agents[id].root == nil {
+		c.agents[id] = subAgent{root: root, path: cmp.Or(path, id)}
+	}
+}
+
+// forget drops the thread of a conversation and its sub-agents.
+func (c *child) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t := c.loaded[id]; t != nil {
+		delete(c.loaded, id)
+		maps.DeleteFunc(c.agents, func(_ string, a subAgent) bool { return a.root == t })
+	}
 }
 
 // turnsOf returns the turns of a thread, the last one first. An error is the last value.
@@ -467,18 +432,4 @@ func (c *child) turnsOf(ctx context.Context, id string) iter.Seq2[*apptypes.Turn
 			params.Cursor = page.NextCursor
 		}
 	}
-}
-
-// find returns the thread of a conversation, or nil.
-func (c *child) find(id string) *thread {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.threads.loaded[id]
-}
-
-// forget drops the thread of a conversation and its sub-agents.
-func (c *child) forget(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.threads.forget(id)
 }

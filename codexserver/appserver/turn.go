@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/appserver/appclient"
 	"github.com/codexmcp/codexmcp/codexserver/appserver/apptypes"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json"
@@ -36,6 +37,7 @@ const (
 type turn struct {
 	thread *thread
 	host   engine.Host
+	grant  *box.Grant      // what it may do
 	ctx    context.Context // ends when the turn does
 	cancel context.CancelCauseFunc
 
@@ -52,9 +54,9 @@ type turn struct {
 }
 
 // newTurn returns a turn. Its context ends with ctx at the latest.
-func newTurn(ctx context.Context, t *thread, host engine.Host) *turn {
+func newTurn(ctx context.Context, t *thread, c *conversation) *turn {
 	r := &turn{
-		thread: t, host: host, counted: make(chan struct{}), tr: newTranslator(), agents: map[string]string{},
+		thread: t, host: c.host, grant: &c.params.now, counted: make(chan struct{}), tr: newTranslator(), agents: map[string]string{},
 	}
 	r.tr.redact = t.child.redact
 	r.tr.limits = t.child.lastLimits(time.Now())
