@@ -58,13 +58,14 @@ const (
 // order is Order without a helper. It sends what determines the filter and, as a file,
 // the Landlock ruleset.
 func (c *Confinement) order(cmd *exec.Cmd) (run.Order, error) {
-	words := confined
+	var words strings.Builder
+	words.WriteString(confined)
 	for word, has := range map[string]bool{network: c.rules.network, truncate: c.rules.truncate, readOnly: c.rules.readOnly} {
 		if has {
-			words += word
+			words.WriteString(word)
 		}
 	}
-	return run.Order{Cmd: cmd, Confinement: words, Files: []*os.File{c.rules.ruleset}}, nil
+	return run.Order{Cmd: cmd, Confinement: words.String(), Files: []*os.File{c.rules.ruleset}}, nil
 }
 
 // Main must be the first statement of a program that starts commands. It does not return in a

@@ -352,7 +352,7 @@ func (p *printer) changes(changes map[string]protocol.FileChange, whole bool) {
 		added, removed := c.Lines()
 		p.line("", fmt.Sprintf("%s%s  +%d -%d", verb, name, added, removed))
 		if whole {
-			for _, line := range strings.Split(strings.TrimSuffix(c.Diff(), "\n"), "\n") {
+			for line := range strings.SplitSeq(strings.TrimSuffix(c.Diff(), "\n"), "\n") {
 				p.line("  ", elicit.ShowText(line)) // escaped, but complete: the user decides by it
 			}
 		}
