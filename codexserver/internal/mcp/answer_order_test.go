@@ -13,6 +13,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
@@ -124,8 +125,8 @@ func TestFirstRetryCounts(t *testing.T) {
 	for _, tt := range orders[:2] {
 		for range rounds {
 			synctest.Test(t, func(t *testing.T) {
-				w := &worker{}
-				c := connectModern(t, w.engine(), nil)
+				w := &servertest.Worker{}
+				c := connectModern(t, w.Engine(), nil)
 				state := c.state(c.codex("git"))
 				c.held = &[]string{}
 				one := c.round("codex", promptOf("git"), state, `{"q1":`+tt.first+`}`)
@@ -266,8 +267,8 @@ func TestFirstOfTwoConnectionsCounts(t *testing.T) {
 // request ends, and with it the turn.
 func TestConnectionLostDuringAQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		p := codexserver.New(w.engine(), &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}).Principal(t.Context(), "ann")
+		w := &servertest.Worker{}
+		p := codexserver.New(w.Engine(), &codexserver.Options{Changes: codexserver.ChangeOptions{Off: true}}).Principal(t.Context(), "ann")
 		defer p.Close()
 		ours, theirs := jsonrpc.Pipe()
 		ended := make(chan error, 1)
@@ -277,8 +278,8 @@ func TestConnectionLostDuringAQuestion(t *testing.T) {
 		synctest.Wait()
 		pass(10 * time.Millisecond)
 		lose()
-		if err := <-ended; err != nil || !w.ended() {
-			t.Errorf("%v, the turn has ended: %t", err, w.ended())
+		if err := <-ended; err != nil || !w.Ended() {
+			t.Errorf("%v, the turn has ended: %t", err, w.Ended())
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -16,10 +17,10 @@ import (
 func TestBatch(t *testing.T) {
 	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
 		synctest.Test(t, func(t *testing.T) {
-			w := &worker{}
+			w := &servertest.Worker{}
 			ours, theirs := jsonrpc.Pipe()
 			served := make(chan error, 1)
-			go func() { served <- codexserver.New(w.engine(), nil).Serve(context.Background(), theirs) }()
+			go func() { served <- codexserver.New(w.Engine(), nil).Serve(context.Background(), theirs) }()
 			send := func(line string) {
 				if err := ours.Write(context.Background(), [][]byte{[]byte(line)}); err != nil {
 					t.Error(err)
@@ -65,8 +66,8 @@ func TestBatch(t *testing.T) {
 						t.Errorf("no %s in %s", part, got)
 					}
 				}
-				if w.did() != "1 git" {
-					t.Error(w.did())
+				if w.Did() != "1 git" {
+					t.Error(w.Did())
 				}
 			}
 			ours.Close()

@@ -27,13 +27,13 @@ type host struct {
 
 // eras connects a client of each era, and runs f with each in a bubble of its own. A
 // nil answer is a client that cannot be asked.
-func eras(t *testing.T, name string, o *codexserver.Options, answer servertest.Answer, f func(*testing.T, *host, *worker)) {
+func eras(t *testing.T, name string, o *codexserver.Options, answer servertest.Answer, f func(*testing.T, *host, *servertest.Worker)) {
 	t.Helper()
 	for _, era := range []servertest.Era{servertest.Handshake, servertest.Rounds} {
 		t.Run(name+", "+string(era), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &worker{}
-				c := servertest.Join(t, codexserver.New(w.engine(), o), servertest.Host{Era: era, Name: name, Answer: answer})
+				w := &servertest.Worker{}
+				c := servertest.Join(t, codexserver.New(w.Engine(), o), servertest.Host{Era: era, Name: name, Answer: answer})
 				f(t, &host{Client: c, t: t, modern: era != servertest.Handshake}, w)
 			})
 		})
@@ -124,19 +124,19 @@ func took(t *testing.T, want time.Duration, f func()) {
 func TestDeadline(t *testing.T) {
 	const minute = 50 * time.Second
 	for name, limit := range map[string]time.Duration{"@cline/core": minute, "somebody": 0} {
-		eras(t, name, nil, nil, func(t *testing.T, h *host, w *worker) {
+		eras(t, name, nil, nil, func(t *testing.T, h *host, w *servertest.Worker) {
 			if h.modern {
 				limit = minute // it declares nothing
 			}
 			var r result
 			if limit == 0 {
-				took(t, 70*time.Second, func() { r = h.codex("sleep:70s say:end") })
+				took(t, 70*time.Second, func() { r = h.codex("wait:70s say:end") })
 				if r.Status != "completed" {
 					t.Errorf("%+v", r)
 				}
 				return
 			}
-			took(t, limit, func() { r = h.codex("say:one sleep:70s say:end") })
+			took(t, limit, func() { r = h.codex("say:one wait:70s say:end") })
 			h.still(r, "running", "Still running: one, 50s.")
 			told := len(h.Received("codex/event"))
 			pass(10 * time.Second) // the host gives up here, and does not say so
@@ -145,15 +145,15 @@ func TestDeadline(t *testing.T) {
 					t.Errorf("codex-wait: %s", got)
 				}
 			})
-			if got := h.rows(45); got != "" || w.did() != "1" {
-				t.Errorf("codex-wait again: %s; turns %s", got, w.did())
+			if got := h.rows(45); got != "" || w.Did() != "1" {
+				t.Errorf("codex-wait again: %s; turns %s", got, w.Did())
 			}
 			if got := len(h.Received("codex/event")); got != told || (told > 0) != !h.modern {
 				t.Errorf("%d events before the end of the call, %d after it", told, got-told)
 			}
 			// A reply that queues, and one after it, wait no longer than the first call.
 			took(t, limit, func() {
-				r = h.call(t.Context(), "codex-reply", fmt.Sprintf(`{"prompt":"sleep:2m","threadId":%q}`, r.ThreadID))
+				r = h.call(t.Context(), "codex-reply", fmt.Sprintf(`{"prompt":"wait:2m","threadId":%q}`, r.ThreadID))
 			})
 			took(t, limit, func() {
 				r = h.call(t.Context(), "codex-reply", fmt.Sprintf(`{"prompt":"say:queued","threadId":%q}`, r.ThreadID))
@@ -166,8 +166,8 @@ func TestDeadline(t *testing.T) {
 					t.Errorf("%s", got)
 				}
 			})
-			if got := h.rows(45); got != "completed: queued" || w.did() != "3" {
-				t.Errorf("%s; turns %s", got, w.did())
+			if got := h.rows(45); got != "completed: queued" || w.Did() != "3" {
+				t.Errorf("%s; turns %s", got, w.Did())
 			}
 		})
 	}
@@ -175,9 +175,9 @@ func TestDeadline(t *testing.T) {
 
 // TestDeadlineCodex ends the calls of Codex, whose model sees the structured content.
 func TestDeadlineCodex(t *testing.T) {
-	eras(t, "codex-mcp-client", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *worker) {
+	eras(t, "codex-mcp-client", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *servertest.Worker) {
 		took(t, 50*time.Second, func() {
-			if r := h.codex("sleep:70s say:end"); r.Status != "running" || r.ThreadID == "" || !strings.Contains(r.Content, "call codex-wait") {
+			if r := h.codex("wait:70s say:end"); r.Status != "running" || r.ThreadID == "" || !strings.Contains(r.Content, "call codex-wait") {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -205,10 +205,10 @@ func TestDeadlineBare(t *testing.T) {
 	} {
 		t.Run(tt.capabilities+tt.more, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &worker{}
-				c := servertest.Join(t, codexserver.New(w.engine(), nil), servertest.Host{Era: servertest.Rounds, Capabilities: tt.capabilities, Meta: tt.more})
+				w := &servertest.Worker{}
+				c := servertest.Join(t, codexserver.New(w.Engine(), nil), servertest.Host{Era: servertest.Rounds, Capabilities: tt.capabilities, Meta: tt.more})
 				h := &host{Client: c, t: t, modern: true}
-				took(t, tt.want, func() { h.codex("sleep:1m say:end") })
+				took(t, tt.want, func() { h.codex("wait:1m say:end") })
 			})
 		})
 	}
@@ -216,8 +216,8 @@ func TestDeadlineBare(t *testing.T) {
 
 // TestDeadlineOption checks calls.patience, and that codex-wait has it too.
 func TestDeadlineOption(t *testing.T) {
-	eras(t, "somebody", &codexserver.Options{Calls: codexserver.CallOptions{Patience: 20 * time.Second}}, nil, func(t *testing.T, h *host, w *worker) {
-		took(t, 20*time.Second, func() { h.codex("sleep:70s say:end") })
+	eras(t, "somebody", &codexserver.Options{Calls: codexserver.CallOptions{Patience: 20 * time.Second}}, nil, func(t *testing.T, h *host, w *servertest.Worker) {
+		took(t, 20*time.Second, func() { h.codex("wait:70s say:end") })
 		took(t, 20*time.Second, func() {
 			if got := h.rows(45); got != "running: thinking, 40s" {
 				t.Errorf("%s", got)
@@ -226,8 +226,8 @@ func TestDeadlineOption(t *testing.T) {
 		took(t, 5*time.Second, func() { h.rows(5) })
 	})
 	for _, o := range []codexserver.CallOptions{{Patience: -1}, {Tools: []string{}}} { // without codex-wait there is no other way to the result
-		eras(t, "@cline/core", &codexserver.Options{Calls: o}, nil, func(t *testing.T, h *host, w *worker) {
-			took(t, 70*time.Second, func() { h.codex("sleep:70s") })
+		eras(t, "@cline/core", &codexserver.Options{Calls: o}, nil, func(t *testing.T, h *host, w *servertest.Worker) {
+			took(t, 70*time.Second, func() { h.codex("wait:70s") })
 		})
 	}
 }
@@ -235,28 +235,28 @@ func TestDeadlineOption(t *testing.T) {
 // TestDeadlineFile finishes the calls of an input without initialize: nobody gives them up.
 func TestDeadlineFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		h := &host{Client: servertest.Dial(t, codexserver.New(w.engine(), &codexserver.Options{Calls: codexserver.CallOptions{Patience: time.Second}}), nil), t: t}
-		took(t, time.Minute, func() { h.codex("sleep:1m") })
+		w := &servertest.Worker{}
+		h := &host{Client: servertest.Dial(t, codexserver.New(w.Engine(), &codexserver.Options{Calls: codexserver.CallOptions{Patience: time.Second}}), nil), t: t}
+		took(t, time.Minute, func() { h.codex("wait:1m") })
 	})
 }
 
 // TestDeadlineCancel cancels calls: before their end that stops the turn, after it no longer.
 func TestDeadlineCancel(t *testing.T) {
-	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
+	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *servertest.Worker) {
 		for _, at := range []time.Duration{30 * time.Second, 50*time.Second - 1} {
 			ctx, cancel := context.WithTimeout(t.Context(), at)
-			if r := h.call(ctx, "codex", `{"prompt":"sleep:70s"}`); !errors.Is(r.err, context.DeadlineExceeded) {
+			if r := h.call(ctx, "codex", `{"prompt":"wait:70s"}`); !errors.Is(r.err, context.DeadlineExceeded) {
 				t.Errorf("%+v", r)
 			}
 			cancel()
 			synctest.Wait()
-			if !w.ended() {
+			if !w.Ended() {
 				t.Errorf("cancelled after %v: the turn runs on", at)
 			}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		r := h.call(ctx, "codex", `{"prompt":"sleep:70s say:end"}`)
+		r := h.call(ctx, "codex", `{"prompt":"wait:70s say:end"}`)
 		cancel()
 		h.Notify(t.Context(), "notifications/cancelled", json.RawMessage(`{"requestId":3}`))
 		pass(time.Minute)
@@ -270,27 +270,27 @@ func TestDeadlineCancel(t *testing.T) {
 func TestDeadlineAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan string, 1)
-		w := &worker{}
-		c := servertest.Join(t, codexserver.New(w.engine(), nil), servertest.Host{
+		w := &servertest.Worker{}
+		c := servertest.Join(t, codexserver.New(w.Engine(), nil), servertest.Host{
 			Era: servertest.Handshake, Name: "@cline/core", Answer: func(context.Context) (string, error) { return <-answer, nil },
 		})
 		h := &host{Client: c, t: t}
 		var r result
-		took(t, 50*time.Second, func() { r = h.codex("say:one sleep:10s git say:end") })
+		took(t, 50*time.Second, func() { r = h.codex("say:one wait:10s git say:end") })
 		h.still(r, "waiting", "Still running, and waiting for approval of `git`. The client still has the question.")
 		pass(5 * time.Second)
 		answer <- servertest.Accept
-		if got := h.rows(45); got != "completed: one, git: approved, end" || w.did() != "1 git" {
-			t.Errorf("%s; %s", got, w.did())
+		if got := h.rows(45); got != "completed: one, git: approved, end" || w.Did() != "1 git" {
+			t.Errorf("%s; %s", got, w.Did())
 		}
 	})
 	// Since 2026-07-28 the call has ended with the question, and each of its requests has the
 	// whole time.
-	eras(t, "@cline/core", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *worker) {
+	eras(t, "@cline/core", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *servertest.Worker) {
 		if !h.modern {
 			return
 		}
-		codex := `{"prompt":"sleep:40s git sleep:40s other sleep:70s third"}`
+		codex := `{"prompt":"wait:40s git wait:40s other wait:70s third"}`
 		r := h.call(t.Context(), "codex", codex)
 		for range 2 {
 			pass(time.Hour / 10)
@@ -302,8 +302,8 @@ func TestDeadlineAsks(t *testing.T) {
 		r = h.call(t.Context(), "codex-wait", wait)
 		pass(9 * time.Minute)
 		r = h.call(t.Context(), "codex-wait", wait, fmt.Sprintf(`"requestState":%q`, r.state), `"inputResponses":{"q1":`+accepts+`}`)
-		if len(r.Threads) != 1 || r.Threads[0].Content != "git: approved, other: approved, third: approved" || w.did() != "1 git other third" {
-			t.Errorf("%+v; %s", r, w.did())
+		if len(r.Threads) != 1 || r.Threads[0].Content != "git: approved, other: approved, third: approved" || w.Did() != "1 git other third" {
+			t.Errorf("%+v; %s", r, w.Did())
 		}
 	})
 }
@@ -330,11 +330,11 @@ func TestDeadlineDid(t *testing.T) {
 // TestDeadlineForm refuses a form of a turn that no call waits for, as for every turn in the
 // background.
 func TestDeadlineForm(t *testing.T) {
-	eras(t, "@cline/core", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *worker) {
+	eras(t, "@cline/core", nil, servertest.Say(servertest.Accept), func(t *testing.T, h *host, w *servertest.Worker) {
 		if !h.modern {
 			return // the client is asked at any time
 		}
-		h.codex("sleep:1m form")
+		h.codex("wait:1m form")
 		took(t, 10*time.Second, func() {
 			if got := h.rows(45); !strings.HasPrefix(got, "completed: form:  ") {
 				t.Errorf("%s", got)
@@ -348,8 +348,8 @@ func TestDeadlineForm(t *testing.T) {
 func TestDeadlineMoment(t *testing.T) {
 	seen := map[string]bool{}
 	for range 50 {
-		eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
-			r := h.codex("sleep:50s say:end")
+		eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *servertest.Worker) {
+			r := h.codex("wait:50s say:end")
 			rows := h.rows(1)
 			seen[r.Status] = true
 			switch {
@@ -365,10 +365,10 @@ func TestDeadlineMoment(t *testing.T) {
 
 // TestDeadlineEnd ends the session of a turn that no call waits for.
 func TestDeadlineEnd(t *testing.T) {
-	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
-		h.codex("sleep:1h")
+	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *servertest.Worker) {
+		h.codex("wait:1h")
 		h.End()
-		if !w.ended() {
+		if !w.Ended() {
 			t.Error("the turn runs on")
 		}
 	})
@@ -377,16 +377,16 @@ func TestDeadlineEnd(t *testing.T) {
 // TestDeadlineMany keeps calls waiting when too many turns run in the background: they must not
 // be a way around that limit.
 func TestDeadlineMany(t *testing.T) {
-	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *worker) {
+	eras(t, "@cline/core", nil, nil, func(t *testing.T, h *host, w *servertest.Worker) {
 		if h.modern {
 			return // the same, and slow
 		}
 		for range 1023 {
-			h.call(t.Context(), "codex", `{"prompt":"sleep:2h","background":true}`)
+			h.call(t.Context(), "codex", `{"prompt":"wait:2h","background":true}`)
 		}
 		both := make(chan result, 2)
 		for range 2 {
-			go func() { both <- h.codex("sleep:1h say:end") }()
+			go func() { both <- h.codex("wait:1h say:end") }()
 		}
 		took(t, 50*time.Second, func() { h.still(<-both, "running", "Still running: thinking, 50s.") })
 		took(t, time.Hour-50*time.Second, func() {
@@ -436,11 +436,11 @@ func TestTurnPanics(t *testing.T) {
 // TestDeadlineTask leaves tasks alone: their calls have been answered.
 func TestDeadlineTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Patience: 10 * time.Second}})
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), &codexserver.Options{Home: t.TempDir(), Calls: codexserver.CallOptions{Patience: 10 * time.Second}})
 		c.capabilities = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 		var a answer
-		took(t, time.Second, func() { a = c.codex("sleep:1m say:end") })
+		took(t, time.Second, func() { a = c.codex("wait:1m say:end") })
 		var task struct{ TaskID string }
 		if err := json.Unmarshal(a.raw, &task); err != nil || task.TaskID == "" {
 			t.Fatalf("%s: %v", a.raw, err)
@@ -462,10 +462,10 @@ func TestDeadlineWithoutATask(t *testing.T) {
 		}
 		o := &codexserver.Options{Home: home, Tasks: codexserver.TaskOptions{Grace: 20 * time.Second}, Calls: codexserver.CallOptions{Patience: time.Minute}}
 		o.Changes.Off = true
-		c := connectModern(t, (&worker{}).engine(), o)
+		c := connectModern(t, (&servertest.Worker{}).Engine(), o)
 		c.capabilities = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 		took(t, time.Minute, func() {
-			if a := c.codex("sleep:2m say:end"); !strings.HasPrefix(a.text(), "Still running: thinking, 1m") {
+			if a := c.codex("wait:2m say:end"); !strings.HasPrefix(a.text(), "Still running: thinking, 1m") {
 				t.Errorf("%s", a.text())
 			}
 		})

@@ -32,8 +32,8 @@ func TestLogLevels(t *testing.T) {
 		})
 		t.Run("none/"+string(level), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &worker{}
-				c := connectModern(t, w.engine(), nil)
+				w := &servertest.Worker{}
+				c := connectModern(t, w.Engine(), nil)
 				c.capabilities, c.level = noForms, string(level)
 				c.codex("git")
 				if got := c.told("1")["notifications/message"] > 0; got != want {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
@@ -41,8 +42,8 @@ func (a answer) rows() string {
 
 func TestBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), nil)
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), nil)
 		begin := time.Now()
 		took := func(want time.Duration, what string) {
 			t.Helper()
@@ -51,7 +52,7 @@ func TestBackground(t *testing.T) {
 			}
 			begin = time.Now()
 		}
-		short, long := c.background("sleep:10s say:short"), c.background("sleep:2m say:long")
+		short, long := c.background("wait:10s say:short"), c.background("wait:2m say:long")
 		took(0, "the beginning")
 		for _, tt := range []struct {
 			arguments, want string
@@ -89,10 +90,10 @@ func TestBackground(t *testing.T) {
 // TestBackgroundAsks asks the questions of turns in the background at a call of codex-wait.
 func TestBackgroundAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), nil)
-		c.background("sleep:1s one sleep:10s say:end")
-		c.background("sleep:1s two sleep:20s")
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), nil)
+		c.background("wait:1s one wait:10s say:end")
+		c.background("wait:1s two wait:20s")
 		a := c.call("codex-wait", `{}`)
 		if a.keys() != "q1 q2" {
 			t.Fatalf("all questions in one round: %s", a.text())
@@ -112,16 +113,16 @@ func TestBackgroundAsks(t *testing.T) {
 // has ended.
 func TestAnswerIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), nil)
-		c.background("sleep:10s say:end")
-		c.background("git sleep:1m")
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), nil)
+		c.background("wait:10s say:end")
+		c.background("git wait:1m")
 		a := c.call("codex-wait", `{}`)
 		pass(20 * time.Second)
 		a = c.round("codex-wait", `{}`, c.state(a), acceptOne).wait()
 		synctest.Wait()
-		if w.did() != "2 git" || !strings.Contains(a.rows(), "completed: end") {
-			t.Errorf("%s; turns and commands %q", a.text(), w.did())
+		if w.Did() != "2 git" || !strings.Contains(a.rows(), "completed: end") {
+			t.Errorf("%s; turns and commands %q", a.text(), w.Did())
 		}
 	})
 }
@@ -130,19 +131,19 @@ func TestAnswerIsNotLost(t *testing.T) {
 // the result.
 func TestResultIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
 		c.background("git say:end")
 		parked := c.call("codex-wait", `{}`)
 		pass(2 * time.Minute)
 		if a := c.call("codex-wait", `{}`); !strings.HasPrefix(a.rows(), "completed: git: denied, end") {
 			t.Errorf("%q", a.rows())
 		}
-		if a := c.round("codex-wait", `{}`, c.state(parked), acceptOne).wait(); a.result == nil || w.did() != "1" {
-			t.Errorf("the late retry: %s; turns and commands %q", a.text(), w.did())
+		if a := c.round("codex-wait", `{}`, c.state(parked), acceptOne).wait(); a.result == nil || w.Did() != "1" {
+			t.Errorf("the late retry: %s; turns and commands %q", a.text(), w.Did())
 		}
 		// A cancelled call does not either.
-		c.background("sleep:10s say:more")
+		c.background("wait:10s say:more")
 		x := c.start("tools/call", toolCall("codex-wait", `{}`)...)
 		pass(10*time.Second - time.Nanosecond)
 		x.cancel()
@@ -156,15 +157,15 @@ func TestResultIsNotLost(t *testing.T) {
 // TestTwoWaits asks at two calls of codex-wait. The first answer counts.
 func TestTwoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), nil)
-		c.background("git sleep:10s say:end")
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), nil)
+		c.background("git wait:10s say:end")
 		x, y := c.start("tools/call", toolCall("codex-wait", `{}`)...), c.start("tools/call", toolCall("codex-wait", `{"seconds":40}`)...)
 		one, two := x.wait(), y.wait()
 		a := c.round("codex-wait", `{}`, c.state(one), `{"q1":`+declines+`}`).wait()
 		b := c.round("codex-wait", `{"seconds":40}`, c.state(two), acceptOne).wait()
-		if a.rows() != "completed: git: denied, end" || b.rows() != a.rows() || w.did() != "1" {
-			t.Errorf("%s; %s; %q", a.text(), b.text(), w.did())
+		if a.rows() != "completed: git: denied, end" || b.rows() != a.rows() || w.Did() != "1" {
+			t.Errorf("%s; %s; %q", a.text(), b.text(), w.Did())
 		}
 	})
 }
@@ -180,8 +181,8 @@ func TestBackgroundWithoutForms(t *testing.T) {
 		{withForms, "No answer within 60 s", time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := &worker{}
-			c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
+			w := &servertest.Worker{}
+			c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
 			c.capabilities = tt.capabilities
 			begin := time.Now()
 			id := c.background("git say:end")
@@ -207,20 +208,20 @@ func TestBackgroundWithoutForms(t *testing.T) {
 // runs in the background.
 func TestEndOfModernInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: -1}})
-		c.background("sleep:1h")
-		c.background("git sleep:1h")
-		c.codex("git sleep:1h")
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: -1}})
+		c.background("wait:1h")
+		c.background("git wait:1h")
+		c.codex("git wait:1h")
 		c.call("codex-wait", `{}`)
-		c.start("tools/call", toolCall("codex", promptOf("sleep:1h"))...)
+		c.start("tools/call", toolCall("codex", promptOf("wait:1h"))...)
 		synctest.Wait()
 		begin := time.Now()
 		c.end()
 		err := <-c.served
 		c.served <- err
-		if took := time.Since(begin); took > time.Second || !w.ended() || w.did() != "4" {
-			t.Errorf("it took %v, ended %t, turns and commands %q", took, w.ended(), w.did())
+		if took := time.Since(begin); took > time.Second || !w.Ended() || w.Did() != "4" {
+			t.Errorf("it took %v, ended %t, turns and commands %q", took, w.Ended(), w.Did())
 		}
 	})
 }
@@ -229,19 +230,19 @@ func TestEndOfModernInput(t *testing.T) {
 // questions of that turn are not shown.
 func TestQuestionsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		server := codexserver.New(w.engine(), nil)
+		w := &servertest.Worker{}
+		server := codexserver.New(w.Engine(), nil)
 		one, two := connectModernTo(t, server), connectModernTo(t, server)
 		id := one.codex("say:hello").structured().ThreadID
 		reply := func(prompt, more string) string {
 			return fmt.Sprintf(`{"threadId":%q,"prompt":%q%s}`, id, prompt, more)
 		}
-		theirs := one.call("codex-reply", reply("sleep:5s git", ""))
+		theirs := one.call("codex-reply", reply("wait:5s git", ""))
 		two.call("codex-reply", reply("make", `,"background":true`))
 		if a := two.call("codex-wait", waitFor(10)); a.input != nil {
 			t.Errorf("another client's question: %s", a.raw)
 		}
-		if a := one.round("codex-reply", reply("sleep:5s git", ""), one.state(theirs), acceptOne).wait(); a.text() != "git: approved" {
+		if a := one.round("codex-reply", reply("wait:5s git", ""), one.state(theirs), acceptOne).wait(); a.text() != "git: approved" {
 			t.Errorf("%s", a.text())
 		}
 		if a := two.call("codex-wait", waitFor(10)); !strings.Contains(string(a.raw), "make") || a.keys() != "q1" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
@@ -53,8 +54,8 @@ func TestNotificationsOfARequest(t *testing.T) {
 	} {
 		t.Run(tt.capabilities+tt.level+tt.prompt, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &worker{}
-				c := connectModern(t, w.engine(), nil)
+				w := &servertest.Worker{}
+				c := connectModern(t, w.Engine(), nil)
 				c.capabilities, c.level = tt.capabilities, tt.level
 				meta := c.meta("1")
 				if !tt.token {
@@ -77,16 +78,16 @@ func TestNotificationsOfARequest(t *testing.T) {
 // no request waits.
 func TestProgressOfRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), nil)
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), nil)
 		c.capabilities = withEvents
-		a := c.codex("say:one git say:two sleep:2m")
+		a := c.codex("say:one git say:two wait:2m")
 		first := c.told("1")
 		if first["notifications/progress"] == 0 || first["codex/event"] == 0 {
 			t.Errorf("the first request: %v", first)
 		}
 		pass(2 * time.Minute)
-		x := c.round("codex", promptOf("say:one git say:two sleep:2m"), c.state(a), acceptOne)
+		x := c.round("codex", promptOf("say:one git say:two wait:2m"), c.state(a), acceptOne)
 		x.wait()
 		if diff := cmp.Diff(first, c.told("1")); diff != "" {
 			t.Errorf("the first request after its answer (-before +after):\n%s", diff)
@@ -105,33 +106,33 @@ func TestProgressOfRounds(t *testing.T) {
 // cancellation of a round that was answered does nothing.
 func TestCancelledRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), nil)
-		x := c.start("tools/call", toolCall("codex", promptOf("sleep:1h"))...)
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), nil)
+		x := c.start("tools/call", toolCall("codex", promptOf("wait:1h"))...)
 		pass(time.Second)
 		x.cancel()
 		synctest.Wait()
-		if !w.ended() || len(x.answer) > 0 {
-			t.Errorf("ended %t, %d answers", w.ended(), len(x.answer))
+		if !w.Ended() || len(x.answer) > 0 {
+			t.Errorf("ended %t, %d answers", w.Ended(), len(x.answer))
 		}
-		one := c.start("tools/call", toolCall("codex", promptOf("git sleep:1h"))...)
+		one := c.start("tools/call", toolCall("codex", promptOf("git wait:1h"))...)
 		a := one.wait()
 		one.cancel() // too late
 		synctest.Wait()
-		if w.ended() {
+		if w.Ended() {
 			t.Fatal("the turn of an answered request was interrupted")
 		}
-		two := c.round("codex", promptOf("git sleep:1h"), c.state(a), acceptOne)
+		two := c.round("codex", promptOf("git wait:1h"), c.state(a), acceptOne)
 		pass(time.Minute)
 		one.cancel()
 		synctest.Wait()
-		if w.ended() {
+		if w.Ended() {
 			t.Fatal("the round of before was cancelled, and the turn interrupted")
 		}
 		two.cancel()
 		synctest.Wait()
-		if !w.ended() || len(two.answer) > 0 || w.did() != "2 git" {
-			t.Errorf("ended %t, %d answers, %q", w.ended(), len(two.answer), w.did())
+		if !w.Ended() || len(two.answer) > 0 || w.Did() != "2 git" {
+			t.Errorf("ended %t, %d answers, %q", w.Ended(), len(two.answer), w.Did())
 		}
 	})
 }
@@ -141,13 +142,13 @@ func TestCancelledRequests(t *testing.T) {
 func TestCancelDuringAQuestion(t *testing.T) {
 	for i := range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			w := &worker{}
-			c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Hour}})
+			w := &servertest.Worker{}
+			c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Hour}})
 			x := c.start("tools/call", toolCall("codex", promptOf("git"))...)
 			pass(20*time.Millisecond + time.Duration(i%3-1))
 			x.cancel()
 			pass(time.Second)
-			if len(x.answer) == 0 && !w.ended() {
+			if len(x.answer) == 0 && !w.Ended() {
 				t.Fatal("no answer, and the turn waits for one")
 			}
 		})
@@ -158,8 +159,8 @@ func TestCancelDuringAQuestion(t *testing.T) {
 // for codex-wait, which counts from the start again.
 func TestManyQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), nil)
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), nil)
 		prompt := strings.TrimSpace(strings.Repeat("git ", 20))
 		a := c.codex(prompt)
 		for i := 1; i <= 8; i++ {
@@ -184,8 +185,8 @@ func TestManyQuestions(t *testing.T) {
 		for i := 1; i <= 4; i++ {
 			a = c.round("codex-wait", `{}`, c.state(a), fmt.Sprintf(`{"q%d":%s}`, i, accepts)).wait()
 		}
-		if !strings.HasPrefix(a.rows(), "completed: git: approved") || strings.Count(w.did(), "git") != 20 {
-			t.Errorf("%s, %q", a.text(), w.did())
+		if !strings.HasPrefix(a.rows(), "completed: git: approved") || strings.Count(w.Did(), "git") != 20 {
+			t.Errorf("%s, %q", a.text(), w.Did())
 		}
 	})
 }
@@ -193,8 +194,8 @@ func TestManyQuestions(t *testing.T) {
 // TestUnansweredRounds retries without an answer. The number of such rounds is bounded too.
 func TestUnansweredRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
 		a := c.codex("git")
 		rounds := 1
 		for ; a.input != nil; rounds++ {
@@ -212,8 +213,8 @@ func TestUnansweredRounds(t *testing.T) {
 
 // TestHugeArguments accepts large arguments and refuses deeply nested ones.
 func TestHugeArguments(t *testing.T) {
-	w := &worker{}
-	c := connectModern(t, w.engine(), nil)
+	w := &servertest.Worker{}
+	c := connectModern(t, w.Engine(), nil)
 	for name, more := range map[string]string{
 		"long":  `"` + strings.Repeat("x", 8<<20) + `"`,
 		"wide":  `{` + members(50_000) + `}`,
@@ -247,15 +248,15 @@ func members(n int) string {
 // retry may use it again.
 func TestDuplicateRequestIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), nil)
-		x := c.start("tools/call", toolCall("codex", promptOf("sleep:1m git"))...)
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), nil)
+		x := c.start("tools/call", toolCall("codex", promptOf("wait:1m git"))...)
 		synctest.Wait()
 		c.mu.Lock()
 		delete(c.open, x.id)
 		c.next--
 		c.mu.Unlock()
-		twice := c.start("tools/call", toolCall("codex", promptOf("sleep:1m git"))...)
+		twice := c.start("tools/call", toolCall("codex", promptOf("wait:1m git"))...)
 		if a := twice.wait(); a.err == nil || a.err.Code != -32600 {
 			t.Fatalf("%s", a.text())
 		}
@@ -266,8 +267,8 @@ func TestDuplicateRequestIDs(t *testing.T) {
 		c.mu.Lock()
 		c.next--
 		c.mu.Unlock()
-		if a := c.round("codex", promptOf("sleep:1m git"), c.state(a), acceptOne).wait(); a.text() != "git: approved" || w.did() != "1 git" {
-			t.Errorf("%s, %q", a.text(), w.did())
+		if a := c.round("codex", promptOf("wait:1m git"), c.state(a), acceptOne).wait(); a.text() != "git: approved" || w.Did() != "1 git" {
+			t.Errorf("%s, %q", a.text(), w.Did())
 		}
 	})
 }
@@ -277,8 +278,8 @@ func TestDuplicateRequestIDs(t *testing.T) {
 func TestManyParkedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 1000
-		w := &worker{}
-		c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
 		var calls []*exchange
 		for range most {
 			calls = append(calls, c.start("tools/call", toolCall("codex", promptOf("git"))...))
@@ -293,8 +294,8 @@ func TestManyParkedCalls(t *testing.T) {
 			t.Errorf("an answer: %s", a.text())
 		}
 		pass(time.Hour)
-		if !w.ended() || w.did() != "1000 git" {
-			t.Errorf("ended %t, %q", w.ended(), w.did())
+		if !w.Ended() || w.Did() != "1000 git" {
+			t.Errorf("ended %t, %q", w.Ended(), w.Did())
 		}
 	})
 }

@@ -79,15 +79,15 @@ func TestModernErrors(t *testing.T) {
 	} {
 		t.Run("", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &worker{}
-				c := connectModern(t, w.engine(), nil)
+				w := &servertest.Worker{}
+				c := connectModern(t, w.Engine(), nil)
 				a := c.startWith(tt.method, tt.params).wait()
 				if a.err == nil || int(a.err.Code) != tt.code || a.err.Message == "" {
 					t.Fatalf("%s %s: %s, want %d", tt.method, tt.params, a.text(), tt.code)
 				}
 				checkData(t, a.err, tt.path)
-				if w.did() != "0" {
-					t.Errorf("%s %s: %s turns", tt.method, tt.params, w.did())
+				if w.Did() != "0" {
+					t.Errorf("%s %s: %s turns", tt.method, tt.params, w.Did())
 				}
 			})
 		})
@@ -140,8 +140,8 @@ func TestEras(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &worker{}
-				c := connectModern(t, w.engine(), nil)
+				w := &servertest.Worker{}
+				c := connectModern(t, w.Engine(), nil)
 				c.legacy = true
 				if tt.begun {
 					c.expect("L")
@@ -154,7 +154,7 @@ func TestEras(t *testing.T) {
 				if got := slices.Contains(c.requests, "elicitation/create"); got != tt.request {
 					t.Errorf("asked by a request: %t, want %t", got, tt.request)
 				}
-				if strings.HasSuffix(w.did(), "git") {
+				if strings.HasSuffix(w.Did(), "git") {
 					t.Error("ran unasked")
 				}
 			})

@@ -51,8 +51,8 @@ func TestRounds(t *testing.T) {
 	} {
 		t.Run(tt.prompt, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &worker{}
-				c := connectModern(t, w.engine(), nil)
+				w := &servertest.Worker{}
+				c := connectModern(t, w.Engine(), nil)
 				a := c.codex(tt.prompt)
 				for i, responses := range tt.rounds {
 					if !strings.HasPrefix(a.text(), tt.want[i]) {
@@ -63,7 +63,7 @@ func TestRounds(t *testing.T) {
 				if last := tt.want[len(tt.want)-1]; !strings.HasPrefix(a.text(), last) {
 					t.Errorf("%s, want %s", a.text(), last)
 				}
-				if got := w.did(); !strings.HasPrefix(got, tt.did) {
+				if got := w.Did(); !strings.HasPrefix(got, tt.did) {
 					t.Errorf("turns and commands %q, want %q", got, tt.did)
 				}
 			})
@@ -75,8 +75,8 @@ func TestRounds(t *testing.T) {
 // first open one.
 func TestQuestionForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), nil)
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), nil)
 		begin := time.Now()
 		a := c.codex("a+b")
 		if took := time.Since(begin); took != 20*time.Millisecond {
@@ -102,8 +102,8 @@ func TestQuestionForm(t *testing.T) {
 // start again.
 func TestAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: time.Minute}})
 		a := c.codex("a+b")
 		pass(40 * time.Second)
 		first := c.state(a)
@@ -116,8 +116,8 @@ func TestAskedAgain(t *testing.T) {
 		if s := a.text(); !strings.Contains(s, "no answer came back") || a.structured().ThreadID == "" || !strings.HasPrefix(s, "failed: ") {
 			t.Errorf("a late retry: %s", s)
 		}
-		if w.did() != "1" {
-			t.Errorf("turns and commands %q", w.did())
+		if w.Did() != "1" {
+			t.Errorf("turns and commands %q", w.Did())
 		}
 	})
 }
@@ -127,11 +127,11 @@ func TestDecidedElsewhere(t *testing.T) {
 	for _, tt := range []struct{ prompt, answer, want, did string }{
 		{"git", accepts, "git: approved", "1 git"},
 		{"git", declines, "git: denied", "1"},
-		{"git sleep:1m", accepts, "git: approved", "1 git"},
+		{"git wait:1m", accepts, "git: approved", "1 git"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			w := &worker{}
-			c := connectModern(t, w.engine(), &codexserver.Options{Desk: &servertest.Desk{Answer: servertest.After(time.Second, tt.answer)}})
+			w := &servertest.Worker{}
+			c := connectModern(t, w.Engine(), &codexserver.Options{Desk: &servertest.Desk{Answer: servertest.After(time.Second, tt.answer)}})
 			a := c.codex(tt.prompt)
 			pass(2 * time.Second)
 			opposite := accepts
@@ -139,8 +139,8 @@ func TestDecidedElsewhere(t *testing.T) {
 				opposite = declines
 			}
 			a = c.round("codex", promptOf(tt.prompt), c.state(a), `{"q1":`+opposite+`}`).wait()
-			if a.text() != tt.want || w.did() != tt.did {
-				t.Errorf("%s; turns and commands %q, want %q", a.text(), w.did(), tt.did)
+			if a.text() != tt.want || w.Did() != tt.did {
+				t.Errorf("%s; turns and commands %q, want %q", a.text(), w.Did(), tt.did)
 			}
 		})
 	}
@@ -154,23 +154,23 @@ func TestAbandonedRounds(t *testing.T) {
 		timeout time.Duration
 		after   time.Duration
 	}{
-		{"git sleep:1h", time.Minute, time.Minute},
-		{"git sleep:1h", 0, elicit.DefaultTimeout},
-		{"git sleep:1h", -1, 24 * time.Hour}, // for ever is a day
-		{"form sleep:1h", time.Minute, time.Minute},
-		{"a+b sleep:1h", time.Minute, time.Minute},
+		{"git wait:1h", time.Minute, time.Minute},
+		{"git wait:1h", 0, elicit.DefaultTimeout},
+		{"git wait:1h", -1, 24 * time.Hour}, // for ever is a day
+		{"form wait:1h", time.Minute, time.Minute},
+		{"a+b wait:1h", time.Minute, time.Minute},
 	} {
 		t.Run(fmt.Sprint(tt.prompt, tt.timeout), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &worker{}
-				c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: tt.timeout}})
+				w := &servertest.Worker{}
+				c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: tt.timeout}})
 				a := c.codex(tt.prompt)
 				pass(tt.after - time.Second)
-				if w.ended() {
+				if w.Ended() {
 					t.Error("the turn has ended early")
 				}
 				pass(2 * time.Second)
-				if !w.ended() {
+				if !w.Ended() {
 					t.Error("the turn goes on")
 				}
 				late := c.round("codex", promptOf(tt.prompt), c.state(a), `{"q1":`+accepts+`}`).wait()
@@ -182,8 +182,8 @@ func TestAbandonedRounds(t *testing.T) {
 				case !strings.Contains(late.text(), "no answer came back") || late.structured().ThreadID == "":
 					t.Errorf("a late retry: %s", late.text())
 				}
-				if w.did() != "1" {
-					t.Errorf("turns and commands %q", w.did())
+				if w.Did() != "1" {
+					t.Errorf("turns and commands %q", w.Did())
 				}
 			})
 		})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
@@ -41,8 +42,8 @@ func TestStateIsOfOneCall(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &worker{}
-				c := connectModern(t, w.engine(), &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: true}})
+				w := &servertest.Worker{}
+				c := connectModern(t, w.Engine(), &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: true}})
 				a := c.call("codex", own)
 				r := c.round(tt.tool, tt.arguments, c.state(a), acceptOne).wait()
 				if tt.good {
@@ -51,8 +52,8 @@ func TestStateIsOfOneCall(t *testing.T) {
 					}
 					return
 				}
-				if r.err == nil || r.err.Code != modern.CodeInvalidParams || w.did() != "1" {
-					t.Errorf("%s; turns and commands %q", r.text(), w.did())
+				if r.err == nil || r.err.Code != modern.CodeInvalidParams || w.Did() != "1" {
+					t.Errorf("%s; turns and commands %q", r.text(), w.Did())
 				}
 				if r := c.round("codex", own, c.state(a), acceptOne).wait(); r.text() != "git: approved" {
 					t.Errorf("then its own call: %s", r.text())
@@ -65,8 +66,8 @@ func TestStateIsOfOneCall(t *testing.T) {
 // TestAlteredState changes every character of a state, cuts it and adds to it.
 func TestAlteredState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), nil)
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), nil)
 		state := c.state(c.codex("git"))
 		var altered []string
 		for i := range state {
@@ -82,8 +83,8 @@ func TestAlteredState(t *testing.T) {
 				t.Fatalf("%q of %q: %s", s, state, a.text())
 			}
 		}
-		if w.did() != "1" {
-			t.Errorf("turns and commands %q", w.did())
+		if w.Did() != "1" {
+			t.Errorf("turns and commands %q", w.Did())
 		}
 		if a := c.round("codex", promptOf("git"), state, acceptOne).wait(); a.text() != "git: approved" {
 			t.Errorf("the state itself: %s", a.text())
@@ -95,8 +96,8 @@ func TestAlteredState(t *testing.T) {
 // with the same arguments.
 func TestStateIsGoodForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		c := connectModern(t, w.engine(), nil)
+		w := &servertest.Worker{}
+		c := connectModern(t, w.Engine(), nil)
 		one, two := c.state(c.codex("a b")), c.state(c.codex("a b"))
 		next := c.round("codex", promptOf("a b"), one, `{"q1":`+declines+`}`).wait()
 		for _, responses := range []string{`{"q1":` + accepts + `}`, `{"q2":` + accepts + `}`, ""} {
@@ -111,21 +112,21 @@ func TestStateIsGoodForOnce(t *testing.T) {
 		if a := c.round("codex", promptOf("a b"), c.state(next), `{"q2":`+accepts+`}`).wait(); !refusedState(a) {
 			t.Errorf("of a call that has ended: %s", a.text())
 		}
-		if w.did() != "2" {
-			t.Errorf("turns and commands %q", w.did())
+		if w.Did() != "2" {
+			t.Errorf("turns and commands %q", w.Did())
 		}
 		// The two calls differ in nothing but their states.
 		a := c.round("codex", promptOf("a b"), two, acceptOne).wait()
-		if a.text() != "asks q2" || w.did() != "2 a" {
-			t.Errorf("%s, %q", a.text(), w.did())
+		if a.text() != "asks q2" || w.Did() != "2 a" {
+			t.Errorf("%s, %q", a.text(), w.Did())
 		}
 	})
 }
 
 // TestManyRetriesAtOnce sends one state a thousand times.
 func TestManyRetriesAtOnce(t *testing.T) {
-	w := &worker{}
-	c := connectModern(t, w.engine(), nil)
+	w := &servertest.Worker{}
+	c := connectModern(t, w.Engine(), nil)
 	state := c.state(c.codex("git"))
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -144,8 +145,8 @@ func TestManyRetriesAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if approved != 1 || refused != 999 || w.did() != "1 git" {
-		t.Errorf("%d approved, %d refused, turns and commands %q", approved, refused, w.did())
+	if approved != 1 || refused != 999 || w.Did() != "1 git" {
+		t.Errorf("%d approved, %d refused, turns and commands %q", approved, refused, w.Did())
 	}
 }
 
@@ -155,8 +156,8 @@ func TestStateExpires(t *testing.T) {
 		want  string
 	}{{24 * time.Hour, "git: approved"}, {24*time.Hour + 2*time.Second, "-32602"}} {
 		synctest.Test(t, func(t *testing.T) {
-			w := &worker{}
-			c := connectModern(t, w.engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: -1}})
+			w := &servertest.Worker{}
+			c := connectModern(t, w.Engine(), &codexserver.Options{Approvals: elicit.Options{Timeout: -1}})
 			a := c.codex("git")
 			pass(tt.after - time.Second)
 			if a := c.round("codex", promptOf("git"), c.state(a), acceptOne).wait(); !strings.HasPrefix(a.text(), tt.want) {
@@ -170,10 +171,10 @@ func TestStateExpires(t *testing.T) {
 func TestStateOfAnotherSession(t *testing.T) {
 	home := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w := &worker{}
-		server := codexserver.New(w.engine(), &codexserver.Options{Home: home})
+		w := &servertest.Worker{}
+		server := codexserver.New(w.Engine(), &codexserver.Options{Home: home})
 		one, two := connectModernTo(t, server), connectModernTo(t, server)
-		restarted := connectModern(t, w.engine(), &codexserver.Options{Home: home})
+		restarted := connectModern(t, w.Engine(), &codexserver.Options{Home: home})
 		a := one.codex("git")
 		two.codex("git") // it has states of its own
 		for _, c := range []*modernClient{two, restarted} {
@@ -182,8 +183,8 @@ func TestStateOfAnotherSession(t *testing.T) {
 				t.Errorf("%s", r.text())
 			}
 		}
-		if w.did() != "2" {
-			t.Errorf("turns and commands %q", w.did())
+		if w.Did() != "2" {
+			t.Errorf("turns and commands %q", w.Did())
 		}
 		if r := one.round("codex", promptOf("git"), one.state(a), acceptOne).wait(); r.text() != "git: approved" {
 			t.Errorf("its own session: %s", r.text())

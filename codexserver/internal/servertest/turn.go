@@ -35,7 +35,10 @@ func AskExec(ctx context.Context, host engine.Host, _ []protocol.InputItem) erro
 	return nil
 }
 
-// Script returns a turn that does what its prompt says, word by word:
+// Script returns the turn of a new [Worker].
+func Script() engine.TurnFunc { return new(Worker).Turn }
+
+// Worker runs turns that do what their prompt says, word by word:
 //
 //	say:x         says x
 //	wait:2m       waits
@@ -45,13 +48,28 @@ func AskExec(ctx context.Context, host engine.Host, _ []protocol.InputItem) erro
 //	form          asks a question other than an approval
 //	a+b           asks about the commands a and b at once
 //
-// Its answer has the words of say, and how each question was decided.
-func Script() engine.TurnFunc { return (&script{}).turn }
+// The answer has the words of say, and how each question was decided.
+type Worker struct {
+	spent       record[int64]
+	ran         record[string]
+	begun, over record[struct{}]
+}
 
-// script has what the turns of a script have spent.
-type script struct{ spent record[int64] }
+// Engine returns an engine without optional interfaces.
+func (w *Worker) Engine() engine.Engine { return engine.TurnFunc(w.Turn) }
 
-func (s *script) turn(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+// Did returns how many turns there were, and the commands that were run.
+func (w *Worker) Did() string {
+	return strings.TrimSpace(fmt.Sprint(len(w.begun.list())) + " " + strings.Join(w.ran.list(), " "))
+}
+
+// Ended reports whether every turn has ended.
+func (w *Worker) Ended() bool { return len(w.over.list()) == len(w.begun.list()) }
+
+// Turn is an [engine.TurnFunc].
+func (w *Worker) Turn(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+	w.begun.add(struct{}{})
+	defer w.over.add(struct{}{})
 	var said []string
 	for word := range strings.FieldsSeq(protocol.TextOf(in)) {
 		kind, rest, _ := strings.Cut(word, ":")
@@ -72,7 +90,7 @@ func (s *script) turn(ctx context.Context, host engine.Host, in []protocol.Input
 			if err != nil {
 				return err
 			}
-			host.Emit(protocol.TokenCount{Info: s.spend(n)})
+			host.Emit(protocol.TokenCount{Info: w.spend(n)})
 			if ctx.Err() != nil {
 				return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 			}
@@ -90,7 +108,7 @@ func (s *script) turn(ctx context.Context, host engine.Host, in []protocol.Input
 			answer, err := host.Elicit(ctx, f)
 			said = append(said, fmt.Sprintf("form: %s %v", answer, err))
 		default:
-			decided, err := askAll(ctx, host, strings.Split(word, "+"))
+			decided, err := w.askAll(ctx, host, strings.Split(word, "+"))
 			if err != nil {
 				return err
 			}
@@ -101,21 +119,24 @@ func (s *script) turn(ctx context.Context, host engine.Host, in []protocol.Input
 	return nil
 }
 
-func (s *script) spend(n int64) *protocol.TokenUsageInfo {
+func (w *Worker) spend(n int64) *protocol.TokenUsageInfo {
 	var total protocol.TokenUsage
-	for _, one := range s.spent.add(n) {
+	for _, one := range w.spent.add(n) {
 		total.InputTokens, total.OutputTokens = total.InputTokens+one-1, total.OutputTokens+1
 	}
 	return &protocol.TokenUsageInfo{TotalTokenUsage: total, LastTokenUsage: protocol.TokenUsage{InputTokens: n - 1, OutputTokens: 1}}
 }
 
 // askAll asks about commands at once.
-func askAll(ctx context.Context, host engine.Host, commands []string) (said []string, err error) {
+func (w *Worker) askAll(ctx context.Context, host engine.Host, commands []string) (said []string, err error) {
 	var all sync.WaitGroup
 	outcomes := make([]elicit.Outcome, len(commands))
 	for i, command := range commands {
 		all.Go(func() {
 			outcomes[i] = host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{command}, Cwd: "/work"})
+			if outcomes[i].Decision == elicit.Approved {
+				w.ran.add(command)
+			}
 		})
 	}
 	all.Wait()
