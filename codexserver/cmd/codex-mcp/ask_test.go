@@ -203,7 +203,7 @@ func TestEndToEndAskInterruptAndResume(t *testing.T) {
 	}
 	for i, resume := range []string{id[1], "last"} {
 		s.model.Reset(providertest.Say(fmt.Sprintf("Answer %d.", i)))
-		if code := s.ask(s.terminal(), "-c", "tools=[]", "-resume", resume, "go on"); code != 0 { // the tools are for models
+		if code := s.ask(s.terminal(), "-c", "calls.tools=[]", "-resume", resume, "go on"); code != 0 { // the tools are for models
 			t.Errorf("exit status %d", code)
 		}
 		s.shows(fmt.Sprintf("Answer %d.", i))
@@ -285,7 +285,7 @@ func TestEndToEndAskLocked(t *testing.T) {
 	if code := s.ask(s.piped(), append(lock, "hello")...); code != 0 {
 		t.Errorf("exit status %d:\n%s", code, s.errs.String())
 	}
-	if code := s.ask(s.piped(), append(lock, "-model", "m", "hello")...); code != 1 || !strings.Contains(s.errs.String(), "/model is locked") {
+	if code := s.ask(s.piped(), append(lock, "--model", "m", "hello")...); code != 1 || !strings.Contains(s.errs.String(), "/model is locked") {
 		t.Errorf("exit status %d:\n%s", code, s.errs.String())
 	}
 }
@@ -331,12 +331,12 @@ func TestAskCommandLine(t *testing.T) {
 		{[]string{"ask"}, 2, "there is no task"},
 		{[]string{"ask", "-"}, 2, "there is no task"},
 		{[]string{"ask", "  "}, 2, "there is no task"},
-		{[]string{"ask", "-sandbox", "none", "x"}, 2, "want read-only, workspace-write or danger-full-access"},
-		{[]string{"ask", "-approval-policy", "always", "x"}, 2, "want untrusted, on-failure, on-request or never"},
+		{[]string{"ask", "--sandbox", "none", "x"}, 2, "want read-only, workspace-write or danger-full-access"},
+		{[]string{"ask", "--approval-policy", "always", "x"}, 2, "want untrusted, on-failure, on-request or never"},
 		{[]string{"ask", "-C", "/no/such/folder", "x"}, 2, "is not a folder"},
 		{[]string{"ask", "-resume", "", "x"}, 2, "--resume: want the id"},
-		{[]string{"ask", "-resume", "id", "-model", "m", "x"}, 2, "--model is for new conversations"},
-		{[]string{"-resume", "id", "doctor"}, 2, "--resume is a flag of codex-mcp ask"},
+		{[]string{"ask", "-resume", "id", "--model", "m", "x"}, 2, "--model is for new conversations"},
+		{[]string{"-resume", "id", "doctor"}, 2, "unknown flag: --resume"},
 		{[]string{"ask", "-c", "approvals.timeout=soon", "x"}, 1, "approvals.timeout"},
 		{[]string{"-engine", "native", "ask", "-resume", "last", "x"}, 1, "there is no conversation to continue"},
 		{[]string{"-engine", "native", "ask", "-c", "approvals.log=/no/such/folder/log", "x"}, 1, "/no/such/folder/log"},

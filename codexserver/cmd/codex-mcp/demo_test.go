@@ -129,8 +129,8 @@ func TestDemoCommandLine(t *testing.T) {
 		{[]string{"ask", "--demo", "--resume", "last"}, "leave out --resume"},
 		{[]string{"ask", "--demo", "-C", "."}, "leave out --cd"},
 		{[]string{"ask", "--demo", "--engine", "codex"}, "leave out --engine"},
-		{[]string{"--demo"}, "--demo is a flag of"},
-		{[]string{"http", "--demo"}, "--demo is a flag of"},
+		{[]string{"--demo"}, "unknown flag: --demo"},
+		{[]string{"http", "--demo"}, "unknown flag: --demo"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), "codex-mcp", tt.args, &stdout, &stderr); code != 2 || !strings.Contains(stderr.String(), tt.want) {

@@ -47,7 +47,7 @@ type options struct {
 	refusals []string // about flags of codex that end the start
 }
 
-// commonFlags adds the flags of every command.
+// commonFlags adds the flags of every command that runs an engine.
 func (o *options) commonFlags(fs *pflag.FlagSet) {
 	override := func(s string) error { o.overrides = append(o.overrides, s); return nil }
 	fs.FuncP("config", "c", "set a configuration `KEY=VALUE`; repeatable, keys may be dotted, values are TOML or plain text", override)
@@ -61,17 +61,17 @@ func (o *options) commonFlags(fs *pflag.FlagSet) {
 	fs.Func("log", "the lowest `LEVEL` that is logged to standard error: debug, info, warn or error; default: warn", o.logLevel)
 	fs.Func("log-format", "the `FORMAT` of log lines: text or json; default: text", oneOf([]string{"text", "json"}, func(s string) error { o.logFormat = s; return nil }))
 	fs.Func("approvals", "the `PLACE` where approvals are asked for: client, page (only a page in the browser) or both; default: client",
-		oneOf([]string{"client", "page", "both"}, func(s string) error {
-			return override("approvals.where=" + s)
-		}))
+		oneOf(places, func(s string) error { return override("approvals.where=" + s) }))
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
-	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
+	o.foreignFlags(fs)
 }
 
-// settingFlags returns the flags that are short for overrides, as in codex. Of a flag and
+// places are the values of --approvals.
+var places = []string{"client", "page", "both"}
+
+// settingFlags adds the flags that are short for overrides, as in codex. Of a flag and
 // of -c with its key, the last one counts.
-func (o *options) settingFlags() *pflag.FlagSet {
-	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+func (o *options) settingFlags(fs *pflag.FlagSet) {
 	set := func(key string) func(string) error {
 		return func(v string) error { o.set(key, v); return nil }
 	}
@@ -81,18 +81,15 @@ func (o *options) settingFlags() *pflag.FlagSet {
 	fs.FuncP("sandbox", "s", "the same as -c sandbox_mode=`MODE`: "+text.Or(modes), oneOf(modes, set("sandbox_mode")))
 	fs.FuncP("ask-for-approval", "a", "the same as -c approval_policy=`POLICY`: "+text.Or(policies), oneOf(policies, set("approval_policy")))
 	fs.StringVarP(&o.folder, "cd", "C", "", "the `FOLDER` of conversations that do not name one; default: the client's, else the current one")
-	return fs
 }
 
-func (o *options) serverFlags() *pflag.FlagSet {
-	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+func (o *options) sharedFlag(fs *pflag.FlagSet) {
 	fs.BoolFunc("shared", "connect the client to a server of this user that all clients share, and start it if it does not run",
 		func(s string) error {
 			shared, err := strconv.ParseBool(s)
 			o.shared = &shared
 			return err
 		})
-	return fs
 }
 
 // set overrides a key with a text, which is never read as TOML.

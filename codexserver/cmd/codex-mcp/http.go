@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // httpOptions are the flags of codex-mcp http.
@@ -26,7 +25,7 @@ type httpOptions struct {
 // mcpPath is the path of the MCP endpoint.
 const mcpPath = "/mcp"
 
-func (o *options) httpCommand(settings *pflag.FlagSet) *cobra.Command {
+func (o *options) httpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "http [flags]",
 		Short: "Serve MCP over HTTP, for many clients",
@@ -38,7 +37,8 @@ profile or sandbox, unless http.unlocked_arguments allows it.
 
 By default only this machine can connect. For other machines set http.hosts and
 --behind-proxy. For several users start codex-mcp-gateway.`,
-		Args: o.noWords,
+		SuggestFor: []string{"serve", "server", "start"},
+		Args:       cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.http.Check(); err != nil {
 				return err
@@ -48,7 +48,8 @@ By default only this machine can connect. For other machines set http.hosts and
 			return err
 		},
 	}
-	cmd.Flags().AddFlagSet(settings)
+	o.commonFlags(cmd.Flags())
+	o.settingFlags(cmd.Flags())
 	o.http.Add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.http.showToken, "show-token", false, "print the token and the configuration of clients, and exit")
 	return cmd

@@ -7,7 +7,7 @@
 //	codex-mcp page [flags] [ID]
 //	codex-mcp rules [flags]
 //	codex-mcp doctor [flags]
-//	codex-mcp completion bash|zsh|fish
+//	codex-mcp completion bash|zsh|fish|powershell
 //
 // It speaks MCP to the program that started it, logs to standard error, and ends when its
 // input ends or on SIGINT, SIGTERM or SIGHUP. The configuration is
@@ -54,6 +54,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver"
@@ -89,11 +90,11 @@ func run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	case errors.Is(err, errOutput):
 		return fail(stderr, err)
 	case err != nil:
-		help := name + " --help lists the commands and flags."
+		command := name
 		if wrong, ok := errors.AsType[*wrongLine](err); ok {
-			help = wrong.help()
+			command = wrong.command
 		}
-		fmt.Fprintf(stderr, "%s: %v\n%s\n", name, err, help)
+		fmt.Fprintf(stderr, "%s: %v\n%s --help lists the commands and flags.\n", name, strings.TrimSpace(err.Error()), command)
 		return 2
 	case o.version:
 		info, _ := debug.ReadBuildInfo()

@@ -26,7 +26,7 @@ func (o *options) rulesCommand() *cobra.Command {
 added, for all servers with the same $CODEX_HOME. They let commands run in the sandbox
 without a question, never outside. Rules of codex-mcp.toml are not listed: they are yours
 to read there.`,
-		Args: o.noWords,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { o.run = withRules(listRules); return nil },
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print each rule as one line of JSON")

@@ -13,7 +13,7 @@ func (o *options) sharedCommand() *cobra.Command {
 		Short: "Show the servers that clients share, and end them",
 		Long: `Shows the servers that --shared has started: how many clients are connected to each,
 and how many clients, connected or gone, have a turn that runs.`,
-		Args: o.noWords,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			o.run = withShared(func(ctx context.Context, f *shared.Folder, name string) (*shared.Status, error) {
 				return f.Status(ctx, name)
@@ -25,7 +25,7 @@ and how many clients, connected or gone, have a turn that runs.`,
 		Use:   "stop",
 		Short: "End the shared servers and all their turns",
 		Long:  `Ends every shared server. Their turns are interrupted, and their tasks say so.`,
-		Args:  o.noWords,
+		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			o.run = withShared(func(ctx context.Context, f *shared.Folder, name string) (*shared.Status, error) {
 				return f.Stop(ctx, name)
