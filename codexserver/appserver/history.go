@@ -122,7 +122,7 @@ func pastItem(raw stdjson.RawMessage) []protocol.EventMsg {
 // userMessage reads an item that is a message of the user.
 func userMessage(raw stdjson.RawMessage) (m protocol.UserMessage, ok bool) {
 	var user apptypes.UserMessage
-	if typeOf(raw) != apptypes.ThreadItemUserMessage || json.Unmarshal(raw, &user) != nil {
+	if json.Unmarshal(raw, &user) != nil || user.Type != apptypes.ThreadItemUserMessage {
 		return m, false
 	}
 	m.Kind = protocol.UserPlain

@@ -3,7 +3,6 @@ package appserver
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -342,21 +341,19 @@ func (c *child) announced(root *thread, method string, n *apptypes.Note) {
 	if method != apptypes.NoteItemStarted && method != apptypes.NoteItemCompleted || n.Item == nil {
 		return
 	}
+	it, err := appclient.ReadItem(n.Item)
+	if err != nil {
+		return
+	}
 	var found []string
-	path := ""
-	switch typeOf(n.Item) {
-	case apptypes.ThreadItemSubAgentActivity:
-		if it, err := appclient.ReadItem(n.Item); err == nil {
-			found, path = []string{it.AgentThreadID}, it.AgentPath
-		}
-	case itemCollab:
-		var it collab
-		if json.Unmarshal(n.Item, &it) == nil && it.SenderThreadID == n.ThreadID {
-			found = it.ReceiverThreadIDs
-		}
+	switch {
+	case it.Type == apptypes.ThreadItemSubAgentActivity:
+		found = []string{it.AgentThreadID}
+	case it.Type == apptypes.ThreadItemCollabAgentToolCall && it.SenderThreadID == n.ThreadID:
+		found = it.ReceiverThreadIDs
 	}
 	for _, id := range found {
-		c.adopt(root, id, path)
+		c.adopt(root, id, it.AgentPath)
 	}
 }
 

@@ -62,23 +62,3 @@ func (p *threadParams) set(keys map[string]any) error {
 
 // threadReply answers thread/start and thread/resume with the settings of the thread.
 type threadReply apptypes.ThreadReply
-
-// itemCollab is the type of an item with the members of collab.
-const itemCollab = "collabAgentToolCall"
-
-// collab is a call of a tool that starts sub-agents or sends them something.
-type collab struct {
-	SenderThreadID    string   `json:"senderThreadId"`
-	ReceiverThreadIDs []string `json:"receiverThreadIds"`
-}
-
-// typeOf returns the type of an item, or "".
-func typeOf(raw []byte) string {
-	var head struct {
-		Type string `json:"type"`
-	}
-	if json.Unmarshal(raw, &head) != nil {
-		return ""
-	}
-	return head.Type
-}

@@ -17,25 +17,25 @@ func Text(text string) []apptypes.Input {
 var itemTypes = []string{
 	apptypes.ThreadItemAgentMessage, apptypes.ThreadItemReasoning, apptypes.ThreadItemCommandExecution, apptypes.ThreadItemFileChange,
 	apptypes.ThreadItemMCPToolCall, apptypes.ThreadItemWebSearch, apptypes.ThreadItemImageView, apptypes.ThreadItemSubAgentActivity,
+	apptypes.ThreadItemCollabAgentToolCall,
 }
 
 // ReadItem reads an item of a notification or a turn. It reads only type and id of an unknown type,
 // whose other members may have another meaning.
 func ReadItem(raw []byte) (apptypes.Item, error) {
+	var it apptypes.Item
+	err := json.Unmarshal(raw, &it)
+	if err == nil && slices.Contains(itemTypes, it.Type) {
+		return it, nil
+	}
 	var head struct {
 		Type string `json:"type"`
 		ID   string `json:"id"`
 	}
-	if err := json.Unmarshal(raw, &head); err != nil {
-		return apptypes.Item{}, fmt.Errorf("item: %w", err)
+	if json.Unmarshal(raw, &head) != nil || slices.Contains(itemTypes, head.Type) {
+		return apptypes.Item{}, fmt.Errorf("item %s: %w", head.Type, err)
 	}
-	it := apptypes.Item{Type: head.Type, ID: head.ID}
-	if slices.Contains(itemTypes, head.Type) {
-		if err := json.Unmarshal(raw, &it); err != nil {
-			return apptypes.Item{}, fmt.Errorf("item %s: %w", head.Type, err)
-		}
-	}
-	return it, nil
+	return apptypes.Item{Type: head.Type, ID: head.ID}, nil
 }
 
 // ErrorKind returns the kind of an error, one of apptypes.CodexErrorInfo… or "", and its HTTP status

@@ -30,30 +30,32 @@ type Note struct {
 // Item is what happens in a turn: a message, a command, a patch, the call of a tool. Type is one of ThreadItem…,
 // and says which members it has.
 type Item struct {
-	AgentPath        string          `json:"agentPath,omitzero"`
-	AgentThreadID    string          `json:"agentThreadId,omitzero"`
-	AggregatedOutput string          `json:"aggregatedOutput,omitzero"`
-	Arguments        json.RawMessage `json:"arguments,omitzero"`
-	Changes          []FileUpdate    `json:"changes,omitzero"`
-	Command          string          `json:"command,omitzero"`
-	CommandActions   []CommandAction `json:"commandActions,omitzero"`
-	Content          []string        `json:"content,omitzero"`
-	Cwd              string          `json:"cwd,omitzero"`
-	DurationMs       int64           `json:"durationMs,omitzero"`
-	Error            *ToolError      `json:"error,omitzero"`
-	ExitCode         *int64          `json:"exitCode,omitzero"`
-	ID               string          `json:"id"`
-	Kind             string          `json:"kind,omitzero"`
-	Path             string          `json:"path,omitzero"`
-	Phase            string          `json:"phase,omitzero"`
-	Query            string          `json:"query,omitzero"`
-	Result           json.RawMessage `json:"result,omitzero"`
-	Server           string          `json:"server,omitzero"`
-	Status           string          `json:"status,omitzero"`
-	Summary          []string        `json:"summary,omitzero"`
-	Text             string          `json:"text,omitzero"`
-	Tool             string          `json:"tool,omitzero"`
-	Type             string          `json:"type"`
+	AgentPath         string          `json:"agentPath,omitzero"`
+	AgentThreadID     string          `json:"agentThreadId,omitzero"`
+	AggregatedOutput  string          `json:"aggregatedOutput,omitzero"`
+	Arguments         json.RawMessage `json:"arguments,omitzero"`
+	Changes           []FileUpdate    `json:"changes,omitzero"`
+	Command           string          `json:"command,omitzero"`
+	CommandActions    []CommandAction `json:"commandActions,omitzero"`
+	Content           []string        `json:"content,omitzero"`
+	Cwd               string          `json:"cwd,omitzero"`
+	DurationMs        int64           `json:"durationMs,omitzero"`
+	Error             *ToolError      `json:"error,omitzero"`
+	ExitCode          *int64          `json:"exitCode,omitzero"`
+	ID                string          `json:"id"`
+	Kind              string          `json:"kind,omitzero"`
+	Path              string          `json:"path,omitzero"`
+	Phase             string          `json:"phase,omitzero"`
+	Query             string          `json:"query,omitzero"`
+	ReceiverThreadIDs []string        `json:"receiverThreadIds,omitzero"`
+	Result            json.RawMessage `json:"result,omitzero"`
+	SenderThreadID    string          `json:"senderThreadId,omitzero"`
+	Server            string          `json:"server,omitzero"`
+	Status            string          `json:"status,omitzero"`
+	Summary           []string        `json:"summary,omitzero"`
+	Text              string          `json:"text,omitzero"`
+	Tool              string          `json:"tool,omitzero"`
+	Type              string          `json:"type"`
 }
 
 // FileUpdate is the change of a file. Diff is the content of a file that is added or deleted, otherwise a

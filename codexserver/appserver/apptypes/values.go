@@ -29,15 +29,16 @@ const (
 
 // Kinds of an [Item].
 const (
-	ThreadItemAgentMessage     = "agentMessage"
-	ThreadItemCommandExecution = "commandExecution"
-	ThreadItemFileChange       = "fileChange"
-	ThreadItemImageView        = "imageView"
-	ThreadItemMCPToolCall      = "mcpToolCall"
-	ThreadItemReasoning        = "reasoning"
-	ThreadItemSubAgentActivity = "subAgentActivity"
-	ThreadItemUserMessage      = "userMessage"
-	ThreadItemWebSearch        = "webSearch"
+	ThreadItemAgentMessage        = "agentMessage"
+	ThreadItemCollabAgentToolCall = "collabAgentToolCall"
+	ThreadItemCommandExecution    = "commandExecution"
+	ThreadItemFileChange          = "fileChange"
+	ThreadItemImageView           = "imageView"
+	ThreadItemMCPToolCall         = "mcpToolCall"
+	ThreadItemReasoning           = "reasoning"
+	ThreadItemSubAgentActivity    = "subAgentActivity"
+	ThreadItemUserMessage         = "userMessage"
+	ThreadItemWebSearch           = "webSearch"
 )
 
 // Kinds of a [ThreadStatus]; of a thread that is not loaded there are others.
