@@ -53,6 +53,9 @@ type Thread struct {
 	// Stop interrupts the running turn and does not wait for its end. It does
 	// nothing between turns.
 	Stop func()
+	// Log returns the last lines of what happened in the thread, a few KiB, as text of models and commands
+	// that is not safe to show. Nil means that there are none.
+	Log func() string
 }
 
 // Decision is a decision about a request, and who made it.

@@ -1,19 +1,28 @@
 package page
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	utf8text "github.com/codexmcp/codexmcp/internal/text"
 )
 
 const (
 	maxConversations = 32
-	maxEntries       = 500
-	maxBytes         = 1 << 20 // of a conversation's entries other than open questions
-	maxText          = 64 << 10
+	maxOpen          = 64      // questions
+	maxDecided       = 100     // questions whose decision is kept
+	maxQuestion      = 4 << 20 // bytes of one
+	maxFiles         = 2000    // of one; more make a browser slow
+	maxOpenBytes     = 32 << 20
 )
 
 // A board holds what the page shows. Each part of it has the revision in which it last
@@ -24,86 +33,133 @@ type board struct {
 	changed       chan struct{} // closed at the next change
 	lastID        int
 	conversations []*conversation                 // in the order in which they began
-	questions     map[int]*question               // by the entry's id
+	questions     []*question                     // oldest first
 	byRequest     map[*approval.Request]*question // the open ones
 	openBytes     int                             // of them
-	tasks         []Task                          // of other processes, fit to be shown
-	tasksRevision uint64
 }
 
 func newBoard() board {
-	return board{
-		revision:  1,
-		changed:   make(chan struct{}),
-		questions: map[int]*question{},
-		byRequest: map[*approval.Request]*question{},
-	}
+	return board{revision: 1, changed: make(chan struct{}), byRequest: map[*approval.Request]*question{}}
 }
+
+// A conversation is what the page shows of a thread besides its questions. What happened in it is in the
+// thread's own log.
+type conversation struct {
+	// ID is the thread's, with a number where other servers run it too.
+	ID string `json:"id"`
+	// Task is the last message of the user.
+	Task string `json:"task"`
+	// State is "running" during a turn, "" between turns, and "closed" at the end.
+	State string `json:"state"`
+	// Note is what the page has to say about it, or "".
+	Note string `json:"note,omitzero"`
+	// Log is the last lines of the log. It is read when the conversation is sent.
+	Log string `json:"log"`
+
+	thread   approval.Thread // as it was named last
+	revision uint64
+}
+
+const (
+	stateRunning = "running"
+	stateClosed  = "closed"
+)
+
+// A question is open from Ask to Decided.
+type question struct {
+	id           int
+	at           time.Time
+	conversation *conversation
+	view         *questionView        // replaced when it changes, since readers share it
+	size         int                  // of the view while it is open
+	answered     chan json.RawMessage // buffered; its sender has set State before
+	revision     uint64
+}
+
+// end is how a question ended, as far as the page knows.
+type end struct {
+	// State is "open", "answered" or "withdrawn" until the decision is known, and
+	// then "decided".
+	State string `json:"state"`
+	// Decision is the decision once State is "decided".
+	Decision elicit.Decision `json:"decision,omitzero"`
+	// By names who decided.
+	By approval.Decider `json:"by,omitzero"`
+	// Reason is why the decision is not a plain approval.
+	Reason elicit.Reason `json:"reason,omitzero"`
+	// Rule says what the rule allows that was accepted with the decision.
+	Rule string `json:"rule,omitzero"`
+	// Feedback is the text that the agent receives.
+	Feedback string `json:"feedback,omitzero"`
+}
+
+const (
+	stateOpen      = "open"
+	stateAnswered  = "answered"
+	stateWithdrawn = "withdrawn"
+	stateDecided   = "decided"
+)
+
+var (
+	errTooMany = errors.New("page: too many open questions")
+	errTooLong = errors.New("page: the question is too long to be shown")
+)
 
 // update is one line of a stream.
 type update struct {
 	// Order is the ids of all conversations, the newest first.
 	Order []string `json:"order"`
-	// Conversations are those that have changed, with the entries that have.
-	Conversations []conversationView `json:"conversations"`
-	// Tasks are those of other processes, all of them, if one has changed.
-	Tasks *[]Task `json:"tasks,omitzero"`
+	// Conversations are those that have changed.
+	Conversations []conversation `json:"conversations"`
+	// Questions are those that have changed.
+	Questions []asked `json:"questions"`
+}
+
+// asked is a question of an update.
+type asked struct {
+	// ID grows from question to question.
+	ID int `json:"id"`
+	// At is a Unix time in ms.
+	At int64 `json:"at"`
+	// Conversation is the id of the one that asks.
+	Conversation string        `json:"conversation"`
+	Question     *questionView `json:"question"`
 }
 
 // since returns what is newer than a revision, the current revision, and a channel that
 // is closed at the next change.
 func (b *board) since(seen uint64) (update, uint64, <-chan struct{}) {
 	b.mu.Lock()
-	u := update{Order: []string{}, Conversations: []conversationView{}}
+	u := update{Order: []string{}, Conversations: []conversation{}, Questions: []asked{}}
 	for _, c := range slices.Backward(b.conversations) {
 		u.Order = append(u.Order, c.ID)
 		if c.revision > seen {
-			u.Conversations = append(u.Conversations, c.since(seen))
+			u.Conversations = append(u.Conversations, *c)
 		}
 	}
-	if tasks := b.tasks; b.tasksRevision > seen {
-		u.Tasks = &tasks
+	for _, q := range b.questions {
+		if q.revision > seen {
+			u.Questions = append(u.Questions, asked{q.id, q.at.UnixMilli(), q.conversation.ID, q.view})
+		}
 	}
 	now, changed := b.revision, b.changed
 	b.mu.Unlock()
-	for _, c := range u.Conversations {
-		for i := range c.Entries { // takes long, so not under the lock
-			c.Entries[i].show()
+	for i := range u.Conversations { // takes long, so not under the lock
+		c := &u.Conversations[i]
+		c.Task = elicit.OneLine(c.Task, 0)
+		if c.thread.Log != nil {
+			c.Log = elicit.ShowText(c.thread.Log())
 		}
 	}
 	return u, now, changed
 }
 
-// touch marks e as changed, or only c when e is nil, and notifies the readers.
-func (b *board) touch(c *conversation, e *entry) {
+// touch gives a new revision to what has changed, and notifies the readers.
+func (b *board) touch(of *uint64) {
 	b.revision++
-	c.revision = b.revision
-	if e != nil {
-		e.revision = b.revision
-		c.weigh(e)
-		b.trim(c)
-	}
-	b.wake()
-}
-
-// wake notifies the readers of a change.
-func (b *board) wake() {
+	*of = b.revision
 	close(b.changed)
 	b.changed = make(chan struct{})
-}
-
-// trim removes the oldest entries of a conversation that is too long, but no open
-// question.
-func (b *board) trim(c *conversation) {
-	for len(c.entries) > maxEntries || c.bytes > maxBytes {
-		i := slices.IndexFunc(c.entries, func(e *entry) bool { return !e.open() })
-		if i < 0 {
-			return
-		}
-		c.From = max(c.From, c.entries[i].ID+1)
-		delete(b.questions, c.entries[i].ID)
-		c.drop(i)
-	}
 }
 
 // conversation returns the conversation of a thread. Two servers may run the same
@@ -111,16 +167,17 @@ func (b *board) trim(c *conversation) {
 func (b *board) conversation(t approval.Thread) *conversation {
 	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.thread.ID == t.ID && c.thread.Server == t.Server })
 	if i >= 0 {
-		b.conversations[i].reach(t)
+		b.conversations[i].thread = t
 		return b.conversations[i]
 	}
-	c := newConversation(t)
-	for n, id := 2, c.ID; b.named(c.ID) != nil; n++ {
+	id := strings.ToValidUTF8(t.ID, "\uFFFD")
+	c := &conversation{ID: id, thread: t}
+	for n := 2; b.named(c.ID) != nil; n++ {
 		c.ID = fmt.Sprintf("%s (%d)", id, n)
 	}
 	b.conversations = append(b.conversations, c)
 	b.makeRoom()
-	b.touch(c, nil)
+	b.touch(&c.revision)
 	return c
 }
 
@@ -128,42 +185,43 @@ func (b *board) conversation(t approval.Thread) *conversation {
 // without a running turn, the oldest first. It never removes the newest one or one with
 // an open question.
 func (b *board) makeRoom() {
-	for len(b.conversations) > maxConversations {
-		candidates := b.conversations[:len(b.conversations)-1]
-		victim := -1
-		for i, c := range candidates {
-			if !c.asking() && (victim < 0 || c.rank() < candidates[victim].rank()) {
-				victim = i
+	asking := map[*conversation]bool{b.conversations[len(b.conversations)-1]: true}
+	for _, q := range b.byRequest {
+		asking[q.conversation] = true
+	}
+	for _, state := range []string{stateClosed, "", stateRunning} {
+		over := len(b.conversations) - maxConversations
+		b.conversations = slices.DeleteFunc(b.conversations, func(c *conversation) bool {
+			if over <= 0 || c.State != state || asking[c] {
+				return false
 			}
-		}
-		if victim < 0 {
-			return
-		}
-		for _, e := range candidates[victim].entries {
-			delete(b.questions, e.ID)
-		}
-		b.conversations = slices.Delete(b.conversations, victim, victim+1)
+			over--
+			return true
+		})
 	}
 }
 
-// add appends an entry to a conversation.
-func (b *board) add(c *conversation, e *entry) *entry {
-	b.lastID++
-	e.ID, e.At = b.lastID, time.Now().UnixMilli()
-	c.entries = append(c.entries, e)
-	b.touch(c, e)
-	return e
+// named returns the conversation that the page shows under that id, or nil.
+func (b *board) named(id string) *conversation {
+	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return b.conversations[i]
 }
 
-// stopper returns the function that ends the turn of a conversation, or nil if the page
-// does not show it.
-func (b *board) stopper(thread string) func() {
+// stop interrupts the turn of a conversation. It returns false if the page does not show it.
+func (b *board) stop(id string) bool {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if c := b.named(thread); c != nil {
-		return c.thread.Stop
+	c := b.named(id)
+	b.mu.Unlock()
+	if c == nil {
+		return false
 	}
-	return nil
+	if c.thread.Stop != nil {
+		c.thread.Stop()
+	}
+	return true
 }
 
 // shown returns the threads of the conversations, the newest first, and the number of open questions.
@@ -176,12 +234,119 @@ func (b *board) shown() (threads []string, open int) {
 	return threads, len(b.byRequest)
 }
 
-// named returns the conversation that the page shows under that id, or nil.
-func (b *board) named(id string) *conversation {
-	for _, c := range b.conversations {
-		if c.ID == id {
-			return c
+// event follows the state of a conversation. Its log has what happened.
+func (b *board) event(t approval.Thread, m protocol.EventMsg) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.conversation(t)
+	switch m := m.(type) {
+	case protocol.AgentMessageDelta, protocol.AgentReasoningDelta, protocol.ExecCommandOutputDelta, protocol.TokenCount:
+		return // the log does not have them
+	case protocol.UserMessage:
+		if m.Kind == "" || m.Kind == protocol.UserPlain {
+			c.Note = ""
+			c.Task, c.State = utf8text.Brief(m.Message, 2000), stateRunning
+		}
+	case protocol.TaskStarted:
+		c.State = stateRunning
+	case protocol.TaskComplete, protocol.TurnAborted:
+		c.State = ""
+	case protocol.ShutdownComplete:
+		c.State = stateClosed
+	case protocol.SessionConfigured:
+		if c.State == stateClosed { // it was resumed
+			c.State = ""
 		}
 	}
-	return nil
+	b.touch(&c.revision)
+}
+
+// ask puts a question on the board.
+func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error) {
+	view := viewQuestion(r)
+	view.end = end{State: stateOpen}
+	if deadline, ok := ctx.Deadline(); ok {
+		view.Deadline = deadline.UnixMilli()
+	}
+	size := view.size()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case size > maxQuestion, len(view.Files) > maxFiles, b.openBytes+size > maxOpenBytes:
+		c := b.conversation(r.Thread)
+		c.Note = "A question is too long to be shown here whole. Only the client can answer it."
+		b.touch(&c.revision)
+		return nil, errTooLong
+	case len(b.byRequest) >= maxOpen:
+		return nil, errTooMany
+	}
+	b.lastID++
+	q := &question{id: b.lastID, at: time.Now(), conversation: b.conversation(r.Thread), view: view, size: size, answered: make(chan json.RawMessage, 1)}
+	b.openBytes += size
+	b.questions = append(b.questions, q)
+	b.byRequest[r] = q
+	b.touch(&q.revision)
+	return q, nil
+}
+
+// answer passes an answer to the Ask that waits for it. If the question is no longer
+// open, it returns how it ended instead. It returns false if it does not know the
+// question.
+func (b *board) answer(id int, raw json.RawMessage) (*end, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.IndexFunc(b.questions, func(q *question) bool { return q.id == id })
+	if i < 0 {
+		return nil, false
+	}
+	q := b.questions[i]
+	if how := q.view.end; how.State != stateOpen {
+		return &how, true
+	}
+	b.finish(q, end{State: stateAnswered})
+	q.answered <- raw
+	return nil, true
+}
+
+// withdraw takes a question back and returns cause. If it has just been answered, it
+// returns the answer.
+func (b *board) withdraw(q *question, cause error) (json.RawMessage, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case raw := <-q.answered:
+		return raw, nil
+	default:
+	}
+	if q.view.State == stateOpen {
+		b.finish(q, end{State: stateWithdrawn})
+	}
+	return nil, cause
+}
+
+// decided shows how a question ended that the page was asked.
+func (b *board) decided(r *approval.Request, how end) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.byRequest[r]
+	if q == nil {
+		return
+	}
+	delete(b.byRequest, r)
+	b.openBytes -= q.size
+	b.finish(q, how)
+	over := len(b.questions) - len(b.byRequest) - maxDecided
+	b.questions = slices.DeleteFunc(b.questions, func(q *question) bool {
+		if over <= 0 || q.view.State != stateDecided {
+			return false
+		}
+		over--
+		return true
+	})
+}
+
+// finish changes the state of a question. The browser that shows it has the rest.
+func (b *board) finish(q *question, how end) {
+	q.view = &questionView{end: how}
+	b.touch(&q.revision)
 }

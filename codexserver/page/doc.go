@@ -12,11 +12,11 @@
 //	engine ─ Event, Ask, Decided ─▶ board ─ GET /events ───▶ browser
 //	          Ask returns ◀──────── board ◀ POST /questions ─ browser
 //
-// The board holds what the page shows: conversations, their entries, and the open
-// questions. A browser gets all of it when it connects, and the changes afterwards. One
-// that reads slowly gets fewer and larger changes and delays no other. Package elicit
-// makes hidden characters visible before text is sent, and the page shows it as text: no
-// word of an agent, a command or a file becomes markup.
+// The board holds the conversations and the open questions. What happened in a conversation is in the log of
+// its thread, of which the page shows the last lines. A browser gets all of it when it connects, and the
+// changes afterwards. One that reads slowly gets fewer and larger changes and delays no other. Package elicit
+// makes hidden characters visible before text is sent, and the page shows it as text: no word of an agent, a
+// command or a file becomes markup.
 //
 // # Who has access
 //
@@ -51,8 +51,7 @@
 //
 // # Bounds
 //
-// The page keeps 32 conversations, with the last 500 entries or 1 MiB of each and 64 KiB
-// of a text. It keeps 64 open questions of up to 4 MiB and 2,000 files each, 32 MiB
+// The page keeps 32 conversations and 64 open questions of up to 4 MiB and 2,000 files each, 32 MiB
 // together. They are never cut, because an approval needs the whole question. It keeps 8
 // links for an hour, 16 tokens until they are not used for three days, 4 open pages and 256
 // connections that sent no token; a new one replaces the oldest, of tokens the one that was

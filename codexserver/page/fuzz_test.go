@@ -29,11 +29,12 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		p := newPage("127.0.0.1:1", &Options{})
 		token, _ := p.door.admit(p.door.invite())
-		q, err := p.board.ask(t.Context(), request("1", "true"))
+		asked := request("1", "true")
+		q, err := p.board.ask(t.Context(), asked)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:1/questions/"+strconv.Itoa(q.entry.ID), bytes.NewReader(sent))
+		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:1/questions/"+strconv.Itoa(q.id), bytes.NewReader(sent))
 		r.Header.Set("Origin", "http://127.0.0.1:1")
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", "application/json")
@@ -53,12 +54,12 @@ func FuzzAnswer(f *testing.F) {
 				t.Fatal(err)
 			}
 			says := plain.Action == "accept" && plain.Content.Decision != "denied" && plain.Content.Decision != "abort"
-			d := q.request.Question.Read(answer, nil).Decision
+			d := asked.Question.Read(answer, nil).Decision
 			if approves := d == elicit.Approved || d == elicit.ApprovedForSession; approves && !says {
 				t.Errorf("%q was read as %s", sent, d)
 			}
 		case http.StatusBadRequest:
-			if q.entry.Question.State != stateOpen {
+			if q.view.State != stateOpen {
 				t.Error("a refused answer has closed the question")
 			}
 		default:

@@ -3,7 +3,6 @@ package page
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -160,15 +159,16 @@ func TestSlowReader(t *testing.T) {
 		l := make(pipes)
 		p := newPage("127.0.0.1:1", &Options{})
 		p.listen(l)
+		const most = 64 << 10
 		began := time.Now()
 		slowConn := connect(t, p, l)
 		synctest.Wait()
 		if !p.Watched() {
 			t.Fatal("no stream is open")
 		}
-		me := approval.Thread{ID: "1"}
+		me := approval.Thread{ID: "1", Log: func() string { return strings.Repeat("x", most) }}
 		for range 10_000 {
-			p.Event(me, protocol.AgentMessageDelta{Delta: strings.Repeat("x", 1000)})
+			p.Event(me, protocol.BackgroundEvent{Message: "x"})
 		}
 		if time.Since(began) != 0 {
 			t.Error("Event has waited for a reader")
@@ -186,7 +186,7 @@ func TestSlowReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := bufio.NewReader(res.Body).ReadString('\n')
-		if err != nil || !strings.Contains(text, strings.Repeat("x", maxText)) || len(text) > maxText+1000 {
+		if err != nil || !strings.Contains(text, strings.Repeat("x", most)) || len(text) > most+1000 {
 			t.Errorf("%d bytes came, %v", len(text), err)
 		}
 		if err := p.Close(); err != nil {
@@ -226,62 +226,27 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
+// TestBounds bounds the conversations and the questions, and forgets no open question.
 func TestBounds(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	b := &p.board
-	all := func() []conversationView { u, _, _ := b.since(0); return u.Conversations }
-	me := approval.Thread{ID: "long"}
-
-	for i := range 3 * maxEntries {
-		p.Event(me, protocol.AgentMessage{Message: fmt.Sprint(i)})
-	}
-	c := all()[0]
-	if len(c.Entries) != maxEntries || c.Entries[0].ID != c.From || c.Entries[0].Text != fmt.Sprint(2*maxEntries) {
-		t.Errorf("%d entries from %d: %+v", len(c.Entries), c.From, c.Entries[0])
-	}
-
-	p.Event(me, protocol.ExecCommandBegin{CallID: "1", Command: []string{"yes"}})
-	for range 1000 {
-		p.Event(me, protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte(strings.Repeat("y\n", 500))})
-	}
-	e := all()[0].Entries[maxEntries-1]
-	if len(e.Text)+e.Cut != 1_000_000 || len(e.Text) > maxText || len(e.Text) < maxText/2 {
-		t.Errorf("%d bytes of output kept, %d left out", len(e.Text), e.Cut)
-	}
-	for range 100 {
-		p.Event(me, protocol.AgentMessage{Message: strings.Repeat("z", 2*maxText)})
-	}
-	if got := b.conversations[0].bytes; got > maxBytes || got < maxBytes/2 {
-		t.Errorf("%d bytes kept", got)
-	}
-	weights := 0
-	for _, e := range b.conversations[0].entries {
-		weights += e.weight
-	}
-	if got := b.conversations[0].bytes; got != weights {
-		t.Errorf("%d bytes counted, %d there", got, weights)
-	}
-
 	open := request("long", "true")
 	q, err := b.ask(t.Context(), open)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 3 * maxEntries {
-		p.Event(me, protocol.AgentMessage{Message: fmt.Sprint(i)})
-	}
-	if e := all()[0].Entries[0]; e.Question == nil || e.ID != q.entry.ID {
-		t.Error("an open question was forgotten")
-	}
 	for i := range 2 * maxConversations {
 		p.Event(approval.Thread{ID: fmt.Sprint(i)}, protocol.UserMessage{Message: "go"})
 	}
-	if got := all(); len(got) != maxConversations || got[len(got)-1].ID != "long" {
-		t.Errorf("%d conversations, the oldest %s", len(got), got[len(got)-1].ID)
+	if u, _, _ := b.since(0); len(u.Order) != maxConversations || u.Order[len(u.Order)-1] != "long" || u.Order[0] != fmt.Sprint(2*maxConversations-1) {
+		t.Errorf("conversations %q", u.Order)
 	}
 
 	if _, err := b.ask(t.Context(), long(maxQuestion+1)); !errors.Is(err, errTooLong) {
 		t.Errorf("a question that is too long: %v", err)
+	}
+	if u, _, _ := b.since(0); !strings.Contains(u.Conversations[len(u.Conversations)-1].Note, "too long") {
+		t.Error("the page does not say that a question is too long")
 	}
 	for files, want := range map[int]error{maxFiles: nil, maxFiles + 1: errTooLong} {
 		changes := map[string]protocol.FileChange{}
@@ -295,22 +260,23 @@ func TestBounds(t *testing.T) {
 		}
 		p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied}, By: approval.ByClient})
 	}
-	var questions []*question
+	questions := map[*approval.Request]*question{open: q}
 	for {
-		q, err := b.ask(t.Context(), long(maxQuestion/2))
+		r := long(maxQuestion / 2)
+		q, err := b.ask(t.Context(), r)
 		if err != nil {
 			break
 		}
-		questions = append(questions, q)
+		questions[r] = q
 	}
-	if len(questions) == 0 || len(questions) > maxOpenBytes/(maxQuestion/2) {
-		t.Errorf("%d long questions", len(questions))
+	if len(questions) == 1 || len(questions)-1 > maxOpenBytes/(maxQuestion/2) {
+		t.Errorf("%d long questions", len(questions)-1)
 	}
-	for _, q := range append(questions, q) {
+	for r, q := range questions {
 		if _, err := b.withdraw(q, context.Canceled); err == nil {
 			t.Error("a withdrawn question has an answer")
 		}
-		b.decided(q.request, end{State: stateDecided, Decision: elicit.Denied})
+		b.decided(r, end{State: stateDecided, Decision: elicit.Denied})
 	}
 	if b.openBytes != 0 || len(b.byRequest) != 0 {
 		t.Errorf("%d bytes of %d questions are open after the last", b.openBytes, len(b.byRequest))
@@ -324,29 +290,20 @@ func TestBounds(t *testing.T) {
 	if n != maxOpen || !errors.Is(err, errTooMany) {
 		t.Errorf("%d open questions, then %v", n, err)
 	}
-}
-
-// TestRemovedEntries continues entries that were removed: output of a command is ignored,
-// and a message starts a new entry.
-func TestRemovedEntries(t *testing.T) {
-	p := newPage("127.0.0.1:1", &Options{})
-	me := approval.Thread{ID: "1"}
-	p.Event(me, protocol.ExecCommandBegin{CallID: "1", Command: []string{"yes"}})
-	p.Event(me, protocol.AgentMessageDelta{Delta: "forgotten"})
-	c := p.board.conversations[0]
-	call := c.live.calls["1"]
-	for range maxEntries {
-		p.Event(me, protocol.BackgroundEvent{Message: "x"})
+	for range 2 * maxDecided {
+		r := request("long", "true")
+		b.decided(r, end{}) // it was never asked
+		for first := range b.byRequest {
+			b.decided(first, end{State: stateDecided})
+			break
+		}
+		if _, err := b.ask(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
 	}
-	p.Event(me, protocol.ExecCommandOutputDelta{CallID: "1", Chunk: []byte("y\n")})
-	if len(call.body.b) > 0 || len(c.live.calls) > 0 {
-		t.Errorf("a forgotten command keeps %q", call.body.b)
+	if len(b.questions) != maxOpen+maxDecided {
+		t.Errorf("%d questions are kept", len(b.questions))
 	}
-	p.Event(me, protocol.AgentMessageDelta{Delta: "said"})
-	if e := c.entries[len(c.entries)-1]; string(e.body.b) != "said" {
-		t.Errorf("what was said last is not shown, but %q", e.body.b)
-	}
-	p.Event(me, protocol.TaskComplete{})
 }
 
 // TestAnswerBeatsWithdrawal checks that an accepted answer is returned even if the question
@@ -357,7 +314,7 @@ func TestAnswerBeatsWithdrawal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end, found := b.answer(q.entry.ID, []byte(`{"action":"decline"}`)); end != nil || !found {
+	if end, found := b.answer(q.id, []byte(`{"action":"decline"}`)); end != nil || !found {
 		t.Fatalf("the answer was not taken: %v, %v", end, found)
 	}
 	if raw, err := b.withdraw(q, context.Canceled); err != nil || string(raw) != `{"action":"decline"}` {
@@ -468,31 +425,42 @@ func TestServersOfOneThread(t *testing.T) {
 	if want := []string{"t (2) from b running", "t from a closed"}; !slices.Equal(got, want) {
 		t.Fatalf("shown %q, want %q", got, want)
 	}
-	p.board.stopper("t (2)")()
-	p.board.stopper("t")()
+	if !p.board.stop("t (2)") || !p.board.stop("t") || p.board.stop("other") {
+		t.Error("the page shows other conversations")
+	}
 	if stopped != "ba" {
 		t.Errorf("stopped %q", stopped)
 	}
 }
 
-// TestResumedConversation resumes a conversation that the page shows. A running turn can
-// still be stopped, and the history is not shown twice.
-func TestResumedConversation(t *testing.T) {
+// TestState follows a conversation, whose log has what happened.
+func TestState(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
-	me := approval.Thread{ID: "1"}
-	taken := protocol.SessionConfigured{SessionID: "1", InitialMessages: []json.RawMessage{[]byte(`{"type":"agent_message","message":"before"}`)}}
-	p.Event(me, taken)
-	p.Event(me, protocol.UserMessage{Message: "go"})
-	p.Event(me, protocol.ExecCommandBegin{CallID: "1", Command: []string{"make"}})
-	p.Event(me, taken)
-	c := p.board.conversations[0]
-	if c.State != stateRunning || len(c.entries) != 3 || !c.entries[2].Running {
-		t.Errorf("state %q, %d entries", c.State, len(c.entries))
-	}
-	p.Event(me, protocol.ShutdownComplete{})
-	p.Event(me, taken)
-	if c.State != "" || len(c.entries) != 3 {
-		t.Errorf("after its end: state %q, %d entries", c.State, len(c.entries))
+	log := "=== turn 1\nuser:\n  a\u202eb\n"
+	me := approval.Thread{ID: "1", Log: func() string { return log }}
+	for _, tt := range []struct {
+		event       protocol.EventMsg
+		state, task string
+		seen        bool // by a browser
+	}{
+		{protocol.SessionConfigured{SessionID: "1"}, "", "", true},
+		{protocol.UserMessage{Message: "make\nit"}, "running", "make it", true},
+		{protocol.UserMessage{Message: "x", Kind: "environment_context"}, "running", "make it", true},
+		{protocol.AgentMessageDelta{Delta: "x"}, "running", "make it", false},
+		{protocol.SessionConfigured{SessionID: "1"}, "running", "make it", true}, // it was resumed
+		{protocol.TaskComplete{}, "", "make it", true},
+		{protocol.TaskStarted{}, "running", "make it", true},
+		{protocol.TurnAborted{}, "", "make it", true},
+		{protocol.ShutdownComplete{}, "closed", "make it", true},
+		{protocol.SessionConfigured{SessionID: "1"}, "", "make it", true},
+	} {
+		_, before, _ := p.board.since(0)
+		p.Event(me, tt.event)
+		u, now, _ := p.board.since(0)
+		c := u.Conversations[0]
+		if c.State != tt.state || c.Task != tt.task || now > before != tt.seen || c.Log != "=== turn 1\nuser:\n  a\\u{202e}b\n" {
+			t.Errorf("%T: %+v, news %t", tt.event, c, now > before)
+		}
 	}
 }
 
@@ -512,7 +480,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 			asking.Go(func() {
 				defer cancel()
 				r := request(fmt.Sprint(i%50), "true")
-				p.Event(r.Thread, protocol.AgentMessageDelta{Delta: "x"})
+				p.Event(r.Thread, protocol.BackgroundEvent{Message: "x"})
 				_, err := p.Ask(ctx, r)
 				p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied}, By: approval.ByClient})
 				if err == nil {

@@ -2,6 +2,8 @@ package page
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
@@ -29,10 +34,6 @@ type Options struct {
 	// comes while no page is open. It may receive the same link again while that is unused
 	// and has more than half of its lifetime left. It must not block. Default: none.
 	Announce func(link string)
-	// Tasks lists the tasks of other processes, the newest first. The page shows them and
-	// cannot change them. It is called every two seconds while the page is open, by one
-	// goroutine. Default: none are shown.
-	Tasks func() []Task
 }
 
 // A Page is a web server on the loopback interface, and the desk behind it. It
@@ -69,12 +70,6 @@ func Listen(o *Options) (*Page, error) {
 	}
 	p := newPage(l.Addr().String(), &options)
 	p.listen(l)
-	if p.options.Tasks != nil && p.work.enter() {
-		go func() {
-			defer p.work.leave()
-			p.lookAtTasks()
-		}()
-	}
 	p.announce()
 	return p, nil
 }
@@ -147,6 +142,47 @@ func (p *Page) announce() {
 // invitation returns a link as [door.announce] does.
 func (p *Page) invitation() string { return p.link(p.door.announce()) }
 
+// Event implements approval.Desk.
+func (p *Page) Event(t approval.Thread, m protocol.EventMsg) { p.board.event(t, m) }
+
+// Name implements approval.Desk.
+func (p *Page) Name() approval.Decider { return approval.ByPage }
+
+// Ask implements approval.Desk.
+func (p *Page) Ask(ctx context.Context, r *approval.Request) (json.RawMessage, error) {
+	select {
+	case <-p.done:
+		return nil, errClosed
+	default:
+	}
+	q, err := p.board.ask(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if !p.Watched() {
+		p.announce()
+	}
+	select {
+	case raw := <-q.answered:
+		return raw, nil
+	case <-ctx.Done():
+		return p.board.withdraw(q, context.Cause(ctx))
+	case <-p.done:
+		return p.board.withdraw(q, errClosed)
+	}
+}
+
+// Decided implements approval.Desk.
+func (p *Page) Decided(r *approval.Request, d approval.Decision) {
+	p.board.decided(r, end{
+		State: stateDecided, Decision: d.Decision, By: d.By, Reason: d.Reason, Rule: elicit.OneLine(d.RuleWords, 0),
+		Feedback: elicit.ShowText(d.Feedback),
+	})
+}
+
+// farewell is how long Close waits for the browsers to learn of it.
+const farewell = 200 * time.Millisecond
+
 // Close disconnects the browsers and ends the page. A pending Ask returns an error. Close
 // may be called more than once.
 func (p *Page) Close() error {
@@ -154,8 +190,17 @@ func (p *Page) Close() error {
 	if first {
 		close(p.done)
 	}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		p.work.handlers.Wait()
+	}()
+	select {
+	case <-told:
+	case <-time.After(farewell):
+	}
 	err := p.server.Close()
-	p.work.handlers.Wait()
+	<-told
 	<-p.served
 	_ = p.server.Close() // of connections that were accepted meanwhile; err has any error
 	if err != nil && first {

@@ -88,18 +88,17 @@ func (v *visitor) post(path, body string) (int, string) {
 type line struct {
 	Order         []string       `json:"order"`
 	Conversations []conversation `json:"conversations"`
+	Questions     []shown        `json:"questions"`
 	End           string         `json:"end"`
 }
 
-type conversation struct {
-	ID, Task, State string
-	Entries         []entry
-}
+type conversation struct{ ID, Task, State, Log string }
 
-type entry struct {
-	ID         int
-	Kind, Text string
-	Question   *struct {
+// shown is a question as a browser gets it.
+type shown struct {
+	ID           int
+	Conversation string
+	Question     struct {
 		Kind, Command, State, Decision, By, Reason, Feedback string
 		Session                                              bool
 	}
@@ -145,19 +144,17 @@ func (e *events) next() (line, bool) {
 	}
 }
 
-// question waits for a question in a state and returns its entry.
-func (e *events) question(state string) entry {
+// question waits for a question in a state and returns it.
+func (e *events) question(state string) shown {
 	e.t.Helper()
 	for {
 		l, ok := e.next()
 		if !ok {
 			e.t.Fatalf("the stream ended before a question was %s", state)
 		}
-		for _, c := range l.Conversations {
-			for _, en := range c.Entries {
-				if en.Question != nil && en.Question.State == state {
-					return en
-				}
+		for _, q := range l.Questions {
+			if q.Question.State == state {
+				return q
 			}
 		}
 	}
@@ -303,8 +300,15 @@ func TestClose(t *testing.T) {
 	if got := get(t, back); got.err == nil {
 		t.Errorf("Ask returned %q", got.answer)
 	}
+	said := ""
 	for more := true; more; {
-		_, more = stream.next()
+		var l line
+		if l, more = stream.next(); more {
+			said = l.End
+		}
+	}
+	if said != "closed" {
+		t.Errorf("the browser learned %q", said)
 	}
 	if p.Watched() {
 		t.Error("still watched")

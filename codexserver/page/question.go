@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,21 +12,21 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
-	utf8text "github.com/codexmcp/codexmcp/internal/text"
+	"github.com/codexmcp/codexmcp/internal/paths"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// questionView is what the page shows of a question. Hidden characters of Command and
-// Script are visible from the start, those of the other texts after show.
+// questionView is what the page shows of a question, with hidden characters made visible. Nothing is cut.
+// That of a question that is not open has only the end.
 type questionView struct {
 	// Kind is "exec", "patch" or "other".
-	Kind string `json:"kind"`
+	Kind string `json:"kind,omitzero"`
 	// Subject is who asks.
-	Subject string `json:"subject"`
-	// Command is the command on one line, with hidden characters made visible.
+	Subject string `json:"subject,omitzero"`
+	// Command is the command on one line, but for its Script.
 	Command string `json:"command,omitzero"`
-	// Script is the words of Command that have several lines, with their line breaks.
+	// Script is the last word of the command if a shell runs it and it has several lines.
 	Script string `json:"script,omitzero"`
 	// Hidden is true when the command has invisible characters.
 	Hidden bool `json:"hidden,omitzero"`
@@ -50,65 +51,89 @@ type questionView struct {
 	Session bool `json:"session,omitzero"`
 	// Inside is true when such an approval lets the command run again only inside the sandbox.
 	Inside bool `json:"inside,omitzero"`
-	// Always is the lasting rule that a person may accept, nil if there is none.
-	Always *alwaysView `json:"always,omitzero"`
+	// Always says what the lasting rule allows that a person may accept, "" if there is none.
+	Always string `json:"always,omitzero"`
 	// Deadline is when a question without an answer is denied, a Unix time in ms.
 	Deadline int64 `json:"deadline,omitzero"`
-	// Brief is true when the question is decided and parts of it were removed.
-	Brief bool `json:"brief,omitzero"`
 
 	end
 }
 
-// alwaysView is what the page shows of a lasting rule.
-type alwaysView struct {
-	// Words say what is always allowed then.
-	Words string `json:"words"`
+// file is what a patch does to one file.
+type file struct {
+	// Kind is "add", "delete" or "update".
+	Kind string `json:"kind"`
+	// Path is relative to the folder if it lies in it.
+	Path string `json:"path"`
+	// MoveTo is the new path if an update moves the file.
+	MoveTo string `json:"moveTo,omitzero"`
+	// Outside is true when Path or MoveTo lies outside the folder.
+	Outside bool `json:"outside,omitzero"`
+	// Added and Removed count lines.
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
+	// Diff has the lines of the file, each after "+", "-" or " ".
+	Diff string `json:"diff,omitzero"`
 }
 
 func viewQuestion(r *approval.Request) *questionView {
-	v := &questionView{Subject: cmp.Or(r.Thread.Engine, "Codex"), Session: !r.Question.Once, Inside: !r.Question.Once && r.Question.Inside, Reach: r.Question.Reach}
-	if a := r.Question.Always; a != nil {
-		v.Always = &alwaysView{a.Words}
+	q := r.Question
+	v := &questionView{Session: !q.Once, Inside: !q.Once && q.Inside, Reach: elicit.ShowText(q.Reach)}
+	if q.Always != nil {
+		v.Always = elicit.OneLine(q.Always.Words, 0)
 	}
+	subject := ""
 	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
-		v.Kind, v.Cwd, v.Reason = "exec", m.Cwd, m.Reason
-		v.Command = elicit.ShowCommand(m.Command)
-		v.Script, v.Hidden = script(m.Command)
-		if m.Subject != "" {
-			v.Subject = m.Subject
-		}
-		if m.FromEngine {
-			v.Reason = ""
-			v.Notes = note(v.Notes, m.Reason)
-		}
-		if m.Program != "" {
-			v.Notes = append(v.Notes, "The program is "+elicit.ShowText(m.Program)+".")
-		}
-		v.Covers = "Approve once covers this one run."
-		switch {
-		case !v.Session:
-		case v.Inside:
-			v.Covers += " For this session, the same words run again in this folder, only inside the sandbox."
-		case m.NoSandbox:
-			v.Covers += " For this session, the same words run again in this folder."
-		}
+		v.exec(m)
+		subject = m.Subject
 	case protocol.PatchApprovalRequest:
-		v.Kind, v.Cwd, v.Reason = "patch", m.Cwd, m.Reason
+		v.Kind, v.Cwd, v.Reason = "patch", path(m.Cwd), elicit.ShowText(m.Reason)
 		v.Covers = "Approve once covers these changes, and no later ones."
 		v.Files = viewFiles(m.Changes, m.Cwd)
 		for _, to := range slices.Sorted(maps.Keys(m.Links)) {
-			v.Notes = append(v.Notes, fmt.Sprintf("The patch names %s, from which symbolic links lead to %s.", path(m.Links[to]), path(to)))
+			v.note(fmt.Sprintf("The patch names %s, from which symbolic links lead to %s.", path(m.Links[to]), path(to)))
 		}
-		v.Notes = append(v.Notes, m.Notes...)
-		if m.Subject != "" {
-			v.Subject = m.Subject
+		for _, note := range m.Notes {
+			v.note(note)
 		}
+		subject = m.Subject
 	default:
-		v.Kind, v.Message, v.Facts = "other", r.Question.Message, facts(r.Question.Meta)
+		v.Kind, v.Message, v.Facts = "other", elicit.ShowText(q.Message), facts(q.Meta)
 	}
+	v.Subject = elicit.OneLine(cmp.Or(subject, r.Thread.Engine, "Codex"), 0)
 	return v
+}
+
+func (v *questionView) exec(m protocol.ExecApprovalRequest) {
+	v.Kind, v.Cwd = "exec", path(m.Cwd)
+	v.Command = elicit.ShowCommand(m.Command)
+	for _, word := range m.Command {
+		v.Hidden = v.Hidden || elicit.ShowText(word) != word
+	}
+	if s := m.Command; len(s) == 3 && (s[1] == "-c" || s[1] == "-lc") && strings.Contains(strings.TrimRight(s[2], "\n"), "\n") {
+		v.Command, v.Script = elicit.ShowCommand(s[:2]), elicit.ShowText(s[2])
+	}
+	if m.FromEngine {
+		v.note(m.Reason)
+	} else {
+		v.Reason = elicit.ShowText(m.Reason)
+	}
+	if m.Program != "" {
+		v.note("The program is " + m.Program + ".")
+	}
+	v.Covers = "Approve once covers this one run."
+	if v.Inside {
+		v.Covers += " For this session, the same words run again in this folder, only inside the sandbox."
+	} else if v.Session && m.NoSandbox {
+		v.Covers += " For this session, the same words run again in this folder."
+	}
+}
+
+func (v *questionView) note(text string) {
+	if text != "" {
+		v.Notes = append(v.Notes, elicit.ShowText(text))
+	}
 }
 
 // facts returns what a question has besides its message, without what the page shows anyway.
@@ -122,73 +147,64 @@ func facts(meta map[string]any) string {
 	if err != nil {
 		return "There are facts that cannot be shown: " + err.Error()
 	}
-	return string(text)
-}
-
-func note(notes []string, s string) []string {
-	if s == "" {
-		return notes
-	}
-	return append(notes, s)
-}
-
-// script returns the words of a command that have more than one line, and whether any
-// word has invisible characters.
-func script(argv []string) (text string, hidden bool) {
-	var words []string
-	for _, word := range argv {
-		shown := elicit.ShowText(word)
-		hidden = hidden || shown != word
-		if strings.Contains(strings.TrimRight(word, "\n"), "\n") {
-			words = append(words, shown)
-		}
-	}
-	return strings.Join(words, "\n"), hidden
+	return elicit.ShowText(string(text))
 }
 
 // size returns about how many bytes a question takes.
 func (v *questionView) size() int {
-	n := len(v.Command) + len(v.Rule) + len(v.Script) + len(v.Cwd) + len(v.Message) + len(v.Facts) + len(v.Reason) + len(v.Reach) + len(v.Covers) + len(v.Feedback) + sizeOf(v.Files)
-	if v.Always != nil {
-		n += len(v.Always.Words)
-	}
+	n := len(v.Command) + len(v.Script) + len(v.Cwd) + len(v.Message) + len(v.Facts) + len(v.Reason) + len(v.Reach) + len(v.Covers) + len(v.Always)
 	for _, s := range v.Notes {
 		n += len(s)
+	}
+	for _, f := range v.Files {
+		n += len(f.Path) + len(f.MoveTo) + len(f.Diff) + 64
 	}
 	return n
 }
 
-// maxBrief is how many bytes of each part of a decided question are kept.
-const maxBrief = 4 << 10
-
-// brief returns what is kept of a decided question.
-func (v *questionView) brief() *questionView {
-	if v.size() <= maxBrief {
-		return v
+// viewFiles returns the files of a patch, sorted by path.
+func viewFiles(changes map[string]protocol.FileChange, cwd string) []file {
+	files := make([]file, 0, len(changes))
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		c := changes[name]
+		f := file{Kind: "update", Diff: elicit.ShowText(c.Diff())}
+		f.Path, f.Outside = place(name, cwd)
+		f.Added, f.Removed = c.Lines()
+		switch {
+		case c.Add != nil:
+			f.Kind = "add"
+		case c.Delete != nil:
+			f.Kind = "delete"
+		case c.Update != nil && c.Update.MovePath != nil:
+			var outside bool
+			f.MoveTo, outside = place(*c.Update.MovePath, cwd)
+			f.Outside = f.Outside || outside
+		}
+		files = append(files, f)
 	}
-	short := *v
-	short.Brief = true
-	short.Script, short.Facts, short.Reach, short.Covers, short.Always, short.Notes = "", "", "", "", nil, nil
-	short.Command, short.Message = utf8text.Brief(v.Command, maxBrief), utf8text.Brief(v.Message, maxBrief)
-	short.Cwd, short.Reason = utf8text.Brief(v.Cwd, maxBrief), utf8text.Brief(v.Reason, maxBrief)
-	short.Files = clipFiles(v.Files, maxBrief)
-	return &short
+	return files
 }
 
-// show returns a copy with hidden characters made visible.
-func (v *questionView) show() *questionView {
-	shown := *v
-	shown.Subject, shown.Cwd = line(v.Subject), path(v.Cwd)
-	shown.Message, shown.Facts, shown.Reason = elicit.ShowText(v.Message), elicit.ShowText(v.Facts), elicit.ShowText(v.Reason)
-	shown.Reach, shown.Covers = elicit.ShowText(v.Reach), elicit.ShowText(v.Covers)
-	shown.Rule = line(v.Rule)
-	if v.Always != nil {
-		shown.Always = &alwaysView{line(v.Always.Words)}
+// place returns a path relative to the folder as it is shown, and whether it lies outside of it. If there is
+// no folder, nothing counts as outside. It judges names and does not follow symbolic links.
+func place(name, cwd string) (shown string, outside bool) {
+	name = filepath.Clean(name)
+	if cwd == "" {
+		return path(name), false
 	}
-	shown.Files = showFiles(v.Files)
-	shown.Notes = slices.Clone(v.Notes)
-	for i, s := range shown.Notes {
-		shown.Notes[i] = elicit.ShowText(s)
+	if !filepath.IsAbs(name) {
+		return path(name), !filepath.IsLocal(name)
 	}
-	return &shown
+	if rel, ok := paths.Within(name, cwd); ok {
+		return path(rel), false
+	}
+	return path(name), true
+}
+
+// path returns a path on one line, quoted where it has to be.
+func path(s string) string {
+	if s == "" {
+		return ""
+	}
+	return elicit.ShowCommand([]string{s})
 }

@@ -1,12 +1,20 @@
 package page
 
 import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -19,7 +27,7 @@ func TestNotesOfPatch(t *testing.T) {
 		"The patch names /a, from which symbolic links lead to /b.",
 		`A write to /b changes other names\u{202e} too.`,
 	}
-	if diff := cmp.Diff(want, v.show().Notes); diff != "" {
+	if diff := cmp.Diff(want, v.Notes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -70,31 +78,91 @@ func TestFactsOfQuestion(t *testing.T) {
 	}
 }
 
-// TestAlwaysOfQuestion shows the whole rule that a person may accept, and
-// what else the approval covers. Hidden characters in it are visible.
+// TestAlwaysOfQuestion shows the whole rule that a person may accept, and then what was accepted. Hidden
+// characters in it are visible.
 func TestAlwaysOfQuestion(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
-	for _, tt := range []struct {
-		always *elicit.Always
-		want   *alwaysView
-	}{
-		{nil, nil},
-		{&elicit.Always{Words: "x, outside the sandbox\u202e<b>"}, &alwaysView{Words: `x, outside the sandbox\u{202e}<b>`}},
-		{&elicit.Always{Words: "x, in the sandbox"}, &alwaysView{Words: "x, in the sandbox"}},
-	} {
-		r := request("t", "make")
-		asked := *r.Question
-		asked.Always, r.Question = tt.always, &asked
-		q, err := p.board.ask(t.Context(), r)
-		if err != nil {
+	r := request("t", "make")
+	asked := *r.Question
+	asked.Always, r.Question = &elicit.Always{Words: "x, outside the sandbox\u202e<b>"}, &asked
+	q, err := p.board.ask(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := q.view.Always; got != `x, outside the sandbox\u{202e}<b>` {
+		t.Errorf("the rule is shown as %q", got)
+	}
+	p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedAlways}, By: approval.ByPage, RuleWords: "x\u202e"})
+	if q.view.Rule != `x\u{202e}` {
+		t.Errorf("%+v", q.view.end)
+	}
+}
+
+var rewrite = flag.Bool("update", false, "rewrite what the tests expect")
+
+// TestQuestions compares what browsers get of questions with testdata/questions.json.
+func TestQuestions(t *testing.T) {
+	p := newPage("127.0.0.1:1", &Options{})
+	ctx, cancel := context.WithDeadline(t.Context(), time.UnixMilli(4_000_000_000_000))
+	defer cancel()
+	moved := "/etc/b.txt"
+	requests := []*approval.Request{
+		{
+			Event:    protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", "echo '<img src=x onerror=alert(1)>' \u202e\nrm -rf \x1b[2K~\n"}, Cwd: "/work/my repo", Reason: "it\u200bis needed", LeavesSandbox: true},
+			Question: &elicit.Question{},
+		},
+		{
+			Event:    protocol.ExecApprovalRequest{Command: []string{"make"}, Cwd: "/work", Reason: "the sandbox denied it", FromEngine: true, Subject: "Codex's sub-agent x", Once: true, Program: "/work/bin/ma\u200bke"},
+			Question: &elicit.Question{Once: true},
+		},
+		{
+			Event: protocol.PatchApprovalRequest{Cwd: "/work", Reason: "as asked", Changes: map[string]protocol.FileChange{
+				"/work/new.txt":     {Add: &protocol.FileContent{Content: "one\n\ntwo"}},
+				"/work/old.txt":     {Delete: &protocol.FileContent{Content: "gone\n"}},
+				"/work/a.txt":       {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-x\n+y\u2066\n", MovePath: &moved}},
+				"/work/../etc/x":    {Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1 @@\n-x\n+y\n"}},
+				"/work/empty":       {Add: &protocol.FileContent{}},
+				"relative/in\nside": {Add: &protocol.FileContent{Content: "r\n"}},
+			}},
+			Question: &elicit.Question{},
+		},
+		{Event: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool `x`?\nArguments:\t\x07", Once: true}},
+		{Event: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool?", Meta: map[string]any{
+			"tool_params": map[string]any{"path": "/etc\u202e\n<b>"},
+		}}},
+	}
+	for _, r := range requests {
+		r.Thread.ID = "t"
+		if _, err := p.board.ask(ctx, r); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(tt.want, q.entry.Question.show().Always); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+	}
+	golden(t, "questions.json", p)
+}
+
+// golden compares all that is on a page, without its times, with a file.
+func golden(t *testing.T, name string, p *Page) {
+	t.Helper()
+	u, _, _ := p.board.since(0)
+	for i := range u.Questions {
+		u.Questions[i].At = 0
+	}
+	got, err := json.Marshal(u, jsontext.WithIndent("\t"), jsontext.EscapeForHTML(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	file := filepath.Join("testdata", name)
+	if *rewrite {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
 		}
-		p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedAlways}, By: approval.ByPage, RuleWords: "x\u202e"})
-		if end := q.entry.Question.show().end; end.Rule != `x\u{202e}` {
-			t.Errorf("%+v", end)
-		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -87,23 +87,21 @@ func TestRace(t *testing.T) {
 		if !ok {
 			t.Fatal("the stream ended")
 		}
-		for _, c := range l.Conversations {
-			for _, en := range c.Entries {
-				if en.Question == nil || en.Question.State != "open" || answered[en.Question.Command] {
-					continue
-				}
-				question := en.Question.Command
-				answered[question] = true
-				posts.Go(func() {
-					r := v.request(http.MethodPost, fmt.Sprintf("/questions/%d", en.ID), `{"action":"accept"}`)
-					// The client answers when the page's answer is on its way.
-					on := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(release(question)) }}
-					res, _ := v.send(r.WithContext(httptrace.WithClientTrace(r.Context(), on)))
-					mu.Lock()
-					statuses[question] = res.StatusCode
-					mu.Unlock()
-				})
+		for _, q := range l.Questions {
+			if q.Question.State != "open" || answered[q.Question.Command] {
+				continue
 			}
+			question := q.Question.Command
+			answered[question] = true
+			posts.Go(func() {
+				r := v.request(http.MethodPost, fmt.Sprintf("/questions/%d", q.ID), `{"action":"accept"}`)
+				// The client answers when the page's answer is on its way.
+				on := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(release(question)) }}
+				res, _ := v.send(r.WithContext(httptrace.WithClientTrace(r.Context(), on)))
+				mu.Lock()
+				statuses[question] = res.StatusCode
+				mu.Unlock()
+			})
 		}
 	}
 	calls.Wait()

@@ -44,27 +44,29 @@ func (p *Page) route(w http.ResponseWriter, r *http.Request) {
 	if stop {
 		thread, stop = strings.CutSuffix(thread, "/stop")
 	}
+	want := http.MethodPost
+	if path == "/events" {
+		want = http.MethodGet
+	}
 	switch {
-	case path == "/session":
-		if method(w, r, http.MethodPost) && p.allowed(w, r) {
-			p.admit(w, r)
-		}
-	case path == "/events":
-		if method(w, r, http.MethodGet) && p.allowed(w, r) {
-			if s := p.session(w, r); s != nil {
-				p.stream(w, r, s)
-			}
-		}
-	case question:
-		if method(w, r, http.MethodPost) && p.allowed(w, r) && p.session(w, r) != nil {
-			p.answer(w, r, id)
-		}
-	case stop:
-		if method(w, r, http.MethodPost) && p.allowed(w, r) && p.session(w, r) != nil {
-			p.stop(w, r, thread)
-		}
-	default:
+	case path != "/session" && path != "/events" && !question && !stop:
 		refuse(w, http.StatusNotFound, "there is nothing here")
+		return
+	case !method(w, r, want), !p.allowed(w, r):
+		return
+	case path == "/session":
+		p.admit(w, r)
+		return
+	}
+	s := p.session(w, r)
+	switch {
+	case s == nil:
+	case path == "/events":
+		p.stream(w, r, s)
+	case question:
+		p.answer(w, r, id)
+	case stop:
+		p.stop(w, r, thread)
 	}
 }
 
@@ -151,12 +153,10 @@ func (p *Page) stop(w http.ResponseWriter, r *http.Request, thread string) {
 	if _, ok := readBody(w, r, &struct{}{}); !ok {
 		return
 	}
-	stop := p.board.stopper(thread)
-	if stop == nil {
+	if !p.board.stop(thread) {
 		refuse(w, http.StatusNotFound, "there is no such conversation")
 		return
 	}
-	stop()
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -13,7 +13,7 @@ const (
 	// heartbeat is how often a silent stream sends an empty line.
 	heartbeat = 15 * time.Second
 	// pace is the least time between two lines.
-	pace = 50 * time.Millisecond
+	pace = 100 * time.Millisecond
 	// slow is how long writing 64 KiB may take.
 	slow = 10 * time.Second
 	// maxStreams leaves a browser connections for the answers: it has six to a host.
@@ -134,6 +134,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 			case <-r.Context().Done():
 				return
 			case <-p.done:
+				send(map[string]string{"end": "closed"})
 				return
 			}
 		}
@@ -142,6 +143,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 		case <-r.Context().Done():
 			return
 		case <-p.done:
+			send(map[string]string{"end": "closed"})
 			return
 		}
 	}

@@ -4,12 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
-	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/codexserver/page"
 )
 
@@ -38,7 +35,6 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when 
 	p, err := page.Listen(&page.Options{
 		Port:   c.settings.Approvals.PagePort,
 		Origin: c.settings.Approvals.PageOrigin,
-		Tasks:  c.otherTasks(),
 		Announce: func(link string) {
 			select {
 			case links <- link:
@@ -97,72 +93,4 @@ func (t *shownPage) Close() error {
 	case <-time.After(time.Second):
 	}
 	return err
-}
-
-const (
-	// oldTask is how long the page shows a task after its end.
-	oldTask = time.Hour
-	// pageTasks is how many tasks the page shows at most.
-	pageTasks = 50
-)
-
-// otherTasks returns a function that lists the tasks of other processes with the same home,
-// for the page.
-func (c *configuration) otherTasks() func() []page.Task {
-	store := taskfile.New(c.home, nil)
-	host, _ := os.Hostname()
-	began := time.Now()
-	return func() []page.Task {
-		entries, _ := store.List() // what cannot be read is left out
-		var tasks []page.Task
-		for _, e := range entries {
-			t := e.Task
-			own := t.Server.PID == os.Getpid() && t.Server.Host == host && t.Created.After(began)
-			old := e.Owner != taskfile.Other && time.Since(t.Updated) > oldTask
-			if own || old || len(tasks) == pageTasks {
-				continue
-			}
-			tasks = append(tasks, page.Task{
-				Thread: t.Thread(), Status: state(t, e.Owner), Message: message(t, e.Owner), Server: server(t, e.Owner), Began: t.Created.UnixMilli(),
-			})
-		}
-		return tasks
-	}
-}
-
-// The states of a task whose server is gone.
-const (
-	lost = "lost" // no other server continues it
-	cut  = "cut"  // the next one does
-)
-
-func state(t taskfile.Task, owner taskfile.Owner) string {
-	switch {
-	case owner != taskfile.Gone:
-		return string(t.Status)
-	case t.Resume != nil:
-		return cut
-	}
-	return lost
-}
-
-func message(t taskfile.Task, owner taskfile.Owner) string {
-	switch state(t, owner) {
-	case lost:
-		return "the server ended while this task ran; codex-reply continues its thread"
-	case cut:
-		return "the server ended while this task ran; the next server continues it, unless calls.resume is false"
-	}
-	return t.Message
-}
-
-func server(t taskfile.Task, owner taskfile.Owner) string {
-	words := fmt.Sprintf("process %d", t.Server.PID)
-	if host, _ := os.Hostname(); t.Server.Host != host {
-		words += " on " + terminal.Row(t.Server.Host)
-	}
-	if owner == taskfile.Gone {
-		words += ", which has ended"
-	}
-	return words
 }

@@ -85,20 +85,16 @@ func (v *visitor) await(state string) pageQuestion {
 		if err != nil {
 			v.t.Fatalf("no question became %s: %v", state, err)
 		}
-		var update struct {
-			Conversations []struct{ Entries []pageQuestion }
-		}
+		var update struct{ Questions []pageQuestion }
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
 		if err := json.Unmarshal([]byte(line), &update); err != nil {
 			v.t.Fatal(err)
 		}
-		for _, c := range update.Conversations {
-			for _, e := range c.Entries {
-				if e.Question.State == state {
-					return e
-				}
+		for _, q := range update.Questions {
+			if q.Question.State == state {
+				return q
 			}
 		}
 	}

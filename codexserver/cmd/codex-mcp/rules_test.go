@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -88,3 +89,6 @@ func TestRulesComplete(t *testing.T) {
 		t.Errorf("%d: %q %q", status, &stdout, &stderr)
 	}
 }
+
+// control matches characters that a terminal interprets.
+var control = regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\u202a-\u202e\u2028\u2029]")

@@ -61,12 +61,15 @@ func (t *Table) Engine() engine.Engine { return t.engine }
 // principal: shares of other principals can neither find nor resume an open one.
 func (t *Table) Share(principal string) *Share { return &Share{table: t, principal: principal} }
 
+// lastLines is how many bytes of a thread's log a desk gets.
+const lastLines = 6 << 10
+
 // newHost returns the host of a new thread.
 func (t *Table) newHost(thread *Thread, principal string, a Attend) *host {
 	kept := transcript.New(t.logs)
 	a.Submission = "" // which is for the first turn
 	h := &host{
-		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: cmp.Or(engine.TraitsOf(t.engine).Name, "Codex"), Stop: func() { thread.Stop(ErrStopped) }},
+		thread: approval.Thread{Server: t.server(), Principal: principal, Engine: cmp.Or(engine.TraitsOf(t.engine).Name, "Codex"), Stop: func() { thread.Stop(ErrStopped) }, Log: func() string { return kept.Last(lastLines) }},
 		log:    t.log, kept: kept, desk: deskObserver{desk: t.approvals.Desk, log: t.log}, now: hostTurn{Attend: a},
 	}
 	h.traits = engine.TraitsOf(t.engine)

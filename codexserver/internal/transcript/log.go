@@ -3,6 +3,7 @@ package transcript
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -134,6 +135,20 @@ func (l *Log) Transcript(offset int64, most int) (Page, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.transcript.all(offset, most)
+}
+
+// Last returns the last whole lines of the transcript, at most most bytes.
+func (l *Log) Last(most int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, err := l.transcript.all(max(0, l.transcript.end-int64(most)), most)
+	if err != nil {
+		return "" // the file that has it cannot be read
+	}
+	if p.Offset > 0 {
+		_, p.Text, _ = strings.Cut(p.Text, "\n")
+	}
+	return p.Text
 }
 
 // Diff returns a part of the diffs of the turns that have ended.

@@ -369,3 +369,22 @@ func FuzzTranscript(f *testing.F) {
 		})
 	})
 }
+
+// TestLast returns whole lines.
+func TestLast(t *testing.T) {
+	l := transcript.New("")
+	if got := l.Last(100); got != "" {
+		t.Errorf("nothing is %q", got)
+	}
+	l.Note("one", "two")
+	l.Note("thr\u00e9e", "")
+	for most, want := range map[int]string{0: "", 3: "", 7: "", 8: "thrée\n", 13: "thrée\n", 14: "  two\nthrée\n", 100: "one\n  two\nthrée\n"} {
+		if got := l.Last(most); got != want {
+			t.Errorf("%d bytes: %q, want %q", most, got, want)
+		}
+	}
+	l.Close()
+	if got := l.Last(100); got != "" {
+		t.Errorf("after the end it is %q", got)
+	}
+}

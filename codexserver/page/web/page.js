@@ -3,8 +3,8 @@
 "use strict";
 
 const $ = (id) => document.getElementById(id);
-const conversations = new Map(); // id -> {view, node, list, entries}
-const questions = new Map(); // id -> {id, view, thread, node, …}, the cards under "To decide"
+const conversations = new Map(); // id -> {view, node, …}
+const questions = new Map(); // id -> {id, view, node, …}, the cards under "To decide"
 let token = sessionStorage.getItem("token");
 let selected = null; // the card that keys act on
 let settledAt = 0; // when what can be pressed last moved
@@ -12,21 +12,18 @@ let settledAt = 0; // when what can be pressed last moved
 // el makes an element; children are elements or text.
 function el(tag, attributes, ...children) {
   const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes || {})) {
-    if (name === "class") node.className = value;
-    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (value !== false && value !== undefined) node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.filter((c) => c !== false && c !== undefined && c !== ""));
+  node.append(...children.filter((c) => c));
   return node;
 }
 
 // scrolls has the attributes of a part that the keyboard scrolls, with its name for a screen reader.
-const scrolls = (name) => ({ tabindex: "0", role: "group", "aria-label": name });
-
+const scrolls = (name, kind) => ({ class: kind, tabindex: "0", role: "group", "aria-label": name });
 const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-const count = (n, one, many) => n.toLocaleString("en") + " " + (n === 1 ? one : many);
-const firstLine = (s) => s.trim().split("\n", 1)[0];
+const count = (n, one) => n.toLocaleString("en") + " " + one + (n === 1 ? "" : "s");
 const short = (s) => (s.length > 160 ? s.slice(0, 159) + "…" : s); // for what is not decided on
 
 // ---- the connection
@@ -53,12 +50,12 @@ async function start() {
     }
   }
   if (!token) return shut("It was opened without a link.");
-  $("desk").hidden = $("keys-button").hidden = false;
+  $("desk").hidden = false;
   for (let wait = 250; ; wait = Math.min(wait * 2, 4000)) {
     const began = Date.now();
     if ((await listen()) === "over") return;
     if (Date.now() - began > 5000) wait = 250;
-    show("off", "Not reachable, trying again…");
+    show("off", "codex-mcp has ended, or is not reachable. Trying again…");
     await new Promise((resolve) => setTimeout(resolve, wait));
   }
 }
@@ -70,11 +67,9 @@ function shut(why) {
   for (const q of [...questions.values()]) discard(q);
   conversations.clear();
   $("conversations").replaceChildren();
-  showTasks([]);
-  $("desk").hidden = $("keys-button").hidden = true;
+  $("desk").hidden = true;
   $("door").hidden = false;
   $("door-why").textContent = why;
-  document.title = "Approvals · codex-mcp";
   show("off", "Not connected");
   return "over";
 }
@@ -82,7 +77,7 @@ function shut(why) {
 function show(state, words) {
   if (state !== $("link").dataset.state) settledAt = performance.now();
   $("link").dataset.state = state;
-  $("link").textContent = words;
+  if ($("link").textContent !== words) $("link").textContent = words;
   for (const q of questions.values()) lock(q);
   for (const c of conversations.values()) c.stop.disabled = state !== "live";
   tally();
@@ -115,6 +110,7 @@ async function listen() {
         if (!line) continue;
         const news = JSON.parse(line);
         if (news.end === "session") return shut("Your access has ended.");
+        if (news.end === "closed") return shut("codex-mcp has ended. What was not decided was not done.");
         if (news.end) return elsewhere();
         try {
           update(news, first);
@@ -136,64 +132,31 @@ async function listen() {
 // elsewhere replaces the page in the oldest of too many tabs.
 function elsewhere() {
   show("off", "Open in newer tabs. ");
-  $("link").append(el("button", { class: "quiet", type: "button", onclick: () => location.reload() }, "Use this one"));
+  $("link").append(el("button", { type: "button", onclick: () => location.reload() }, "Use this one"));
   return "over";
 }
 
 // update shows one line of the stream. The first one holds everything.
 function update(news, first) {
-  const known = new Set();
-  for (const view of news.conversations) {
-    const c = conversations.get(view.id) || newConversation(view);
-    const atEnd = c.node.open && c.list.scrollHeight - c.list.scrollTop - c.list.clientHeight < 40;
-    c.view = view;
-    for (const e of view.entries) {
-      if (e.question && first) known.add(e.id);
-      c.later.set(e.id, e);
-      if (e.question) showQuestion(c, e, first);
-    }
-    if (c.node.open) showLater(c);
-    for (const [id, node] of c.entries) {
-      if (id >= view.from || (questions.has(id) && isOpen(questions.get(id)))) continue;
-      node.remove();
-      c.entries.delete(id);
-    }
-    for (const id of c.later.keys()) if (id < view.from) c.later.delete(id);
-    head(c);
-    if (atEnd) c.list.scrollTop = c.list.scrollHeight;
-  }
-  for (const id of conversations.keys()) {
+  for (const view of news.conversations) showConversation(view);
+  for (const [id, c] of conversations) {
     if (news.order.includes(id)) continue;
-    conversations.get(id).node.remove();
+    c.node.remove();
     conversations.delete(id);
   }
-  for (const q of [...questions.values()]) {
-    if (first && isOpen(q) && !known.has(q.id)) discard(q); // of a server before
-  }
-  order(news.order, first);
-  tally();
-  if (news.tasks || first) showTasks(news.tasks || []);
-}
-
-// showTasks lists what other processes do.
-function showTasks(tasks) {
-  $("tasks").replaceChildren(...tasks.map((t) => el("li", { "data-status": t.status },
-    el("span", { class: "state" }, t.status.replace("_", " ")),
-    el("span", { class: "said" }, t.message),
-    el("span", { class: "facts" }, [clock(t.began), t.server, t.thread].join(" · ")))));
-  $("elsewhere").hidden = tasks.length === 0;
-}
-
-function order(ids, first) {
   let at = $("conversations").firstElementChild;
-  ids.forEach((id, i) => {
-    const c = conversations.get(id);
-    if (!c) return;
-    if (first && i === 0) c.node.open = true;
-    if (c.node === at) at = at.nextElementSibling;
-    else $("conversations").insertBefore(c.node, at);
-  });
-  $("silence").hidden = ids.length > 0;
+  for (const id of news.order) {
+    const node = conversations.get(id).node;
+    if (node === at) at = at.nextElementSibling;
+    else $("conversations").insertBefore(node, at);
+  }
+  $("silence").hidden = news.order.length > 0;
+  for (const q of news.questions) showQuestion(q, first);
+  if (first) { // what else is open is of a server before
+    const known = new Set(news.questions.map((q) => q.id));
+    for (const q of [...questions.values()]) if (isOpen(q) && !known.has(q.id)) discard(q);
+  }
+  tally();
 }
 
 // ---- questions
@@ -201,25 +164,20 @@ function order(ids, first) {
 const isOpen = (q) => q.view.state === "open";
 const open = () => [...questions.values()].filter(isOpen);
 
-function showQuestion(c, e, first) {
+function showQuestion(e, first) {
   let q = questions.get(e.id);
   if (!q) {
     if (e.question.state !== "open") return;
-    q = newCard(c, e);
+    q = newCard(e);
     questions.set(e.id, q);
     $("questions").append(q.node);
-    near.observe(q.node);
     settledAt = performance.now();
-    if (!first) $("news").textContent = "New question: " + title(q.view) + " " + short(asked(q.view));
+    if (!first) $("news").textContent = "New question: " + title(q.view) + " " + short(about(q.view));
     if (!selected) select(q);
   }
-  q.view = e.question;
+  q.view = { ...q.view, ...e.question };
   settle(q);
 }
-
-// near marks the cards that have reached the upper half of the screen. On a phone only these keep
-// Deny and Stop in sight: under a question that is still to be read they would cover what it is about.
-const near = new IntersectionObserver((cards) => cards.forEach((c) => c.target.classList.toggle("near", c.isIntersecting)), { rootMargin: "0px 0px -50%" });
 
 // settle shows how a question ended.
 function settle(q) {
@@ -227,13 +185,11 @@ function settle(q) {
   if (isOpen(q) || q.sending) return;
   if (q.mine && q.view.by === "page") {
     $("news").textContent = outcome(q.view) + ".";
-    leave(q);
-    return;
+    return leave(q);
   }
   if (q.view.state === "answered" && q.mine) return; // the decision is on its way
   q.node.classList.add("settled");
-  q.outcome.replaceChildren(outcome(q.view) + ".", el("button", { class: "quiet", type: "button", onclick: () => leave(q) }, "Dismiss"));
-  q.outcome.hidden = false;
+  q.outcome.replaceChildren(el("p", { class: "outcome" }, outcome(q.view) + "."), el("button", { type: "button", onclick: () => leave(q) }, "Dismiss"));
   settledAt = performance.now();
   tally();
 }
@@ -250,7 +206,6 @@ function leave(q) {
 }
 
 function discard(q) {
-  near.unobserve(q.node);
   q.node.remove();
   questions.delete(q.id);
   if (selected === q) selected = null;
@@ -264,9 +219,10 @@ function lock(q) {
 function tally() {
   const n = open().length;
   document.title = (n ? `(${n}) ` : "") + "Approvals · codex-mcp";
-  $("questions-title").textContent = n ? count(n, "question", "questions") + " to decide" : "To decide";
+  $("questions-title").textContent = n ? count(n, "question") + " to decide" : "To decide";
   $("nothing").hidden = questions.size > 0 || !live();
   if (!selected && n) select(open()[0]);
+  for (const c of conversations.values()) head(c);
 }
 
 function select(q) {
@@ -277,13 +233,13 @@ function select(q) {
   q.node.classList.add("selected");
 }
 
-const title = (v) => ({ exec: "Run this command?", patch: "Change " + count(v.files ? v.files.length : 0, "file", "files") + "?" })[v.kind] || "Allow this?";
+const title = (v) => ({ exec: "Run this command?", patch: "Change " + count((v.files || []).length, "file") + "?" })[v.kind] || "Allow this?";
 
 // outcome says in words how a question ended.
 function outcome(v) {
   if (v.state === "answered") return "Answered on another page";
   if (v.state === "withdrawn") return "No longer asked";
-  const by = { page: " on the page", client: " in the client", terminal: " at the terminal", rule: " by your rules" }[v.by] || "";
+  const by = { page: " on the page", client: " in the client", terminal: " in the terminal", rule: " by your rules" }[v.by] || "";
   switch (v.reason) {
     case "timeout": return "Not done: no answer in time";
     case "interrupted": return "Not done: the turn was ended";
@@ -300,115 +256,88 @@ function outcome(v) {
   return "Denied" + by + (v.feedback ? ": “" + v.feedback + "”" : "");
 }
 
-// asked names what a question is about.
-const asked = (v) => v.command || (v.files || []).map((f) => f.path).join(", ") || v.message || v.facts || "this";
+// about names what a question is about.
+const about = (v) => v.command || (v.files || []).map((f) => f.path).join(", ") || v.message || v.facts || "this";
 
 // newCard makes the card of an open question. Nothing in it is cut.
-function newCard(c, e) {
-  const v = e.question;
-  const q = { id: e.id, view: v, thread: c.view.id, since: performance.now() };
-  const id = "question-" + e.id;
-  const button = (key, words, kind, act, meaning) =>
-    el("button", { type: "button", class: kind, title: meaning, onclick: () => act(q) }, words, el("kbd", { "aria-hidden": "true" }, key));
-  q.word = el("input", { id: id + "-word", type: "text", maxlength: 2000, autocomplete: "off", placeholder: "A note to the agent (optional)" });
+function newCard(e) {
+  const v = e.question, id = "question-" + e.id, task = conversations.get(e.conversation)?.view.task;
+  const q = { id: e.id, view: v, conversation: e.conversation, since: performance.now() };
+  const button = (key, words, kind, act) => el("button", { type: "button", class: kind, onclick: () => act(q) }, words, el("kbd", { "aria-hidden": "true" }, key));
+  q.word = el("input", { type: "text", maxlength: 2000, autocomplete: "off", placeholder: "A note to the agent (optional)", "aria-label": "A note to the agent, optional" });
   q.fields = el("fieldset", { class: "actions" },
-    el("legend", { class: "unseen" }, "Your decision on " + short(asked(v))), // two cards may have the same heading
+    el("legend", { class: "unseen" }, "Your decision on " + short(about(v))), // two cards may have the same heading
     el("div", { class: "row" },
-      button("y", "Approve once", "yes", (q) => decide(q, { action: "accept" })),
-      v.session && button("a", "Approve for the session" + (v.inside ? ", in the sandbox" : ""), "yes also", (q) => decide(q, { action: "accept", content: { decision: "approved_for_session" } }),
-        "Approve the same again without a question until the session ends")),
-    v.always && el("div", { class: "row always" },
-      button("w", "Always allow", "yes also", always, "Run this in the sandbox, and keep the rule for later questions"),
-      el("p", { id: id + "-rule" }, v.always.words)),
-    el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); deny(q); } },
-      el("label", { class: "unseen", for: id + "-word" }, "A note to the agent, optional"),
+      button("y", "Approve once", "yes", keys.y),
+      v.session && button("a", "Approve for the session" + (v.inside ? ", in the sandbox" : ""), "also", keys.a)),
+    v.always && el("div", { class: "row always" }, button("w", "Always allow", "also", keys.w), el("p", {}, v.always)),
+    el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); keys.n(q); } },
       q.word,
-      el("button", { type: "submit", class: "no", title: "The agent gets your note and tries something else" }, "Deny", el("kbd", { "aria-hidden": "true" }, "n")),
-      button("s", "Stop the turn", "no", stopTurn, "Deny, and end the turn of the agent")));
-  q.outcome = el("p", { class: "outcome", hidden: true });
+      el("button", { type: "submit", class: "no" }, "Deny", el("kbd", { "aria-hidden": "true" }, "n")),
+      button("s", "Stop the turn", "no", keys.s)));
+  q.outcome = el("div", { class: "row" });
   q.node = el("article", { class: "card ask", tabindex: "-1", "aria-labelledby": id, onfocusin: () => select(q) },
-    el("header", {},
-      el("h3", { id }, title(v)), el("span", { class: "time" }, clock(e.at)),
-      el("p", { class: "asks" }, el("bdi", {}, short(v.subject)), c.view.task && ", working on “", el("bdi", {}, short(c.view.task)), c.view.task && "”")),
-    ...details(v),
-    q.fields,
-    q.outcome);
+    el("h3", { id }, title(v)),
+    el("p", { class: "dim" }, clock(e.at) + " · ", el("bdi", {}, short(v.subject)), task && ", working on “", task && el("bdi", {}, short(task)), task && "”"),
+    ...details(v), q.fields, q.outcome);
   return q;
 }
 
 // details shows what a question is about.
 function details(v) {
-  const parts = [];
-  if (v.kind === "other") parts.push(el("p", { class: "message" }, v.message));
-  if (v.facts) parts.push(box(el("pre", { class: "command", ...scrolls("What it is about") }, v.facts)));
-  if (v.command) {
-    parts.push(box(el("pre", { class: "command", ...scrolls("The command") }, v.command)));
-    if (v.script) parts.push(el("details", { open: true }, el("summary", {}, "The same, line by line"), box(el("pre", { class: "command script", ...scrolls("The command, line by line") }, v.script))));
-    if (v.hidden) parts.push(el("p", { class: "warning" }, "It has invisible characters. They are written as \\x… and \\u{…} here."));
-  }
-  if (v.files) parts.push(...v.files.map(showFile));
-  if (v.cwd) parts.push(el("p", { class: "where" }, v.kind === "patch" ? "The folder is " : "in ", el("code", {}, v.cwd)));
-  if (v.reach) parts.push(el("p", { class: "reach" }, el("strong", { class: "outside" }, "no sandbox"), " ", v.reach));
-  for (const note of v.notes || []) parts.push(el("p", { class: "warning" }, note));
-  if (v.reason) parts.push(el("blockquote", {}, el("cite", {}, "The model’s reason"), box(el("p", scrolls("The model’s reason"), v.reason))));
-  if (v.covers) parts.push(el("p", { class: "where covers" }, v.covers));
-  if (v.deadline) parts.push(el("p", { class: "where deadline" }, "Refused at " + clock(v.deadline) + " unless you answer."));
-  return parts;
+  return [
+    v.message && el("p", { class: "message" }, v.message),
+    v.facts && box(el("pre", scrolls("What it is about", "command"), v.facts)),
+    v.command && box(el("pre", scrolls("The command", "command"), v.command)),
+    v.script && el("p", { class: "dim" }, "with this script:"),
+    v.script && box(el("pre", scrolls("The script", "command script"), v.script)),
+    v.hidden && el("p", { class: "warning" }, "It has invisible characters. They are written as \\x… and \\u{…} here."),
+    ...(v.files || []).map(showFile),
+    v.cwd && el("p", { class: "dim" }, v.kind === "patch" ? "The folder is " : "in ", el("code", {}, v.cwd)),
+    v.reach && el("p", { class: "reach" }, v.reach),
+    ...(v.notes || []).map((note) => el("p", { class: "warning" }, note)),
+    v.reason && el("blockquote", {}, el("cite", {}, "The model’s reason"), el("p", scrolls("The model’s reason"), v.reason)),
+    v.covers && el("p", { class: "dim" }, v.covers),
+    v.deadline && el("p", { class: "dim deadline" }, "Refused at " + clock(v.deadline) + " unless you answer."),
+  ].filter((part) => part);
 }
 
 // box adds the size of the content to a part that has to be scrolled.
 function box(node) {
-  const text = node.textContent, lines = text.replace(/\n$/, "").split("\n").length;
-  const size = count(text.length, "character", "characters") + (lines > 1 ? " in " + count(lines, "line", "lines") : "");
-  const note = el("p", { class: "size", hidden: true }, "Scroll to see all of it: " + size + ".");
+  const text = node.textContent;
+  const note = el("p", { class: "dim size", hidden: true }, "Scroll to see all of it: " + count(text.length, "character") + " in " + count(text.replace(/\n$/, "").split("\n").length, "line") + ".");
   new ResizeObserver(() => { note.hidden = node.scrollHeight <= node.clientHeight + 1; }).observe(node);
-  return el("div", { class: "box" }, node, note);
+  return el("div", {}, node, note);
 }
 
 function showFile(f) {
-  const kind = { add: "New file", delete: "Deleted file" }[f.kind] || (f.moveTo ? "Moved file" : "Changed file");
+  const kind = { add: "New file ", delete: "Deleted file " }[f.kind] || (f.moveTo ? "Moved file " : "Changed file ");
+  const runs = []; // lines of one colour are one element, and the last ones of very many have no colour
+  for (const line of (f.diff || "").replace(/\n$/, "").split("\n")) {
+    const sign = runs.length > 5000 ? "" : { "+": "plus", "-": "minus", "@": "hunk" }[line[0]] || "";
+    if (runs.length && runs.at(-1).sign === sign) runs.at(-1).lines.push(line);
+    else runs.push({ sign, lines: [line] });
+  }
   return el("details", { class: "file", open: true },
     el("summary", {},
-      el("span", { class: "kind " + f.kind }, kind), " ", el("code", {}, f.path), f.moveTo ? " → " : "", f.moveTo && el("code", {}, f.moveTo),
-      el("span", { class: "counts" }, el("span", { class: "plus" }, "+" + f.added), " ", el("span", { class: "minus" }, "−" + f.removed)),
-      f.outside && el("strong", { class: "outside" }, "outside the folder")),
-    f.diff && box(diff(f.diff, "The changes of " + f.path, /^@@/)), // it has no other headings
-    f.cut && el("p", { class: "size" }, "The rest is not kept."));
-}
-
-// diff colours lines by their sign, and headings. Lines of one colour are one element, and
-// the last ones of very many have no colour, so that a long patch does not slow the page.
-function diff(text, name, heading = /^(diff |index |--- |\+\+\+ |@@)/) {
-  const runs = [];
-  for (const line of text.replace(/\n$/, "").split("\n")) {
-    const kind = runs.length > 5000 ? "" : heading.test(line) ? "hunk" : { "+": "plus", "-": "minus" }[line[0]] || "";
-    if (runs.length && runs.at(-1).kind === kind) runs.at(-1).lines.push(line);
-    else runs.push({ kind, lines: [line] });
-  }
-  return el("pre", { class: "diff", ...scrolls(name) }, ...runs.map((r) => el("span", { class: r.kind }, r.lines.join("\n") + "\n")));
+      el("span", { class: "kind" }, kind), el("code", {}, f.path), f.moveTo && " → ", f.moveTo && el("code", {}, f.moveTo),
+      el("span", { class: "counts" }, ` +${f.added} −${f.removed} `), f.outside && el("strong", { class: "outside" }, "outside the folder")),
+    f.diff && box(el("pre", scrolls("The changes of " + f.path, "diff"), ...runs.map((r) => el("span", { class: r.sign }, r.lines.join("\n") + "\n")))));
 }
 
 // ---- deciding
 
-const deny = (q) => {
-  const feedback = q.word.value.trim();
-  decide(q, feedback ? { action: "decline", content: { feedback } } : { action: "decline" });
-};
-const always = (q) => decide(q, { action: "accept", content: { decision: "approved_always" } });
-// Not {"action":"cancel"}, which says that no choice was made, and need not stop the turn.
-const stopTurn = (q) => decide(q, { action: "accept", content: { decision: "abort" } });
-
-async function decide(q, result) {
+async function decide(q, action, content) {
   if (!isOpen(q) || q.sending) return toast("This question is answered.");
   if (!live()) return toast("Not connected: nothing was sent.");
-  if (result.action !== "decline" && performance.now() - Math.max(settledAt, q.since) < 500) {
+  if (action !== "decline" && performance.now() - Math.max(settledAt, q.since) < 500) {
     return toast("The page had just changed, so nothing was sent. Please press again.");
   }
   q.sending = true;
   lock(q);
   let words = "";
   try {
-    const r = await post("/questions/" + q.id, result);
+    const r = await post("/questions/" + q.id, content ? { action, content } : { action });
     q.mine = r.status === 204;
     if (r.status === 409) words = outcome(await r.json()) + ": your answer came second.";
     else if (r.status === 401) shut("Your access has ended.");
@@ -430,39 +359,33 @@ function toast(words) {
   toastTimer = setTimeout(() => { $("toast").hidden = true; }, 6000);
 }
 
-// The keys of a question are those of the terminal.
+// keys act on the selected question, as the letters of codex-mcp ask do; j and k select another.
 const keys = {
+  y: (q) => decide(q, "accept"),
+  a: (q) => q.view.session ? decide(q, "accept", { decision: "approved_for_session" }) : toast("This one can only be approved once."),
+  w: (q) => q.view.always ? decide(q, "accept", { decision: "approved_always" }) : toast("There is no rule to accept for this one."),
+  n: (q) => decide(q, "decline", q.word.value.trim() ? { feedback: q.word.value.trim() } : undefined),
+  s: (q) => decide(q, "accept", { decision: "abort" }), // not "cancel", which says that no choice was made
   j: () => step(1),
   k: () => step(-1),
-  y: (q) => decide(q, { action: "accept" }),
-  a: (q) => q.view.session ? decide(q, { action: "accept", content: { decision: "approved_for_session" } }) : toast("This one can only be approved once."),
-  w: (q) => q.view.always ? always(q) : toast("There is no rule to accept for this one."),
-  n: deny,
-  d: (q) => q.word.focus(),
-  s: stopTurn,
-  "?": () => $("keys").showModal(),
 };
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && event.target.matches("input")) return event.target.closest(".ask").focus();
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !token) return;
-  if (event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !token || event.target.closest("input")) return;
   const act = keys[event.key];
-  if (!act) return;
+  if (!act || !selected) return;
   event.preventDefault();
   if (act.length === 0) return act();
-  if (!selected) return;
   if (!visible(selected)) {
     reveal(selected);
     return toast("Here is the question. Press again to answer it.");
   }
-  if (event.key !== "d" && !isOpen(selected)) return toast("This question is answered. Press j for the next.");
   act(selected);
 });
 
 function step(by) {
   const cards = [...questions.values()];
-  if (!cards.length) return;
   const next = cards[Math.max(0, Math.min(cards.length - 1, cards.indexOf(selected) + by))];
   select(next);
   reveal(next);
@@ -476,155 +399,42 @@ function reveal(q) {
 
 // visible reports whether the heading and the beginning of what is asked are on the screen.
 function visible(q) {
-  const top = q.node.getBoundingClientRect().top;
-  const asked = q.node.querySelector("pre, .message, .file") || q.node;
-  return top >= -1 && asked.getBoundingClientRect().top + 24 <= innerHeight;
+  const begins = q.node.querySelector("pre, .message, .file") || q.node;
+  return q.node.getBoundingClientRect().top >= -1 && begins.getBoundingClientRect().top + 24 <= innerHeight;
 }
 
 // ---- conversations
 
-function newConversation(view) {
-  const c = { view, entries: new Map(), later: new Map() }; // later: what is shown once it is unfolded
-  c.title = el("span", { class: "task" });
-  c.state = el("span", { class: "state" });
-  c.facts = el("p", { class: "facts" });
-  c.list = el("ol", { class: "timeline", tabindex: "0" });
-  c.stop = el("button", { type: "button", class: "no", onclick: () => stopConversation(c) }, "Stop the turn");
-  c.node = el("details", { class: "card conversation" },
-    el("summary", {}, c.title, c.state),
-    el("div", { class: "bar" }, c.facts, c.stop),
-    c.list);
-  c.node.addEventListener("toggle", () => unfold(c));
-  conversations.set(view.id, c);
-  return c;
-}
-
-function showLater(c) {
-  for (const e of c.later.values()) showEntry(c, e);
-  c.later.clear();
-}
-
-function unfold(c) {
-  if (!c.node.open) return;
-  showLater(c);
-  c.list.scrollTop = c.list.scrollHeight;
+function showConversation(view) {
+  let c = conversations.get(view.id);
+  if (!c) {
+    c = { task: el("span", { class: "task" }), state: el("span", { class: "dim" }), note: el("p", { class: "warning" }) };
+    c.log = el("pre", scrolls("The last lines", "log"));
+    c.stop = el("button", { type: "button", class: "no", onclick: () => stop(view.id) }, "Stop the turn");
+    c.node = el("details", { class: "card" }, el("summary", {}, c.task, " ", c.state), c.note, c.log, el("div", { class: "row" }, c.stop));
+    conversations.set(view.id, c);
+  }
+  if (view.state === "running" && c.view?.state !== "running") c.node.open = true;
+  c.view = view;
+  const atEnd = c.log.scrollHeight - c.log.scrollTop - c.log.clientHeight < 40;
+  if (c.log.textContent !== view.log) c.log.textContent = view.log;
+  if (atEnd) c.log.scrollTop = c.log.scrollHeight;
+  c.task.textContent = short(view.task) || "Conversation";
+  c.note.textContent = view.note || "";
+  c.note.hidden = !view.note;
+  c.stop.hidden = view.state !== "running";
+  c.stop.setAttribute("aria-label", "Stop the turn: " + c.task.textContent);
 }
 
 function head(c) {
-  if (c.view.state === "running" && !c.ran) {
-    c.ran = c.node.open = true;
-    unfold(c);
-  }
-  c.title.textContent = short(c.view.task) || "Conversation";
-  const asks = open().some((q) => q.thread === c.view.id);
+  const asks = open().some((q) => q.conversation === c.view.id);
   c.state.textContent = asks ? "waits for you" : { running: "working", closed: "closed" }[c.view.state] || "idle";
-  c.state.dataset.state = asks ? "asking" : c.view.state;
-  c.stop.hidden = c.view.state !== "running";
-  c.facts.textContent = [clock(c.view.began), c.view.model, c.view.id].filter(Boolean).join(" · ");
-  c.list.setAttribute("aria-label", "What happened: " + c.title.textContent);
-  c.stop.setAttribute("aria-label", "Stop the turn: " + c.title.textContent);
 }
 
-async function stopConversation(c) {
-  const r = await post("/conversations/" + encodeURIComponent(c.view.id) + "/stop", {}).catch(() => null);
+async function stop(id) {
+  const r = await post("/conversations/" + encodeURIComponent(id) + "/stop", {}).catch(() => null);
   if (!r || !r.ok) toast(r ? await r.text() : "The server could not be reached.");
 }
 
-const who = { user: "You", agent: "Agent", reasoning: "Thinking", command: "Command", patch: "Files", tool: "Tool", plan: "Plan", diff: "Diff", note: "", error: "Error", end: "", question: "Question" };
-
-// showEntry updates one entry. It keeps existing parts, so that what is folded, scrolled or
-// selected stays so.
-function showEntry(c, e) {
-  let node = c.entries.get(e.id);
-  if (!node) {
-    node = el("li", { class: "entry is-" + e.kind }, el("span", { class: "who" }, who[e.kind] || ""), el("div", { class: "what" }));
-    c.entries.set(e.id, node);
-    c.list.append(node);
-  }
-  const what = node.lastElementChild;
-  const part = (tag, kind) => {
-    let p = what.querySelector("." + kind);
-    if (!p) what.append(p = el(tag, { class: kind }));
-    return p;
-  };
-  const folded = (kind, words, text, make) => {
-    const box = part("details", kind);
-    if (!box.firstChild) box.append(el("summary", {}));
-    grow(box.firstChild, words);
-    if (box.shown === text) return box;
-    box.shown = text;
-    if (make || !box.lastElementChild.matches("pre")) {
-      while (box.children.length > 1) box.lastElementChild.remove();
-      box.append(make ? make(text) : el("pre", scrolls(who[e.kind]), text));
-    } else {
-      grow(box.lastElementChild, text);
-    }
-    return box;
-  };
-  const cut = e.cut ? ` (${count(e.cut, "byte", "bytes")} left out)` : "";
-  switch (e.kind) {
-    case "reasoning":
-      folded("thoughts", firstLine(e.text || "").replace(/\*\*/g, "") || "…", e.text || "");
-      break;
-    case "command":
-    case "tool":
-      grow(part("code", "title"), e.title);
-      part("code", "title").classList.toggle("long", e.title.length > 300);
-      grow(part("span", "result"), e.running ? "running…" : result(e));
-      part("span", "result").dataset.good = e.running ? "" : String(e.exit === 0);
-      if (e.text) {
-        const lines = count(e.text.replace(/\n$/, "").split("\n").length, "line", "lines");
-        const fresh = !what.querySelector(".output");
-        const box = folded("output", (e.kind === "tool" ? "Arguments and result, " : "Output, ") + lines + cut, e.text);
-        if (fresh && e.kind === "command") box.open = true;
-        box.lastElementChild.scrollTop = box.lastElementChild.scrollHeight;
-      }
-      break;
-    case "patch":
-      if (!what.querySelector(".file")) what.append(...(e.files || []).map((f) => { const d = showFile(f); d.open = false; return d; }));
-      grow(part("span", "result"), e.running ? "applying…" : e.exit === 0 ? "applied" : "not applied");
-      part("span", "result").dataset.good = e.running ? "" : String(e.exit === 0);
-      if (e.text) grow(part("p", "said"), e.text);
-      break;
-    case "plan": {
-      const list = part("ul", "steps");
-      list.replaceChildren(...(e.steps || []).map((s) => el("li", { "data-status": s.status },
-        el("span", { class: "unseen" }, { completed: "done: ", in_progress: "now: " }[s.status] || "to do: "), s.step)));
-      if (e.text) grow(part("p", "said"), e.text);
-      break;
-    }
-    case "diff":
-      folded("whole", "All changes of this turn" + cut, e.text || "", (text) => diff(text, "All changes of this turn"));
-      break;
-    case "question": {
-      const v = e.question;
-      grow(part("code", "title"), short(asked(v)));
-      grow(part("span", "result"), v.state === "open" ? "open, see above" : outcome(v));
-      part("span", "result").dataset.good = v.state === "decided" ? String(v.decision.startsWith("approved")) : "";
-      break;
-    }
-    default:
-      grow(part("p", "said"), (e.text || "") + cut);
-  }
-}
-
-function result(e) {
-  if (e.exit === undefined) return "no result";
-  const took = e.took ? " · " + (e.took < 1000 ? e.took + " ms" : (e.took / 1000).toFixed(1) + " s") : "";
-  return (e.kind === "tool" ? (e.exit === 0 ? "done" : "failed") : "exit " + e.exit) + took;
-}
-
-// grow sets an element's text. If the old text is the beginning of the new one, it only
-// appends the rest.
-function grow(node, text) {
-  const old = node.firstChild;
-  if (old && text.startsWith(old.data)) {
-    if (text.length > old.data.length) old.appendData(text.slice(old.data.length));
-  } else {
-    node.textContent = text;
-  }
-}
-
-$("keys-button").addEventListener("click", () => $("keys").showModal());
 addEventListener("hashchange", () => { if (location.hash) location.reload(); }); // a fresh link in this very tab
 start();

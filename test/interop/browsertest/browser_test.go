@@ -30,7 +30,7 @@ import (
 
 var (
 	screenshots = flag.String("screenshots", "", "folder to write screenshots to")
-	update      = flag.Bool("update", false, "make the pictures of docs/use and the texts of testdata again")
+	update      = flag.Bool("update", false, "make the pictures of docs/use and the text of testdata again")
 )
 
 // browser is the one Chromium of all tests; each test has tabs of its own in a
@@ -68,17 +68,11 @@ type answer func(context.Context, *client.Question) elicit.Outcome
 // start serves e. The client cannot be asked unless answer is given.
 func start(t *testing.T, e engine.Engine, answer answer) *rig {
 	t.Helper()
-	return startWith(t, e, answer, &codexserver.Options{}, nil)
-}
-
-// startWith is start with options of the server and of the page.
-func startWith(t *testing.T, e engine.Engine, answer answer, so *codexserver.Options, po *page.Options) *rig {
-	t.Helper()
-	p, err := page.Listen(po)
+	p, err := page.Listen(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	so.Desk = p
+	so := &codexserver.Options{Desk: p, Home: t.TempDir()}
 	c, err := client.Start(t.Context(), &client.Options{Server: codexserver.New(e, so), Protocol: mcptypes.ProtocolVersion, Ask: answer})
 	if err != nil {
 		t.Fatal(err)

@@ -3,13 +3,11 @@ package browsertest
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -55,12 +53,11 @@ func TestKeyboard(t *testing.T) {
 	b.settle()
 	b.press("a")
 	command("three")
-	b.press("d")
-	b.see(`document.activeElement === selected.word`)
+	b.do(chromedp.Evaluate[chromedp.Void](`selected.word.focus()`))
 	b.press("y a n s") // words now
 	b.press(kb.Escape)
 	b.see(`document.activeElement === selected.node`)
-	b.press("d" + kb.Enter)
+	b.press("n")
 	command("four")
 	b.settle()
 
@@ -70,7 +67,7 @@ func TestKeyboard(t *testing.T) {
 	for range 6 {
 		b.press(kb.Tab)
 		order = append(order, eval[string](b, `document.activeElement.matches("pre, input") ? document.activeElement.tagName : document.activeElement.firstChild.data`))
-		if !eval[bool](b, `getComputedStyle(document.activeElement).outlineStyle === "solid"`) {
+		if !eval[bool](b, `getComputedStyle(document.activeElement).outlineStyle === "solid" && getComputedStyle(document.activeElement).outlineColor === getComputedStyle(document.activeElement).color`) {
 			t.Errorf("the focus on %s is not seen", order[len(order)-1])
 		}
 	}
@@ -82,13 +79,6 @@ func TestKeyboard(t *testing.T) {
 	command("five")
 	b.settle()
 
-	b.press("?")
-	b.see(`document.querySelector("#keys").open`)
-	b.look("keys")
-	b.press("y") // not while the list of keys is open
-	b.press(kb.Escape)
-	b.see(`!document.querySelector("#keys").open`)
-	command("five")
 	b.press("n")
 	command("six")
 	b.settle()
@@ -174,9 +164,6 @@ func TestAnsweredElsewhere(t *testing.T) {
 	b.click("Dismiss")
 	b.click("Dismiss")
 	b.see(`questions.size === 0 && !document.querySelector("#nothing").hidden`)
-	if !eval[bool](b, `(show("off", "Not connected"), document.querySelector("#nothing").hidden)`) {
-		t.Error("a page that is not connected says that there is nothing to decide")
-	}
 }
 
 // A reload, and a tab that is opened later, show the same; only the tab that
@@ -195,56 +182,30 @@ func TestReload(t *testing.T) {
 	if got := get(t, answer); got != "approved" {
 		t.Errorf("the engine was told %q", got)
 	}
-	b.see(`document.querySelector(".timeline")?.innerText.includes("Approved once on the page")`)
+	b.see(`document.querySelector(".log")?.textContent.includes("approved by page")`)
 	b.do(chromedp.Reload())
-	b.see(`document.querySelector(".timeline")?.innerText.includes("Approved once on the page")`)
+	b.see(`document.querySelector(".log")?.textContent.includes("approved by page")`)
 
-	// The page says when the server has gone, and offers no buttons.
+	// The oldest of too many tabs gives way, says so, and can come back.
+	for range 4 {
+		r.open(t)
+	}
+	b.see(`document.querySelector("#link").innerText.includes("Open in newer tabs")`)
+	b.click("Use this one")
+	b.see(`typeof live === "function" && live()`)
+
+	// The page says that it is cut off, and offers no buttons.
 	later := r.call("git fetch")
 	b.see(`open().length === 1`)
+	b.do(chromedp.Evaluate[chromedp.Void](`show("off", "codex-mcp has ended, or is not reachable. Trying again…")`))
+	b.see(`selected.fields.disabled && document.querySelector("#nothing").hidden`)
+	b.look("cut-off")
+
+	// When the server has ended the page says so, and holds nothing any more.
 	if err := r.page.Close(); err != nil {
 		t.Error(err)
 	}
 	get(t, later)
-	b.see(`document.querySelector("#link").innerText.includes("Not reachable") && selected.fields.disabled`)
-	b.look("gone")
-}
-
-// The oldest of too many tabs gives way, says so, and can come back.
-func TestTooManyTabs(t *testing.T) {
-	r := start(t, asking, nil)
-	first := r.open(t)
-	for range 4 {
-		r.open(t)
-	}
-	first.see(`document.querySelector("#link").innerText.includes("Open in newer tabs")`)
-	first.click("Use this one")
-	first.see(`typeof live === "function" && live()`)
-}
-
-// TestAlways shows the whole rule that may be accepted, as text, and accepts it with a key.
-func TestAlways(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	words := "exactly `git push '<img src=x onerror=alert(1)>'` in " + dir + ", in the sandbox"
-	lasting := engine.TurnFunc(func(ctx context.Context, host engine.Host, _ []protocol.InputItem) error {
-		out := host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"git", "push", "<img src=x onerror=alert(1)>"}, Cwd: dir, Confinable: true})
-		host.Emit(protocol.AgentMessage{Message: fmt.Sprintf("%s, confined: %t", out.Decision, out.Confined)})
-		return ctx.Err()
-	})
-	r := startWith(t, lasting, nil, &codexserver.Options{Home: t.TempDir()}, nil)
-	b := r.open(t)
-	answer := r.call("push")
-	b.see(fmt.Sprintf(`document.querySelector(".always p").textContent === %q`, words))
-	if eval[int](b, `document.querySelectorAll(".ask img").length`) > 0 {
-		t.Error("the words of a rule are markup")
-	}
-	b.settle()
-	b.press("w")
-	if got := get(t, answer); got != "approved, confined: true" {
-		t.Errorf("the engine got %q", got)
-	}
-	b.see(`document.querySelector(".is-question .result").textContent.startsWith("Always allowed on the page: exactly")`)
+	b.see(`document.querySelector("#door").innerText.includes("codex-mcp has ended.") && document.querySelector(".ask, .log") === null`)
+	b.look("ended")
 }

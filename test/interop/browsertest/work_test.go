@@ -6,186 +6,77 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/chromedp/chromedp"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/codexserver/page"
 )
 
-// workshop is a rig with the native engine, a scripted model and a folder to
-// work in; the client cannot be asked.
-type workshop struct {
-	*rig
-	model  *providertest.Server
-	folder string
-}
-
-func newWorkshop(t *testing.T, turns ...providertest.Turn) *workshop {
+// work starts a server with the native engine. The tasks are in a folder, and the model says these turns. The
+// client cannot be asked.
+func work(t *testing.T, overrides map[string]any, turns ...providertest.Turn) (*rig, *providertest.Server) {
 	t.Helper()
-	return newWorkshopWith(t, nil, nil, turns...)
-}
-
-// newWorkshopWith is newWorkshop with a client that can be asked, and options of the page.
-func newWorkshopWith(t *testing.T, answer answer, po *page.Options, turns ...providertest.Turn) *workshop {
-	t.Helper()
-	w := &workshop{model: providertest.New(turns...), folder: t.TempDir()}
-	t.Cleanup(w.model.Close)
-	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
-		"model":                          "scripted",
-		"model_provider":                 "local",
-		"model_providers.local.name":     "local",
-		"model_providers.local.base_url": w.model.BaseURL(),
-		"approval_policy":                "untrusted",
-		"sandbox_mode":                   "danger-full-access",
-	}})
+	model := providertest.New(turns...)
+	t.Cleanup(model.Close)
+	all := map[string]any{
+		"model": "gpt-5-codex", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
+	}
+	for name, value := range overrides {
+		all[name] = value
+	}
+	e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: all})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	w.rig = startWith(t, e, answer, &codexserver.Options{}, po)
-	w.cwd = w.folder
-	return w
+	r := start(t, e, nil)
+	if r.cwd, err = os.MkdirTemp("", "shop"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(r.cwd) })
+	return r, model
 }
 
-// exists reports whether there is a file in the folder.
-func (w *workshop) exists(name string) bool {
-	_, err := os.Stat(filepath.Join(w.folder, name))
-	return err == nil
-}
-
-// The last result that a tool returned to the model.
-func (w *workshop) told() string {
-	requests := w.model.Requests()
-	return requests[len(requests)-1].LastToolOutput()
-}
-
+// TestApprove decides in each way by the mouse, with a real engine: what is approved runs, and what is not does
+// not. The last lines of the turn say so.
 func TestApprove(t *testing.T) {
-	w := newWorkshop(t, providertest.Call(providertest.Shell("1", "touch", "made")), providertest.Say("It is made."))
-	b := w.open(t)
+	touch := func(name string) providertest.Turn { return providertest.Call(providertest.Shell(name, "touch", name)) }
+	r, model := work(t, map[string]any{"approval_policy": "untrusted", "sandbox_mode": "danger-full-access"},
+		touch("one"), touch("two"), touch("two"), touch("three"), providertest.Say("It is made."), touch("four"))
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(r.cwd, name))
+		return err == nil
+	}
+	b := r.open(t)
 	b.look("empty")
-	answer := w.call("Make the file.")
-	b.see(`document.title.startsWith("(1)")`)
-	b.see(`document.querySelector(".ask .command").textContent === "touch made"`)
-	if w.exists("made") {
+	answer := r.call("Make the files.")
+	b.see(`document.title.startsWith("(1)") && document.querySelector(".ask .command").textContent === "touch one"`)
+	if exists("one") {
 		t.Error("the command ran before it was approved")
 	}
 	b.click("Approve once")
-	if got := get(t, answer); got != "It is made." || !w.exists("made") {
-		t.Errorf("the call was answered %q", got)
-	}
-	b.see(`document.title.startsWith("Approvals") && document.querySelector(".ask") === null`)
-	b.see(`document.querySelector(".timeline").innerText.includes("Approved once on the page")`)
-	b.see(`document.querySelector(".timeline .is-agent").innerText.includes("It is made.")`)
-	b.look("approved")
-}
-
-func TestDenyWithAWord(t *testing.T) {
-	w := newWorkshop(t, providertest.Call(providertest.Shell("1", "touch", "made")), providertest.Say("Then not."))
-	b := w.open(t)
-	answer := w.call("Make the file.")
-	b.see(`questions.size === 1`)
+	b.see(`document.querySelector(".ask .command").textContent === "touch two"`)
+	b.click("Approve for the session") // and so the third is no question
+	b.see(`document.querySelector(".ask .command").textContent === "touch three"`)
 	b.settle()
 	b.write(".ask input", "use <b>make</b> “instead”")
 	b.click("Deny")
-	if got := get(t, answer); got != "Then not." || w.exists("made") {
+	if got := get(t, answer); got != "It is made." || !exists("one") || !exists("two") || exists("three") {
 		t.Errorf("the call was answered %q", got)
 	}
-	if got := w.told(); !strings.Contains(got, "use <b>make</b> “instead”") {
+	requests := model.Requests()
+	if got := requests[len(requests)-1].LastToolOutput(); !strings.Contains(got, "use <b>make</b> “instead”") {
 		t.Errorf("the model was told %q", got)
 	}
-	b.see(`document.querySelector(".timeline").innerText.includes("Denied on the page: “use <b>make</b> “instead””")`)
-}
+	b.see(`document.title.startsWith("Approvals") && document.querySelector(".ask") === null`)
+	for _, line := range []string{"approved by page", "use <b>make</b> “instead”", "It is made."} {
+		b.see(`document.querySelector(".log").textContent.includes("` + line + `")`)
+	}
+	b.look("approved")
 
-func TestApproveForTheSession(t *testing.T) {
-	again := providertest.Call(providertest.Shell("2", "touch", "made"))
-	w := newWorkshop(t, providertest.Call(providertest.Shell("1", "touch", "made")), again, providertest.Say("Twice."))
-	b := w.open(t)
-	answer := w.call("Make the file twice.")
+	answer = r.call("Make another.")
 	b.see(`questions.size === 1`)
-	b.click("Approve for the session")
-	if got := get(t, answer); got != "Twice." || !w.exists("made") {
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("#conversations .no")[0].click()`)) // of the conversation
+	if got := get(t, answer); !strings.HasPrefix(got, "Turn aborted") || exists("four") {
 		t.Errorf("the call was answered %q", got)
 	}
-	b.see(`document.querySelectorAll(".timeline .is-command").length === 2 && document.querySelectorAll(".timeline .is-question").length === 1`)
-}
-
-func TestStopAQuestion(t *testing.T) {
-	w := newWorkshop(t, providertest.Call(providertest.Shell("1", "touch", "made")))
-	b := w.open(t)
-	answer := w.call("Make the file.")
-	b.see(`questions.size === 1`)
-	b.click("Stop the turn")
-	if got := get(t, answer); !strings.HasPrefix(got, "Turn aborted") || w.exists("made") {
-		t.Errorf("the call was answered %q", got)
-	}
-	b.see(`document.querySelector(".timeline .is-end").innerText.includes("Stopped")`)
-}
-
-func TestStopACommand(t *testing.T) {
-	w := newWorkshop(t, providertest.Call(providertest.Shell("1", "sh", "-c", "echo begun; sleep 600")))
-	b := w.open(t)
-	answer := w.call("Wait for long.")
-	b.see(`questions.size === 1`)
-	b.click("Approve once")
-	b.see(`document.querySelector(".timeline .is-command")?.innerText.includes("begun")`)
-	b.see(`questions.size === 0`)
-	b.click("Stop the turn")
-	if got := get(t, answer); !strings.HasPrefix(got, "Turn aborted") {
-		t.Errorf("the call was answered %q", got)
-	}
-	b.see(`document.querySelector(".conversation .state").innerText === "idle"`)
-}
-
-const patch = `*** Begin Patch
-*** Update File: shop/cart.go
-@@
- func Total(items []Item) int {
- 	sum := 0
- 	for _, item := range items {
--		sum += item.Price
-+		sum += item.Price * item.Count
- 	}
- 	return sum
-*** Add File: shop/cart_test.go
-+package shop
-+
-+import "testing"
-+
-+func TestTotal(t *testing.T) {
-+	if got := Total([]Item{{Price: 2, Count: 3}}); got != 6 {
-+		t.Errorf("got %d, want 6", got)
-+	}
-+}
-*** Delete File: shop/old.txt
-*** End Patch
-`
-
-func TestPatch(t *testing.T) {
-	w := newWorkshop(t, providertest.Call(providertest.Shell("1", "apply_patch", patch)), providertest.Say("The total counts each item now."))
-	for name, text := range map[string]string{
-		"shop/cart.go":  "package shop\n\nfunc Total(items []Item) int {\n\tsum := 0\n\tfor _, item := range items {\n\t\tsum += item.Price\n\t}\n\treturn sum\n}\n",
-		"shop/old.txt":  "nobody reads this\n",
-		"shop/item.txt": "stays\n",
-	} {
-		name = filepath.Join(w.folder, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b := w.open(t)
-	answer := w.call("The cart's total ignores how many there are of an item. Mend that, with a test.")
-	b.see(`questions.size === 1 && document.querySelectorAll(".ask .file").length === 3`)
-	b.see(`[...document.querySelectorAll(".ask .diff .plus")].some((line) => line.textContent === "+\t\tsum += item.Price * item.Count\n")`)
-	b.see(`[...document.querySelectorAll(".ask .diff .minus")].some((line) => line.textContent === "-nobody reads this\n")`)
-	b.look("patch")
-	b.click("Approve once")
-	if got := get(t, answer); got != "The total counts each item now." || w.exists("shop/old.txt") || !w.exists("shop/cart_test.go") {
-		t.Errorf("the call was answered %q", got)
-	}
-	b.see(`document.querySelector(".timeline .is-patch").innerText.includes("applied")`)
-	b.see(`document.querySelector(".timeline .is-patch code").innerText === "shop/cart.go"`)
-	b.look("patched")
 }
