@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -218,14 +217,13 @@ func TestGoldenWrongInput(t *testing.T) {
 	goldenText(t, "wrong.txt", regexp.MustCompile(`(?m)^commands .*$`).ReplaceAllString(text, "commands <VARIES>"))
 }
 
-// TestGoldenPage has what the page shows of a turn in the end: each entry as the stream said it
-// last.
+// TestGoldenPage has what the page shows of a turn: its question, open and decided, and in the end the conversation
+// with the last lines of its log.
 func TestGoldenPage(t *testing.T) {
 	p, f, model := startWithPage(t, start, `{}`, "-approvals", "page")
 	v := visit(t, invitation(t, p))
-	last := map[string]map[string]any{}
-	ended := false
-	for answered := false; !ended; {
+	questions, last := map[any]any{}, map[string]any{}
+	for answered := false; !answered || last["state"] != ""; {
 		text, err := v.lines.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
@@ -233,42 +231,31 @@ func TestGoldenPage(t *testing.T) {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		var update struct {
-			Conversations []struct {
-				Task, Model, State string
-				Entries            []map[string]any
-			}
-		}
+		var update struct{ Conversations, Questions []map[string]any }
 		if err := json.Unmarshal([]byte(text), &update); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range update.Conversations {
-			last["conversation"] = map[string]any{"task": c.Task, "model": c.Model, "state": c.State}
-			for _, e := range c.Entries {
-				last[fmt.Sprintf("entry %03.0f", e["id"])] = e
-				ended = ended || e["kind"] == "end"
-				if q, ok := e["question"].(map[string]any); ok && q["state"] == "open" && !answered {
-					answered = true
-					v.answer(int(e["id"].(float64)), `{"action":"accept"}`)
-				}
+			last = c
+		}
+		for _, e := range update.Questions {
+			q := e["question"].(map[string]any)
+			questions[q["state"]] = q
+			if q["state"] == "open" {
+				answered = true
+				v.answer(int(e["id"].(float64)), `{"action":"accept"}`)
 			}
 		}
 	}
 	p.expect(map[string]any{"id": 1.0}, map[int]bool{}) // git reads the folder until then
 	n := &normaliser{ids: map[string]string{}, words: strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", model.BaseURL(), "$BASE_URL")}
+	log := regexp.MustCompile(`\d{4}-\S+Z|after [\d.]+m?s`).ReplaceAllString(last["log"].(string), "…")
+	delete(last, "log")
+	delete(questions["open"].(map[string]any), "deadline")
 	var all strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(last)) {
-		e := n.value(last[name], "").(map[string]any)
-		if e["kind"] == "note" { // the link, at any place
-			continue
-		}
-		for _, member := range []string{"id", "at", "took"} {
-			delete(e, member)
-		}
-		if q, ok := e["question"].(map[string]any); ok {
-			delete(q, "deadline")
-		}
-		all.WriteString(line(e) + "\n")
+	for _, part := range []any{questions["open"], questions["decided"], last} {
+		all.WriteString(line(n.value(part, "").(map[string]any)) + "\n")
 	}
+	all.WriteString(n.value(log, "").(string))
 	goldenText(t, "page.txt", all.String())
 }
