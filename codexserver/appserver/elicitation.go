@@ -50,8 +50,7 @@ func (a *question) elicit(p *elicitation) (apptypes.ElicitationReply, error) {
 	defer leave()
 	if tool {
 		out := a.turn.host.Approve(a.ctx, q)
-		a.decided(out)
-		a.explain("the call of a tool", out)
+		a.decided("the call of a tool", out)
 		return toolAnswer(out), nil
 	}
 	result, err := a.turn.host.Elicit(a.ctx, f)

@@ -90,19 +90,19 @@ func (r *turn) abortCause() error {
 	return r.aborted
 }
 
-// decided ends the whole turn if the decision is to abort, even if a sub-agent asked. It
-// ignores the decision about a question that the app-server has withdrawn.
-func (a *question) decided(out elicit.Outcome) {
-	if out.Decision != elicit.Abort || a.ctx.Err() != nil {
-		return
+// decided does what follows from a decision about what, apart from the answer. An abort ends the whole turn, even if a
+// sub-agent asked; the model is told the reason of a refusal. The decision about a question that the app-server has
+// withdrawn is ignored.
+func (a *question) decided(what string, out elicit.Outcome) {
+	if r := a.turn; out.Decision == elicit.Abort && a.ctx.Err() == nil {
+		r.mu.Lock()
+		if r.aborted == nil {
+			r.aborted = abortReason(out)
+		}
+		r.mu.Unlock()
+		r.stop()
 	}
-	r := a.turn
-	r.mu.Lock()
-	if r.aborted == nil {
-		r.aborted = abortReason(out)
-	}
-	r.mu.Unlock()
-	r.stop()
+	a.explain(what, out)
 }
 
 // steerLimit is how long sending a reason may take.
@@ -185,8 +185,7 @@ func (a *question) command(p *apptypes.CommandApproval) (apptypes.CommandDecisio
 	if out.Confined { // Codex decides where it runs, and does not say
 		out = elicit.Outcome{Decision: elicit.Denied, Feedback: "it may run only in the sandbox, which cannot be ensured"}
 	}
-	a.decided(out)
-	a.explain("`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)
+	a.decided("`"+elicit.OneLine(elicit.ShowCommand(q.Command), 200)+"`", out)
 	return appclient.Decide(a.answer(out)), nil
 }
 
@@ -214,8 +213,7 @@ func (a *question) fileChange(p *apptypes.FileApproval) (apptypes.FileDecision, 
 	}
 	q.Cwd = a.turn.grant.Cwd
 	out := a.turn.host.ApprovePatch(a.ctx, q)
-	a.decided(out)
-	a.explain("changes to files", out)
+	a.decided("changes to files", out)
 	return apptypes.FileDecision{Decision: a.answer(out)}, nil
 }
 
@@ -253,8 +251,7 @@ func (c *child) refuse(method string, why error) {
 // permissions decides about permissions beyond the sandbox.
 func (a *question) permissions(p *apptypes.Permissions) (apptypes.PermissionsReply, error) {
 	out := a.turn.host.Approve(a.ctx, permissionsQuestion(p, a.agent))
-	a.decided(out)
-	a.explain("further permissions", out)
+	a.decided("further permissions", out)
 	if a.ctx.Err() != nil {
 		return appclient.NoPermissions(), nil
 	}

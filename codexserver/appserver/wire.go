@@ -13,8 +13,7 @@ import (
 // Package apptypes has the types of the protocol that are in Codex's schema. Here is what the schema
 // does not say: methods that it does not list, and values that have several forms.
 
-// Methods that Codex answers although its schema does not list them; the last one only older
-// versions.
+// Methods that Codex answers although its schema does not list them.
 const (
 	callAuthStatus = "getAuthStatus"
 	callSummary    = "getConversationSummary"
