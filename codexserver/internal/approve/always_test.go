@@ -12,6 +12,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -117,9 +118,7 @@ func TestAlways(t *testing.T) {
 // TestAlwaysThatCannotBeKept approves once and tells the caller why.
 func TestAlwaysThatCannotBeKept(t *testing.T) {
 	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, "codex-mcp"), []byte("a file, not a folder"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	boxtest.Lay(t, home, "codex-mcp=a file, not a folder")
 	o := &approve.Options{Questions: elicit.Options{Schema: elicit.FormDecision}, Kept: rulefile.New(home, nil)}
 	b := approve.New(o, nil)
 	b.Attach(newClient(servertest.Say(always), &o.Questions))

@@ -7,35 +7,16 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 )
 
 func TestStartedBy(t *testing.T) {
 	dir := t.TempDir()
 	bin, links, work := filepath.Join(dir, "bin"), filepath.Join(dir, "links"), filepath.Join(dir, "work")
-	for _, d := range []string{bin, links, work} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write := func(path, text string) string {
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	self := write(filepath.Join(bin, "codex-mcp"), "\x7fELF")
-	other := write(filepath.Join(bin, "other"), "\x7fELG") // of the same size
-	for _, link := range []string{filepath.Join(links, "codex"), filepath.Join(links, "a b"), filepath.Join(work, "mine")} {
-		if err := os.Symlink(self, link); err != nil {
-			t.Fatal(err)
-		}
-	}
+	self, ending, other := filepath.Join(bin, "codex-mcp"), filepath.Join(bin, "server.exe"), filepath.Join(bin, "other")
+	boxtest.Lay(t, dir, "bin/codex-mcp=\x7fELF", "bin/other=\x7fELG", "bin/server.exe=MZ of a server", "links/codex -> "+self, "links/a b -> "+self, "links/server -> "+ending, "work/mine -> "+self)
 	if err := os.Link(self, filepath.Join(links, "hard")); err != nil {
-		t.Fatal(err)
-	}
-	ending := write(filepath.Join(bin, "server.exe"), "MZ of a server")
-	if err := os.Symlink(ending, filepath.Join(links, "server")); err != nil {
 		t.Fatal(err)
 	}
 	if !decide.NewSelf(ending).StartedBy(decide.Command{Argv: []string{"other", "server"}, Dir: work, Env: map[string]string{"PATH": links}}) {
@@ -93,7 +74,7 @@ func TestStartedBy(t *testing.T) {
 
 	byLink := decide.NewSelf(filepath.Join(links, "codex"))
 	// An update puts another file in its place.
-	write(self+".new", "\x7fELF 2")
+	boxtest.Lay(t, bin, "codex-mcp.new=\x7fELF 2")
 	if err := os.Rename(self+".new", self); err != nil {
 		t.Fatal(err)
 	}

@@ -7,62 +7,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
-
-// TestLeftoversAtTheSameTime adds the rests of commands from several goroutines.
-func TestLeftoversAtTheSameTime(t *testing.T) {
-	var left Leftovers
-	rest := func(gone, silent bool) (*Process, *pipes) {
-		p := &Process{exited: make(chan struct{}), gone: make(chan struct{})}
-		output := &pipes{out: newCapture(nil), done: make(chan struct{})}
-		if close(p.exited); gone {
-			close(p.gone)
-		}
-		if silent {
-			close(output.done)
-		}
-		return p, output
-	}
-	var kept []*Process
-	var work sync.WaitGroup
-	for i := range 8 {
-		p, output := rest(i%4 == 0, i%2 == 0) // those that are gone and silent need not be kept
-		if i%4 != 0 {
-			kept = append(kept, p)
-		}
-		work.Go(func() {
-			if !left.add(p, output) || !output.out.closed {
-				t.Error("a rest is not taken, or its output not dropped")
-			}
-		})
-	}
-	work.Wait()
-	if len(left.left) != len(kept) {
-		t.Errorf("%d rests are kept, want %d", len(left.left), len(kept))
-	}
-	for _, l := range left.left {
-		if !isClosed(l.gone) {
-			close(l.gone)
-		}
-		if !isClosed(l.output.done) {
-			close(l.output.done)
-		}
-	}
-	left.Close()
-	if p, output := rest(false, false); left.add(p, output) || output.out.closed {
-		t.Error("taken after the end")
-	}
-	lost, output := rest(false, false)
-	lost.lost = true
-	if new(Leftovers).add(lost, output) {
-		t.Error("the rest of a command was taken that cannot be found")
-	}
-}
 
 // TestOrders sends orders and reads them, and has some that no launcher can follow.
 func TestOrders(t *testing.T) {

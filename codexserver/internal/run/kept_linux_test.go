@@ -84,9 +84,12 @@ func TestLeftoversOfAnEndedCommand(t *testing.T) {
 func TestLauncherKilled(t *testing.T) {
 	mark := "79" + strconv.Itoa(os.Getpid())
 	processes := boxtest.Starter(t)
+	var left run.Leftovers // which do not take what cannot be found later
+	defer left.Close()
 	spec := run.Spec{
-		Argv: []string{"sh", "-c", `sleep 1000.$0 & echo up; sleep 0.1; kill -KILL $PPID; sleep 1000.$0`, mark},
-		Dir:  "/", Env: path, Timeout: time.Minute,
+		Leftovers: &left,
+		Argv:      []string{"sh", "-c", `sleep 1000.$0 & echo up; sleep 0.1; kill -KILL $PPID; sleep 1000.$0`, mark},
+		Dir:       "/", Env: path, Timeout: time.Minute,
 	}
 	res, err := processes.Run(t.Context(), spec, nil)
 	if err != nil || res.ExitCode != -1 || !strings.Contains(res.Stderr, run.ErrLost.Error()) || res.Stdout != "up\n" {
@@ -111,11 +114,11 @@ func TestLauncherKilled(t *testing.T) {
 	if res, err := processes.Run(t.Context(), spec, nil); err != nil || res.ExitCode != -1 {
 		t.Errorf("%+v, %v", res, err)
 	}
-	left := find(mark)
-	if len(left) != 3 {
-		t.Errorf("left of a daemon: %v", left)
+	daemon := find(mark)
+	if len(daemon) != 3 {
+		t.Errorf("left of a daemon: %v", daemon)
 	}
-	for pid := range left {
+	for pid := range daemon {
 		if n, err := strconv.Atoi(pid); err == nil {
 			_ = unix.Kill(n, unix.SIGKILL)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/store"
@@ -161,7 +162,7 @@ func TestFilesThatAllowNothing(t *testing.T) {
 				t.Skip("files have no modes here")
 			}
 			s := newStore(t.TempDir())
-			put(t, s, tt.content)
+			boxtest.Lay(t, filepath.Dir(s.Path()), "rules.json="+tt.content)
 			if err := os.Chmod(s.Path(), tt.mode); err != nil {
 				t.Fatal(err)
 			}
@@ -179,16 +180,6 @@ func TestFilesThatAllowNothing(t *testing.T) {
 				t.Error("a file that cannot be read was replaced")
 			}
 		})
-	}
-}
-
-func put(t *testing.T, s *rulefile.Store, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(s.Path()), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(s.Path(), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
@@ -44,9 +45,7 @@ func TestReadMatrix(t *testing.T) {
 			tt.sandbox.host = h
 			tt.sandbox.reads.Store(0)
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "file"), []byte("one\n"), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			boxtest.Lay(t, dir, "file=one\n")
 			turn := turnOf(tool.Options{Environ: environ, FileTools: true, Sandbox: tt.sandbox}, h, dir, tt.policy, tt.mode)
 			res := called(t, turn, call)
 			if h.steps() != tt.want || tt.sandbox.reads.Load() == 2 != tt.confined { // once to try

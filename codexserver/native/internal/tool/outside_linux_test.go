@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
@@ -75,6 +75,9 @@ type hostOf struct {
 func (h *hostOf) ApproveExec(ctx context.Context, q protocol.ExecApprovalRequest) elicit.Outcome {
 	s := h.server
 	s.note("asked about %q in %s, outside %t, once %t", q.Command, q.Cwd, q.LeavesSandbox, q.Once)
+	if full := s.turn.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess; !q.Once && !q.Confinable && !full {
+		s.t.Errorf("a session is offered that would let it out again:\n%s", strings.Join(s.trace, "\n"))
+	}
 	r := &approval.Request{Thread: approval.Thread{ID: "t"}, Event: q, Question: &elicit.Question{Once: q.Once}}
 	r.Question.Always = s.board.Offer(r)
 	d := s.board.Decide(ctx, r, false)
@@ -171,9 +174,7 @@ func TestNothingLeavesUnasked(t *testing.T) {
 		if seed%25 == 0 {
 			home = t.TempDir()
 			dir = filepath.Join(home, "work")
-			if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			boxtest.Lay(t, dir, "sub/")
 		}
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		servers := []*server{newServer(t, r, home, dir), newServer(t, r, home, dir)}

@@ -62,34 +62,3 @@ func TestSession(t *testing.T) {
 		}
 	}
 }
-
-// TestOnce approves for the session where such an approval would let the command out of the sandbox
-// again: it is not offered, and counts once. [TestWithoutSandbox] does so where there is no sandbox.
-func TestOnce(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		policy  protocol.ApprovalPolicy
-		members string
-		code    int
-		want    string
-	}{
-		{"the model leaves the sandbox", "on-request", escalated, 0, "ask, begin, end 0"},
-		{"the sandbox stops it", "on-failure", "", 66, "begin, confined to read-only, end 66, " + retry + ", begin, end 66"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			h := &host{answer: elicit.ApprovedForSession}
-			turn := turnOf(tool.Options{Environ: environ, Sandbox: &fakeSandbox{host: h}}, h, t.TempDir(), tt.policy, "read-only")
-			for range 2 {
-				called(t, turn, shellCall(t, tt.members, "sh", "-c", fmt.Sprintf("exit %d", tt.code)))
-			}
-			if want := tt.want + ", " + tt.want; h.steps() != want {
-				t.Errorf("%s, want %s", h.steps(), want)
-			}
-			for _, m := range h.all {
-				if q, ok := m.(protocol.ExecApprovalRequest); ok && !q.Once {
-					t.Errorf("the session is offered: %+v", q)
-				}
-			}
-		})
-	}
-}

@@ -23,9 +23,7 @@ import (
 
 func TestShell(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	boxtest.Lay(t, dir, "sub/")
 	seconds := int64(60_000)
 	sub := "sub"
 	for _, tt := range []struct {
@@ -226,9 +224,7 @@ func (c canceller) Emit(m protocol.EventMsg) {
 
 func TestShellWithProfile(t *testing.T) {
 	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, ".profile"), []byte("export FROM_PROFILE=yes\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	boxtest.Lay(t, home, ".profile=export FROM_PROFILE=yes\n")
 	h := &host{}
 	box := newBox(tool.Options{Environ: append(environ, "HOME="+home), Shell: "/bin/sh"})
 	turn := box.Turn(tool.Context{Cwd: home, ApprovalPolicy: "never", Host: h, SandboxPolicy: protocol.SandboxPolicy{Mode: "danger-full-access"}})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/tool"
 	"github.com/google/go-cmp/cmp"
 )
@@ -205,9 +206,7 @@ func TestWeakCalls(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.MkdirAll(filepath.Join(dir, "a/b"), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			boxtest.Lay(t, dir, "a/b/")
 			for name, content := range map[string]string{"server.go": server, "notes.txt": "first line\nlast line", "a/b/deep.go": "package b\n", "logo.bin": "x\x00y"} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
 					t.Fatal(err)
