@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
@@ -29,7 +28,7 @@ func (s *ModernSession) listen(q *request) (any, error) {
 		}
 		granted.TaskIDs = []string{}
 		for _, id := range slices.Compact(slices.Sorted(slices.Values(p.Notifications.TaskIDs))) {
-			if _, _, _, err := s.find(id); err == nil { // otherwise it is unknown, or of another client
+			if _, err := s.find(id); err == nil { // otherwise it is unknown, or of another client
 				granted.TaskIDs = append(granted.TaskIDs, id)
 			}
 		}
@@ -80,21 +79,12 @@ func (s *ModernSession) follow(l *listener, id string) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for ticked := true; ; {
-		t, file, owner, err := s.find(id)
+		f, err := s.find(id)
 		if err != nil {
 			return
 		}
-		var changed <-chan struct{}
-		over := owner != taskfile.Other
-		if t != nil {
-			t.call.mu.Lock()
-			over, changed = t.over, t.call.changed
-			l.send(t.detailed(l.request.canAsk), ticked)
-			t.call.mu.Unlock()
-		} else {
-			l.send(s.foreign(file, owner), ticked)
-		}
-		if over {
+		task, over, changed := s.seen(f, l.request.canAsk)
+		if l.send(task, ticked); over {
 			return
 		}
 		select {

@@ -25,13 +25,9 @@ func (s *ModernSession) getTask(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.serveTask(q, id, func(t *task, file taskfile.Task, owner taskfile.Owner) (any, error) {
-		if t == nil {
-			return &modern.GetTaskResult{Meta: s.resultMeta(), Task: s.foreign(file, owner)}, nil
-		}
-		t.call.mu.Lock()
-		defer t.call.mu.Unlock()
-		return &modern.GetTaskResult{Meta: s.resultMeta(), Task: t.detailed(q.canAsk)}, nil
+	return s.serveTask(q, id, func(f found) (any, error) {
+		task, _, _ := s.seen(f, q.canAsk)
+		return &modern.GetTaskResult{Meta: s.resultMeta(), Task: task}, nil
 	})
 }
 
@@ -49,17 +45,12 @@ func (s *ModernSession) updateTask(q *request) (any, error) {
 	if err := decode(stdjson.RawMessage(m["taskId"]), &id); err != nil {
 		return nil, Invalid("/taskId", "want a string")
 	}
-	return s.serveTask(q, id, func(t *task, file taskfile.Task, owner taskfile.Owner) (any, error) {
+	return s.serveTask(q, id, func(f found) (any, error) {
 		answers, err := members("/inputResponses", m["inputResponses"])
-		switch {
-		case err != nil:
-			return nil, err
-		case t != nil:
-			t.call.take(nil, answers)
-		case owner == taskfile.Other:
-			return nil, elsewhere(file)
+		if err == nil {
+			err = f.act(func(t *task) { t.call.take(nil, answers) })
 		}
-		return &modern.UpdateTaskResult{Meta: s.resultMeta()}, nil
+		return &modern.UpdateTaskResult{Meta: s.resultMeta()}, err
 	})
 }
 
@@ -69,15 +60,11 @@ func (s *ModernSession) cancelTask(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.serveTask(q, id, func(t *task, file taskfile.Task, owner taskfile.Owner) (any, error) {
-		switch {
-		case t != nil:
+	return s.serveTask(q, id, func(f found) (any, error) {
+		return &modern.CancelTaskResult{Meta: s.resultMeta()}, f.act(func(t *task) {
 			t.call.update(func() { t.cancelled = true })
 			t.call.cancel(thread.ErrInterrupted)
-		case owner == taskfile.Other:
-			return nil, elsewhere(file)
-		}
-		return &modern.CancelTaskResult{Meta: s.resultMeta()}, nil
+		})
 	})
 }
 
@@ -93,21 +80,50 @@ func (q *request) taskID() (string, error) {
 	return p.TaskID, err
 }
 
-// serveTask answers a request with what f returns for the task of an id: the task if this
-// process serves it, or else nil and its file.
-func (s *ModernSession) serveTask(q *request, id string, f func(*task, taskfile.Task, taskfile.Owner) (any, error)) (any, error) {
+// found is a task that this process serves, or else a file.
+type found struct {
+	task  *task // nil for a file
+	file  taskfile.Task
+	owner taskfile.Owner // of the file
+}
+
+// act changes a task that is not finished. Only the process that serves it can.
+func (f found) act(change func(*task)) error {
+	switch {
+	case f.task != nil:
+		change(f.task)
+	case f.owner == taskfile.Other:
+		return fmt.Errorf("process %d serves this task: only there can it be answered or cancelled", f.file.Server.PID)
+	}
+	return nil
+}
+
+// seen returns a task for a client that can be asked, or not, and whether it has ended. Changed is closed when it
+// may be another, nil for one of another process.
+func (s *ModernSession) seen(f found, can bool) (d modern.DetailedTask, over bool, changed <-chan struct{}) {
+	if f.task == nil {
+		return s.foreign(f.file, f.owner), f.owner != taskfile.Other, nil
+	}
+	c := f.task.call
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return f.task.detailed(can), f.task.over, c.changed
+}
+
+// serveTask answers a request with what f returns for the task of an id.
+func (s *ModernSession) serveTask(q *request, id string, f func(found) (any, error)) (any, error) {
 	if t := s.live(id); t != nil {
-		return f(t, taskfile.Task{}, taskfile.Self)
+		return f(found{task: t})
 	}
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
 	s.client.later(q.rpc, func() (any, error) {
-		t, file, owner, err := s.find(id)
+		found, err := s.find(id)
 		if err != nil {
 			return nil, err
 		}
-		return f(t, file, owner)
+		return f(found)
 	}, s.open.leave)
 	return nil, nil
 }
@@ -121,11 +137,10 @@ func (s *ModernSession) live(id string) *task {
 	return nil
 }
 
-// find returns a task of the session's principal: the task if this process serves it, or
-// else its file.
-func (s *ModernSession) find(id string) (*task, taskfile.Task, taskfile.Owner, error) {
+// find returns a task of the session's principal.
+func (s *ModernSession) find(id string) (found, error) {
 	if t := s.live(id); t != nil {
-		return t, taskfile.Task{}, taskfile.Self, nil
+		return found{task: t}, nil
 	}
 	file, owner, err := s.read(id)
 	if err == nil && owner == taskfile.Gone {
@@ -134,18 +149,18 @@ func (s *ModernSession) find(id string) (*task, taskfile.Task, taskfile.Owner, e
 	if err == nil && (owner == taskfile.Gone || owner == taskfile.Self && !file.Status.Finished()) {
 		release, ok := s.client.server.Tasks.adopt(s.client.ctx) // another session may take it over
 		if !ok {
-			return nil, file, owner, s.client.ctx.Err()
+			return found{}, s.client.ctx.Err()
 		}
 		release()
 		if t := s.live(id); t != nil {
-			return t, file, taskfile.Self, nil
+			return found{task: t}, nil
 		}
 		file, owner, err = s.read(id)
 	}
 	if err == nil && owner == taskfile.Self && !file.Status.Finished() { // a turn in the background
 		err = Invalid("/taskId", "no such task")
 	}
-	return nil, file, owner, err
+	return found{file: file, owner: owner}, err
 }
 
 // read reads the file of a task of the session's principal.
@@ -160,11 +175,6 @@ func (s *ModernSession) read(id string) (taskfile.Task, taskfile.Owner, error) {
 		return file, owner, fmt.Errorf("read the task: %w", err)
 	}
 	return file, owner, nil
-}
-
-// elsewhere returns the error for a request that only the serving process can handle.
-func elsewhere(f taskfile.Task) error {
-	return fmt.Errorf("process %d serves this task: only there can it be answered or cancelled", f.Server.PID)
 }
 
 // moment is the state of a task at one moment.
