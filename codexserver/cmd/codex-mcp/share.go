@@ -18,10 +18,10 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -47,7 +47,7 @@ func share(ctx context.Context, o *options, c *configuration) (*shared.Conn, err
 		return nil, err
 	}
 	defer folder.Close()
-	name, err := o.sharedName(c.home)
+	name, err := c.sharedName(o)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,8 @@ func sharedVersion(program string) string {
 
 // sharedName returns the name of the shared server: a sum of everything that would make
 // another server of it.
-func (o *options) sharedName(home string) (string, error) {
-	all, err := o.traits(home)
+func (c *configuration) sharedName(o *options) (string, error) {
+	all, err := c.traits(o)
 	sum := sha256.New()
 	for _, t := range all {
 		fmt.Fprintf(sum, "%d:%s%d:%s", len(t.name), t.name, len(t.value), t.value)
@@ -94,8 +94,8 @@ func (o *options) sharedName(home string) (string, error) {
 type trait struct{ name, value string }
 
 // traits returns what makes another server: the home, the flags, codex-mcp.toml, the namespaces
-// of this process, and the variables that the server itself reads.
-func (o *options) traits(home string) ([]trait, error) {
+// of this process, and the variables that the server itself reads, with those that config.toml names.
+func (c *configuration) traits(o *options) ([]trait, error) {
 	namespaces, err := shared.Namespaces()
 	if err != nil {
 		return nil, err
@@ -103,37 +103,22 @@ func (o *options) traits(home string) ([]trait, error) {
 	if err := o.makeAbsolute(); err != nil {
 		return nil, err
 	}
-	flags := []string{o.engine, o.codex, o.trace, o.folder, o.log.String(), o.logFormat, fmt.Sprint(o.strict), strings.Join(o.overrides, "\x00")}
-	all := []trait{{"$CODEX_HOME", home}, {"the namespaces or the sandbox", namespaces}, {"the flags", fmt.Sprintf("%q", flags)}}
-	words := map[string]bool{}
-	note := func(text string) {
-		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-			words[word] = true
-		}
+	settings, err := safefile.Read(filepath.Join(c.home, config.SettingsFile), maxConfiguration)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	note(strings.Join(o.overrides, " "))
-	files, err := filepath.Glob(filepath.Join(home, "*.toml"))
+	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range files {
-		text, err := safefile.Read(file, maxConfiguration)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		note(string(text))
-		if filepath.Base(file) == config.SettingsFile {
-			all = append(all, trait{config.SettingsFile, string(text)})
-		}
+	flags := []string{o.engine, o.codex, o.trace, o.folder, o.log.String(), o.logFormat, fmt.Sprint(o.strict), strings.Join(o.overrides, "\x00")}
+	all := []trait{
+		{"$CODEX_HOME", c.home}, {"the namespaces or the sandbox", namespaces}, {"the flags", fmt.Sprintf("%q", flags)}, {config.SettingsFile, string(settings)},
 	}
-	environ := slices.Clone(os.Environ())
-	slices.Sort(environ)
+	named, environ := cfg.KeyVariables(), slices.Sorted(slices.Values(os.Environ()))
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if words[name] || slices.Contains(serverVariables(), strings.ToUpper(name)) {
+		if slices.Contains(named, name) || slices.Contains(serverVariables(), strings.ToUpper(name)) {
 			all = append(all, trait{name, value})
 		}
 	}
@@ -163,15 +148,15 @@ func differences(a, b map[string]string) (names []string) {
 }
 
 // serverVariables returns the names of the variables that the server, git in the server, and
-// Codex read, besides those that the configuration names. Those of certificates
-// are missing, because some hosts keep them from the servers that they start, and GIT_CONFIG_COUNT,
-// which others set: git in the server does not get it.
+// Codex read, besides those that the configuration names. GIT_CONFIG_COUNT, which some hosts
+// set, is missing: git in the server does not get it.
 func serverVariables() []string {
 	return []string{
 		"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "AZURE_OPENAI_API_KEY",
 		"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "CODEX_BIN", "CODEX_HOME", "RUST_LOG",
 		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
-		"HOME", "SHELL", "TMPDIR", "XDG_CONFIG_HOME",
+		"CODEX_CA_CERTIFICATE", "SSL_CERT_FILE", "SSL_CERT_DIR",
+		"HOME", "PATH", "SHELL", "TMPDIR", "XDG_CONFIG_HOME",
 		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_COMMON_DIR",
 	}
 }
@@ -235,7 +220,7 @@ func serveShared(ctx context.Context, o *options) error {
 		return err
 	}
 	c.warn(o, stderr)
-	traits, err := o.traits(c.home)
+	traits, err := c.traits(o)
 	if err != nil {
 		return err
 	}
@@ -295,8 +280,11 @@ func withShared(f func(ctx context.Context, folder *shared.Folder, name string) 
 				continue
 			}
 			found++
-			fmt.Fprintf(stdout, "%s %s: process %d, version %s, %s, %d connected, %d working, since %s, log %s\n",
-				words, name, s.PID, s.Version, s.About, s.Clients, s.Working, s.Began.Format(time.DateTime), folder.Log(name))
+			fmt.Fprintf(stdout, "%s %s: process %d, version %s, %s, since %s; %d with a turn that runs; log %s\n",
+				words, name, s.PID, s.Version, s.About, s.Began.Local().Format(time.DateTime), s.Working, folder.Log(name))
+			for _, client := range s.Clients {
+				fmt.Fprintf(stdout, "  a client in %s, process %d, since %s\n", terminal.Row(client.Folder), client.PID, client.Since.Local().Format(time.DateTime))
+			}
 			for _, other := range before {
 				if names := differences(other.Traits, s.Traits); len(other.Traits) > 0 && len(s.Traits) > 0 && len(names) > 0 {
 					fmt.Fprintf(stdout, "  differs from %s in %s\n", other.Name, strings.Join(names, ", "))

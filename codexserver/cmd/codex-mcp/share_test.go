@@ -42,12 +42,13 @@ func TestTraits(t *testing.T) {
 	t.Setenv("NAMED_KEY", "1")
 	t.Setenv("OPENAI_API_KEY", "2")
 	t.Setenv("OTHER", "3")
-	for name, text := range map[string]string{"config.toml": "env_key = \"NAMED_KEY\"", "codex-mcp.toml": "tools = []"} {
+	for name, text := range map[string]string{"config.toml": "[model_providers.x]\nenv_key = \"NAMED_KEY\"\nname = \"OTHER\"", "codex-mcp.toml": "shared = true"} {
 		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	own, err := (&options{engine: "native"}).traits(home)
+	c := &configuration{home: home}
+	own, err := c.traits(&options{engine: "native"})
 	if err != nil {
 		t.Skip(err)
 	}
@@ -56,14 +57,15 @@ func TestTraits(t *testing.T) {
 		t.Errorf("%q", of)
 	}
 	t.Setenv("NAMED_KEY", "4")
-	if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte("tools = [ ]"), 0o600); err != nil {
+	t.Setenv("SSL_CERT_FILE", "/ca.pem")
+	if err := os.WriteFile(filepath.Join(home, "codex-mcp.toml"), []byte("shared = false"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	other, err := (&options{engine: "codex"}).traits(home)
+	other, err := c.traits(&options{engine: "codex"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"NAMED_KEY", "codex-mcp.toml", "the flags"}, differences(of, sums(other))); diff != "" {
+	if diff := cmp.Diff([]string{"NAMED_KEY", "SSL_CERT_FILE", "codex-mcp.toml", "the flags"}, differences(of, sums(other))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -62,8 +62,8 @@ type Status struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"`
 	Began   time.Time `json:"began"`
-	// Clients is how many clients are connected.
-	Clients int `json:"clients"`
+	// Clients are connected, the first one first.
+	Clients []Client `json:"connected"`
 	// Working is how many clients, connected or gone, have a turn that runs.
 	Working int `json:"working"`
 	// Retired says that the server takes no new client.
@@ -74,6 +74,15 @@ type Status struct {
 	About string `json:"about,omitzero"`
 	// Page is the approvals page, of a process that offers links to it.
 	Page *Page `json:"page,omitzero"`
+}
+
+// Client is a client of a server.
+type Client struct {
+	// PID is the process that relays the client, and Folder its working folder.
+	PID    int    `json:"pid"`
+	Folder string `json:"folder"`
+	// Since is when it connected.
+	Since time.Time `json:"since"`
 }
 
 // Page is the approvals page of a process.

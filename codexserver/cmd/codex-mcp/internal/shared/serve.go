@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -86,8 +87,8 @@ type Server struct {
 // load is whom a [Server] serves.
 type load struct {
 	mu      sync.Mutex
-	clients int // connected
-	served  int // calls of Serve
+	clients []*Client // connected
+	served  int       // calls of Serve
 	closing bool
 	// stoppers have stopped the server and wait for its end.
 	stoppers []io.Closer
@@ -190,21 +191,21 @@ func (s *Server) wait(ctx context.Context) {
 func (s *Server) lost() bool {
 	s.load.mu.Lock()
 	defer s.load.mu.Unlock()
-	if s.load.clients > 0 || s.load.closing {
+	if len(s.load.clients) > 0 || s.load.closing {
 		return false
 	}
 	now, err := os.Lstat(filepath.Join(s.Folder.path, s.Name+".sock"))
 	return s.socket == nil || errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, s.socket)
 }
 
-// enter counts a client, and fails if the server takes none.
-func (s *Server) enter() bool {
+// enter adds a client, and fails if the server takes none.
+func (s *Server) enter(c *Client) bool {
 	s.load.mu.Lock()
 	defer s.load.mu.Unlock()
 	if s.load.closing {
 		return false
 	}
-	s.load.clients++
+	s.load.clients = append(s.load.clients, c)
 	s.load.served++
 	s.change()
 	return true
@@ -252,8 +253,12 @@ func (s *Server) retireIf(ctx context.Context, holds func() bool) bool {
 func (s *Server) status() *Status {
 	s.load.mu.Lock()
 	defer s.load.mu.Unlock()
+	clients := make([]Client, len(s.load.clients))
+	for i, c := range s.load.clients {
+		clients[i] = *c
+	}
 	return &Status{
-		PID: os.Getpid(), Version: s.Version, Began: s.began, Clients: s.load.clients, Working: s.Working(), Retired: s.load.closing, About: s.About, Traits: s.Traits,
+		PID: os.Getpid(), Version: s.Version, Began: s.began, Clients: clients, Working: s.Working(), Retired: s.load.closing, About: s.About, Traits: s.Traits,
 	}
 }
 
@@ -311,8 +316,10 @@ func greet(c *Conn, version string) (*hello, error) {
 
 // serve serves a client.
 func (s *Server) serve(ctx context.Context, c *Conn, h *hello, over func() bool) {
+	_, pid, _ := peer(c.UnixConn) // admitted before
+	client := &Client{PID: pid, Folder: h.Folder, Since: time.Now()}
 	// A server of another version makes way as soon as it has no work.
-	if h.Version != s.Version && s.retireIf(ctx, func() bool { return s.Working() == 0 }) || !s.enter() {
+	if h.Version != s.Version && s.retireIf(ctx, func() bool { return s.Working() == 0 }) || !s.enter(client) {
 		over()
 		_ = writeFrame(c.UnixConn, &reply{Ended: true})
 		_ = c.Close()
@@ -321,7 +328,7 @@ func (s *Server) serve(ctx context.Context, c *Conn, h *hello, over func() bool)
 	left := sync.OnceFunc(func() {
 		s.load.mu.Lock()
 		defer s.load.mu.Unlock()
-		s.load.clients--
+		s.load.clients = slices.DeleteFunc(s.load.clients, func(one *Client) bool { return one == client })
 	})
 	defer func() {
 		left()

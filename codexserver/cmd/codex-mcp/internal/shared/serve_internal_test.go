@@ -72,7 +72,7 @@ func client(t *testing.T, s *Server, l *net.UnixListener, version string) (r rep
 func TestLoad(t *testing.T) {
 	var s *Server
 	s, l := newServer(t, func(left func()) {
-		if got := s.status(); got.Clients < 1 || got.About != "a test" || got.Traits["key"] != "sum" || got.PID != os.Getpid() {
+		if got := s.status(); len(got.Clients) < 1 || got.Clients[0].Since.IsZero() || got.About != "a test" || got.Traits["key"] != "sum" || got.PID != os.Getpid() {
 			t.Errorf("status %+v", got)
 		}
 		if s.lost() {
@@ -90,7 +90,7 @@ func TestLoad(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got := s.status(); got.Clients != 0 || s.load.served != 0 || got.Retired {
+	if got := s.status(); len(got.Clients) != 0 || s.load.served != 0 || got.Retired {
 		t.Errorf("afterwards: %+v, %d served", got, s.load.served)
 	}
 }
@@ -98,7 +98,7 @@ func TestLoad(t *testing.T) {
 // TestLoadInPairs enters while another goroutine does one thing: of many, the race detector remembers few.
 func TestLoadInPairs(t *testing.T) {
 	for name, does := range map[string]func(*Server, *net.UnixListener){
-		"enter":  func(s *Server, _ *net.UnixListener) { s.enter() },
+		"enter":  func(s *Server, _ *net.UnixListener) { s.enter(&Client{}) },
 		"status": func(s *Server, _ *net.UnixListener) { s.status() },
 		"lost":   func(s *Server, _ *net.UnixListener) { s.lost() },
 		"retire": func(s *Server, _ *net.UnixListener) {
@@ -110,7 +110,7 @@ func TestLoadInPairs(t *testing.T) {
 		var both sync.WaitGroup
 		both.Go(func() {
 			for range 20 {
-				s.enter()
+				s.enter(&Client{})
 			}
 		})
 		both.Go(func() {
@@ -119,7 +119,7 @@ func TestLoadInPairs(t *testing.T) {
 			}
 		})
 		both.Wait()
-		if got := s.status(); got.Clients != map[string]int{"enter": 40}[name] && got.Clients != 20 || got.Retired {
+		if got := s.status(); len(got.Clients) != map[string]int{"enter": 40}[name] && len(got.Clients) != 20 || got.Retired {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -164,7 +164,7 @@ func TestRetire(t *testing.T) {
 	if _, err := os.Lstat(s.Folder.socket("x")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the socket stays: %v", err)
 	}
-	if s.enter() || !s.status().Retired || s.lost() || !s.retireIf(t.Context(), func() bool { return false }) {
+	if s.enter(&Client{}) || !s.status().Retired || s.lost() || !s.retireIf(t.Context(), func() bool { return false }) {
 		t.Errorf("after that: %+v, lost %t", s.status(), s.lost())
 	}
 }

@@ -30,7 +30,7 @@ func TestConnect(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	got, err := p.Status(t.Context(), "test")
-	if err != nil || got.Clients != 2 || got.PID != a.PID() || got.About != "a test" {
+	if err != nil || len(got.Clients) != 2 || got.Clients[0].PID != os.Getpid() || got.Clients[1].Folder != "/b" || got.PID != a.PID() || got.About != "a test" {
 		t.Errorf("status %+v, %v", got, err)
 	}
 }
@@ -176,7 +176,7 @@ func TestVersions(t *testing.T) {
 func TestStop(t *testing.T) {
 	p := newPlace(t)
 	c := p.must("1", "")
-	if s, err := p.Stop(t.Context(), "test"); err != nil || s.PID != c.PID() || s.Clients != 1 {
+	if s, err := p.Stop(t.Context(), "test"); err != nil || s.PID != c.PID() || len(s.Clients) != 1 {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if err := syscall.Kill(c.PID(), 0); err == nil {
