@@ -42,7 +42,7 @@ func share(m, base *model) {
 func selfContained(r ref, shared map[string]bool) bool {
 	switch r.kind {
 	case refNamed:
-		return shared[r.name]
+		return shared[r.name] && r.name != "ElicitValue" // which the base package reads without lists
 	case refShape:
 		return false
 	case refArray, refMap, refNullable:
