@@ -1,13 +1,12 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/paths"
@@ -47,11 +46,27 @@ func imageURL(cwd, image string, left int64, b bounds) (url string, n int64, err
 	if err != nil {
 		return "", 0, err
 	}
-	kind := http.DetectContentType(data)
-	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
+	kind := imageType(data)
+	if kind == "" {
 		return "", 0, errors.New("not an image: its content must be PNG, JPEG, GIF or WebP")
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data), int64(len(data)), nil
+}
+
+// imageType returns the media type of an image by its first bytes, or "" for anything else. Package net/http knows
+// it, too, and would be a part of every program that embeds the server.
+func imageType(data []byte) string {
+	for _, t := range []struct{ begin, media string }{
+		{"\x89PNG\r\n\x1a\n", "image/png"}, {"\xff\xd8\xff", "image/jpeg"}, {"GIF87a", "image/gif"}, {"GIF89a", "image/gif"},
+	} {
+		if bytes.HasPrefix(data, []byte(t.begin)) {
+			return t.media
+		}
+	}
+	if len(data) >= 14 && string(data[:4]) == "RIFF" && string(data[8:14]) == "WEBPVP" {
+		return "image/webp"
+	}
+	return ""
 }
 
 // dataOf decodes a data URL with base64. It ignores the media type.
