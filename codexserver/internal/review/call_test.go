@@ -2,7 +2,6 @@ package review_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -95,24 +94,4 @@ func TestTask(t *testing.T) {
 	if got := c.Ask(t, "tools/call", params); !strings.Contains(got, `"taskId"`) {
 		t.Error(got)
 	}
-}
-
-// TestDefinition checks the length of the tool's definition.
-func TestDefinition(t *testing.T) {
-	c := connect(t, engine.TurnFunc(nil), false)
-	var list struct {
-		Tools []json.RawMessage `json:"tools"`
-	}
-	if err := c.Call(t.Context(), "tools/list", json.RawMessage(`{}`), &list); err != nil {
-		t.Fatal(err)
-	}
-	for _, tool := range list.Tools {
-		if strings.Contains(string(tool), `"name":"codex-review"`) {
-			if n := len(tool); n > 1100 {
-				t.Errorf("%d characters: %s", n, tool)
-			}
-			return
-		}
-	}
-	t.Error("not in the list")
 }

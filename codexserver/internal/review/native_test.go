@@ -181,6 +181,8 @@ func TestArguments(t *testing.T) {
 		{`{"target":"uncommitted","cwd":"/no/such/folder"}`, "argument /cwd: "},
 		{fmt.Sprintf(`{"target":"uncommitted","cwd":%q}`, filepath.Dir(s.repo)), "is not in a git repository"},
 		{fmt.Sprintf(`{"target":"uncommitted","cwd":%q}`, clean.repo), "there is nothing to review"},
+		{`{"target":"uncommitted","commit":"HEAD"}`, "argument /commit is for the target commit"},
+		{fmt.Sprintf(`{"target":"uncommitted","threadId":"7","instructions":%q}`, strings.Repeat("x", 100<<10+1)), "argument /instructions: 102401 bytes are more than 102400"},
 		{`{"target":"uncommitted","cwd":"/","threadId":"x"}`, "argument /cwd: the conversation of /threadId"},
 		{`{"target":"uncommitted","threadId":"0199a2b3-0000-7000-8000-000000000001"}`, "no conversation"},
 	} {

@@ -146,11 +146,10 @@ func (o *object) members(path jsontext.Pointer, given map[string]jsontext.Value,
 // name is not one of its own in another form.
 func (o *object) unknown(path jsontext.Pointer, name string, open bool) error {
 	own := slices.Sorted(maps.Keys(o.Properties))
-	near := nearest(name, own)
-	if open && (near == "" || letters(near) != letters(name)) {
+	if given := letters(name); open && !slices.ContainsFunc(own, func(name string) bool { return letters(name) == given }) {
 		return nil
 	}
-	advice := "the arguments are " + strings.Join(own, ", ")
+	near, advice := nearest(name, own), "the arguments are "+strings.Join(own, ", ")
 	if near != "" {
 		advice = "did you mean " + near + "?"
 	}
@@ -183,7 +182,7 @@ func (o *object) read(path jsontext.Pointer, value jsontext.Value) (jsontext.Val
 		}
 		for i := range all {
 			var err error
-			if all[i], err = o.Items.read(path.AppendToken(strconv.Itoa(i)), all[i]); err != nil {
+			if all[i], err = o.Items.read(path, all[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -218,7 +217,7 @@ func (o *object) ofText(given jsontext.Value) jsontext.Value {
 		case inner.Kind() == '"' && inner.IsValid():
 			value = inner
 			continue
-		case o.takes("array") && o.Items.takes("string") && inner[0] != '[' && inner[0] != '{':
+		case o.takes("array") && o.Items != nil && o.Items.takes("string") && inner[0] != '[' && inner[0] != '{':
 			return slices.Concat(jsontext.Value("["), value, jsontext.Value("]"))
 		}
 		break

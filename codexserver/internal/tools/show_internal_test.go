@@ -4,18 +4,7 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
-
-// TestShowToolIsShort checks the definition's length, since tools/list has a limit for
-// all tools.
-func TestShowToolIsShort(t *testing.T) {
-	short := jsontext.Value(showTool.definition)
-	if err := short.Compact(); err != nil || len(short) > 700 {
-		t.Errorf("%d bytes, %v", len(short), err)
-	}
-}
 
 func TestFit(t *testing.T) {
 	for _, text := range []string{"", "abc", strings.Repeat("x", 5000), strings.Repeat("\x00\x1b\"\\", 5000), strings.Repeat("é€😀", 3000), strings.Repeat("😀\x01", 3000)} {

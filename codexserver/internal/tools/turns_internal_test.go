@@ -134,36 +134,6 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// TestReviewArguments checks what the schema of codex-review cannot say.
-func TestReviewArguments(t *testing.T) {
-	name := "x"
-	for _, tt := range []struct {
-		a    reviewArguments
-		want string // the revision and its argument, or a part of the error
-	}{
-		{reviewArguments{Target: protocol.ReviewUncommitted}, ""},
-		{reviewArguments{Target: protocol.ReviewBase, Branch: &name}, "x branch"},
-		{reviewArguments{Target: protocol.ReviewCommit, Commit: &name}, "x commit"},
-		{reviewArguments{Target: protocol.ReviewBase}, "! argument /branch is missing"},
-		{reviewArguments{Target: protocol.ReviewCommit}, "! argument /commit is missing"},
-		{reviewArguments{Target: protocol.ReviewCommit, Commit: &name, Branch: &name}, "! argument /branch is for the target"},
-		{reviewArguments{Target: protocol.ReviewUncommitted, Commit: &name}, "! argument /commit is for the target"},
-		{reviewArguments{Target: protocol.ReviewUncommitted, Cwd: "/w", ThreadID: "7"}, "! argument /cwd"},
-		{reviewArguments{Target: protocol.ReviewUncommitted, Cwd: "/w", Instructions: strings.Repeat("x", 100<<10)}, ""},
-		{reviewArguments{Target: protocol.ReviewUncommitted, ThreadID: "7", Instructions: strings.Repeat("x", 100<<10+1)}, "! argument /instructions: 102401 bytes"},
-	} {
-		got := ""
-		if err := tt.a.check(); err != nil {
-			got = "! " + err.Error()
-		} else if revision, name := tt.a.revision(); name != "" {
-			got = revision + " " + name
-		}
-		if part, fails := strings.CutPrefix(tt.want, "!"); strings.HasPrefix(got, "!") != fails || !strings.Contains(got, strings.TrimSpace(part)) || !fails && got != tt.want {
-			t.Errorf("%+v: %.200q, want %q", tt.a.Target, got, tt.want)
-		}
-	}
-}
-
 // TestEnded checks what the caller of a task learns whose server ended.
 func TestEnded(t *testing.T) {
 	for did, want := range map[string]string{
