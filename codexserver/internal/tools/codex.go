@@ -4,6 +4,7 @@ import (
 	"context"
 	stdjson "encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
@@ -12,7 +13,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // codexTool starts a conversation. Names, types and enums are those of Codex's
@@ -104,15 +104,15 @@ func lockArguments(t *mcptypes.Tool, names []string) error {
 }
 
 // run implements [arguments].
-func (a *codexArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
+func (a *codexArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
 	t := c.table
 	cwd, err := c.workingFolder(ctx, a.Cwd)
 	if err != nil {
-		return failure("", "codex: argument /cwd: "+err.Error())
+		return nil, fmt.Errorf("argument /cwd: %w", err)
 	}
 	in, err := a.input(a.Prompt, cwd, t.options.bounds())
 	if err != nil {
-		return failure("", "codex: "+err.Error())
+		return nil, err
 	}
 	in.Effort = "" // it belongs to the conversation, see cfg
 	cfg := protocol.Config{
@@ -123,31 +123,30 @@ func (a *codexArguments) run(ctx context.Context, c *call) *mcptypes.CallToolRes
 	}
 	warnings, err := t.restrict(&cfg)
 	if err != nil {
-		return failure("", "codex: "+err.Error())
+		return nil, err
 	}
-	turn, attend := c.newTurn(a.Background)
-	turn.resume.Budget, turn.resume.Schema, turn.form.schema = a.Budget, jsontext.Value(a.OutputSchema), a.schema
-	attend.Submission = c.Awaited.Submission
+	turn := c.newTurn(a.Background)
+	a.bound(turn)
+	turn.in, turn.attend.Submission = in, c.Awaited.Submission
 	var tree *git.Worktree
 	if a.Worktree {
 		if tree, err = t.addWorktree(ctx, cwd); err != nil {
-			return notBegun(ctx, "codex", "", err)
+			return nil, err
 		}
 		cfg.Cwd, turn.resume.Worktree = tree.Cwd, &protocol.Worktree{Path: tree.Path, Branch: tree.Branch}
 		turn.log.Remark(inWorktree(tree))
 	}
-	conversation, err := c.Threads.Start(ctx, cfg, attend)
-	if err != nil {
+	if turn.thread, err = c.Threads.Start(ctx, cfg, turn.attend); err != nil {
 		if tree != nil {
 			err = errors.Join(err, tree.Remove(ctx))
 		}
-		return notBegun(ctx, "codex", "", err)
+		return nil, err
 	}
 	for _, w := range warnings {
 		turn.log.Remark(w)
-		conversation.Warn(c.Awaited.Submission, w)
+		turn.thread.Warn(c.Awaited.Submission, w)
 	}
-	return c.run(ctx, turn, conversation, attend, in, a.Background)
+	return c.run(ctx, turn), nil
 }
 
 // workingFolder makes a call's cwd absolute. A missing one is [Call.Folder]. With bounds it

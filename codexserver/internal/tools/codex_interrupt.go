@@ -25,21 +25,20 @@ var interruptTool = define[interruptArguments](tool{
 type interruptArguments struct{ names }
 
 // run implements [arguments].
-func (a *interruptArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
-	id, err := a.thread()
-	if err != nil {
-		return failure("", "codex-interrupt: "+err.Error())
+func (a *interruptArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToolResult, err error) {
+	if c.named, err = a.thread(); err != nil {
+		return nil, err
 	}
-	t := c.open(id)
+	t := c.open(c.named)
 	if t == nil {
-		return failure(id, fmt.Sprintf("codex-interrupt: no conversation %q in this session", id))
+		return nil, fmt.Errorf("no conversation %q in this session", c.named)
 	}
 	ran, err := t.Interrupt(ctx)
 	switch {
 	case err != nil:
-		return failure(id, "codex-interrupt: "+err.Error())
+		return nil, err
 	case !ran:
-		return result(id, "Nothing was running.")
+		return result(c.named, "Nothing was running."), nil
 	}
-	return result(id, "Interrupted.")
+	return result(c.named, "Interrupted."), nil
 }

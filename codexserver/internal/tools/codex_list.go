@@ -67,14 +67,14 @@ type listRow struct {
 }
 
 // run implements [arguments].
-func (a *listArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
+func (a *listArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
 	library := c.table.library()
 	page, err := a.page(ctx, library)
 	if errors.Is(err, engine.ErrCursor) {
 		err = fmt.Errorf("argument /cursor: %w", err)
 	}
 	if err != nil {
-		return failure("", "codex-list: "+err.Error())
+		return nil, err
 	}
 	if page.NextCursor != nil && ends(ctx, library, *page.NextCursor) {
 		page.NextCursor = nil
@@ -95,7 +95,7 @@ func (a *listArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResu
 		}
 		out.Conversations = append(out.Conversations, row)
 	}
-	return structured(out)
+	return structured(out), nil
 }
 
 // ends reports whether no conversation follows. An engine may give a cursor on the last

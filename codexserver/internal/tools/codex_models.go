@@ -41,10 +41,10 @@ const (
 )
 
 // run implements [arguments].
-func (*modelsArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
+func (*modelsArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
 	list, err := c.table.lister().Models(ctx)
 	if err != nil {
-		return failure("", "codex-models: "+err.Error())
+		return nil, err
 	}
 	out := struct {
 		Models []modelRow `json:"models"`
@@ -62,7 +62,7 @@ func (*modelsArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResu
 		}
 		out.Models = append(out.Models, row)
 	}
-	return structured(out)
+	return structured(out), nil
 }
 
 func rowOf(m protocol.Model) modelRow {

@@ -10,7 +10,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // replyTool continues a conversation. Older clients write conversationId or sessionId
@@ -80,10 +79,6 @@ const (
 	interruptTurn policy = "interrupt"
 )
 
-// errSteeredBudget refuses a budget for a running turn, which may have one of another
-// caller.
-var errSteeredBudget = errors.New("argument /budget: it bounds a new turn, and the message was to go to the running one; leave out the budget, or let while-running be queue or interrupt")
-
 // thread returns the id in the arguments in its canonical form.
 func (a *names) thread() (string, error) {
 	var id string
@@ -104,36 +99,30 @@ func (a *names) thread() (string, error) {
 }
 
 // run implements [arguments].
-func (a *replyArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
-	id, err := a.thread()
-	if err != nil {
-		return failure("", "codex-reply: "+err.Error())
+func (a *replyArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToolResult, err error) {
+	if c.named, err = a.thread(); err != nil {
+		return nil, err
 	}
-	turn, attend := c.newTurn(a.Background)
-	turn.resume.Budget, turn.resume.Schema, turn.form.schema = a.Budget, jsontext.Value(a.OutputSchema), a.schema
-	th, err := c.table.revive(ctx, c, id, attend, protocol.Config{})
-	if err == nil {
-		id = th.ID()
-	}
+	turn := c.newTurn(a.Background)
+	a.bound(turn)
+	th, err := c.table.revive(ctx, c, c.named, turn.attend, protocol.Config{})
 	if err != nil {
-		return notBegun(ctx, "codex-reply", id, err)
+		return nil, err
 	}
-	in, err := a.input(a.Prompt, th.Info().Cwd, c.table.options.bounds())
-	if err != nil {
-		return failure(id, "codex-reply: "+err.Error())
+	turn.thread, c.named = th, th.ID()
+	if turn.in, err = a.input(a.Prompt, th.Info().Cwd, c.table.options.bounds()); err != nil {
+		return nil, err
 	}
 	switch a.WhileRunning {
 	case steerTurn:
 		if a.Budget != nil {
 			if th.Busy() {
-				return failure(id, "codex-reply: "+errSteeredBudget.Error())
+				return nil, errors.New("argument /budget: it bounds a new turn, and the message was to go to the running one; leave out the budget, or let while-running be queue or interrupt")
 			}
 			break // the message is a turn of its own
 		}
-		err = th.Steer(ctx, in.Items)
-		if err == nil {
-			turn.thread = th
-			return turn.interim(protocol.StatusRunning, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background.")
+		if err = th.Steer(ctx, turn.in.Items); err == nil {
+			return turn.interim(protocol.StatusRunning, "The running turn has the message. Its result comes where the turn was asked for; codex-wait has that of one in the background."), nil
 		}
 		if errors.Is(err, engine.ErrNoTurn) {
 			err = nil // the message is a turn of its own
@@ -142,12 +131,12 @@ func (a *replyArguments) run(ctx context.Context, c *call) *mcptypes.CallToolRes
 		_, err = th.Interrupt(ctx)
 	}
 	if err != nil {
-		return notBegun(ctx, "codex-reply", id, err)
+		return nil, err
 	}
 	// The question of a call that this client gave up is not asked again: that call ends with it.
-	if other := c.Turns.runs(id); other != nil && !a.Background && (other.owner != c.Turns || other.polled || other.InBackground()) {
+	if other := c.Turns.runs(c.named); other != nil && !a.Background && (other.owner != c.Turns || other.polled || other.InBackground()) {
 		defer c.attach(other)()
 	}
-	c.read = append(c.read, c.Turns.passed(id)...)
-	return c.run(ctx, turn, th, attend, in, a.Background)
+	c.read = append(c.read, c.Turns.passed(c.named)...)
+	return c.run(ctx, turn), nil
 }

@@ -172,23 +172,23 @@ func (r *reviewCall) end(answer string, did *protocol.TurnResult) (string, error
 const maxAnswer = 10_000
 
 // run implements [arguments].
-func (a *reviewArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
-	turn, attend := c.newTurn(a.Background)
+func (a *reviewArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToolResult, err error) {
+	c.named = thread.CanonicalID(a.ThreadID)
+	turn := c.newTurn(a.Background)
 	if a.ThreadID == "" {
-		attend.Submission = c.Awaited.Submission
+		turn.attend.Submission = c.Awaited.Submission
 	}
 	turn.review = &reviewCall{reviewArguments: a, scratch: c.table.options.Report.Scratch, log: turn.log}
-	th, err := turn.review.thread(ctx, c, attend)
-	if err != nil {
-		return notBegun(ctx, "codex-review", thread.CanonicalID(a.ThreadID), err)
+	if turn.thread, err = turn.review.thread(ctx, c, turn.attend); err != nil {
+		return nil, err
 	}
-	return c.run(ctx, turn, th, attend, protocol.TurnInput{}, a.Background)
+	return c.run(ctx, turn), nil
 }
 
 // thread returns the thread that a call names, or a new read-only one.
 func (r *reviewCall) thread(ctx context.Context, c *call, attend thread.Attend) (*thread.Thread, error) {
 	if r.ThreadID != "" {
-		th, err := c.table.revive(ctx, c, thread.CanonicalID(r.ThreadID), attend, protocol.Config{})
+		th, err := c.table.revive(ctx, c, c.named, attend, protocol.Config{})
 		if err != nil {
 			return nil, err
 		}

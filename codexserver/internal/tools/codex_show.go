@@ -80,8 +80,9 @@ type page struct {
 const maxPage, pageCost = 45_000, 1000
 
 // run implements [arguments].
-func (a *showArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
+func (a *showArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
 	a.ThreadID = thread.CanonicalID(a.ThreadID)
+	c.named = text.Brief(a.ThreadID, maxBrief)
 	_ = c.open(a.ThreadID) // holds it
 	p, err := a.read(ctx, c)
 	var wrong *transcript.RangeError
@@ -89,9 +90,9 @@ func (a *showArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResu
 		err = fmt.Errorf("argument /%s: %s", wrong.Argument, wrong.Reason)
 	}
 	if err != nil {
-		return failure(text.Brief(a.ThreadID, maxBrief), "codex-show: "+err.Error())
+		return nil, err
 	}
-	return structured(p, p.Content, p.words())
+	return structured(p, p.Content, p.words()), nil
 }
 
 // words returns a text about the page's position in the whole.

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -63,9 +64,9 @@ func (a *waitArguments) wait() time.Duration {
 }
 
 // run implements [arguments].
-func (a *waitArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResult {
+func (a *waitArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
 	if c.Shared && a.ThreadIDs == nil {
-		return failure("", "codex-wait: argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
+		return nil, errors.New("argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
 	}
 	a.canonicalize()
 	ctx = c.until(ctx)
@@ -91,7 +92,7 @@ func (a *waitArguments) run(ctx context.Context, c *call) *mcptypes.CallToolResu
 		// The call stays open while the client has a question of it, so that the answer
 		// finds a call.
 		if ctx.Err() != nil || !c.answers(ctx) {
-			return c.rows(ctx, a, turns)
+			return c.rows(ctx, a, turns), nil
 		}
 	}
 }

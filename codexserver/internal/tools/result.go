@@ -2,7 +2,6 @@ package tools
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"strings"
 
@@ -157,12 +156,3 @@ const clientGone = "the client closed the connection"
 
 // Broken returns the result of a call whose tool panicked.
 func Broken() *mcptypes.CallToolResult { return failure("", "internal error: the tool panicked") }
-
-// notBegun returns the result of a call whose conversation could not be started or found.
-// If the client has disconnected, that is the reason.
-func notBegun(ctx context.Context, tool, thread string, err error) *mcptypes.CallToolResult {
-	if errors.Is(context.Cause(ctx), jsonrpc.ErrClosed) {
-		return failure(thread, "Turn aborted: "+clientGone)
-	}
-	return failure(thread, tool+": "+err.Error())
-}

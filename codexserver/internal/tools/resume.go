@@ -97,7 +97,8 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 		return nil, err
 	}
 	own.leave = leave
-	turn, attend := own.newTurn(false)
+	turn := own.newTurn(false)
+	turn.background = background
 	if turn.resume = before; before.Schema != nil {
 		turn.form.schema, err = outputschema.Compile([]byte(before.Schema))
 	}
@@ -107,15 +108,15 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 	}
 	turn.log.Continue(did, before.Began, before.Used)
 	if err == nil {
-		turn.thread, err = t.revive(ctx, own, u.Thread, attend, protocol.Config{Continues: true})
+		turn.thread, err = t.revive(ctx, own, u.Thread, turn.attend, protocol.Config{Continues: true})
 	}
 	if err != nil {
 		leave()
 		return nil, err
 	}
 	return func() *mcptypes.CallToolResult {
-		in := protocol.TurnInput{OutputSchema: []byte(before.Schema), MaxTokens: maxTokens(before.Budget)}
-		r := own.run(ctx, turn, turn.thread, attend, in, background)
+		turn.in = protocol.TurnInput{OutputSchema: []byte(before.Schema), MaxTokens: maxTokens(before.Budget)}
+		r := own.run(ctx, turn)
 		if own.leave != nil {
 			own.leave()
 		}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/safefile"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
@@ -80,6 +82,7 @@ type call struct {
 	*Call
 	table *Table
 	leave func() // reports to [limit] that the turn does not begin, or nil
+	named string // the id of the thread that the call is about, for its failure
 }
 
 // Options are the options of the tools. Nil is the zero value.
@@ -242,10 +245,17 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 			}
 		}()
 	}
-	if err != nil {
-		return failure("", name+": "+err.Error())
+	var r *mcptypes.CallToolResult
+	if err == nil {
+		r, err = a.run(ctx, own)
 	}
-	return a.run(ctx, own)
+	switch {
+	case err == nil:
+		return r
+	case errors.Is(context.Cause(ctx), jsonrpc.ErrClosed): // that is the reason
+		return failure(own.named, "Turn aborted: "+clientGone)
+	}
+	return failure(own.named, name+": "+err.Error())
 }
 
 // enter counts a turn, which the call is to begin. It fails if there is no room for one.

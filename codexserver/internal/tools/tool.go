@@ -32,8 +32,9 @@ type tool struct {
 
 // arguments are those of a call, decoded and checked.
 type arguments interface {
-	// run runs the tool, and returns the result of the call. The server checks before that it has room for a turn.
-	run(ctx context.Context, c *call) *mcptypes.CallToolResult
+	// run runs the tool, and returns the result of the call, or the error without the name of the tool. The server
+	// checks before that it has room for a turn.
+	run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error)
 }
 
 // find returns the tool of a list with a name, or nil.

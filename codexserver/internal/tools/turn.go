@@ -18,7 +18,9 @@ import (
 type Turn struct {
 	table   *Table
 	thread  *thread.Thread
-	review  *reviewCall // nil for other turns
+	attend  thread.Attend
+	in      protocol.TurnInput // nothing for a review
+	review  *reviewCall        // nil for other turns
 	resume  resume
 	form    form
 	log     *turn.Turn
@@ -34,18 +36,19 @@ type Turn struct {
 	places     map[*Turns]func() // how clients leave that are asked besides the owner's
 }
 
-// newTurn returns a turn of a call, and who attends it.
-func (c *call) newTurn(background bool) (*Turn, thread.Attend) {
+// newTurn returns a turn of a call.
+func (c *call) newTurn(background bool) *Turn {
 	a := c.Awaited
 	if background {
 		a = c.Background
 	}
 	t := &Turn{
 		table: c.table, form: form{room: c.table.room(c.MaxText)}, log: turn.New(c.table.options.Report),
-		done: make(chan struct{}), owner: c.Turns, polled: c.Survival.Durable,
+		done: make(chan struct{}), owner: c.Turns, polled: c.Survival.Durable, background: background,
 	}
 	a.Turn, a.Caller, a.Submission = t.log, c.caller(), ""
-	return t, a
+	t.attend = a
+	return t
 }
 
 // caller returns who calls, for threads. The folders that calls are limited to are the client's, too.
@@ -64,19 +67,19 @@ func (c *call) caller() *thread.Caller {
 	}}
 }
 
-// run queues a turn of a thread, which runs in a goroutine of the server, and waits for it, unless background is
-// true.
-func (c *call) run(ctx context.Context, t *Turn, th *thread.Thread, a thread.Attend, in protocol.TurnInput, background bool) *mcptypes.CallToolResult {
-	t.thread, t.background = th, background
-	ticket := th.Queue()
+// run queues a turn, which runs in a goroutine of the server, and waits for it, unless it is one in the
+// background.
+func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
+	background := t.background
+	ticket := t.thread.Queue()
 	if !c.Turns.add(t) {
 		ticket.Leave()
-		return failure(th.ID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
+		return failure(t.ThreadID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
 	if c.table.Continues() && t.review == nil && t.resume.Key == "" && (c.Survival.Durable || background || c.Deadline != nil) {
 		t.resume.Key = rand.Text()
 	}
-	in.Key = t.resume.Key
+	t.in.Key = t.resume.Key
 	t.leave, c.leave = c.leave, nil
 	if background && c.Survival.Kept != nil {
 		c.Survival.Kept(t)
@@ -86,7 +89,7 @@ func (c *call) run(ctx context.Context, t *Turn, th *thread.Thread, a thread.Att
 	}
 	if background {
 		c.Turns.keep(t)
-		c.Turns.begin(func() { t.run(c.Turns.ctx, ticket, a, in) })
+		c.Turns.begin(func() { t.run(c.Turns.ctx, ticket) })
 		return t.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
 	}
 	parent := ctx // the turn ends with its call, before the next message of the client is read
@@ -100,7 +103,7 @@ func (c *call) run(ctx context.Context, t *Turn, th *thread.Thread, a thread.Att
 	unfollow := follow(ctx)
 	c.Turns.begin(func() {
 		defer stop(nil)
-		t.run(own, ticket, a, in)
+		t.run(own, ticket)
 	})
 	if Wait(c.until(ctx), false, t) == Limit && c.Turns.detach(t) && unfollow() {
 		follow(c.Turns.ctx)
@@ -118,13 +121,13 @@ func (c *call) run(ctx context.Context, t *Turn, th *thread.Thread, a thread.Att
 
 // run runs the turn to its result: the answer, and further blocks with the remarks. A turn that fails or is
 // aborted has an error result with the reason. The thread stays usable. A panic fails the turn and nothing else.
-func (t *Turn) run(ctx context.Context, ticket *thread.Ticket, a thread.Attend, in protocol.TurnInput) {
+func (t *Turn) run(ctx context.Context, ticket *thread.Ticket) {
 	defer func() {
 		if v := recover(); v != nil {
 			t.broken(v, debug.Stack())
 		}
 	}()
-	err := t.drive(ctx, ticket, a, in)
+	err := t.drive(ctx, ticket)
 	lost := ctx.Err() != nil
 	t.conclude(err, t.log.Spent())
 	t.close(lost)
@@ -146,20 +149,20 @@ func (t *Turn) broken(v any, stack []byte) {
 }
 
 // drive runs the turn with its engine until it ends.
-func (t *Turn) drive(ctx context.Context, ticket *thread.Ticket, a thread.Attend, in protocol.TurnInput) error {
+func (t *Turn) drive(ctx context.Context, ticket *thread.Ticket) error {
 	t.log.Limit(t.resume.Budget)
 	switch {
 	case t.review != nil:
-		return t.thread.Review(ctx, ticket, a, t.review.begin)
+		return t.thread.Review(ctx, ticket, t.attend, t.review.begin)
 	case t.resume.Ended > maxContinued:
 		ticket.Leave()
 		err := &engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", t.resume.Ended)}
 		t.log.End(err)
 		return err
 	case !t.resume.Began.IsZero(): // by another process
-		in.Continue = func(words string) { t.log.Remark(words) }
+		t.in.Continue = func(words string) { t.log.Remark(words) }
 	}
-	return t.thread.Turn(ctx, ticket, a, in)
+	return t.thread.Turn(ctx, ticket, t.attend, t.in)
 }
 
 // Run runs a turn of a thread that no tool started, as [thread.Thread.Turn] does, and

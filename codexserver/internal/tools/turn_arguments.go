@@ -10,6 +10,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // turnArguments are the arguments of a turn, which codex and codex-reply share.
@@ -41,6 +42,11 @@ func (a *turnArguments) checkTurn() (err error) {
 		}
 	}
 	return checkBudget(a.Budget)
+}
+
+// bound gives the turn its budget and the schema of its answer.
+func (a *turnArguments) bound(t *Turn) {
+	t.resume.Budget, t.resume.Schema, t.form.schema = a.Budget, jsontext.Value(a.OutputSchema), a.schema
 }
 
 // input returns the input of a turn. Paths of images are relative to cwd, and must lie in

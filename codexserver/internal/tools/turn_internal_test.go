@@ -51,12 +51,20 @@ func bench(t *testing.T) *call {
 // begin begins a turn of a new thread.
 func (c *call) begin(t *testing.T, prompt string, background bool) (*Turn, *mcptypes.CallToolResult) {
 	t.Helper()
-	j, attend := c.newTurn(background)
-	th, err := c.Threads.Start(t.Context(), protocol.Config{}, attend)
-	if err != nil {
+	j := c.prepare(t, prompt, background)
+	return j, c.run(t.Context(), j)
+}
+
+// prepare returns a turn of a new thread.
+func (c *call) prepare(t *testing.T, prompt string, background bool) *Turn {
+	t.Helper()
+	j := c.newTurn(background)
+	var err error
+	if j.thread, err = c.Threads.Start(t.Context(), protocol.Config{}, j.attend); err != nil {
 		t.Fatal(err)
 	}
-	return j, c.run(t.Context(), j, th, attend, protocol.TurnInput{Items: protocol.TextInput(prompt)}, background)
+	j.in.Items = protocol.TextInput(prompt)
+	return j
 }
 
 func TestJob(t *testing.T) {
@@ -102,12 +110,8 @@ func TestJob(t *testing.T) {
 func TestDetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
-		j, attend := c.newTurn(false)
-		th, err := c.Threads.Start(t.Context(), protocol.Config{}, attend)
-		if err != nil {
-			t.Fatal(err)
-		}
-		go c.run(t.Context(), j, th, attend, protocol.TurnInput{Items: protocol.TextInput("wait")}, false)
+		j := c.prepare(t, "wait", false)
+		go c.run(t.Context(), j)
 		synctest.Wait()
 		if len(c.Turns.unread()) != 0 || c.Turns.of(j.ThreadID()) != j {
 			t.Error("a turn counts as a background turn while a call waits for it")
@@ -132,8 +136,9 @@ func TestAnsweredJobsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := bench(t)
 		first, _ := c.begin(t, "hello", false)
-		again, attend := c.newTurn(false)
-		c.run(t.Context(), again, first.thread, attend, protocol.TurnInput{Items: protocol.TextInput("hello")}, false)
+		again := c.newTurn(false)
+		again.thread, again.in.Items = first.thread, protocol.TextInput("hello")
+		c.run(t.Context(), again)
 		synctest.Wait() // the turn's goroutine still holds the list when its call returns
 		if len(c.Turns.list) != 1 || c.Turns.of(first.ThreadID()) != again {
 			t.Errorf("%d turns of one thread are kept", len(c.Turns.list))
@@ -192,7 +197,11 @@ func TestAnswered(t *testing.T) {
 		}{{false, "hello"}, {true, "hello"}, {true, ""}} {
 			one := *c.Call
 			var out struct{ Threads []row }
-			if err := json.Unmarshal(new(waitArguments).run(t.Context(), &call{Call: &one, table: c.table}).StructuredContent, &out); err != nil {
+			r, err := new(waitArguments).run(t.Context(), &call{Call: &one, table: c.table})
+			if err == nil {
+				err = json.Unmarshal(r.StructuredContent, &out)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			var got strings.Builder

@@ -123,8 +123,9 @@ func TestPanic(t *testing.T) {
 			if j.thread.Busy() {
 				t.Errorf("background %t: the thread has a turn after the panic", background)
 			}
-			again, attend := c.newTurn(false)
-			if got := Texts(c.run(t.Context(), again, j.thread, attend, protocol.TurnInput{}, false)); got[0] != "hello" {
+			again := c.newTurn(false)
+			again.thread = j.thread
+			if got := Texts(c.run(t.Context(), again)); got[0] != "hello" {
 				t.Errorf("the next turn: %q", got)
 			}
 		}
