@@ -3,7 +3,6 @@ module github.com/codexmcp/codexmcp/test/interop
 go 1.26.0
 
 require (
-	github.com/VictoriaMetrics/metricsql v0.87.3
 	github.com/chromedp/cdproto v0.159.1
 	github.com/chromedp/chromedp v0.22.0
 	github.com/codexmcp/codexmcp v0.1.0
@@ -11,7 +10,6 @@ require (
 	github.com/go-jose/go-jose/v4 v4.1.8
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/go-oauth2/oauth2/v4 v4.5.4
-	github.com/goccy/go-yaml v1.19.2
 	github.com/google/go-cmp v0.7.0
 	github.com/mark3labs/mcp-go v1.2.1
 	github.com/modelcontextprotocol/go-sdk v1.8.0
@@ -25,7 +23,6 @@ require (
 )
 
 require (
-	github.com/VictoriaMetrics/metrics v1.35.3 // indirect
 	github.com/coder/websocket v1.8.15 // indirect
 	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.4 // indirect
@@ -51,8 +48,6 @@ require (
 	github.com/tidwall/rtree v0.0.0-20180113144539-6cd427091e0e // indirect
 	github.com/tidwall/sjson v1.2.5 // indirect
 	github.com/tidwall/tinyqueue v0.0.0-20180302190814-1e39f5511563 // indirect
-	github.com/valyala/fastrand v1.1.0 // indirect
-	github.com/valyala/histogram v1.2.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
