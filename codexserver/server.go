@@ -26,7 +26,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/codexserver/internal/trace"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/internal/safefile"
@@ -60,7 +59,7 @@ type Options struct {
 	// they outlive the machine. It is that of Home, and the engine must have the same. While
 	// it takes no writes, calls that would begin a turn are refused, and approvals do not
 	// count. Default: they are only files.
-	Store *store.Mirror
+	Store safefile.Mirror
 	// Calls say what calls of the tools may do, and what they return.
 	Calls CallOptions
 	// Changes say how the changes of a turn are found.
@@ -186,7 +185,7 @@ func New(e engine.Engine, o *Options) *Server {
 // record returns where decisions are written, nil for nowhere. The store is first: it decides
 // whether an approval counts.
 func (o *Options) record() io.Writer {
-	switch kept := o.Store.Decisions(); {
+	switch kept := safefile.MirrorOf(o.Store).Decisions(); {
 	case kept == nil:
 		return o.Record
 	case o.Record == nil:

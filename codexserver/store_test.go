@@ -11,27 +11,28 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
 // fencedOff returns a mirror of a home whose store another server has taken over, and the folder
 // of that store. Before that it calls use.
-func fencedOff(t *testing.T, home string, use func(*store.Mirror)) string {
+func fencedOff(t *testing.T, home string, use func(*worker.Mirror)) string {
 	t.Helper()
 	disk := t.TempDir()
-	d, err := store.OpenDir(disk, 1)
+	d, err := workertest.OpenDir(disk, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	m, err := store.Open(t.Context(), home, d, nil)
+	m, err := worker.Open(t.Context(), home, d, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	use(m)
-	next, err := store.OpenDir(disk, 2)
+	next, err := workertest.OpenDir(disk, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestStoreOfDecisions(t *testing.T) {
 	var answers []string
 	var record strings.Builder
 	home := t.TempDir()
-	disk := fencedOff(t, home, func(m *store.Mirror) {
+	disk := fencedOff(t, home, func(m *worker.Mirror) {
 		s := codexserver.New(engine.TurnFunc(pusher), &codexserver.Options{Home: home, Store: m, Record: &record})
 		answer, err := s.Run(t.Context(), codexserver.Turn{Prompt: "p", Approve: func(context.Context, *approval.Request) elicit.Outcome {
 			return elicit.Outcome{Decision: elicit.Approved}
@@ -56,7 +57,7 @@ func TestStoreOfDecisions(t *testing.T) {
 		}
 		answers = append(answers, answer.Text)
 	})
-	if len(answers) != 2 || answers[0] != `p: approved ""` || !strings.HasPrefix(answers[1], "p: denied") || !strings.Contains(answers[1], store.ErrFenced.Error()) {
+	if len(answers) != 2 || answers[0] != `p: approved ""` || !strings.HasPrefix(answers[1], "p: denied") || !strings.Contains(answers[1], worker.ErrFenced.Error()) {
 		t.Errorf("%q", answers)
 	}
 	paths, err := filepath.Glob(filepath.Join(disk, "codex-mcp", "decisions", "*"))
@@ -79,7 +80,7 @@ func TestStoreBeforeTurns(t *testing.T) {
 	}
 	home := t.TempDir()
 	var answers []string
-	fencedOff(t, home, func(m *store.Mirror) {
+	fencedOff(t, home, func(m *worker.Mirror) {
 		s := codexserver.New(engine.TurnFunc(turn), &codexserver.Options{Home: home, Store: m})
 		c, err := client.Start(t.Context(), &client.Options{Server: s})
 		if err != nil {
@@ -95,7 +96,7 @@ func TestStoreBeforeTurns(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if began != 1 || len(answers) != 2 || answers[0] != "hello" || !strings.Contains(answers[1], store.ErrFenced.Error()) {
+	if began != 1 || len(answers) != 2 || answers[0] != "hello" || !strings.Contains(answers[1], worker.ErrFenced.Error()) {
 		t.Errorf("%d turns: %q", began, answers)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Options say which Codex to drive and how. Nil is valid; the zero value of each field is
@@ -32,7 +32,7 @@ type Options struct {
 	// Store gets the rollout of a conversation at the end of each of its turns. A turn whose
 	// machine dies is then reported as lost elsewhere. It must be that of the server. Default:
 	// the rollouts are only files.
-	Store *store.Mirror
+	Store safefile.Mirror
 	// AskUser has the user decide all approvals, even if the configuration leaves them to
 	// a reviewing model (approvals_reviewer). Default: as configured.
 	AskUser bool

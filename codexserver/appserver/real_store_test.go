@@ -10,19 +10,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/store"
 )
 
 // keepIn gives Codex a home whose store is a folder. An empty home gets the conversations from it.
 func (r *real) keepIn(t *testing.T, disk string, epoch uint64) {
 	t.Helper()
-	d, err := store.OpenDir(disk, epoch)
+	d, err := workertest.OpenDir(disk, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := store.Open(t.Context(), r.home, d, nil)
+	m, err := worker.Open(t.Context(), r.home, d, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestRealContinueElsewhere(t *testing.T) {
 		<-time.After(time.Millisecond)
 	}
 	// The machine sends nothing more.
-	next, err := store.OpenDir(disk, 2)
+	next, err := workertest.OpenDir(disk, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,9 @@ import (
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/store"
 )
 
 // TestStore plays turns in which Codex writes its rollout. It is in the store when a turn has
@@ -19,12 +20,12 @@ func TestStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		disk, name := t.TempDir(), "sessions/2026/11/22/rollout-2026-11-22T10-00-00-"+threadID+".jsonl"
-		d, err := store.OpenDir(disk, 1)
+		d, err := workertest.OpenDir(disk, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		m, err := store.Open(t.Context(), f.home, d, nil)
+		m, err := worker.Open(t.Context(), f.home, d, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func TestStore(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "is not known") {
 			t.Errorf("a turn that Codex does not have: %v", err)
 		}
-		next, err := store.OpenDir(disk, 2)
+		next, err := workertest.OpenDir(disk, 2)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/google/uuid"
 )
 
@@ -132,7 +133,7 @@ func (c *conversation) run(ctx context.Context, start func(context.Context) (*tu
 		then(ctx, s)
 	}
 	if c.path != "" {
-		if kept := c.engine.options.Store.Sync(c.path); kept != nil {
+		if kept := safefile.MirrorOf(c.engine.options.Store).Sync(c.path); kept != nil {
 			s.report(protocol.BackgroundEvent{Message: fmt.Sprintf("the conversation is not in the store: %v", kept)})
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Options change what an [Engine] does. Nil is valid; the zero value of each
@@ -32,7 +32,7 @@ type Options struct {
 	CodexHome string
 	// Store keeps the conversations of CodexHome elsewhere, too: what a turn does waits until
 	// it is recorded there. It must be that of the server. Default: they are only files.
-	Store *store.Mirror
+	Store safefile.Mirror
 	// Overrides are configuration keys, dotted or nested, that override
 	// config.toml. A conversation's own configuration overrides them.
 	Overrides map[string]any

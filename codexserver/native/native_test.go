@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/google/go-cmp/cmp"
 )
@@ -107,7 +107,7 @@ type bench struct {
 	home, cwd string
 	engine    *native.Engine
 	limits    native.Limits
-	store     *store.Mirror // nil for files alone
+	store     *worker.Mirror // nil for files alone
 	guarded   []string
 }
 

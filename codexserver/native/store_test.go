@@ -12,15 +12,16 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/store"
 )
 
 // failing is a store whose writes fail from one on; that one may happen nevertheless.
 type failing struct {
-	store.Store
+	worker.Store
 	mu     sync.Mutex
 	writes int
 	from   int // 0 for never
@@ -61,12 +62,12 @@ func storeBench(t *testing.T, disk string, turn providertest.Turn) (*bench, *fai
 // keepIn makes another engine, whose home has a store in the folder disk.
 func (b *bench) keepIn(t *testing.T, disk string, epoch uint64) *failing {
 	t.Helper()
-	d, err := store.OpenDir(disk, epoch)
+	d, err := workertest.OpenDir(disk, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &failing{Store: d}
-	m, err := store.Open(t.Context(), b.home, f, nil)
+	m, err := worker.Open(t.Context(), b.home, f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func count(t *testing.T, path string) map[string]int {
 // continues on another machine, where nothing runs again. Unless whole, it fails in one of two ways.
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
-	kinds := []error{store.ErrFull, store.ErrUnavailable, store.ErrFenced} // the engine treats all alike
+	kinds := []error{worker.ErrFull, worker.ErrUnavailable, worker.ErrFenced} // the engine treats all alike
 	for n, does := range []bool{false, true} {
 		for from, over := 1, false; !over && !t.Failed(); from++ {
 			if !servertest.Plays(from+n, *whole) {

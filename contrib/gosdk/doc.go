@@ -37,7 +37,7 @@
 // A task that has ended is kept for [Options].Keep. Without a [Store] all tasks are lost with
 // the process. With one, clients still find the results after a restart, and a task whose
 // process has ended before it is failed. Such records stay in the store until somebody asks for them
-// after their time. The stores of package codexserver/store are such stores.
+// after their time.
 //
 // # What is missing
 //

@@ -8,21 +8,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 )
 
-// Store keeps the records of tasks under names. It belongs to one process. Every
-// [store.Store] is one; a Store keeps the promises that its methods make there.
+// ErrNotFound means that there is nothing with a name.
+var ErrNotFound = errors.New("the store does not have it")
+
+// Store keeps the records of tasks under names. It belongs to one process. A name is made of letters, digits, dots and
+// slashes. The methods are safe for concurrent use; the caller orders the writes to one name.
 type Store interface {
-	// Put replaces what there is under a name.
+	// Put replaces what there is under a name. After it has returned nil the data survives the end of the
+	// process, and readers see the old data or the new data, whole.
 	Put(ctx context.Context, name string, data []byte) error
 	// Read returns at most most bytes from an offset on, and nothing at the end. The error
-	// wraps [store.ErrNotFound] if there is nothing with that name.
+	// wraps [ErrNotFound] if there is nothing with that name.
 	Read(ctx context.Context, name string, at int64, most int) ([]byte, error)
 	// Delete removes what there is under a name. It is nil if there is nothing.
 	Delete(ctx context.Context, name string) error
 }
+
+// maxRead is how many bytes one read asks for.
+const maxRead = 256 << 10
 
 // record is a task as it is stored.
 type record struct {
@@ -76,9 +82,9 @@ func (t *Tasks) read(ctx context.Context, id string) (*record, error) {
 	}
 	var raw []byte
 	for {
-		part, err := t.o.Store.Read(ctx, file, int64(len(raw)), store.MaxData)
+		part, err := t.o.Store.Read(ctx, file, int64(len(raw)), maxRead)
 		switch {
-		case errors.Is(err, store.ErrNotFound):
+		case errors.Is(err, ErrNotFound):
 			return nil, errUnknown
 		case err != nil:
 			return nil, err

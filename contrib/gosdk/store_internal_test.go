@@ -11,14 +11,10 @@ import (
 	"time"
 	"weak"
 
-	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// The stores of package store are stores of tasks.
-var _ Store = store.Store(nil)
 
 // begin begins a task for a user, as tools/call does.
 func begin(t *testing.T, tasks *Tasks, user string, do Work) (id string, err error) {
@@ -74,7 +70,7 @@ func ask(t *testing.T, tasks *Tasks, method, user, id string, answers map[string
 }
 
 func say(context.Context, *Task) (*mcp.CallToolResult, error) {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("x", store.MaxData)}}}, nil
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("x", maxRead)}}}, nil
 }
 
 func asks(ctx context.Context, t *Task) (*mcp.CallToolResult, error) {
@@ -140,13 +136,13 @@ func (m *memory) Put(_ context.Context, name string, data []byte) error {
 	if m.err == nil {
 		m.data[name] = data
 	}
-	return errors.Join(m.err, store.CheckName(name))
+	return m.err
 }
 
 func (m *memory) Read(_ context.Context, name string, at int64, most int) ([]byte, error) {
 	data, ok := m.data[name]
 	if !ok {
-		return nil, errors.Join(store.ErrNotFound, m.err)
+		return nil, errors.Join(ErrNotFound, m.err)
 	}
 	data = data[min(at, int64(len(data))):]
 	return data[:min(len(data), most)], m.err
@@ -176,7 +172,7 @@ func TestStore(t *testing.T) {
 		after := New(o) // the first process was killed
 		defer after.Close()
 		for what, tasks := range map[string]*Tasks{"before": before, "after": after} {
-			if got := ask(t, tasks, methodGet, "ann", done, nil); !strings.HasPrefix(got, long) || len(got) < store.MaxData {
+			if got := ask(t, tasks, methodGet, "ann", done, nil); !strings.HasPrefix(got, long) || len(got) < maxRead {
 				t.Errorf("%s: %.100s", what, got)
 			}
 		}

@@ -246,7 +246,7 @@ func TestLimitMutexes(t *testing.T) {
 }
 
 // leaves are the packages of codexserver that the packages under it may import.
-var leaves = []string{"codexserver/approval", "codexserver/engine", "codexserver/protocol", "codexserver/setting", "codexserver/store"}
+var leaves = []string{"codexserver/approval", "codexserver/engine", "codexserver/protocol", "codexserver/setting"}
 
 // TestLimitImports checks that what is internal imports nothing of what is built on it, and that
 // one of jsonrpc and mcptypes knows nothing of the other.

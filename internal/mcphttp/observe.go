@@ -65,13 +65,12 @@ type record struct {
 // answer is a response that collects what to log about it.
 type answer struct {
 	http.ResponseWriter
-	about        record
-	methodHeader string // see [Options.MethodHeader]
-	began        time.Time
+	about record
+	began time.Time
 }
 
 func (h *Handler) newAnswer(w http.ResponseWriter, r *http.Request) *answer {
-	a := &answer{ResponseWriter: w, methodHeader: h.o.MethodHeader, began: time.Now()}
+	a := &answer{ResponseWriter: w, began: time.Now()}
 	if r.Method == http.MethodGet || r.Method == http.MethodDelete {
 		a.noteMethod(r.Method)
 	}
@@ -79,12 +78,7 @@ func (h *Handler) newAnswer(w http.ResponseWriter, r *http.Request) *answer {
 	return a
 }
 
-func (a *answer) noteMethod(method string) {
-	a.about.method = method
-	if a.methodHeader != "" {
-		a.Header().Set(a.methodHeader, method)
-	}
-}
+func (a *answer) noteMethod(method string) { a.about.method = method }
 
 // hashed returns the start of the SHA-256 of a session's id.
 func hashed(id string) string {

@@ -51,9 +51,6 @@ type Options struct {
 	// streams. Default: 4 MiB.
 	MaxRetained int
 
-	// MethodHeader is the header of answers that says which method the log has for the request.
-	// It is for a proxy that counts requests. Default: none.
-	MethodHeader string
 	// Logger receives a record for each request, and what an operator should know.
 	// Default: none.
 	Logger *slog.Logger

@@ -15,7 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // choice is the engine that runs the turns, and the reason for it.
@@ -35,7 +35,7 @@ type configuration struct {
 	demo      bool // a script takes the place of the model
 	log       *slog.Logger
 	observer  codexserver.Observer // of a worker, else nil
-	store     *store.Mirror        // of a worker whose gateway has a store, else nil
+	store     safefile.Mirror      // of a worker whose gateway has a store, else nil
 
 	guarded       []string       // the files of the settings and of --trace
 	record, trace io.WriteCloser // of a worker; nil opens these files

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -17,9 +16,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/codexserver/store"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -39,23 +38,22 @@ func TestEndToEndWithoutStore(t *testing.T) {
 	t.Run("lost", func(t *testing.T) {
 		w := newWorkers(t)
 		s := w.launch()
-		_ = w.conn.Close()
-		v, ok := s.call("tools/call", call)
-		if !ok || !v.IsError || !strings.Contains(string(v.Content), store.ErrUnavailable.Error()) {
-			t.Errorf("%t %+v", ok, v)
+		w.conn.Close()
+		if v, ok := s.call("tools/call", call); ok && (!v.IsError || !strings.Contains(string(v.Content), worker.ErrUnavailable.Error())) {
+			t.Errorf("%+v", v)
 		}
-		s.end()
+		s.wait() // it ends by itself
 		w.idle()
 	})
 	t.Run("taken over", func(t *testing.T) {
 		w := newWorkers(t)
 		s := w.launch()
-		next, err := store.OpenDir(w.kept, w.epoch+1)
+		next, err := workertest.OpenDir(w.kept, w.epoch+1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer next.Close()
-		if v, ok := s.call("tools/call", call); ok && (!v.IsError || !strings.Contains(string(v.Content), store.ErrFenced.Error())) {
+		if v, ok := s.call("tools/call", call); ok && (!v.IsError || !strings.Contains(string(v.Content), worker.ErrFenced.Error())) {
 			t.Errorf("%+v", v)
 		}
 		s.wait() // it ends by itself
@@ -90,7 +88,7 @@ type workers struct {
 	model *providertest.Server
 	files map[string][]byte
 	epoch uint64
-	conn  net.Conn // the node's end to the last worker
+	conn  *worker.Conn // the node's end to the last worker
 }
 
 // idle fails the test if the model was asked.
@@ -146,7 +144,7 @@ func (w *workers) launch() *mortal {
 	w.epoch++
 	w.f.home = filepath.Join(filepath.Dir(w.f.cwd), fmt.Sprint("home-", w.epoch))
 	check(os.Mkdir(w.f.home, 0o700))
-	disk, err := store.OpenDir(w.kept, w.epoch)
+	disk, err := workertest.OpenDir(w.kept, w.epoch)
 	check(err)
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	check(err)
@@ -154,9 +152,6 @@ func (w *workers) launch() *mortal {
 	conn, err := net.FileConn(node)
 	check(err)
 	check(node.Close())
-	w.conn = conn
-	served := make(chan error, 1)
-	go func() { served <- workerlink.ServeStore(context.Background(), conn, disk) }()
 	socket := filepath.Join(w.f.home, "socket")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	check(err)
@@ -164,16 +159,12 @@ func (w *workers) launch() *mortal {
 	listener, err := l.File()
 	check(err)
 	check(l.Close())
-	controlled, control, err := os.Pipe()
-	check(err)
-	status, reports, err := os.Pipe()
-	check(err)
 	said, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	check(err)
 	cmd := &exec.Cmd{
-		Path: built(t), Args: []string{workerlink.Name}, Dir: w.f.cwd, Stderr: said,
+		Path: built(t), Args: []string{worker.Name}, Dir: w.f.cwd, Stderr: said,
 		Env:        []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.f.user, "CODEX_HOME=" + w.f.home, w.mark, detector()},
-		ExtraFiles: []*os.File{controlled, reports, listener, end},
+		ExtraFiles: []*os.File{end, listener},
 	}
 	check(cmd.Start())
 	for _, f := range append(cmd.ExtraFiles, said) {
@@ -185,27 +176,30 @@ func (w *workers) launch() *mortal {
 			t.Logf("%v, %v, stderr:\n%s", cmd.ProcessState, err, text)
 		}
 	})
-	s := &mortal{killer: w.killer, cmd: cmd, in: control, asks: asksOver(socket), ends: make(chan error, 1)}
-	line, err := json.Marshal(workerlink.Settings{
-		Version: workerlink.Version, Principal: "ann", Home: w.f.home, Files: w.files, Engine: "native", Overrides: []string{"calls.grace=0s"}, Folders: []string{w.f.cwd}, Turns: 64, Tasks: 64, Store: true,
-	})
-	check(err)
-	_, err = control.Write(append(line, '\n'))
-	check(err)
-	ready := make([]byte, 4096)
-	n, err := status.Read(ready)
-	if err != nil || !bytes.Contains(ready[:n], []byte(`"ready":true`)) {
-		t.Fatalf("%v, %s", err, ready[:n])
-	}
+	w.conn = worker.NewConn(conn, worker.Served{Store: disk, Nonsense: func(err error) { t.Errorf("nonsense: %v", err) }})
+	s := &mortal{killer: w.killer, cmd: cmd, in: stopping{w.conn}, asks: asksOver(socket), ends: make(chan error, 1)}
+	check(w.conn.Start(t.Context(), worker.Settings{
+		Version: worker.Version, Principal: "ann", Home: w.f.home, Files: w.files, Engine: "native", Overrides: []string{"calls.grace=0s"}, Folders: []string{w.f.cwd}, Turns: 64, Tasks: 64,
+	}))
+	ended := w.conn
 	go func() {
-		_, _ = io.Copy(io.Discard, status)
-		_ = status.Close()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		<-ended.Ended()
+		ended.Close()
 		s.ends <- disk.Close()
 	}()
 	return s
+}
+
+// stopping ends a worker when it is closed.
+type stopping struct{ conn *worker.Conn }
+
+// Write implements [io.Writer].
+func (stopping) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// Close implements [io.Closer].
+func (s stopping) Close() error {
+	s.conn.Stop()
+	return nil
 }
 
 // asksOver returns a function that sends requests over HTTP to a worker's socket. Its error is
@@ -223,7 +217,7 @@ func asksOver(socket string) func(ctx context.Context, method string, params jso
 		for name, value := range map[string]string{
 			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
 			"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method,
-			workerlink.PrincipalHeader: "ann", workerlink.ScopesHeader: "codex:run codex:approve codex:read",
+			worker.PrincipalHeader: "ann", worker.ScopesHeader: "codex:run codex:approve codex:read",
 		} {
 			r.Header.Set(name, value)
 		}

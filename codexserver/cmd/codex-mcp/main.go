@@ -62,8 +62,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -74,7 +74,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "codex-mcp:", err)
 		os.Exit(1)
 	}
-	if os.Args[0] == workerlink.Name {
+	if os.Args[0] == worker.Name {
 		os.Exit(work(context.Background(), os.Stderr))
 	}
 	if os.Args[0] == sharedName {

@@ -12,10 +12,9 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
 // work runs this program as the worker of one user of codex-mcp-gateway, and returns its
@@ -24,13 +23,14 @@ func work(ctx context.Context, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	link, err := workerlink.Connect()
+	link, err := worker.Connect()
 	if err != nil {
 		return fail(stderr, err)
 	}
+	defer link.Close()
 	if err := workFor(ctx, link, stderr); err != nil {
-		// The gateway logs the error. Without a gateway, print it to standard error.
-		if link.ReportError(err) != nil {
+		// The gateway logs why a worker does not start. Print any other error to standard error.
+		if !link.Fail(err) {
 			return fail(stderr, err)
 		}
 		return 1
@@ -39,7 +39,7 @@ func work(ctx context.Context, stderr io.Writer) int {
 }
 
 // workFor starts the server for the user of a link, and serves until the link ends.
-func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error {
+func workFor(ctx context.Context, link *worker.Link, stderr io.Writer) error {
 	if err := link.Check(); err != nil {
 		return err
 	}
@@ -56,27 +56,26 @@ func workFor(ctx context.Context, link *workerlink.Link, stderr io.Writer) error
 		return err
 	}
 	c.guarded = nil // the gateway writes the logs
-	c.record, c.trace = link.RecordLog, link.TraceLog
-	if link.Store != nil {
-		defer link.Store.Close()
-		// Before anything reads the home.
-		if c.store, err = store.Open(ctx, c.home, link.Store, &store.Options{Logger: c.log}); err != nil {
-			return err
-		}
-		defer c.store.Close()
+	c.record, c.trace = link.Record, link.Trace
+	// Before anything reads the home.
+	mirror, err := worker.Open(ctx, c.home, link.Store, &worker.Options{Logger: c.log})
+	if err != nil {
+		return err
 	}
+	defer mirror.Close()
+	c.store = mirror
 	c.withoutServer()
 	c.settings.LockedArguments, c.settings.Tasks.Limit = settings.Locked, settings.Tasks
 	c.warn(o, stderr)
-	observer := link.Observer()
-	c.observer = observer
+	turns := &worker.Work{}
+	c.observer = turns
 	e, err := choose(ctx, o, c)
 	if err != nil {
 		return err
 	}
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
 	requests := o.logger(stderr) // without principal: each line names its own
-	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.serveLink(ctx, s, link, observer, requests) })
+	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.serveLink(ctx, s, link, mirror, turns, requests) })
 	return errors.Join(err, e.Close())
 }
 
@@ -89,61 +88,33 @@ func (c *configuration) withoutServer() {
 
 // serveLink serves the requests of the user until the link or ctx ends.
 // It logs each request to requests.
-func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *workerlink.Link, observer *workerlink.Observer, requests *slog.Logger) error {
+func (c *configuration) serveLink(ctx context.Context, s *codexserver.Server, link *worker.Link, mirror *worker.Mirror, turns *worker.Work, requests *slog.Logger) error {
 	open := func(ctx context.Context, name string) mcphttp.Service {
 		return s.Principal(ctx, name) // Authenticate accepts no other principal
 	}
 	handler, err := mcphttp.New(open, &mcphttp.Options{
 		Authenticate: link.Authenticate, Challenge: challenge, Metadata: link.Settings.Metadata, Logger: requests,
-		Principals:   1,
-		MethodHeader: workerlink.MethodHeader,
+		Principals: 1,
 	})
 	if err != nil {
 		return err
 	}
 	server := &http.Server{
-		Handler: observer.Handler(handler), ReadHeaderTimeout: httpserve.HeaderTimeout, MaxHeaderBytes: 2 * httpserve.MaxHeader,
+		Handler: handler, ReadHeaderTimeout: httpserve.HeaderTimeout, MaxHeaderBytes: 2 * httpserve.MaxHeader,
 		ErrorLog: slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
 	}
 	serving := make(chan error, 1)
 	go func() { serving <- server.Serve(link.Listener) }()
-	ctx, cancel := context.WithCancel(ctx)
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		select {
-		case <-link.Drain:
-			if handler.Drain(ctx) == nil {
-				_ = link.Report(workerlink.Status{Drained: true}) // the gateway may be gone
-			}
-		case <-ctx.Done():
-		}
-	}()
-	go func() {
-		for {
-			select {
-			case <-link.AskLoad: // before it ends an idle worker, the gateway sends no request
-				load := workerlink.Load(handler.Load())
-				_ = link.Report(workerlink.Status{Load: &load}) // the gateway may be gone
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	err = link.Report(workerlink.Status{Ready: true})
-	if err == nil {
-		select {
-		case err = <-serving:
-		case <-link.Stop:
-			link.Store.Probe(ctx) // if the node is dead, nothing of the end is written
-		case <-c.store.Fenced(): // another worker serves the user
-			err = store.ErrFenced
-		case <-ctx.Done():
-		}
+	link.Ready(func() worker.Load { return turns.Load(handler.Load) })
+	select {
+	case err = <-serving:
+	case <-link.Stop:
+	case <-link.Store.Ended(): // the gateway has ended: nothing of the end is written
+	case <-mirror.Fenced(): // another worker serves the user
+		err = worker.ErrFenced
+	case <-ctx.Done():
 	}
-	cancel()
 	err = errors.Join(err, handler.Close(), server.Close())
-	<-drained
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}

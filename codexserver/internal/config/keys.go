@@ -123,7 +123,7 @@ func (s *Settings) keys() []key {
 		{"http.hosts", []any{}, "host names of the server, in addition to those of this machine; a name without a port is valid for every port", &s.HTTP.Hosts, nil, nil},
 		{"http.origins", []any{}, "the origins of web pages that may use the server, such as `https://example.com`, in place of pages of this machine", &s.HTTP.Origins, nil, nil},
 		{"http.drain_timeout", "30s", "how long running work may continue after a signal to `codex-mcp http` or the gateway; `0` ends it at once", &s.HTTP.Drain, nil, nil},
-		{name: "http.metrics"}, {name: "http.metrics_users"}, {name: "http.worker_idle"}, {name: "http.url"}, {name: "http.oauth"},
+		{name: "http.metrics"}, {name: "http.worker_idle"}, {name: "http.url"}, {name: "http.oauth"},
 		{name: "http.principals", meaning: "keys of [codex-mcp-gateway](../operate/gateway.md#keys)"},
 
 		{"notify.command", []any{}, "[a program to run](#notifications) when a person should look, with its first arguments", &s.Notify, func() error {

@@ -16,7 +16,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -91,7 +90,7 @@ type Options struct {
 	// Report says how the tools watch turns.
 	Report changes.Options
 	// Store is asked before a turn begins. Nil is not.
-	Store *store.Mirror
+	Store safefile.Mirror
 	// Home is Codex's home. Without it there are no git worktrees and no reviews.
 	Home string
 	// Room is checked before a turn begins: enough for what a turn writes before its first
@@ -264,7 +263,7 @@ func (c *call) enter(ctx context.Context) (err error) {
 	if err := o.Room.Check(); err != nil {
 		return fmt.Errorf("there is no room to write to %s, so nothing was started: %w", o.Home, err)
 	}
-	if err := o.Store.Ready(ctx); err != nil {
+	if err := safefile.MirrorOf(o.Store).Ready(ctx); err != nil {
 		return err
 	}
 	c.table.sweeper.begin(c.Turns)

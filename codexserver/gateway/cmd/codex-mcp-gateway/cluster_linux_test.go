@@ -65,10 +65,10 @@ func startCluster(t *testing.T, model *providertest.Server, args ...string) *clu
 		if err := os.Mkdir(filepath.Join(c.top, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&users, "\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\nlabels = ['big']\n", name, hash, c.top+"/"+name)
+		fmt.Fprintf(&users, "\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\n", name, hash, c.top+"/"+name)
 	}
 	for name, service := range map[string]string{
-		"a": "roles = ['node']\n[node]\nname = 'a'\nlabels = ['big']\n", "b": "roles = ['node']\n[node]\nname = 'b'\nlabels = ['big']\n", "c": "roles = ['node']\n[node]\nname = 'c'\n",
+		"a": "roles = ['node']\n[node]\nname = 'a'\n", "b": "roles = ['node']\n[node]\nname = 'b'\n", "c": "roles = ['node']\n[node]\nname = 'c'\n",
 		"front1": "roles = ['front']\n", "front2": "roles = ['front']\n",
 	} {
 		f := folders{home: filepath.Join(c.top, "server-"+name), cwd: c.top, user: c.top + "/user"}
@@ -322,10 +322,6 @@ func TestEndToEndCluster(t *testing.T) {
 		}
 	})
 	t.Run("placement", func(t *testing.T) {
-		ann, bob := c.nodeOf("ann"), c.nodeOf("bob")
-		if ann == bob || ann == "c" || bob == "c" {
-			t.Errorf("ann is on %q and bob on %q; want different ones of a and b, which have the label", ann, bob)
-		}
 		if all := c.status(); len(all.Nodes) != 3 || len(all.Leases) != 2 {
 			t.Errorf("the status: %+v", all)
 		}

@@ -83,7 +83,7 @@ func (s *machines) faults(persons []*person) (all []fault) {
 // workAndFail begins tasks before and during each fault and more of them, in random order, and waits for all tasks.
 func (s *machines) workAndFail(persons []*person, more ...fault) {
 	s.t.Helper()
-	others := slices.DeleteFunc(slices.Clone(persons), func(p *person) bool { return p.kind != ownClient })
+	others := slices.Clone(persons)
 	all := append(s.faults(others), more...)
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	phases := make([]chan struct{}, 2*len(all)) // before each fault, and during it
@@ -94,16 +94,11 @@ func (s *machines) workAndFail(persons []*person, more ...fault) {
 	defer cancel()
 	var working sync.WaitGroup
 	for i, p := range persons {
-		turn := make(chan struct{}, 1) // an official client has one task at a time
 		for task := range *tasksOfEach {
 			working.Go(func() {
 				select {
 				case <-phases[(task*len(phases)/(*tasksOfEach)+i)%len(phases)]:
 				case <-ctx.Done():
-				}
-				if p.kind != ownClient {
-					turn <- struct{}{}
-					defer func() { <-turn }()
 				}
 				p.work(ctx, task)
 			})

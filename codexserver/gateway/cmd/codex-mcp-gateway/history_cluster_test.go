@@ -7,6 +7,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -24,14 +26,14 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/history"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
-	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 var (
 	principals   = flag.Int("principals", 20, "the `number` of users of the service")
-	tasksOfEach  = flag.Int("tasks", 5, "the `number` of tasks of each user")
+	tasksOfEach  = flag.Int("tasks", 10, "the `number` of tasks of each user")
 	faultsOfKind = flag.Int("faults", 1, "how often each kind of fault happens")
 )
 
@@ -84,13 +86,44 @@ func workModel(seconds func(name string) string) providertest.Turn {
 func TestClusterHistory(t *testing.T) { inNetwork(t, clusterHistory) }
 
 func clusterHistory(t *testing.T) {
-	w := startWork(t, *principals+1, kindOf, secondsOf)
+	w := startWork(t, *principals+1, secondsOf)
 	gone := w.persons[*principals]
 	w.persons = w.persons[:*principals]
-	w.workAndFail(w.persons, fault{"a user is forgotten", 0, func() { w.forget(gone) }, func() {}})
+	w.workAndFail(w.persons, fault{"a user is forgotten", 0, func() { w.forget(gone) }, func() {}},
+		fault{"a lease is stolen", faultTime, w.steal, func() {}}, fault{"a lease is removed", faultTime, w.takeAway, func() {}})
 	w.followLost(w.persons)
 	w.strangers(w.persons)
 	w.end()
+}
+
+// someLease returns the bucket of leases, and a user whose lease a node has.
+func (w *work) someLease() (kv jetstream.KeyValue, user string) {
+	w.t.Helper()
+	kv, err := w.stream.KeyValue(w.t.Context(), lease.Bucket)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	user = w.persons[rand.N(len(w.persons))].name
+	if all, err := w.old.leases.All(w.t.Context()); err == nil && len(all) > 0 {
+		user = all[rand.N(len(all))].User
+	}
+	return kv, user
+}
+
+// steal gives the lease of a user to a process that does not exist.
+func (w *work) steal() {
+	kv, user := w.someLease()
+	if _, err := kv.PutString(w.t.Context(), user, `{"node":"thief","id":"THIEF","term":1}`); err != nil {
+		w.t.Logf("nobody steals the lease of %s: %v", user, err)
+	}
+}
+
+// takeAway removes the lease of a user.
+func (w *work) takeAway() {
+	kv, user := w.someLease()
+	if err := kv.Purge(w.t.Context(), user); err != nil {
+		w.t.Logf("nobody removes the lease of %s: %v", user, err)
+	}
 }
 
 // work is a service whose users work, and a front that lags behind.
@@ -103,8 +136,8 @@ type work struct {
 	ends    []string // of the parts, in their order
 }
 
-// startWork starts a service for a number of users with these clients, whose commands last so many seconds.
-func startWork(t *testing.T, number int, kind func(i int) string, seconds func(name string) string) *work {
+// startWork starts a service for a number of users, whose commands last so many seconds.
+func startWork(t *testing.T, number int, seconds func(name string) string) *work {
 	t.Helper()
 	enclosuretest.Need(t)
 	top := boxtest.Outside(t)
@@ -114,11 +147,11 @@ func startWork(t *testing.T, number int, kind func(i int) string, seconds func(n
 	var users strings.Builder
 	for i := range number {
 		token, hash := access.NewToken()
-		p := &person{t: t, name: fmt.Sprintf("u%02d", i), token: token, kind: kind(i)}
+		p := &person{t: t, name: fmt.Sprintf("u%02d", i), token: token}
 		if err := os.Mkdir(filepath.Join(top, p.name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&users, "\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\nlimits.requests = 100000\n", p.name, hash, filepath.Join(top, p.name))
+		fmt.Fprintf(&users, "\n[http.principals.%s]\ntokens = [%q]\nfolders = [%q]\n", p.name, hash, filepath.Join(top, p.name))
 		w.persons = append(w.persons, p)
 	}
 	w.machines = startMachines(t, top, users.String(), model)
@@ -379,7 +412,7 @@ func (s *machines) download(js jetstream.JetStream, p *person) (rollouts []strin
 	var kept *jetstore.Store
 	var err error
 	until(t, "the state of "+p.name+" cannot be read", func() bool { // a server that was started again may not be ready
-		kept, err = jetstore.Open(ctx, js, jetstore.Options{User: p.name, Replicas: natsServers})
+		kept, err = jetstore.Open(ctx, js, jetstore.Options{User: p.name, Replicas: natsServers, Epoch: math.MaxInt64})
 		return err == nil
 	})
 	s.checkEpochs(ctx, js, p)
@@ -393,7 +426,7 @@ func (s *machines) download(js jetstream.JetStream, p *person) (rollouts []strin
 			after = info.Name
 			var text []byte
 			for {
-				part, err := kept.Read(ctx, info.Name, int64(len(text)), store.MaxData)
+				part, err := kept.Read(ctx, info.Name, int64(len(text)), worker.MaxData)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -472,19 +505,14 @@ func timeOf(line string) string {
 
 // tally prints how the attempts ended, by client.
 func tally(t *testing.T, persons []*person) {
-	count := map[string]map[end]int{}
+	count := map[end]int{}
 	for _, p := range persons {
-		if count[p.kind] == nil {
-			count[p.kind] = map[end]int{}
-		}
 		for _, a := range p.attempts {
-			count[p.kind][a.end]++
+			count[a.end]++
 			if a.end == failed || a.end == ranOnce || a.end == lost {
 				t.Logf("%s %s: %.900s", a.name, a.end, a.told)
 			}
 		}
 	}
-	for _, kind := range []string{ownClient, typescript, gosdk} {
-		t.Logf("%s: %v", kind, count[kind])
-	}
+	t.Logf("the ends of %d users: %v", len(persons), count)
 }

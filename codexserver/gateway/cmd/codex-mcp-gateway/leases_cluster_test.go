@@ -4,8 +4,11 @@ package main
 
 import (
 	"context"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"time"
@@ -61,7 +64,7 @@ func (s *machines) followLeases(js jetstream.JetStream, persons []*person) *oldF
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	client := link.NewClient(link.Certificates{CA: s.certificate, Cert: s.certificate, Key: s.certificate})
+	client := link.NewClient(link.Certificates{CA: s.certificate, Cert: s.certificate, Key: s.certificate}, nil, slog.New(slog.DiscardHandler))
 	f := &oldFront{s: s, leases: lease.New(bucket, placement.New(nodes), time.Second), client: client, addresses: map[string]string{}, past: map[string][]lease.Lease{}}
 	ctx, stop := context.WithCancel(s.t.Context())
 	f.stop = stop
@@ -94,17 +97,13 @@ func (f *oldFront) try(ctx context.Context, user string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, bounded)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
-	if err != nil {
-		f.s.t.Error(err)
-		return
-	}
-	r.Header.Set("Content-Type", "application/json")
 	f.sent++
-	answer, err := f.client.Do(ctx, link.Place{ID: wrong.ID, Address: f.addresses[wrong.ID]}, link.Head{User: user, Sender: user, Scopes: []string{"codex:read"}, Epoch: wrong.Epoch}, r)
-	if err == nil {
-		answer.Body.Close()
-		f.s.t.Errorf("a node has answered a request for %s with the epoch %d: %d; the lease has the epoch %d", user, wrong.Epoch, answer.StatusCode, now.Epoch)
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, mcpPath, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	r.Header.Set("Content-Type", "application/json")
+	head := link.Head{Node: wrong.ID, Epoch: wrong.Epoch, User: mcphttp.Principal{Name: user, Scopes: []mcphttp.Scope{mcphttp.ScopeRead}}}
+	if err := f.client.Do(w, r, f.addresses[wrong.ID], head); err == nil {
+		f.s.t.Errorf("a node has answered a request for %s with the epoch %d: %d; the lease has the epoch %d", user, wrong.Epoch, w.Code, now.Epoch)
 	}
 }
 

@@ -224,8 +224,6 @@ type configuration struct {
 	http      settings.HTTP
 	service   settings.Service
 	overrides []string // those of -c, without those of service
-	// anyReplicas is for the status, which shows a difference instead of failing.
-	anyReplicas bool
 }
 
 func (o *options) configure(log *slog.Logger) (*configuration, error) {

@@ -8,12 +8,9 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/node"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
@@ -46,7 +43,6 @@ func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) error {
 	if c.service.NATS.URL == "" && o.command[0] != userCommand { // those of users reach it while no gateway runs
 		return errors.New("nats.url: missing; without it nobody can reach the server in the process of the gateway")
 	}
-	c.anyReplicas = o.command[0] == statusCommand
 	s, err := join(ctx, c, workers.Options{Logger: log})
 	if err != nil {
 		return err
@@ -68,14 +64,11 @@ func (o *options) operate(ctx context.Context, stdout, stderr io.Writer) error {
 type status struct {
 	Nodes  []nodeStatus  `json:"nodes"`
 	Leases []leaseStatus `json:"leases"`
-	// Replicas is how many NATS servers should store leases, nodes and the state of users, and Streams
-	// is how they are stored.
-	Replicas int             `json:"replicas"`
-	Streams  []broker.Stored `json:"streams"`
 }
 
 type nodeStatus struct {
-	ID string `json:"id"`
+	ID    string `json:"id"`
+	Users int    `json:"users"`
 	placement.Node
 }
 
@@ -93,19 +86,16 @@ func (s *service) status(ctx context.Context) (*status, error) {
 	if err != nil {
 		return nil, err
 	}
-	streams, err := jetstore.Streams(ctx, s.broker.Stream)
-	if err != nil {
-		return nil, err
-	}
 	slices.SortFunc(nodes, func(a, b placement.Node) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	slices.SortFunc(leases, func(a, b lease.Lease) int { return cmp.Compare(a.User, b.User) })
-	all := &status{Nodes: []nodeStatus{}, Leases: []leaseStatus{}, Replicas: s.replicas}
-	all.Streams = s.broker.Stored(ctx, append([]string{broker.StreamName(lease.Bucket), broker.StreamName(placement.Bucket)}, streams...)...)
-	for _, n := range nodes {
-		all.Nodes = append(all.Nodes, nodeStatus{n.ID, n})
-	}
+	all := &status{Nodes: []nodeStatus{}, Leases: []leaseStatus{}}
+	users := map[string]int{}
 	for _, l := range leases {
+		users[l.ID]++
 		all.Leases = append(all.Leases, leaseStatus{l.User, l})
+	}
+	for _, n := range nodes {
+		all.Nodes = append(all.Nodes, nodeStatus{n.ID, users[n.ID], n})
 	}
 	return all, nil
 }
@@ -120,36 +110,19 @@ func (s *service) printStatus(ctx context.Context, asJSON bool, w io.Writer) err
 		return printJSON(all, w)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tPROCESS\tUSERS\tWORKERS\tCAPACITY\tSTATE\tLABELS\tVERSION")
+	fmt.Fprintln(t, "NODE\tPROCESS\tUSERS\tWORKERS\tCAPACITY\tSTATE\tVERSION")
 	for _, n := range all.Nodes {
 		state := "ready"
 		if n.Draining {
 			state = "draining"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", n.Name, n.ID, n.Users, n.Workers, n.Capacity, state, cmp.Or(strings.Join(n.Labels, ","), "-"), n.Version)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Name, n.ID, n.Users, n.Workers, n.Capacity, state, n.Version)
 	}
 	fmt.Fprintln(t, "\nUSER\tNODE\tPROCESS\tEPOCH")
 	for _, l := range all.Leases {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\n", l.User, l.Node, l.ID, l.Epoch)
 	}
-	fmt.Fprintln(t, "\nSTREAM\tREPLICAS\tWANTED\tCURRENT\tSTATE")
-	for _, stream := range all.Streams {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\n", stream.Stream, stream.Replicas, all.Replicas, stream.Current, storedState(stream, all.Replicas))
-	}
 	return t.Flush()
-}
-
-// storedState returns the word for how a stream is stored.
-func storedState(s broker.Stored, want int) string {
-	switch {
-	case s.Replicas == 0:
-		return "unknown"
-	case s.Replicas != want:
-		return "differs"
-	case s.Current < s.Replicas:
-		return "behind"
-	}
-	return "ok"
 }
 
 // drainNode drains all processes with the name of a node.

@@ -3,17 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
@@ -28,7 +24,7 @@ import (
 // operated returns a service with two nodes, whose program is not there.
 func operated(t *testing.T) *service {
 	t.Helper()
-	s, err := join(t.Context(), &configuration{home: t.TempDir(), service: settings.Service{NATS: settings.NATS{Replicas: 1}}}, workers.Options{Logger: slog.New(slog.DiscardHandler)})
+	s, err := join(t.Context(), &configuration{home: t.TempDir(), service: settings.Service{NATS: settings.NATS{Replicas: 1, Lease: config.Duration(time.Minute)}}}, workers.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,9 +34,9 @@ func operated(t *testing.T) *service {
 		}
 	})
 	for _, n := range []placement.Node{
-		{ID: "P2", Name: "b", Labels: []string{"gpu", "big"}, Capacity: 20, Users: 1, Workers: 1, Version: "1.2.3"},
+		{ID: "P2", Name: "b", Capacity: 20, Workers: 1, Version: "1.2.3"},
 		{ID: "P3", Name: "a", Capacity: 3, Draining: true, Version: "1.2.3"},
-		{ID: "P1", Name: "b", Capacity: 1, Users: 1, Version: "1.2.2"},
+		{ID: "P1", Name: "b", Capacity: 1, Version: "1.2.2"},
 	} {
 		h := s.leases.NewHolder(lease.HolderOptions{ID: n.ID, Describe: func() placement.Node { return n }, Lost: func(string) {}, Logger: slog.New(slog.DiscardHandler)})
 		t.Cleanup(func() {
@@ -63,9 +59,6 @@ func operated(t *testing.T) *service {
 // TestStatus checks what the operator sees: all nodes and users in order.
 func TestStatus(t *testing.T) {
 	s := operated(t)
-	if _, err := jetstore.Open(t.Context(), s.broker.Stream, jetstore.Options{User: "ann"}); err != nil {
-		t.Fatal(err)
-	}
 	all, err := s.status(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -90,74 +83,42 @@ func TestStatus(t *testing.T) {
 	var lines []string
 	for line := range strings.Lines(table.String()) {
 		words := strings.Fields(line)
-		if (len(words) == 4 || len(words) == 5) && words[0] != "USER" && words[0] != "STREAM" {
+		if (len(words) == 4 || len(words) == 5) && words[0] != "USER" {
 			words[3] = "N"
 		}
 		lines = append(lines, strings.Join(words, " "))
 	}
 	if diff := cmp.Diff([]string{
-		"NODE PROCESS USERS WORKERS CAPACITY STATE LABELS VERSION",
-		"a P3 0 0 3 draining - 1.2.3", "b P1 1 0 1 ready - 1.2.2", "b P2 1 1 20 ready gpu,big 1.2.3", "",
-		"USER NODE PROCESS EPOCH", "ann b P2 N", "bob b P1 N", "",
-		"STREAM REPLICAS WANTED CURRENT STATE", "KV_codexmcp_leases 1 1 N ok", "KV_codexmcp_nodes 1 1 N ok", "codexmcp_state_ann 1 1 N ok",
+		"NODE PROCESS USERS WORKERS CAPACITY STATE VERSION",
+		"a P3 0 0 3 draining 1.2.3", "b P1 1 0 1 ready 1.2.2", "b P2 1 1 20 ready 1.2.3", "",
+		"USER NODE PROCESS EPOCH", "ann b P2 N", "bob b P1 N",
 	}, lines); diff != "" {
 		t.Errorf("the tables (-want +got):\n%s", diff)
 	}
 	if err := s.printStatus(t.Context(), true, &object); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{`"id": "P3"`, `"draining": true`, `"user": "ann"`, `"workers": 1`, `"labels": [`, `"replicas": 1`, `"stream": "codexmcp_state_ann"`, `"current": 1`} {
+	for _, part := range []string{`"id": "P3"`, `"draining": true`, `"user": "ann"`, `"workers": 1`, `"users": 1`} {
 		if !strings.Contains(object.String(), part) {
 			t.Errorf("the JSON lacks %s:\n%s", part, &object)
 		}
 	}
 }
 
-// TestStatusDiffers checks that the operator sees streams that are stored otherwise than the
-// configuration says, with which no gateway starts.
-func TestStatusDiffers(t *testing.T) {
-	home, url := t.TempDir(), natstest.Start(t, server.Options{JetStream: true}).ClientURL()
-	t.Setenv("CODEX_HOME", home)
-	c := &configuration{home: home, service: settings.Service{NATS: settings.NATS{URL: url, Lease: config.Duration(time.Minute)}}}
+// TestReplicas checks that nothing starts with buckets that are stored otherwise than the configuration says.
+func TestReplicas(t *testing.T) {
+	url := natstest.Start(t, server.Options{JetStream: true}).ClientURL()
+	c := &configuration{home: t.TempDir(), service: settings.Service{NATS: settings.NATS{URL: url, Lease: config.Duration(time.Minute)}}}
 	s, err := join(t.Context(), c, workers.Options{Logger: slog.New(slog.DiscardHandler)}) // makes the buckets
 	if err == nil {
-		_, err = jetstore.Open(t.Context(), s.broker.Stream, jetstore.Options{User: "ann"})
-		err = errors.Join(err, s.end())
+		err = s.end()
 	}
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(home, settings.ServiceFile), fmt.Appendf(nil, "[nats]\nurl = %q\nreplicas = 3\nlease = '1m'", url), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c.service.NATS.Replicas = 3
 	if _, err := join(t.Context(), c, workers.Options{Logger: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "nats.replicas must be the same") {
 		t.Errorf("a start: %v", err)
-	}
-	for _, tt := range []struct{ args, want []string }{
-		{[]string{"status"}, []string{"\nKV_codexmcp_leases  1         3       1        differs\n", "\nKV_codexmcp_nodes   1         3       1        differs\n", "\ncodexmcp_state_ann  1         3       1        differs\n"}},
-		{[]string{"status", "--json"}, []string{`"replicas": 3,`, `"stream": "KV_codexmcp_nodes"`, `"replicas": 1,`}},
-		{[]string{"drain", "a"}, []string{"not with 3: nats.replicas must be the same"}},
-	} {
-		var out bytes.Buffer
-		run(t.Context(), tt.args, &out, &out)
-		for _, want := range tt.want {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("%v lacks %q:\n%s", tt.args, want, &out)
-			}
-		}
-	}
-}
-
-// TestStoredState checks the words for how a stream is stored.
-func TestStoredState(t *testing.T) {
-	for _, tt := range []struct {
-		replicas, current, want int
-		state                   string
-	}{{3, 3, 3, "ok"}, {1, 1, 1, "ok"}, {3, 2, 3, "behind"}, {1, 0, 1, "behind"}, {1, 1, 3, "differs"}, {3, 3, 1, "differs"}, {3, 1, 5, "differs"}, {0, 0, 3, "unknown"}} {
-		if got := storedState(broker.Stored{Replicas: tt.replicas, Current: tt.current}, tt.want); got != tt.state {
-			t.Errorf("%+v: %s", tt, got)
-		}
 	}
 }
 

@@ -31,7 +31,7 @@ const maxRefused = 5 * time.Second
 func TestRestarts(t *testing.T) { inNetwork(t, restarts) }
 
 func restarts(t *testing.T) {
-	w := startWork(t, *restarted, func(int) string { return ownClient }, func(string) string { return "1" })
+	w := startWork(t, *restarted, func(string) string { return "1" })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
 	defer cancel()
 	answer := make(chan struct{}) // the open questions, when it is closed

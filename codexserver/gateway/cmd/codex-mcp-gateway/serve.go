@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,13 +18,14 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
 	"github.com/codexmcp/codexmcp/internal/safefile"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
+	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
 
 // mcpPath is the path of the MCP endpoint.
@@ -36,11 +39,6 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	log := o.logger(stderr)
 	reload, stop := hangups() // one that comes before the end of the start waits for it
 	defer stop()
-	unwatched, err := watched(os.Getenv)
-	if err != nil {
-		return err
-	}
-	defer unwatched()
 	c, err := o.configure(log)
 	if err != nil {
 		return err
@@ -51,22 +49,18 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	if err := o.CheckHosts(c.http.Hosts); err != nil {
 		return err
 	}
-	observed, err := telemetry.New(telemetry.Options{Version: version(), Users: c.http.MetricsUsers, Getenv: os.Getenv, Logger: log})
-	if err != nil {
-		return err
-	}
-	defer closeTelemetry(observed, log)
+	counted := metrics.New()
 	files, err := o.openFiles(c)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, files.close()) }()
-	s, err := o.newService(ctx, c, files, workers.Options{Telemetry: observed, Stderr: stderr, Logger: log})
+	s, err := o.newService(ctx, c, files, workers.Options{Metrics: counted, Stderr: stderr, Logger: log})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
-	closeMetrics, err := serveMetrics(c.http.Metrics, observed, stderr, log)
+	closeMetrics, err := serveMetrics(c.http.Metrics, counted.Handler(log), stderr, log)
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
@@ -93,11 +87,10 @@ func (o *options) newPool(c *configuration, files *files, from workers.Options) 
 	if from.Hidden, err = o.hiddenFiles(c, files); err != nil {
 		return nil, err
 	}
-	from.Fenced, from.Limits = c.service.NATS.URL != "", c.service.Worker
 	from.Home, from.HTTP, from.Record, from.Trace, from.Challenge = c.home, c.http, files.record, files.trace, challenge
-	from.Settings = workerlink.Settings{
+	from.Settings = worker.Settings{
 		Engine: o.engine, Codex: o.codex, Strict: o.strict, Log: o.log, LogFormat: o.logFormat, Locked: c.settings.LockedArguments, Overrides: c.forWorkers(),
-		Metadata: access.MetadataURL(c.http), Measured: c.http.Metrics != "" || from.Telemetry.Traces(), Traced: from.Telemetry.Traces(),
+		Metadata: access.MetadataURL(c.http),
 	}
 	pool, err := workers.New(from)
 	if errors.Is(err, enclosure.ErrUnavailable) {
@@ -214,4 +207,47 @@ func (v visible) Write(line []byte) (int, error) {
 		return 0, err
 	}
 	return len(line), nil
+}
+
+// maxReaders bounds the open connections to the metrics. Further ones wait.
+const maxReaders = 16
+
+// serveMetrics serves the metrics at an address until stop is called. If the address is "",
+// it does nothing.
+func serveMetrics(address string, metrics http.Handler, stderr io.Writer, log *slog.Logger) (stop func() error, err error) {
+	if address == "" {
+		return func() error { return nil }, nil
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("http.metrics: %w", err)
+	}
+	m := http.NewServeMux()
+	m.Handle("GET /metrics", metrics)
+	server := &http.Server{
+		Handler: onlyLoopbackHost(m), ReadHeaderTimeout: httpserve.HeaderTimeout, ReadTimeout: httpserve.HeaderTimeout, WriteTimeout: httpserve.HeaderTimeout, MaxHeaderBytes: httpserve.MaxHeader,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(httpserve.Limit(l, maxReaders)) }()
+	fmt.Fprintf(stderr, "%s: serving metrics at http://%s/metrics\n", program, l.Addr())
+	return func() error {
+		err := server.Close()
+		if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+			err = errors.Join(err, ended)
+		}
+		return err
+	}, nil
+}
+
+// onlyLoopbackHost refuses a request unless its Host is this machine. Otherwise a web page
+// could read the metrics by DNS rebinding.
+func onlyLoopbackHost(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if host, _, err := net.SplitHostPort(r.Host); err != nil && !webaddr.Loopback(r.Host) || err == nil && !webaddr.Loopback(host) {
+			http.Error(w, "the Host is not a name of this server", http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }

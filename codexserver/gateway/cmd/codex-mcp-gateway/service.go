@@ -38,12 +38,8 @@ type service struct {
 	pool     *workers.Pool  // that of the node
 }
 
-const (
-	// joinTimeout bounds how long the start waits for NATS.
-	joinTimeout = 30 * time.Second
-	// aloneInterval is how often a node without a cluster looks for leases that are not used.
-	aloneInterval = 5 * time.Second
-)
+// joinTimeout bounds how long the start waits for NATS.
+const joinTimeout = 30 * time.Second
 
 // join connects to NATS and opens the buckets.
 func join(ctx context.Context, c *configuration, from workers.Options) (s *service, err error) {
@@ -57,16 +53,13 @@ func join(ctx context.Context, c *configuration, from workers.Options) (s *servi
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	ttl := time.Duration(n.Lease)
-	if s.broker.Embedded() { // nobody else can take a lease
-		ttl = 0
-	}
 	var nodes jetstream.KeyValue
-	leases, err := s.broker.Open(ctx, broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", Replicas: n.Replicas, AnyReplicas: c.anyReplicas, MaxValue: lease.MaxValue})
+	leases, err := s.broker.Open(ctx, broker.Bucket{Name: lease.Bucket, About: "codex-mcp-gateway: the node of each user", Replicas: n.Replicas, MaxValue: lease.MaxValue})
 	if s.replicas = n.Replicas; err == nil && s.replicas == 0 {
 		s.replicas, err = broker.Replicas(ctx, leases)
 	}
 	if err == nil {
-		nodes, err = s.broker.Open(ctx, broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes", TTL: ttl, Replicas: s.replicas, AnyReplicas: c.anyReplicas, MaxValue: placement.MaxValue})
+		nodes, err = s.broker.Open(ctx, broker.Bucket{Name: placement.Bucket, About: "codex-mcp-gateway: the nodes", TTL: ttl, Replicas: s.replicas, MaxValue: placement.MaxValue})
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("NATS: %w", err), s.end())
@@ -108,7 +101,7 @@ func (o *options) newService(ctx context.Context, c *configuration, files *files
 		if err = s.addNode(ctx, c, pool, l, from); err != nil {
 			return nil, errors.Join(err, s.end())
 		}
-		from.Telemetry.Watch(pool)
+		from.Metrics.Watch(s.node.Figures)
 	}
 	if who != nil {
 		if err = s.addFront(c, who, from); err != nil {
@@ -167,15 +160,11 @@ func newGuard(c *configuration, who *access.Access, from workers.Options) (*mcph
 
 // addNode makes the process a node, which closes the pool.
 func (s *service) addNode(ctx context.Context, c *configuration, pool *workers.Pool, l net.Listener, from workers.Options) (err error) {
-	interval := time.Duration(c.service.NATS.Lease) / 3
-	if s.broker.Embedded() {
-		interval = aloneInterval
-	}
 	s.pool = pool
 	s.node, err = node.New(ctx, node.Options{
-		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: c.http.Principals, Name: c.service.Node.Name, Labels: c.service.Node.Labels, Capacity: c.service.Node.Capacity,
+		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: c.http.Principals, Name: c.service.Node.Name, Capacity: c.service.Node.Capacity,
 		Listener: l, Certificates: certificates(c), Address: address(c, l),
-		Version: version(), Alone: s.broker.Embedded(), Interval: interval, Telemetry: from.Telemetry, Logger: from.Logger,
+		Version: version(), Interval: time.Duration(c.service.NATS.Lease) / 3, Metrics: from.Metrics, Logger: from.Logger,
 	})
 	return err
 }
@@ -192,7 +181,7 @@ func (s *service) addFront(c *configuration, who *access.Access, from workers.Op
 		local = s.node.Server()
 	}
 	s.front = front.New(front.Options{
-		Local: local, Certificates: certificates(c), Conn: s.broker.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Still: who.Still, Principals: c.http.Principals, Telemetry: from.Telemetry, Logger: from.Logger,
+		Local: local, Certificates: certificates(c), Conn: s.broker.Conn, Leases: s.leases, Nodes: s.nodes, Guard: guard, Still: who.Still, Principals: c.http.Principals, Metrics: from.Metrics, Logger: from.Logger,
 	})
 	s.mux.Handle(mcpPath, s.front)
 	s.mux.Handle(mcpPath+"/{$}", s.front) // as many people write it

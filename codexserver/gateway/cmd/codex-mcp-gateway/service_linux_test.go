@@ -140,7 +140,6 @@ const noLink = "link={address = '', listen = '', ca = '', cert = '', key = ''}"
 func TestStartFails(t *testing.T) {
 	o := newOwnProcess(t)
 	taken, absent := o.nats.Addr().String(), filepath.Join(o.top, "absent", "file")
-	label := "'" + strings.Repeat("x", 60) + "',"
 	for name, tt := range map[string]struct {
 		args []string
 		want string
@@ -152,7 +151,6 @@ func TestStartFails(t *testing.T) {
 		"no NATS":                          {[]string{"-c", "nats.url=nats://127.0.0.1:1"}, "nats.url: "},
 		"no NATS for a front":              {[]string{"-c", "nats.url=nats://127.0.0.1:1", "-c", "nats.roles=['front']"}, "nats.url: "},
 		"leases of another time":           {[]string{"-c", "nats.lease=60s"}, "nats.lease must be the same"},
-		"a node that cannot be published":  {[]string{"-c", "node.labels=[" + strings.Repeat(label, 10000) + "]"}, "message size"},
 		"an address of metrics in use":     {[]string{"-c", "http.metrics=" + taken}, "http.metrics: "},
 		"an address in use":                {[]string{"--listen", taken, "-c", "http.metrics=127.0.0.1:0"}, "address already in use"},
 		"no certificate":                   {[]string{"--tls-cert", absent, "--tls-key", absent}, absent},

@@ -24,14 +24,13 @@ import (
 // userStatus is what is known about a user.
 type userStatus struct {
 	Name string `json:"name"`
-	// Configured means that the configuration on this machine has the user, with so many tokens.
+	// Configured means that the configuration on this machine has the user.
 	Configured bool `json:"configured"`
-	Tokens     int  `json:"tokens"`
 	// Node has the user's lease; "" means none.
 	Node string `json:"node"`
-	// Bytes is what NATS keeps, and Home whether this machine has a home.
-	Bytes uint64 `json:"bytes"`
-	Home  bool   `json:"home"`
+	// State is whether NATS keeps something, and Home whether this machine has a home.
+	State bool `json:"state"`
+	Home  bool `json:"home"`
 }
 
 // homeOf returns the home of a user on this machine that is not configured elsewhere.
@@ -41,7 +40,7 @@ func (c *configuration) homeOf(name string) string {
 
 // users returns all users that are configured, or of whom something is left.
 func (s *service) users(ctx context.Context, c *configuration) (all []userStatus, err error) {
-	kept, err := jetstore.Kept(ctx, s.broker.Stream)
+	kept, err := jetstore.Users(ctx, s.broker.Stream)
 	if err != nil {
 		return nil, err
 	}
@@ -53,29 +52,27 @@ func (s *service) users(ctx context.Context, c *configuration) (all []userStatus
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	found := map[string]userStatus{}
-	for name, p := range c.http.Principals {
-		found[name] = userStatus{Configured: true, Tokens: len(p.Tokens)}
+	found := map[string]*userStatus{}
+	user := func(name string) *userStatus {
+		if found[name] == nil {
+			found[name] = &userStatus{Name: name}
+		}
+		return found[name]
 	}
-	for name, n := range kept {
-		u := found[name]
-		u.Bytes = n
-		found[name] = u
+	for name := range c.http.Principals {
+		user(name).Configured = true
+	}
+	for _, name := range kept {
+		user(name).State = true
 	}
 	for _, l := range leases {
-		u := found[l.User]
-		u.Node = l.Node
-		found[l.User] = u
+		user(l.User).Node = l.Node
 	}
 	for _, home := range homes {
-		u := found[home.Name()]
-		u.Home = true
-		found[home.Name()] = u
+		user(home.Name()).Home = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
-		u := found[name]
-		u.Name = name
-		all = append(all, u)
+		all = append(all, *found[name])
 	}
 	return all, nil
 }
@@ -90,10 +87,10 @@ func (s *service) printUsers(ctx context.Context, c *configuration, asJSON bool,
 		return printJSON(all, w)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "USER\tCONFIGURED\tTOKENS\tNODE\tBYTES\tHOME")
+	fmt.Fprintln(t, "USER\tCONFIGURED\tNODE\tSTATE\tHOME")
 	word := map[bool]string{true: "yes", false: "no"}
 	for _, u := range all {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\n", u.Name, word[u.Configured], u.Tokens, cmp.Or(u.Node, "-"), u.Bytes, word[u.Home])
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", u.Name, word[u.Configured], cmp.Or(u.Node, "-"), word[u.State], word[u.Home])
 	}
 	return t.Flush()
 }

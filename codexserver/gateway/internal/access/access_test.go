@@ -19,7 +19,7 @@ func team(t *testing.T, change func(*settings.HTTP)) (s settings.HTTP, ann, bob 
 	t.Helper()
 	ann, hashA := access.NewToken()
 	bob, hashB := access.NewToken()
-	limits := settings.PrincipalLimits{Requests: 1000}
+	limits := settings.PrincipalLimits{Turns: 1000}
 	s = settings.HTTP{Principals: map[string]settings.Principal{
 		"ann": {Tokens: []string{hashA}, Subject: "ann", Scopes: settings.Scopes, Limits: limits},
 		"bob": {Tokens: []string{hashB}, Subject: "bob@example.com", Scopes: []string{"codex:run", "codex:read"}, Limits: limits},

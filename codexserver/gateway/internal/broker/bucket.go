@@ -16,10 +16,8 @@ type Bucket struct {
 	// TTL is how long a key lasts that is not written again. 0 means no limit.
 	TTL time.Duration
 	// Replicas is how many servers of a cluster store it. 0 means as many as store it already, and for
-	// a new one 3 in a cluster, otherwise 1. The server of this process is alone.
+	// a new one 3 in a cluster, otherwise 1.
 	Replicas int
-	// AnyReplicas also accepts a bucket that is stored by another number of servers.
-	AnyReplicas bool
 	// MaxValue bounds a value, in bytes.
 	MaxValue int32
 }
@@ -29,8 +27,8 @@ var errOther = errors.New("another configuration")
 
 // Open opens a bucket, and makes it if it does not exist. While NATS cannot do that, it tries
 // again until ctx ends: a cluster that starts has no leader, or not enough servers, at first. It
-// fails if the bucket has another TTL, or other replicas. The server of this process keeps it in memory, because
-// only this process uses it.
+// fails if the bucket has another TTL, or other replicas. The server of this process keeps one with a TTL in memory: when
+// it starts, all that is in it is out of date.
 func (b *Broker) Open(ctx context.Context, o Bucket) (jetstream.KeyValue, error) {
 	for {
 		kv, err := b.open(ctx, o)
@@ -69,7 +67,7 @@ func (b *Broker) open(ctx context.Context, o Bucket) (jetstream.KeyValue, error)
 	if status.TTL() != o.TTL {
 		return nil, fmt.Errorf("%w: the bucket %s keeps its keys for %v, not for %v: nats.lease must be the same for all, and so must the version; to change them, stop all and delete the bucket", errOther, o.Name, status.TTL(), o.TTL)
 	}
-	if stored := replicas(status); o.Replicas > 0 && stored != o.Replicas && !o.AnyReplicas && !b.Embedded() {
+	if stored := replicas(status); o.Replicas > 0 && stored != o.Replicas && !b.Embedded() {
 		return nil, fmt.Errorf("%w: the bucket %s is stored with %d replicas, not with %d: nats.replicas must be the same for all, or missing; to change it, stop all and run nats stream edit KV_%[2]s --replicas %[4]d", errOther, o.Name, stored, o.Replicas)
 	}
 	return kv, nil
@@ -80,9 +78,11 @@ const usualReplicas = 3
 
 // create makes the stream of a bucket.
 func (b *Broker) create(ctx context.Context, c jetstream.StreamConfig) error {
-	alone := b.Embedded()
-	if alone {
-		c.Replicas, c.Storage = 1, jetstream.MemoryStorage
+	if b.Embedded() {
+		c.Replicas = 1
+		if c.MaxAge > 0 {
+			c.Storage = jetstream.MemoryStorage
+		}
 	}
 	if c.Replicas > 0 {
 		_, err := b.Stream.CreateStream(ctx, c)
@@ -121,7 +121,7 @@ func (o *Bucket) stream() jetstream.StreamConfig {
 		window = min(window, o.TTL)
 	}
 	return jetstream.StreamConfig{
-		Name: StreamName(o.Name), Description: o.About, Subjects: []string{"$KV." + o.Name + ".>"}, FirstSeq: uint64(time.Now().UnixMilli()),
+		Name: "KV_" + o.Name, Description: o.About, Subjects: []string{"$KV." + o.Name + ".>"}, FirstSeq: uint64(time.Now().UnixMilli()),
 		MaxMsgsPerSubject: 1, MaxBytes: -1, MaxMsgs: -1, MaxConsumers: -1, MaxAge: o.TTL, MaxMsgSize: o.MaxValue, Storage: jetstream.FileStorage, Replicas: o.Replicas,
 		AllowRollup: true, AllowMsgTTL: o.TTL == 0, DenyDelete: true, AllowDirect: true, Duplicates: window, Discard: jetstream.DiscardNew,
 	}

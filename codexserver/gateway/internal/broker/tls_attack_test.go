@@ -20,7 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/certtest"
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
@@ -394,7 +394,7 @@ func TestAccounts(t *testing.T) {
 	if nodes, err := b.nodes.All(t.Context()); err != nil || len(nodes) > 0 {
 		t.Errorf("the nodes: %+v, %v", nodes, err)
 	}
-	if _, err := b.state.Read(t.Context(), "a", 0, 9); !errors.Is(err, store.ErrNotFound) {
+	if _, err := b.state.Read(t.Context(), "a", 0, 9); !errors.Is(err, worker.ErrNotFound) {
 		t.Errorf("the state: %v", err)
 	}
 }

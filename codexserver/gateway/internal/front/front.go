@@ -1,6 +1,7 @@
 package front
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,18 +11,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/intake"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/nats-io/nats.go"
 )
 
-// Options configure a [Front]. All are required, except for Local, Certificates, Still and Telemetry.
+// Options configure a [Front]. All are required, except for Local, Certificates, Still and Metrics.
 type Options struct {
 	Conn   *nats.Conn
 	Leases *lease.Leases
@@ -36,9 +36,9 @@ type Options struct {
 	// Still reports whether a request with these headers, which the guard has admitted for a principal,
 	// would be admitted for it now. Nil means that it would.
 	Still func(ctx context.Context, h http.Header, before mcphttp.Principal) bool
-	// Telemetry counts the requests that no node answers, and traces calls. It may be nil.
-	Telemetry *telemetry.Telemetry
-	Logger    *slog.Logger
+	// Metrics counts the requests.
+	Metrics *metrics.Metrics
+	Logger  *slog.Logger
 }
 
 // Front serves HTTP. It is safe for concurrent use.
@@ -47,20 +47,19 @@ type Front struct {
 	client *link.Client
 	routes routes
 	users  settings.Users
-	copies intake.Buffers
 	// reloads counts those of the users.
 	reloads atomic.Uint64
 
 	mu       sync.Mutex
-	usage    map[string]*intake.Usage // by principal
-	admitted map[*admitted]bool       // the open requests
-	open     int                      // those that are not streams without an end
-	quiet    chan struct{}            // closed when open is 0; nil unless somebody waits
+	usage    map[string]*usage  // by principal
+	admitted map[*admitted]bool // the open requests
+	open     int                // those that are not streams without an end
+	quiet    chan struct{}      // closed when open is 0; nil unless somebody waits
 }
 
 // New returns a front. The caller must close it.
 func New(o Options) *Front {
-	f := &Front{o: o, client: link.NewClient(o.Certificates), usage: map[string]*intake.Usage{}, admitted: map[*admitted]bool{}}
+	f := &Front{o: o, client: link.NewClient(o.Certificates, nil, o.Logger), usage: map[string]*usage{}, admitted: map[*admitted]bool{}}
 	f.routes = routes{conn: o.Conn, leases: o.Leases, nodes: o.Nodes, known: map[string]lease.Lease{}}
 	f.users.Set(o.Principals)
 	return f
@@ -71,11 +70,7 @@ func (f *Front) Close() { f.client.Close() }
 
 // Hurry makes the front refuse a request at once if no node has its user. It is for the end of
 // the process.
-func (f *Front) Hurry() {
-	f.routes.mu.Lock()
-	defer f.routes.mu.Unlock()
-	f.routes.hurry = true
-}
+func (f *Front) Hurry() { f.routes.hurry.Store(true) }
 
 // ServeHTTP implements [http.Handler].
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -83,47 +78,42 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.begin()
 		defer f.end()
 	}
-	response := intake.NewResponse(w, r)
-	if !f.serve(response, r) && f.o.Telemetry != nil && r.Context().Err() == nil {
-		f.o.Telemetry.User("").Report("", response.Status)
-	}
+	answer := newAnswer(w, r)
+	defer func() { f.o.Metrics.Answered(answer.status) }() // an answer that breaks off panics
+	f.serve(answer, r)
 }
 
-// serve answers a request. It reports whether the answer came from a node.
-func (f *Front) serve(response *intake.Response, r *http.Request) bool {
+// serve answers a request.
+func (f *Front) serve(w *answer, r *http.Request) {
 	reloads := f.reloads.Load()
-	principal, ok := f.o.Guard.Admit(response, r)
+	principal, ok := f.o.Guard.Admit(w, r)
 	if !ok {
-		return false
+		return
 	}
 	a := &admitted{principal: principal, headers: http.Header{"Authorization": r.Header.Values("Authorization")}}
-	r, usage, leave := f.enter(r, a)
-	if usage == nil {
-		http.Error(response, "the user is not configured", http.StatusForbidden)
-		return false
+	r, used, leave := f.enter(r, a)
+	if used == nil {
+		http.Error(w, "the user is not configured", http.StatusForbidden)
+		return
 	}
 	defer leave()
 	if f.reloads.Load() != reloads { // Reload may not have seen the request, nor the guard the new users
 		f.check(r.Context(), a)
 	}
-	end, ok := usage.Begin(response)
+	end, ok := used.begin(w)
 	if !ok {
-		return false
+		return
 	}
 	defer end()
-	release, ok := usage.ReadBody(response, r)
+	body, release, ok := used.readBody(w, r)
 	if !ok {
-		return false
+		return
 	}
 	defer release()
-	response.Extend() // reading the body may have used up the timeout
-	hop := f.o.Telemetry.Front(r, principal.Name)
-	defer func() { hop.End(response.Status) }()
-	if err := f.forward(response, r, principal.Name, principal); err != nil {
-		f.unanswered(response, r, principal.Name, err)
-		return false
+	w.extend() // reading the body may have used up the timeout
+	if err := f.forward(w, r, body, principal); err != nil {
+		f.unanswered(w, r, principal.Name, err)
 	}
-	return true
 }
 
 const (
@@ -141,29 +131,28 @@ var errNotSent = errors.New("the request was not carried out")
 
 // forward sends a request to the node of the user, and passes the answer on. An error means that nothing was
 // written. It sends the request again, perhaps to another node, only if it was not carried out.
-func (f *Front) forward(w http.ResponseWriter, r *http.Request, user string, principal mcphttp.Principal) error {
-	head := link.Head{User: user, Sender: principal.Name, Scopes: []string{}}
-	scopes := principal.Scopes
-	if scopes == nil {
-		scopes = mcphttp.Scopes()
+func (f *Front) forward(w http.ResponseWriter, r *http.Request, body []byte, user mcphttp.Principal) error {
+	if user.Scopes == nil {
+		user.Scopes = mcphttp.Scopes()
 	}
-	for _, s := range scopes {
-		head.Scopes = append(head.Scopes, string(s))
-	}
-	about, _ := f.users.Get(user)
 	began := time.Now()
 	for {
 		finding, cancel := context.WithTimeout(r.Context(), routeTimeout)
-		to, err := f.routes.find(finding, user, about.Labels)
+		to, err := f.routes.find(finding, user.Name)
 		cancel()
 		if err != nil {
 			return errors.Join(errNotSent, err)
 		}
-		if r.Body, err = r.GetBody(); err != nil {
-			return errors.Join(errNotSent, err)
+		r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, int64(len(body)), nil
+		if len(body) > 0 {
+			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
-		head.Epoch = to.Epoch
-		err = f.send(w, r, to, head)
+		head := link.Head{Node: to.ID, Epoch: to.Epoch, User: user}
+		if f.o.Local != nil && f.o.Local.ID() == to.ID {
+			err = f.o.Local.Do(w, r, head)
+		} else {
+			err = f.client.Do(w, r, to.Address, head)
+		}
 		if err == nil {
 			return nil
 		}
@@ -180,38 +169,6 @@ func (f *Front) forward(w http.ResponseWriter, r *http.Request, user string, pri
 			return r.Context().Err()
 		}
 	}
-}
-
-// send sends a request to a node once, and passes the answer on. An error means that nothing was
-// written. An answer that breaks off later breaks off for the client too.
-func (f *Front) send(w http.ResponseWriter, r *http.Request, to lease.Lease, head link.Head) (failed error) {
-	passed := &passing{w: w, header: http.Header{}}
-	defer func() {
-		switch v := recover(); {
-		case v != nil && passed.begun:
-			panic(v)
-		case v != nil: // it broke off
-			failed = link.ErrLost
-		case failed == nil:
-			passed.begin()
-		}
-	}()
-	if f.o.Local != nil && f.o.Local.ID() == to.ID {
-		return f.o.Local.Do(passed, r, head)
-	}
-	answer, err := f.client.Do(r.Context(), link.Place{ID: to.ID, Address: to.Address}, head, r)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	passed.header = answer.Header
-	passed.WriteHeader(answer.StatusCode)
-	buffer := f.copies.Get()
-	defer f.copies.Put(buffer)
-	if _, err := io.CopyBuffer(passed, answer.Body, buffer); err != nil { // or the client has left
-		panic(http.ErrAbortHandler)
-	}
-	return nil
 }
 
 // unanswered answers a request that no node has answered.

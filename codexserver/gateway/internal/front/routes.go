@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
@@ -19,13 +20,13 @@ type routes struct {
 	leases *lease.Leases
 	nodes  *placement.Nodes
 
+	hurry atomic.Bool // find does not wait
 	mu    sync.Mutex
 	known map[string]lease.Lease // by user; may be out of date
-	hurry bool                   // find does not wait
 }
 
 // find returns the lease of a user. If it is free, a node takes it.
-func (r *routes) find(ctx context.Context, user string, labels []string) (lease.Lease, error) {
+func (r *routes) find(ctx context.Context, user string) (lease.Lease, error) {
 	r.mu.Lock()
 	got, ok := r.known[user]
 	r.mu.Unlock()
@@ -35,7 +36,7 @@ func (r *routes) find(ctx context.Context, user string, labels []string) (lease.
 	for {
 		got, err := r.leases.Get(ctx, user)
 		if errors.Is(err, lease.ErrFree) {
-			got, err = r.place(ctx, user, labels)
+			got, err = r.place(ctx, user)
 		}
 		if err == nil {
 			r.mu.Lock()
@@ -43,10 +44,7 @@ func (r *routes) find(ctx context.Context, user string, labels []string) (lease.
 			r.known[user] = got
 			return got, nil
 		}
-		r.mu.Lock()
-		hurry := r.hurry
-		r.mu.Unlock()
-		if hurry || !errors.Is(err, errNoNode) {
+		if r.hurry.Load() || !errors.Is(err, errNoNode) {
 			return lease.Lease{}, err
 		}
 		// A node may be giving back its users, or starting.
@@ -70,14 +68,14 @@ func (r *routes) forget(l lease.Lease) {
 // errNoNode means that no node takes a user.
 var errNoNode = errors.New("no node takes the user")
 
-// place makes the best node take the lease of a user, or else the next one.
-func (r *routes) place(ctx context.Context, user string, labels []string) (lease.Lease, error) {
+// place makes the first node that can take the lease of a user.
+func (r *routes) place(ctx context.Context, user string) (lease.Lease, error) {
 	nodes, err := r.nodes.All(ctx)
 	if err != nil {
 		return lease.Lease{}, err
 	}
-	failed := fmt.Errorf("%w: of %d nodes, none has room and the labels %q", errNoNode, len(nodes), labels)
-	for _, n := range placement.Pick(nodes, labels) {
+	failed := fmt.Errorf("%w: of %d nodes, all drain", errNoNode, len(nodes))
+	for _, n := range placement.Pick(nodes, user) {
 		got, err := node.Take(ctx, r.conn, n.ID, user)
 		if err == nil {
 			return got, nil

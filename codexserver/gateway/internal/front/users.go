@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/intake"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
@@ -26,7 +25,7 @@ const revokedText = "the operator of the server has ended your access while this
 
 // enter notes an open request until leave is called, and returns the usage of its sender, or nil if that is no
 // user. The context of the request ends when its sender may no longer send it.
-func (f *Front) enter(r *http.Request, a *admitted) (_ *http.Request, usage *intake.Usage, leave func()) {
+func (f *Front) enter(r *http.Request, a *admitted) (_ *http.Request, used *usage, leave func()) {
 	ctx, end := context.WithCancelCause(r.Context())
 	a.end = end
 	name := a.principal.Name
@@ -37,7 +36,7 @@ func (f *Front) enter(r *http.Request, a *admitted) (_ *http.Request, usage *int
 		return r, nil, nil
 	}
 	if f.usage[name] == nil {
-		f.usage[name] = intake.NewUsage()
+		f.usage[name] = newUsage()
 	}
 	f.admitted[a] = true
 	return r.WithContext(ctx), f.usage[name], func() {

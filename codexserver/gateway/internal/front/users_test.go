@@ -18,7 +18,7 @@ import (
 func TestReload(t *testing.T) {
 	s := start(t)
 	s.revoked.Store(new(string))
-	n := s.join("a", 10)
+	n := s.join("a")
 	release := make(chan struct{})
 	defer close(release)
 	n.set(func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func TestReload(t *testing.T) {
 	until(t, func() bool { served, _ := n.count(); return served == 5 })
 	gone := "ann:codex:read"
 	s.revoked.Store(&gone)
-	s.front.Reload(t.Context(), map[string]settings.Principal{"ann": {Labels: []string{"gpu"}}, "eve": {Labels: []string{"gpu"}}})
+	s.front.Reload(t.Context(), map[string]settings.Principal{"ann": {}, "eve": {}})
 	for _, name := range []string{"a token that goes", "a user who goes"} {
 		select {
 		case err := <-ended[name]:
@@ -90,12 +90,12 @@ func TestReload(t *testing.T) {
 // noted it. It must not go on.
 func TestReloadMeanwhile(t *testing.T) {
 	s := start(t)
-	n := s.join("a", 10)
+	n := s.join("a")
 	s.revoked.Store(new(string))
 	s.admitting = func(ctx context.Context) {
 		gone := "ann"
 		s.revoked.Store(&gone)
-		s.front.Reload(ctx, map[string]settings.Principal{"ann": {Labels: []string{"gpu"}}})
+		s.front.Reload(ctx, map[string]settings.Principal{"ann": {}})
 	}
 	s.post("ann", "", 403, "ended your access")
 	if served, _ := n.count(); served != 0 {

@@ -1,5 +1,5 @@
 // Package jetstore keeps the state of a user in NATS JetStream, so that another machine can
-// continue the user's work: it implements [store.Store] with one stream for each user.
+// continue the user's work: it implements [worker.Store] with one stream for each user.
 //
 //	codexmcp.state.USER.epoch     the epoch of the latest writer
 //	codexmcp.state.USER.at.NAME   a log or a record: its bytes, one message for each write

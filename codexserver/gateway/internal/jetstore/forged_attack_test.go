@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -66,10 +66,10 @@ func TestForged(t *testing.T) {
 				t.Error(err)
 			}
 			for _, i := range list {
-				if err := store.CheckName(i.Name); err != nil || i.Size < 0 {
+				if err := worker.CheckName(i.Name); err != nil || i.Size < 0 {
 					t.Errorf("the list has %+v: %v", i, err)
 				}
-				if _, err := next.Read(t.Context(), i.Name, 0, store.MaxData); err != nil && !errors.Is(err, store.ErrUnavailable) {
+				if _, err := next.Read(t.Context(), i.Name, 0, worker.MaxData); err != nil && !errors.Is(err, worker.ErrUnavailable) {
 					t.Errorf("%s: %v", i.Name, err)
 				}
 			}
@@ -160,7 +160,7 @@ func TestStolen(t *testing.T) {
 					first.Put(t.Context(), "a", []byte("late")), first.Append(t.Context(), "a", 5, []byte("late")), first.Delete(t.Context(), "a"),
 					first.Put(t.Context(), "b", bytes.Repeat([]byte("x"), 1<<20)),
 				} {
-					if !errors.Is(err, store.ErrFenced) {
+					if !errors.Is(err, worker.ErrFenced) {
 						t.Errorf("the first writer: %v", err)
 					}
 				}
@@ -170,13 +170,13 @@ func TestStolen(t *testing.T) {
 			}
 			third := open(t, js, jetstore.Options{Epoch: 9})
 			list, err := third.List(t.Context(), "")
-			if diff := cmp.Diff([]store.Info{{Name: "a", Size: 9}}, list); err != nil || diff != "" {
+			if diff := cmp.Diff([]worker.Info{{Name: "a", Size: 9}}, list); err != nil || diff != "" {
 				t.Errorf("%v %s", err, diff)
 			}
 			if got := whole(t, third, "a"); string(got) != "second on" {
 				t.Errorf("%q", got)
 			}
-			if _, err := jetstore.Open(t.Context(), js, jetstore.Options{User: "ann", Epoch: 8}); !errors.Is(err, store.ErrFenced) {
+			if _, err := jetstore.Open(t.Context(), js, jetstore.Options{User: "ann", Epoch: 8}); !errors.Is(err, worker.ErrFenced) {
 				t.Errorf("opened with an old epoch: %v", err)
 			}
 		})
@@ -224,7 +224,7 @@ func TestLongNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "a..b/*", "*", ">", "a.>", "a b", "a\r\nPUB x 1", "a=b", "/a", "a/", "a//b", "..", "a/../b", component + component + component} {
-		if err := s.Put(t.Context(), name, nil); !errors.Is(err, store.ErrName) {
+		if err := s.Put(t.Context(), name, nil); !errors.Is(err, worker.ErrName) {
 			t.Errorf("%.40q: %v", name, err)
 		}
 	}
@@ -246,7 +246,7 @@ func TestSlow(t *testing.T) {
 	for range cap(ends) {
 		select {
 		case err := <-ends:
-			if !errors.Is(err, store.ErrUnavailable) {
+			if !errors.Is(err, worker.ErrUnavailable) {
 				t.Error(err)
 			}
 		case <-time.After(20 * time.Second):

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -91,7 +91,7 @@ func (x *index) add(rest string, head nats.Header, m message) {
 	}
 	room, tokens, _ := strings.Cut(rest, ".")
 	name := nameOf(tokens)
-	if store.CheckName(name) != nil {
+	if worker.CheckName(name) != nil {
 		return // of the epoch, or not of a store
 	}
 	if room == "part" {
@@ -125,7 +125,7 @@ func (x *index) add(rest string, head nats.Header, m message) {
 	}
 }
 
-// load reads what the stream has and the index lacks. The error wraps [store.ErrFenced] if there
+// load reads what the stream has and the index lacks. The error wraps [worker.ErrFenced] if there
 // is a writer with a higher epoch.
 func (s *Store) load(ctx context.Context) error {
 	info, err := s.stream.Info(ctx)
@@ -169,7 +169,7 @@ func (s *Store) load(ctx context.Context) error {
 	}
 	s.unsure = false
 	if s.index.epoch > s.epoch {
-		return store.ErrFenced
+		return worker.ErrFenced
 	}
 	return nil
 }

@@ -11,24 +11,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Options configure [Open]. User is required.
+// Options configure [Open]. User and Epoch are required.
 type Options struct {
 	// User is the user: small letters, digits, - and _.
 	User string
-	// Epoch is that of the user's lease. 0 means a higher one than all before, for a writer
-	// that no other one can follow.
+	// Epoch is that of the user's lease.
 	Epoch uint64
 	// Replicas is how many NATS servers store the stream at least: a stream that more of them store
 	// stays as it is. Default: 1.
 	Replicas int
-	// MaxBytes is how much the stream may take, with what NATS needs for each message. Default:
-	// no limit of its own.
-	MaxBytes int64
 }
 
 // Store is the state of one user, for one writer. It is safe for concurrent use.
@@ -42,7 +38,7 @@ type Store struct {
 	index
 }
 
-var _ store.Store = (*Store)(nil)
+var _ worker.Store = (*Store)(nil)
 
 const (
 	// maxPart is the size of the parts of a large record, in bytes. NATS accepts messages of
@@ -74,17 +70,13 @@ const (
 )
 
 // Open opens the state of a user for a writer, and makes the stream if it does not exist. Writers
-// with a lower epoch are fenced from then on. The error wraps [store.ErrFenced] if there was one
-// with a higher epoch, and otherwise [store.ErrUnavailable].
+// with a lower epoch are fenced from then on. The error wraps [worker.ErrFenced] if there was one
+// with a higher epoch, and otherwise [worker.ErrUnavailable].
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error) {
 	s := &Store{js: js, prefix: "codexmcp.state." + o.User + ".", epoch: o.Epoch, slot: make(chan struct{}, 1), index: newIndex()}
-	maxBytes := o.MaxBytes
-	if maxBytes == 0 {
-		maxBytes = -1
-	}
 	config := jetstream.StreamConfig{
 		Name: streamPrefix + o.User, Description: "codex-mcp-gateway: conversations, tasks and decisions of a user",
-		Subjects: []string{s.prefix + ">"}, Storage: jetstream.FileStorage, Replicas: max(o.Replicas, 1), MaxBytes: maxBytes, Discard: jetstream.DiscardNew,
+		Subjects: []string{s.prefix + ">"}, Storage: jetstream.FileStorage, Replicas: max(o.Replicas, 1), Discard: jetstream.DiscardNew,
 		AllowRollup: true, AllowMsgTTL: true, DenyDelete: true,
 	}
 	before, err := js.Stream(ctx, config.Name)
@@ -105,12 +97,10 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 		return nil, s.failed(err)
 	}
 	for range maxAttempts {
-		if err = s.load(ctx); err != nil && (o.Epoch > 0 || !errors.Is(err, store.ErrFenced)) {
+		if err = s.load(ctx); err != nil {
 			return nil, err
 		}
-		if o.Epoch == 0 {
-			s.epoch = s.index.epoch + 1
-		} else if s.index.epoch == o.Epoch { // the worker before it had the same lease
+		if s.index.epoch == o.Epoch { // the worker before it had the same lease
 			return s, nil
 		}
 		if _, err = s.publish(ctx, s.prefix+"epoch", kindEpoch, nil, rollup()); !errors.Is(err, errLate) {
@@ -120,23 +110,23 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	return nil, s.failed(err)
 }
 
-// Append implements [store.Store].
+// Append implements [worker.Store].
 func (s *Store) Append(ctx context.Context, name string, at int64, data []byte) error {
-	if err := checkWrite(name, data, store.MaxData); err != nil {
+	if err := worker.CheckWrite(name, data, worker.MaxData); err != nil {
 		return err
 	}
 	return s.write(ctx, func() error {
 		if size := s.size(name); size != at {
-			return fmt.Errorf("%w: %s has %d, not %d bytes", store.ErrOrder, name, size, at)
+			return fmt.Errorf("%w: %s has %d, not %d bytes", worker.ErrOrder, name, size, at)
 		}
 		_, err := s.publish(ctx, s.at(name), kindAppend, data, nil)
 		return err
 	})
 }
 
-// Put implements [store.Store].
+// Put implements [worker.Store].
 func (s *Store) Put(ctx context.Context, name string, data []byte) error {
-	if err := checkWrite(name, data, store.MaxValue); err != nil {
+	if err := worker.CheckWrite(name, data, worker.MaxValue); err != nil {
 		return err
 	}
 	return s.write(ctx, func() error {
@@ -165,9 +155,9 @@ func (s *Store) Put(ctx context.Context, name string, data []byte) error {
 	})
 }
 
-// Delete implements [store.Store].
+// Delete implements [worker.Store].
 func (s *Store) Delete(ctx context.Context, name string) error {
-	if err := store.CheckName(name); err != nil {
+	if err := worker.CheckName(name); err != nil {
 		return err
 	}
 	return s.write(ctx, func() error {
@@ -191,19 +181,19 @@ func (s *Store) clean(ctx context.Context, name string, before uint64) {
 	_ = s.stream.Purge(ctx, jetstream.WithPurgeSubject(s.part(name)), jetstream.WithPurgeSequence(before))
 }
 
-// Read implements [store.Store].
+// Read implements [worker.Store].
 func (s *Store) Read(ctx context.Context, name string, at int64, most int) ([]byte, error) {
-	if err := store.CheckName(name); err != nil {
+	if err := worker.CheckName(name); err != nil {
 		return nil, err
 	}
 	var data []byte
 	err := s.use(ctx, func() error {
 		e := s.entries[name]
 		if e == nil {
-			return fmt.Errorf("%s: %w", name, store.ErrNotFound)
+			return fmt.Errorf("%s: %w", name, worker.ErrNotFound)
 		}
 		at = min(max(at, 0), e.size())
-		most := min(int64(max(min(most, store.MaxData), 0)), e.size()-at)
+		most := min(int64(max(min(most, worker.MaxData), 0)), e.size()-at)
 		var err error
 		data, err = s.bytes(ctx, name, e.between(at, at+most), at, most)
 		return err
@@ -211,29 +201,19 @@ func (s *Store) Read(ctx context.Context, name string, at int64, most int) ([]by
 	return data, err
 }
 
-// List implements [store.Store].
-func (s *Store) List(ctx context.Context, after string) ([]store.Info, error) {
-	var all []store.Info
+// List implements [worker.Store].
+func (s *Store) List(ctx context.Context, after string) ([]worker.Info, error) {
+	var all []worker.Info
 	err := s.use(ctx, func() error {
 		for name, e := range s.entries {
 			if name > after {
-				all = append(all, store.Info{Name: name, Size: e.size()})
+				all = append(all, worker.Info{Name: name, Size: e.size()})
 			}
 		}
 		return nil
 	})
-	slices.SortFunc(all, func(a, b store.Info) int { return strings.Compare(a.Name, b.Name) })
-	return all[:min(len(all), store.MaxList)], err
-}
-
-func checkWrite(name string, data []byte, most int) error {
-	if err := store.CheckName(name); err != nil {
-		return err
-	}
-	if len(data) > most {
-		return fmt.Errorf("%w: %s has %d bytes, and %d are allowed", store.ErrFull, name, len(data), most)
-	}
-	return nil
+	slices.SortFunc(all, func(a, b worker.Info) int { return strings.Compare(a.Name, b.Name) })
+	return all[:min(len(all), worker.MaxList)], err
 }
 
 // use calls f while no other call uses the index, which is as new as the stream.
@@ -248,7 +228,7 @@ func (s *Store) use(ctx context.Context, f func() error) error {
 		return s.failed(err)
 	}
 	if s.unsure {
-		if err := s.load(ctx); err != nil && !errors.Is(err, store.ErrFenced) {
+		if err := s.load(ctx); err != nil && !errors.Is(err, worker.ErrFenced) {
 			return err
 		}
 	}
@@ -260,7 +240,7 @@ func (s *Store) write(ctx context.Context, f func() error) error {
 	return s.use(ctx, func() (err error) {
 		for range maxAttempts {
 			if s.index.epoch > s.epoch {
-				return store.ErrFenced
+				return worker.ErrFenced
 			}
 			if err = f(); !errors.Is(err, errLate) {
 				return err
@@ -359,10 +339,10 @@ func (s *Store) failed(err error) error {
 		switch {
 		case answer.ErrorCode == codeNoResources, answer.ErrorCode == codeNoStorage,
 			answer.ErrorCode == codeStoreFailed && strings.Contains(answer.Description, "maximum"):
-			return fmt.Errorf("%w: %w", store.ErrFull, err)
+			return fmt.Errorf("%w: %w", worker.ErrFull, err)
 		}
 	}
-	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", worker.ErrUnavailable, err)
 }
 
 // at and part return the subjects of a name.

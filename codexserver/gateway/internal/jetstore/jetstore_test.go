@@ -11,8 +11,8 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
-	"github.com/codexmcp/codexmcp/codexserver/store"
-	"github.com/codexmcp/codexmcp/codexserver/store/storetest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,10 +22,10 @@ import (
 func TestStore(t *testing.T) {
 	js := connect(t, one(t))
 	n := 0
-	storetest.Run(t, func(t *testing.T) storetest.Open {
+	workertest.Run(t, func(t *testing.T) workertest.Open {
 		n++
 		user := "ann-" + string(rune('a'+n))
-		return func(epoch uint64) (store.Store, error) {
+		return func(epoch uint64) (worker.Store, error) {
 			return jetstore.Open(t.Context(), js, jetstore.Options{User: user, Epoch: epoch})
 		}
 	})
@@ -62,11 +62,11 @@ func open(t testing.TB, js jetstream.JetStream, o jetstore.Options) *jetstore.St
 }
 
 // whole reads what there is under a name.
-func whole(t *testing.T, s store.Store, name string) []byte {
+func whole(t *testing.T, s worker.Store, name string) []byte {
 	t.Helper()
 	var all []byte
 	for {
-		data, err := s.Read(t.Context(), name, int64(len(all)), store.MaxData)
+		data, err := s.Read(t.Context(), name, int64(len(all)), worker.MaxData)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestLarge(t *testing.T) {
 		}
 		last = append(last, byte(i))
 	}
-	for _, s := range []store.Store{s, open(t, js, jetstore.Options{Epoch: 2})} {
+	for _, s := range []worker.Store{s, open(t, js, jetstore.Options{Epoch: 2})} {
 		if got := whole(t, s, "a.b/c-d"); !bytes.Equal(got, last) {
 			t.Errorf("%d bytes, want %d", len(got), len(last))
 		}
@@ -130,14 +130,14 @@ func messages(t *testing.T, js jetstream.JetStream) uint64 {
 	return stream.CachedInfo().State.Msgs
 }
 
-// TestFull fills a stream. Writes fail with the reason, what is there stays, and removing makes room.
+// TestFull fills a server. Writes fail with the reason, and what is there stays.
 func TestFull(t *testing.T) {
-	s := open(t, connect(t, one(t)), jetstore.Options{Epoch: 1, MaxBytes: 1 << 20})
+	s := open(t, connect(t, natstest.Start(t, server.Options{DontListen: true, NoSystemAccount: true, JetStream: true, JetStreamMaxStore: 1 << 20})), jetstore.Options{Epoch: 1})
 	var size int64
 	block := make([]byte, 100<<10)
 	for {
 		err := s.Append(t.Context(), "log", size, block)
-		if errors.Is(err, store.ErrFull) {
+		if errors.Is(err, worker.ErrFull) {
 			break
 		}
 		if err != nil {
@@ -145,20 +145,14 @@ func TestFull(t *testing.T) {
 		}
 		size += int64(len(block))
 	}
-	if err := s.Put(t.Context(), "record", make([]byte, 3<<20)); !errors.Is(err, store.ErrFull) {
+	if err := s.Put(t.Context(), "record", make([]byte, 3<<20)); !errors.Is(err, worker.ErrFull) {
 		t.Errorf("a large record: %v", err)
 	}
 	if got := whole(t, s, "log"); int64(len(got)) != size || size < 800<<10 {
 		t.Errorf("%d bytes, want %d", len(got), size)
 	}
-	if _, err := s.Read(t.Context(), "record", 0, 1); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Read(t.Context(), "record", 0, 1); !errors.Is(err, worker.ErrNotFound) {
 		t.Errorf("the record: %v", err)
-	}
-	if err := s.Delete(t.Context(), "log"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Put(t.Context(), "record", block); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -190,7 +184,7 @@ func TestCluster(t *testing.T) {
 	js := connect(t, servers[0])
 	first := open(t, js, jetstore.Options{Epoch: 1, Replicas: 3})
 	var want []byte
-	write := func(s store.Store, n int) {
+	write := func(s worker.Store, n int) {
 		t.Helper()
 		for i := range n {
 			line := fmt.Appendf(nil, "%d-%d\n", len(want), i)
@@ -198,13 +192,13 @@ func TestCluster(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				err := s.Append(ctx, "log", int64(len(want)), line)
 				cancel()
-				if errors.Is(err, store.ErrOrder) { // it was written, and the acknowledgement was lost
+				if errors.Is(err, worker.ErrOrder) { // it was written, and the acknowledgement was lost
 					err = nil
 				}
 				if err == nil {
 					break
 				}
-				if !errors.Is(err, store.ErrUnavailable) || t.Context().Err() != nil {
+				if !errors.Is(err, worker.ErrUnavailable) || t.Context().Err() != nil {
 					t.Fatal(err)
 				}
 			}
@@ -231,7 +225,7 @@ func TestCluster(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		second, err = jetstore.Open(ctx, js, jetstore.Options{User: "ann", Epoch: 2, Replicas: 1})
 		cancel()
-		if err != nil && !errors.Is(err, store.ErrUnavailable) {
+		if err != nil && !errors.Is(err, worker.ErrUnavailable) {
 			t.Fatal(err)
 		}
 	}
@@ -284,7 +278,7 @@ func TestLostAnswer(t *testing.T) {
 	if got := whole(t, open(t, js, jetstore.Options{Epoch: 2}), "log"); string(got) != "abc" {
 		t.Errorf("the log is %q", got)
 	}
-	if err := s.Append(t.Context(), "log", 3, []byte("d")); !errors.Is(err, store.ErrFenced) {
+	if err := s.Append(t.Context(), "log", 3, []byte("d")); !errors.Is(err, worker.ErrFenced) {
 		t.Errorf("after another writer: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -48,7 +48,7 @@ func TestDelivery(t *testing.T) {
 			if diff := cmp.Diff(string(want), string(whole(t, after, "log"))); diff != "" {
 				t.Errorf("the log (-want +got):\n%s", diff)
 			}
-			if err := before.Append(t.Context(), "log", int64(len(want)), nil); !errors.Is(err, store.ErrFenced) {
+			if err := before.Append(t.Context(), "log", int64(len(want)), nil); !errors.Is(err, worker.ErrFenced) {
 				t.Errorf("the writer before: %v", err)
 			}
 		})
@@ -66,7 +66,7 @@ func TestDeliveryFails(t *testing.T) {
 			js := connect(t, one(t))
 			open(t, js, jetstore.Options{User: "ann", Epoch: 2})
 			// It would not know that it is fenced.
-			if _, err := jetstore.Open(t.Context(), &meddler{JetStream: js, meddle: meddle}, jetstore.Options{User: "ann", Epoch: 1}); !errors.Is(err, store.ErrUnavailable) {
+			if _, err := jetstore.Open(t.Context(), &meddler{JetStream: js, meddle: meddle}, jetstore.Options{User: "ann", Epoch: 1}); !errors.Is(err, worker.ErrUnavailable) {
 				t.Errorf("it opens: %v", err)
 			}
 		})

@@ -3,7 +3,6 @@ package jetstore
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -12,31 +11,15 @@ import (
 // streamPrefix begins the names of streams. The user follows it.
 const streamPrefix = "codexmcp_state_"
 
-// allSubjects are those of all users.
-const allSubjects = "codexmcp.state.>"
-
-// Streams returns the names of the streams of all users, in order.
-func Streams(ctx context.Context, js jetstream.JetStream) (names []string, err error) {
-	all := js.StreamNames(ctx, jetstream.WithStreamListSubject(allSubjects))
+// Users returns the users of whom NATS keeps something, with those who are not configured any more.
+func Users(ctx context.Context, js jetstream.JetStream) (users []string, err error) {
+	all := js.StreamNames(ctx, jetstream.WithStreamListSubject("codexmcp.state.>"))
 	for name := range all.Name() {
-		if strings.HasPrefix(name, streamPrefix) {
-			names = append(names, name)
+		if user, ok := strings.CutPrefix(name, streamPrefix); ok {
+			users = append(users, user)
 		}
 	}
-	slices.Sort(names)
-	return names, all.Err()
-}
-
-// Kept returns how many bytes NATS keeps of each user, with those who are not configured any more.
-func Kept(ctx context.Context, js jetstream.JetStream) (map[string]uint64, error) {
-	all := js.ListStreams(ctx, jetstream.WithStreamListSubject(allSubjects))
-	kept := map[string]uint64{}
-	for info := range all.Info() {
-		if user, ok := strings.CutPrefix(info.Config.Name, streamPrefix); ok {
-			kept[user] = info.State.Bytes
-		}
-	}
-	return kept, all.Err()
+	return users, all.Err()
 }
 
 // Remove removes what NATS keeps of a user, and reports whether there was something. No writer may be

@@ -6,6 +6,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/broker"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
@@ -29,11 +30,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	nodes, err := b.Open(ctx, broker.Bucket{Name: placement.Bucket, MaxValue: placement.MaxValue})
+	nodes, err := b.Open(ctx, broker.Bucket{Name: placement.Bucket, TTL: time.Minute, MaxValue: placement.MaxValue})
 	if err != nil {
 		log.Fatal(err)
 	}
-	leases := lease.New(users, placement.New(nodes), 0) // of one node, so nothing expires
+	leases := lease.New(users, placement.New(nodes), time.Minute)
 
 	h := leases.NewHolder(lease.HolderOptions{
 		ID: "P1", Describe: func() placement.Node { return placement.Node{Name: "m1", Address: "10.0.0.1:4520"} },

@@ -21,7 +21,7 @@ func TestHandOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
-			a, b := join(t, s, "a", 0, nil), join(t, s, "b", 0, nil)
+			a, b := join(t, s, "a", forever, nil), join(t, s, "b", forever, nil)
 			l := a.take(t, "ann")
 			held, release, err := a.Hold(t.Context(), "ann", l.Epoch)
 			if err != nil {
@@ -77,7 +77,7 @@ func TestCloseWhileHandedOver(t *testing.T) {
 	s := start(t)
 	stops, stop := make(chan struct{}), make(chan struct{})
 	var stopped atomic.Bool
-	a := join(t, s, "a", 0, func(string) {
+	a := join(t, s, "a", forever, func(string) {
 		close(stops)
 		<-stop
 		stopped.Store(true)
@@ -99,7 +99,7 @@ func TestCloseWhileHandedOver(t *testing.T) {
 // then is not.
 func TestReleaseWhileHandedOver(t *testing.T) {
 	s := start(t)
-	a := join(t, s, "a", 0, nil)
+	a := join(t, s, "a", forever, nil)
 	a.take(t, "ann")
 	err := a.HandOver(t.Context(), "ann", func() bool {
 		if err := a.Release(t.Context(), "ann"); err != nil {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -32,8 +33,9 @@ type HolderOptions struct {
 	// Clock returns the time since some moment. It must go on while the machine is suspended.
 	// Default: that of the system.
 	Clock func() time.Duration
-	// Logger receives the leases that are lost.
-	Logger *slog.Logger
+	// Metrics counts the leases that are lost, and Logger receives them.
+	Metrics *metrics.Metrics
+	Logger  *slog.Logger
 }
 
 // Holder holds the entry of a process and the leases of its users. It is safe for concurrent use.
@@ -92,9 +94,7 @@ func (h *Holder) Join(ctx context.Context) error {
 	if err := h.Publish(ctx); err != nil {
 		return err
 	}
-	if h.leases.ttl > 0 {
-		h.running.Go(h.renew)
-	}
+	h.running.Go(h.renew)
 	h.running.Go(h.watch)
 	return nil
 }
@@ -109,11 +109,8 @@ func (h *Holder) Publish(ctx context.Context) error {
 		return nil
 	}
 	all := h.changes.Load()
-	if h.leases.ttl > 0 {
-		limited, cancel := context.WithTimeout(ctx, h.leases.ttl/6)
-		defer cancel()
-		ctx = limited
-	}
+	ctx, cancel := context.WithTimeout(ctx, h.leases.ttl/6)
+	defer cancel()
 	err := h.write(ctx)
 	if err == nil {
 		h.published = all
@@ -190,7 +187,7 @@ func (h *Holder) fence() time.Duration { return h.leases.ttl * 2 / 3 }
 
 // expired reports whether the entry counts as lost. The caller holds h.mu.
 func (h *Holder) expired() bool {
-	return h.term == 0 || h.leases.ttl > 0 && h.o.Clock() >= h.deadline
+	return h.term == 0 || h.o.Clock() >= h.deadline
 }
 
 // watchInterval is how often the deadline of the entry is looked at.
@@ -242,6 +239,7 @@ func (h *Holder) lose(why string) {
 func (h *Holder) loseUser(x *held) {
 	if x.gone == nil {
 		x.gone = make(chan struct{}) // from now on Hold refuses
+		h.o.Metrics.Lost()
 		go h.stopWorker(x)
 	}
 }

@@ -35,9 +35,7 @@ type Leases struct {
 	ttl   time.Duration
 }
 
-// New returns the leases in a bucket of users, of nodes whose entries last for ttl. 0 means that entries last until
-// they are removed, which is right where only one node exists. Otherwise it is at least a
-// second.
+// New returns the leases in a bucket of users, of nodes whose entries last for ttl, which is at least a second.
 func New(users jetstream.KeyValue, nodes *placement.Nodes, ttl time.Duration) *Leases {
 	return &Leases{users, nodes, ttl}
 }

@@ -28,6 +28,8 @@ const (
 	ttl = time.Second
 	// long is that of tests that fail if the system lets this process wait for a quarter of it.
 	long = 4 * time.Second
+	// forever is that of tests in which nothing expires.
+	forever = time.Minute
 )
 
 // start starts a NATS server.
@@ -125,7 +127,7 @@ func TestTake(t *testing.T) {
 			t.Error("the worker is stopped while requests can still start it")
 		}
 	}
-	a, b := join(t, s, "a", 0, stop), join(t, s, "b", 0, stop)
+	a, b := join(t, s, "a", forever, stop), join(t, s, "b", forever, stop)
 	last := uint64(0)
 	for range 20 {
 		var got [2]lease.Lease
@@ -212,7 +214,7 @@ func TestTakeAtTheEnd(t *testing.T) {
 // TestRelease releases a lease that is in use, and takes it while its worker ends.
 func TestRelease(t *testing.T) {
 	ended := make(chan struct{})
-	n := join(t, start(t), "a", 0, func(string) { <-ended })
+	n := join(t, start(t), "a", forever, func(string) { <-ended })
 	first := n.take(t, "ann")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -222,7 +222,7 @@ func TestLostAnswer(t *testing.T) {
 // TestForgedKeys writes keys that are no users. Listing the leases goes on.
 func TestForgedKeys(t *testing.T) {
 	s := start(t)
-	a := join(t, s, "a", 0, nil)
+	a := join(t, s, "a", forever, nil)
 	want := a.take(t, "ann")
 	for subject, value := range map[string]string{
 		"a.b": "{}", "=": "x", "a/b": `{"node":"x"}`, "*": "{}", ">": "{}", "bob": "x", "_kv": `{"node":"x","id":"y","term":3}`, "cat": fmt.Sprintf(`{"node":"a","id":"a","term":%d}`, want.Term+1), strings.Repeat("x", 300): "{}",

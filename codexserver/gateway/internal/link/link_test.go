@@ -1,9 +1,9 @@
 package link_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -11,570 +11,393 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/linktest"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 )
 
 // patience bounds each wait. Only a failing test reaches it.
 const patience = time.Minute
 
-// nodeOf is a handler that admits requests with the epoch 7.
-type nodeOf struct {
-	http.HandlerFunc
-	held func(ctx context.Context) context.Context // may be nil
+// node is a handler with the leases of all users, in the epoch 7.
+type node struct {
+	handle http.HandlerFunc
+	got    atomic.Pointer[link.Head] // of the latest request
+	lost   context.Context           // when it ends, so do the leases; nil is never
 }
 
-var errEpoch = errors.New("another epoch")
-
-func (n nodeOf) Admit(ctx context.Context, h *link.Head) (context.Context, func(), error) {
+func (n *node) Admit(ctx context.Context, h link.Head) (context.Context, func(), error) {
 	if h.Epoch != 7 {
-		return nil, nil, errEpoch
+		return nil, nil, errors.New("another epoch")
 	}
-	if n.held != nil {
-		ctx = n.held(ctx)
+	if n.lost == nil {
+		return ctx, func() {}, nil
 	}
-	return ctx, func() {}, nil
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(n.lost, cancel)
+	return ctx, func() { stop(); cancel() }, nil
 }
 
-// pair is a client and a server.
+func (n *node) Serve(w http.ResponseWriter, r *http.Request, h link.Head) {
+	n.got.Store(&h)
+	n.handle(w, r)
+}
+
+// pair is a node and a front that connects to it.
 type pair struct {
-	t      *testing.T
-	client *link.Client
-	server *link.Server
-	to     link.Place
-	files  link.Certificates
+	t       *testing.T
+	node    *node
+	server  *link.Server
+	client  *link.Client
+	files   link.Certificates
+	address string
+	err     error            // of the latest request
+	front   *httptest.Server // sends each request to the node, as ann
 }
 
-func newPair(t *testing.T, h http.HandlerFunc) *pair { return newPairOf(t, nodeOf{h, nil}) }
-
-func newPairOf(t *testing.T, n nodeOf) *pair {
+func newPair(t *testing.T, handle http.HandlerFunc) *pair {
 	t.Helper()
-	p := &pair{t: t, files: linktest.Certificates(t)}
-	p.server = link.NewServer(n, slog.New(slog.DiscardHandler))
+	return pairOf(t, &node{handle: handle}, linktest.Certificates(t), link.Certificates{})
+}
+
+// pairOf returns a pair with these files. The front has those of the node if it has none.
+func pairOf(t *testing.T, n *node, files, others link.Certificates) *pair {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	p := &pair{t: t, node: n, server: link.NewServer(n, log), files: files}
 	l, address := linktest.Listen(t)
-	p.server.Listen(l, p.files)
-	p.to = link.Place{ID: p.server.ID(), Address: address}
-	p.client = link.NewClient(p.files)
+	p.address = address
+	p.server.Listen(l, files)
+	if others == (link.Certificates{}) {
+		others = files
+	}
+	p.client = link.NewClient(others, nil, log)
+	p.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		epoch := uint64(7)
+		if r.URL.Path == "/old" {
+			epoch = 6
+		}
+		r.GetBody = nil
+		if p.err = p.client.Do(w, r, p.address, link.Head{Node: p.server.ID(), Epoch: epoch, User: mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{}}}); p.err != nil {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
 	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		p.front.Close()
 		p.client.Close()
-		p.end()
+		if err := p.server.Close(ctx); err != nil {
+			t.Error(err)
+		}
 	})
 	return p
 }
 
-// end ends the server at once.
-func (p *pair) end() {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := p.server.Close(ctx); err != nil {
-		p.t.Error(err)
-	}
-}
-
-// do sends a request with a body.
-func (p *pair) do(ctx context.Context, epoch uint64, body []byte) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "/mcp?a=b", bytes.NewReader(body))
+// send sends a request with headers, and returns its answer.
+func (p *pair) send(path, body string, h http.Header) (*http.Response, string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.front.URL+path, strings.NewReader(body))
 	if err != nil {
-		return nil, err
+		p.t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer secret")
-	r.Header.Set("Mcp-Name", "kept")
-	return p.client.Do(ctx, p.to, link.Head{User: "ann", Sender: "ann", Scopes: []string{"codex:run"}, Epoch: epoch}, r)
-}
-
-func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// TestSizes sends bodies of many sizes in both directions.
-func TestSizes(t *testing.T) {
-	p := newPair(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" || r.Header.Get("Mcp-Name") != "kept" || r.URL.RequestURI() != "/mcp?a=b" || link.HeadOf(r.Context()).User != "ann" || len(r.Header) != 1 {
-			t.Errorf("the head: %v %v", r.URL, r.Header)
-		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil || int64(len(body)) != r.ContentLength {
-			t.Errorf("the body: %d of %d bytes, %v", len(body), r.ContentLength, err)
-		}
-		w.Header().Set("Sum", fmt.Sprintf("%x", sha256.Sum256(body)))
-		w.WriteHeader(http.StatusAccepted)
-		_, _ = w.Write(body)
-	})
-	for _, size := range []int{0, 1, 32 << 10, 512 << 10, 512<<10 + 1, 5<<20 + 3} {
-		sent := bytes.Repeat([]byte{'x', 'y', 'z'}, size/3+1)[:size]
-		answer, err := p.do(within(t), 7, sent)
-		if err != nil {
-			t.Fatalf("%d bytes: %v", size, err)
-		}
-		got, err := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		if err != nil || !bytes.Equal(got, sent) || answer.StatusCode != http.StatusAccepted || answer.Header.Get("Sum") != fmt.Sprintf("%x", sha256.Sum256(sent)) {
-			t.Errorf("%d bytes: %d bytes, %d %v", size, len(got), answer.StatusCode, err)
-		}
+	for name, values := range h {
+		r.Header[name] = values
 	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return answer, string(text)
 }
 
-// TestSlowReader checks that a client that does not read holds up the handler of its own
-// request only, also for longer than a side may be silent.
-func TestSlowReader(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	written := map[string]int{}
-	p := newPair(t, func(w http.ResponseWriter, r *http.Request) {
-		name, _ := io.ReadAll(r.Body)
-		part := make([]byte, 32<<10)
-		for range 200 {
-			if _, err := w.Write(part); err != nil {
+// TestPeers checks whom a front and a node talk to.
+func TestPeers(t *testing.T) {
+	a, other := linktest.New(t), linktest.New(t)
+	about := func(names ...string) *x509.Certificate { return &x509.Certificate{DNSNames: names} }
+	own, foreign := a.Issue(about(linktest.Service)), other.Issue(about(linktest.Service))
+	for name, tt := range map[string]struct {
+		files link.Certificates
+		bad   string // what Check says; "" if nothing
+		ok    bool
+	}{
+		"a gateway":                      {own, "", true},
+		"another key of the service":     {a.Issue(about(linktest.Service, "m1.example.com")), "", true},
+		"a NATS server":                  {a.Issue(about("m1.example.com")), "", false},
+		"the name of the service second": {a.Issue(about("m1.example.com", linktest.Service)), "", false},
+		"no name":                        {a.Issue(&x509.Certificate{}), "no DNS name", false},
+		"another authority":              {foreign, "", false},
+		"another authority, trusts ours": {link.Certificates{CA: own.CA, Cert: foreign.Cert, Key: foreign.Key}, "would refuse it", false},
+		"no longer valid":                {a.Issue(&x509.Certificate{DNSNames: []string{linktest.Service}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)}), "would refuse it", false},
+		"only for servers":               {a.Issue(&x509.Certificate{DNSNames: []string{linktest.Service}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}), "would refuse it", false},
+		"only for clients":               {a.Issue(&x509.Certificate{DNSNames: []string{linktest.Service}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}), "would refuse it", false},
+		"another's key":                  {link.Certificates{CA: own.CA, Cert: own.Cert, Key: foreign.Key}, "link.cert, link.key: ", false},
+		"no files":                       {link.Certificates{}, "missing", false},
+		"no authority":                   {link.Certificates{CA: own.Key, Cert: own.Cert, Key: own.Key}, "link.ca: ", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := tt.files.Check(); (err == nil) != (tt.bad == "") || err != nil && !strings.Contains(err.Error(), tt.bad) {
+				t.Errorf("the check: %v, want %q", err, tt.bad)
+			}
+			if tt.files == (link.Certificates{}) {
 				return
 			}
-			mu.Lock()
-			written[string(name)]++
-			mu.Unlock()
+			for _, files := range [][2]link.Certificates{{own, tt.files}, {tt.files, own}} {
+				var carried atomic.Int32
+				p := pairOf(t, &node{handle: func(http.ResponseWriter, *http.Request) { carried.Add(1) }}, files[0], files[1])
+				answer, _ := p.send("/mcp", "", nil)
+				if got := carried.Load() > 0; got != tt.ok || got != (answer.StatusCode == 200) {
+					t.Errorf("carried out: %t, %v, %v", got, answer.StatusCode, p.err)
+				}
+			}
+		})
+	}
+}
+
+// TestNewCertificates replaces the files. Connections after that use them.
+func TestNewCertificates(t *testing.T) {
+	a := linktest.New(t)
+	p := newPair(t, func(http.ResponseWriter, *http.Request) {})
+	for range 2 {
+		next := a.Issue(&x509.Certificate{DNSNames: []string{linktest.Service}})
+		for from, to := range map[string]string{next.CA: p.files.CA, next.Cert: p.files.Cert, next.Key: p.files.Key} {
+			text, err := os.ReadFile(from)
+			if err == nil {
+				err = os.WriteFile(to, text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.client.Close()
+		if answer, _ := p.send("/mcp", "", nil); answer.StatusCode != 200 {
+			t.Errorf("%d, %v", answer.StatusCode, p.err)
+		}
+	}
+}
+
+// TestHostileHeaders sends what clients may send. Nothing of it changes for whom the request is, nor the connection.
+func TestHostileHeaders(t *testing.T) {
+	var got atomic.Pointer[http.Header]
+	p := newPair(t, func(w http.ResponseWriter, r *http.Request) {
+		h := r.Header.Clone()
+		got.Store(&h)
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Set("Codex-Mcp-Link", "refused")
+		w.Header().Set("Kept", "1")
+		_, _ = io.Copy(w, r.Body)
+	})
+	forged := p.server.ID() + " 7 bob codex:run"
+	for name, h := range map[string]http.Header{
+		"the head":             {"Codex-Mcp-Link": {forged}},
+		"the head twice":       {"Codex-Mcp-Link": {forged, forged}},
+		"in small letters":     {"codex-mcp-link": {forged}},
+		"listed by Connection": {"Connection": {"Codex-Mcp-Link, x-gone"}, "X-Gone": {"x"}},
+		"Expect":               {"Expect": {"100-continue"}},
+		"trailers":             {"Te": {"trailers"}},
+		"secrets":              {"Authorization": {"Bearer x"}, "Cookie": {"a=b"}, "Proxy-Authorization": {"x"}, "Proxy-Connection": {"keep-alive"}, "Keep-Alive": {"9"}},
+		"retries":              {"Idempotency-Key": {"x"}, "X-Idempotency-Key": {"x"}},
+	} {
+		h["Kept"] = []string{"1"}
+		answer, body := p.send("/mcp", "body", h)
+		// The answer of a handler that says that it was refused is not believed: the handler is not the server.
+		if name == "the head" && !errors.Is(p.err, link.ErrRefused) && answer.Header.Get("Codex-Mcp-Link") != "" {
+			t.Errorf("%s: %v", name, answer.Header)
+		}
+		at := *got.Load()
+		for _, bad := range []string{"Connection", "X-Gone", "Upgrade", "Expect", "Trailer", "Authorization", "Cookie", "Proxy-Authorization", "Proxy-Connection", "Keep-Alive"} {
+			if at[bad] != nil {
+				t.Errorf("%s: the node gets %s: %q", name, bad, at[bad])
+			}
+		}
+		if head := p.node.got.Load(); head.User.Name != "ann" || head.Epoch != 7 || head.User.Scopes == nil || len(head.User.Scopes) != 0 {
+			t.Errorf("%s: the head: %+v", name, head)
+		}
+		if at.Get("Kept") != "1" || body == "" && p.err == nil {
+			t.Errorf("%s: %v, %q", name, at, body)
+		}
+	}
+}
+
+// TestForgedHeads sends heads that no front sends, with its certificate. Only those that are whole are carried out.
+func TestForgedHeads(t *testing.T) {
+	var carried atomic.Int32
+	p := newPair(t, func(http.ResponseWriter, *http.Request) { carried.Add(1) })
+	pair, err := tls.LoadX509KeyPair(p.files.Cert, p.files.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true}, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	id := p.server.ID()
+	for _, tt := range []struct {
+		name   string
+		heads  []string
+		status int
+	}{
+		{"none", nil, 421},
+		{"two", []string{id + " 7 ann", id + " 7 ann"}, 421},
+		{"no user", []string{id + " 7"}, 421},
+		{"an epoch that is none", []string{id + " 7x ann"}, 421},
+		{"a negative epoch", []string{id + " -7 ann"}, 421},
+		{"a long epoch", []string{id + " 18446744073709551623 ann"}, 421},
+		{"another node", []string{"x 7 ann"}, 421},
+		{"another epoch", []string{id + " 6 ann"}, 421},
+		{"whole", []string{id + " 7 ann codex:read codex:all"}, 200},
+	} {
+		before := carried.Load()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+p.address+"/mcp", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header["Codex-Mcp-Link"] = tt.heads
+		answer, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != tt.status || carried.Load()-before != map[bool]int32{true: 1}[tt.status == 200] {
+			t.Errorf("%s: %d, carried out %d times", tt.name, answer.StatusCode, carried.Load()-before)
+		}
+	}
+	if got := p.node.got.Load().User.Scopes; len(got) != 1 || got[0] != mcphttp.ScopeRead {
+		t.Errorf("the scopes: %v", got)
+	}
+	plain, err := net.Dial("tcp", p.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	_, _ = fmt.Fprint(plain, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+	if text, _ := io.ReadAll(plain); strings.Contains(string(text), "200") {
+		t.Errorf("without TLS: %q", text)
+	}
+}
+
+// TestNotCarriedOut checks which errors say that a request was not carried out, and that no request is sent twice.
+func TestNotCarriedOut(t *testing.T) {
+	var carried atomic.Int32
+	p := newPair(t, func(w http.ResponseWriter, _ *http.Request) {
+		if carried.Add(1) > 1 {
+			panic(http.ErrAbortHandler)
 		}
 	})
-	var slow []*http.Response
-	for range 8 { // together more than the window of a connection usually is
-		answer, err := p.do(within(t), 7, []byte("slow"))
+	if answer, _ := p.send("/mcp", "body", nil); answer.StatusCode != 200 || p.err != nil {
+		t.Fatalf("%d, %v", answer.StatusCode, p.err)
+	}
+	if p.send("/old", "body", nil); !errors.Is(p.err, link.ErrRefused) || !strings.Contains(p.err.Error(), "another epoch") {
+		t.Errorf("another epoch: %v", p.err)
+	}
+	for _, h := range []http.Header{nil, {"Idempotency-Key": {"x"}}, {"X-Idempotency-Key": {"x"}}} {
+		before := carried.Load()
+		if p.send("/mcp", "body", h); p.err == nil || errors.Is(p.err, link.ErrRefused) || errors.Is(p.err, link.ErrAbsent) {
+			t.Errorf("an answer that breaks off: %v", p.err)
+		}
+		if n := carried.Load() - before; n != 1 {
+			t.Errorf("carried out %d times", n)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := p.server.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	if p.send("/mcp", "body", nil); !errors.Is(p.err, link.ErrAbsent) && !errors.Is(p.err, link.ErrRefused) {
+		t.Errorf("a server that has ended: %v", p.err)
+	}
+	p.address = ""
+	if p.send("/mcp", "body", nil); !errors.Is(p.err, link.ErrAbsent) {
+		t.Errorf("no address: %v", p.err)
+	}
+}
+
+// TestEnds ends requests that run: the client leaves, the lease is lost, and the server closes.
+func TestEnds(t *testing.T) {
+	for _, name := range []string{"the client leaves", "the lease is lost", "the server closes"} {
+		t.Run(name, func(t *testing.T) {
+			began, ended := make(chan struct{}), make(chan struct{})
+			lost, lose := context.WithCancel(t.Context())
+			p := pairOf(t, &node{lost: lost, handle: func(w http.ResponseWriter, r *http.Request) {
+				close(began)
+				for r.Context().Err() == nil { // the client reads nothing
+					_, _ = w.Write(make([]byte, 64<<10))
+				}
+				close(ended)
+				panic(http.ErrAbortHandler) // as a proxy does
+			}}, linktest.Certificates(t), link.Certificates{})
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.front.URL+"/mcp", strings.NewReader("x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := http.DefaultTransport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			<-began
+			switch name {
+			case "the client leaves":
+				leave()
+			case "the lease is lost":
+				lose()
+			default:
+				closing, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+				defer cancel()
+				if err := p.server.Close(closing); err != nil {
+					t.Error(err)
+				}
+			}
+			lose()
+			select {
+			case <-ended:
+			case <-time.After(patience):
+				t.Fatal("the request goes on")
+			}
+			if _, err := io.ReadAll(answer.Body); err == nil {
+				t.Error("a part of an answer looks whole")
+			}
+		})
+	}
+}
+
+// TestSlowReader checks that a client that does not read slows down nobody else over the same connection.
+func TestSlowReader(t *testing.T) {
+	p := newPair(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/slow" {
+			_, _ = io.WriteString(w, "quick")
+			return
+		}
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	})
+	for range 3 {
+		answer, err := http.Get(p.front.URL + "/slow")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer answer.Body.Close()
-		slow = append(slow, answer)
 	}
 	for range 20 {
-		fast, err := p.do(within(t), 7, []byte("fast"))
-		if err != nil {
-			t.Fatal(err)
+		if _, body := p.send("/mcp", strings.Repeat("x", 1<<20), nil); body != "quick" {
+			t.Errorf("%q, %v", body, p.err)
 		}
-		n, err := io.Copy(io.Discard, fast.Body)
-		fast.Body.Close()
-		if n != 200*32<<10 || err != nil {
-			t.Fatalf("%d bytes, %v", n, err)
-		}
-	}
-	<-time.After(6 * time.Second) // a side that is silent would be lost
-	mu.Lock()
-	if n := written["slow"]; n > 8*17 {
-		t.Errorf("the handlers have sent %d parts that the clients have not read, want at most 17 for each", n)
-	}
-	mu.Unlock()
-	for _, answer := range slow {
-		if n, err := io.Copy(io.Discard, answer.Body); n != 200*32<<10 || err != nil {
-			t.Errorf("a slow client: %d bytes, %v", n, err)
-		}
-	}
-}
-
-// TestSlowUpload checks that handlers that do not read hold up the uploads of others not.
-func TestSlowUpload(t *testing.T) {
-	free := make(chan struct{})
-	began := make(chan struct{}, 16)
-	p := newPair(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength > 1<<20 {
-			began <- struct{}{}
-			<-free
-		}
-		_, _ = io.Copy(w, r.Body)
-	})
-	var waiting sync.WaitGroup
-	for range cap(began) {
-		waiting.Go(func() {
-			answer, err := p.do(within(t), 7, make([]byte, 2<<20))
-			if err == nil {
-				_, err = io.Copy(io.Discard, answer.Body)
-				answer.Body.Close()
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-		<-began
-	}
-	for range 20 {
-		answer, err := p.do(within(t), 7, make([]byte, 300<<10))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n, err := io.Copy(io.Discard, answer.Body); n != 300<<10 || err != nil {
-			t.Errorf("%d bytes, %v", n, err)
-		}
-		answer.Body.Close()
-	}
-	close(free)
-	waiting.Wait()
-}
-
-// relay passes the bytes of connections on, until it is told not to.
-type relay struct {
-	l       net.Listener
-	to      string
-	hold    [2]atomic.Bool // to the server, to the client
-	held    [2]sync.WaitGroup
-	release chan struct{}
-	free    func() // closes release
-	running sync.WaitGroup
-
-	mu    sync.Mutex
-	conns []net.Conn
-}
-
-func newRelay(t *testing.T, to string) *relay {
-	l, _ := linktest.Listen(t)
-	r := &relay{l: l, to: to, release: make(chan struct{})}
-	r.held[0].Add(1)
-	r.held[1].Add(1)
-	held := [2]func(){sync.OnceFunc(r.held[0].Done), sync.OnceFunc(r.held[1].Done)}
-	r.free = sync.OnceFunc(func() { close(r.release) })
-	r.running.Go(func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", r.to)
-			if err != nil {
-				in.Close()
-				continue
-			}
-			r.mu.Lock()
-			r.conns = append(r.conns, in, out)
-			r.mu.Unlock()
-			for i, from := range []net.Conn{in, out} {
-				r.running.Go(func() {
-					b := make([]byte, 64<<10)
-					for {
-						n, err := from.Read(b)
-						if r.hold[i].Load() {
-							held[i]()
-							<-r.release
-						}
-						if _, failed := []net.Conn{out, in}[i].Write(b[:n]); err != nil || failed != nil {
-							in.Close()
-							out.Close()
-							return
-						}
-					}
-				})
-			}
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		r.cut()
-		r.free()
-		r.running.Wait()
-	})
-	return r
-}
-
-// cut ends all connections.
-func (r *relay) cut() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, c := range r.conns {
-		c.Close()
-	}
-}
-
-// leave ends the first connection for the client, and the server does not know.
-func (r *relay) leave() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.conns[0].Close()
-}
-
-// TestCancel checks that the request ends when the client leaves, and both sides when they do not hear each other any
-// more, in each direction.
-func TestCancel(t *testing.T) {
-	for name, leave := range map[string]func(*relay, context.CancelFunc){
-		"the client leaves":        func(_ *relay, cancel context.CancelFunc) { cancel() },
-		"the connection is cut":    func(r *relay, _ context.CancelFunc) { r.cut() },
-		"the node hears nothing":   func(r *relay, _ context.CancelFunc) { r.hold[0].Store(true) },
-		"the front hears nothing":  func(r *relay, _ context.CancelFunc) { r.hold[1].Store(true) },
-		"nobody hears anything":    func(r *relay, _ context.CancelFunc) { r.hold[0].Store(true); r.hold[1].Store(true) },
-		"they are silent for long": nil,
-	} {
-		for _, begun := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, ", with the head: ", begun), func(t *testing.T) {
-				t.Parallel()
-				began, ended := make(chan struct{}), make(chan struct{})
-				go_on := make(chan struct{})
-				p := newPair(t, func(w http.ResponseWriter, r *http.Request) {
-					defer close(ended)
-					if begun {
-						_, _ = io.WriteString(w, "begun")
-						_ = http.NewResponseController(w).Flush()
-					}
-					close(began)
-					select {
-					case <-r.Context().Done():
-					case <-go_on:
-					}
-				})
-				relay := newRelay(t, p.to.Address)
-				p.to.Address = relay.l.Addr().String()
-				ctx, cancel := context.WithCancel(within(t))
-				defer cancel()
-				failed := make(chan error, 1)
-				go func() {
-					answer, err := p.do(ctx, 7, nil)
-					if err == nil {
-						_, err = io.ReadAll(answer.Body)
-						answer.Body.Close()
-					}
-					failed <- err
-				}()
-				<-began
-				if leave == nil {
-					<-time.After(8 * time.Second)
-					close(go_on)
-					<-ended
-					if err := <-failed; err != nil {
-						t.Error(err)
-					}
-					return
-				}
-				leave(relay, cancel)
-				at := time.Now()
-				if err := <-failed; err == nil || errors.Is(err, link.ErrAbsent) || errors.Is(err, link.ErrRefused) {
-					t.Errorf("the client gets %v", err)
-				}
-				select {
-				case <-ended:
-				case <-time.After(patience):
-					t.Fatal("the request goes on")
-				}
-				if took := time.Since(at); took > 20*time.Second { // far above three heartbeats
-					t.Errorf("it took %v", took)
-				}
-			})
-		}
-	}
-}
-
-// TestLate holds up a request on its way. The client has an error before it arrives, and it is not carried out.
-func TestLate(t *testing.T) {
-	t.Parallel()
-	var carried atomic.Int32
-	p := newPair(t, func(http.ResponseWriter, *http.Request) { carried.Add(1) })
-	relay := newRelay(t, p.to.Address)
-	p.to.Address = relay.l.Addr().String()
-	answer, err := p.do(within(t), 7, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer.Body.Close()
-	relay.hold[0].Store(true)
-	relay.hold[1].Store(true)
-	lost := make(chan error)
-	go func() {
-		_, err := p.do(within(t), 7, nil)
-		lost <- err
-	}()
-	relay.held[0].Wait()
-	relay.leave()
-	if err := <-lost; !errors.Is(err, link.ErrLost) {
-		t.Errorf("a request that is held up: %v", err)
-	}
-	relay.free()
-	relay.hold[0].Store(false)
-	relay.hold[1].Store(false)
-	if answer, err = p.do(within(t), 7, nil); err != nil {
-		t.Fatal(err)
-	}
-	answer.Body.Close()
-	p.end()
-	if n := carried.Load(); n != 2 {
-		t.Errorf("%d requests were carried out, want two", n)
-	}
-}
-
-// TestOnce cuts the connection of requests that have begun. Nothing sends them again, whatever their clients say.
-func TestOnce(t *testing.T) {
-	t.Parallel()
-	var carried atomic.Int32
-	var relay *relay
-	p := newPair(t, func(_ http.ResponseWriter, r *http.Request) {
-		if carried.Add(1); r.Header.Get("Cut") != "" {
-			relay.cut()
-			<-r.Context().Done()
-		}
-	})
-	relay = newRelay(t, p.to.Address)
-	p.to.Address = relay.l.Addr().String()
-	for i, method := range []string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodPut} {
-		for _, cut := range []string{"", "now"} { // the first one makes a connection that is used again
-			r, err := http.NewRequestWithContext(within(t), method, "/mcp", strings.NewReader(map[bool]string{true: "body"}[i%2 == 1]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Header.Set("Idempotency-Key", "x")
-			r.Header.Set("X-Idempotency-Key", "x")
-			r.Header.Set("Cut", cut)
-			before := carried.Load()
-			answer, err := p.client.Do(r.Context(), p.to, link.Head{Epoch: 7}, r)
-			if err == nil {
-				answer.Body.Close()
-			}
-			if cut != "" && !errors.Is(err, link.ErrLost) || cut == "" && err != nil {
-				t.Errorf("%s, cut %q: %v", method, cut, err)
-			}
-			if n := carried.Load() - before; n != 1 {
-				t.Errorf("%s, cut %q: carried out %d times", method, cut, n)
-			}
-		}
-	}
-}
-
-// TestServerGone checks what a client learns when no server is there, and when it ends.
-func TestServerGone(t *testing.T) {
-	t.Parallel()
-	began := make(chan struct{}, 1)
-	p := newPair(t, func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusOK)
-		_ = http.NewResponseController(w).Flush()
-		began <- struct{}{}
-		<-r.Context().Done()
-		panic(http.ErrAbortHandler) // as the proxy to a worker does
-	})
-	l, closed := linktest.Listen(t)
-	l.Close()
-	silent, full := linktest.Listen(t) // it accepts, and says nothing
-	defer silent.Close()
-	r, err := http.NewRequestWithContext(within(t), http.MethodGet, "/mcp", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, to := range []link.Place{
-		{}, {ID: p.to.ID}, {ID: p.to.ID, Address: closed}, {ID: p.to.ID, Address: full}, {ID: "another process", Address: p.to.Address}, {ID: p.to.ID, Address: "a\x00b:1"}, {ID: p.to.ID, Address: "127.0.0.1:x/y@z"},
-	} {
-		if _, err := p.client.Do(within(t), to, link.Head{Epoch: 7}, r); !errors.Is(err, link.ErrAbsent) {
-			t.Errorf("the server %q: %v", to, err)
-		}
-	}
-	answer, err := p.do(within(t), 7, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-began
-	p.end()
-	if _, err := io.ReadAll(answer.Body); err == nil {
-		t.Error("the answer of a server that has ended is complete")
-	}
-	answer.Body.Close()
-	if _, err := p.do(within(t), 7, nil); !errors.Is(err, link.ErrAbsent) {
-		t.Errorf("a server that has ended: %v", err)
-	}
-}
-
-// TestRefused checks that a request with another epoch is not carried out, and that a broken
-// answer is not taken for a whole one.
-func TestRefused(t *testing.T) {
-	carried := 0
-	p := newPair(t, func(w http.ResponseWriter, _ *http.Request) {
-		carried++
-		_, _ = io.WriteString(w, "half")
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	})
-	if _, err := p.do(within(t), 6, []byte("body")); !errors.Is(err, link.ErrRefused) || !strings.Contains(err.Error(), errEpoch.Error()) || carried != 0 {
-		t.Errorf("an older epoch: %v, carried out %d times", err, carried)
-	}
-	answer, err := p.do(within(t), 7, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if text, err := io.ReadAll(answer.Body); string(text) != "half" || err == nil {
-		t.Errorf("%q, %v", text, err)
-	}
-}
-
-// TestLeaseLost ends the context of Admit while a client does not read. The exchange ends with an error, over the
-// network and in the process.
-func TestLeaseLost(t *testing.T) {
-	t.Parallel()
-	lose := make(chan context.CancelFunc, 2)
-	ended := make(chan error, 1)
-	p := newPairOf(t, nodeOf{func(w http.ResponseWriter, _ *http.Request) {
-		for {
-			if _, err := w.Write(make([]byte, 32<<10)); err != nil {
-				ended <- err
-				panic(http.ErrAbortHandler)
-			}
-		}
-	}, func(ctx context.Context) context.Context {
-		ctx, cancel := context.WithCancel(ctx)
-		lose <- cancel
-		return ctx
-	}})
-	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = p.server.Do(w, r, link.Head{Epoch: 7}) // it panics
-	}))
-	defer inside.Close()
-	for name, ask := range map[string]func() (*http.Response, error){
-		"the network": func() (*http.Response, error) { return p.do(within(t), 7, nil) },
-		"the process": func() (*http.Response, error) { return http.Get(inside.URL) },
-	} {
-		answer, err := ask()
-		if err != nil {
-			t.Fatal(err)
-		}
-		(<-lose)()
-		select {
-		case <-ended:
-		case <-time.After(patience):
-			t.Fatalf("%s: the handler waits for the client", name)
-		}
-		if _, err := io.Copy(io.Discard, answer.Body); err == nil {
-			t.Errorf("%s: the answer is complete", name)
-		}
-		answer.Body.Close()
-	}
-}
-
-// TestManyExchanges opens as many exchanges as a server has. Further ones are refused, until there is
-// room again.
-func TestManyExchanges(t *testing.T) {
-	const most = 16384
-	began, end := make(chan struct{}, most), make(chan struct{})
-	p := newPair(t, func(_ http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/hold" {
-			began <- struct{}{}
-			<-end
-		}
-	})
-	send := func(path string) error {
-		return p.server.Do(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil), link.Head{Epoch: 7})
-	}
-	var open sync.WaitGroup
-	for range most {
-		open.Go(func() {
-			if err := send("/hold"); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for range most {
-		<-began
-	}
-	if _, err := p.do(within(t), 7, nil); !errors.Is(err, link.ErrRefused) || !strings.Contains(fmt.Sprint(err), "too many") {
-		t.Errorf("one more: %v", err)
-	}
-	if err := send("/"); !errors.Is(err, link.ErrRefused) {
-		t.Errorf("one more in the process: %v", err)
-	}
-	close(end)
-	open.Wait()
-	if err := send("/"); err != nil {
-		t.Errorf("the server is full for ever: %v", err)
 	}
 }

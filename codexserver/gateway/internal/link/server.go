@@ -10,24 +10,20 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/httpserve"
-	"github.com/go-json-experiment/json"
 )
 
 // Handler carries out the requests of a [Server].
 type Handler interface {
 	// Admit decides whether a request is carried out, without waiting. The context that it
-	// returns is that of the request: it derives from ctx. When it ends, so does the exchange. The server calls
-	// release when the exchange has ended. An error refuses the request, and its text is for the log of the front.
-	Admit(ctx context.Context, h *Head) (admitted context.Context, release func(), err error)
-	// ServeHTTP carries out an admitted request. [HeadOf] returns its head. Of a request of this process it has
-	// GetBody, too.
-	http.Handler
+	// returns is that of the request: it derives from ctx. When it ends, so does the request. The server calls
+	// release when the request has ended. An error refuses the request, and its text is for the log of the front.
+	Admit(ctx context.Context, h Head) (admitted context.Context, release func(), err error)
+	// Serve carries out an admitted request.
+	Serve(w http.ResponseWriter, r *http.Request, h Head)
 }
 
 // Server receives requests. It is safe for concurrent use.
@@ -35,32 +31,29 @@ type Server struct {
 	id      string
 	handler Handler
 	log     *slog.Logger
-	started time.Time
-	begun   recent
-	ctx     context.Context // ends all exchanges
+	ctx     context.Context // ends all requests
 	stop    context.CancelFunc
 	http    *http.Server
 
-	running sync.WaitGroup // exchanges, and what accepts connections
+	running sync.WaitGroup // requests, and what accepts connections
 	mu      sync.Mutex
-	open    int // exchanges
 	closed  bool
 }
 
 const (
 	// maxConnections bounds the connections to a server.
 	maxConnections = 1024
-	// endTimeout bounds how long an exchange that has to end may say why.
+	// endTimeout bounds how long a request that has to end may say why.
 	endTimeout = time.Second
 )
 
 // NewServer returns a server, which only [Server.Do] reaches. The caller must close it.
 func NewServer(h Handler, log *slog.Logger) *Server {
-	s := &Server{id: rand.Text(), handler: h, log: log, started: time.Now()}
+	s := &Server{id: rand.Text(), handler: h, log: log}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	protocols, config := http2()
 	s.http = &http.Server{
-		Handler: http.HandlerFunc(s.receive), Protocols: protocols, HTTP2: config, MaxHeaderBytes: 4 * maxHead, ReadHeaderTimeout: lostAfter, IdleTimeout: 2 * idleTimeout,
+		Handler: http.HandlerFunc(s.receive), Protocols: protocols, HTTP2: config, MaxHeaderBytes: 2 * maxHead, ReadHeaderTimeout: lostAfter, IdleTimeout: 2 * idleTimeout,
 		BaseContext: func(net.Listener) context.Context { return s.ctx },
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
@@ -82,10 +75,10 @@ func (s *Server) Listen(l net.Listener, certificates Certificates) {
 	})
 }
 
-// ID returns the id by which a [Client] knows the server. It is new for each server.
+// ID returns the id by which fronts know the server. It is new for each server.
 func (s *Server) ID() string { return s.id }
 
-// Close refuses further requests, and waits for the ends of all exchanges. When ctx ends it cancels them.
+// Close refuses further requests, and waits for the ends of all others. When ctx ends it cancels them.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -106,23 +99,15 @@ func (s *Server) Close(ctx context.Context) error {
 	return err
 }
 
-// begin notes an exchange, until end is called.
-func (s *Server) begin() error {
+// begin notes a request, until its end.
+func (s *Server) begin() (end func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.open >= maxExchanges {
-		return errors.New("too many requests are open, or the node ends")
+	if s.closed {
+		return nil, errors.New("the node ends")
 	}
-	s.open++
 	s.running.Add(1)
-	return nil
-}
-
-func (s *Server) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open--
-	s.running.Done()
+	return s.running.Done, nil
 }
 
 // receive handles what comes from a connection.
@@ -131,77 +116,35 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the client is not verified", http.StatusForbidden)
 		return
 	}
-	head, now := &Head{}, newClock(s.started)
-	if text := r.Header[headHeader]; len(text) != 1 || json.Unmarshal([]byte(text[0]), head, json.RejectUnknownMembers(true)) != nil {
-		s.log.Warn("a front sent an invalid request")
-		http.Error(w, "the request is invalid", http.StatusBadRequest)
-		return
+	head, err := parse(r.Header)
+	if err == nil && head.Node != s.id {
+		err = errors.New("another process has this address")
 	}
-	a := &answer{ResponseWriter: w, server: s}
-	switch {
-	case head.Node != s.id:
-		a.refuse("another process has this address")
-		return
-	case head.Request == "":
-		a.WriteHeader(http.StatusNoContent)
-		return
-	case now.late(head.Clock):
-		a.refuse("it comes late")
-		return
-	case !s.begun.add(head.Request, time.Now()):
-		s.log.Warn("a front sent a request again")
-		panic(http.ErrAbortHandler) // not a refusal: it may have been carried out
+	if err == nil {
+		err = s.Do(w, r, head)
 	}
-	for _, name := range []string{headHeader, "Content-Length"} {
-		r.Header.Del(name)
+	if err != nil {
+		w.Header().Set(headHeader, refused)
+		w.WriteHeader(http.StatusMisdirectedRequest)
+		reason := err.Error()
+		_, _ = io.WriteString(w, reason[:min(len(reason), maxReason)]) // only for the log
 	}
-	if err := s.carry(a, r, head); err != nil {
-		a.refuse(err.Error())
-	}
-	a.WriteHeader(http.StatusOK) // if the handler has not
 }
 
-// Do carries out a request of this process, and writes the answer to w. An error, which wraps [ErrRefused],
+// Do carries out a request, and writes the answer to w. An error, which wraps [ErrRefused],
 // means that it did not. If the answer breaks off, Do panics with [http.ErrAbortHandler].
 func (s *Server) Do(w http.ResponseWriter, r *http.Request, head Head) error {
-	header, err := passed(r)
+	end, err := s.begin()
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
+	defer end()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	head.Node, head.Method, head.URL = s.id, r.Method, r.URL.RequestURI()
-	r = r.WithContext(ctx)
-	r.Header = header
-	if err := s.carry(w, r, &head); err != nil {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
-	}
-	return nil
-}
-
-// headKey is the key of a head in a context.
-type headKey struct{}
-
-// HeadOf returns the head of a request, or nil if it does not come from a [Server].
-func HeadOf(ctx context.Context) *Head {
-	h, _ := ctx.Value(headKey{}).(*Head)
-	return h
-}
-
-// carry calls the handler. An error means that it has not.
-func (s *Server) carry(w http.ResponseWriter, from *http.Request, head *Head) error {
-	u, err := url.ParseRequestURI(head.URL)
-	if err != nil || !strings.HasPrefix(head.URL, "/") || from.ContentLength < 0 {
-		return errors.New("the URL or the length is invalid")
-	}
-	if err := s.begin(); err != nil {
-		return err
-	}
-	defer s.end()
-	ctx, release, err := s.handler.Admit(context.WithValue(from.Context(), headKey{}, head), head)
+	ctx, release, err := s.handler.Admit(ctx, head)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	defer release()
 	// The handler may wait for a client that does not read.
@@ -221,73 +164,19 @@ func (s *Server) carry(w http.ResponseWriter, from *http.Request, head *Head) er
 			<-over
 		}
 	}()
-	s.handler.ServeHTTP(withoutDeadlines{w}, (&http.Request{
-		Method: head.Method, URL: u, RequestURI: head.URL, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Host: "localhost",
-		Header: from.Header, ContentLength: from.ContentLength, Body: from.Body, GetBody: from.GetBody,
-	}).WithContext(ctx))
+	s.handler.Serve(final{w}, r.WithContext(ctx), head)
 	return nil
 }
 
-// withoutDeadlines hides the deadlines of an answer from a handler: the client may be slow.
-type withoutDeadlines struct{ w http.ResponseWriter }
-
-// Header implements [http.ResponseWriter].
-func (w withoutDeadlines) Header() http.Header { return w.w.Header() }
+// final passes the final answer of a handler on, and none before it, which nobody has looked at.
+type final struct{ http.ResponseWriter }
 
 // WriteHeader implements [http.ResponseWriter].
-func (w withoutDeadlines) WriteHeader(status int) {
-	if status >= 200 {
-		w.w.WriteHeader(status)
+func (f final) WriteHeader(status int) {
+	if status >= http.StatusOK {
+		f.ResponseWriter.WriteHeader(status)
 	}
-}
-
-// Write implements [io.Writer].
-func (w withoutDeadlines) Write(p []byte) (int, error) { return w.w.Write(p) }
-
-// FlushError is for [http.ResponseController].
-func (w withoutDeadlines) FlushError() error { return http.NewResponseController(w.w).Flush() }
-
-// answer is what goes to a client. Its headers say what has become of the request.
-type answer struct {
-	http.ResponseWriter
-	server *Server
-	what   string // "" means carried
-	begun  bool
-}
-
-// WriteHeader implements [http.ResponseWriter].
-func (a *answer) WriteHeader(status int) {
-	if a.begun {
-		return
-	}
-	a.begun = true
-	clock, err := json.Marshal(newClock(a.server.started))
-	if err != nil { // it has only numbers
-		panic(err)
-	}
-	a.Header().Set(whatHeader, a.what)
-	a.Header().Set(clockHeader, string(clock))
-	a.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements [io.Writer].
-func (a *answer) Write(p []byte) (int, error) {
-	a.WriteHeader(http.StatusOK)
-	return a.ResponseWriter.Write(p)
-}
-
-// FlushError is for [http.ResponseController].
-func (a *answer) FlushError() error {
-	a.WriteHeader(http.StatusOK)
-	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
 // Unwrap is for [http.ResponseController].
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-// refuse says why a request is not carried out.
-func (a *answer) refuse(reason string) {
-	a.what = refused
-	a.WriteHeader(http.StatusMisdirectedRequest)
-	_, _ = io.WriteString(a, reason[:min(len(reason), maxReason)]) // only for the log
-}
+func (f final) Unwrap() http.ResponseWriter { return f.ResponseWriter }

@@ -79,7 +79,6 @@ func (n *Node) take(m *nats.Msg) {
 			n.answer(m, takeAnswer{Error: err.Error()})
 			return
 		}
-		n.publish(ctx) // before another front places another user
 		n.answer(m, takeAnswer{Lease: got})
 	})
 }
@@ -89,7 +88,7 @@ func (n *Node) takeLease(ctx context.Context, user string) (lease.Lease, error) 
 	case !n.fits(user):
 		return lease.Lease{}, errors.New("the user does not belong on it")
 	case n.holder.Epoch(user) != 0:
-	case n.isDraining() && !n.o.Alone: // else the pool refuses
+	case n.isDraining():
 		return lease.Lease{}, errors.New("it drains")
 	case !n.reserve(user):
 		return lease.Lease{}, errors.New("it is full")

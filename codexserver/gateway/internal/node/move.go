@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 )
 
 // move gives the users who run here to other nodes, as far as nothing is interrupted that could not go on
@@ -30,11 +30,10 @@ func (n *Node) move(ctx context.Context, running []string) {
 	for _, user := range here {
 		moving.Go(func() {
 			may := func() bool { return n.movable(ctx, user) }
-			p, _ := n.users.Get(user)
 			switch {
-			case n.o.Pool.Activity(ctx, user) == workers.Idle:
+			case n.o.Pool.Activity(ctx, user) == worker.Idle:
 				n.o.Pool.EndIdle(user) // sweep releases the lease then
-			case !may() || len(placement.Pick(others, p.Labels)) == 0: // this node drains, so it is none of them
+			case !may() || len(placement.Pick(others, user)) == 0: // this node drains, so it is none of them
 			default:
 				if err := n.holder.HandOver(ctx, user, may); err != nil {
 					n.o.Logger.Warn("a user could not be given to another node", "principal", user, "error", err)
@@ -51,9 +50,9 @@ const lookTimeout = 2 * time.Second
 // it, alone keep a user here until the process ends.
 func (n *Node) movable(ctx context.Context, user string) bool {
 	switch n.o.Pool.Activity(ctx, user) {
-	case workers.Waiting, workers.Idle:
+	case worker.Waiting, worker.Idle:
 		return true
-	case workers.Connected:
+	case worker.Connected:
 		return n.ending.Load()
 	}
 	return false
@@ -61,5 +60,5 @@ func (n *Node) movable(ctx context.Context, user string) bool {
 
 // settled reports whether no worker does what must not be interrupted.
 func (n *Node) settled(ctx context.Context) bool {
-	return !slices.ContainsFunc(n.o.Pool.Running(), func(user string) bool { return n.o.Pool.Activity(ctx, user) == workers.Busy })
+	return !slices.ContainsFunc(n.o.Pool.Running(), func(user string) bool { return n.o.Pool.Activity(ctx, user) == worker.Busy })
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/jetstore"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/lease"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/link"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Options configure a [Node]. All are required, except for Labels, Capacity, Listener and Telemetry.
+// Options configure a [Node]. All are required, except for Capacity, Listener and Metrics.
 type Options struct {
 	Conn   *nats.Conn
 	Stream jetstream.JetStream
@@ -34,10 +34,9 @@ type Options struct {
 	Pool *workers.Pool
 	// Principals are the users at the start. See [Node.Reload].
 	Principals map[string]settings.Principal
-	// Name, Labels and Capacity are the settings of the node, and Version that of the program. Without
+	// Name and Capacity are the settings of the node, and Version that of the program. Without
 	// a capacity all users may come.
 	Name     string
-	Labels   []string
 	Capacity int
 	Version  string
 	// Listener is where fronts of other processes connect, with Certificates, and Address how they find it. The node
@@ -47,14 +46,11 @@ type Options struct {
 	Address      string
 	// Replicas is how many NATS servers keep the state of a user.
 	Replicas int
-	// Alone means that no other node exists. Then a node that drains keeps its workers until
-	// the end, so that clients can still read their results.
-	Alone bool
 	// Interval is how often the node looks for leases that are not used. It is a third of the time that nodes last for.
 	Interval time.Duration
-	// Telemetry traces calls. It may be nil.
-	Telemetry *telemetry.Telemetry
-	Logger    *slog.Logger
+	// Metrics counts the leases that are lost.
+	Metrics *metrics.Metrics
+	Logger  *slog.Logger
 }
 
 // Node is a node of the service. It is safe for concurrent use.
@@ -83,7 +79,7 @@ func New(ctx context.Context, o Options) (*Node, error) {
 	n := &Node{o: o, taking: make(chan struct{}, maxTaking), coming: map[string]int{}, unused: map[string]bool{}}
 	n.users.Set(o.Principals)
 	n.server = link.NewServer(handler{n}, o.Logger)
-	n.holder = o.Leases.NewHolder(lease.HolderOptions{ID: n.server.ID(), Describe: n.describe, Lost: o.Pool.Kill, Renewed: n.renewed, Logger: o.Logger})
+	n.holder = o.Leases.NewHolder(lease.HolderOptions{ID: n.server.ID(), Describe: n.describe, Lost: o.Pool.Kill, Metrics: o.Metrics, Renewed: n.renewed, Logger: o.Logger})
 	o.Pool.Keep(n.open)
 	serving, stop := context.WithCancel(context.Background())
 	n.stop = stop
@@ -104,9 +100,6 @@ func New(ctx context.Context, o Options) (*Node, error) {
 		return nil, errors.Join(err, n.Close())
 	}
 	n.running.Go(func() { n.tend(serving) })
-	if !o.Alone {
-		n.running.Go(func() { newSpreading(n).run(serving) })
-	}
 	return n, nil
 }
 
@@ -118,30 +111,24 @@ func (n *Node) renewed(user string, deadline time.Duration) {
 	n.o.Pool.Extend(user, deadline+n.o.Interval/fenceShare)
 }
 
-// open opens the store of a user, whose lease this node holds. If other nodes exist, its epoch
+// open opens the store of a user, whose lease this node holds. Its epoch
 // is that of the lease: a node that takes the lease later fences this one.
-func (n *Node) open(ctx context.Context, user string) (store.Store, error) {
-	p, _ := n.users.Get(user)
-	o := jetstore.Options{User: user, Replicas: n.o.Replicas, MaxBytes: p.Limits.StoreBytes}
-	if !n.o.Alone {
-		if o.Epoch = n.holder.Epoch(user); o.Epoch == 0 {
-			return nil, lease.ErrLost
-		}
+func (n *Node) open(ctx context.Context, user string) (worker.Store, error) {
+	epoch := n.holder.Epoch(user)
+	if epoch == 0 {
+		return nil, lease.ErrLost
 	}
-	return jetstore.Open(ctx, n.o.Stream, o)
+	return jetstore.Open(ctx, n.o.Stream, jetstore.Options{User: user, Replicas: n.o.Replicas, Epoch: epoch})
 }
 
 // describe returns what the node publishes.
 func (n *Node) describe() placement.Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return placement.Node{
-		Name: n.o.Name, Address: n.o.Address, Labels: n.o.Labels, Capacity: n.capacity(), Users: len(n.holder.Users()), Workers: len(n.o.Pool.Running()),
-		Draining: n.draining && !n.o.Alone, Version: n.o.Version,
-	}
+	return placement.Node{Name: n.o.Name, Address: n.o.Address, Capacity: n.o.Capacity, Workers: len(n.o.Pool.Running()), Draining: n.draining, Version: n.o.Version}
 }
 
-// tend releases leases that are not used, until ctx ends. Without a cluster nothing else publishes the node.
+// tend releases leases that are not used, until ctx ends.
 func (n *Node) tend(ctx context.Context) {
 	tick := time.NewTicker(n.o.Interval)
 	defer tick.Stop()
@@ -150,10 +137,7 @@ func (n *Node) tend(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		}
-		n.sweep(ctx)
-		if n.o.Alone {
-			n.publish(ctx)
+			n.sweep(ctx)
 		}
 	}
 }
@@ -175,7 +159,6 @@ func (n *Node) sweep(ctx context.Context) {
 	n.mu.Unlock()
 	unused := map[string]bool{}
 	running := n.o.Pool.Running()
-	have := len(n.holder.Users())
 	for _, user := range n.holder.Users() {
 		if slices.Contains(running, user) {
 			continue
@@ -186,13 +169,10 @@ func (n *Node) sweep(ctx context.Context) {
 		}
 		n.releaseUnused(ctx, user)
 	}
-	if len(n.holder.Users()) != have {
-		n.publish(ctx)
-	}
 	n.mu.Lock()
 	n.unused = unused
 	n.mu.Unlock()
-	if draining && !n.o.Alone {
+	if draining {
 		n.move(ctx, running)
 	}
 }
@@ -221,15 +201,11 @@ func (n *Node) isDraining() bool {
 
 // Drain waits until nothing runs that must not be interrupted. If other nodes exist, users whose turns
 // only wait for answers go to those at once, others when their running work has ended. A user who is here
-// can work meanwhile. Alone, no work begins from then on.
+// can work meanwhile.
 func (n *Node) Drain(ctx context.Context) error {
 	n.beginDraining()
 	n.ending.Store(true)
 	n.publish(ctx)
-	if n.o.Alone {
-		return n.o.Pool.Drain(ctx)
-	}
-	n.o.Pool.Leave()
 	tick := time.NewTicker(drainInterval)
 	defer tick.Stop()
 	for {
@@ -257,28 +233,24 @@ const (
 	endTimeout = 2 * time.Second
 )
 
-// Close ends all workers, sends the last answers, and gives back the leases. If other nodes exist, it
-// kills the workers, as if the node had died: those nodes continue their turns, which would end
-// otherwise.
+// Close kills the workers, as if the node had died, sends the last answers, and gives back the leases: another node, or the
+// next process of this one, continues the turns, which would end otherwise.
 func (n *Node) Close() error {
 	n.beginDraining()
+	n.ending.Store(true)
 	n.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
-	var failed error
-	if !n.o.Alone {
-		failed = n.holder.Close(ctx)
-	}
+	failed := n.holder.Close(ctx) // without NATS the leases and the entry expire
 	err := n.o.Pool.Close()
-	ctx, cancel = context.WithTimeout(context.Background(), endTimeout) // workers may have taken long
+	ctx, cancel = context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	err = errors.Join(err, n.server.Close(ctx)) // answers to clients that do not read them are cut off
 	for _, sub := range n.subs {
 		err = errors.Join(err, sub.Unsubscribe())
 	}
 	n.running.Wait()
-	// Without NATS the leases and the entry expire.
-	if failed = errors.Join(failed, n.holder.Close(ctx)); failed != nil {
+	if failed != nil {
 		n.o.Logger.Warn("the leases could not be given back", "error", failed)
 	}
 	return err
@@ -286,6 +258,15 @@ func (n *Node) Close() error {
 
 // capacity returns how many users the node can have.
 func (n *Node) capacity() int { return cmp.Or(n.o.Capacity, len(n.users.All())) }
+
+// Figures returns what the node has.
+func (n *Node) Figures(ctx context.Context) (f metrics.Figures) {
+	for _, l := range n.o.Pool.Loads(ctx) {
+		f.Requests, f.Sessions, f.Turns = f.Requests+max(l.Requests, 0), f.Sessions+max(l.Sessions, 0), f.Turns+max(l.Turns, 0)
+	}
+	f.Workers, f.Leases, f.Draining = len(n.o.Pool.Running()), len(n.holder.Users()), n.isDraining()
+	return f
+}
 
 // Reload replaces the users with those of apply, which [workers.Pool.Reload] has returned. It ends the
 // workers that may not go on, and gives back the leases of users who no longer belong on this node:
@@ -299,14 +280,13 @@ func (n *Node) Reload(ctx context.Context, principals map[string]settings.Princi
 			err = errors.Join(err, n.holder.Release(ctx, user))
 		}
 	}
-	n.publish(ctx)
 	return err
 }
 
 // fits reports whether a user may come to this node.
 func (n *Node) fits(user string) bool {
-	p, known := n.users.Get(user)
-	return known && !slices.ContainsFunc(p.Labels, func(l string) bool { return !slices.Contains(n.o.Labels, l) })
+	_, known := n.users.Get(user)
+	return known
 }
 
 // subject returns a subject of a node.

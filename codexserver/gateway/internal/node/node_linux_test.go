@@ -2,12 +2,14 @@ package node_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,8 +32,8 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
-	"github.com/nats-io/nats.go"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -53,7 +55,7 @@ func TestMain(m *testing.M) {
 	switch {
 	case os.Args[0] == workers.FenceName:
 		err = workers.RunFence()
-	case os.Args[0] == workerlink.Name:
+	case os.Args[0] == worker.Name:
 		err = work()
 	case slices.Equal(os.Args[1:], []string{"--version"}): // a pool tries the program of its workers
 	default:
@@ -66,34 +68,32 @@ func TestMain(m *testing.M) {
 }
 
 // work is a worker. It answers a request with who sent it. The path /hold is answered at the end
-// of the worker, or when the request ends. After /ask the worker reports a turn that waits for an answer.
+// of the worker, or when the request ends. After /ask the worker has a turn that waits for an answer.
 // While a file "busy" exists, the worker is busy.
 func work() error {
-	l, err := workerlink.Connect()
+	l, err := worker.Connect()
 	if err != nil {
 		return err
 	}
+	var waits atomic.Bool
+	l.Ready(func() worker.Load {
+		_, missing := os.Stat(filepath.Join(l.Settings.Folders[0], "busy"))
+		switch {
+		case missing == nil:
+			return worker.Load{Activity: worker.Busy}
+		case waits.Load():
+			return worker.Load{Activity: worker.Waiting}
+		}
+		return worker.Load{Activity: worker.Idle}
+	})
 	go func() {
-		drained := l.Drain
-		for {
-			_, missing := os.Stat(filepath.Join(l.Settings.Folders[0], "busy"))
-			select {
-			case <-l.AskLoad:
-				err = l.Report(workerlink.Status{Load: &workerlink.Load{Busy: missing == nil}})
-			case <-drained:
-				drained = nil
-				err = l.Report(workerlink.Status{Drained: true})
-			case <-l.Stop:
-				os.Exit(0)
-			}
-			if err != nil {
-				os.Exit(1)
-			}
+		select {
+		case <-l.Stop:
+			os.Exit(0)
+		case <-l.Store.Ended():
+			os.Exit(1)
 		}
 	}()
-	if err := l.Report(workerlink.Status{Ready: true}); err != nil {
-		return err
-	}
 	return http.Serve(l.Listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := l.Authenticate(r)
 		if err != nil {
@@ -101,11 +101,7 @@ func work() error {
 			return
 		}
 		if r.URL.Path == "/ask" {
-			for _, o := range []workerlink.Observation{{Kind: workerlink.KindTurnBegin, Turn: 1}, {Kind: workerlink.KindAsked, Turn: 1, Question: 2}} {
-				if err := l.Report(workerlink.Status{Observed: &o}); err != nil {
-					os.Exit(1)
-				}
-			}
+			waits.Store(true)
 		}
 		fmt.Fprintf(w, "%s for %s with %v", who.Name, l.Settings.Principal, who.Scopes)
 		if r.URL.Path == "/hold" {
@@ -125,9 +121,18 @@ type service struct {
 	client *link.Client
 	files  link.Certificates
 	users  map[string]settings.Principal
+	front  *httptest.Server // sends each request by the head in its context
+	heads  sync.Map         // by the name in a header: of *sent
 }
 
-// start starts a service for ann, for bob, and for cid, who wants a label.
+// sent is a request on its way.
+type sent struct {
+	head    link.Head
+	address string
+	err     error
+}
+
+// start starts a service for its users.
 func start(t *testing.T) *service {
 	t.Helper()
 	enclosuretest.Need(t)
@@ -151,10 +156,20 @@ func start(t *testing.T) *service {
 	s.nodes = placement.New(nodes)
 	s.leases = lease.New(s.bucket, s.nodes, ttl)
 	s.files = linktest.Certificates(t)
-	s.client = link.NewClient(s.files)
-	t.Cleanup(s.client.Close)
+	s.client = link.NewClient(s.files, nil, slog.New(slog.DiscardHandler))
+	s.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		one, _ := s.heads.Load(r.Header.Get("Test-Head"))
+		to := one.(*sent)
+		if to.err = s.client.Do(w, r, to.address, to.head); to.err != nil {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
+	t.Cleanup(func() {
+		s.front.Close()
+		s.client.Close()
+	})
 	top := boxtest.Outside(t)
-	for name, p := range map[string]settings.Principal{"ann": {}, "bob": {}, "cid": {Labels: []string{"gpu"}}, "eve": {}} {
+	for name, p := range map[string]settings.Principal{"ann": {}, "bob": {}, "cid": {}, "eve": {}} {
 		p.Folders = []string{filepath.Join(top, name)}
 		p.Home = filepath.Join(top, "home-"+name)
 		if err := os.Mkdir(p.Folders[0], 0o700); err != nil {
@@ -186,7 +201,7 @@ func (s *service) join(name string, change func(*node.Options)) *member {
 	}
 	log := slog.New(slog.DiscardHandler)
 	pool, err := workers.New(workers.Options{
-		Home: boxtest.Outside(s.t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Challenge: "Bearer", Fenced: true, Stderr: os.Stderr, Logger: log,
+		Home: boxtest.Outside(s.t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Challenge: "Bearer", Stderr: os.Stderr, Logger: log,
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -257,11 +272,23 @@ func (m *member) take(user string) lease.Lease {
 // send sends a request. The caller closes the body of the answer.
 func (m *member) send(head link.Head, path string) (*http.Response, error) {
 	m.s.t.Helper()
-	r, err := http.NewRequestWithContext(m.s.t.Context(), http.MethodPost, path, strings.NewReader("{}"))
+	head.Node = m.id
+	one, name := &sent{head: head, address: m.address}, rand.Text()
+	m.s.heads.Store(name, one)
+	r, err := http.NewRequestWithContext(m.s.t.Context(), http.MethodPost, m.s.front.URL+path, strings.NewReader("{}"))
 	if err != nil {
 		m.s.t.Fatal(err)
 	}
-	return m.s.client.Do(m.s.t.Context(), link.Place{ID: m.id, Address: m.address}, head, r)
+	r.Header.Set("Test-Head", name)
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode == http.StatusTeapot {
+		answer.Body.Close()
+		return nil, one.err
+	}
+	return answer, nil
 }
 
 // ask sends a request, and returns what the worker says.
@@ -297,7 +324,7 @@ func (m *member) use(user string) lease.Lease {
 }
 
 func headOf(l lease.Lease) link.Head {
-	return link.Head{User: l.User, Sender: l.User, Scopes: []string{"codex:read"}, Epoch: l.Epoch}
+	return link.Head{User: mcphttp.Principal{Name: l.User, Scopes: []mcphttp.Scope{mcphttp.ScopeRead}}, Epoch: l.Epoch}
 }
 
 // until waits for a condition.
@@ -339,27 +366,11 @@ func workersOf(t *testing.T) (running []int) {
 // TestTake checks whose leases a node takes.
 func TestTake(t *testing.T) {
 	s := start(t)
-	// The nodes publish only what changes, and do not give back unused leases.
-	a := s.join("a", func(o *node.Options) { o.Capacity, o.Interval = 2, time.Hour })
-	b := s.join("b", func(o *node.Options) { o.Labels, o.Interval = []string{"gpu", "big"}, time.Hour })
-	order := make(chan *nats.Msg, 10)
-	for _, subject := range []string{"$KV." + placement.Bucket + "." + a.id, "answer"} {
-		if _, err := s.broker.Conn.ChanSubscribe(subject, order); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.broker.Conn.PublishRequest("codexmcp.node."+a.id+".take", "answer", []byte(`{"user":"ann"}`)); err != nil {
-		t.Fatal(err)
-	}
-	if m := <-order; m.Subject == "answer" {
-		t.Error("the node answers before it has published that it has the user")
-	}
+	a := s.join("a", func(o *node.Options) { o.Capacity, o.Interval = 2, time.Hour }) // it does not give back unused leases
+	b := s.join("b", func(o *node.Options) { o.Interval = time.Hour })
 	first := a.take("ann")
 	if first.Node != "a" || first.ID != a.id || first.Epoch == 0 || first.User != "ann" {
 		t.Errorf("the lease: %+v", first)
-	}
-	if a.describe().Users != 1 {
-		t.Error("another front does not learn of her")
 	}
 	for _, m := range []*member{a, b} { // the lease that holds already
 		if got := m.take("ann"); got != first {
@@ -370,7 +381,7 @@ func TestTake(t *testing.T) {
 		t.Errorf("the lease: %+v", got)
 	}
 	a.take("bob")
-	for user, why := range map[string]string{"eve": "it is full", "cid": "does not belong", "nobody": "does not belong", "": "does not belong"} {
+	for user, why := range map[string]string{"eve": "it is full", "nobody": "does not belong", "": "does not belong"} {
 		if got, err := node.Take(t.Context(), s.broker.Conn, a.id, user); !errors.Is(err, node.ErrRefused) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %+v, %v", user, got, err)
 		}
@@ -378,46 +389,11 @@ func TestTake(t *testing.T) {
 	if got := a.take("ann"); got != first {
 		t.Errorf("a full node: %+v, want %+v", got, first)
 	}
-	m, err := s.broker.Conn.Request("codexmcp.node."+a.id+".take", []byte(`{"user":"eve","more":1}`), patience)
-	if err != nil || !strings.Contains(string(m.Data), `"error"`) {
-		t.Errorf("a request that is not valid: %s, %v", m.Data, err)
-	}
 	if err := node.Drain(t.Context(), s.broker.Conn, b.id); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := node.Take(t.Context(), s.broker.Conn, b.id, "eve"); !errors.Is(err, node.ErrRefused) || !strings.Contains(err.Error(), "it drains") {
 		t.Errorf("a node that drains: %v", err)
-	}
-}
-
-// TestTakeMany checks that a node that takes many users at the same time has published all of them
-// with the last answer, and not once for each: what it publishes has all its users.
-func TestTakeMany(t *testing.T) {
-	s := start(t)
-	const users = 200
-	many := map[string]settings.Principal{}
-	for i := range users {
-		many["user"+strconv.Itoa(i)] = settings.Principal{}
-	}
-	a := s.join("a", func(o *node.Options) { o.Capacity, o.Interval, o.Principals = users, time.Hour, many })
-	published, err := s.broker.Conn.SubscribeSync("$KV." + placement.Bucket + "." + a.id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var taking sync.WaitGroup
-	for user := range many {
-		taking.Go(func() {
-			if _, err := node.Take(t.Context(), s.broker.Conn, a.id, user); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	taking.Wait()
-	if got := a.describe().Users; got != users {
-		t.Errorf("the node has published %d of %d users", got, users)
-	}
-	if count, _, err := published.Pending(); count >= users || err != nil {
-		t.Errorf("the node has published itself %d times, %v", count, err)
 	}
 }
 
@@ -442,8 +418,8 @@ func TestCapacity(t *testing.T) {
 		})
 	}
 	taking.Wait()
-	if got := a.describe().Users; got != place || taken.Load() != place {
-		t.Errorf("the node has %d users, and has taken %d; want %d", got, taken.Load(), place)
+	if taken.Load() != place {
+		t.Errorf("the node has taken %d; want %d", taken.Load(), place)
 	}
 }
 
@@ -457,18 +433,15 @@ func TestAdmit(t *testing.T) {
 		head link.Head
 		want string // "" is a refusal
 	}{
-		"ann":                     {a, link.Head{User: "ann", Sender: "ann", Scopes: []string{"codex:run", "codex:read"}, Epoch: l.Epoch}, "ann for ann with [codex:run codex:read]"},
-		"without scopes":          {a, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch}, "ann for ann with []"},
-		"a scope that is unknown": {a, link.Head{User: "ann", Sender: "ann", Scopes: []string{"codex:root"}, Epoch: l.Epoch}, "ann for ann with []"},
-		"somebody else":           {a, link.Head{User: "ann", Sender: "bob", Scopes: []string{"codex:run"}, Epoch: l.Epoch}, ""},
-		"nobody":                  {a, link.Head{User: "ann", Scopes: []string{"codex:run"}, Epoch: l.Epoch}, ""},
-		"nobody for another user": {a, link.Head{User: "bob", Epoch: l.Epoch}, ""},
-		"an unknown user":         {a, link.Head{User: "dan", Sender: "dan", Epoch: l.Epoch}, ""},
-		"a user of no node":       {a, link.Head{User: "bob", Sender: "bob", Epoch: l.Epoch}, ""},
-		"an older epoch":          {a, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch - 1}, ""},
-		"a later epoch":           {a, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch + 1}, ""},
-		"no epoch":                {a, link.Head{User: "ann", Sender: "ann"}, ""},
-		"another node":            {b, link.Head{User: "ann", Sender: "ann", Epoch: l.Epoch}, ""},
+		"ann":                     {a, link.Head{User: mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{"codex:run", "codex:read"}}, Epoch: l.Epoch}, "ann for ann with [codex:run codex:read]"},
+		"without scopes":          {a, link.Head{User: mcphttp.Principal{Name: "ann"}, Epoch: l.Epoch}, "ann for ann with []"},
+		"a scope that is unknown": {a, link.Head{User: mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{"codex:root"}}, Epoch: l.Epoch}, "ann for ann with []"},
+		"an unknown user":         {a, link.Head{User: mcphttp.Principal{Name: "dan"}, Epoch: l.Epoch}, ""},
+		"a user of no node":       {a, link.Head{User: mcphttp.Principal{Name: "bob"}, Epoch: l.Epoch}, ""},
+		"an older epoch":          {a, link.Head{User: mcphttp.Principal{Name: "ann"}, Epoch: l.Epoch - 1}, ""},
+		"a later epoch":           {a, link.Head{User: mcphttp.Principal{Name: "ann"}, Epoch: l.Epoch + 1}, ""},
+		"no epoch":                {a, link.Head{User: mcphttp.Principal{Name: "ann"}}, ""},
+		"another node":            {b, link.Head{User: mcphttp.Principal{Name: "ann"}, Epoch: l.Epoch}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.want != "" {
@@ -577,15 +550,17 @@ func TestUnusedLease(t *testing.T) {
 	if got, err := s.leases.Get(t.Context(), "ann"); err != nil || got.Epoch != used.Epoch {
 		t.Errorf("the lease with a worker: %+v, %v", got, err)
 	}
-	until(t, "the node publishes another number of users or workers", func() bool { n := a.describe(); return n.Users == 1 && n.Workers == 1 })
+	if f := a.Figures(t.Context()); f.Leases != 1 || f.Workers != 1 || f.Draining {
+		t.Errorf("the figures: %+v", f)
+	}
 }
 
-// TestReload checks that a node gives up users who are removed, or who no longer belong on it, with
+// TestReload checks that a node gives up users who are removed, with
 // their workers, and that the others stay.
 func TestReload(t *testing.T) {
 	s := start(t)
 	a := s.join("a", func(o *node.Options) { o.Capacity = 0 })
-	ann, bob, eve := a.use("ann"), a.use("bob"), a.use("eve")
+	ann, bob := a.use("ann"), a.use("bob")
 	held, err := a.send(headOf(bob), "/hold")
 	if err != nil {
 		t.Fatal(err)
@@ -594,9 +569,6 @@ func TestReload(t *testing.T) {
 	before := workersOf(t)
 	all := maps.Clone(s.users)
 	delete(all, "bob")
-	moved := all["eve"]
-	moved.Labels = []string{"gpu"}
-	all["eve"] = moved
 	apply, err := a.pool.Reload(all)
 	if err == nil {
 		err = a.Reload(t.Context(), all, apply)
@@ -610,7 +582,7 @@ func TestReload(t *testing.T) {
 	if after := workersOf(t); len(after) != 1 || !slices.Contains(before, after[0]) {
 		t.Errorf("the workers: %v, before %v", after, before)
 	}
-	for user, l := range map[string]lease.Lease{"bob": bob, "eve": eve} {
+	for user, l := range map[string]lease.Lease{"bob": bob} {
 		if got, err := s.leases.Get(t.Context(), user); !errors.Is(err, lease.ErrFree) {
 			t.Errorf("the lease of %s: %+v, %v", user, got, err)
 		}
@@ -622,9 +594,6 @@ func TestReload(t *testing.T) {
 		}
 	}
 	a.ask(headOf(ann))
-	if got, want := a.describe(), len(all); got.Capacity != want || got.Users != 1 {
-		t.Errorf("the node publishes %+v, want a capacity of %d", got, want)
-	}
 }
 
 // TestStart checks that a node that cannot publish itself does not start.
@@ -634,7 +603,7 @@ func TestStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool, err := workers.New(workers.Options{Home: boxtest.Outside(t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Fenced: true, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
+	pool, err := workers.New(workers.Options{Home: boxtest.Outside(t), HTTP: settings.HTTP{Principals: s.users}, Program: program, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

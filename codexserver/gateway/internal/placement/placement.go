@@ -7,6 +7,8 @@ package placement
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,11 +25,8 @@ type Node struct {
 	Name string `json:"name"`
 	// Address is where fronts reach it, a host and a port. "" means that only those of its process do.
 	Address string `json:"address,omitzero"`
-	// Labels are what users can ask for.
-	Labels []string `json:"labels"`
-	// Capacity is how many users the node can have, and Users how many have it, of whom for Workers a worker runs.
+	// Capacity is how many users the node can have, and Workers for how many a worker runs. 0 is as many as there are.
 	Capacity int `json:"capacity"`
-	Users    int `json:"users"`
 	Workers  int `json:"workers"`
 	// Draining means that the node takes no more users.
 	Draining bool `json:"draining"`
@@ -41,59 +40,21 @@ type Node struct {
 	Revision uint64 `json:"-"`
 }
 
-// free returns how many more users the node can have.
-func (n *Node) free() int { return n.Capacity - n.Users }
-
-// fits reports whether a user who wants these labels can come to the node.
-func (n *Node) fits(labels []string) bool {
-	return !n.Draining && n.free() > 0 && !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(n.Labels, l) })
-}
-
-// Pick returns the nodes that have these labels and room for another user, best first: those
-// with the most room, and of equal ones that with the smallest id.
-func Pick(nodes []Node, labels []string) []Node {
-	fit := slices.DeleteFunc(slices.Clone(nodes), func(n Node) bool { return !n.fits(labels) })
-	slices.SortFunc(fit, func(a, b Node) int { return cmp.Or(cmp.Compare(b.free(), a.free()), cmp.Compare(a.ID, b.ID)) })
+// Pick returns the nodes that take users, in the order in which they should be asked to take one. It is that of a hash of
+// the user and the name of the node (rendezvous hashing): each user has a favourite, which stays the same while other nodes come
+// and go.
+func Pick(nodes []Node, user string) []Node {
+	fit := slices.DeleteFunc(slices.Clone(nodes), func(n Node) bool { return n.Draining })
+	slices.SortFunc(fit, func(a, b Node) int {
+		return cmp.Or(cmp.Compare(score(b.Name, user), score(a.Name, user)), cmp.Compare(a.ID, b.ID))
+	})
 	return fit
 }
 
-// Surplus returns how many users the node with an id has too many: more than one above the average of the
-// nodes that take users. away are users that were given away, and have not come to another node so far.
-func Surplus(nodes []Node, id string, away int) (surplus int) {
-	sum, count := away, 0
-	for _, n := range nodes {
-		if !n.Draining {
-			sum, count = sum+n.Users, count+1
-		}
-	}
-	for _, n := range nodes {
-		for n.ID == id && !n.Draining && (n.Users-surplus-1)*count > sum {
-			surplus++
-		}
-	}
-	return surplus
-}
-
-// Spread returns which of these users of the node with an id come to another one if it gives them away, one after
-// the other. That has room for at least two more users: so even then it has no less than this node, and
-// does not give the user back. labels are those that a user wants.
-func Spread(nodes []Node, id string, users []string, labels func(user string) []string) (away []string) {
-	i := slices.IndexFunc(nodes, func(n Node) bool { return n.ID == id })
-	if i < 0 {
-		return nil
-	}
-	from, others := nodes[i], slices.Delete(slices.Clone(nodes), i, i+1)
-	for _, user := range users {
-		fit := Pick(others, labels(user))
-		if len(fit) == 0 || fit[0].free() < from.free()+2 {
-			continue
-		}
-		to := slices.IndexFunc(others, func(n Node) bool { return n.ID == fit[0].ID })
-		from.Users--
-		others[to].Users++
-		away = append(away, user)
-	}
-	return away
+// score returns how much a node is for a user.
+func score(node, user string) uint64 {
+	sum := sha256.Sum256([]byte(node + "\x00" + user))
+	return binary.BigEndian.Uint64(sum[:])
 }
 
 // Bucket is the name of the bucket.

@@ -1,37 +1,116 @@
 package placement_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/natstest"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/placement"
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestPick checks which nodes can take a user, and in which order.
+// names returns the names of the nodes for a user, in their order.
+func names(nodes []placement.Node, user string) (all []string) {
+	for _, n := range placement.Pick(nodes, user) {
+		all = append(all, n.Name)
+	}
+	return all
+}
+
+// TestPick checks that users are spread over the nodes, that the end of a node moves only its own users, and that a node that
+// drains gets none.
 func TestPick(t *testing.T) {
-	nodes := []placement.Node{
-		{ID: "full", Capacity: 1, Users: 1, Labels: []string{"gpu", "eu"}},
-		{ID: "overfull", Capacity: 1, Users: 2},
-		{ID: "little", Capacity: 2, Users: 1, Labels: []string{"eu", "gpu"}},
-		{ID: "much2", Capacity: 9, Users: 1},
-		{ID: "much1", Capacity: 8, Labels: []string{"eu"}},
-		{ID: "drains", Capacity: 90, Labels: []string{"gpu", "eu"}, Draining: true},
+	nodes := []placement.Node{{ID: "1", Name: "a"}, {ID: "2", Name: "b"}, {ID: "3", Name: "c"}, {ID: "4", Name: "d", Draining: true}}
+	const users = 3000
+	count := map[string]int{}
+	for i := range users {
+		user := fmt.Sprint("u", i)
+		all := names(nodes, user)
+		count[all[0]]++
+		if len(all) != 3 || slices.Contains(all, "d") {
+			t.Fatalf("%s: %q", user, all)
+		}
+		for gone := range 3 {
+			left := names(slices.Delete(slices.Clone(nodes), gone, gone+1), user)
+			if want := slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == nodes[gone].Name }); !slices.Equal(left, want) {
+				t.Fatalf("%s without %s: %q, want %q", user, nodes[gone].Name, left, want)
+			}
+		}
 	}
-	for _, tt := range []struct {
-		labels []string
-		want   []string
-	}{
-		{nil, []string{"much1", "much2", "little"}}, {[]string{"eu"}, []string{"much1", "little"}}, {[]string{"gpu", "eu"}, []string{"little"}}, {[]string{"eu", "arm"}, nil},
+	for name, n := range count {
+		if n < users/4 || n > users/2 {
+			t.Errorf("%s is the favourite of %d users", name, n)
+		}
+	}
+	again := []placement.Node{{ID: "9", Name: "a"}, {ID: "2", Name: "b"}} // a has restarted
+	if diff := cmp.Diff(names(nodes[:2], "ann"), names(again, "ann")); diff != "" {
+		t.Errorf("a restart moves users:\n%s", diff)
+	}
+}
+
+// TestForged writes nodes that no node publishes. The others are still found.
+func TestForged(t *testing.T) {
+	s := natstest.Start(t, server.Options{DontListen: true, JetStream: true})
+	conn, err := nats.Connect("", nats.InProcessServer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: placement.Bucket, Storage: jetstream.MemoryStorage, MaxValueSize: placement.MaxValue})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := placement.New(kv)
+	want := placement.Node{ID: strings.Repeat("A", 26), Name: "a", Capacity: 3, Workers: 1}
+	if want.Term, err = nodes.Write(t.Context(), want, 0); err != nil {
+		t.Fatal(err)
+	}
+	want.Revision = want.Term
+	if _, err := nodes.Write(t.Context(), placement.Node{ID: "B", Name: "b", Capacity: 7, Ended: true}, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, revision := range []uint64{0, want.Revision + 1} {
+		if _, err := nodes.Write(t.Context(), want, revision); !placement.Changed(err) {
+			t.Errorf("it replaces the number %d: %v", revision, err)
+		}
+	}
+	for subject, value := range map[string]string{
+		"x": "x", "empty": "", "number": "7", "capacity": `{"capacity":"many"}`, "twice": `{"name":"x","name":"y"}`, "a.b": `{"workers":"many"}`, "=": "[]", "*": `{"capacity":"x"}`, ">": "[]",
 	} {
-		var got []string
-		for _, n := range placement.Pick(nodes, tt.labels) {
-			got = append(got, n.ID)
-		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", tt.labels, diff)
+		if err := conn.Publish("$KV."+placement.Bucket+"."+subject, []byte(value)); err != nil {
+			t.Logf("%q: %v", subject, err) // the client refuses it
 		}
 	}
-	if nodes[0].ID != "full" {
-		t.Error("the nodes were changed")
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := nodes.All(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]placement.Node{want}, placement.Pick(all, "ann")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := nodes.Remove(t.Context(), want.ID, want.Revision+1); !placement.Changed(err) {
+		t.Errorf("another value is removed: %v", err)
+	}
+	if err := nodes.Remove(t.Context(), want.ID, want.Revision); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := nodes.All(t.Context()); err != nil || len(placement.Pick(all, "ann")) > 0 {
+		t.Errorf("a node that ended: %v, %v", all, err)
+	}
+	conn.Close()
+	if all, err := nodes.All(t.Context()); err == nil {
+		t.Errorf("without NATS: %v", all)
 	}
 }

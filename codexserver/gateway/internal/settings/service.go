@@ -36,8 +36,6 @@ type Service struct {
 	Link Link `json:"link"`
 	// Node describes it, if it runs workers.
 	Node Node `json:"node"`
-	// Worker bounds the worker of each user, if it runs workers.
-	Worker Worker `json:"worker"`
 }
 
 // Link are the settings of the connections between fronts and nodes.
@@ -76,8 +74,6 @@ type NATS struct {
 type Node struct {
 	// Name is for the operator. Default: the name of the machine.
 	Name string `json:"name"`
-	// Labels are what users can ask for by [Principal].Labels.
-	Labels []string `json:"labels"`
 	// Capacity is how many users it can have. Default: all.
 	Capacity int `json:"capacity"`
 }
@@ -114,7 +110,7 @@ func LoadService(home string, args []string) (s Service, rest []string, err erro
 		return s, nil, err
 	}
 	for _, arg := range args {
-		if table := Table(arg); !slices.Contains([]string{"nats", "node", "link", "worker"}, table) {
+		if table := Table(arg); !slices.Contains([]string{"nats", "node", "link"}, table) {
 			rest = append(rest, arg)
 			continue
 		}
@@ -191,18 +187,6 @@ func readTables(path string) (tables map[string]any, err error) {
 	return tables, nil
 }
 
-var label = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9=._-]{0,62}$`) })
-
-// checkLabels fails if one of the labels is invalid.
-func checkLabels(key string, labels []string) error {
-	for _, l := range labels {
-		if !label().MatchString(l) {
-			return fmt.Errorf("%s: %q: want letters, digits, =, ., - and _", key, l)
-		}
-	}
-	return nil
-}
-
 func (s *Service) check() error {
 	for server := range strings.SplitSeq(s.NATS.URL, ",") {
 		u, err := url.Parse(strings.TrimSpace(server))
@@ -248,10 +232,7 @@ func (s *Service) check() error {
 	case s.Node.Name != "" && !principalName().MatchString(s.Node.Name):
 		return errors.New("node.name: want a name of small letters, digits, - and _")
 	}
-	if err := s.Worker.check(); err != nil {
-		return err
-	}
-	return checkLabels("node.labels", s.Node.Labels)
+	return nil
 }
 
 func (l *Link) check() error {

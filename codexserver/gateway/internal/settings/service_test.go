@@ -37,19 +37,14 @@ key = "/etc/key"
 address = "a.example.com:4520"
 [node]
 name = "a"
-labels = ["gpu", "zone=eu-1"]
-[worker]
-memory = "8GiB"
-cpu = 1.5
-`, "-", "worker.pids=512", "nats.lease='3s'", "nats.replicas=3", "http.hosts=['x']", "node.capacity=7", "nats.roles=['front']", "natsy.x=1")
+`, "-", "nats.lease='3s'", "nats.replicas=3", "http.hosts=['x']", "node.capacity=7", "nats.roles=['front']", "natsy.x=1")
 	want := settings.Service{
 		NATS: settings.NATS{
 			URL: "nats://127.0.0.1:4222, tls://nats.example.com", Credentials: "/etc/nats.creds", CA: "/etc/ca", Cert: "/etc/cert", Key: "/etc/key",
 			Roles: []string{"front"}, Replicas: 3, Lease: config.Duration(3 * time.Second),
 		},
-		Link:   settings.Link{Address: "a.example.com:4520", Listen: ":4520", CA: "/etc/ca", Cert: "/etc/cert", Key: "/etc/key"},
-		Node:   settings.Node{Name: "a", Labels: []string{"gpu", "zone=eu-1"}, Capacity: 7},
-		Worker: settings.Worker{Memory: 8 << 30, CPU: 1.5, PIDs: 512},
+		Link: settings.Link{Address: "a.example.com:4520", Listen: ":4520", CA: "/etc/ca", Cert: "/etc/cert", Key: "/etc/key"},
+		Node: settings.Node{Name: "a", Capacity: 7},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -113,28 +108,9 @@ func TestInvalidService(t *testing.T) {
 		url + "unknown = 1\n":                                         "unknown",
 		"[more]\n":                                                    "more",
 		"[node]\nname = 'A b'\n":                                      "node.name",
-		"[node]\nlabels = ['a b']\n":                                  "node.labels",
+		"[node]\nlabels = ['a']\n":                                    "labels",
 		"[node]\ncapacity = -1\n":                                     "node.capacity",
-		"[worker]\nmemory = 8589934592\n":                             "/worker/memory",
-		"[worker]\nmemory = '8'\n":                                    "/worker/memory",
-		"[worker]\nmemory = 'GiB'\n":                                  "/worker/memory",
-		"[worker]\nmemory = ''\n":                                     "/worker/memory",
-		"[worker]\nmemory = '-1GiB'\n":                                "/worker/memory",
-		"[worker]\nmemory = '1.5GiB'\n":                               "/worker/memory",
-		"[worker]\nmemory = '8 GiB'\n":                                "/worker/memory",
-		"[worker]\nmemory = '8GB'\n":                                  "/worker/memory",
-		"[worker]\nmemory = '8388608TiB'\n":                           "/worker/memory", // more than 63 bits
-		"[worker]\nmemory = '65535KiB'\n":                             "worker.memory: want at least 64MiB",
-		"[worker]\ncpu = '1.5'\n":                                     "/worker/cpu",
-		"[worker]\ncpu = nan\n":                                       "/worker/cpu",
-		"[worker]\ncpu = inf\n":                                       "/worker/cpu",
-		"[worker]\ncpu = -1\n":                                        "worker.cpu: want",
-		"[worker]\ncpu = 0.009\n":                                     "worker.cpu: want",
-		"[worker]\ncpu = 1e6\n":                                       "worker.cpu: want",
-		"[worker]\npids = 63\n":                                       "worker.pids: want",
-		"[worker]\npids = -1\n":                                       "worker.pids: want",
-		"[worker]\npids = 1.5\n":                                      "/worker/pids",
-		"[worker]\nswap = 1\n":                                        "swap",
+		"[worker]\nmemory = '8GiB'\n":                                 "worker",
 		"nats = 1\n":                                                  "nats",
 		"[nats\n":                                                     settings.ServiceFile,
 		strings.Repeat("#", 1<<20+1):                                  "longer than",
@@ -148,18 +124,6 @@ func TestInvalidService(t *testing.T) {
 	for _, url := range []string{"nats://localhost", "nats://[::1]:4222", "nats://u:p@127.0.0.1:4222, tls://nats.example.com", "nats://nats.example.com'\nca = '/etc/ca.pem"} {
 		if _, _, err := loadService(t, "[nats]\nurl = '"+url+"'\n"); err != nil {
 			t.Errorf("%s: %v", url, err)
-		}
-	}
-}
-
-// TestWorkerBytes reads each unit, the least and the most.
-func TestWorkerBytes(t *testing.T) {
-	for text, want := range map[string]settings.Bytes{
-		"0KiB": 0, "65536KiB": 64 << 20, "512MiB": 512 << 20, "8GiB": 8 << 30, "2TiB": 2 << 40, "8388607TiB": 8388607 << 40,
-	} {
-		got, _, err := loadService(t, "", "worker.memory="+text)
-		if err != nil || got.Worker.Memory != want {
-			t.Errorf("%s: %d, %v; want %d", text, got.Worker.Memory, err, want)
 		}
 	}
 }

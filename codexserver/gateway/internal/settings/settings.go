@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -23,8 +24,6 @@ type HTTP struct {
 	config.HTTP
 	// Metrics is the address on this machine that serves metrics; "" means no metrics.
 	Metrics string
-	// MetricsUsers gives each user series of its own in the metrics.
-	MetricsUsers bool
 	// WorkerIdle is how long a user's process lasts without a request, a session or
 	// running work; 0 means no limit.
 	WorkerIdle time.Duration
@@ -55,10 +54,6 @@ type OAuth struct {
 	Audience string `json:"audience"`
 	// Claim is the claim that must equal [Principal].Subject. Default: sub.
 	Claim string `json:"claim"`
-	// Folder is where users without [Principal].Folders work, such as /srv/code/{sub}: the last name
-	// is the claim in braces, and that of a user's folder is the user's subject. Default: such users
-	// are refused.
-	Folder string `json:"folder"`
 }
 
 // claim returns the claim that identifies a user.
@@ -73,14 +68,10 @@ type Principal struct {
 	// Scopes bound what the user may do, even if a token allows more. Default: [Scopes].
 	Scopes []string `json:"scopes"`
 	// Folders are the absolute paths of the folders that the user's threads may work in.
-	// Calls may not name files elsewhere. Default: the one of [OAuth].Folder.
+	// Calls may not name files elsewhere.
 	Folders []string `json:"folders"`
-	// Labels are those that a node must have to run the user's worker.
-	Labels []string `json:"labels"`
 	// Home is the user's own $CODEX_HOME. Default: a folder below the server's.
 	Home string `json:"home"`
-	// UnlockedArguments are allowed for this user in addition to [HTTP].UnlockedArguments.
-	UnlockedArguments []string `json:"unlocked_arguments"`
 	// Limits bound the user's work.
 	Limits PrincipalLimits `json:"limits"`
 }
@@ -94,30 +85,18 @@ type PrincipalLimits struct {
 	Turns int `json:"turns"`
 	// Tasks is how many unfinished tasks the user may have. Default: limits.tasks.
 	Tasks int `json:"tasks"`
-	// Requests is how many HTTP requests the user may send in a second. Default: 100.
-	Requests int `json:"requests"`
-	// StoreBytes is how much NATS keeps of the user's conversations, tasks and decisions. Default:
-	// no limit of its own.
-	StoreBytes int64 `json:"store_bytes"`
 }
 
 const (
 	defaultWorkerIdle = time.Hour
 
-	// The defaults of PrincipalLimits.
-	defaultTurns    = 16
-	defaultRequests = 100
+	// defaultTurns is that of PrincipalLimits.
+	defaultTurns = 16
 )
 
 // Scopes are all scopes: to run turns, to decide questions, and to read. Callers must not
 // change it.
 var Scopes = []string{"codex:run", "codex:approve", "codex:read"}
-
-// Locked returns the arguments that calls of a principal may not choose: those in
-// everywhere, and those that are locked over HTTP and not unlocked.
-func (h *HTTP) Locked(everywhere []string, principal string) []string {
-	return h.HTTP.Locked(everywhere, h.Principals[principal].UnlockedArguments)
-}
 
 // httpTable is the table http of the configuration file.
 type httpTable struct {
@@ -126,7 +105,6 @@ type httpTable struct {
 	Origins           []string             `json:"origins"`
 	Drain             config.Duration      `json:"drain_timeout"`
 	Metrics           string               `json:"metrics"`
-	MetricsUsers      bool                 `json:"metrics_users"`
 	WorkerIdle        config.Duration      `json:"worker_idle"`
 	URL               string               `json:"url"`
 	OAuth             OAuth                `json:"oauth"`
@@ -135,7 +113,7 @@ type httpTable struct {
 
 // settings returns the settings of the table, with defaults for missing keys.
 func (t *httpTable) settings(shared *config.Settings) HTTP {
-	h := HTTP{HTTP: shared.HTTP, Metrics: t.Metrics, MetricsUsers: t.MetricsUsers, WorkerIdle: time.Duration(t.WorkerIdle), URL: t.URL, OAuth: t.OAuth}
+	h := HTTP{HTTP: shared.HTTP, Metrics: t.Metrics, WorkerIdle: time.Duration(t.WorkerIdle), URL: t.URL, OAuth: t.OAuth}
 	h.OAuth.Audience = cmp.Or(h.OAuth.Audience, h.URL)
 	h.OAuth.Claim = h.OAuth.claim()
 	if t.OAuth == (OAuth{}) {
@@ -151,7 +129,6 @@ func (t *httpTable) settings(shared *config.Settings) HTTP {
 		}
 		p.Limits.Turns = cmp.Or(p.Limits.Turns, defaultTurns)
 		p.Limits.Tasks = cmp.Or(p.Limits.Tasks, shared.Tasks.Limit)
-		p.Limits.Requests = cmp.Or(p.Limits.Requests, defaultRequests)
 		h.Principals[name] = p
 	}
 	return h
@@ -173,11 +150,7 @@ func (t *httpTable) check() error {
 	}
 	// Check the principals in the order of their names, so that the same configuration
 	// always fails with the same error.
-	names := make([]string, 0, len(t.Principals))
-	for name := range t.Principals {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(t.Principals))
 	tokens, subjects := map[string]string{}, map[string]string{}
 	for _, name := range names {
 		p := t.Principals[name]
@@ -196,9 +169,6 @@ func (t *httpTable) check() error {
 			return fmt.Errorf("%s.subject: %s has the subject %q too; want a different one for each user", key, other, subject)
 		}
 		subjects[subject] = name
-	}
-	if err := t.giveFolders(names); err != nil {
-		return err
 	}
 	return t.checkFolders(names)
 }
@@ -219,7 +189,7 @@ func (t *httpTable) checkOAuth() error {
 	if err := checkURL(o.Issuer); err != nil {
 		return fmt.Errorf("http.oauth.issuer: %w", err)
 	}
-	return o.checkTemplate()
+	return nil
 }
 
 // checkLoopback fails unless the address is a loopback IP address with a port.
@@ -285,15 +255,8 @@ func (t *httpTable) checkPrincipal(name string, p *Principal) error {
 	if p.Home != "" && !filepath.IsAbs(p.Home) {
 		return fmt.Errorf(".home: %q is not an absolute path", p.Home)
 	}
-	if err := config.CheckUnlocked(".unlocked_arguments", p.UnlockedArguments); err != nil {
-		return err
-	}
-	if err := checkLabels(".labels", p.Labels); err != nil {
-		return err
-	}
-	l := p.Limits
-	if min(int64(l.Turns), int64(l.Tasks), int64(l.Requests), l.StoreBytes) < 0 {
-		return errors.New(".limits: turns, tasks, requests and store_bytes must not be negative")
+	if min(p.Limits.Turns, p.Limits.Tasks) < 0 {
+		return errors.New(".limits: turns and tasks must not be negative")
 	}
 	return nil
 }

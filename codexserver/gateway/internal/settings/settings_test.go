@@ -1,7 +1,6 @@
 package settings_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,11 +46,9 @@ subject = "ben@example.com"
 scopes = ["codex:run"]
 folders = ["/srv/ben", "/srv/team"]
 home = "/home/ben/.codex"
-unlocked_arguments = ["sandbox"]
 [http.principals.ben.limits]
 turns = 1
 tasks = 2
-requests = 3
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -64,12 +61,12 @@ requests = 3
 		Principals: map[string]settings.Principal{
 			"ann": {
 				Subject: "ann", Scopes: []string{"codex:run", "codex:approve", "codex:read"}, Folders: []string{"/srv/ann"},
-				Limits: settings.PrincipalLimits{Turns: 16, Tasks: 5, Requests: 100},
+				Limits: settings.PrincipalLimits{Turns: 16, Tasks: 5},
 			},
 			"ben": {
 				Tokens: []string{hashOfB}, Subject: "ben@example.com", Scopes: []string{"codex:run"},
-				Folders: []string{"/srv/ben", "/srv/team"}, Home: "/home/ben/.codex", UnlockedArguments: []string{"sandbox"},
-				Limits: settings.PrincipalLimits{Turns: 1, Tasks: 2, Requests: 3},
+				Folders: []string{"/srv/ben", "/srv/team"}, Home: "/home/ben/.codex",
+				Limits: settings.PrincipalLimits{Turns: 1, Tasks: 2},
 			},
 		},
 	}
@@ -94,7 +91,9 @@ func TestInvalidPrincipals(t *testing.T) {
 		{"a name", "[http.principals.\"../ann\"]\n" + token + folders, `http.principals."../ann": want a name`},
 		{"a scope", ann + token + folders + `scopes = ["run"]`, `http.principals.ann.scopes: "run" is not one of`},
 		{"no scope", ann + token + folders + `scopes = []`, "http.principals.ann.scopes: empty"},
-		{"an argument", ann + token + folders + `unlocked_arguments = ["cwd"]`, `http.principals.ann.unlocked_arguments: "cwd" is not one of`},
+		{"arguments", ann + token + folders + `unlocked_arguments = ["sandbox"]`, "unlocked_arguments"},
+		{"labels", ann + token + folders + `labels = ["gpu"]`, "labels"},
+		{"a template", "[http.oauth]\nfolder = \"/srv/{sub}\"\n", "folder"},
 		{"a limit", ann + token + folders + "[http.principals.ann.limits]\nturns = -1", "http.principals.ann.limits"},
 		{"an unknown key", ann + token + folders + "token = \"x\"", "http.principals.ann.token: unknown key"},
 		{"one token of two users", ann + token + folders + "[http.principals.ben]\n" + token + "folders = [\"/srv/ben\"]", "http.principals.ben.tokens: ann has the same token"},
@@ -135,47 +134,5 @@ func TestSubjectsOfNames(t *testing.T) {
 	}
 	if err := settings.CheckPrincipalName(strings.Repeat("x", 63)); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestPlace checks that an error names the line of the file, or the argument.
-func TestPlace(t *testing.T) {
-	for text, want := range map[string]string{
-		"\n[http.oauth]\naudience = \"a\"":     "codex-mcp.toml:2: http.oauth.issuer: missing",
-		"[http.principals.\"A.B\"]":            `codex-mcp.toml:1: http.principals."A.B": want a name`,
-		"[http]\nmetrics = \"a\"\nurl = \"b\"": "codex-mcp.toml:2: http.metrics: want an address",
-		"[http]\n\nurl = 1":                    "codex-mcp.toml:3: http.url: want a string, have a number",
-	} {
-		if _, err := load(t, text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: error %v, want %q", text, err, want)
-		}
-	}
-	shared := &config.Settings{}
-	if _, err := settings.Load(t.TempDir(), []string{"http.metrics=a"}, shared); err == nil || !strings.Contains(err.Error(), "-c http.metrics") {
-		t.Errorf("an argument: %v", err)
-	}
-}
-
-func TestLocked(t *testing.T) {
-	for _, tt := range []struct {
-		locked, unlocked []string
-		principal        string
-		want             string
-	}{
-		{nil, nil, "", "[approval-policy config profile sandbox]"},
-		{[]string{"cwd", "config"}, nil, "", "[cwd config approval-policy profile sandbox]"},
-		{nil, []string{"sandbox"}, "", "[approval-policy config profile]"},
-		{[]string{"sandbox"}, []string{"sandbox"}, "", "[sandbox approval-policy config profile]"},
-		{nil, []string{"sandbox"}, "ann", "[approval-policy profile]"},
-		{nil, []string{"sandbox"}, "bob", "[approval-policy config profile]"},
-		{[]string{"config"}, nil, "ann", "[config approval-policy profile sandbox]"},
-	} {
-		h := settings.HTTP{
-			HTTP:       config.HTTP{UnlockedArguments: tt.unlocked},
-			Principals: map[string]settings.Principal{"ann": {UnlockedArguments: []string{"config"}}, "bob": {}},
-		}
-		if got := fmt.Sprint(h.Locked(tt.locked, tt.principal)); got != tt.want {
-			t.Errorf("%q, %q, %q: %s, want %s", tt.locked, tt.unlocked, tt.principal, got, tt.want)
-		}
 	}
 }

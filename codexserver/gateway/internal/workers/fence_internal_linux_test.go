@@ -233,7 +233,7 @@ func TestFenceGetsNonsense(t *testing.T) {
 // worker gets another fence.
 func TestPoolWithoutFence(t *testing.T) {
 	f, passed, far := newFence(t)
-	p := newPool(Options{Fenced: true, HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}, "bob": {}}}, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
+	p := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}, "bob": {}}}, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
 	p.fence = f
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
@@ -244,14 +244,14 @@ func TestPoolWithoutFence(t *testing.T) {
 	p.Extend("bob", far)
 	p.Extend("nobody", far)
 	first := newSleeper(t)
-	w := newFakeWorker()
+	w := newFakeWorker(p)
 	killed := 0
 	w.kill = func() error { killed++; return syscall.Kill(first.pid, syscall.SIGKILL) }
 	var err error
-	if w.worker.fence, w.fenced, err = p.addToFence("ann", first.pid); err != nil {
+	if w.process.fence, w.fenced, err = p.addToFence("ann", first.pid); err != nil {
 		t.Fatal(err)
 	}
-	p.slots["ann"].worker = w.worker
+	p.slots["ann"].worker = w.process
 	p.Extend("ann", far)
 	p.Extend("bob", passed) // another user
 	if first.runs("it has time"); killed > 0 {
@@ -283,7 +283,7 @@ func TestPoolWithoutFence(t *testing.T) {
 // and one that came meanwhile.
 func TestDeadlineAtTheStart(t *testing.T) {
 	f, passed, far := newFence(t)
-	p := newPool(Options{Fenced: true, HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
+	p := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}, Stderr: os.Stderr, Logger: slog.New(slog.DiscardHandler)})
 	p.fence = f
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
@@ -299,12 +299,12 @@ func TestDeadlineAtTheStart(t *testing.T) {
 	p.Extend("ann", far)
 	s := newSleeper(t)
 	a := &attempt{done: make(chan struct{}), cancel: func() {}}
-	p.start = func(ctx context.Context, name string) (*worker, error) {
-		w := newFakeWorker()
+	p.start = func(ctx context.Context, name string) (*process, error) {
+		w := newFakeWorker(p)
 		var err error
-		w.worker.fence, w.fenced, err = p.addToFence(name, s.pid)
+		w.process.fence, w.fenced, err = p.addToFence(name, s.pid)
 		p.Extend(name, passed) // the pool does not have the worker yet
-		return w.worker, err
+		return w.process, err
 	}
 	p.slots["ann"].attempt = a
 	p.fill(t.Context(), "ann", p.slots["ann"], a)

@@ -1,10 +1,8 @@
 package workers
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -13,56 +11,68 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // fakeWorker is a worker without a process. It takes a second to end.
 type fakeWorker struct {
-	*worker
+	*process
 	mu     sync.Mutex
-	busy   bool
-	parked bool
-	silent bool // it does not answer idle checks
-	checks int  // idle checks that it has received
+	does   worker.Activity
+	silent bool          // it does not answer
+	checks int           // questions that it has received
+	hold   chan struct{} // its answers wait for it; nil if they do not
 }
 
-func newFakeWorker() *fakeWorker {
-	messages, control := io.Pipe()
-	f := &fakeWorker{worker: newWorker(slog.New(slog.DiscardHandler), challenger{})}
-	f.control, f.kill = control, control.Close
-	f.connections.dial = func(context.Context) (net.Conn, error) {
-		if !f.alive() {
-			return nil, errors.New("the worker has ended")
+func newFakeWorker(p *Pool) *fakeWorker {
+	near, far := net.Pipe()
+	f := &fakeWorker{process: p.newWorker(nil), does: worker.Idle}
+	m := new(jsonrpc.Mux)
+	stop := make(chan struct{})
+	end := sync.OnceFunc(func() { close(stop) })
+	jsonrpc.Handle(m, "load", func(ctx context.Context, _ struct{}) (worker.Load, error) {
+		f.mu.Lock()
+		f.checks++
+		hold := f.hold
+		if f.silent {
+			hold = make(chan struct{})
 		}
-		conn, _ := net.Pipe()
-		return conn, nil
-	}
-	go func() {
-		defer close(f.exited)
-		lines := bufio.NewScanner(messages)
-		for lines.Scan() {
-			f.mu.Lock()
-			f.checks++
-			if !f.silent {
-				f.loads <- workerlink.Load{Busy: f.busy, Parked: f.parked}
+		f.mu.Unlock()
+		if hold != nil {
+			select {
+			case <-hold:
+			case <-ctx.Done():
 			}
-			f.mu.Unlock()
 		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return worker.Load{Activity: f.does, Requests: 1}, nil
+	})
+	jsonrpc.HandleNotify(m, "stop", func(context.Context, struct{}) { end() })
+	peer := jsonrpc.NewPeer(jsonrpc.Lines(far, far, far), m, nil)
+	f.conn = worker.NewConn(near, worker.Served{Nonsense: func(error) { end() }})
+	f.kill = func() error { end(); return nil }
+	go func() {
+		running, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- peer.Run(running) }()
+		<-stop
 		<-time.After(time.Second) // on the test's clock
+		cancel()
+		<-ended
+		f.conn.Close()
+		close(f.exited)
 	}()
 	return f
 }
 
-func (f *fakeWorker) set(busy, silent bool) {
+// set says what the worker does. silent is one that does not answer.
+func (f *fakeWorker) set(does worker.Activity, silent bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.busy, f.silent = busy, silent
-}
-
-func (f *fakeWorker) park(parked bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.parked = parked
+	f.does, f.silent = does, silent
 }
 
 func (f *fakeWorker) idleChecks() int {
@@ -74,25 +84,22 @@ func (f *fakeWorker) idleChecks() int {
 // idlePool returns a pool for ann. It appends each worker that it starts to made.
 func idlePool(idle time.Duration, made *[]*fakeWorker) *Pool {
 	p := newPool(Options{HTTP: settings.HTTP{WorkerIdle: idle, Principals: map[string]settings.Principal{"ann": {}}}, Logger: slog.New(slog.DiscardHandler)})
-	p.start = func(context.Context, string) (*worker, error) {
-		f := newFakeWorker()
+	p.start = func(context.Context, string) (*process, error) {
+		f := newFakeWorker(p)
 		*made = append(*made, f)
-		return f.worker, nil
+		return f.process, nil
 	}
 	return p
 }
 
 // connect begins a request of ann. It ends when leave is called.
-func connect(t *testing.T, p *Pool) (w *worker, leave func()) {
+func connect(t *testing.T, p *Pool) (w *process, leave func()) {
 	t.Helper()
-	w, conn, err := p.connect(t.Context(), "ann")
+	w, err := p.acquire(t.Context(), "ann")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w, func() {
-		conn.Close()
-		p.release("ann")
-	}
+	return w, func() { p.release("ann") }
 }
 
 // TestIdle checks that a worker ends when it has been idle for an hour, and not before.
@@ -117,16 +124,16 @@ func TestIdle(t *testing.T) {
 		leave()
 		<-time.After(time.Hour - time.Second)
 		alive("before another hour is over", true)
-		made[0].set(true, false)
+		made[0].set(worker.Busy, false)
 		<-time.After(2 * time.Hour)
 		alive("with work in the background", true)
 		if n := made[0].idleChecks(); n != 2 {
 			t.Errorf("%d idle checks, want one an hour", n)
 		}
-		made[0].set(false, true)
+		made[0].set(worker.Idle, true)
 		<-time.After(2*time.Hour + time.Minute)
 		alive("without an answer", true)
-		made[0].set(false, false)
+		made[0].set(worker.Idle, false)
 		<-time.After(2 * time.Hour)
 		alive("with nothing to do", false)
 		_, leave = connect(t, p)
@@ -155,12 +162,12 @@ func TestIdleNever(t *testing.T) {
 				p := idlePool(tt.idle, &made)
 				ctx, cancel := context.WithCancel(t.Context())
 				start := p.start
-				p.start = func(ctx context.Context, name string) (*worker, error) {
+				p.start = func(ctx context.Context, name string) (*process, error) {
 					cancel()
 					synctest.Wait()
 					return start(ctx, name)
 				}
-				if _, _, err := p.connect(ctx, "ann"); !errors.Is(err, context.Canceled) {
+				if _, err := p.acquire(ctx, "ann"); !errors.Is(err, context.Canceled) {
 					t.Errorf("the request: %v", err)
 				}
 				<-time.After(24 * time.Hour)
@@ -179,17 +186,17 @@ func TestIdleNever(t *testing.T) {
 // TestIdleHandOver checks requests that arrive during an idle check or while a worker ends.
 // A busy worker receives them, and otherwise the next worker.
 func TestIdleHandOver(t *testing.T) {
-	for name, busy := range map[string]bool{"idle": false, "busy": true} {
-		t.Run(name, func(t *testing.T) {
+	for does, want := range map[worker.Activity]int{worker.Idle: 1, worker.Busy: 0} {
+		t.Run(string(does), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var made []*fakeWorker
 				p := idlePool(time.Hour, &made)
 				_, leave := connect(t, p)
 				leave()
-				made[0].set(busy, true)
-				<-time.After(time.Hour)
-				synctest.Wait() // the idle check is under way
-				got := make(chan *worker, 3)
+				made[0].set(does, false)
+				made[0].hold = make(chan struct{})
+				<-time.After(time.Hour + time.Second)
+				got := make(chan *process, 3)
 				var requests sync.WaitGroup
 				request := func() {
 					requests.Go(func() {
@@ -200,24 +207,19 @@ func TestIdleHandOver(t *testing.T) {
 				}
 				request()
 				request()
-				synctest.Wait()
+				<-time.After(time.Second)
 				if len(got) != 0 {
 					t.Error("a request did not wait for the idle check")
 				}
-				made[0].loads <- workerlink.Load{Busy: busy}
-				made[0].set(busy, false)
+				close(made[0].hold)
 				synctest.Wait()
 				request() // while the worker ends
 				requests.Wait()
-				want := 1
-				if busy {
-					want = 0
-				}
 				if len(made) != want+1 {
 					t.Fatalf("%d workers were started", len(made))
 				}
 				for range 3 {
-					if w := <-got; w != made[want].worker {
+					if w := <-got; w != made[want].process {
 						t.Error("a request went to the wrong worker")
 					}
 				}
@@ -229,7 +231,7 @@ func TestIdleHandOver(t *testing.T) {
 	}
 }
 
-// TestIdleEnd drains and closes a pool while a worker ends.
+// TestIdleEnd closes a pool while a worker ends.
 func TestIdleEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made []*fakeWorker
@@ -240,65 +242,81 @@ func TestIdleEnd(t *testing.T) {
 		synctest.Wait()
 		failed := make(chan error, 1)
 		go func() {
-			_, _, err := p.connect(t.Context(), "ann")
+			_, err := p.acquire(t.Context(), "ann")
 			failed <- err
 		}()
 		synctest.Wait()
-		if err := p.Drain(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := <-failed; !errors.Is(err, errClosed) {
-			t.Errorf("a request while the pool drains: %v", err)
-		}
 		if err := p.Close(); err != nil || len(made) != 1 {
 			t.Errorf("%v, and %d workers were started", err, len(made))
+		}
+		if err := <-failed; !errors.Is(err, errClosed) {
+			t.Errorf("a request while the pool closes: %v", err)
 		}
 	})
 }
 
-// TestQuiet checks which workers another node may have instead, and that nothing else ends.
-func TestQuiet(t *testing.T) {
+// TestActivity checks what a worker counts as doing: what is not known is busy.
+func TestActivity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var made []*fakeWorker
-		p := idlePool(time.Hour, &made)
-		idle := func(when string, want bool) {
-			t.Helper()
-			if got := p.Idle(t.Context(), time.Minute); (len(got) == 1) != want {
-				t.Errorf("%s: %v", when, got)
+		p := idlePool(0, &made)
+		if got := p.Activity(t.Context(), "ann"); got != worker.Idle {
+			t.Errorf("without a worker: %v", got)
+		}
+		p.EndIdle("ann")
+		p.EndIdle("nobody")
+		_, leave := connect(t, p)
+		leave()
+		for _, tt := range []struct {
+			does   worker.Activity
+			silent bool
+			want   worker.Activity
+			loads  int
+		}{
+			{worker.Idle, false, worker.Idle, 1}, {worker.Waiting, false, worker.Waiting, 1}, {worker.Connected, false, worker.Connected, 1}, {worker.Busy, false, worker.Busy, 1},
+			{"sleeps", false, worker.Busy, 1}, {worker.Idle, true, worker.Busy, 0},
+		} {
+			made[0].set(tt.does, tt.silent)
+			if got := p.Activity(t.Context(), "ann"); got != tt.want {
+				t.Errorf("%q, silent %v: %v, want %v", tt.does, tt.silent, got, tt.want)
+			}
+			if got := p.Loads(t.Context()); len(got) != tt.loads {
+				t.Errorf("%q, silent %v: %v", tt.does, tt.silent, got)
 			}
 		}
-		idle("without a worker", false)
-		if p.EndIdle("ann") != nil || p.EndIdle("nobody") != nil {
-			t.Error("without a worker one ends")
+		made[0].set(worker.Idle, false)
+		p.EndIdle("ann")
+		<-made[0].exited
+		if err := p.Close(); err != nil {
+			t.Error(err)
 		}
-		_, leave := connect(t, p)
-		<-time.After(time.Hour)
-		idle("with an open request", false)
-		if p.EndIdle("ann") != nil {
-			t.Error("the worker of an open request is asked")
-		}
+	})
+}
+
+// TestKillTellsNothing checks that a worker that is killed does not learn that it ends: it would record that its turns
+// have ended, and the next one would not continue them.
+func TestKillTellsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made []*fakeWorker
+		p := idlePool(0, &made)
+		w, leave := connect(t, p)
 		leave()
-		<-time.After(time.Minute - time.Second)
-		idle("a little after a request", false)
-		<-time.After(time.Second)
-		idle("a minute after a request", true)
-		made[0].set(true, false)
-		idle("busy", false)
-		<-p.EndIdle("ann")
-		if !made[0].alive() {
-			t.Error("a busy worker has ended")
+		kill := make(chan struct{})
+		w.kill = func() error { close(kill); return nil }
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			p.Kill("ann")
+		}()
+		<-kill
+		<-time.After(time.Minute) // the machine is busy
+		if !w.alive() {
+			t.Error("the worker has learned of its end")
 		}
-		made[0].set(false, false)
-		made[0].work.observe(&workerlink.Observation{Kind: workerlink.KindTurnBegin, Turn: 1})
-		idle("with a turn", false)
-		made[0].work.observe(&workerlink.Observation{Kind: workerlink.KindTurnEnd, Turn: 1})
-		made[0].set(false, true)
-		idle("it does not answer", false)
-		made[0].set(false, false)
-		idle("after all that", true)
-		<-p.EndIdle("ann")
-		if made[0].alive() {
-			t.Error("an idle worker has not ended when EndIdle is done")
+		w.conn.Stop()
+		<-killed
+		if w.alive() {
+			t.Error("it is not gone")
 		}
 		if err := p.Close(); err != nil {
 			t.Error(err)

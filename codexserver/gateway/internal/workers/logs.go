@@ -2,37 +2,39 @@ package workers
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"slices"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
-	"github.com/codexmcp/codexmcp/codexserver/store"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// served returns what serves the connections that the worker of a user inherits, in the order of
-// [workerlink.Settings]. A worker has no descriptor of a log: it could open the file again by it, and
-// read, empty and rewrite what all users have written.
-func (p *Pool) served(name string, kept store.Store) (all []func(net.Conn) error) {
+// served returns what the pool does for the worker of a user. A worker has no descriptor of a log: it could open the
+// file again by it, and read, empty and rewrite what all users have written. nonsense learns of what no worker sends.
+func (p *Pool) served(name string, kept worker.Store, nonsense func(error)) worker.Served {
+	s := worker.Served{Store: kept, Nonsense: nonsense}
+	add := func(to io.Writer, stamp func(line []byte, now time.Time, user string) ([]byte, error)) func([]byte) error {
+		return func(line []byte) error {
+			line, err := stamp(line, time.Now(), name)
+			if err != nil {
+				nonsense(err)
+				return err
+			}
+			_, err = to.Write(append(line, '\n'))
+			return err
+		}
+	}
 	if p.o.Record != nil {
-		all = append(all, func(conn net.Conn) error {
-			return workerlink.ServeLog(conn, func(line []byte) ([]byte, error) { return record.Stamp(line, time.Now(), name) }, record.On(p.o.Record))
-		})
+		s.Record = add(record.On(p.o.Record), record.Stamp)
 	}
 	if p.o.Trace != nil {
-		all = append(all, func(conn net.Conn) error {
-			return workerlink.ServeLog(conn, func(line []byte) ([]byte, error) { return stampTrace(line, time.Now(), name) }, p.o.Trace)
-		})
+		s.Trace = add(p.o.Trace, stampTrace)
 	}
-	if kept != nil {
-		all = append(all, func(conn net.Conn) error { return workerlink.ServeStore(context.Background(), conn, kept) })
-	}
-	return all
+	return s
 }
 
 // stampTrace returns a line of a worker's trace with the time and the user:

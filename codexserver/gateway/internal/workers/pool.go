@@ -9,21 +9,16 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/intake"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/metrics"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/telemetry"
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/internal/safefile"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
-	"golang.org/x/time/rate"
 )
 
 // Options configure a [Pool].
@@ -36,21 +31,15 @@ type Options struct {
 	Program string
 	// Hidden are files and folders of the server that workers must not see.
 	Hidden []string
-	// Settings are the settings that all workers share. Its Locked are the arguments that
-	// no user may set. The pool sets the fields that differ between users.
-	Settings workerlink.Settings
+	// Settings are the settings that all workers share. The pool sets the fields that differ between users.
+	Settings worker.Settings
 	// Record is the approval log and Trace the trace file. The pool appends the lines of all
 	// workers, and stamps them. Nil means that there is no such file.
 	Record, Trace *safefile.Log
 	// Challenge begins the WWW-Authenticate header of refusals: scheme and realm.
 	Challenge string
-	// Fenced means that workers only run until the deadlines of [Pool.Extend]. Another process
-	// then kills them, also while this one is stopped.
-	Fenced bool
-	// Limits bound each worker with all that it starts. They need cgroup v2.
-	Limits settings.Worker
-	// Telemetry records what the pool and its workers do. It may be nil.
-	Telemetry *telemetry.Telemetry
+	// Metrics counts the starts of workers.
+	Metrics *metrics.Metrics
 	// Stderr receives the standard error of workers. Logger logs their starts and ends.
 	Stderr io.Writer
 	Logger *slog.Logger
@@ -60,32 +49,26 @@ type Options struct {
 type Pool struct {
 	o       Options
 	log     *slog.Logger
-	start   func(ctx context.Context, name string) (*worker, error)
+	start   func(ctx context.Context, name string) (*process, error)
 	http    atomic.Pointer[settings.HTTP] // see Reload
 	running sync.WaitGroup                // all goroutines of the pool
-	copies  intake.Buffers
+	copies  buffers
+	keeps   func(ctx context.Context, user string) (worker.Store, error)
 
-	cgroups *cgroups                                                    // nil without limits
-	keeps   func(ctx context.Context, user string) (store.Store, error) // nil: only files
-
-	mu       sync.Mutex
-	fence    *fence             // nil unless workers are fenced
-	slots    map[string]*slot   // by user; none is removed
-	senders  map[string]*sender // by principal
-	leaving  bool               // the users go to other nodes
-	draining bool
-	closed   bool
+	mu     sync.Mutex
+	fence  *fence
+	slots  map[string]*slot // by user; none is removed
+	closed bool
 }
 
 // slot holds the worker of a user.
 type slot struct {
-	worker    *worker       // the latest; nil before the first start
+	worker    *process      // the latest; nil before the first start
 	attempt   *attempt      // the start that is under way, or nil
 	idleCheck chan struct{} // nil unless an idle check is under way; closed at its end
 	requests  int           // open ones
 	deadline  time.Duration // of Extend
 	idleTimer *time.Timer   // runs while no request is open; nil before its first use
-	released  time.Time     // when the latest request ended
 }
 
 // attempt is one start of a worker.
@@ -96,7 +79,7 @@ type attempt struct {
 }
 
 // New returns a pool without workers. The caller must close it. New fails if this system
-// cannot keep users apart, with [enclosure.ErrUnavailable], or keep one of the limits, or if the paths of one user contain those of another or of the
+// cannot keep users apart, with [enclosure.ErrUnavailable], or if the paths of one user contain those of another or of the
 // server.
 func New(o Options) (*Pool, error) {
 	if err := enclosure.Try(o.Program); err != nil {
@@ -108,15 +91,22 @@ func New(o Options) (*Pool, error) {
 	p := newPool(o)
 	p.start = p.startProcess
 	var err error
-	if p.cgroups, err = newCgroups(o.Limits); err != nil { // before the fence, which is in the cgroup of this process
-		return nil, err
-	}
-	if o.Fenced {
-		if p.fence, err = startFence(o.Stderr); err != nil {
-			return nil, fmt.Errorf("start the fence of the workers: %w", err)
-		}
+	if p.fence, err = startFence(o.Stderr); err != nil {
+		return nil, fmt.Errorf("start the fence of the workers: %w", err)
 	}
 	return p, nil
+}
+
+func newPool(o Options) *Pool {
+	p := &Pool{o: o, log: o.Logger, slots: map[string]*slot{}}
+	p.setUsers(o.HTTP.Principals)
+	return p
+}
+
+// Keep makes workers keep the state of their users in the stores that open returns, each for one
+// worker, besides the files of their homes. It must be called before the first request.
+func (p *Pool) Keep(open func(ctx context.Context, user string) (worker.Store, error)) {
+	p.keeps = open
 }
 
 // Extend sets the time until which the worker of a user may run, since the machine was started.
@@ -124,7 +114,7 @@ func New(o Options) (*Pool, error) {
 func (p *Pool) Extend(name string, deadline time.Duration) {
 	p.mu.Lock()
 	s := p.slots[name]
-	if s == nil || !p.o.Fenced {
+	if s == nil {
 		p.mu.Unlock()
 		return
 	}
@@ -160,164 +150,38 @@ func (p *Pool) addToFence(name string, pid int) (f *fence, number uint64, err er
 	return f, number, err
 }
 
-// deadline returns the time until which the worker of a user may run.
-func (p *Pool) deadline(name string) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.slots[name].deadline
-}
-
-// Keep makes workers keep the state of their users in the stores that open returns, each for one
-// worker, besides the files of their homes. It must be called before the first request.
-func (p *Pool) Keep(open func(ctx context.Context, user string) (store.Store, error)) { p.keeps = open }
-
-func newPool(o Options) *Pool {
-	p := &Pool{o: o, log: o.Logger, slots: map[string]*slot{}, senders: map[string]*sender{}}
-	p.setUsers(o.HTTP.Principals)
-	return p
-}
-
-// sender is what a principal may send to the pool.
-type sender struct {
-	*intake.Usage
-	requests *rate.Limiter // nil means no limit
-	limit    int           // of requests a second
-}
-
-// newSender returns the limits for a number of requests a second.
-func newSender(requests int) *sender {
-	s := &sender{Usage: intake.NewUsage(), limit: requests}
-	if requests > 0 {
-		s.requests = rate.NewLimiter(rate.Limit(requests), requests)
-	}
-	return s
-}
-
-// sender returns what a principal may send, or nil for one that is no user.
-func (p *Pool) sender(name string) *sender {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.senders[name]
-}
-
-// allow counts a request. If the principal sends too many a second, it answers this one, and
-// returns false. A reservation says how long the client must wait. A refused request cancels
-// its reservation, so that it does not delay later ones.
-func (s *sender) allow(w http.ResponseWriter) bool {
-	if s.requests == nil {
-		return true
-	}
-	slot := s.requests.Reserve()
-	wait := slot.Delay()
-	if wait == 0 {
-		return true
-	}
-	slot.Cancel()
-	w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
-	http.Error(w, "too many requests a second", http.StatusTooManyRequests)
-	return false
-}
-
-// Request says whose worker a request is for, and who sent it.
-type Request struct {
-	// User is the user of the worker.
-	User string
-	// Sender is the user, with its scopes.
-	Sender mcphttp.Principal
-}
-
-// Serve answers an admitted request. Its context ends when the pool may no longer run the
+// Serve answers a request of a user whom a front has admitted. Its context ends when the pool may no longer run the
 // user's worker.
-func (p *Pool) Serve(w http.ResponseWriter, r *http.Request, of Request) {
-	response := intake.NewResponse(w, r)
-	a := &admission{principal: of.Sender}
-	defer func() { // an answer that breaks off panics
-		switch {
-		case p.o.Telemetry == nil:
-		case a.answered:
-			p.o.Telemetry.User(of.User).Report(a.method, response.Status)
-		case r.Context().Err() == nil:
-			p.o.Telemetry.User("").Report("", response.Status)
-		}
-	}()
-	p.serve(response, r, of.User, a)
-}
-
-// serve answers a request.
-func (p *Pool) serve(response *intake.Response, r *http.Request, user string, a *admission) {
-	from := p.sender(a.principal.Name)
-	if from == nil {
-		http.Error(response, "this node does not know the user", http.StatusForbidden)
-		return
-	}
-	if !from.allow(response) {
-		return
-	}
-	end, ok := from.Begin(response)
-	if !ok {
-		return
-	}
-	defer end()
-	release, ok := from.ReadBody(response, r)
-	if !ok {
-		return
-	}
-	defer release()
-	response.Extend() // reading the body may have used up the timeout
-	worker, conn, err := p.connect(r.Context(), user)
-	if err != nil {
-		if r.Context().Err() == nil {
-			p.log.Error("worker unavailable", "principal", user, "error", err)
-		}
-		unavailable(response)
-		return
-	}
-	defer p.release(user)
-	a.conn = conn
-	defer func() {
-		if a.conn != nil { // the request was not sent
-			a.conn.Close()
-		}
-	}()
-	worker.proxy.ServeHTTP(response, a.with(r))
-}
-
-// unavailable answers a request that was not sent to a worker.
-func unavailable(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "5")
-	http.Error(w, UnavailableText, http.StatusServiceUnavailable)
-}
-
-// UnavailableText is for a client whose request was not sent to a worker.
-const UnavailableText = "the user's worker process could not be started or reached, so the request was not carried out. " +
-	"Send it again later. If this error continues, ask the operator of the server, whose log has the reason"
-
-// connect acquires the worker of a user and returns a connection for one request. The
-// caller calls [Pool.release] when the request has ended. If the worker is about to end,
-// connect waits for its end and uses the next worker. That is safe because the request was
-// not sent yet.
-func (p *Pool) connect(ctx context.Context, name string) (*worker, *connection, error) {
+func (p *Pool) Serve(w http.ResponseWriter, r *http.Request, user mcphttp.Principal) {
+	c := &call{user: user}
+	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	r.Body = io.NopCloser(r.Body) // it may be for the next worker
 	for {
-		w, err := p.acquire(ctx, name)
-		if err != nil {
-			return nil, nil, err
-		}
-		conn, err := w.connections.take(ctx)
+		to, err := p.acquire(r.Context(), user.Name)
 		if err == nil {
-			return w, conn, nil
+			if err = p.send(w, r, to, c); err == nil {
+				return
+			}
+			if to.gone(r.Context()) {
+				continue
+			}
 		}
-		p.release(name)
-		if !errors.Is(err, syscall.ECONNREFUSED) {
-			return nil, nil, err
+		if r.Context().Err() == nil {
+			p.log.Error("worker unavailable", "principal", user.Name, "error", err)
 		}
-		select {
-		case <-w.exited:
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
-		case <-time.After(endTimeout):
-			return nil, nil, err
-		}
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, UnavailableText, http.StatusServiceUnavailable)
+		return
 	}
+}
+
+// send sends a request to a worker that acquire returned. An error means that the worker could not get it, and that
+// nothing was written.
+func (p *Pool) send(w http.ResponseWriter, r *http.Request, to *process, c *call) error {
+	defer p.release(c.user.Name) // an answer that breaks off panics
+	c.unsent = nil
+	to.proxy.ServeHTTP(w, r)
+	return c.unsent
 }
 
 var (
@@ -327,7 +191,7 @@ var (
 
 // acquire returns the worker of a user for a request, and starts one if necessary. The pool
 // does not end the worker for being idle before [Pool.release] is called.
-func (p *Pool) acquire(ctx context.Context, name string) (*worker, error) {
+func (p *Pool) acquire(ctx context.Context, name string) (*process, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
@@ -346,7 +210,7 @@ func (p *Pool) acquire(ctx context.Context, name string) (*worker, error) {
 				s.idleTimer.Stop()
 			}
 			return s.worker, nil
-		case p.draining || p.closed:
+		case p.closed:
 			return nil, errClosed
 		case ctx.Err() != nil: // the request of a lease that is lost must not start a worker
 			return nil, context.Cause(ctx)
@@ -384,7 +248,6 @@ func (p *Pool) release(name string) {
 	defer p.mu.Unlock()
 	s := p.slots[name]
 	s.requests--
-	s.released = time.Now()
 	p.startIdleTimer(name, s)
 }
 
@@ -395,27 +258,26 @@ func (p *Pool) startIdleTimer(name string, s *slot) {
 		return
 	}
 	if s.idleTimer == nil {
-		s.idleTimer = time.AfterFunc(p.o.HTTP.WorkerIdle, func() { p.endIdle(name, s, false) })
+		s.idleTimer = time.AfterFunc(p.o.HTTP.WorkerIdle, func() { p.EndIdle(name) })
 		return
 	}
 	s.idleTimer.Reset(p.o.HTTP.WorkerIdle)
 }
 
-// endIdle asks a worker without requests whether it is idle, and ends it if so. New
-// requests wait for the answer: a busy worker receives them, or else the next worker. While
-// the pool drains, it does so only if move is set. It returns what is closed after that, or nil if it
-// does not ask.
-func (p *Pool) endIdle(name string, s *slot, move bool) (done <-chan struct{}) {
+// EndIdle asks a worker without requests whether it is idle, and ends it if so. New requests wait for the answer: a
+// busy worker receives them, or else the next worker. It does not wait for the answer itself.
+func (p *Pool) EndIdle(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.requests > 0 || s.idleCheck != nil || s.worker == nil || !s.worker.alive() || p.draining && !move || p.closed {
-		return nil
+	s := p.slots[name]
+	if s == nil || s.requests > 0 || s.idleCheck != nil || s.worker == nil || !s.worker.alive() || p.closed {
+		return
 	}
 	w := s.worker
 	s.idleCheck = make(chan struct{})
 	p.running.Go(func() {
-		load, ok := w.load(context.Background())
-		idle := ok && load.Idle()
+		load, err := w.load(context.Background())
+		idle := err == nil && load.Activity == worker.Idle
 		if idle {
 			p.log.Info("worker is idle", "principal", name)
 			w.end(endTimeout)
@@ -428,7 +290,6 @@ func (p *Pool) endIdle(name string, s *slot, move bool) (done <-chan struct{}) {
 			p.startIdleTimer(name, s)
 		}
 	})
-	return s.idleCheck
 }
 
 // fill starts a worker for a slot. Requests wait for the end of the attempt.
@@ -436,17 +297,24 @@ func (p *Pool) fill(ctx context.Context, name string, s *slot, a *attempt) {
 	defer close(a.done)
 	defer a.cancel()
 	w, err := p.start(ctx, name)
+	p.o.Metrics.Started(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.attempt, a.err = nil, err
 	if err == nil {
 		s.worker = w
-		if p.o.Fenced { // it may have changed meanwhile
-			defer p.running.Go(func() { p.Extend(name, p.deadline(name)) })
-		}
-		p.log.Info("worker started", "principal", name, "process", w.process)
+		deadline := s.deadline
+		defer p.running.Go(func() { p.Extend(name, max(deadline, p.deadline(name))) }) // it may have changed meanwhile
+		p.log.Info("worker started", "principal", name, "process", w.pid)
 		p.startIdleTimer(name, s)
 	}
+}
+
+// deadline returns the time until which the worker of a user may run.
+func (p *Pool) deadline(name string) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.slots[name].deadline
 }
 
 // Kill kills the worker of a user, and returns when the worker and all its processes have
@@ -469,10 +337,9 @@ func (p *Pool) Kill(name string) {
 	}
 	if w != nil {
 		_ = w.kill()
-		// Only now may it learn that it ends: it must not record the ends of its turns. The signal goes to the first
+		// It must not learn that it ends: it would record the ends of its turns. The signal goes to the first
 		// process of the enclosure, and the worker runs until that one is gone.
 		<-w.exited
-		w.end(0)
 	}
 }
 
@@ -489,118 +356,64 @@ func (p *Pool) Running() (names []string) {
 	return names
 }
 
-// EndIdle ends the worker of a user if it has no request, no session and no running work. It
-// does not wait for that: done is closed then, or nil if there is nothing to do.
-func (p *Pool) EndIdle(name string) (done <-chan struct{}) {
+// Activity returns what the worker of a user does. A user without a worker is idle. A worker that does not answer
+// is busy.
+func (p *Pool) Activity(ctx context.Context, name string) worker.Activity {
 	p.mu.Lock()
 	s := p.slots[name]
+	var w *process
+	if s != nil {
+		w = s.worker
+	}
+	starts := s != nil && s.attempt != nil
 	p.mu.Unlock()
-	if s == nil {
-		return nil
+	switch {
+	case starts:
+		return worker.Busy
+	case w == nil || !w.alive():
+		return worker.Idle
 	}
-	return p.endIdle(name, s, true)
-}
-
-// Idle returns the users whose worker runs, has no session and no turn, and has had no request for so long.
-func (p *Pool) Idle(ctx context.Context, quiet time.Duration) (names []string) {
-	loads := p.Loads(ctx)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for name, load := range loads {
-		s := p.slots[name]
-		if load.Idle() && s.worker.work.turns.Load() == 0 && s.requests == 0 && time.Since(s.released) >= quiet {
-			names = append(names, name)
-		}
+	load, err := w.load(ctx)
+	if err != nil || !slices.Contains([]worker.Activity{worker.Waiting, worker.Connected, worker.Idle}, load.Activity) {
+		return worker.Busy
 	}
-	slices.Sort(names)
-	return names
-}
-
-// Leave says that the users go to other nodes, for [Pool.Draining]. The pool serves them until then.
-func (p *Pool) Leave() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.leaving = true
-}
-
-// Draining reports whether [Pool.Drain] or [Pool.Leave] was called.
-func (p *Pool) Draining() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.draining || p.leaving
-}
-
-// Loads returns the loads of the running workers, by user. It leaves out a worker that does
-// not answer in time.
-func (p *Pool) Loads(ctx context.Context) map[string]workerlink.Load {
-	ctx, cancel := context.WithTimeout(ctx, loadsTimeout)
-	defer cancel()
-	running := map[string]*worker{}
-	p.mu.Lock()
-	for name, s := range p.slots {
-		if s.worker != nil && s.worker.alive() {
-			running[name] = s.worker
-		}
-	}
-	p.mu.Unlock()
-	var mu sync.Mutex
-	var asking sync.WaitGroup
-	loads := map[string]workerlink.Load{}
-	for name, w := range running {
-		asking.Go(func() {
-			if l, ok := w.load(ctx); ok {
-				mu.Lock()
-				defer mu.Unlock()
-				loads[name] = l
-			}
-		})
-	}
-	asking.Wait()
-	return loads
+	return load.Activity
 }
 
 // loadsTimeout limits the time that workers have to report their loads.
 const loadsTimeout = 2 * time.Second
 
-// Drain waits until all workers have finished their running work. From then on the pool
-// starts no workers, and workers accept no new work, but they still accept answers to
-// questions and requests for tasks. Drain fails if ctx ends first.
-func (p *Pool) Drain(ctx context.Context) error {
-	p.mu.Lock()
-	p.draining = true
-	p.mu.Unlock()
+// Loads returns the loads of the running workers. It leaves out a worker that does not answer in time.
+func (p *Pool) Loads(ctx context.Context) (all []worker.Load) {
+	ctx, cancel := context.WithTimeout(ctx, loadsTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	var asking sync.WaitGroup
 	for _, w := range p.workers() {
-		w.drain()
-	}
-	for _, w := range p.workers() {
-		select {
-		case <-w.drained:
-		case <-w.exited:
-		case <-ctx.Done():
-			return ctx.Err()
+		if !w.alive() {
+			continue
 		}
+		asking.Go(func() {
+			if l, err := w.load(ctx); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, l)
+			}
+		})
 	}
-	return nil
+	asking.Wait()
+	return all
 }
 
-// workers returns all workers, by user. It first waits for the starts that are under way.
-func (p *Pool) workers() map[string]*worker {
+// workers returns all workers, by user.
+func (p *Pool) workers() map[string]*process {
 	p.mu.Lock()
-	slots := maps.Clone(p.slots)
-	p.mu.Unlock()
-	all := map[string]*worker{}
-	for name, s := range slots {
-		p.mu.Lock()
-		a := s.attempt
-		p.mu.Unlock()
-		if a != nil {
-			<-a.done
-		}
-		p.mu.Lock()
+	defer p.mu.Unlock()
+	all := map[string]*process{}
+	for name, s := range p.slots {
 		if s.worker != nil {
 			all[name] = s.worker
 		}
-		p.mu.Unlock()
 	}
 	return all
 }
@@ -609,7 +422,16 @@ func (p *Pool) workers() map[string]*worker {
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
+	slots := maps.Clone(p.slots)
 	p.mu.Unlock()
+	for _, s := range slots {
+		p.mu.Lock()
+		a := s.attempt
+		p.mu.Unlock()
+		if a != nil {
+			<-a.done
+		}
+	}
 	var ending sync.WaitGroup
 	for _, w := range p.workers() {
 		ending.Go(func() { w.end(endTimeout) })

@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,28 +9,19 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
-// admission is a value in the context of each admitted request: its principal, and the
-// connection to the worker, which is nil after the request was sent. Then it has what becomes
-// of the request: whether the worker answers, and the method that the answer names.
-type admission struct {
-	principal mcphttp.Principal
-	conn      *connection
-	answered  bool
-	method    string
+// call is a request, in its context.
+type call struct {
+	user   mcphttp.Principal
+	unsent error // why the worker could not get it; nil if it could
 }
 
-// admissionKey is the key of an admission in a context.
-type admissionKey struct{}
-
-// with returns the request with the admission in its context.
-func (a *admission) with(r *http.Request) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), admissionKey{}, a))
-}
+type callKey struct{}
 
 // answerHeaders are the headers of an answer that the proxy passes to clients.
 var answerHeaders = []string{
@@ -75,8 +65,11 @@ func (c challenger) checkAnswer(r *http.Response) error {
 			delete(r.Header, name)
 		}
 	}
-	challenge := c.rewrite(r.Header.Get("Www-Authenticate"))
-	r.Header.Del("Www-Authenticate")
+	challenge := ""
+	if from := r.Header.Get("Www-Authenticate"); from != "" {
+		challenge = c.rewrite(from)
+		r.Header.Del("Www-Authenticate")
+	}
 	switch {
 	case r.StatusCode >= 200 && r.StatusCode < 300:
 		return nil
@@ -89,54 +82,87 @@ func (c challenger) checkAnswer(r *http.Response) error {
 	return fmt.Errorf("the worker sent the status %s, which is not passed to clients", r.Status)
 }
 
+// UnavailableText is for a client whose request was not sent to a worker.
+const UnavailableText = "the user's worker process could not be started or reached, so the request was not carried out. " +
+	"Send it again later. If this error continues, ask the operator of the server, whose log has the reason"
+
 // UnansweredText is for a client whose request was sent to a worker.
 const UnansweredText = "the user's worker process did not answer this request. The request may have taken effect; " +
 	"check that before you send it again. If the process has ended, the next request starts it again"
 
+// dialError means that there is no connection, over which a request could have been sent.
+type dialError struct{ error }
+
+// notForWorkers are the headers in which a client identifies itself, those that make net/http send a request again, and
+// one that lets a worker wait for a body that it may never get.
+var notForWorkers = []string{"Authorization", "Cookie", "Expect", "Forwarded", "Idempotency-Key", "Origin", "X-Idempotency-Key", "X-Real-Ip"}
+
 // newProxy returns a proxy to a worker. The proxy removes the headers in which a client
-// identifies itself or its address.
-func newProxy(log *slog.Logger, c challenger) *httputil.ReverseProxy {
+// identifies itself or its address. It sends the events of a stream immediately, and no request twice: a request has no
+// GetBody, and one without a body changes nothing.
+func newProxy(log *slog.Logger, c challenger, to http.RoundTripper, copies httputil.BufferPool) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
-		Transport: transport{}, // the proxy sends the events of a stream immediately
-		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Transport: withoutTrailers{to}, BufferPool: copies, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		Rewrite: func(r *httputil.ProxyRequest) {
-			var principal mcphttp.Principal
-			if a, ok := r.In.Context().Value(admissionKey{}).(*admission); ok {
-				principal = a.principal
-			}
+			principal := r.In.Context().Value(callKey{}).(*call).user
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "localhost", "localhost"
+			r.Out.GetBody = nil
 			for name := range r.Out.Header {
 				if strings.HasPrefix(name, "Codex-Mcp-") || strings.HasPrefix(name, "X-Forwarded-") {
 					delete(r.Out.Header, name)
 				}
 			}
-			for _, name := range []string{"Authorization", "Cookie", "Expect", "Forwarded", "Origin", "X-Real-Ip"} {
+			for _, name := range notForWorkers {
 				delete(r.Out.Header, name)
 			}
-			r.Out.Header.Set(workerlink.PrincipalHeader, principal.Name)
+			r.Out.Header.Set(worker.PrincipalHeader, principal.Name)
 			scopes := principal.Scopes
 			if scopes == nil {
 				scopes = mcphttp.Scopes()
 			}
-			r.Out.Header.Set(workerlink.ScopesHeader, mcphttp.FormatScopes(scopes))
+			r.Out.Header.Set(worker.ScopesHeader, mcphttp.FormatScopes(scopes))
 		},
-		ModifyResponse: func(r *http.Response) error {
-			method := r.Header.Get(workerlink.MethodHeader)
-			err := c.checkAnswer(r)
-			if a, ok := r.Request.Context().Value(admissionKey{}).(*admission); ok && err == nil {
-				a.answered, a.method = true, method
-			}
-			return err
-		},
+		ModifyResponse: c.checkAnswer,
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if never := (dialError{}); errors.As(err, &never) {
+				r.Context().Value(callKey{}).(*call).unsent = err
+				return
+			}
 			if r.Context().Err() == nil {
 				log.Warn("worker did not answer a request", "error", err)
-			}
-			if errors.Is(err, errUnwritten) {
-				unavailable(w)
-				return
 			}
 			http.Error(w, UnansweredText, http.StatusBadGateway)
 		},
 	}
 }
+
+// withoutTrailers drops the trailers of answers, which nobody could look at before they are passed on.
+type withoutTrailers struct{ to http.RoundTripper }
+
+// RoundTrip implements [http.RoundTripper].
+func (t withoutTrailers) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := t.to.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	other := *answer // the body writes the trailers into the first one
+	other.Trailer = nil
+	return &other, nil
+}
+
+// bufferSize is the size of a buffer for copying answers, in bytes.
+const bufferSize = 32 << 10
+
+// buffers are used by one answer after another. The zero value is ready to use. It is an [httputil.BufferPool].
+type buffers struct{ unused sync.Pool }
+
+// Get returns a buffer, which may have the bytes of another answer.
+func (b *buffers) Get() []byte {
+	if p, ok := b.unused.Get().(*[bufferSize]byte); ok {
+		return p[:]
+	}
+	return make([]byte, bufferSize)
+}
+
+// Put takes a buffer back.
+func (b *buffers) Put(p []byte) { b.unused.Put((*[bufferSize]byte)(p)) }

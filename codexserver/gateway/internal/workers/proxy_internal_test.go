@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -12,21 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/intake"
+	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 	"github.com/google/go-cmp/cmp"
 )
 
-// dialer returns a function that connects to a worker at a socket.
-func dialer(socket string) func(context.Context) (net.Conn, error) {
-	return func(ctx context.Context) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
-	}
-}
-
-// behind serves h at a socket behind a proxy, for requests of a principal.
+// behind serves h as the worker of a principal behind a pool.
 func behind(t *testing.T, who mcphttp.Principal, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
@@ -34,24 +27,20 @@ func behind(t *testing.T, who mcphttp.Principal, h http.HandlerFunc) *httptest.S
 	if err != nil {
 		t.Fatal(err)
 	}
-	worker := &http.Server{Handler: h}
+	server := &http.Server{Handler: h}
 	serving := make(chan error, 1)
-	go func() { serving <- worker.Serve(l) }()
-	proxy := newProxy(slog.New(slog.DiscardHandler), challenger{`Bearer realm="here"`, "https://here.example/metadata"})
-	connections := newConnections()
-	connections.dial = dialer(socket)
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, err := connections.take(r.Context())
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		proxy.ServeHTTP(intake.NewResponse(w, r), (&admission{principal: who, conn: conn}).with(r))
-	}))
+	go func() { serving <- server.Serve(l) }()
+	p := newPool(Options{
+		HTTP: settings.HTTP{Principals: map[string]settings.Principal{who.Name: {}}}, Challenge: `Bearer realm="here"`, Logger: slog.New(slog.DiscardHandler),
+	})
+	p.o.Settings.Metadata = "https://here.example/metadata"
+	w := p.newWorker(func(ctx context.Context) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", socket) })
+	p.start = func(context.Context, string) (*process, error) { return w, nil }
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.Serve(w, r, who) }))
 	t.Cleanup(func() {
 		front.Close()
-		connections.end()
-		worker.Close()
+		w.transport.CloseIdleConnections()
+		server.Close()
 		<-serving
 	})
 	return front
@@ -87,16 +76,16 @@ func TestHeaders(t *testing.T) {
 	}
 	want := map[string]string{
 		"Host": "localhost", "Codex-Mcp-Principal": "ann", "Codex-Mcp-Scopes": "codex:read",
-		"Mcp-Name": "kept", "Traceparent": "kept", "Idempotency-Key": "1",
+		"Mcp-Name": "kept", "Traceparent": "kept",
 	}
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Errorf("the worker received (-want +got):\n%s", diff)
 	}
-	l := &workerlink.Link{Settings: workerlink.Settings{Principal: "ann"}}
+	l := &worker.Link{Settings: worker.Settings{Principal: "ann"}}
 	if who, err := l.Authenticate(in); err != nil || cmp.Diff(mcphttp.Principal{Name: "ann", Scopes: []mcphttp.Scope{mcphttp.ScopeRead}}, who) != "" {
 		t.Errorf("the principal at the worker: %+v, %v", who, err)
 	}
-	if who, err := (&workerlink.Link{Settings: workerlink.Settings{Principal: "bob"}}).Authenticate(in); err == nil {
+	if who, err := (&worker.Link{Settings: worker.Settings{Principal: "bob"}}).Authenticate(in); err == nil {
 		t.Errorf("another worker accepts %+v", who)
 	}
 }
@@ -163,18 +152,27 @@ func TestAnswers(t *testing.T) {
 	for status, want := range map[int]int{200: 200, 202: 202, 204: 204, 301: 502, 303: 502, 400: 400, 401: 502, 403: 403, 407: 502, 503: 503} {
 		front := behind(t, mcphttp.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
 			for name, value := range map[string]string{
-				"Location": "http://evil.example", "Set-Cookie": "a=b", "Access-Control-Allow-Origin": "*", "Refresh": "0", "Alt-Svc": "evil", "Link": "evil",
+				"Trailer": "Late", http.TrailerPrefix + "Later": "x", "Location": "http://evil.example", "Set-Cookie": "a=b", "Access-Control-Allow-Origin": "*", "Refresh": "0", "Alt-Svc": "evil", "Link": "evil",
 				"Mcp-Session-Id": "kept", "Content-Type": "text/event-stream", "Retry-After": "5", "Cache-Control": "no-store",
 			} {
 				w.Header().Set(name, value)
 			}
 			w.WriteHeader(status)
+			if status == 200 {
+				_, _ = io.WriteString(w, strings.Repeat("x", 10000)) // in chunks
+			}
 		})
 		answer, err := http.DefaultTransport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+			t.Error(err)
+		}
 		answer.Body.Close()
+		if len(answer.Trailer) > 0 {
+			t.Errorf("trailers: %v", answer.Trailer)
+		}
 		answer.Header.Del("Date")
 		answer.Header.Del("Content-Length")
 		have := map[string]string{}
@@ -224,5 +222,43 @@ func TestChallenges(t *testing.T) {
 		if diff := cmp.Diff(tt.want, answer.Header.Values("Www-Authenticate")); diff != "" || answer.StatusCode != tt.status {
 			t.Errorf("%d with %q is passed on as %s (-want +got):\n%s", tt.status, tt.sent, answer.Status, diff)
 		}
+	}
+}
+
+// TestNotReached checks that a request is said to have had no effect only if no worker could get it.
+func TestNotReached(t *testing.T) {
+	p := newPool(Options{HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {}}}, Logger: slog.New(slog.DiscardHandler)})
+	started := 0
+	p.start = func(context.Context, string) (*process, error) {
+		if started++; started > 2 {
+			return nil, errors.New("no more")
+		}
+		w := p.newWorker(func(context.Context) (net.Conn, error) { return nil, errors.New("refused") })
+		time.AfterFunc(10*time.Millisecond, func() { close(w.exited) }) // it ends
+		return w, nil
+	}
+	for _, name := range []string{"ann", "bob"} {
+		w := httptest.NewRecorder()
+		p.Serve(w, httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader("{}")), mcphttp.Principal{Name: name})
+		if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "was not carried out") || w.Header().Get("Retry-After") == "" {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+	if started != 3 {
+		t.Errorf("%d workers were tried", started)
+	}
+	front := behind(t, mcphttp.Principal{Name: "ann"}, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			conn.Close()
+		}
+	})
+	answer, err := http.Post(front.URL, "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), "may have taken effect") {
+		t.Errorf("%d %s", answer.StatusCode, text)
 	}
 }

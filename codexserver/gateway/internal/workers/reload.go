@@ -5,34 +5,28 @@ import (
 	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/paths"
-	"github.com/codexmcp/codexmcp/internal/workerlink"
 )
 
 // begun is what a worker was started with, as far as it depends on the users.
 type begun struct {
-	settings workerlink.Settings
+	settings worker.Settings
 	hidden   []string // paths that the worker does not see
 }
 
-// setUsers replaces the users. A user whose limit of requests stays keeps what it has open.
+// setUsers replaces the users.
 func (p *Pool) setUsers(principals map[string]settings.Principal) {
 	http := p.o.HTTP
 	http.Principals = principals
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.http.Store(&http)
-	senders := map[string]*sender{}
-	for name, principal := range principals {
+	for name := range principals {
 		if p.slots[name] == nil {
 			p.slots[name] = &slot{}
 		}
-		senders[name] = p.senders[name]
-		if limit := principal.Limits.Requests; senders[name] == nil || senders[name].limit != limit {
-			senders[name] = newSender(limit)
-		}
 	}
-	p.senders = senders
 }
 
 // Reload returns a function that replaces the users. It fails for those that [New] refuses. apply
@@ -59,7 +53,7 @@ func (p *Pool) Reload(principals map[string]settings.Principal) (apply func() (e
 
 // allows reports whether a worker may go on that should now have these settings, and should not see
 // these paths.
-func (b *begun) allows(now workerlink.Settings, hidden []string) bool {
+func (b *begun) allows(now worker.Settings, hidden []string) bool {
 	now.Turns, now.Tasks = b.settings.Turns, b.settings.Tasks
 	return reflect.DeepEqual(now, b.settings) && !slices.ContainsFunc(hidden, func(path string) bool {
 		return !slices.ContainsFunc(b.hidden, func(before string) bool { return paths.Below(path, before) })

@@ -31,21 +31,19 @@ func reloadPool(t *testing.T) (p *Pool, top string) {
 		Home: filepath.Join(top, "server"), Program: program, Logger: slog.New(slog.DiscardHandler),
 		HTTP: settings.HTTP{Principals: map[string]settings.Principal{"ann": {Folders: []string{top + "/ann"}}, "bob": {Folders: []string{top + "/bob"}}}},
 	})
-	p.start = func(_ context.Context, name string) (*worker, error) {
+	p.start = func(_ context.Context, name string) (*process, error) {
 		paths, err := resolvePaths(p.o.Home, p.o.Program, nil, p.http.Load().Principals)
 		if err != nil {
 			return nil, err
 		}
-		f := newFakeWorker()
+		f := newFakeWorker(p)
 		f.began = begun{settings: p.settingsOf(name, p.http.Load(), paths), hidden: paths.enclosure(name).Hidden}
-		return f.worker, nil
+		return f.process, nil
 	}
 	for _, name := range []string{"ann", "bob"} {
-		_, conn, err := p.connect(t.Context(), name)
-		if err != nil {
+		if _, err := p.acquire(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
-		conn.Close()
 		p.release(name)
 	}
 	t.Cleanup(func() {
@@ -64,8 +62,8 @@ func TestReload(t *testing.T) {
 		err    string // if it is refused
 	}{
 		"nothing": {func(string, map[string]settings.Principal) {}, nil, ""},
-		"tokens, scopes, labels and limits": {func(top string, all map[string]settings.Principal) {
-			all["ann"] = settings.Principal{Folders: all["ann"].Folders, Tokens: []string{"x"}, Scopes: []string{"codex:read"}, Labels: []string{"gpu"}, Limits: settings.PrincipalLimits{Turns: 3, Tasks: 4, Requests: 5, StoreBytes: 6}}
+		"tokens, scopes and limits": {func(top string, all map[string]settings.Principal) {
+			all["ann"] = settings.Principal{Folders: all["ann"].Folders, Tokens: []string{"x"}, Scopes: []string{"codex:read"}, Limits: settings.PrincipalLimits{Turns: 3, Tasks: 4}}
 		}, nil, ""},
 		"a user goes": {func(_ string, all map[string]settings.Principal) { delete(all, "bob") }, []string{"bob"}, ""},
 		"a user comes": {func(top string, all map[string]settings.Principal) {
@@ -77,9 +75,6 @@ func TestReload(t *testing.T) {
 		"another folder": {func(top string, all map[string]settings.Principal) {
 			all["bob"] = settings.Principal{Folders: []string{top + "/carl"}}
 		}, []string{"ann", "bob"}, ""},
-		"an unlocked argument": {func(_ string, all map[string]settings.Principal) {
-			all["bob"] = settings.Principal{Folders: all["bob"].Folders, UnlockedArguments: []string{"config"}}
-		}, []string{"bob"}, ""},
 		"a folder is not there": {func(top string, all map[string]settings.Principal) {
 			all["carl"] = settings.Principal{Folders: []string{top + "/none"}}
 		}, nil, "http.principals.carl.folders"},
@@ -111,9 +106,6 @@ func TestReload(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				} else if known {
 					p.release(name)
-				}
-				if got := p.sender(name); (got != nil) != known || known && got.limit != all[name].Limits.Requests {
-					t.Errorf("%s may send %+v", name, got)
 				}
 			}
 		})

@@ -104,23 +104,6 @@ func (s *workerSocket) dial(ctx context.Context) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// silent reports whether the other end of a connection has not closed it, and has sent nothing that was not read.
-func silent(conn net.Conn) (yes bool) {
-	c, ok := conn.(syscall.Conn)
-	if !ok {
-		return false
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return false
-	}
-	err = raw.Control(func(fd uintptr) {
-		_, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
-		yes = errors.Is(err, unix.EAGAIN)
-	})
-	return yes && err == nil
-}
-
 func (s *workerSocket) close() { _ = s.file.Close() }
 
 // socketPair returns two connected ends, of which another process can inherit the second.

@@ -18,8 +18,6 @@ func listenWorker(string) (*net.UnixListener, *workerSocket, error) {
 
 func (*workerSocket) dial(context.Context) (net.Conn, error) { return nil, errors.ErrUnsupported }
 
-func silent(net.Conn) bool { return false }
-
 func (*workerSocket) close() {}
 
 func socketPair() (net.Conn, *os.File, error) { return nil, nil, errors.ErrUnsupported }

@@ -20,7 +20,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
@@ -49,7 +48,7 @@ type Options struct {
 	Writable func() []string
 	// Mirror also keeps the rules. Each change is there before it is in the file. Default:
 	// they are only a file.
-	Mirror *store.Mirror
+	Mirror safefile.Mirror
 }
 
 // Store keeps the rules of a home. It is safe for concurrent use, and by several processes
@@ -236,7 +235,7 @@ func (s *Store) change(edit func(*content) error) error {
 			return err
 		}
 		data = append(data, '\n')
-		if err := s.options.Mirror.Put(s.path, data); err != nil {
+		if err := safefile.MirrorOf(s.options.Mirror).Put(s.path, data); err != nil {
 			return err
 		}
 		return safefile.Write(s.path, data, 0o600)

@@ -13,8 +13,9 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -298,11 +299,11 @@ func TestWhoseRules(t *testing.T) {
 func TestMirror(t *testing.T) {
 	home, disk := t.TempDir(), t.TempDir()
 	open := func(home string, epoch uint64) *rulefile.Store {
-		d, err := store.OpenDir(disk, epoch)
+		d, err := workertest.OpenDir(disk, epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := store.Open(t.Context(), home, d, nil)
+		m, err := worker.Open(t.Context(), home, d, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,7 +322,7 @@ func TestMirror(t *testing.T) {
 	if rules, err := next.List(); err != nil || len(rules) != 1 {
 		t.Errorf("%v, %v", rules, err)
 	}
-	if _, err := s.Add(accepted(rulefile.Rule{Prefix: []string{"dd"}})); !errors.Is(err, store.ErrFenced) {
+	if _, err := s.Add(accepted(rulefile.Rule{Prefix: []string{"dd"}})); !errors.Is(err, worker.ErrFenced) {
 		t.Error(err)
 	}
 	if rules, err := s.List(); err != nil || len(rules) != 1 {

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp/taskfile"
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 )
 
 // failing is a store that fails while err is set.
 type failing struct {
-	store.Store
+	worker.Store
 	err error
 }
 
@@ -35,12 +36,12 @@ func (f *failing) Delete(ctx context.Context, name string) error {
 // mirrored returns a store of tasks that are also in the folder disk, which has the form of a home.
 func mirrored(t *testing.T, home, disk string, epoch uint64) (*taskfile.Store, *failing) {
 	t.Helper()
-	d, err := store.OpenDir(disk, epoch)
+	d, err := workertest.OpenDir(disk, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &failing{Store: d}
-	m, err := store.Open(t.Context(), home, f, nil)
+	m, err := worker.Open(t.Context(), home, f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestMirror(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.err = store.ErrUnavailable
+	f.err = worker.ErrUnavailable
 	if _, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: taskfile.Working}); !errors.Is(err, f.err) {
 		t.Error(err)
 	}
@@ -91,7 +92,7 @@ func TestMirror(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Update(task); !errors.Is(err, store.ErrFenced) {
+	if _, err := s.Update(task); !errors.Is(err, worker.ErrFenced) {
 		t.Error(err)
 	}
 	done := complete(t, next, adopted)
@@ -106,7 +107,7 @@ func TestMirrorSweeps(t *testing.T) {
 	task := complete(t, s, create(t, s))
 	found(t, kept, task, taskfile.NoOwner)
 	later := time.Now().Add(2 * taskfile.Keep)
-	f.err = store.ErrFull
+	f.err = worker.ErrFull
 	if err := s.Sweep(t.Context(), later); !errors.Is(err, f.err) {
 		t.Error(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/store"
 	"github.com/codexmcp/codexmcp/internal/claim"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -28,7 +27,7 @@ var (
 // finished tasks in memory.
 type Store struct {
 	dir    string
-	mirror *store.Mirror
+	mirror safefile.Mirror
 	server Server
 	most   int // tasks that a sweep leaves, but for unfinished ones
 
@@ -42,10 +41,10 @@ type Store struct {
 
 // New returns the store of a home. It does not read or write files. The mirror, unless nil, also keeps the tasks:
 // each change is there before it is in the file.
-func New(home string, mirror *store.Mirror) *Store {
+func New(home string, mirror safefile.Mirror) *Store {
 	host, _ := os.Hostname() // only for display
 	s := &Store{
-		dir: filepath.Join(home, "codex-mcp", "tasks"), mirror: mirror, most: maxTasks,
+		dir: filepath.Join(home, "codex-mcp", "tasks"), mirror: safefile.MirrorOf(mirror), most: maxTasks,
 		server: Server{Instance: rand.Text(), PID: os.Getpid(), Host: host, Started: now()},
 		served: map[string]bool{}, changing: map[string]bool{},
 	}

@@ -8,7 +8,7 @@
 // which Read skips and [Open] cuts off. A Writer opens the file only for each write. It
 // keeps lines that it cannot write, such as on a full disk, and writes them later.
 //
-// A [store.Mirror] also keeps the lines elsewhere. [Writer.Sync] waits until it has them.
+// A [safefile.Mirror] also keeps the lines elsewhere. [Writer.Sync] waits until it has them.
 //
 // [Locks] lets one server at a time write to a rollout. Codex ignores these locks and may
 // append at any time; a Writer detects that by the file's size.

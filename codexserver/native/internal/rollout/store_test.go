@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/store"
 )
 
 // full is a store that takes no writes while it is full, and whose connection may end.
 type full struct {
-	store.Store
+	worker.Store
 	is    bool
 	ended chan struct{}
 }
@@ -24,29 +25,29 @@ func (f *full) Ended() <-chan struct{} { return f.ended }
 
 func (f *full) Append(ctx context.Context, name string, at int64, data []byte) error {
 	if f.is {
-		return store.ErrFull
+		return worker.ErrFull
 	}
 	return f.Store.Append(ctx, name, at, data)
 }
 
 func (f *full) Put(ctx context.Context, name string, data []byte) error {
 	if f.is {
-		return store.ErrFull
+		return worker.ErrFull
 	}
 	return f.Store.Put(ctx, name, data)
 }
 
 // stored returns a mirror of a home, its store, and a function that fails the test unless the
 // store has what a file has.
-func stored(t *testing.T, home string) (*store.Mirror, *full, func(path string)) {
+func stored(t *testing.T, home string) (*worker.Mirror, *full, func(path string)) {
 	t.Helper()
 	disk := t.TempDir()
-	d, err := store.OpenDir(disk, 1)
+	d, err := workertest.OpenDir(disk, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &full{Store: d, ended: make(chan struct{})}
-	m, err := store.Open(t.Context(), home, f, nil)
+	m, err := worker.Open(t.Context(), home, f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,10 +95,10 @@ func TestStore(t *testing.T) {
 			t.Errorf("before %s: an event waits for the store", name)
 		}
 		for range 2 {
-			if err := step(); !errors.Is(err, store.ErrFull) {
+			if err := step(); !errors.Is(err, worker.ErrFull) {
 				t.Errorf("%s: %v", name, err)
 			}
-			if err := event(); !errors.Is(err, store.ErrFull) {
+			if err := event(); !errors.Is(err, worker.ErrFull) {
 				t.Errorf("after %s: %v", name, err)
 			}
 		}
@@ -141,12 +142,12 @@ func TestStoreEnded(t *testing.T) {
 		func() error { return w.Event(protocol.AgentMessage{Message: "aborted"}) },
 		w.Durable,
 	} {
-		if err := write(); !errors.Is(err, store.ErrUnavailable) {
+		if err := write(); !errors.Is(err, worker.ErrUnavailable) {
 			t.Errorf("write %d: %v", i, err)
 		}
 		same(path)
 	}
-	if err := w.Close(); !errors.Is(err, store.ErrUnavailable) {
+	if err := w.Close(); !errors.Is(err, worker.ErrUnavailable) {
 		t.Errorf("close: %v", err)
 	}
 	same(path)
@@ -156,16 +157,16 @@ func TestStoreEnded(t *testing.T) {
 func BenchmarkStore(b *testing.B) {
 	for _, kept := range []bool{false, true} {
 		home := b.TempDir()
-		var m *store.Mirror
+		var m *worker.Mirror
 		name := "files"
 		if kept {
 			name = "store"
-			d, err := store.OpenDir(b.TempDir(), 1)
+			d, err := workertest.OpenDir(b.TempDir(), 1)
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer d.Close()
-			if m, err = store.Open(b.Context(), home, d, nil); err != nil {
+			if m, err = worker.Open(b.Context(), home, d, nil); err != nil {
 				b.Fatal(err)
 			}
 			defer m.Close()

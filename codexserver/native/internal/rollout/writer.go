@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/store"
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Path returns the path, below home, of the conversation id that starts at t. The folders
@@ -35,7 +35,7 @@ var ErrChanged = errors.New("another program has written to the conversation's f
 // lines that it cannot write, and writes them before the next line.
 type Writer struct {
 	path  string
-	store *store.Mirror // nil for files alone
+	store safefile.Mirror // nil for files alone
 
 	numbered numbered
 
@@ -51,7 +51,7 @@ type Writer struct {
 // Create makes the rollout at path, which must not exist, with its first line. If it fails
 // it leaves no file. S also keeps the rollout, from the first Sync on; nil means that nothing
 // else does.
-func Create(path string, meta protocol.SessionMeta, s *store.Mirror) (*Writer, error) {
+func Create(path string, meta protocol.SessionMeta, s safefile.Mirror) (*Writer, error) {
 	line, err := metaLine(meta)
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
@@ -75,7 +75,7 @@ func Create(path string, meta protocol.SessionMeta, s *store.Mirror) (*Writer, e
 }
 
 // Open continues the rollout at path. It cuts off a torn last line. S is that of [Create].
-func Open(path string, s *store.Mirror) (*Writer, error) {
+func Open(path string, s safefile.Mirror) (*Writer, error) {
 	w := &Writer{path: path, store: s, torn: true}
 	f, size, err := w.open()
 	if err != nil {
@@ -241,7 +241,7 @@ func (w *Writer) flush() error {
 	if len(w.lines) == 0 {
 		return nil
 	}
-	if err := w.store.Err(); err != nil { // the next server continues from what the store has
+	if err := safefile.MirrorOf(w.store).Err(); err != nil { // the next server continues from what the store has
 		return fmt.Errorf("rollout: %w", err)
 	}
 	f, size, err := w.open()

@@ -1,0 +1,169 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
+)
+
+// Head says for whom a request is.
+type Head struct {
+	// Node is the id of the server.
+	Node string
+	// Epoch is that of the user's lease, as the front knows it.
+	Epoch uint64
+	// User is who sent the request, with the scopes that the front has found. Without any the request may do nothing.
+	User mcphttp.Principal
+}
+
+// headHeader has the [Head] of a request, and of an answer the word refused if the request was not carried out. Both sides
+// set it on what they send, so that neither clients nor workers can.
+const (
+	headHeader = "Codex-Mcp-Link"
+	refused    = "refused"
+)
+
+// String returns the text of the header.
+func (h Head) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s %d %s %s", h.Node, h.Epoch, h.User.Name, mcphttp.FormatScopes(h.User.Scopes)))
+}
+
+// parse reads the header of a request.
+func parse(header http.Header) (h Head, err error) {
+	values := header[headHeader]
+	if len(values) != 1 {
+		return h, errors.New("the request does not come from a front")
+	}
+	words := strings.Fields(values[0])
+	if len(words) < 3 {
+		return h, errors.New("the request is invalid")
+	}
+	h.Node, h.User.Name = words[0], words[2]
+	h.User.Scopes = append([]mcphttp.Scope{}, mcphttp.ParseScopes(strings.Join(words[3:], " "))...) // nil would be all
+	h.Epoch, err = strconv.ParseUint(words[1], 10, 64)
+	return h, err
+}
+
+var (
+	// ErrAbsent means that the server cannot be reached. The request was not carried out.
+	ErrAbsent = errors.New("the node cannot be reached")
+	// ErrRefused means that the server did not carry out the request. The error that wraps it
+	// has the reason.
+	ErrRefused = errors.New("the node refused the request")
+)
+
+const (
+	// maxHead bounds the headers of a request and of an answer, in bytes.
+	maxHead = 256 << 10
+	// maxReason bounds the reason of a refusal, in bytes.
+	maxReason = 256
+	// maxStreams bounds the requests of a connection. A client makes more connections when it needs them.
+	maxStreams = 1000
+	// window bounds what a side keeps of a request whose reader is slow, in bytes.
+	window = 512 << 10
+	// idleTimeout is how long a connection lasts that nothing uses.
+	idleTimeout = time.Minute
+)
+
+// A side that hears nothing asks the other one, which is lost if it does not answer.
+const (
+	askAfter  = 2 * time.Second
+	lostAfter = 3 * time.Second
+)
+
+// http2 returns how both sides use HTTP/2.
+func http2() (*http.Protocols, *http.HTTP2Config) {
+	p := new(http.Protocols)
+	p.SetHTTP2(true)
+	return p, &http.HTTP2Config{
+		MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: window, MaxReceiveBufferPerConnection: maxStreams * window, // slow readers leave room for others
+		SendPingTimeout: askAfter, PingTimeout: lostAfter, WriteByteTimeout: askAfter + lostAfter,
+	}
+}
+
+// Client sends requests to servers. It is safe for concurrent use.
+type Client struct {
+	transport *http.Transport
+	proxy     *httputil.ReverseProxy
+}
+
+// sending is a request that is being sent, in its context.
+type sending struct {
+	address string
+	head    Head
+	err     error
+}
+
+type sendingKey struct{}
+
+// NewClient returns a client with these certificates. The caller must close it. copies are buffers for answers, or nil.
+func NewClient(certificates Certificates, copies httputil.BufferPool, log *slog.Logger) *Client {
+	c := &Client{}
+	protocols, config := http2()
+	c.transport = &http.Transport{
+		Protocols: protocols, HTTP2: config, DialTLSContext: certificates.dial, DisableCompression: true, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxHead,
+	}
+	c.proxy = &httputil.ReverseProxy{
+		Transport: c.transport, BufferPool: copies, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Rewrite: func(r *httputil.ProxyRequest) {
+			s := r.In.Context().Value(sendingKey{}).(*sending)
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host, r.Out.GetBody = "https", s.address, "localhost", nil
+			for _, name := range []string{"Authorization", "Cookie", "Expect"} {
+				r.Out.Header.Del(name)
+			}
+			r.Out.Header.Set(headHeader, s.head.String())
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if r.Header.Get(headHeader) == refused {
+				reason, _ := io.ReadAll(io.LimitReader(r.Body, maxReason)) // only for the log
+				return fmt.Errorf("%w: %s", ErrRefused, reason)
+			}
+			r.Header.Del(headHeader)
+			return nil
+		},
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
+			r.Context().Value(sendingKey{}).(*sending).err = err
+		},
+	}
+	return c
+}
+
+// Close closes the connections. All requests must have ended.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Do sends a request to the server at an address, and passes the answer on to w. An error means that nothing was written
+// to w. An answer that breaks off later panics with [http.ErrAbortHandler].
+func (c *Client) Do(w http.ResponseWriter, r *http.Request, address string, head Head) error {
+	if address == "" {
+		return fmt.Errorf("%w: its address is not known", ErrAbsent)
+	}
+	s := &sending{address: address, head: head}
+	c.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sendingKey{}, s)))
+	return s.err
+}
+
+// dial connects to a server, and checks its certificate.
+func (c Certificates) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, lostAfter)
+	defer cancel()
+	config, err := c.config()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAbsent, err)
+	}
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAbsent, err)
+	}
+	return conn, nil
+}

@@ -1,0 +1,121 @@
+// Package metrics counts what a gateway does, for Prometheus. No label contains a user, a prompt, a command or a path.
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Figures are what is true at a moment.
+type Figures struct {
+	// Requests, Sessions and Turns are those of all workers that are open.
+	Requests, Sessions, Turns int
+	// Workers and Leases are how many this process has.
+	Workers, Leases int
+	// Draining means that the process ends, or takes no more users.
+	Draining bool
+}
+
+// Metrics are the metrics of a process. It is safe for concurrent use. A nil Metrics counts nothing.
+type Metrics struct {
+	requests              *prometheus.CounterVec
+	started, failed, lost prometheus.Counter
+	registry              *prometheus.Registry
+}
+
+// New returns metrics of which nothing has been counted.
+func New() *Metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "codex_mcp_" + name, Help: help})
+	}
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "codex_mcp_http_requests_total", Help: "HTTP requests that a front has answered, by status."}, []string{"status"}),
+		started:  counter("worker_starts_total", "Workers that have started."),
+		failed:   counter("worker_failures_total", "Workers that did not start."),
+		lost:     counter("leases_lost_total", "Users whose worker was killed because the node had lost their lease."),
+		registry: prometheus.NewRegistry(),
+	}
+	m.registry.MustRegister(m.requests, m.started, m.failed, m.lost, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Answered counts a request with the status of its answer. 0 is one whose client has left.
+func (m *Metrics) Answered(status int) {
+	if m != nil {
+		m.requests.WithLabelValues(label(status)).Inc()
+	}
+}
+
+// label returns the label of a status. A worker that a command has taken over could make up more than these.
+func label(status int) string {
+	if http.StatusText(status) == "" {
+		return "other"
+	}
+	return strconv.Itoa(status)
+}
+
+// Started counts the start of a worker, and its error.
+func (m *Metrics) Started(err error) {
+	switch {
+	case m == nil:
+	case err == nil:
+		m.started.Inc()
+	default:
+		m.failed.Inc()
+	}
+}
+
+// Lost counts a user whose lease is lost.
+func (m *Metrics) Lost() {
+	if m != nil {
+		m.lost.Inc()
+	}
+}
+
+// Watch makes the metrics show figures. It is for one call.
+func (m *Metrics) Watch(figures func(context.Context) Figures) {
+	m.registry.MustRegister(watched(figures))
+}
+
+// watched is a [prometheus.Collector] of figures.
+type watched func(context.Context) Figures
+
+func about(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("codex_mcp_"+name, help, nil, nil)
+}
+
+var (
+	requestsOpen = about("http_requests_open", "HTTP requests that are not answered to their end, streams among them.")
+	sessions     = about("sessions", "Sessions of clients with a handshake.")
+	turns        = about("turns_running", "Turns that run now.")
+	workers      = about("workers", "Workers that run now.")
+	leases       = about("leases", "Users whose lease this node has.")
+	draining     = about("draining", "1 when the process takes no more users.")
+)
+
+// Describe implements [prometheus.Collector].
+func (watched) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{requestsOpen, sessions, turns, workers, leases, draining} {
+		to <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (w watched) Collect(to chan<- prometheus.Metric) {
+	f := w(context.Background())
+	is := map[bool]int{true: 1}[f.Draining]
+	for d, value := range map[*prometheus.Desc]int{requestsOpen: f.Requests, sessions: f.Sessions, turns: f.Turns, workers: f.Workers, leases: f.Leases, draining: is} {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value))
+	}
+}
+
+// Handler serves the metrics. log receives what goes wrong.
+func (m *Metrics) Handler(log *slog.Logger) http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
+}

@@ -1,0 +1,277 @@
+package worker_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
+)
+
+// patience bounds each wait. Only a failing test reaches it.
+const patience = 20 * time.Second
+
+// connected returns both ends of a connection. The worker has started.
+func connected(t *testing.T, s worker.Served) (*worker.Conn, *worker.Link) {
+	t.Helper()
+	near, far := net.Pipe()
+	if s.Nonsense == nil {
+		s.Nonsense = func(err error) { t.Errorf("nonsense: %v", err) }
+	}
+	c := worker.NewConn(near, s)
+	t.Cleanup(c.Close)
+	started := make(chan error, 1)
+	go func() {
+		started <- c.Start(t.Context(), worker.Settings{Version: worker.Version, Principal: "ann", Record: s.Record != nil, Trace: s.Trace != nil})
+	}()
+	l, err := worker.ConnectOver(far, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	l.Ready(func() worker.Load { return worker.Load{Activity: worker.Waiting, Turns: 3} })
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	return c, l
+}
+
+// TestStore checks that a store behind the connection keeps the promises of a store.
+func TestStore(t *testing.T) {
+	workertest.Run(t, func(t *testing.T) workertest.Open {
+		open := openDir(t, t.TempDir())
+		return func(epoch uint64) (worker.Store, error) {
+			d, err := open(epoch)
+			if err != nil {
+				return nil, err
+			}
+			_, l := connected(t, worker.Served{Store: d})
+			return l.Store, nil
+		}
+	})
+}
+
+// TestMessages sends each message of the gateway.
+func TestMessages(t *testing.T) {
+	c, l := connected(t, worker.Served{})
+	if err := l.Check(); err != nil || l.Settings.Principal != "ann" || l.Record != nil || l.Trace != nil {
+		t.Errorf("%+v, %v", l.Settings, err)
+	}
+	if got, err := c.Load(t.Context()); err != nil || got != (worker.Load{Activity: worker.Waiting, Turns: 3}) {
+		t.Errorf("load %+v, %v", got, err)
+	}
+	for range 2 {
+		c.Stop()
+	}
+	select {
+	case <-l.Stop:
+	case <-time.After(patience):
+		t.Fatal("it does not stop")
+	}
+	if l.Fail(errors.New("late")) {
+		t.Error("a worker that has started says why it does not start")
+	}
+	c.Close()
+	select {
+	case <-l.Store.Ended():
+	case <-time.After(patience):
+		t.Fatal("the worker does not learn that the gateway has ended")
+	}
+	if err := l.Store.Put(t.Context(), "a", nil); !errors.Is(err, worker.ErrUnavailable) {
+		t.Error(err)
+	}
+}
+
+// TestStartFails says why a worker does not start, in one line.
+func TestStartFails(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		end  func(*worker.Link)
+		want string
+	}{
+		{"an error", func(l *worker.Link) { l.Fail(errors.New("no\nengine")) }, "no engine"},
+		{"an end", func(l *worker.Link) { _ = l.Close() }, "the process ended before it was ready"},
+	} {
+		near, far := net.Pipe()
+		c := worker.NewConn(near, worker.Served{Nonsense: func(error) {}})
+		failed := make(chan error, 1)
+		go func() { failed <- c.Start(t.Context(), worker.Settings{}) }()
+		l, err := worker.ConnectOver(far, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Check(); err == nil {
+			t.Error("a gateway of another version is accepted")
+		}
+		tt.end(l)
+		if err := <-failed; err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		c.Close()
+		_ = l.Close()
+	}
+}
+
+// TestLogs appends lines to the logs, and learns what could not be written.
+func TestLogs(t *testing.T) {
+	var mu sync.Mutex
+	var lines []string
+	add := func(log string) func([]byte) error {
+		return func(line []byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if string(line) == "full" {
+				return errors.New("no space")
+			}
+			lines = append(lines, log+string(line))
+			return nil
+		}
+	}
+	_, l := connected(t, worker.Served{Record: add("record "), Trace: add("trace ")})
+	for _, line := range []string{"a\n", strings.Repeat("x", 1<<20) + "\n"} {
+		for _, w := range []io.Writer{l.Record, l.Trace} {
+			if n, err := io.WriteString(w, line); err != nil || n != len(line) {
+				t.Errorf("%d, %v", n, err)
+			}
+		}
+	}
+	for line, want := range map[string]string{"full\n": "no space", "": "whole line", "\n": "whole line", "half": "whole line"} {
+		if _, err := io.WriteString(l.Record, line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	if len(lines) != 4 || lines[0] != "record a" || lines[1] != "trace a" {
+		t.Errorf("%d lines, %.40q", len(lines), lines)
+	}
+}
+
+// crowded is a store that counts the calls that run at a time, and remembers names.
+type crowded struct {
+	worker.Store
+	now, most atomic.Int64
+	release   chan struct{}
+}
+
+func (c *crowded) Put(ctx context.Context, _ string, _ []byte) error {
+	n := c.now.Add(1)
+	defer c.now.Add(-1)
+	for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
+	}
+	select {
+	case <-c.release:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(worker.ErrUnavailable, ctx.Err())
+	}
+}
+
+// TestFlood checks that a worker that sends calls without end, and reads no answer, has so many at a time that the gateway
+// keeps little of them. The gateway ends it without waiting.
+func TestFlood(t *testing.T) {
+	s := &crowded{release: make(chan struct{})}
+	near, far := net.Pipe()
+	c := worker.NewConn(near, worker.Served{Store: s, Nonsense: func(error) {}})
+	flood := make(chan struct{})
+	go func() {
+		defer close(flood)
+		for id := 0; ; id++ {
+			if _, err := fmt.Fprintf(far, `{"jsonrpc":"2.0","id":%d,"method":"put","params":{"name":"a"}}`+"\n", id); err != nil {
+				return
+			}
+		}
+	}()
+	for s.most.Load() < 16 {
+		<-time.After(time.Millisecond)
+	}
+	<-time.After(50 * time.Millisecond)
+	if most := s.most.Load(); most > 16 {
+		t.Errorf("%d calls ran at a time", most)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.Close()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Fatal("the gateway waits for the worker")
+	}
+	<-flood
+}
+
+// TestHostile sends what no worker sends. Nothing of it reaches the store, and what is no message is known as nonsense.
+func TestHostile(t *testing.T) {
+	for _, tt := range []struct {
+		name, line string
+		nonsense   bool
+	}{
+		{"no JSON", "hello", true},
+		{"a deep message", `{"jsonrpc":"2.0","id":1,"method":"put","params":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, true},
+		{"an unknown method", `{"jsonrpc":"2.0","id":1,"method":"start","params":{}}`, false},
+		{"a log that there is not", `{"jsonrpc":"2.0","id":1,"method":"record","params":{"data":"eA=="}}`, false},
+		{"other params", `{"jsonrpc":"2.0","id":1,"method":"put","params":{"name":1}}`, false},
+		{"no params", `{"jsonrpc":"2.0","id":1,"method":"put"}`, false},
+		{"an answer that nobody waits for", `{"jsonrpc":"2.0","id":7,"result":{}}`, false},
+		{"too much for an append", `{"jsonrpc":"2.0","id":1,"method":"append","params":{"name":"a","data":"` + strings.Repeat("AAAA", 100<<10) + `"}}`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			near, far := net.Pipe()
+			nonsense := make(chan error, 8)
+			c := worker.NewConn(near, worker.Served{Nonsense: func(err error) { nonsense <- err }}) // without a store: a call of it would panic
+			defer c.Close()
+			go func() {
+				_, _ = io.WriteString(far, tt.line+"\n"+`{"jsonrpc":"2.0","id":2,"method":"delete","params":{"name":"../bob"}}`+"\n")
+			}()
+			in := bufio.NewScanner(far)
+			for in.Scan() && !strings.Contains(in.Text(), `"id":2`) {
+				if strings.Contains(in.Text(), "result") {
+					t.Errorf("it is carried out: %s", in.Text())
+				}
+			}
+			if !strings.Contains(in.Text(), "malformed name") {
+				t.Errorf("%s, %v", in.Text(), in.Err())
+			}
+			if got := len(nonsense) > 0; got != tt.nonsense {
+				t.Errorf("nonsense is %v", got)
+			}
+		})
+	}
+}
+
+// TestNames checks that names that could lead to the state of another user, or out of a stream, reach no store.
+func TestNames(t *testing.T) {
+	_, l := connected(t, worker.Served{}) // without a store: a call of it would panic
+	for _, name := range []string{
+		"..", "../bob/a", "a/../../b", "/a", "a/", "a//b", ".hidden", "a b", "a*", ">", "*", "a.>/b\x00", "a\r\nPUB x 1\r\n", "a=b", "ä", strings.Repeat("x", 256), strings.Repeat("a/", 300) + "b",
+	} {
+		_, read := l.Store.Read(t.Context(), name, 0, 1)
+		_, list := l.Store.List(t.Context(), name)
+		for _, err := range []error{read, list, l.Store.Delete(t.Context(), name), l.Store.Put(t.Context(), name, nil), l.Store.Append(t.Context(), name, 0, nil)} {
+			if !errors.Is(err, worker.ErrName) {
+				t.Errorf("%.20q: %v", name, err)
+			}
+		}
+	}
+}
+
+// openDir returns a function that opens a folder for writers.
+func openDir(t *testing.T, dir string) workertest.Open {
+	return func(epoch uint64) (worker.Store, error) {
+		d, err := workertest.OpenDir(dir, epoch)
+		if err != nil {
+			return nil, err
+		}
+		t.Cleanup(func() { _ = d.Close() })
+		return d, nil
+	}
+}

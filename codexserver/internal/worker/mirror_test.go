@@ -1,0 +1,568 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
+	"github.com/codexmcp/codexmcp/codexserver/internal/worker/workertest"
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	talk  = "sessions/2026/11/22/rollout-2026-11-22T10-00-00-0199a213-81c0-7800-8aa1-bbab2a035a53.jsonl"
+	other = "sessions/2026/11/22/rollout-2026-11-22T11-00-00-0199a213-81c0-7800-8aa1-bbab2a035a54.jsonl"
+	gone  = "archived_sessions/rollout-2026-11-22T10-00-00-0199a213-81c0-7800-8aa1-bbab2a035a53.jsonl"
+	task  = "codex-mcp/tasks/task-t.ABCDEFGHIJKLMNOPQRSTUVWXYZ.json"
+	rules = "codex-mcp/rules.json"
+)
+
+// faulty is a store that fails on demand.
+type faulty struct {
+	worker.Store
+	mu    sync.Mutex
+	calls int
+	fail  func(call int, write string) (err error, after bool) // after: it happens nevertheless
+}
+
+func (f *faulty) do(ctx context.Context, write string, do func() error) error {
+	f.mu.Lock()
+	f.calls++
+	var err error
+	after := false
+	if f.fail != nil {
+		err, after = f.fail(f.calls, write)
+	}
+	f.mu.Unlock()
+	if err == nil || after {
+		if failed := do(); failed != nil {
+			return failed
+		}
+	}
+	return err
+}
+
+func (f *faulty) Append(ctx context.Context, name string, at int64, data []byte) error {
+	return f.do(ctx, name, func() error { return f.Store.Append(ctx, name, at, data) })
+}
+
+func (f *faulty) Put(ctx context.Context, name string, data []byte) error {
+	return f.do(ctx, name, func() error { return f.Store.Put(ctx, name, data) })
+}
+
+func (f *faulty) Delete(ctx context.Context, name string) error {
+	return f.do(ctx, name, func() error { return f.Store.Delete(ctx, name) })
+}
+
+// machine is a home on a machine, with a mirror in the store of a folder.
+type machine struct {
+	*testing.T
+	*worker.Mirror
+	home  string
+	store *faulty
+}
+
+func newMachine(t *testing.T, home, disk string, epoch uint64) *machine {
+	t.Helper()
+	s, err := openDir(t, disk)(epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{T: t, home: home, store: &faulty{Store: s}}
+	if m.Mirror, err = worker.Open(t.Context(), home, m.store, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+func (m *machine) path(name string) string { return filepath.Join(m.home, filepath.FromSlash(name)) }
+
+// write writes a file as a server does.
+func (m *machine) write(name, text string) {
+	m.Helper()
+	writeFile(m.T, m.path(name), text)
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.WriteFile(path, []byte(text), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// add appends to a file and sends it.
+func (m *machine) add(name, text string) {
+	m.Helper()
+	f, err := os.OpenFile(m.path(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close(), m.Sync(m.path(name)))
+	}
+	if err != nil {
+		m.Fatal(err)
+	}
+}
+
+// files returns the files below a folder that a store may have.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasPrefix(name, ".") || name == "codex-mcp/store" {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		all[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func want(t *testing.T, dir string, all map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(all, files(t, dir)); diff != "" {
+		t.Errorf("%s (-want +got):\n%.3000s", dir, diff)
+	}
+}
+
+// A home that existed before its store is sent, what is written is sent, and another machine gets
+// all of it.
+func TestMirror(t *testing.T) {
+	disk, home := t.TempDir(), t.TempDir()
+	writeFile(t, filepath.Join(home, talk), "old\n")
+	writeFile(t, filepath.Join(home, task), "{}")
+	for _, name := range []string{"config.toml", "auth.json", "codex-mcp/http-token", "codex-mcp/tasks/server-X", "codex-mcp/tasks/.tmp-1", "sessions/notes.txt"} {
+		writeFile(t, filepath.Join(home, name), "of this machine")
+	}
+	m := newMachine(t, home, disk, 1)
+	all := map[string]string{talk: "old\n", task: "{}"}
+	want(t, disk, all)
+	m.add(talk, "new\n")
+	m.add(talk, "")
+	m.add(talk, "torn")
+	m.write(other, strings.Repeat("x", 3*worker.MaxData)+"\nlast\ntorn")
+	if err := errors.Join(m.Sync(m.path(other)), m.Put(m.path(rules), []byte("1")), m.Delete(m.path(task)), m.Ready(t.Context())); err != nil {
+		t.Error(err)
+	}
+	all[talk], all[other], all[rules] = "old\nnew\n", strings.Repeat("x", 3*worker.MaxData)+"\nlast\n", "1"
+	delete(all, task)
+	want(t, disk, all)
+	m.add(talk, " line\n")
+	all[talk] += "torn line\n"
+	m.write(gone, all[talk])
+	if err := m.Sync(m.path(gone)); err != nil {
+		t.Error(err)
+	}
+	if err := m.Delete(m.path(talk)); err != nil {
+		t.Error(err)
+	}
+	all[gone] = all[talk]
+	delete(all, talk)
+	want(t, disk, all)
+	next := t.TempDir()
+	n := newMachine(t, next, disk, 2)
+	want(t, next, all)
+	n.write(gone, all[gone]+"more\n")
+	n.add(gone, "")
+	all[gone] += "more\n"
+	want(t, disk, all)
+	if err := m.Sync(m.path(other)); err != nil {
+		t.Errorf("nothing was to be sent: %v", err)
+	}
+	select {
+	case <-m.Fenced():
+		t.Error("nothing was written")
+	default:
+	}
+	if err := m.Err(); err != nil {
+		t.Errorf("nothing was written: %v", err)
+	}
+	m.write(other, files(t, home)[other]+"\nx\n")
+	if err := m.Sync(m.path(other)); !errors.Is(err, worker.ErrFenced) {
+		t.Error(err)
+	}
+	<-m.Fenced()
+	if err := m.Err(); !errors.Is(err, worker.ErrFenced) {
+		t.Errorf("another has written: %v", err)
+	}
+	if err := n.Err(); err != nil {
+		t.Errorf("the other: %v", err)
+	}
+	want(t, disk, all)
+}
+
+// What the rest of a home means depends on who wrote to the store last.
+func TestMirrorReopens(t *testing.T) {
+	disk, home, away := t.TempDir(), t.TempDir(), t.TempDir()
+	m := newMachine(t, home, disk, 1)
+	m.write(talk, "one\n")
+	m.add(talk, "")
+	m.write(task, "1")
+	if err := m.Put(m.path(task), []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	// The server ends before it has sent the last lines, and the system loses others.
+	m.write(talk, "one\ntwo\n")
+	m.write(task, "2")
+	m.write(other, "new\n")
+	newMachine(t, home, disk, 2)
+	all := map[string]string{talk: "one\ntwo\n", task: "2", other: "new\n"}
+	want(t, disk, all)
+	want(t, home, all)
+	m.write(talk, "on")
+	if err := os.Remove(m.path(other)); err != nil {
+		t.Fatal(err)
+	}
+	newMachine(t, home, disk, 3)
+	want(t, disk, all)
+	want(t, home, all)
+
+	// Another machine writes, then this one again, whose files are old.
+	n := newMachine(t, away, disk, 4)
+	n.add(talk, "three\n")
+	if err := n.Delete(n.path(task)); err != nil {
+		t.Fatal(err)
+	}
+	all[talk] += "three\n"
+	delete(all, task)
+	m.write(talk, "one\ntwo\nnever sent\n")
+	newMachine(t, home, disk, 5)
+	want(t, disk, all)
+	got := files(t, home)
+	for name, text := range map[string]string{talk: "one\ntwo\nnever sent\n", task: "2", other: "new\n"} {
+		all["codex-mcp/replaced/"+name] = text
+	}
+	if diff := cmp.Diff(all, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A file may be replaced or cut, also while it is not known what the store has of it.
+func TestMirrorChanges(t *testing.T) {
+	for name, change := range map[string]func(m *machine){
+		"replaced by a longer one": func(m *machine) {
+			m.write("sessions/temp", "other\nlines\nthan before\n")
+			if err := os.Rename(m.path("sessions/temp"), m.path(talk)); err != nil {
+				m.Fatal(err)
+			}
+		},
+		"replaced while the store is full": func(m *machine) {
+			if err := os.Rename(m.path(talk), m.path("config.toml")); err != nil {
+				m.Fatal(err)
+			}
+			m.write(talk, "new\n")
+			m.store.fail = func(int, string) (error, bool) { return worker.ErrFull, false }
+			if err := m.Sync(m.path(talk)); !errors.Is(err, worker.ErrFull) {
+				m.Error(err)
+			}
+			m.store.fail = nil
+			if err := os.Remove(m.path("config.toml")); err != nil {
+				m.Fatal(err)
+			}
+		},
+		"cut":                  func(m *machine) { m.write(talk, "on\n") },
+		"empty":                func(m *machine) { m.write(talk, "") },
+		"another line there":   func(m *machine) { m.putDirectly(talk, "one\nbad\n"); m.add(talk, "two\nthree\n") },
+		"another in the store": func(m *machine) { m.putDirectly(talk, "something\n"); m.add(talk, "x\n") },
+		"more in the store":    func(m *machine) { m.putDirectly(talk, "one\ntwo\nthree\n"); m.add(talk, "two\n") },
+		"none in the store": func(m *machine) {
+			if err := m.store.Store.Delete(m.Context(), talk); err != nil {
+				m.Fatal(err)
+			}
+			m.add(talk, "two\n")
+		},
+		"the append happened": func(m *machine) { m.putDirectly(talk, "one\ntwo\n"); m.add(talk, "two\nthree\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := t.TempDir()
+			m := newMachine(t, t.TempDir(), disk, 1)
+			m.write(talk, "one\n")
+			m.add(talk, "")
+			change(m)
+			m.add(talk, "")
+			m.add(talk, "and more\n")
+			want(t, disk, files(t, m.home))
+		})
+	}
+}
+
+func (m *machine) putDirectly(name, text string) {
+	m.Helper()
+	if err := m.store.Store.Put(m.Context(), name, []byte(text)); err != nil {
+		m.Fatal(err)
+	}
+}
+
+// Each call may fail, also after it has happened. The next one makes it good.
+func TestMirrorFails(t *testing.T) {
+	for at := 1; at < 12; at++ {
+		for _, after := range []bool{false, true} {
+			for _, kind := range [][]error{{worker.ErrFull}, {worker.ErrUnavailable}}[at%2] {
+				t.Run(fmt.Sprint(kind, at, after), func(t *testing.T) {
+					disk := t.TempDir()
+					m := newMachine(t, t.TempDir(), disk, 1)
+					begun := m.store.calls
+					m.store.fail = func(call int, _ string) (error, bool) {
+						if call == begun+at {
+							return kind, after
+						}
+						return nil, false
+					}
+					again := func(f func() error) {
+						t.Helper()
+						before := m.store.calls
+						if err := f(); (err == nil) == (before < begun+at && m.store.calls >= begun+at) || err != nil && !errors.Is(err, kind) {
+							t.Errorf("calls %d to %d: %v", before-begun, m.store.calls-begun, err)
+						} else if err != nil {
+							if err := f(); err != nil {
+								t.Error(err)
+							}
+						}
+					}
+					for i := range 3 {
+						m.write(talk, strings.Repeat("line\n", 60_000*(i+1)))
+						again(func() error { return m.Sync(m.path(talk)) })
+					}
+					again(func() error { return m.Put(m.path(task), []byte("1")) })
+					m.write(task, "1")
+					again(func() error { return m.Ready(t.Context()) })
+					again(func() error { return m.Put(m.path(rules), []byte("1")) })
+					again(func() error { return m.Delete(m.path(rules)) })
+					want(t, disk, files(t, m.home))
+				})
+			}
+		}
+	}
+}
+
+// An opening fails if the store does, and is done again by the next one.
+func TestMirrorOpenFails(t *testing.T) {
+	disk, home := t.TempDir(), t.TempDir()
+	m := newMachine(t, home, disk, 1)
+	if err := m.Put(m.path(rules), nil); err != nil {
+		t.Fatal(err)
+	}
+	m.write(talk, "one\n")
+	m.add(talk, "")
+	next := t.TempDir()
+	writeFile(t, filepath.Join(next, other), "its own\n")
+	for n := 1; ; n++ {
+		s, err := openDir(t, disk)(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &counting{Store: s, left: n}
+		if _, err = worker.Open(t.Context(), next, f, nil); err == nil {
+			break
+		}
+		if !errors.Is(err, worker.ErrUnavailable) || n > 50 {
+			t.Fatal(err)
+		}
+	}
+	want(t, next, map[string]string{talk: "one\n", rules: "", "codex-mcp/replaced/" + other: "its own\n"})
+}
+
+// counting is a store that fails after some calls.
+type counting struct {
+	worker.Store
+	left int
+}
+
+func (c *counting) spend() error {
+	if c.left--; c.left < 0 {
+		return worker.ErrUnavailable
+	}
+	return nil
+}
+
+func (c *counting) Put(ctx context.Context, name string, data []byte) error {
+	if err := c.spend(); err != nil {
+		return err
+	}
+	return c.Store.Put(ctx, name, data)
+}
+
+func (c *counting) Read(ctx context.Context, name string, at int64, most int) ([]byte, error) {
+	if err := c.spend(); err != nil {
+		return nil, err
+	}
+	return c.Store.Read(ctx, name, at, most)
+}
+
+func (c *counting) List(ctx context.Context, after string) ([]worker.Info, error) {
+	if err := c.spend(); err != nil {
+		return nil, err
+	}
+	return c.Store.List(ctx, after)
+}
+
+// hung is a store that does not answer.
+type hung struct{ worker.Store }
+
+func (hung) Put(ctx context.Context, _ string, _ []byte) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A store that does not answer costs one time limit, and then nothing for a while.
+func TestMirrorHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := workertest.OpenDir(t.TempDir(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		f := &faulty{Store: s}
+		m, err := worker.Open(t.Context(), t.TempDir(), f, &worker.Options{Timeout: 3 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		f.Store = hung{s}
+		began := time.Now()
+		for range 100 {
+			if err := m.Ready(t.Context()); !errors.Is(err, worker.ErrUnavailable) {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		f.Store = s
+		time.Sleep(2 * time.Second)
+		if err := m.Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// endable is a store whose connection may end.
+type endable struct {
+	worker.Store
+	ended chan struct{}
+}
+
+func (e endable) Ended() <-chan struct{} { return e.ended }
+
+// A store behind a connection that has ended takes no write any more.
+func TestMirrorEnds(t *testing.T) {
+	s, err := workertest.OpenDir(t.TempDir(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	e := endable{s, make(chan struct{})}
+	m, err := worker.Open(t.Context(), t.TempDir(), e, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.Err(); err != nil {
+		t.Error(err)
+	}
+	close(e.ended)
+	if err := m.Err(); !errors.Is(err, worker.ErrUnavailable) {
+		t.Errorf("its connection has ended: %v", err)
+	}
+}
+
+// A file of another folder is not in the store, so nothing may depend on it.
+func TestMirrorRefuses(t *testing.T) {
+	m := newMachine(t, t.TempDir(), t.TempDir(), 1)
+	path := filepath.Join(t.TempDir(), "rollout.jsonl")
+	writeFile(t, path, "line\n")
+	for _, err := range []error{m.Sync(path), m.Put(path, nil), m.Delete(path)} {
+		if err == nil || !strings.Contains(err.Error(), "is not in") {
+			t.Error(err)
+		}
+	}
+	for _, err := range []error{m.Sync(m.path("a b")), m.Put(m.path(".x"), nil)} {
+		if !errors.Is(err, worker.ErrName) {
+			t.Error(err)
+		}
+	}
+	if err := m.Sync(m.path(talk)); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	var none *worker.Mirror
+	if err := errors.Join(none.Sync(path), none.Put(path, nil), none.Delete(path), none.Ready(t.Context()), none.Err()); err != nil || none.Decisions() != nil || none.Fenced() != nil {
+		t.Errorf("without a store: %v", err)
+	}
+	none.Close()
+}
+
+// A store cannot make an opening write outside of the home.
+func TestMirrorDistrusts(t *testing.T) {
+	disk, home, outside := t.TempDir(), t.TempDir(), t.TempDir()
+	s, err := openDir(t, disk)(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Put(t.Context(), talk, []byte("x\n")), s.Put(t.Context(), "config.toml", []byte("x")), s.Put(t.Context(), "codex-mcp/http-token", []byte("x"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(home, "sessions")); err != nil {
+		t.Skip(err)
+	}
+	if _, err := worker.Open(t.Context(), home, s, nil); err == nil {
+		t.Error("it wrote through a link")
+	}
+	want(t, outside, map[string]string{})
+	next := t.TempDir()
+	if _, err := worker.Open(t.Context(), next, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	want(t, next, map[string]string{talk: "x\n"})
+}
+
+// Each decision is in the store before its write has returned, in a file of its own server.
+func TestDecisions(t *testing.T) {
+	disk, home := t.TempDir(), t.TempDir()
+	m := newMachine(t, home, disk, 1)
+	w := m.Decisions()
+	for i := range 3 {
+		if _, err := fmt.Fprintf(w, "%d\n", i); err != nil {
+			t.Error(err)
+		}
+	}
+	m.store.fail = func(int, string) (error, bool) { return worker.ErrFull, false }
+	if _, err := fmt.Fprintln(w, "3"); !errors.Is(err, worker.ErrFull) {
+		t.Error(err)
+	}
+	got := files(t, disk)
+	for name := range maps.Keys(got) {
+		if !strings.HasPrefix(name, "codex-mcp/decisions/") || got[name] != "0\n1\n2\n" {
+			t.Error(got)
+		}
+	}
+	next := t.TempDir()
+	n := newMachine(t, next, disk, 2)
+	want(t, next, map[string]string{})
+	if _, err := fmt.Fprintln(n.Decisions(), "4"); err != nil {
+		t.Error(err)
+	}
+	if all := files(t, disk); len(got) != 1 || len(all) != 2 {
+		t.Error(all)
+	}
+	if all := files(t, next); len(all) != 1 || !strings.Contains(fmt.Sprint(all), "4") {
+		t.Error(all)
+	}
+}

@@ -1,0 +1,144 @@
+package worker
+
+import (
+	"context"
+	"sync"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/mcptypes"
+)
+
+// Work are the turns of a worker's server. It is a [codexserver.Observer]. The zero value has none.
+type Work struct {
+	mu            sync.Mutex
+	running, busy int // how many turns there are, and how many must not be interrupted
+}
+
+var _ codexserver.Observer = (*Work)(nil)
+
+// turns returns how many turns run, and how many of them must not be interrupted.
+func (w *Work) turns() (running, busy int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.running, w.busy
+}
+
+// Begin implements [codexserver.Observer]. It observes only tools/call, and the turns of such calls that
+// continue: clients poll with the other methods.
+func (w *Work) Begin(_ context.Context, r *codexserver.Request) codexserver.CallObserver {
+	if r.Continues == "" && (r.RPC == nil || r.RPC.Method != mcptypes.ToolsCall.Name()) {
+		return nil
+	}
+	return &call{work: w, turns: map[*turn]bool{}}
+}
+
+// call is a tools/call. Its turns may end later.
+type call struct {
+	work  *Work
+	turns map[*turn]bool
+	ended bool
+}
+
+// End implements [codexserver.CallObserver].
+func (c *call) End(error) {
+	c.work.mu.Lock()
+	defer c.work.mu.Unlock()
+	c.ended = true
+	for t := range c.turns {
+		t.judge()
+	}
+}
+
+// Turn implements [codexserver.CallObserver].
+func (c *call) Turn(string, protocol.TokenUsage) codexserver.TurnObserver {
+	t := &turn{call: c, questions: map[*approval.Request]bool{}, effects: map[string]bool{}}
+	c.work.mu.Lock()
+	defer c.work.mu.Unlock()
+	c.turns[t] = true
+	c.work.running++
+	t.judge()
+	return t
+}
+
+// turn is a turn that has not ended.
+type turn struct {
+	call      *call
+	questions map[*approval.Request]bool // the open ones
+	effects   map[string]bool            // the commands, tools and patches that run
+	busy      bool
+}
+
+// judge says whether the turn must not be interrupted: it does not wait for an answer, something of it runs,
+// or its call waits for it, which no other worker could answer. The caller holds the lock.
+func (t *turn) judge() {
+	busy := len(t.questions) == 0 || len(t.effects) > 0 || !t.call.ended
+	if busy == t.busy {
+		return
+	}
+	t.busy = busy
+	if busy {
+		t.call.work.busy++
+	} else {
+		t.call.work.busy--
+	}
+}
+
+// note changes what the turn does.
+func (t *turn) note(change func()) {
+	t.call.work.mu.Lock()
+	defer t.call.work.mu.Unlock()
+	change()
+	t.judge()
+}
+
+// Event implements [codexserver.TurnObserver].
+func (t *turn) Event(m protocol.EventMsg) {
+	var begun, ended string
+	switch m := m.(type) {
+	case protocol.ExecCommandBegin:
+		begun = m.CallID
+	case protocol.MCPToolCallBegin:
+		begun = m.CallID
+	case protocol.PatchApplyBegin:
+		begun = m.CallID
+	case protocol.ExecCommandEnd:
+		ended = m.CallID
+	case protocol.MCPToolCallEnd:
+		ended = m.CallID
+	case protocol.PatchApplyEnd:
+		ended = m.CallID
+	default:
+		return
+	}
+	t.note(func() {
+		delete(t.effects, ended)
+		if begun != "" {
+			t.effects[begun] = true
+		}
+	})
+}
+
+// Asked implements [codexserver.TurnObserver].
+func (t *turn) Asked(r *approval.Request) { t.note(func() { t.questions[r] = true }) }
+
+// Decided implements [codexserver.TurnObserver].
+func (t *turn) Decided(r *approval.Request, _ approval.Decision) {
+	t.note(func() { delete(t.questions, r) })
+}
+
+// End implements [codexserver.TurnObserver].
+func (t *turn) End(error) {
+	w := t.call.work
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !t.call.turns[t] {
+		return
+	}
+	delete(t.call.turns, t)
+	w.running--
+	if t.busy {
+		w.busy--
+	}
+}

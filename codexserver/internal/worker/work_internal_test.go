@@ -1,0 +1,100 @@
+package worker
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+)
+
+// TestWork checks when a worker only waits, by what its server does.
+func TestWork(t *testing.T) {
+	ask, second := &approval.Request{}, &approval.Request{}
+	for _, tt := range []struct {
+		name string
+		// steps are letters: q and Q ask, a and A decide, c and C begin and end a command, t and T a tool,
+		// p and P a patch, e ends the call, E the turn, and n begins another turn.
+		steps       string
+		turns, busy int
+		want        Activity
+	}{
+		{"a turn that runs", "e", 1, 1, Busy},
+		{"a question", "eq", 1, 0, Waiting},
+		{"a decision", "eqa", 1, 1, Busy},
+		{"one of two decisions", "eqQa", 1, 0, Waiting},
+		{"a command beside a question", "eqc", 1, 1, Busy},
+		{"a command that has ended", "eqcC", 1, 0, Waiting},
+		{"a tool, and the end of another command", "eqtC", 1, 1, Busy},
+		{"a patch", "eqp", 1, 1, Busy},
+		{"a patch and a tool that have ended", "eqptTP", 1, 0, Waiting},
+		{"the end of a turn", "eqE", 0, 0, Idle},
+		{"the end of a turn that runs", "eE", 0, 0, Idle},
+		{"two ends", "eEE", 0, 0, Idle},
+		{"a call that waits for its turn", "q", 1, 1, Busy},
+		{"a question and a turn that runs", "eqn", 2, 1, Busy},
+	} {
+		w := &Work{}
+		c := w.Begin(t.Context(), &codexserver.Request{RPC: &jsonrpc.Request{Method: "tools/call"}})
+		turn := c.Turn("thread", protocol.TokenUsage{})
+		for _, step := range tt.steps {
+			switch step {
+			case 'q':
+				turn.Asked(ask)
+			case 'Q':
+				turn.Asked(second)
+			case 'a':
+				turn.Decided(ask, approval.Decision{})
+			case 'c':
+				turn.Event(protocol.ExecCommandBegin{CallID: "c"})
+			case 'C':
+				turn.Event(protocol.ExecCommandEnd{CallID: "c"})
+			case 't':
+				turn.Event(protocol.MCPToolCallBegin{CallID: "t"})
+			case 'T':
+				turn.Event(protocol.MCPToolCallEnd{CallID: "t"})
+			case 'p':
+				turn.Event(protocol.PatchApplyBegin{CallID: "p"})
+			case 'P':
+				turn.Event(protocol.PatchApplyEnd{CallID: "p"})
+			case 'e':
+				c.End(nil)
+			case 'E':
+				turn.End(errors.New("ended"))
+			case 'n':
+				c.Turn("thread", protocol.TokenUsage{})
+			}
+		}
+		turns, busy := w.turns()
+		if got := w.Load(func() mcphttp.Load { return mcphttp.Load{} }).Activity; turns != tt.turns || busy != tt.busy || got != tt.want {
+			t.Errorf("%s: %d turns, %d busy, %s; want %d, %d, %s", tt.name, turns, busy, got, tt.turns, tt.busy, tt.want)
+		}
+	}
+}
+
+// TestLoad checks what a worker without turns does, and that only calls of tools are observed.
+func TestLoad(t *testing.T) {
+	w := &Work{}
+	for _, r := range []*codexserver.Request{{}, {RPC: &jsonrpc.Request{Method: "tools/list"}}, {RPC: &jsonrpc.Request{Method: "tasks/get"}}} {
+		if w.Begin(t.Context(), r) != nil {
+			t.Errorf("%+v is observed", r.RPC)
+		}
+	}
+	if w.Begin(t.Context(), &codexserver.Request{Continues: "codex"}) == nil {
+		t.Error("a turn that continues is not observed")
+	}
+	for want, of := range map[Load]mcphttp.Load{
+		{Activity: Idle}:                           {},
+		{Activity: Connected, Sessions: 2}:         {Sessions: 2},
+		{Activity: Connected, Requests: 1}:         {Requests: 1},
+		{Activity: Busy, Requests: 1, Sessions: 1}: {Requests: 1, Sessions: 1, Busy: true},
+		{Activity: Busy, Requests: 0, Sessions: 0}: {Parked: true},
+	} {
+		if got := w.Load(func() mcphttp.Load { return of }); got != want {
+			t.Errorf("%+v: %+v, want %+v", of, got, want)
+		}
+	}
+}
