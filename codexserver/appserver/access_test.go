@@ -318,7 +318,7 @@ func TestResumedProvider(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(t)
 			f.config = map[string]any{"model_providers": map[string]any{"other": map[string]any{"base_url": "http://other"}}}
-			f.on["getConversationSummary"] = reply(fmt.Sprintf(`{"summary":{"path":"/r.jsonl","cwd":"/project","modelProvider":%q}}`, was))
+			f.on["thread/read"] = reply(fmt.Sprintf(`{"thread":{"path":"/r.jsonl","cwd":"/project","modelProvider":%q}}`, was))
 			h := &recorder{}
 			if _, err := f.engine(appserver.Options{}).Resume(t.Context(), savedAt(writeRollout(t)), protocol.Config{}, h); err != nil {
 				t.Fatal(err)

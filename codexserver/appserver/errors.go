@@ -85,6 +85,7 @@ var faults = []struct {
 	{"failed to read configuration", errConfiguration, ""},
 	{"invalid config", errConfiguration, ""},
 	{"no rollout found", errNoRollout, ""},
+	{"thread not loaded", errNoRollout, ""}, // nor in a file
 	{"thread not found", errNotLoaded, ""},
 	{"no active turn", errNoTurn, ""},
 	{"expected active turn", errNoTurn, ""},

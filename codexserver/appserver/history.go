@@ -65,7 +65,7 @@ func (e *Engine) Find(ctx context.Context, id string) (engine.Saved, error) {
 	if err != nil {
 		return engine.Saved{}, err
 	}
-	s, err := c.summary(ctx, id)
+	s, err := c.read(ctx, id)
 	if err != nil {
 		return engine.Saved{}, err
 	}
@@ -75,22 +75,16 @@ func (e *Engine) Find(ctx context.Context, id string) (engine.Saved, error) {
 	return engine.Saved{ID: strings.ToLower(id), File: s.Path}, nil
 }
 
-// summary is what Codex says of a conversation.
-type summary struct {
-	Path     string `json:"path"`
-	Cwd      string `json:"cwd"`
-	Provider string `json:"modelProvider"`
-}
-
-func (c *child) summary(ctx context.Context, id string) (summary, error) {
+// read returns what Codex says of a thread, which is empty if there is no such thread.
+func (c *child) read(ctx context.Context, id string) (apptypes.Thread, error) {
 	var r struct {
-		Summary summary `json:"summary"`
+		Thread apptypes.Thread `json:"thread"`
 	}
-	err := c.control(ctx, callSummary, map[string]string{"conversationId": id}, &r)
-	if err != nil && !errors.Is(err, errNoRollout) {
-		return summary{}, err
+	err := c.control(ctx, apptypes.CallThreadRead, apptypes.ThreadRef{ThreadID: id}, &r)
+	if errors.Is(err, errNoRollout) {
+		err = nil
 	}
-	return r.Summary, nil
+	return r.Thread, err
 }
 
 // past returns the events of a thread's earlier turns.

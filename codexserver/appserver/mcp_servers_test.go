@@ -60,7 +60,7 @@ func TestServersOfAConversation(t *testing.T) {
 						"codex":{"command":%q,"args":["mcp-server"],"enabled":true},
 						"other":{"command":"other"},"web":{"url":"http://127.0.0.1:1"},"odd":{"command":5,"args":"x"}}}}`, self)), nil
 				}
-				f.on["getConversationSummary"] = reply(`{"summary":{"path":"/rollout.jsonl","cwd":"/project"}}`)
+				f.on["thread/read"] = reply(`{"thread":{"path":"/rollout.jsonl","cwd":"/project"}}`)
 				sent := map[string]string{}
 				for _, method := range []string{"thread/start", "thread/resume"} {
 					f.on[method] = func(_ *run, req *jsonrpc.Request) (any, error) {

@@ -292,7 +292,7 @@ func narrow(g, base *box.Grant) {
 
 // restore gives a resumed thread what the configuration does. What its call does not choose, Codex
 // would take from the thread's last turn, and its model provider cannot be another one than before.
-func (p *threadParams) restore(was *summary, file *configuration) {
+func (p *threadParams) restore(was *apptypes.Thread, file *configuration) {
 	p.chosen = p.chooses() || p.ApprovalPolicy != ""
 	if !p.chooses() {
 		p.now.Sandbox = p.base.Sandbox
@@ -301,9 +301,9 @@ func (p *threadParams) restore(was *summary, file *configuration) {
 		p.now.Policy = p.base.Policy
 	}
 	p.ApprovalsReviewer = cmp.Or(value[string](p.setting(file.keys, "approvals_reviewer")), byUser)
-	if was.Provider != "" {
-		p.now.Provider = was.Provider
-		p.now.Address, p.now.Endpoint = p.provides(file.keys, was.Provider)
+	if was.ModelProvider != "" {
+		p.now.Provider = was.ModelProvider
+		p.now.Address, p.now.Endpoint = p.provides(file.keys, was.ModelProvider)
 	}
 }
 

@@ -89,9 +89,9 @@ func TestServices(t *testing.T) {
 		{"RateLimits of none", "account/rateLimits/read", `{"rateLimits":{"primary":null,"secondary":null}}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.RateLimits(ctx) },
 			``, `null`, nil},
-		{"Find", "getConversationSummary", `{"summary":{"conversationId":"` + threadID + `","path":"/r.jsonl"}}`,
+		{"Find", "thread/read", `{"thread":{"id":"` + threadID + `","path":"/r.jsonl"}}`,
 			func(ctx context.Context, e *appserver.Engine) (any, error) { return e.Find(ctx, threadID) },
-			`{"conversationId":"` + threadID + `"}`, `{"ID":"` + threadID + `","File":"/r.jsonl"}`, nil},
+			`{"threadId":"` + threadID + `"}`, `{"ID":"` + threadID + `","File":"/r.jsonl"}`, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestUnknownConversations(t *testing.T) {
 		unknown := func(*run, *jsonrpc.Request) (any, error) {
 			return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "no rollout found for thread id %s", threadID)
 		}
-		for _, method := range []string{"thread/resume", "getConversationSummary"} {
+		for _, method := range []string{"thread/resume", "thread/read"} {
 			f.on[method] = unknown
 		}
 		e := f.engine(appserver.Options{})

@@ -101,10 +101,10 @@ func tomlOf(v jsontext.Value) string {
 // The defaults do not apply to a resumed thread, which keeps its own settings.
 func (e *Engine) params(ctx context.Context, cfg protocol.Config, c *child, id string) (threadParams, error) {
 	isNew, folder := id == "", cfg.Cwd
-	var s summary
+	var s apptypes.Thread
 	if !isNew {
 		var err error
-		if s, err = c.summary(ctx, id); err != nil {
+		if s, err = c.read(ctx, id); err != nil {
 			c.log.Debug("codex: the working folder of a thread is unknown", "thread", id, "error", err) // thread/resume reports the error
 		}
 		folder = cmp.Or(folder, s.Cwd)

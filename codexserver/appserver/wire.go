@@ -11,13 +11,10 @@ import (
 )
 
 // Package apptypes has the types of the protocol that are in Codex's schema. Here is what the schema
-// does not say: methods that it does not list, and values that have several forms.
+// does not say: a method that it does not list, and values that have several forms.
 
-// Methods that Codex answers although its schema does not list them.
-const (
-	callAuthStatus = "getAuthStatus"
-	callSummary    = "getConversationSummary"
-)
+// callAuthStatus is a method that Codex answers although its schema does not list it.
+const callAuthStatus = "getAuthStatus"
 
 // The words of September 2025 are sent as they are. A map with two equal keys does not compile.
 var _ = map[bool]struct{}{false: {}, apptypes.SandboxModeReadOnly == string(protocol.SandboxReadOnly) &&

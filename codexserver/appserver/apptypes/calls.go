@@ -59,16 +59,17 @@ type ThreadReply struct {
 
 // Thread is a conversation. CreatedAt and UpdatedAt are in seconds since 1970; Path is its rollout.
 type Thread struct {
-	CreatedAt  int64        `json:"createdAt"`
-	Cwd        string       `json:"cwd"`
-	ID         string       `json:"id"`
-	Name       string       `json:"name,omitzero"`
-	Originator string       `json:"originator,omitzero"`
-	Path       string       `json:"path,omitzero"`
-	Preview    string       `json:"preview"`
-	Status     ThreadStatus `json:"status"`
-	Turns      []Turn       `json:"turns"`
-	UpdatedAt  int64        `json:"updatedAt"`
+	CreatedAt     int64        `json:"createdAt"`
+	Cwd           string       `json:"cwd"`
+	ID            string       `json:"id"`
+	ModelProvider string       `json:"modelProvider"`
+	Name          string       `json:"name,omitzero"`
+	Originator    string       `json:"originator,omitzero"`
+	Path          string       `json:"path,omitzero"`
+	Preview       string       `json:"preview"`
+	Status        ThreadStatus `json:"status"`
+	Turns         []Turn       `json:"turns"`
+	UpdatedAt     int64        `json:"updatedAt"`
 }
 
 // ThreadStatus says whether a thread is loaded: one of ThreadStatus….

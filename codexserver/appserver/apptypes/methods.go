@@ -13,6 +13,7 @@ const (
 	CallThreadDelete                   = "thread/delete"
 	CallThreadInjectItems              = "thread/inject_items"
 	CallThreadList                     = "thread/list"
+	CallThreadRead                     = "thread/read"
 	CallThreadResume                   = "thread/resume"
 	CallThreadStart                    = "thread/start"
 	CallThreadTurnsList                = "thread/turns/list"

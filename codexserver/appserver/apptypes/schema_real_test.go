@@ -32,7 +32,7 @@ var definitions = []struct {
 	{apptypes.InitializeReply{}, "InitializeResponse"}, {apptypes.InterruptParams{}, "TurnInterruptParams"}, {apptypes.LimitsReply{}, "GetAccountRateLimitsResponse"},
 	{apptypes.ModelEffort{}, "ReasoningEffortOption"}, {apptypes.ModelsParams{}, "ModelListParams"}, {apptypes.PlanStep{}, "TurnPlanStep"},
 	{apptypes.RateLimits{}, "RateLimitSnapshot"}, {apptypes.RateWindow{}, "RateLimitWindow"}, {apptypes.ThreadsParams{}, "ThreadListParams"},
-	{apptypes.ThreadRef{}, "ThreadBackgroundTerminalsCleanParams ThreadDeleteParams"}, {apptypes.ThreadStatus{}, "ThreadStatus"},
+	{apptypes.ThreadRef{}, "ThreadBackgroundTerminalsCleanParams ThreadDeleteParams ThreadReadParams"}, {apptypes.ThreadStatus{}, "ThreadStatus"},
 	{apptypes.TokenCount{}, "TokenUsageBreakdown"}, {apptypes.TokenUsage{}, "ThreadTokenUsage"}, {apptypes.ToolError{}, "McpToolCallError"},
 	{apptypes.TurnsParams{}, "ThreadTurnsListParams"}, {apptypes.UserContent{}, "UserInput"}, {apptypes.Input{}, "UserInput"},
 	{apptypes.Answers{}, "ToolRequestUserInputAnswer"}, {apptypes.CommandAction{}, "CommandAction"},
