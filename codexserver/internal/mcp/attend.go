@@ -25,14 +25,14 @@ func (ss *LegacySession) attend(ctx context.Context, id string, o *outlet) (awai
 // attend returns who attends the turn that the call waits for, and the others that it begins: their questions
 // wait for codex-wait.
 func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
-	others = thread.Attend{Comes: c.session.client.comes(c.canAsk), Observer: thread.ObserverOf(ctx), Leaves: true}
+	others = thread.Attend{Comes: c.session.client.comes(c.inbox.canAsk), Observer: thread.ObserverOf(ctx), Leaves: true}
 	awaited = thread.Attend{Observer: others.Observer, Observers: []thread.Observer{&c.outlet}, Leaves: true, Awaited: true}
-	if c.canAsk {
+	if c.inbox.canAsk {
 		awaited.Elicit = c.elicit
 	}
-	if c.canAsk || others.Comes && c.taskable { // another client may poll the task
-		host := c.session.client.hosts.Host(c.client.Name)
-		awaited.Ask = &approve.Client{Host: host, Can: func() bool { return c.canAsk }, Asks: c.ask}
+	if c.inbox.canAsk || others.Comes && c.taskable { // another client may poll the task
+		host := c.session.client.hosts.Host(c.attached.client.Name)
+		awaited.Ask = &approve.Client{Host: host, Can: func() bool { return c.inbox.canAsk }, Asks: c.ask}
 	}
 	if c.taskable {
 		awaited.Timeout = questionLife

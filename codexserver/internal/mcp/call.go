@@ -20,33 +20,34 @@ type call struct {
 	session *ModernSession
 	call    *tools.Call
 	tool    string
-	digest  digest
-	canAsk  bool            // the client of the first request can be asked
-	life    int             // how many servers have had the call before
 	ctx     context.Context // of the turn
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed when there is a result
 	result  *mcptypes.CallToolResult
-	outlet  outlet        // to the request that waits
-	slots   *elicit.Slots // limit the open questions
-	state   state         // the mutex of the session's states guards it
+	outlet  outlet // to the request that waits
+	state   state
 
 	mu       sync.Mutex
 	changed  chan struct{}
-	client   elicit.Client // of the newest request
-	waits    bool          // a request waits for the call
-	alone    bool          // the turn continues without a request that waits for it
-	late     bool          // the request waits longer than for a result, so the call becomes a task with its turn
-	taskable bool          // the call may become a task
-	task     *task
-	turn     *tools.Turn // nil before it is queued, and for tools without one
+	attached attachment
 	inbox    inbox
+	turn     *tools.Turn // nil before it is queued, and for tools without one
+	taskable bool        // the call may become a task
+	task     *task
+}
+
+// attachment is how a call reaches its client. The call's mutex guards it.
+type attachment struct {
+	client elicit.Client // of the newest request
+	waits  bool          // a request waits for the call
+	alone  bool          // the turn continues without a request that waits for it
+	late   bool          // the request waits longer than for a result, so the call becomes a task with its turn
 }
 
 // newCall starts a call. It runs until it has its result or the session ends.
 func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	c := s.unstarted(p.tool, q.client)
-	c.digest, c.taskable = p.digest, q.tasks && s.client.server.Tasks.serves() && tools.IsTurn(p.tool)
+	c.state.digest, c.taskable = p.digest, q.tasks && s.client.server.Tasks.serves() && tools.IsTurn(p.tool)
 	leave, err := c.enter(c.taskable)
 	if err != nil {
 		c.cancel(nil)
@@ -54,7 +55,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	}
 	c.attach(q, "starting", c.taskable)
 	tc := c.of(q.ctx, q.rpc.ID)
-	s.survive(tc, c.tool, func() bool { return c.canAsk }, nil)
+	s.survive(tc, c.tool, func() bool { return c.inbox.canAsk }, nil)
 	tc.Folder = func(context.Context) string { return s.client.folder() }
 	if c.mayTake(q) > 0 {
 		tc.Deadline = tools.NewDeadline(c.ctx)
@@ -71,7 +72,7 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 // unstarted returns a call of a tool that does not run yet.
 func (s *ModernSession) unstarted(tool string, client elicit.Client) *call {
 	c := &call{
-		session: s, tool: tool, client: client, canAsk: client.CanAsk(), slots: s.client.server.slots(),
+		session: s, tool: tool, attached: attachment{client: client}, inbox: inbox{canAsk: client.CanAsk(), slots: s.client.server.slots()},
 		outlet: outlet{client: s.client}, changed: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.client.ctx)
@@ -81,7 +82,7 @@ func (s *ModernSession) unstarted(tool string, client elicit.Client) *call {
 // of returns the call as the tools know it. Ctx is that of its request.
 func (c *call) of(ctx context.Context, id jsonrpc.ID) *tools.Call {
 	awaited, others := c.attend(ctx)
-	c.call = c.session.call(id, c.client.Name, awaited, others)
+	c.call = c.session.call(id, c.attached.client.Name, awaited, others)
 	c.call.Begun, c.call.Open, c.call.Survival.Durable = c.begin, c.Asks, c.taskable
 	return c.call
 }
@@ -155,7 +156,7 @@ func (c *call) Done() <-chan struct{} { return c.done }
 func (c *call) Asks() (open bool, changed <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.inbox.open) > 0 || c.late && c.turn != nil, c.changed
+	return len(c.inbox.open) > 0 || c.attached.late && c.turn != nil, c.changed
 }
 
 // over reports whether the call has its result.
@@ -190,12 +191,12 @@ func (c *call) attach(q *request, doing string, quiet bool) {
 		peer: q.rpc.Peer(), request: q.rpc.ID, events: q.events, paced: q.events, token: q.meta.ProgressToken,
 		level: func() *mcptypes.LoggingLevel { return q.meta.LogLevel },
 	}, doing, quiet)
-	c.update(func() { c.client, c.waits, c.late = q.client, true, false })
+	c.update(func() { c.attached.client, c.attached.waits, c.attached.late = q.client, true, false })
 }
 
 // detach ends the notifications for the request.
 func (c *call) detach() {
-	c.update(func() { c.waits, c.late = false, false })
+	c.update(func() { c.attached.waits, c.attached.late = false, false })
 	c.outlet.detach()
 }
 

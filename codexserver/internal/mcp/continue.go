@@ -163,7 +163,7 @@ func (s *ModernSession) continueCall(file taskfile.Task, k resume, cut tools.Unf
 		return err
 	}
 	c := s.unstarted(file.Tool, client)
-	c.taskable, c.life, c.alone = true, k.Life, true
+	c.taskable, c.inbox.life, c.attached.alone = true, k.Life, true
 	run, err := s.client.server.Tools.Continue(c.ctx, c.of(tasks.observed(c.ctx, file), jsonrpc.ID{}), cut, false)
 	if err != nil {
 		c.cancel(nil)

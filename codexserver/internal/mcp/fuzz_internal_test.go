@@ -18,7 +18,7 @@ import (
 // parkOne returns a session with one call that waits for answers, and the state of the call.
 func parkOne() (*ModernSession, *call, string) {
 	s := &ModernSession{client: &Client{threads: &thread.Share{}, server: &Server{}}}
-	c := &call{session: s, tool: "codex", digest: digest{1, 2, 3}, done: make(chan struct{})}
+	c := &call{session: s, tool: "codex", state: state{digest: digest{1, 2, 3}}, done: make(chan struct{})}
 	return s, c, s.states.park(c, []string{"q1"})
 }
 
@@ -30,16 +30,16 @@ func FuzzResume(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s, c, state := parkOne()
-		if got, _, err := s.states.resume(text, c.digest); got != nil || err == nil {
+		if got, _, err := s.states.resume(text, c.state.digest); got != nil || err == nil {
 			t.Fatalf("%q: %v, %v", text, got, err)
 		}
 		if _, _, err := s.states.resume(state, digest{}); err == nil {
 			t.Error("with another digest")
 		}
-		if got, _, err := s.states.resume(state, c.digest); err != nil || got != c {
+		if got, _, err := s.states.resume(state, c.state.digest); err != nil || got != c {
 			t.Fatalf("the state itself: %v", err)
 		}
-		if got, _, err := s.states.resume(state, c.digest); got != nil || err == nil {
+		if got, _, err := s.states.resume(state, c.state.digest); got != nil || err == nil {
 			t.Error("twice")
 		}
 	})
@@ -108,7 +108,7 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 	if _, _, err := s.states.resume(last, digest{}); err != nil {
 		t.Errorf("the last one: %v", err)
 	}
-	if got, _, err := s.states.resume(state, open.digest); err != nil || got != open {
+	if got, _, err := s.states.resume(state, open.state.digest); err != nil || got != open {
 		t.Errorf("one that has not ended: %v", err)
 	}
 }

@@ -18,8 +18,12 @@ import (
 )
 
 // inbox has the questions of a call, or of the task that it is: they go to the client in results, and
-// later requests have the answers. The mutex of the call guards it.
+// later requests have the answers. The mutex of the call guards it, but for what does not change.
 type inbox struct {
+	slots  *elicit.Slots // limit the open questions
+	canAsk bool          // the client of the first request can be asked
+	life   int           // how many servers have had the call before
+
 	open    []*question                  // in order of arrival
 	keys    int                          // how many questions there were
 	rounds  int                          // how many results had questions
@@ -106,8 +110,8 @@ func (c *call) open(request stdjson.RawMessage) *question {
 	c.update(func() {
 		c.inbox.keys++
 		one.key = "q" + strconv.Itoa(c.inbox.keys)
-		if c.life > 0 { // an answer to a question of the server before is none to this one
-			one.key = fmt.Sprintf("q%d.%d", c.life+1, c.inbox.keys)
+		if c.inbox.life > 0 { // an answer to a question of the server before is none to this one
+			one.key = fmt.Sprintf("q%d.%d", c.inbox.life+1, c.inbox.keys)
 		}
 		c.inbox.open = append(c.inbox.open, one)
 	})
@@ -138,7 +142,7 @@ func (c *call) withdraw(one *question, expired bool, r *approval.Request) (open 
 // time ends the call if the client is gone.
 func (c *call) exchange(ctx context.Context, r *approval.Request, build func(elicit.Client) (stdjson.RawMessage, error)) (q *question, err error) {
 	c.mu.Lock()
-	client := c.client
+	client := c.attached.client
 	c.mu.Unlock()
 	request, err := build(client)
 	if err == nil { // one that a client could not read would fail the whole result, and nobody would answer
@@ -152,10 +156,10 @@ func (c *call) exchange(ctx context.Context, r *approval.Request, build func(eli
 			c.expire()
 		}
 	}()
-	if err := c.slots.Acquire(ctx); err != nil {
+	if err := c.inbox.slots.Acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer c.slots.Release()
+	defer c.inbox.slots.Release()
 	if r == nil { // the board limits the others
 		var cancel context.CancelFunc
 		ctx, cancel = c.session.client.server.Approvals.WithTimeout(ctx)
@@ -212,7 +216,7 @@ func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessag
 func (c *call) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.waits && !c.alone && c.turn != nil {
+	if !c.attached.waits && !c.attached.alone && c.turn != nil {
 		c.cancel(errNoAnswer)
 	}
 }

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -17,29 +18,24 @@ func TestLogLevels(t *testing.T) {
 		"debug": true, "info": true, "notice": true, "warning": true,
 		"error": false, "critical": false, "alert": false, "emergency": false,
 	} {
-		t.Run("handshake/"+string(level), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				old := servertest.Connect(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), nil) // who cannot be asked is warned
-				if _, err := mcptypes.LoggingSetLevel.Call(t.Context(), old, &mcptypes.SetLevelRequestParams{Level: level}); err != nil {
-					t.Fatal(err)
-				}
-				old.CallTool(t, "codex", `{"prompt":"p"}`)
-				synctest.Wait()
-				if got := len(old.Received("notifications/message")) > 0; got != want {
-					t.Errorf("warned %v", got)
-				}
+		for _, era := range []servertest.Era{servertest.Handshake, servertest.Rounds} {
+			t.Run(string(era)+"/"+string(level), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { // who cannot be asked is warned
+					h := servertest.Host{Era: era}
+					if era == servertest.Rounds {
+						h.Meta = fmt.Sprintf(`"io.modelcontextprotocol/logLevel":%q`, level)
+					}
+					c := servertest.Join(t, codexserver.New(engine.TurnFunc(servertest.AskExec), nil), h)
+					if era == servertest.Handshake {
+						c.Ask(t, "logging/setLevel", fmt.Sprintf(`{"level":%q}`, level))
+					}
+					c.Use(t.Context(), "codex", `{"prompt":"p"}`)
+					synctest.Wait()
+					if got := len(c.Received("notifications/message")) > 0; got != want {
+						t.Errorf("warned %v", got)
+					}
+				})
 			})
-		})
-		t.Run("none/"+string(level), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &servertest.Worker{}
-				c := connectModern(t, w.Engine(), nil)
-				c.capabilities, c.level = noForms, string(level)
-				c.codex("git")
-				if got := c.told("1")["notifications/message"] > 0; got != want {
-					t.Errorf("warned %v", got)
-				}
-			})
-		})
+		}
 	}
 }

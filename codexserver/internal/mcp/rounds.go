@@ -151,7 +151,7 @@ func (c *call) serve(q *request) (any, error) {
 		switch reason {
 		case tools.Limit: // the grace period is over
 			wait = q.ctx
-			c.update(func() { c.late = tasks })
+			c.update(func() { c.attached.late = tasks })
 		case tools.Cancel:
 			c.cancel(context.Cause(q.ctx))
 			<-c.done
@@ -214,7 +214,7 @@ func (c *call) round(wait context.Context, can bool) (any, tools.Reason) {
 		<-c.done
 		return c.complete(c.result), tools.Question
 	}
-	c.update(func() { c.alone = true })
+	c.update(func() { c.attached.alone = true })
 	if !turn.Detach() {
 		<-c.done
 		return c.complete(c.result), tools.Question

@@ -21,8 +21,10 @@ type states struct {
 	ended  []string // those of calls that have ended, in this order
 }
 
-// state names a call in the next request of its client. A call has one at a time.
+// state names a call in the next request of its client. A call has one at a time. The mutex of the session's states
+// guards it.
 type state struct {
+	digest digest // of the call, which the request must have again
 	text   string
 	keys   []string // of the questions that were asked
 	issued time.Time
@@ -35,7 +37,7 @@ func (ss *states) park(c *call, keys []string) string {
 	if ss.parked == nil {
 		ss.parked = map[string]*call{}
 	}
-	c.state = state{rand.Text(), keys, time.Now()}
+	c.state = state{c.state.digest, rand.Text(), keys, time.Now()}
 	ss.parked[c.state.text] = c
 	if c.over() {
 		ss.forget(c)
@@ -67,7 +69,7 @@ func (ss *states) resume(text string, d digest) (*call, []string, error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	c := ss.parked[text]
-	if c == nil || c.digest != d || time.Since(c.state.issued) > stateLife {
+	if c == nil || c.state.digest != d || time.Since(c.state.issued) > stateLife {
 		return nil, nil, Invalid("/requestState", "not the state of an open call of this tool with these arguments: it was used before, or the server was restarted. "+
 			"Nothing was done here; codex-reply continues a conversation")
 	}
@@ -93,5 +95,5 @@ func (s *ModernSession) Parked() bool {
 func (c *call) isAlone() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.alone
+	return c.attached.alone
 }

@@ -30,27 +30,27 @@ type task struct {
 func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	c.mu.Lock()
 	turn, now, shown := c.turn, c.now(true), c.now(can)
-	c.late = c.late && turn == nil
+	c.attached.late = c.attached.late && turn == nil
 	c.mu.Unlock()
 	if turn == nil || turn.InBackground() { // which is answered soon
 		return nil
 	}
 	client := c.session.client
-	t := &task{call: c, resume: resume{Form: c.canAsk, Host: c.call.Host}}
+	t := &task{call: c, resume: resume{Form: c.inbox.canAsk, Host: c.call.Host}}
 	file, news, err := client.server.Tasks.create(turn, taskfile.Task{
 		Principal: client.principal(), Tool: c.tool, Status: now.status, Message: now.doing,
 	}, t.resume)
 	if err != nil {
 		client.Log().Warn("a call does not become a task", "error", err)
 		c.outlet.speak()
-		c.update(func() { c.taskable, c.late = false, false }) // the request has a deadline now
+		c.update(func() { c.taskable, c.attached.late = false, false }) // the request has a deadline now
 		return nil
 	}
 	t.file = file
 	client.server.Tasks.add(t)
 	var created *modern.CreateTaskResult
 	c.update(func() {
-		c.task, c.alone = t, true
+		c.task, c.attached.alone = t, true
 		as := t.shared(shown.message)
 		created = &modern.CreateTaskResult{
 			Meta: c.session.resultMeta(), TaskID: as.TaskID, Status: modern.TaskStatus(shown.status), StatusMessage: as.StatusMessage,
