@@ -61,7 +61,7 @@ async function start() {
 }
 
 // shut removes everything from the page and says why.
-function shut(why) {
+function shut(why, title) {
   sessionStorage.removeItem("token");
   token = null;
   for (const q of [...questions.values()]) discard(q);
@@ -70,6 +70,7 @@ function shut(why) {
   $("desk").hidden = true;
   $("door").hidden = false;
   $("door-why").textContent = why;
+  if (title) $("door-title").textContent = title;
   show("off", "Not connected");
   return "over";
 }
@@ -110,7 +111,7 @@ async function listen() {
         if (!line) continue;
         const news = JSON.parse(line);
         if (news.end === "session") return shut("Your access has ended.");
-        if (news.end === "closed") return shut("codex-mcp has ended. What was not decided was not done.");
+        if (news.end === "closed") return shut("What was not decided was not done. When it runs again, the page needs a new link.", "codex-mcp has ended");
         if (news.end) return elsewhere();
         try {
           update(news, first);

@@ -206,6 +206,6 @@ func TestReload(t *testing.T) {
 		t.Error(err)
 	}
 	get(t, later)
-	b.see(`document.querySelector("#door").innerText.includes("codex-mcp has ended.") && document.querySelector(".ask, .log") === null`)
+	b.see(`document.querySelector("#door").innerText.startsWith("codex-mcp has ended\n") && document.querySelector(".ask, .log") === null`)
 	b.look("ended")
 }

@@ -156,6 +156,7 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 	failed, late := s.out.failed, (<-chan time.Time)(nil)
 	for {
 		var sig os.Signal
+		asked := false // by an answer, which the screen shows
 		select { // at random, so that a flood of events does not delay the others
 		case e := <-done:
 			return end(e)
@@ -174,20 +175,40 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 			continue
 		case sig = <-signals:
 		case sig = <-s.stops:
+			asked = true
 		case <-failed:
 			failed = nil
 			select {
 			case sig = <-signals: // after which a write is abandoned
 			default:
-				sig, lost = os.Interrupt, !interrupted
+				if interrupted {
+					continue
+				}
+				sig, lost = os.Interrupt, true
 			}
 		}
-		if sig != os.Interrupt || interrupted && !lost {
+		if sig != os.Interrupt || interrupted {
 			interrupted = true
 			return end(ended{err: context.Canceled})
 		}
 		interrupted, late = true, time.After(abortTime)
+		if !asked {
+			s.stopping()
+		}
 		interrupt()
+	}
+}
+
+// stopping says what a signal does, unless a question is open, which says it.
+func (s *session) stopping() {
+	select {
+	case s.busy <- struct{}{}:
+		if s.signs && !s.over {
+			s.p.mid = true // the terminal has shown ^C
+			s.p.line("", "stopping · ctrl-C leaves at once")
+		}
+		<-s.busy
+	default:
 	}
 }
 
