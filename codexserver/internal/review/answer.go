@@ -84,6 +84,10 @@ func (t *Task) Read(said string, r *protocol.TurnResult) (words string, err erro
 	if a.Findings == nil {
 		return "", errors.New("the answer has no findings, not even an empty list of them")
 	}
+	shown := map[string][]Range{}
+	for _, file := range t.Files {
+		shown[file.Path] = append(shown[file.Path], file.Lines...)
+	}
 	r.Findings = []protocol.Finding{}
 	for _, one := range a.Findings {
 		f := protocol.Finding{
@@ -96,8 +100,9 @@ func (t *Task) Read(said string, r *protocol.TurnResult) (words string, err erro
 		if lines := one.Place.Lines; lines.Start > 0 && lines.Start <= lines.End {
 			f.StartLine, f.EndLine = lines.Start, lines.End
 		}
-		file := slices.IndexFunc(t.Files, func(other File) bool { return other.Path == f.Path })
-		f.OutsideDiff = f.Path == "" || f.StartLine == 0 || file < 0 && !t.Cut || file >= 0 && !t.Files[file].shows(f.StartLine, f.EndLine)
+		lines, known := shown[f.Path]
+		inside := slices.ContainsFunc(lines, func(r Range) bool { return f.StartLine <= r.End && f.EndLine >= r.Start })
+		f.OutsideDiff = f.Path == "" || f.StartLine == 0 || !inside && (known || !t.Cut)
 		r.Findings = append(r.Findings, f)
 	}
 	a.Explanation = text.Brief(a.Explanation, maxBody)

@@ -78,16 +78,6 @@ func (f *File) show(first, count string) {
 	f.Lines = append(f.Lines, r)
 }
 
-// shows reports whether the diff shows one of some lines.
-func (f *File) shows(start, end int) bool {
-	for _, r := range f.Lines {
-		if start > 0 && start <= r.End && end >= r.Start {
-			return true
-		}
-	}
-	return false
-}
-
 // unquote reads a name that git quoted because of unusual bytes, as Go does. It returns other names
 // unchanged.
 func unquote(name string) string {

@@ -19,8 +19,8 @@ type Turn struct {
 	table   *Table
 	thread  *thread.Thread
 	attend  thread.Attend
-	in      protocol.TurnInput // nothing for a review
-	review  *reviewCall        // nil for other turns
+	in      protocol.TurnInput // nothing for a review, or after the end
+	review  *reviewCall        // nil for other turns, and after the end
 	resume  resume
 	form    form
 	log     *turn.Turn
@@ -172,8 +172,10 @@ func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticke
 	return th.Turn(ctx, ticket, a, in)
 }
 
-// close ends the turn, which has its result. Lost is true if the caller gave up before.
+// close ends the turn, which has its result, and gives up what it only needed until then: it may be kept for long.
+// Lost is true if the caller gave up before.
 func (t *Turn) close(lost bool) {
+	t.in, t.attend, t.review = protocol.TurnInput{}, thread.Attend{}, nil
 	if t.leave != nil {
 		t.leave()
 	}
