@@ -39,17 +39,17 @@ type Options struct {
 }
 
 // Sandbox confines what runs in one conversation. It is safe for concurrent use.
-type Sandbox struct {
-	options Options
-	lacks   func() error // returns what this system lacks; tried once
-}
+type Sandbox struct{ options Options }
+
+// system returns what this system lacks. It is tried once in a process.
+var system = sync.OnceValue(lacks)
 
 // New makes a conversation's sandbox.
 func New(o Options) *Sandbox {
 	if o.Folders == nil {
 		o.Folders = &Folders{}
 	}
-	return &Sandbox{options: o, lacks: sync.OnceValue(lacks)}
+	return &Sandbox{o}
 }
 
 // ErrUnavailable is wrapped by errors that report that this system cannot enforce a
@@ -95,7 +95,7 @@ func (s *Sandbox) Confine(policy protocol.SandboxPolicy, cwd string, env []strin
 		}
 		return c, nil
 	}
-	if err := s.lacks(); err != nil {
+	if err := system(); err != nil {
 		return nil, err
 	}
 	if err := c.compile(); err != nil {

@@ -9,9 +9,8 @@ import (
 // Confine prepares a confinement in which a program of the server writes only in the folders, and
 // has no network. The error wraps [ErrUnavailable] when this system cannot confine it.
 func (p *Programs) Confine(folders ...string) (*Confinement, error) {
-	p.once.Do(func() { p.lacks = lacks() })
-	if p.lacks != nil {
-		return nil, p.lacks
+	if err := system(); err != nil {
+		return nil, err
 	}
 	c := &Confinement{policy: protocol.SandboxPolicy{Mode: protocol.SandboxReadOnly}}
 	for _, name := range folders {

@@ -20,9 +20,6 @@ type Programs struct {
 	// Temporary are the folders for temporary files. Nil means the system's.
 	Temporary []string
 
-	once  sync.Once
-	lacks error // what this system lacks to confine
-
 	mu      sync.RWMutex
 	folders map[string][]os.FileInfo // what each name has led to
 }
