@@ -138,7 +138,7 @@ func New(e engine.Engine, o *Options) *Server {
 	}
 	threads := thread.NewTable(e, approvals)
 	watch := changes.Options{
-		Wait: traits.Streams, Announced: traits.Announces, Looks: make(chan struct{}, maxLooks), Logger: log,
+		Announced: traits.Announces && !traits.Streams, Looks: make(chan struct{}, maxLooks), Logger: log,
 		Changes: o.Changes,
 	}
 	if o.Home != "" {

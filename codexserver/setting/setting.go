@@ -92,19 +92,19 @@ type Changes struct {
 	// Files is how many files may be read that differ from git's index. Without a
 	// repository all files count, and the limit is a twentieth. Default: [DefaultFiles].
 	Files int
-	// Before is how long reading may take before the turn's first change. The turn of an
-	// engine that streams (engine.Traits) begins after it. Default: 5s, or 2s for such an
-	// engine.
+	// Before is how long reading may take before the turn's first change, for an engine that
+	// announces changes (engine.Traits), and before the turn for another. Default: 5s and 2s.
 	Before time.Duration
 	// After is how long reading may take after the turn; only very many changes take
 	// seconds. Default: 30s.
 	After time.Duration
 }
 
-// Resolved returns c with its defaults, for an engine that streams or not.
-func (c Changes) Resolved(streams bool) Changes {
-	before := 5 * time.Second // during the model's first request
-	if streams {
+// Resolved returns c with its defaults, for an engine whose turns wait for the snapshot, or one that
+// announces changes.
+func (c Changes) Resolved(waits bool) Changes {
+	before := 5 * time.Second
+	if waits {
 		before = 2 * time.Second
 	}
 	c.Files = cmp.Or(max(c.Files, 0), DefaultFiles)

@@ -3,7 +3,6 @@ package changes
 import (
 	"context"
 	"errors"
-	"maps"
 	"path/filepath"
 	"sort"
 
@@ -20,7 +19,7 @@ type Did struct {
 	// Begun is true for a turn that has begun.
 	Begun bool
 	// Patches are those of the turn, and Diff is their diff from the engine.
-	Patches Patches
+	Patches *Patches
 	Diff    string
 	// Acted is true if something began that may change files, Ran if that was a command, a tool, or a patch
 	// that was not applied, and Commands if the turn has commands.
@@ -64,19 +63,11 @@ func (b *Before) patched(p *Patches, dir string) Found {
 	return f
 }
 
-// After returns what a turn that ends has changed, for a bounded time. It calls did after it has looked. It must
-// be called once.
-func (b *Before) After(did func() Did) Found {
-	if b == nil {
-		d := did()
-		return b.unseen(&d, "", errWhere)
-	}
-	found, err := b.compare()
-	d := did()
-	if err != nil {
-		return b.unseen(&d, b.dir, err)
-	}
-	return b.seen(found, &d)
+// After is what is known of the folder of a turn that has ended.
+type After struct {
+	before *Before
+	seen   outcome
+	err    error // why it was not compared
 }
 
 // outcome is what a turn changed, as the folder shows it.
@@ -87,11 +78,32 @@ type outcome struct {
 	left    []git.Omission // changes that are not in the diff
 }
 
+// After compares the folder with how it was before the turn, which ends, for a bounded time. It must be called once.
+func (b *Before) After() After {
+	if b == nil {
+		return After{err: errWhere}
+	}
+	a := After{before: b}
+	a.seen, a.err = b.compare()
+	return a
+}
+
+// Found returns what a turn has changed that did this.
+func (a After) Found(did Did) Found {
+	switch b := a.before; {
+	case b == nil:
+		return b.unseen(&did, "", a.err)
+	case a.err != nil:
+		return b.unseen(&did, b.dir, a.err)
+	default:
+		return b.found(a.seen, &did)
+	}
+}
+
 // compare returns what has changed in the folder. The error is why that is not known.
 func (b *Before) compare() (f outcome, err error) {
-	b.cancel(errEnded)
+	b.end()
 	b.never(errEnded)
-	<-b.taken
 	s := b.snapshot
 	if s == nil {
 		return f, b.failed
@@ -125,7 +137,7 @@ func (b *Before) compare() (f outcome, err error) {
 
 // unseen returns the changes of a turn whose folder was not compared: those of its patches.
 func (b *Before) unseen(did *Did, dir string, why error) Found {
-	f := b.patched(&did.Patches, dir)
+	f := b.patched(did.Patches, dir)
 	f.Diff = diffOfPatches(did.Diff, dir)
 	if !did.Begun {
 		f.From = ""
@@ -139,8 +151,8 @@ func (b *Before) unseen(did *Did, dir string, why error) Found {
 	return f
 }
 
-// seen returns the changes of a turn whose folder was compared.
-func (b *Before) seen(found outcome, did *Did) Found {
+// found returns the changes of a turn whose folder was compared.
+func (b *Before) found(found outcome, did *Did) Found {
 	elsewhere := did.Patches.elsewhere(b.snapshot.Covers)
 	type change struct {
 		git.Change
@@ -201,6 +213,3 @@ func unknown(gaps ...git.Gap) (list []protocol.Unknown) {
 	}
 	return list
 }
-
-// Clone returns a copy of the patches that were applied.
-func (p *Patches) Clone() Patches { return Patches{files: maps.Clone(p.files), omitted: p.omitted} }

@@ -22,11 +22,8 @@ type Options struct {
 	// turn's commands, must not be able to write there. Without a folder there is no
 	// snapshot.
 	Scratch git.Scratch
-	// Wait makes [Look] wait for the snapshot. Engines that do not wait for [Before.Ready] need
-	// it: each that [engine.Traits].Streams.
-	Wait bool
-	// Announced begins the snapshot with the first event that begins a change, for engines with
-	// [engine.Traits].Announces. A turn without such an event has no snapshot.
+	// Announced takes the snapshot with the first event that begins a change, for engines with
+	// [engine.Traits].Announces. A turn without such an event has no snapshot. Otherwise [Look] takes it.
 	Announced bool
 	// Changes say how the folder is read.
 	Changes setting.Changes
@@ -50,20 +47,18 @@ type Before struct {
 	roots   []string
 	earlier []protocol.Change // of the process that ran the turn before
 
-	ctx    context.Context // of the snapshot
-	cancel context.CancelCauseFunc
-	begun  sync.Once     // the snapshot, or giving it up
-	taken  chan struct{} // closed when the snapshot is taken or has failed
+	ctx  context.Context // of the snapshot
+	end  context.CancelFunc
+	once sync.Once // takes the snapshot, or gives it up
 
-	// Set before taken is closed.
+	// Set by once.
 	snapshot *git.Before
 	failed   error // why there is no snapshot
 }
 
 var (
-	errLate  = errors.New("the first change of the turn came before the folder had been read")
 	errEnded = errors.New("the turn has ended before the folder had been read")
-	errOff   = errors.New("calls.changes is false")
+	errOff   = errors.New("calls.changes is off")
 	errNone  = errors.New("this server has no folder for snapshots")
 	errRuns  = errors.New("the turn is running, and only its patches are known")
 	errWhere = errors.New("the turn has no folder")
@@ -85,16 +80,11 @@ func reason(err error) string {
 	if errors.As(err, &slow) {
 		return slow.Error()
 	}
-	for _, known := range []error{errLate, errEnded} {
-		if errors.Is(err, known) {
-			return known.Error()
-		}
-	}
 	return strings.TrimPrefix(err.Error(), "git: ")
 }
 
-// Look begins to take the snapshot of a folder, and of further ones where commands may write. It does not wait,
-// except with [Options].Wait. The caller must call [Before.After].
+// Look takes the snapshot of a folder, and of further ones where commands may write, in a bounded time, unless
+// [Before.Ready] is to take it. The caller must call [Before.After].
 func Look(ctx context.Context, dir string, roots []string, o Options) *Before {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -102,9 +92,9 @@ func Look(ctx context.Context, dir string, roots []string, o Options) *Before {
 	if o.take == nil {
 		o.take = git.Look
 	}
-	o.Changes = o.Changes.Resolved(o.Wait)
-	b := &Before{options: o, dir: dir, roots: roots, taken: make(chan struct{})}
-	b.ctx, b.cancel = context.WithCancelCause(ctx)
+	o.Changes = o.Changes.Resolved(!o.Announced)
+	b := &Before{options: o, dir: dir, roots: roots}
+	b.ctx, b.end = context.WithCancel(ctx)
 	switch {
 	case o.Changes.Off:
 		b.never(errOff)
@@ -112,10 +102,8 @@ func Look(ctx context.Context, dir string, roots []string, o Options) *Before {
 		b.never(errNone)
 	case !filepath.IsAbs(dir):
 		b.never(errWhere)
-	case o.Wait:
-		b.Ready(ctx)
 	case !o.Announced:
-		b.begun.Do(b.begin)
+		b.Ready()
 	}
 	return b
 }
@@ -123,38 +111,37 @@ func Look(ctx context.Context, dir string, roots []string, o Options) *Before {
 // Continued is [Look] for a turn that continues one of a process that has ended, which made earlier changes.
 // What was there before that is not known.
 func Continued(dir string, earlier []protocol.Change) *Before {
-	b := &Before{dir: dir, earlier: earlier, taken: make(chan struct{}), cancel: func(error) {}}
+	b := &Before{dir: dir, earlier: earlier, end: func() {}}
 	b.never(errCut)
 	return b
 }
 
-// begin takes the snapshot, in a goroutine that After waits for.
-func (b *Before) begin() {
-	go func() {
-		defer close(b.taken)
-		limit := b.options.Changes.Before
-		limited, stop := context.WithTimeoutCause(b.ctx, limit, slowError{limit})
-		defer stop()
-		s, err := b.take(limited)
-		if err != nil && b.ctx.Err() != nil && !errors.Is(context.Cause(b.ctx), errLate) {
-			err = errEnded // whatever has ended the turn
-		}
-		b.snapshot, b.failed = s, err
-		if err != nil {
-			b.options.Logger.Info("no snapshot: the changes of the turn are those of its patches", "folder", b.dir, "error", err)
-		}
-	}()
+// never gives up a snapshot that has not begun.
+func (b *Before) never(why error) { b.once.Do(func() { b.failed = why }) }
+
+// Ready is called before something begins that may change files. It takes the snapshot if there is none yet, for a
+// bounded time that ends with the turn.
+func (b *Before) Ready() {
+	if b != nil {
+		b.once.Do(b.look)
+	}
 }
 
-// take waits for a place and takes the snapshot.
-func (b *Before) take(ctx context.Context) (*git.Before, error) {
+func (b *Before) look() {
+	o := &b.options
+	ctx, stop := context.WithTimeoutCause(b.ctx, o.Changes.Before, slowError{o.Changes.Before})
+	defer stop()
 	leave, err := b.place(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		defer leave()
+		b.snapshot, err = o.take(ctx, b.dir, &git.Options{Scratch: o.Scratch, Roots: b.roots, Files: o.Changes.Files})
 	}
-	defer leave()
-	o := b.options
-	return o.take(ctx, b.dir, &git.Options{Scratch: o.Scratch, Roots: b.roots, Files: o.Changes.Files})
+	if err != nil && b.ctx.Err() != nil {
+		err = errEnded // whatever has ended the turn
+	}
+	if b.failed = err; err != nil {
+		o.Logger.Info("no snapshot: the changes of the turn are those of its patches", "folder", b.dir, "error", err)
+	}
 }
 
 // place waits for a place in [Options].Looks.
@@ -168,39 +155,5 @@ func (b *Before) place(ctx context.Context) (leave func(), err error) {
 		return func() { <-looks }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	}
-}
-
-// never gives up a snapshot that has not begun.
-func (b *Before) never(why error) {
-	b.begun.Do(func() {
-		b.failed = why
-		close(b.taken)
-	})
-}
-
-// Ready is called before something begins that may change files. It waits, for a bounded time, until the
-// snapshot is taken, which begins now if it has not begun.
-func (b *Before) Ready(ctx context.Context) {
-	if b == nil {
-		return
-	}
-	b.begun.Do(b.begin)
-	select {
-	case <-b.taken:
-	case <-ctx.Done():
-	}
-}
-
-// Acting is called when something has begun that may change files. It gives up a snapshot that is not taken yet.
-func (b *Before) Acting() {
-	if b == nil {
-		return
-	}
-	select {
-	case <-b.taken:
-	default:
-		b.cancel(errLate)
-		b.never(errLate)
 	}
 }

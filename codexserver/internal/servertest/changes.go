@@ -120,7 +120,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 			shell(t, p.dir, k.user)
 		}
 	})
-	options.Wait = engine.TraitsOf(e).Streams
+	options.Announced = engine.TraitsOf(e).Announces
 	c := turn.New(options)
 	share := thread.NewTable(e, &approve.Options{}).Share("")
 	defer share.Close()

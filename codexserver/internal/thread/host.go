@@ -170,7 +170,7 @@ func (h *host) ready(m protocol.EventMsg) {
 		return
 	}
 	if work != nil {
-		work.Ready(turn, m)
+		work.Ready(m)
 	}
 	for _, o := range observers {
 		if w, ok := o.(Waiter); ok {

@@ -41,7 +41,7 @@ func TestDiffWithoutRepository(t *testing.T) {
 	tt.end(nil)
 	tt.dir = t.TempDir()
 	tt.write("a.txt", "old\n")
-	tt.begin(changes.Options{Wait: true})
+	tt.begin(changes.Options{})
 	tt.run("", 0, func() { tt.write("a.txt", "new\n"); tt.write("big", strings.Repeat("x", 17<<20)) }, "make")
 	tt.c.End(nil)
 	got := tt.c.Diff()

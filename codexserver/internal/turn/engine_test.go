@@ -62,7 +62,7 @@ func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	share := thread.NewTable(e, &approve.Options{Record: record.To(&lines)}).Share("")
 	defer share.Close()
 
-	tt.c = newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Wait: engine.TraitsOf(e).Streams, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
+	tt.c = newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Announced: engine.TraitsOf(e).Announces, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
 	a := thread.Attend{Turn: tt.c.Turn, Awaited: true, Ask: person{}}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: tt.dir}, a)
 	if err != nil {

@@ -39,9 +39,6 @@ const thinking = "thinking"
 func (t *Turn) Add(l *transcript.Log, id string, m protocol.EventMsg) (protocol.EventMsg, Step) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if Changes(m) {
-		t.folder.before.Acting()
-	}
 	named, doing := t.add(l, id, m)
 	doing = show.Status(doing)
 	t.now.do(doing)

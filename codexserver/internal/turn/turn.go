@@ -202,15 +202,15 @@ func (t *Turn) Remarks() []string {
 }
 
 // Ready is called before each event is delivered. If the event begins a change of files,
-// it waits until the snapshot is taken or ctx ends, for a bounded time.
-func (t *Turn) Ready(ctx context.Context, m protocol.EventMsg) {
+// it waits until the snapshot is taken or the turn ends, for a bounded time.
+func (t *Turn) Ready(m protocol.EventMsg) {
 	if !Changes(m) {
 		return
 	}
 	t.mu.Lock()
 	before := t.folder.before
 	t.mu.Unlock()
-	before.Ready(ctx)
+	before.Ready()
 }
 
 // End ends the turn with the error of [engine.Conversation] Turn. It compares the folder with how it was
@@ -228,10 +228,13 @@ func (t *Turn) End(err error) {
 	t.spending.end(err)
 	before := t.folder.before
 	t.mu.Unlock()
-	found := before.After(t.did)
+	after := before.After()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.folder.found = &found
+	t.folder.found = new(after.Found(changes.Did{
+		Begun: t.status != "", Patches: &t.folder.patches, Diff: t.folder.diff,
+		Acted: t.commands.acted, Ran: t.commands.ran, Commands: len(t.commands.list) > 0,
+	}))
 	var abort *engine.AbortError
 	switch {
 	case err == nil:
@@ -243,16 +246,6 @@ func (t *Turn) End(err error) {
 	}
 	if !t.time.began.IsZero() {
 		t.time.duration = time.Since(t.time.began)
-	}
-}
-
-// did returns what the turn did, for finding what it changed.
-func (t *Turn) did() changes.Did {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return changes.Did{
-		Begun: t.status != "", Patches: t.folder.patches.Clone(), Diff: t.folder.diff,
-		Acted: t.commands.acted, Ran: t.commands.ran, Commands: len(t.commands.list) > 0,
 	}
 }
 

@@ -82,7 +82,7 @@ func (tt *work) write(name, text string) {
 
 // emit reports an event as a waiting engine's host does.
 func (tt *work) emit(m protocol.EventMsg) {
-	tt.c.Ready(tt.t.Context(), m)
+	tt.c.Ready(m)
 	tt.c.Event(m)
 }
 
@@ -286,7 +286,7 @@ func TestTurnInADirtyTree(t *testing.T) {
 	tt.write("a.go", "a\nmine\n")
 	tt.write("b.go", "b\nmine\n")
 	tt.write("new.go", "mine\n")
-	tt.begin(changes.Options{Wait: true})
+	tt.begin(changes.Options{})
 	tt.run("", 0, func() {
 		tt.write("b.go", "b\nmine\nits\n")
 		tt.write("new.go", "its\n")
@@ -351,7 +351,7 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 			return c
 		},
 		"no folder": func() *recorder {
-			c := newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Wait: true})
+			c := newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}})
 			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: filepath.Join(t.TempDir(), "no", "folder")}, nil)
 			return c
 		},
@@ -389,7 +389,7 @@ func TestUntold(t *testing.T) {
 		c.Begin(tt.ctx, protocol.SessionConfigured{Cwd: t.TempDir()}, nil)
 		if tt.command {
 			m := protocol.ExecCommandBegin{CallID: "1", Command: []string{"make"}}
-			c.Ready(tt.ctx, m)
+			c.Ready(m)
 			c.Event(m)
 		}
 		c.End(nil)
