@@ -17,7 +17,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
 )
 
 // attempt is one call of the tool codex. Its name is in the prompt, in the command's line and in

@@ -157,7 +157,7 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 	for {
 		var sig os.Signal
 		asked := false // by an answer, which the screen shows
-		select { // at random, so that a flood of events does not delay the others
+		select {       // at random, so that a flood of events does not delay the others
 		case e := <-done:
 			return end(e)
 		case <-late:
