@@ -147,26 +147,22 @@ func (v *victim) answerOnPage() {
 			return
 		}
 		var update struct {
-			Conversations []struct {
-				Entries []struct {
-					ID       int
-					Question map[string]any
-				}
+			Questions []struct {
+				ID       int
+				Question map[string]any
 			}
 		}
 		if json.Unmarshal([]byte(line), &update) != nil {
 			continue
 		}
-		for _, c := range update.Conversations {
-			for _, e := range c.Entries {
-				if e.Question["state"] == "open" && !answered[e.ID] {
-					answered[e.ID] = true
-					v.posts.Add(1)
-					func() {
-						defer v.posts.Done()
-						v.page.answer(e.ID, v.decide(e.Question))
-					}()
-				}
+		for _, e := range update.Questions {
+			if e.Question["state"] == "open" && !answered[e.ID] {
+				answered[e.ID] = true
+				v.posts.Add(1)
+				func() {
+					defer v.posts.Done()
+					v.page.answer(e.ID, v.decide(e.Question))
+				}()
 			}
 		}
 	}
