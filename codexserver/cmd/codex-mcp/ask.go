@@ -35,6 +35,7 @@ type askOptions struct {
 	policy  string
 	sandbox string
 	demo    bool
+	json    bool
 	loud    bool // the command line has --log
 }
 
@@ -187,7 +188,7 @@ func (a *askOptions) newTask(o *options, stdin io.Reader) (*terminal.Task, error
 	if err != nil {
 		return nil, err
 	}
-	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: o.json, Program: o.name + " ask", Version: version()}
+	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json, Program: o.name + " ask", Version: version()}
 	if a.resume == "" { // a resumed conversation has its folder and its model
 		if task.Folder, err = existingFolder(a.cwd); err != nil {
 			return nil, err
@@ -286,7 +287,7 @@ func (c *configuration) forTerminal(o *options, console *terminal.Console) {
 	a := &c.settings.Approvals
 	a.Terminal = true
 	a.Schema = cmp.Or(a.Schema, "decision") // the client takes each decision
-	if !console.Asks(o.json) {
+	if !console.Asks(o.ask.json) {
 		a.Unable = "there is no terminal to ask on"
 		a.Hint = "Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // A runner runs a command and returns the exit status.
-type runner func(ctx context.Context, o *options, stdout, stderr io.Writer) int
+type runner func(ctx context.Context, stdout, stderr io.Writer) int
 
 // parse reads a command line, and sets options.run to the command. It prints the answer to
 // flags such as --help itself, with one write, since grep -q closes a pipe after the first
@@ -202,7 +202,7 @@ func (o *options) wantsServer() error {
 			return err
 		}
 	}
-	o.run = serveClient
+	o.run = o.Run
 	return nil
 }
 
@@ -217,17 +217,19 @@ The task is the rest of the command line; - reads it from standard input.`,
 		SuggestFor: []string{"exec", "run", "review", "resume", "demo"},
 		Args:       cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, task []string) error {
-			o.ask.wanted, o.ask.task, o.run, o.announcing = true, task, ask, linkOnce
+			o.ask.wanted, o.ask.task, o.announcing = true, task, linkOnce
+			o.run = func(ctx context.Context, stdout, stderr io.Writer) int { return ask(ctx, o, stdout, stderr) }
 			return o.ask.check(cmd.Flags())
 		},
 	}
 	o.commonFlags(cmd.Flags())
 	o.ask.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&o.json, "json", false, "print events and the result as JSON, one on each line")
+	cmd.Flags().BoolVar(&o.ask.json, "json", false, "print events and the result as JSON, one on each line")
 	return cmd
 }
 
 func (o *options) doctorCommand() *cobra.Command {
+	d := &doctorOptions{options: o}
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the configuration and show which engine runs",
@@ -237,13 +239,13 @@ is 1 when no task can run.`,
 		SuggestFor: []string{"login", "auth", "config", "models", "setup"},
 		Args:       cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.run, o.quiet = examine, !cmd.Flags().Changed("log")
+			o.run, d.quiet = d.Run, !cmd.Flags().Changed("log")
 			return nil
 		},
 	}
 	o.commonFlags(cmd.Flags())
 	o.settingFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
-	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "print each check too")
+	cmd.Flags().BoolVar(&d.json, "json", false, "print JSON")
+	cmd.Flags().BoolVarP(&d.verbose, "verbose", "v", false, "print each check too")
 	return cmd
 }

@@ -48,7 +48,7 @@ func (o *options) playDemo(ctx context.Context, console *terminal.Console, signa
 	}, o.overrides...), "model_provider=demo", "model_providers.demo.name=demo",
 		"model_providers.demo.base_url=http://demo.invalid/v1", "model_providers.demo.wire_api=responses")
 	fmt.Fprintf(console.Err, "codex-mcp: demo: a script takes the place of the model; it works in %s, which is removed at the end\n", o.folder)
-	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: o.folder, JSON: o.json, Told: true, Version: version()}
+	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: o.folder, JSON: o.ask.json, Told: true, Version: version()}
 	task.Arguments = o.ask.arguments(o.folder)
 	getenv := func(name string) string {
 		if name == "CODEX_HOME" {

@@ -61,16 +61,23 @@ type diagnosis struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// examine runs codex-mcp doctor.
-func examine(ctx context.Context, o *options, stdout, stderr io.Writer) int {
+// doctorOptions are the options of codex-mcp doctor.
+type doctorOptions struct {
+	*options
+	json, verbose bool
+	quiet         bool // the command line has no --log
+}
+
+// Run runs codex-mcp doctor.
+func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	if o.quiet {
 		o.log = slog.LevelError // the report has the warnings
 	}
-	c, err := configure(o, os.Getenv, o.logger(stderr))
+	c, err := configure(o.options, os.Getenv, o.logger(stderr))
 	var report bytes.Buffer
-	code := doctor(ctx, o, &report, width(stdout), c, err)
+	code := o.doctor(ctx, &report, width(stdout), c, err)
 	if _, err := stdout.Write(report.Bytes()); err != nil {
 		return fail(stderr, err)
 	}
@@ -79,8 +86,8 @@ func examine(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 
 // doctor checks everything that the server depends on, prints one screen of a terminal with a
 // width (or JSON) and returns the exit status: 0 when turns can run, else 1.
-func doctor(ctx context.Context, o *options, stdout io.Writer, width int, c *configuration, err error) int {
-	d := diagnose(ctx, o, c, err)
+func (o *doctorOptions) doctor(ctx context.Context, stdout io.Writer, width int, c *configuration, err error) int {
+	d := diagnose(ctx, o.options, c, err)
 	if o.json {
 		enc := json.NewEncoder(stdout)
 		enc.SetIndent("", "  ")

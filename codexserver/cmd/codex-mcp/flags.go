@@ -17,7 +17,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// options are the options of the command line.
+// options are what the server, and every other command that runs an engine, takes from the command line. A command with
+// more has a struct of its own around them.
 type options struct {
 	name string // the program's name; codex when a link with that name started it
 	run  runner // the command; nil when parse has done everything, as for --help
@@ -34,14 +35,10 @@ type options struct {
 	folder    string   // the folder of conversations that do not name one
 	folders   []string // the folders in which calls may work; nil means all
 	turns     int      // the number of concurrent turns; 0 means no limit
-	json      bool     // for doctor, ask and rules
-	verbose   bool     // for doctor
-	quiet     bool     // for doctor: the command line has no --log
 
 	announcing announcing
 
-	ask  askOptions
-	http httpOptions
+	ask askOptions
 
 	warnings []string // about flags of codex without effect
 	refusals []string // about flags of codex that end the start

@@ -16,8 +16,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// httpOptions are the flags of codex-mcp http.
+// httpOptions are the options of codex-mcp http.
 type httpOptions struct {
+	*options
 	httpserve.Flags
 	showToken bool
 }
@@ -26,6 +27,7 @@ type httpOptions struct {
 const mcpPath = "/mcp"
 
 func (o *options) httpCommand() *cobra.Command {
+	h := &httpOptions{options: o}
 	cmd := &cobra.Command{
 		Use:   "http [flags]",
 		Short: "Serve MCP over HTTP, for many clients",
@@ -40,25 +42,25 @@ By default only this machine can connect. For other machines set http.hosts and
 		SuggestFor: []string{"serve", "server", "start"},
 		Args:       cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.http.Check(); err != nil {
+			if err := h.Flags.Check(); err != nil {
 				return err
 			}
 			err := o.wantsServer()
-			o.run = serveHTTP
+			o.run = h.Run
 			return err
 		},
 	}
 	o.commonFlags(cmd.Flags())
 	o.settingFlags(cmd.Flags())
-	o.http.Add(cmd.Flags())
-	cmd.Flags().BoolVar(&o.http.showToken, "show-token", false, "print the token and the configuration of clients, and exit")
+	h.Add(cmd.Flags())
+	cmd.Flags().BoolVar(&h.showToken, "show-token", false, "print the token and the configuration of clients, and exit")
 	return cmd
 }
 
-// serveHTTP runs codex-mcp http and returns its exit status.
-func serveHTTP(ctx context.Context, o *options, stdout, stderr io.Writer) int {
+// Run runs codex-mcp http and returns its exit status.
+func (o *httpOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
-	c, err := configure(o, os.Getenv, o.logger(stderr))
+	c, err := configure(o.options, os.Getenv, o.logger(stderr))
 	if err != nil {
 		return fail(stderr, err)
 	}
@@ -69,13 +71,13 @@ func serveHTTP(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, fmt.Errorf("the token: %w", err))
 	}
-	if o.http.showToken {
-		if err := printToken(stdout, o.http.URL(mcpPath), token); err != nil {
+	if o.showToken {
+		if err := printToken(stdout, o.URL(mcpPath), token); err != nil {
 			return fail(stderr, err)
 		}
 		return 0
 	}
-	c.warn(o, stderr)
+	c.warn(o.options, stderr)
 	if err := c.serveHTTP(ctx, o, token, stderr); err != nil {
 		return fail(stderr, err)
 	}
@@ -86,21 +88,21 @@ func serveHTTP(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 const challenge = `Bearer realm="codex-mcp"`
 
 // serveHTTP serves the one user who started the server.
-func (c *configuration) serveHTTP(ctx context.Context, o *options, token string, stderr io.Writer) error {
+func (c *configuration) serveHTTP(ctx context.Context, o *httpOptions, token string, stderr io.Writer) error {
 	hosts := c.settings.HTTP.Hosts
-	if err := o.http.CheckHosts(hosts); err != nil {
+	if err := o.CheckHosts(hosts); err != nil {
 		return err
 	}
 	if len(hosts) > 0 {
 		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
 	}
 	c.settings.LockedArguments = c.settings.HTTP.Locked(c.settings.LockedArguments, nil)
-	e, err := choose(ctx, o, c)
+	e, err := choose(ctx, o.options, c)
 	if err != nil {
 		return err
 	}
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
-	err = c.withServer(o, e, func(s *codexserver.Server) error {
+	err = c.withServer(o.options, e, func(s *codexserver.Server) error {
 		handler, err := streamable.New(s, &streamable.Options{
 			Authenticate: bearer(token), Challenge: challenge, Hosts: hosts, Origins: c.settings.HTTP.Origins, Logger: c.log,
 		})
@@ -111,9 +113,9 @@ func (c *configuration) serveHTTP(ctx context.Context, o *options, token string,
 		m.Handle(mcpPath, handler)
 		m.Handle(mcpPath+"/{$}", handler) // as many people write it
 		return (&httpserve.Server{
-			Flags: &o.http.Flags, Mux: m, Backend: handler, Drain: c.settings.HTTP.Drain, Signals: endingSignals(), Logger: c.log,
+			Flags: &o.Flags, Mux: m, Backend: handler, Drain: c.settings.HTTP.Drain, Signals: endingSignals(), Logger: c.log,
 			Ready: func() {
-				fmt.Fprintf(stderr, "codex-mcp: serving MCP at %s; codex-mcp http --show-token prints the token\n", o.http.URL(mcpPath))
+				fmt.Fprintf(stderr, "codex-mcp: serving MCP at %s; codex-mcp http --show-token prints the token\n", o.URL(mcpPath))
 			},
 		}).Serve(ctx)
 	})

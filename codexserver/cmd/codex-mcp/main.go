@@ -105,11 +105,11 @@ func run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 	case o.run == nil:
 		return 0
 	}
-	return o.run(ctx, o, stdout, stderr)
+	return o.run(ctx, stdout, stderr)
 }
 
-// serveClient serves the client on the standard streams.
-func serveClient(ctx context.Context, o *options, _, stderr io.Writer) int {
+// Run serves the client on the standard streams.
+func (o *options) Run(ctx context.Context, _, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()

@@ -37,7 +37,7 @@ conversation or its beginning.`,
 			if len(args) > 1 {
 				return fmt.Errorf("page: want one ID, found %q", id)
 			}
-			o.run = func(ctx context.Context, _ *options, stdout, stderr io.Writer) int {
+			o.run = func(ctx context.Context, stdout, stderr io.Writer) int {
 				if err := printLink(ctx, id, stdout, stderr); err != nil {
 					return fail(stderr, err)
 				}

@@ -19,6 +19,7 @@ import (
 )
 
 func (o *options) rulesCommand() *cobra.Command {
+	inJSON := false
 	cmd := &cobra.Command{
 		Use:   "rules [flags]",
 		Short: "List, add and remove rules that let commands run in the sandbox",
@@ -27,9 +28,12 @@ added, for all servers with the same $CODEX_HOME. They let commands run in the s
 without a question, never outside. Rules of codex-mcp.toml are not listed: they are yours
 to read there.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { o.run = withRules(listRules); return nil },
+		RunE: func(*cobra.Command, []string) error {
+			o.run = withRules(func(s *rulefile.Store, out io.Writer) error { return listRules(s, inJSON, out) })
+			return nil
+		},
 	}
-	cmd.Flags().BoolVar(&o.json, "json", false, "print each rule as one line of JSON")
+	cmd.Flags().BoolVar(&inJSON, "json", false, "print each rule as one line of JSON")
 	add := &cobra.Command{
 		Use:   "add -- command [word …]",
 		Short: "Let commands that begin so run in the sandbox without a question",
@@ -42,7 +46,7 @@ sandbox without a question, with any further words.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			o.run = withRules(func(s *rulefile.Store, _ *options, out io.Writer) error { return addRule(s, args, out) })
+			o.run = withRules(func(s *rulefile.Store, out io.Writer) error { return addRule(s, args, out) })
 			return nil
 		},
 	}
@@ -56,7 +60,7 @@ sandbox without a question, with any further words.`,
 			if err != nil {
 				return fmt.Errorf("remove: want the number of a rule, found %q; %s rules lists the numbers", strings.Join(args, " "), o.name)
 			}
-			o.run = withRules(func(s *rulefile.Store, _ *options, _ io.Writer) error { return s.Remove(number) })
+			o.run = withRules(func(s *rulefile.Store, _ io.Writer) error { return s.Remove(number) })
 			return nil
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -79,11 +83,11 @@ func addRule(s *rulefile.Store, prefix []string, out io.Writer) error {
 }
 
 // withRules returns a runner with the rules of the home.
-func withRules(f func(s *rulefile.Store, o *options, out io.Writer) error) runner {
-	return func(_ context.Context, o *options, stdout, stderr io.Writer) int {
+func withRules(f func(s *rulefile.Store, out io.Writer) error) runner {
+	return func(_ context.Context, stdout, stderr io.Writer) int {
 		home, err := config.Home(os.Getenv)
 		if err == nil {
-			err = f(rulefile.New(home, nil), o, stdout)
+			err = f(rulefile.New(home, nil), stdout)
 		}
 		if err != nil {
 			return fail(stderr, err)
@@ -106,11 +110,11 @@ func ruleNumbers(args []string) (numbers []cobra.Completion) {
 }
 
 // listRules shows the rules.
-func listRules(s *rulefile.Store, o *options, out io.Writer) error {
+func listRules(s *rulefile.Store, inJSON bool, out io.Writer) error {
 	kept, err := s.List()
 	var b bytes.Buffer
 	for _, k := range kept {
-		if o.json {
+		if inJSON {
 			if raw, err := json.Marshal(k); err == nil { // what was read can always be encoded
 				b.WriteString(terminal.Line(raw))
 			}
@@ -122,7 +126,7 @@ func listRules(s *rulefile.Store, o *options, out io.Writer) error {
 		}
 		fmt.Fprintf(&b, "%4d  %s\n      accepted %s by the %s\n", k.Number, terminal.Row(k.Rule.Words()), k.At.Local().Format(time.DateTime), terminal.Row(by))
 	}
-	if len(kept) == 0 && err == nil && !o.json {
+	if len(kept) == 0 && err == nil && !inJSON {
 		b.WriteString("no rules were accepted\n")
 	}
 	_, writeErr := out.Write(b.Bytes())

@@ -252,7 +252,7 @@ func serveShared(ctx context.Context, o *options) error {
 
 // withShared returns a runner that calls f for each shared server of the user that runs.
 func withShared(f func(ctx context.Context, folder *shared.Folder, name string) (*shared.Status, error), words string) runner {
-	return func(ctx context.Context, o *options, stdout, stderr io.Writer) int {
+	return func(ctx context.Context, stdout, stderr io.Writer) int {
 		ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 		defer stop()
 		home, err := config.Home(os.Getenv)
