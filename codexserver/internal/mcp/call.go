@@ -90,7 +90,7 @@ func (c *call) of(ctx context.Context, id jsonrpc.ID) *tools.Call {
 // call is [Client.call] for a call whose result is not longer than clients of this era show.
 func (s *ModernSession) call(id jsonrpc.ID, host string, awaited, others thread.Attend) *tools.Call {
 	tc := s.client.call(id, host, awaited, others)
-	tc.Shared, tc.MaxText = s.shared, maxText
+	tc.MaxText = maxText
 	return tc
 }
 

@@ -12,16 +12,16 @@ import (
 
 // TestUnknownNames checks which tools refuse unknown arguments.
 func TestUnknownNames(t *testing.T) {
-	table := New(engine.TurnFunc(nil), nil)
+	table, turns := New(engine.TurnFunc(nil), nil), NewSharedTurns(t.Context(), nil)
 	for arguments, want := range map[string]string{
 		`{"second":1}`: "did you mean seconds?", `{"Seconds":1}`: "did you mean seconds?", `{"seconds":1,"x/y":[]}`: "/x~1y: the arguments are",
 	} {
-		text := Texts(table.Call(t.Context(), &Call{Shared: true}, "codex-wait", json.RawMessage(arguments)))[0]
+		text := Texts(table.Call(t.Context(), &Call{Turns: turns}, "codex-wait", json.RawMessage(arguments)))[0]
 		if !strings.HasPrefix(text, "codex-wait: unknown argument /") || !strings.Contains(text, want) || strings.HasSuffix(want, "are") && !strings.Contains(text, "threadIds") {
 			t.Errorf("%s: %s", arguments, text)
 		}
 	}
-	if text := Texts(table.Call(t.Context(), &Call{Shared: true}, "codex-wait", json.RawMessage(`{"seconds":0,"more":null}`)))[0]; strings.Contains(text, "unknown argument") {
+	if text := Texts(table.Call(t.Context(), &Call{Turns: turns}, "codex-wait", json.RawMessage(`{"seconds":0,"more":null}`)))[0]; strings.Contains(text, "unknown argument") {
 		t.Errorf("null: %s", text)
 	}
 	for _, one := range all {

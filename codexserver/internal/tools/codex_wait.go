@@ -65,7 +65,7 @@ func (a *waitArguments) wait() time.Duration {
 
 // run implements [arguments].
 func (a *waitArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
-	if c.Shared && a.ThreadIDs == nil {
+	if c.Turns.shared && a.ThreadIDs == nil {
 		return nil, errors.New("argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")
 	}
 	a.canonicalize()

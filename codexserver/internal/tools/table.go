@@ -33,8 +33,6 @@ type Call struct {
 	// Open reports whether the client has a question of the call, and returns a channel that is closed
 	// when that may have changed. It is nil for a client that is asked by requests.
 	Open func() (open bool, changed <-chan struct{})
-	// Shared reports that several clients share Turns.
-	Shared bool
 	// MaxText is the size of the longest text of a result in bytes of JSON. 0 means no
 	// limit.
 	MaxText int

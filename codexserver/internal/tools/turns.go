@@ -28,6 +28,8 @@ type Turns struct {
 	*common
 	ctx context.Context // of the turns in the background
 	own sync.WaitGroup  // of this client
+
+	shared bool // by clients that are one to this server, as all of a user over HTTP without a session are
 }
 
 // common has the turns of the clients that share them.
@@ -46,6 +48,7 @@ func NewTurns(ctx context.Context) *Turns { return &Turns{common: &common{}, ctx
 // background outlive their client; keeper holds their threads.
 func NewSharedTurns(ctx context.Context, keeper *thread.Share) *Turns {
 	ts := NewTurns(ctx)
+	ts.shared = true
 	ts.keeper.Store(keeper)
 	return ts
 }
