@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -109,9 +110,7 @@ func (p *pair) send(path, body string, h http.Header) (*http.Response, string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	for name, values := range h {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, h)
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
 		p.t.Fatal(err)
