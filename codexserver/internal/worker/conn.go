@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -159,14 +160,15 @@ func NewConn(conn net.Conn, s Served) *Conn {
 		}
 	}
 	c := &Conn{ended: make(chan struct{})}
+	var ended atomic.Bool // nothing more comes from the worker
 	c.peer = jsonrpc.NewPeer(jsonrpc.Lines(conn, conn, conn), m, &jsonrpc.Options{
 		MaxMessage: maxMessage, MaxQueued: maxMessage, MaxConcurrent: maxCalls, MaxDepth: 8,
 		Egress: jsonrpc.EgressOptions{HardLimit: maxUnread},
 		Hooks: &jsonrpc.Hooks{Problem: func(err error, _ []byte) {
-			if !errors.Is(err, jsonrpc.ErrNoCall) { // of a call whose context has ended
+			if !errors.Is(err, jsonrpc.ErrNoCall) && !ended.Load() { // an answer to a call whose context has ended; what is left at the end
 				s.Nonsense(err)
 			}
-		}},
+		}, InputEnd: func(error) { ended.Store(true) }},
 	})
 	go func() {
 		defer close(c.ended)

@@ -98,7 +98,7 @@ func TestStartFails(t *testing.T) {
 		end  func(*worker.Link)
 		want string
 	}{
-		{"an error", func(l *worker.Link) { l.Fail(errors.New("no\nengine")) }, "no engine"},
+		{"an error", func(l *worker.Link) { go l.Fail(errors.New("no\nengine")) }, "no engine"},
 		{"an end", func(l *worker.Link) { _ = l.Close() }, "the process ended before it was ready"},
 	} {
 		near, far := net.Pipe()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -104,11 +105,19 @@ func (l *Link) Ready(load func() Load) {
 	})
 }
 
+// failTimeout bounds how long a worker that cannot start waits for its end.
+const failTimeout = 5 * time.Second
+
 // Fail tells the gateway why the worker cannot start. It returns false if the gateway knows that it has started.
 func (l *Link) Fail(err error) (told bool) {
 	l.answered.Do(func() {
 		l.ready <- jsonrpc.Errorf(errorCode, "%s", oneLine(err.Error(), maxError))
-		told = l.peer.Flush(context.Background()) == nil
+		told = true
+		select { // the answer must be on its way before this process ends: the gateway ends it
+		case <-l.Stop:
+		case <-l.Store.Ended():
+		case <-time.After(failTimeout):
+		}
 	})
 	return told
 }

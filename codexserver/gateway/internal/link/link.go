@@ -107,6 +107,10 @@ type sending struct {
 
 type sendingKey struct{}
 
+// goAway is in the error of a request that a server has not begun because it ends. HTTP/2 promises that, and package http has no
+// other word for it.
+const goAway = "cannot retry err [http2: Transport received Server's graceful shutdown GOAWAY]"
+
 // NewClient returns a client with these certificates. The caller must close it. copies are buffers for answers, or nil.
 func NewClient(certificates Certificates, copies httputil.BufferPool, log *slog.Logger) *Client {
 	c := &Client{}
@@ -133,6 +137,9 @@ func NewClient(certificates Certificates, copies httputil.BufferPool, log *slog.
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) {
+			if strings.Contains(err.Error(), goAway) {
+				err = fmt.Errorf("%w: %w", ErrRefused, err)
+			}
 			r.Context().Value(sendingKey{}).(*sending).err = err
 		},
 	}
