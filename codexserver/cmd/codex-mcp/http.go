@@ -96,7 +96,7 @@ func (c *configuration) serveHTTP(ctx context.Context, o *httpOptions, token str
 	if len(hosts) > 0 {
 		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
 	}
-	c.settings.LockedArguments = c.settings.HTTP.Locked(c.settings.LockedArguments, nil)
+	c.settings.LockedArguments = c.settings.HTTP.Locked(c.settings.LockedArguments)
 	e, err := choose(ctx, o.options, c)
 	if err != nil {
 		return err

@@ -30,12 +30,11 @@ type HTTP struct {
 var LockedOverHTTP = []string{"approval-policy", "config", "profile", "sandbox"}
 
 // Locked returns the arguments that calls may not choose: those in everywhere, and those of
-// [LockedOverHTTP] that are unlocked neither for all users nor in more, for one user.
-func (h *HTTP) Locked(everywhere, more []string) []string {
+// [LockedOverHTTP] that are not unlocked.
+func (h *HTTP) Locked(everywhere []string) []string {
 	locked := slices.Clone(everywhere)
 	for _, name := range LockedOverHTTP {
-		unlocked := slices.Contains(h.UnlockedArguments, name) || slices.Contains(more, name)
-		if !unlocked && !slices.Contains(locked, name) {
+		if !slices.Contains(h.UnlockedArguments, name) && !slices.Contains(locked, name) {
 			locked = append(locked, name)
 		}
 	}

@@ -13,16 +13,15 @@ import (
 // TestLockedOverHTTP lists the arguments that calls over HTTP may not choose.
 func TestLockedOverHTTP(t *testing.T) {
 	for _, tt := range []struct {
-		unlocked, everywhere, more []string
-		want                       string
+		unlocked, everywhere []string
+		want                 string
 	}{
-		{nil, nil, nil, "[approval-policy config profile sandbox]"},
-		{[]string{"config"}, nil, nil, "[approval-policy profile sandbox]"},
-		{nil, nil, []string{"sandbox"}, "[approval-policy config profile]"},
-		{[]string{"config"}, []string{"config", "model"}, []string{"profile"}, "[config model approval-policy sandbox]"},
+		{nil, nil, "[approval-policy config profile sandbox]"},
+		{[]string{"config"}, nil, "[approval-policy profile sandbox]"},
+		{[]string{"config"}, []string{"config", "model"}, "[config model approval-policy profile sandbox]"},
 	} {
 		h := &config.HTTP{UnlockedArguments: tt.unlocked}
-		if got := fmt.Sprint(h.Locked(tt.everywhere, tt.more)); got != tt.want {
+		if got := fmt.Sprint(h.Locked(tt.everywhere)); got != tt.want {
 			t.Errorf("%+v: %s", tt, got)
 		}
 	}

@@ -117,7 +117,7 @@ func launch(t *testing.T, f folders, cmd *exec.Cmd) *process {
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(f.user, ".gitconfig"), "LANG=C.UTF-8",
 	}
 	for _, v := range os.Environ() {
-		if strings.HasPrefix(v, "OTEL_") || strings.HasPrefix(v, "NATS_") || strings.HasPrefix(v, "NKEYS_") {
+		if strings.HasPrefix(v, "NATS_") || strings.HasPrefix(v, "NKEYS_") {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}

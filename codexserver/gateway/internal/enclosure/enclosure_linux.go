@@ -46,7 +46,7 @@ type spec struct {
 }
 
 // Start starts a program in the enclosure, with the Path, Args, Env, Dir, standard streams and
-// ExtraFiles of cmd, and the cgroup of its SysProcAttr. The enclosure may hide the program. The
+// ExtraFiles of cmd. The enclosure may hide the program. The
 // process of cmd is this program, whose main begins with [Main], as the first of the enclosure:
 // when it ends, all others end. It exits with the program's status, or with 126 when the enclosure
 // cannot be made; the reason is on standard error.
@@ -72,15 +72,11 @@ func (e *Enclosure) Start(cmd *exec.Cmd) error {
 	for part := range slices.Chunk(text, maxArgument) { // there may be thousands of paths
 		cmd.Args = append(cmd.Args, string(part))
 	}
-	attr := &syscall.SysProcAttr{
+	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP},
 		Setsid:      true, // out of reach of the terminal
 	}
-	if own := cmd.SysProcAttr; own != nil {
-		attr.UseCgroupFD, attr.CgroupFD = own.UseCgroupFD, own.CgroupFD
-	}
-	cmd.SysProcAttr = attr
 	if os.Geteuid() == 0 {
 		// So that files keep their owners. Only the parent may map ids other than its own.
 		if err := mapAll(cmd.SysProcAttr); err != nil {

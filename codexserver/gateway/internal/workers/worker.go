@@ -108,7 +108,7 @@ func (p *Pool) settingsOf(name string, http *settings.HTTP, paths *userPaths) wo
 	s, user := p.o.Settings, http.Principals[name]
 	s.Version, s.Principal, s.Home, s.Folders = worker.Version, name, paths.homes[name], paths.folders[name]
 	s.Turns, s.Tasks = user.Limits.Turns, user.Limits.Tasks
-	s.Locked = http.Locked(s.Locked, nil)
+	s.Locked = http.Locked(s.Locked)
 	return s
 }
 
