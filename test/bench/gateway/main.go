@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -301,9 +302,7 @@ func (b *bench) launch(ctx context.Context, s *service, command, ready string, f
 	b.started++
 	home = filepath.Join(b.dir, fmt.Sprint("home", b.started))
 	all := map[string]string{"config.toml": fmt.Sprintf("model = 'scripted'\nmodel_provider = 'scripted'\n[model_providers.scripted]\nname = 'scripted'\nwire_api = 'responses'\nbase_url = %q\n", b.model.BaseURL())}
-	for name, text := range files {
-		all[name] = text
-	}
+	maps.Copy(all, files)
 	err = os.MkdirAll(filepath.Join(home, "user"), 0o700)
 	for name, text := range all {
 		err = cmp.Or(err, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
