@@ -17,7 +17,7 @@ import (
 )
 
 // TestPending has a turn with many open questions, its own and those of MCP servers. No more are
-// open than max_pending says.
+// open than the limit of pending ones says.
 func TestPending(t *testing.T) {
 	const most, questions = 3, 10
 	for era, version := range map[string]string{"2026-07-28": "", "a handshake": mcptypes.ProtocolVersion} {
