@@ -356,15 +356,15 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"-version", 0, "codex-mcp"},
 		{"-nosuch", 2, "nosuch"},
-		{"serve", 2, "codex-mcp http serves many"},
-		{"mcp server", 2, `mcp: want no words after it, found "server"`},
+		{"serve", 2, `unknown command "serve"; do you mean http?`},
+		{"mcp server", 2, `unknown command "server" for "codex-mcp mcp"`},
 		{"-engine other", 2, "want auto, codex or native"},
 		{"-c novalue", 1, "novalue"},
 		{"mcp-server -c approvals.timeout=soon", 1, "approvals.timeout"},
 		{"-c approvals.on_error=approve mcp serve", 1, "on_error"},
-		{"-log loud", 2, "--log: want debug, info, warn or error, found \"loud\"\n"},
+		{"-log loud", 2, `invalid argument "loud" for "--log" flag: want debug, info, warn or error`},
 		{"-log INFO -version", 0, "codex-mcp"},
-		{"-help", 0, "Usage:"},
+		{"--help", 0, "Usage:"}, {"-h", 0, "Usage:"},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), "codex-mcp", strings.Fields(tt.args), &stdout, &stderr)

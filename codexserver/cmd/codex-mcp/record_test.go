@@ -85,7 +85,7 @@ func TestApprovalsLog(t *testing.T) {
 					t.Errorf("%s", line)
 				}
 			}
-			want := []string{"decided one command approved client", "begins one command  ", "ends one   ", "decided two command denied client"}
+			want := []string{"decided one command approved terminal", "begins one command  ", "ends one   ", "decided two command denied terminal"}
 			if diff := cmp.Diff(want, got); diff != "" || ids[0] == "" || ids[0] != ids[1] {
 				t.Errorf("%q (-want +got):\n%s", ids, diff)
 			}
