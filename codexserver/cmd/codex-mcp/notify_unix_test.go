@@ -59,7 +59,7 @@ func TestEndToEndNotify(t *testing.T) {
 			p.expect(map[string]any{"id": 1.0}, map[int]bool{})
 			until(t, "it did not run", func() bool {
 				_, err := os.Stat(out)
-				return err == nil || !tt.runs
+				return err == nil || !tt.runs && strings.Contains(p.errors(), "cannot be started")
 			})
 			p.stdin.Close()
 			p.wait()
