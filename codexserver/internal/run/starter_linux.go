@@ -95,12 +95,12 @@ func (s *Starter) Start(ctx context.Context, o Order) (*Process, error) {
 	_, _ = p.server.Write(order) // without an order, the launcher reports that nothing was started
 	select {
 	case <-p.begun:
-	case <-ctx.Done():
+		if stop() {
+			return p, p.failure
+		}
+	case <-ctx.Done(): // stop could still win, so it is not asked
 	}
-	switch {
-	case stop():
-		return p, p.failure
-	case s.discard(p) && !p.launcher.ProcessState.Success():
+	if s.discard(p) && !p.launcher.ProcessState.Success() {
 		return nil, fmt.Errorf("%w; %w", context.Cause(ctx), ErrLost)
 	}
 	return nil, context.Cause(ctx)
