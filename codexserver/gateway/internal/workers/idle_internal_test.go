@@ -194,7 +194,9 @@ func TestIdleHandOver(t *testing.T) {
 				_, leave := connect(t, p)
 				leave()
 				made[0].set(does, false)
+				made[0].mu.Lock()
 				made[0].hold = make(chan struct{})
+				made[0].mu.Unlock()
 				<-time.After(time.Hour + time.Second)
 				got := make(chan *process, 3)
 				var requests sync.WaitGroup
