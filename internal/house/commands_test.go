@@ -51,7 +51,14 @@ var elsewhere = map[string][2]string{
 	"go get github.com/codexmcp/codexmcp":                                  {"gen/outside_test.go", "docs/embed/embedding.md"},
 	"go run github.com/codexmcp/codexmcp/gen -schema schema.json -out acp": {"gen/outside_test.go", "docs/embed/embedding.md"},
 
-	"codex-mcp-gateway":                 {"codexserver/gateway/cmd/codex-mcp-gateway/main_test.go", "func startHTTP("},
+	"codex-mcp-gateway":                                 {"codexserver/gateway/cmd/codex-mcp-gateway/main_test.go", "func startHTTP("},
+	"mkdir mcptypes/v20270131":                          contributing,
+	"cp -r schema/2026-07-28 schema/2027-01-31":         contributing,
+	"cp -r mcptypes/modern/testdata mcptypes/v20270131": contributing,
+	"sed 's/2026-07-28/2027-01-31/g; s/package modern/package v20270131/; s/Package modern/Package v20270131/' mcptypes/modern/doc.go > mcptypes/v20270131/doc.go": contributing,
+	"go run ./gen -schema schema/2027-01-31/schema.json -take upstream.json":                                                                                       contributing,
+	"go generate ./mcptypes/v20270131": contributing,
+
 	"codex-mcp-gateway --new-token ann": {"codexserver/gateway/cmd/codex-mcp-gateway/token_test.go", `"--new-token", "ann`},
 
 	"mkdir ~/portkey": {".ci/run", "testdata/models"},
@@ -68,8 +75,11 @@ var elsewhere = map[string][2]string{
 
 const (
 	commandTests = "codexserver/cmd/codex-mcp/"
-	recordings   = commandTests + "ask_recording_test.go"
+	recordings   = commandTests + "ask_terminal_test.go"
 )
+
+// contributing is the test that runs the commands of CONTRIBUTING.md for a version of MCP.
+var contributing = [2]string{"gen/versions_test.go", "func TestContributing("}
 
 // byHand has the commands that the gate does not run, with the reason.
 var byHand = map[string]string{

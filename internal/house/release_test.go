@@ -94,7 +94,7 @@ func TestRelease(t *testing.T) {
 	t.Run("gateway", func(t *testing.T) {
 		dir := t.TempDir()
 		command(t, dir, "tar", "-xzf", filepath.Join(dist, "codex-mcp-gateway_"+version+"_"+system+".tar.gz"))
-		if text := read(t, dir, "LICENSES-OF-OTHERS"); !strings.Contains(text, "go.opentelemetry.io/otel") || !strings.Contains(text, "github.com/spf13/cobra") {
+		if text := read(t, dir, "LICENSES-OF-OTHERS"); !strings.Contains(text, "github.com/nats-io/nats.go") || !strings.Contains(text, "github.com/spf13/cobra") {
 			t.Error("LICENSES-OF-OTHERS lacks modules of one of the programs")
 		}
 		try(t, filepath.Join(dir, "codex-mcp"), version)
