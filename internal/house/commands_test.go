@@ -41,15 +41,10 @@ var elsewhere = map[string][2]string{
 	".ci/run":                            {".github/workflows/ci.yml", ".ci/run fmt"},
 	".ci/run vet race":                   {".github/workflows/ci.yml", ".ci/run race"},
 
-	`codex-mcp ask -a untrusted "publish it"`:              {recordings, "publish it"},
-	`codex-mcp ask -a untrusted "count to thirty, slowly"`: {recordings, "count to thirty, slowly"},
-	`codex-mcp ask --resume last "to three will do"`:       {recordings, "to three will do"},
-	"sh hello.sh  # ~/hello":                               {recordings, `"sh", "hello.sh"`},
-	"seq 30; sleep 100  # ~/hello":                         {recordings, "seq 30; sleep 100"},
-	"codex-mcp page":                                       {commandTests + "pagecommand_linux_test.go", `built(t), "page")`},
-
-	"go get github.com/codexmcp/codexmcp":                                  {"gen/outside_test.go", "docs/embed/embedding.md"},
-	"go run github.com/codexmcp/codexmcp/gen -schema schema.json -out acp": {"gen/outside_test.go", "docs/embed/embedding.md"},
+	`codex-mcp ask -a untrusted "publish it"`:        {recordings, "publish it"},
+	`codex-mcp ask --resume last "to three will do"`: {recordings, "to three will do"},
+	"sh hello.sh  # ~/hello":                         {recordings, `"sh", "hello.sh"`},
+	"codex-mcp page":                                 {commandTests + "pagecommand_linux_test.go", `built(t), "page")`},
 
 	"codex-mcp-gateway":                                 {"codexserver/gateway/cmd/codex-mcp-gateway/main_test.go", "func startHTTP("},
 	"mkdir mcptypes/v20270131":                          contributing,
