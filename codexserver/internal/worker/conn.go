@@ -59,7 +59,7 @@ type entry struct {
 	Data []byte `json:"data,omitzero"`
 }
 
-// bytes are the params and the result that are nothing but bytes.
+// bytesOf are params or a result that are nothing but bytes.
 type bytesOf struct {
 	Data []byte `json:"data,omitzero"`
 }
