@@ -86,7 +86,7 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	err = th.Turn(ctx, th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput(t.Prompt)})
+	err = th.Begin(a, protocol.TurnInput{Items: protocol.TextInput(t.Prompt)}).Run(ctx)
 	text, lacks := log.Answer()
 	return Answer{Thread: th.ID(), Text: text, Incomplete: lacks}, err
 }

@@ -49,7 +49,7 @@ func TestRefusedByCodex(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = th.Turn(t.Context(), th.Queue(), a, text("go")) // its end is the subject of others
+			_ = th.Begin(a, text("go")).Run(t.Context()) // its end is the subject of others
 			var got []string
 			for _, r := range c.So().Refused {
 				got = append(got, fmt.Sprintf("%s %s in %s by %s, %s: %s", r.Kind, r.What, r.Cwd, r.By, r.Reason, r.Why))

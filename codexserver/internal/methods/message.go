@@ -35,10 +35,11 @@ func (ss *session) attendance() thread.Attend {
 
 // submit queues a turn. Only the end of the session waits for it.
 func (ss *session) submit(ctx context.Context, t *thread.Thread, in protocol.TurnInput) {
-	ticket, a := t.Queue(), ss.attendance()
+	a := ss.attendance()
 	a.Observer = thread.ObserverOf(ctx)
+	turn := ss.server.Tools.Begin(t, a, in)
 	ss.client.Client().Go(func() {
-		if err := ss.server.Tools.Run(ss.client.Client().Context(), t, ticket, a, in); err != nil {
+		if err := turn.Run(ss.client.Client().Context()); err != nil {
 			ss.client.Client().Log().Debug("turn", "thread", t.ID(), "error", err)
 		}
 	})

@@ -129,7 +129,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := th.Turn(t.Context(), th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput("go")}); err != nil {
+	if err := th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("go")}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r := c.So()

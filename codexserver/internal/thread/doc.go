@@ -3,7 +3,7 @@
 //
 //	Table ─── Share ─── Start, Resume, Revive, Find
 //	  │         one for each connection; it holds threads open
-//	  └─ Thread ─── Turn: queue, engine, end
+//	  └─ Thread ─── Begin, Turn: queue, engine, end
 //	       └─ host: what the engine calls
 //	            ├─ events ──────▶ turn, then Observers: those of the turn, listeners, desk
 //	            └─ questions ───▶ approve.Board ──▶ places

@@ -29,8 +29,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	ticket := th.Queue() // the thread's turns run in the order of the tickets
-	err = th.Turn(ctx, ticket, thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("publish it")})
+	turn := th.Begin(thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("publish it")}) // the thread's turns run in this order
+	err = turn.Run(ctx)
 	fmt.Println("error:", err)
 	p, _ := th.Log().Transcript(0, 1000)
 	_, said, _ := strings.Cut(p.Text, "\n") // after the line with the time

@@ -45,7 +45,7 @@ func TestIdle(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 61*time.Minute)
 			defer cancel()
 			var abort *engine.AbortError
-			if err := th.Turn(ctx, th.Queue(), thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("wait")}); !errors.As(err, &abort) {
+			if err := th.Begin(thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("wait")}).Run(ctx); !errors.As(err, &abort) {
 				t.Error(err)
 			}
 			wait(time.Minute)

@@ -71,7 +71,7 @@ type CallObserver interface {
 // TurnObserver observes one turn, until its end.
 type TurnObserver interface {
 	Observer
-	// End reports the end of the turn, with what [Thread.Turn] returns.
+	// End reports the end of the turn, with what [Turn.Run] returns.
 	End(err error)
 }
 

@@ -91,7 +91,7 @@ func TestObservers(t *testing.T) {
 	}
 	th.Listen("l", func(e protocol.Event) { n.add("listener", "%s as %q", e.Msg.EventType(), e.ID) })
 	n.lines = nil
-	if err := th.Turn(t.Context(), th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput("p")}); err != nil {
+	if err := th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("p")}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	th.Warn("w", "after the turn")

@@ -134,13 +134,13 @@ func TestStopBeforeTheTurn(t *testing.T) {
 		if th.Stop(errFault) != nil {
 			t.Error("a turn is stopped, but there is none")
 		}
-		ticket := th.Queue()
+		queued := th.Begin(thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("wait")})
 		ended := th.Stop(errFault)
 		if th.Busy() {
 			t.Error("a queued turn runs")
 		}
 		var abort *engine.AbortError
-		err := th.Turn(t.Context(), ticket, thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput("wait")})
+		err := queued.Run(t.Context())
 		if !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
 			t.Errorf("the queued turn ended with %v", err)
 		}
@@ -160,10 +160,10 @@ func TestStopBeforeTheTurn(t *testing.T) {
 		if ran, err := th.Interrupt(late); !ran || !errors.Is(err, errFault) {
 			t.Errorf("interrupt: %t, %v", ran, err)
 		}
-		if err := th.Turn(late, th.Queue(), thread.Attend{}, protocol.TurnInput{}); !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
+		if err := th.Begin(thread.Attend{}, protocol.TurnInput{}).Run(late); !errors.As(err, &abort) || !errors.Is(err, errFault) || abort.Reason != protocol.AbortInterrupted {
 			t.Errorf("a turn whose context ends while it waits: %v", err)
 		}
-		ticket = th.Queue()
+		queued = th.Begin(thread.Attend{}, protocol.TurnInput{})
 		closed := make(chan error)
 		go func() { closed <- s.Close() }()
 		synctest.Wait()
@@ -171,8 +171,8 @@ func TestStopBeforeTheTurn(t *testing.T) {
 		if err := <-acted; err != nil {
 			t.Error(err)
 		}
-		ticket.Leave()
-		ticket.Leave()
+		queued.Leave()
+		queued.Leave()
 		if err := <-closed; err != nil {
 			t.Error(err)
 		}
@@ -197,7 +197,7 @@ func TestBacklog(t *testing.T) {
 			return nil
 		}}).Share("")
 		th := start(t, s)
-		if err := th.Turn(t.Context(), th.Queue(), thread.Attend{Awaited: tt.awaited}, protocol.TurnInput{}); err != nil {
+		if err := th.Begin(thread.Attend{Awaited: tt.awaited}, protocol.TurnInput{}).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		var got [2][]string
@@ -276,26 +276,23 @@ func TestKindsOfTurns(t *testing.T) {
 		if can {
 			review = "a review of: a prompt: denied, " + unsupported
 		}
+		begin := func(in protocol.TurnInput) func() *thread.Turn {
+			return func() *thread.Turn { return th.Begin(a, in) }
+		}
 		for _, tt := range []struct {
-			name string
-			run  func(*thread.Ticket) error
-			want string
-			err  string
+			name  string
+			begin func() *thread.Turn
+			want  string
+			err   string
 		}{
-			{"a turn", func(q *thread.Ticket) error { return th.Turn(t.Context(), q, a, input) }, "hello: approved, <nil>", ""},
-			{"a review", func(q *thread.Ticket) error {
-				return th.Review(t.Context(), q, a, task("a prompt", nil))
-			}, review, ""},
-			{"a review that cannot be", func(q *thread.Ticket) error { return th.Review(t.Context(), q, a, task("", errFault)) }, "", errFault.Error()},
-			{"the rest", func(q *thread.Ticket) error {
-				return th.Turn(t.Context(), q, a, protocol.TurnInput{Items: protocol.TextInput("the rest"), Continue: func(string) {}})
-			}, "the rest: approved, <nil>", ""},
-			{"a turn that fails", func(q *thread.Ticket) error {
-				return th.Turn(t.Context(), q, a, protocol.TurnInput{Items: protocol.TextInput("fail")})
-			}, "fail: approved, <nil>", errFault.Error()},
+			{"a turn", begin(input), "hello: approved, <nil>", ""},
+			{"a review", func() *thread.Turn { return th.Review(a, task("a prompt", nil)) }, review, ""},
+			{"a review that cannot be", func() *thread.Turn { return th.Review(a, task("", errFault)) }, "", errFault.Error()},
+			{"the rest", begin(protocol.TurnInput{Items: protocol.TextInput("the rest"), Continue: func(string) {}}), "the rest: approved, <nil>", ""},
+			{"a turn that fails", begin(protocol.TurnInput{Items: protocol.TextInput("fail")}), "fail: approved, <nil>", errFault.Error()},
 		} {
 			a.Turn = turn.New(changes.Options{})
-			err := tt.run(th.Queue())
+			err := tt.begin().Run(t.Context())
 			_, said := a.Turn.Said()
 			if at, _ := a.Turn.Began(); at.IsZero() || !a.Turn.So().Status.Ended() {
 				t.Errorf("%T: %s: the turn is %s, and began at %v", e, tt.name, a.Turn.So().Status, at)

@@ -24,7 +24,7 @@ func (t *Thread) Steer(ctx context.Context, items []protocol.InputItem) error {
 	}
 	select {
 	case <-now.started:
-	case <-now.ended:
+	case <-now.left:
 		return engine.ErrNoTurn
 	case <-ctx.Done():
 		return context.Cause(ctx)

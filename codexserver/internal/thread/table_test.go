@@ -94,7 +94,7 @@ func newTable(m *memory) *thread.Table { return thread.NewTable(m, &approve.Opti
 
 func say(t *testing.T, th *thread.Thread, text string) error {
 	t.Helper()
-	return th.Turn(t.Context(), th.Queue(), thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput(text)})
+	return th.Begin(thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput(text)}).Run(t.Context())
 }
 
 func start(t *testing.T, s *thread.Share) *thread.Thread {
@@ -189,7 +189,7 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// TestTurnsInOrder checks that turns run in the order of their tickets, and that a turn
+// TestTurnsInOrder checks that turns run in the order of their begin, and that a turn
 // that gives up delays no other.
 func TestTurnsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -202,10 +202,8 @@ func TestTurnsInOrder(t *testing.T) {
 			}
 		})
 		turn := func(ctx context.Context, text string) func() error {
-			ticket := th.Queue()
-			return func() error {
-				return th.Turn(ctx, ticket, thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput(text)})
-			}
+			queued := th.Begin(thread.Attend{}, protocol.TurnInput{Items: protocol.TextInput(text)})
+			return func() error { return queued.Run(ctx) }
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -3,17 +3,13 @@ package thread
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
-	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
-	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
 // Thread is an open thread. It is safe for concurrent use.
@@ -23,7 +19,7 @@ type Thread struct {
 
 	mu     sync.Mutex
 	queue  queue
-	turn   *running // nil between turns
+	turn   *Turn // the running one; nil between turns
 	closed bool
 	stays  bool        // see Stay
 	idle   *time.Timer // closes the thread; each use sets it again
@@ -33,13 +29,6 @@ type Thread struct {
 	// approve. Only its turns, which run one after another, use them.
 	asks    protocol.AccessRequest
 	granted func()
-}
-
-// running is the running turn.
-type running struct {
-	cancel  context.CancelCauseFunc
-	started chan struct{} // closed when the engine has reported the start
-	ended   chan struct{}
 }
 
 var (
@@ -68,117 +57,9 @@ func (t *Thread) Usage() *protocol.TokenUsage {
 // Log returns what the thread has done.
 func (t *Thread) Log() *transcript.Log { return t.host.kept }
 
-// Queue takes a ticket for the next turn, without waiting.
-func (t *Thread) Queue() *Ticket { return t.join(false) }
-
-// Turn waits until the ticket is the first, then runs one turn until it ends. It returns
-// nil, an [*engine.TurnError] or an [*engine.AbortError]. A turn that never began counts
-// as aborted. In may continue a turn of a process that has ended, see [protocol.TurnInput.Continue].
-func (t *Thread) Turn(ctx context.Context, ticket *Ticket, a Attend, in protocol.TurnInput) error {
-	return t.attended(ctx, ticket, a, func(ctx context.Context, begin func()) (err error) {
-		words := protocol.TextOf(in.Items)
-		if in.Continue != nil {
-			words = "[the server ended during this turn, which continues here]"
-		}
-		t.host.kept.Begin(words)
-		defer func() { t.host.kept.End(err) }()
-		begin()
-		if in.Continue == nil {
-			t.host.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
-		}
-		if err := t.admit(ctx); err != nil {
-			return err
-		}
-		return t.conversation.Turn(ctx, in)
-	})
-}
-
 // Reviews reports whether the engine can review in the thread under any policy.
 func (t *Thread) Reviews() bool {
 	return t.host.traits.Reviews
-}
-
-// Review is Turn for a review. It calls task for the input when the ticket is the first.
-// Every question of the turn is denied without asking. An engine that cannot review runs a
-// turn with the prompt instead; the thread must then be read-only.
-func (t *Thread) Review(ctx context.Context, ticket *Ticket, a Attend, task func(context.Context) (protocol.TurnInput, error)) error {
-	return t.attended(ctx, ticket, a, func(ctx context.Context, begin func()) error {
-		t.host.deny(denyInReview)
-		defer t.host.deny("")
-		begin()
-		in, err := task(ctx)
-		if err != nil {
-			return err
-		}
-		r := in.Review
-		words := strings.TrimSpace("Review " + string(r.Target) + " " + r.Revision + "\n" + r.Instructions)
-		t.host.show(protocol.UserMessage{Message: words, Kind: protocol.UserPlain})
-		return t.conversation.Turn(ctx, in)
-	})
-}
-
-// attended runs f as the thread's turn, which it ends. F calls begin when the engine may start. After the turn,
-// when the next one may run, its diff is written into the transcript.
-func (t *Thread) attended(ctx context.Context, ticket *Ticket, a Attend, f func(ctx context.Context, begin func()) error) error {
-	if a.Turn == nil {
-		a.Turn = turn.New(changes.Options{Changes: setting.Changes{Off: true}})
-	}
-	number := 0 // of the turn in its thread; 0 if it has not begun
-	err := t.run(ctx, ticket, a, t.observed(a, func(ctx context.Context) error {
-		return f(ctx, func() {
-			number, _ = t.host.kept.Count()
-			a.Turn.Begin(ctx, t.Info(), t.Usage())
-		})
-	}))
-	a.Turn.End(err)
-	if diff := a.Turn.Diff(); diff != "" {
-		t.host.kept.Changed(number, diff)
-	}
-	return err
-}
-
-// denyInReview is the reason for the model.
-const denyInReview = "this is a review, which changes nothing and asks for nothing"
-
-// run runs f as the thread's turn.
-func (t *Thread) run(ctx context.Context, ticket *Ticket, a Attend, f func(context.Context) error) error {
-	defer ticket.Leave()
-	if err := ticket.wait(ctx); err != nil {
-		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	now := &running{cancel: cancel, started: make(chan struct{}), ended: make(chan struct{})}
-	defer close(now.ended)
-	if !t.begin(ticket, now) {
-		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: errClosed}
-	}
-
-	a.Turn.Run(ctx, cancel)
-	leave := t.host.begin(ctx, a, now.started)
-	defer leave()
-	defer func() { // also after a panic, which the caller reports
-		t.host.end(ctx.Err() != nil)
-		t.mu.Lock()
-		t.turn = nil
-		t.mu.Unlock()
-	}()
-	return f(ctx)
-}
-
-// begin makes now, the turn of the ticket, the running one. It returns false if the thread
-// is closed.
-func (t *Thread) begin(ticket *Ticket, now *running) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return false
-	}
-	t.turn, ticket.begun = now, true
-	if ticket.cause != nil {
-		now.cancel(ticket.cause)
-	}
-	return true
 }
 
 // Busy reports whether a turn is running.
@@ -195,7 +76,7 @@ func (t *Thread) Stop(cause error) (ended <-chan struct{}) {
 	defer t.mu.Unlock()
 	if t.turn != nil {
 		t.turn.cancel(cause)
-		return t.turn.ended
+		return t.turn.left
 	}
 	next := t.queue.next()
 	if next == nil || next.closes || t.closed {
@@ -247,9 +128,9 @@ func (t *Thread) Unlisten(id string) bool {
 
 // close closes the engine's conversation after the queued turns. Later turns fail.
 func (t *Thread) close(ctx context.Context) error {
-	ticket := t.join(true)
-	defer ticket.Leave()
-	if err := ticket.wait(ctx); err != nil {
+	last := t.join(&Turn{closes: true})
+	defer last.Leave()
+	if err := last.wait(ctx); err != nil {
 		return err
 	}
 	t.mu.Lock()

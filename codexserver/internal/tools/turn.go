@@ -20,6 +20,7 @@ type Turn struct {
 	thread  *thread.Thread
 	attend  thread.Attend
 	in      protocol.TurnInput // nothing for a review, or after the end
+	queued  *thread.Turn       // nil before [call.run], and after the end
 	review  *reviewCall        // nil for other turns, and after the end
 	resume  resume
 	form    form
@@ -71,15 +72,13 @@ func (c *call) caller() *thread.Caller {
 // background.
 func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 	background := t.background
-	ticket := t.thread.Queue()
 	if !c.Turns.add(t) {
-		ticket.Leave()
 		return failure(t.ThreadID(), fmt.Sprintf("%d turns run in the background, and no more may: wait for one with codex-wait, or stop one with codex-interrupt", maxRunning))
 	}
 	if c.table.Continues() && t.review == nil && t.resume.Key == "" && (c.Survival.Durable || background || c.Deadline != nil) {
 		t.resume.Key = rand.Text()
 	}
-	t.in.Key = t.resume.Key
+	t.queue()
 	t.leave, c.leave = c.leave, nil
 	if background && c.Survival.Kept != nil {
 		c.Survival.Kept(t)
@@ -89,7 +88,7 @@ func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 	}
 	if background {
 		c.Turns.keep(t)
-		c.Turns.begin(func() { t.run(c.Turns.ctx, ticket) })
+		c.Turns.begin(func() { t.run(c.Turns.ctx) })
 		return t.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
 	}
 	parent := ctx // the turn ends with its call, before the next message of the client is read
@@ -103,7 +102,7 @@ func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 	unfollow := follow(ctx)
 	c.Turns.begin(func() {
 		defer stop(nil)
-		t.run(own, ticket)
+		t.run(own)
 	})
 	if Wait(c.until(ctx), false, t) == Limit && c.Turns.detach(t) && unfollow() {
 		follow(c.Turns.ctx)
@@ -121,13 +120,13 @@ func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 
 // run runs the turn to its result: the answer, and further blocks with the remarks. A turn that fails or is
 // aborted has an error result with the reason. The thread stays usable. A panic fails the turn and nothing else.
-func (t *Turn) run(ctx context.Context, ticket *thread.Ticket) {
+func (t *Turn) run(ctx context.Context) {
 	defer func() {
 		if v := recover(); v != nil {
 			t.broken(v, debug.Stack())
 		}
 	}()
-	err := t.drive(ctx, ticket)
+	err := t.drive(ctx)
 	lost := ctx.Err() != nil
 	t.conclude(err, t.log.Spent())
 	t.close(lost)
@@ -148,34 +147,42 @@ func (t *Turn) broken(v any, stack []byte) {
 	}
 }
 
+// queue queues the turn in its thread.
+func (t *Turn) queue() {
+	if t.review != nil {
+		t.queued = t.thread.Review(t.attend, t.review.begin)
+		return
+	}
+	t.in.Key = t.resume.Key
+	if !t.resume.Began.IsZero() { // by another process
+		t.in.Continue = func(words string) { t.log.Remark(words) }
+	}
+	t.queued = t.thread.Begin(t.attend, t.in)
+}
+
 // drive runs the turn with its engine until it ends.
-func (t *Turn) drive(ctx context.Context, ticket *thread.Ticket) error {
+func (t *Turn) drive(ctx context.Context) error {
 	t.log.Limit(t.resume.Budget)
-	switch {
-	case t.review != nil:
-		return t.thread.Review(ctx, ticket, t.attend, t.review.begin)
-	case t.resume.Ended > maxContinued:
-		ticket.Leave()
+	if t.resume.Ended > maxContinued {
+		t.queued.Leave()
 		err := &engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", t.resume.Ended)}
 		t.log.End(err)
 		return err
-	case !t.resume.Began.IsZero(): // by another process
-		t.in.Continue = func(words string) { t.log.Remark(words) }
 	}
-	return t.thread.Turn(ctx, ticket, t.attend, t.in)
+	return t.queued.Run(ctx)
 }
 
-// Run runs a turn of a thread that no tool started, as [thread.Thread.Turn] does, and
+// Begin queues a turn of a thread that no tool started, as [thread.Thread.Begin] does, and
 // keeps the diff of the turn for codex-show.
-func (t *Table) Run(ctx context.Context, th *thread.Thread, ticket *thread.Ticket, a thread.Attend, in protocol.TurnInput) error {
+func (t *Table) Begin(th *thread.Thread, a thread.Attend, in protocol.TurnInput) *thread.Turn {
 	a.Turn = turn.New(t.options.Report)
-	return th.Turn(ctx, ticket, a, in)
+	return th.Begin(a, in)
 }
 
 // close ends the turn, which has its result, and gives up what it only needed until then: it may be kept for long.
 // Lost is true if the caller gave up before.
 func (t *Turn) close(lost bool) {
-	t.in, t.attend, t.review = protocol.TurnInput{}, thread.Attend{}, nil
+	t.in, t.queued, t.attend, t.review = protocol.TurnInput{}, nil, thread.Attend{}, nil
 	if t.leave != nil {
 		t.leave()
 	}

@@ -70,7 +70,7 @@ func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	}
 	tt.git("add", "-A")
 	tt.git("commit", "-q", "-m", "dirty") // git counts changes from this commit
-	got := tt.end(th.Turn(t.Context(), th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput("go")}))
+	got := tt.end(th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("go")}).Run(t.Context()))
 
 	if d := cmp.Diff(tt.numstat(), got.numstat()); d != "" {
 		t.Error("changes and git diff --numstat (-want +got)\n" + d)

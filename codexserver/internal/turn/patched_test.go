@@ -68,7 +68,7 @@ func TestDiffOfPatches(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := th.Turn(t.Context(), th.Queue(), a, protocol.TurnInput{Items: protocol.TextInput("go")}); err != nil {
+			if err := th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("go")}).Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			for name, text := range tt.after {
