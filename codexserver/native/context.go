@@ -30,6 +30,7 @@ const maxOwnDoc = 1 << 20
 // down to cwd. A warning says which file was cut or left out, and why.
 func userInstructions(cfg *config.Config) (text string, warnings []string, err error) {
 	project := projectDocs{cfg: cfg, root: git.Root(cfg.Cwd), left: cfg.ProjectDocMaxBytes}
+	project.home = below(cfg.Home, project.root)
 	own, err := project.own()
 	if err != nil {
 		return "", nil, err
@@ -49,13 +50,14 @@ func userInstructions(cfg *config.Config) (text string, warnings []string, err e
 type projectDocs struct {
 	cfg      *config.Config
 	root     string // the top of the repository, or ""
+	home     bool   // whether Codex's home is in the repository
 	left     int64
 	docs     []string
 	warnings []string
 }
 
 func (p *projectDocs) read() {
-	whole := p.root != "" && !below(p.cfg.Home, p.root)
+	whole := p.root != "" && !p.home
 	for _, dir := range foldersDown(p.root, p.cfg.Cwd) {
 		bound := p.root
 		if !whole { // such as when the user's home is a repository
@@ -91,7 +93,7 @@ func (p *projectDocs) read() {
 // own reads the user's rules, from the first file with text. The file may be a link to any
 // file, unless its folder is in the workspace.
 func (p *projectDocs) own() (string, error) {
-	inside := below(p.cfg.Home, p.cfg.Cwd) || below(p.cfg.Home, p.root)
+	inside := p.home || p.root != p.cfg.Cwd && below(p.cfg.Home, p.cfg.Cwd)
 	open := safefile.Open
 	if inside {
 		open = openHere

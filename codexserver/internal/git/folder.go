@@ -42,12 +42,16 @@ func sourceOf(root string) (r source, err error) {
 	if r.gitDir, r.commonDir, err = folders(root); err != nil {
 		return r, err
 	}
-	for _, dir := range []*string{&r.gitDir, &r.commonDir} {
-		if *dir, err = realFolder(*dir); err != nil {
-			return r, err
-		}
+	main := r.gitDir == r.commonDir // no worktree
+	if r.gitDir, err = realFolder(r.gitDir); err != nil {
+		return r, err
 	}
-	return r, nil
+	if main {
+		r.commonDir = r.gitDir
+		return r, nil
+	}
+	r.commonDir, err = realFolder(r.commonDir)
+	return r, err
 }
 
 // realFolder returns the path of a folder without symbolic links.
