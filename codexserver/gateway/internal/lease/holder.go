@@ -413,11 +413,11 @@ func (h *Holder) Close(ctx context.Context) error {
 	h.publishing.Lock() // from now on write refuses
 	defer h.publishing.Unlock()
 	h.mu.Lock()
-	last := h.revision
+	joined := h.revision != 0
 	h.term, h.revision = 0, 0
 	h.mu.Unlock()
-	if last != 0 {
-		failed[len(all)] = h.leases.nodes.Remove(ctx, h.o.ID, last)
+	if joined {
+		failed[len(all)] = h.leases.nodes.Remove(ctx, h.o.ID)
 	}
 	return errors.Join(failed...)
 }

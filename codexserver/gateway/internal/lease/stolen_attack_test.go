@@ -219,6 +219,25 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
+// TestCloseAfterALostRenewal closes a node whose last renewal arrived, but not its answer. The entry goes.
+func TestCloseAfterALostRenewal(t *testing.T) {
+	a := join(t, start(t), "a", forever, nil)
+	nodes := placement.New(a.nodes)
+	entry, err := nodes.Get(t.Context(), a.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nodes.Write(t.Context(), entry, entry.Revision); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left, err := nodes.All(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
 // TestForgedKeys writes keys that are no users. Listing the leases goes on.
 func TestForgedKeys(t *testing.T) {
 	s := start(t)

@@ -83,10 +83,8 @@ func (s *Nodes) Write(ctx context.Context, n Node, revision uint64) (uint64, err
 	return s.kv.Update(ctx, n.ID, value, revision)
 }
 
-// Remove removes a node that ends. revision is the number of its value.
-func (s *Nodes) Remove(ctx context.Context, id string, revision uint64) error {
-	return s.kv.Delete(ctx, id, jetstream.LastRevision(revision))
-}
+// Remove removes a node that ends, whatever the number of its entry is: the answer to its last renewal may be lost.
+func (s *Nodes) Remove(ctx context.Context, id string) error { return s.kv.Delete(ctx, id) }
 
 // Get returns the node with an id. It may be [jetstream.ErrKeyNotFound].
 func (s *Nodes) Get(ctx context.Context, id string) (Node, error) {
