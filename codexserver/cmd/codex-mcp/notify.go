@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -50,8 +51,8 @@ type notifier struct {
 	waiting        chan []string
 	life           context.Context
 	end            context.CancelFunc
-	ended          chan struct{}
-	log            func(msg string, args ...any)
+	ended          sync.WaitGroup
+	log            *slog.Logger
 }
 
 // newNotifier returns the notifier of the settings and of the engine's choice, or nil.
@@ -59,29 +60,28 @@ func (c *configuration) newNotifier(e *choice) *notifier {
 	if len(c.settings.Notify) == 0 && len(e.notify) == 0 {
 		return nil
 	}
-	n := &notifier{command: c.settings.Notify, codex: e.notify, waiting: make(chan []string, notifyWaiting), ended: make(chan struct{}), log: c.log.Warn}
-	n.run = runsIn(&box.Programs{More: engine.TraitsOf(e.Engine).Reach})
+	n := &notifier{command: c.settings.Notify, codex: e.notify, waiting: make(chan []string, notifyWaiting), log: c.log}
+	programs := &box.Programs{More: engine.TraitsOf(e.Engine).Reach}
+	n.run = func(ctx context.Context, argv []string) error { return runNotify(ctx, programs, argv) }
 	n.life, n.end = context.WithCancel(context.Background())
-	go func() {
-		defer close(n.ended)
-		for {
+	n.ended.Go(func() {
+		for n.life.Err() == nil {
 			select {
 			case <-n.life.Done():
-				return
 			case argv := <-n.waiting:
 				if err := n.run(n.life, argv); err != nil && n.life.Err() == nil {
-					n.log("the notify program", "program", argv[0], "error", err)
+					n.log.Warn("the notify program", "program", argv[0], "error", err)
 				}
 			}
 		}
-	}()
+	})
 	return n
 }
 
 // Close ends the program that runs.
 func (n *notifier) Close() error {
 	n.end()
-	<-n.ended
+	n.ended.Wait()
 	return nil
 }
 
@@ -94,67 +94,54 @@ func (n *notifier) send(command []string, m notification) {
 	select {
 	case n.waiting <- append(slices.Clone(command), string(text)):
 	default:
-		n.log("a notification is dropped, because too many wait", "type", m.Type, "thread", m.ThreadID)
+		n.log.Warn("a notification is dropped, because too many wait", "type", m.Type, "thread", m.ThreadID)
 	}
 }
 
-// runsIn returns a function that runs one of the programs in the user's home, where no command can write it.
-func runsIn(programs *box.Programs) func(context.Context, []string) error {
-	return func(ctx context.Context, argv []string) error {
-		env, path := programs.Environ(os.Environ())
-		home, err := os.UserHomeDir()
-		if err == nil {
-			argv = slices.Clone(argv)
-			argv[0], err = programs.Find(argv[0], home, path)
-		}
-		if err != nil {
-			return fmt.Errorf("it cannot be started: %w", err)
-		}
-		var pool processes.Starter
-		result, err := pool.Run(ctx, processes.Spec{Argv: argv, Dir: home, Env: slices.DeleteFunc(env, hidden), Timeout: notifyTimeout}, nil)
-		if err == nil && result.ExitCode != 0 {
-			err = errors.New("it failed")
-		}
-		return errors.Join(err, pool.Close())
+// runNotify runs a program in the user's home, where no command can write it.
+func runNotify(ctx context.Context, programs *box.Programs, argv []string) error {
+	env, path := programs.Environ(processes.EnvPolicy{IgnoreDefaultExcludes: true, IncludeOnly: shown}.Environ(os.Environ()))
+	home, err := os.UserHomeDir()
+	program := ""
+	if err == nil {
+		program, err = programs.Find(argv[0], home, path)
 	}
+	if err != nil {
+		return fmt.Errorf("it cannot be started: %w", err)
+	}
+	var pool processes.Starter
+	result, err := pool.Run(ctx, processes.Spec{Argv: append([]string{program}, argv[1:]...), Dir: home, Env: env, Timeout: notifyTimeout}, nil)
+	if err == nil && result.ExitCode != 0 {
+		err = errors.New("it failed")
+	}
+	return errors.Join(err, pool.Close())
 }
 
 // shown are the variables that the program gets: those that programs on a desktop and in a terminal
 // need. None of them is a key of a provider.
 var shown = []string{
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TERM", "TERM_PROGRAM", "TMPDIR", "TMUX", "TMUX_PANE", "DISPLAY",
-	"WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "CODEX_HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP",
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "TERM_PROGRAM", "TMPDIR", "TMUX", "TMUX_PANE", "DISPLAY",
+	"WAYLAND_DISPLAY", "XAUTHORITY", "XDG_*", "DBUS_SESSION_BUS_ADDRESS", "CODEX_HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP",
 	"PATHEXT", "COMSPEC", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR",
 }
 
-// hidden reports whether the program does not get a variable.
-func hidden(entry string) bool {
-	name, _, _ := strings.Cut(entry, "=")
-	name = strings.ToUpper(name)
-	return !slices.Contains(shown, name) && !strings.HasPrefix(name, "LC_") && !strings.HasPrefix(name, "XDG_")
-}
-
 // Begin implements [codexserver.Observer].
-func (n *notifier) Begin(context.Context, *codexserver.Request) codexserver.CallObserver {
-	return notifiedCall{n}
-}
-
-type notifiedCall struct{ *notifier }
+func (n *notifier) Begin(context.Context, *codexserver.Request) codexserver.CallObserver { return n }
 
 // Turn implements [codexserver.CallObserver].
-func (n notifiedCall) Turn(thread string, _ protocol.TokenUsage) codexserver.TurnObserver {
-	return &notifiedTurn{notifier: n.notifier, end: notification{Type: "agent-turn-complete", ThreadID: thread, InputMessages: []string{}}, open: map[*approval.Request]*time.Timer{}}
+func (n *notifier) Turn(thread string, _ protocol.TokenUsage) codexserver.TurnObserver {
+	return &notifiedTurn{notifier: n, end: notification{Type: "agent-turn-complete", ThreadID: thread, InputMessages: []string{}}}
 }
 
 // End implements [codexserver.CallObserver].
-func (notifiedCall) End(error) {}
+func (*notifier) End(error) {}
 
 // notifiedTurn is a turn that may be notified of.
 type notifiedTurn struct {
-	notifier *notifier
-	mu       sync.Mutex
-	end      notification
-	open     map[*approval.Request]*time.Timer
+	*notifier
+	open sync.Map // a timer for each *approval.Request
+	mu   sync.Mutex
+	end  notification
 }
 
 // Event implements [codexserver.TurnObserver].
@@ -173,22 +160,17 @@ func (t *notifiedTurn) Event(m protocol.EventMsg) {
 
 // Asked implements [codexserver.TurnObserver].
 func (t *notifiedTurn) Asked(r *approval.Request) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	m := notification{Type: "approval-requested", ThreadID: t.end.ThreadID, TurnID: r.Turn, Question: brief(elicit.OneLine(r.Question.Message, 0))}
 	if e, is := r.Event.(protocol.ExecApprovalRequest); is {
 		m.Cwd = brief(e.Cwd)
 	}
-	t.open[r] = time.AfterFunc(notifyAfter, func() { t.notifier.send(t.notifier.command, m) })
+	t.open.Store(r, time.AfterFunc(notifyAfter, func() { t.send(t.command, m) }))
 }
 
-// Decided implements [codexserver.TurnObserver].
+// Decided implements [codexserver.TurnObserver]. A turn that ends decides its questions.
 func (t *notifiedTurn) Decided(r *approval.Request, _ approval.Decision) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if timer := t.open[r]; timer != nil {
-		timer.Stop()
-		delete(t.open, r)
+	if timer, ok := t.open.LoadAndDelete(r); ok {
+		timer.(*time.Timer).Stop()
 	}
 }
 
@@ -196,20 +178,16 @@ func (t *notifiedTurn) Decided(r *approval.Request, _ approval.Decision) {
 func (t *notifiedTurn) End(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, timer := range t.open {
-		timer.Stop()
-	}
-	clear(t.open)
 	m := t.end
 	if m.Status = "completed"; err == nil {
-		t.notifier.send(t.notifier.codex, t.end)
+		t.send(t.codex, t.end)
 	} else if m.Status = "failed"; errors.As(err, new(*engine.AbortError)) {
 		m.Status = "aborted"
 	}
 	if m.InputMessages = []string{}; m.LastAssistantMessage != nil {
 		m.LastAssistantMessage = new(brief(*m.LastAssistantMessage))
 	}
-	t.notifier.send(t.notifier.command, m)
+	t.send(t.command, m)
 }
 
 // brief returns the beginning of a text.

@@ -65,7 +65,13 @@ func TestNotify(t *testing.T) {
 			u.Decided(q, approval.Decision{})
 			pass(9)
 		}, ""},
-		{"a question that its turn ended", func(u codexTurn) { u.Asked(question("Run it?")); u.End(nil); pass(11) }, "agent-turn-complete completed"},
+		{"a question that its turn ended", func(u codexTurn) {
+			q := question("Run it?")
+			u.Asked(q)
+			u.Decided(q, approval.Decision{})
+			u.End(nil)
+			pass(11)
+		}, "agent-turn-complete completed"},
 		{"one that failed", func(u codexTurn) { pass(11); u.End(&engine.TurnError{}) }, "agent-turn-complete failed"},
 		{"one that was stopped", func(u codexTurn) { pass(11); u.End(&engine.AbortError{}) }, "agent-turn-complete aborted"},
 		{"hostile text", func(u codexTurn) {
