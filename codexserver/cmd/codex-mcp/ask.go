@@ -36,7 +36,6 @@ type askOptions struct {
 	sandbox string
 	demo    bool
 	json    bool
-	loud    bool // the command line has --log
 }
 
 // startFlags are the flags for new conversations only.
@@ -56,7 +55,6 @@ func (a *askOptions) flags(fs *pflag.FlagSet) {
 
 // check fails for flags that cannot be used together.
 func (a *askOptions) check(fs *pflag.FlagSet) error {
-	a.loud = fs.Changed("log")
 	if a.demo {
 		return a.checkDemo(fs)
 	}
@@ -291,7 +289,7 @@ func (c *configuration) forTerminal(o *options, console *terminal.Console) {
 		a.Unable = "there is no terminal to ask on"
 		a.Hint = "Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."
 	}
-	if !o.ask.loud { // the screen shows warnings in its own words
+	if !o.logs { // the screen shows warnings in its own words
 		c.log = slog.New(slog.NewTextHandler(console.Err, &slog.HandlerOptions{Level: slog.LevelError}))
 	}
 }

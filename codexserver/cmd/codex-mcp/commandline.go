@@ -238,8 +238,8 @@ It says whether tasks can run, with what, and what is missing. The exit status
 is 1 when no task can run.`,
 		SuggestFor: []string{"login", "auth", "config", "models", "setup"},
 		Args:       cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.run, d.quiet = d.Run, !cmd.Flags().Changed("log")
+		RunE: func(*cobra.Command, []string) error {
+			o.run = d.Run
 			return nil
 		},
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,8 +16,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
@@ -48,7 +47,6 @@ type diagnosis struct {
 	Engine string   `json:"engine,omitempty"`
 	Reason string   `json:"reason,omitempty"`
 	Can    []string `json:"can,omitempty"`
-	Cannot []string `json:"cannot,omitempty"`
 
 	Codex   *appserver.Report `json:"codex,omitempty"`
 	Native  *native.Report    `json:"native,omitempty"`
@@ -65,37 +63,28 @@ type diagnosis struct {
 type doctorOptions struct {
 	*options
 	json, verbose bool
-	quiet         bool // the command line has no --log
 }
 
-// Run runs codex-mcp doctor.
+// Run checks everything that the server depends on, prints one screen of a terminal (or JSON), and
+// returns the exit status: 0 when turns can run, else 1.
 func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	if o.quiet {
+	if !o.logs {
 		o.log = slog.LevelError // the report has the warnings
 	}
 	c, err := configure(o.options, os.Getenv, o.logger(stderr))
+	d := diagnose(ctx, o.options, c, err)
 	var report bytes.Buffer
-	code := o.doctor(ctx, &report, width(stdout), c, err)
+	if o.json {
+		enc := json.NewEncoder(&report)
+		enc.SetIndent("", "  ")
+		_ = enc.Encode(d) // every part of it can be encoded
+	} else {
+		d.print(&report, width(stdout), o.verbose)
+	}
 	if _, err := stdout.Write(report.Bytes()); err != nil {
 		return fail(stderr, err)
-	}
-	return code
-}
-
-// doctor checks everything that the server depends on, prints one screen of a terminal with a
-// width (or JSON) and returns the exit status: 0 when turns can run, else 1.
-func (o *doctorOptions) doctor(ctx context.Context, stdout io.Writer, width int, c *configuration, err error) int {
-	d := diagnose(ctx, o.options, c, err)
-	if o.json {
-		enc := json.NewEncoder(stdout)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(d); err != nil {
-			return 1
-		}
-	} else {
-		d.print(stdout, width, o.verbose)
 	}
 	if d.Problem != "" {
 		return 1
@@ -103,18 +92,16 @@ func (o *doctorOptions) doctor(ctx context.Context, stdout io.Writer, width int,
 	return 0
 }
 
+// diagnose looks at everything. An error is that of the configuration.
 func diagnose(ctx context.Context, o *options, c *configuration, err error) *diagnosis {
-	d := &diagnosis{
-		Version: version(), System: runtime.GOOS + "/" + runtime.GOARCH,
-		Sandbox: unconfined(),
-	}
+	d := &diagnosis{Version: version(), System: runtime.GOOS + "/" + runtime.GOARCH, Sandbox: unconfined()}
 	d.Home, _ = config.Home(os.Getenv)
 	if err != nil {
 		d.Configuration, d.Problem = err.Error(), err.Error()
 		return d
 	}
-	d.read, d.Log = true, c.logFile()
-	d.TrustedCalls = c.settings.TrustedCalls
+	d.read, d.Log, d.TrustedCalls = true, c.logFile(), c.settings.TrustedCalls
+	d.Automatic = automatic(d.Log)
 	if bridge, err := c.bridge(o.codex); err == nil {
 		d.Codex = c.look(ctx, bridge, o.codex)
 		_ = bridge.Close() // only its report was needed
@@ -123,7 +110,6 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 	if _, err := rulefile.New(c.home, nil).List(); err != nil {
 		d.Rules = err.Error() + "; none of these rules counts"
 	}
-	d.Automatic = automatic(c.logFile())
 	if d.Native, err = native.Check(ctx, c.nativeOptions()); err != nil {
 		d.Configuration = err.Error()
 	}
@@ -133,8 +119,7 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 		return d
 	}
 	defer e.Close()
-	d.Engine, d.Reason = e.name, e.reason
-	d.Can, d.Cannot = abilities(e.Engine)
+	d.Engine, d.Reason, d.Can = e.name, e.reason, abilities
 	if d.Problem = d.problem(); d.Problem == "" {
 		d.Quota = quotaOf(ctx, e.Engine)
 	}
@@ -146,16 +131,16 @@ func automatic(path string) []string {
 	if _, err := os.Stat(path); err != nil {
 		return nil // no log, or none yet
 	}
-	file, err := safefile.Open(path)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	defer file.Close()
 	const newest = 1 << 20
-	if err := file.SeekTail(newest); err != nil {
-		return []string{err.Error()}
+	var lines []byte
+	file, err := safefile.Open(path)
+	if err == nil {
+		defer file.Close()
+		err = file.SeekTail(newest)
 	}
-	lines, err := io.ReadAll(io.LimitReader(file, newest))
+	if err == nil {
+		lines, err = io.ReadAll(io.LimitReader(file, newest))
+	}
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -185,78 +170,34 @@ func unconfined() string {
 	return ""
 }
 
-// abilities returns which optional parts an engine has, and which it lacks.
-func abilities(e engine.Engine) (can, cannot []string) {
-	_, resume := e.(engine.Resumer)
-	_, list := e.(engine.Library)
-	_, account := e.(engine.Accounts)
-	_, work := e.(engine.Searcher)
-	for _, a := range []struct {
-		name string
-		has  bool
-	}{
-		{"run and continue conversations", true}, {"resume", resume}, {"list", list}, {"account", account},
-		{"file search", work},
-	} {
-		if a.has {
-			can = append(can, a.name)
-		} else {
-			cannot = append(cannot, a.name)
-		}
-	}
-	return can, cannot
-}
-
-// column is where the text of a row begins.
-const column = 15
-
-// screen prints rows: a name, and a text that is broken between its words on a terminal. Programs
-// that read the rows get each in one line.
-type screen struct {
-	w     io.Writer
-	width int // of the terminal; 0 for programs
-}
-
-func (s screen) row(name, format string, args ...any) {
-	rows := []string{terminal.Row(fmt.Sprintf(format, args...))}
-	if s.width > 0 {
-		rows = wrap(rows[0], s.width-1-column)
-	}
-	for _, part := range rows {
-		fmt.Fprintf(s.w, "%-*s%s\n", column, name, part)
-		name = ""
-	}
-}
-
-// rows prints a row for each text, of which only the first has the name.
-func (s screen) rows(name string, texts []string) {
-	for _, one := range texts {
-		s.row(name, "%s", one)
-		name = ""
-	}
-}
+// abilities are what every engine can do.
+var abilities = []string{"run and continue conversations", "resume", "list", "account", "file search"}
 
 // print prints what a person needs: whether tasks run and with what, what is missing with all that
-// can be done about it, what commands may do, and what is wrong.
+// can be done about it, what commands may do, and what is wrong; with verbose each check too.
 func (d *diagnosis) print(w io.Writer, width int, verbose bool) {
 	s := screen{w, width}
 	if d.Problem == "" {
-		s.row("result", "tasks can run, with %s", d.runs())
+		s.row("result", "tasks can run, with "+d.runs())
 	} else {
-		s.row("result", "no task can run: %s", d.Problem)
-		s.rows("to do", d.remedies())
+		s.row("result", "no task can run: "+d.Problem)
+		s.row("to do", d.remedies()...)
 	}
-	if n := d.Native; n != nil && d.Engine == "native" {
-		s.row("commands", "%s", d.commands())
+	if d.Native != nil && d.Engine == "native" {
+		s.row("commands", d.commands())
 	}
-	s.rows("warning", d.warnings())
+	s.row("warning", d.warnings()...)
 	if d.read {
-		s.rows("approvals", d.approvals())
-		s.row("conversations", "are kept in %s", filepath.Join(d.Home, "sessions"))
+		recorded := "are recorded in " + d.Log
+		if d.Log == "" {
+			recorded = "are not recorded (approvals.log)"
+		}
+		s.row("approvals", append([]string{recorded}, d.Automatic...)...)
+		s.row("conversations", "are kept in "+filepath.Join(d.Home, "sessions"))
 		s.row("log", "goes to standard error, which a client keeps in its own logs; --log debug has more")
 	}
 	if d.Quota != nil && d.Quota.Unknown == "" {
-		s.row("quota", "%s", d.Quota)
+		s.row("quota", d.Quota.words)
 	}
 	if verbose {
 		d.printRest(s)
@@ -265,22 +206,13 @@ func (d *diagnosis) print(w io.Writer, width int, verbose bool) {
 	}
 }
 
-// approvals says where approvals are recorded, and what clients answered by themselves.
-func (d *diagnosis) approvals() []string {
-	where := "are recorded in " + d.Log
-	if d.Log == "" {
-		where = "are not recorded (approvals.log)"
-	}
-	return append([]string{where}, d.Automatic...)
-}
-
 // runs says what a task runs with.
 func (d *diagnosis) runs() string {
 	switch n := d.Native; {
 	case d.Engine == "native" && n == nil:
 		return "the native engine"
 	case d.Engine == "native":
-		return fmt.Sprintf("the native engine: model %q of provider %q at %s", n.Model, n.Provider, n.BaseURL)
+		return "the native engine: " + modelOf(n)
 	}
 	text := "the installed Codex"
 	if c := d.Codex; c != nil {
@@ -291,29 +223,37 @@ func (d *diagnosis) runs() string {
 	return text
 }
 
+func modelOf(n *native.Report) string {
+	return fmt.Sprintf("model %q of provider %q at %s", n.Model, n.Provider, n.BaseURL)
+}
+
 // remedies returns what a person can do so that tasks run. One of them is enough.
 func (d *diagnosis) remedies() (all []string) {
 	if d.Engine == "codex" || d.Native == nil {
 		return []string{"correct that; codex-mcp ask --demo shows how it works meanwhile"}
 	}
+	codex := "install Codex and sign in: npm i -g @openai/codex, then codex login"
+	if c := d.Codex; c != nil && c.Path != "" {
+		codex = "let the installed Codex run them: " + c.Problem
+	}
 	name, missing := strings.CutPrefix(d.Native.Key, "missing: set ")
-	if d.Native.Reach != "" && !missing {
-		all = append(all, "mend what the first line names")
-	}
-	if c := d.Codex; c != nil && c.Path == "" {
-		all = append(all, "install Codex and sign in: npm i -g @openai/codex, then codex login")
-	} else if c != nil {
-		all = append(all, "let the installed Codex run them: "+c.Problem)
-	}
-	if missing {
-		all = append(all, "set "+name+" to a key of the provider")
-	}
-	if at, err := url.Parse(d.Native.BaseURL); err != nil || !webaddr.Loopback(at.Hostname()) {
-		all = append(all, "use a model server of your own, such as Ollama: -c model_provider=oss -m NAME")
-	}
-	all = append(all, "see it work without any of these: codex-mcp ask --demo")
-	for i := range all[1:] {
-		all[i+1] = "or " + all[i+1]
+	at, err := url.Parse(d.Native.BaseURL)
+	for _, r := range []struct {
+		helps bool
+		text  string
+	}{
+		{d.Native.Reach != "" && !missing, "mend what the first line names"},
+		{d.Codex != nil, codex},
+		{missing, "set " + name + " to a key of the provider"},
+		{err != nil || !webaddr.Loopback(at.Hostname()), "use a model server of your own, such as Ollama: -c model_provider=oss -m NAME"},
+		{true, "see it work without any of these: codex-mcp ask --demo"},
+	} {
+		switch {
+		case r.helps && all == nil:
+			all = []string{r.text}
+		case r.helps:
+			all = append(all, "or "+r.text)
+		}
 	}
 	return all
 }
@@ -321,59 +261,48 @@ func (d *diagnosis) remedies() (all []string) {
 // commands says what commands of a task may do without a question.
 func (d *diagnosis) commands() string {
 	n := d.Native
-	keys := fmt.Sprintf("(sandbox_mode %s, approval_policy %s)", n.Sandbox, n.Policy)
-	if n.Sandbox == protocol.SandboxDangerFullAccess {
-		if n.Policy == protocol.ApprovalUntrusted {
-			return "no sandbox confines a command; " + askedWords(n.Policy) + " " + keys
-		}
-		return "commands run without a sandbox and without a question " + keys
-	}
-	if d.Sandbox == "" {
-		may := "reads your files, writes nothing and has no network"
-		if n.Sandbox == protocol.SandboxWorkspaceWrite {
-			may = "reads your files, writes in the folder of the task" + temporary(n.Temporary) + ", and has no network"
-			if n.Network {
-				may = strings.Replace(may, "no network", "the network", 1)
-			}
-		}
-		return fmt.Sprintf("run in a sandbox that %s; %s %s", may, askedWords(n.Policy), keys)
-	}
-	if n.Policy == protocol.ApprovalNever {
-		return "no sandbox works, and nobody is asked, so no command runs " + keys
-	}
-	return "no sandbox works, so you are asked about every command " + keys
-}
-
-// temporary says where commands can write temporary files.
-func temporary(folders []string) string {
-	if len(folders) == 0 {
-		return " (nowhere for temporary files: the folders for them are excluded, or hold your home or $CODEX_HOME)"
-	}
-	return " and, for temporary files, in " + strings.Join(folders, " and ")
-}
-
-// askedWords says what a person is asked under a policy.
-func askedWords(policy protocol.ApprovalPolicy) string {
-	return map[protocol.ApprovalPolicy]string{
+	asked := map[protocol.ApprovalPolicy]string{
 		protocol.ApprovalUntrusted: "you are asked before any command that is not known to be harmless",
 		protocol.ApprovalOnFailure: "you are asked about a command that the sandbox stopped",
 		protocol.ApprovalOnRequest: "you are asked about what needs more",
 		protocol.ApprovalNever:     "you are never asked",
-	}[policy]
+	}[n.Policy]
+	may := ""
+	switch full := n.Sandbox == protocol.SandboxDangerFullAccess; {
+	case full && n.Policy == protocol.ApprovalUntrusted:
+		may = "no sandbox confines a command; " + asked
+	case full:
+		may = "commands run without a sandbox and without a question"
+	case d.Sandbox != "" && n.Policy == protocol.ApprovalNever:
+		may = "no sandbox works, and nobody is asked, so no command runs"
+	case d.Sandbox != "":
+		may = "no sandbox works, so you are asked about every command"
+	case n.Sandbox == protocol.SandboxWorkspaceWrite:
+		temporary, network := " and, for temporary files, in "+strings.Join(n.Temporary, " and "), "no network"
+		if len(n.Temporary) == 0 {
+			temporary = " (nowhere for temporary files: the folders for them are excluded, or hold your home or $CODEX_HOME)"
+		}
+		if n.Network {
+			network = "the network"
+		}
+		may = "run in a sandbox that reads your files, writes in the folder of the task" + temporary + ", and has " + network + "; " + asked
+	default:
+		may = "run in a sandbox that reads your files, writes nothing and has no network; " + asked
+	}
+	return fmt.Sprintf("%s (sandbox_mode %s, approval_policy %s)", may, n.Sandbox, n.Policy)
 }
 
 // warnings returns what is wrong although tasks may run.
 func (d *diagnosis) warnings() (all []string) {
-	for _, fault := range d.configurationFaults() {
-		if fault != d.Problem {
-			all = append(all, fault)
-		}
+	if d.Configuration != d.Problem {
+		all = append(all, d.Configuration)
 	}
-	if d.Rules != "" {
-		all = append(all, d.Rules)
+	for _, key := range d.UnknownKeys {
+		all = append(all, "unknown key: "+key)
 	}
-	if fault := d.Sandbox; fault != "" {
-		all = append(all, "the sandbox does not work: "+fault)
+	all = append(all, d.Rules)
+	if d.Sandbox != "" {
+		all = append(all, "the sandbox does not work: "+d.Sandbox)
 	}
 	if d.TrustedCalls {
 		all = append(all, "calls.trusted: the argument config of a call may set every key, and so start any program")
@@ -383,54 +312,30 @@ func (d *diagnosis) warnings() (all []string) {
 
 // printRest prints each check.
 func (d *diagnosis) printRest(s screen) {
-	s.row("codex-mcp", "%s on %s", d.Version, d.System)
-	s.row("configuration", "%s", d.Home)
+	s.row("codex-mcp", d.Version+" on "+d.System)
+	s.row("configuration", d.Home)
+	reason := d.Reason
 	if c := d.Codex; c != nil {
-		s.row("codex", "%s", orFine(c.Problem))
+		s.row("codex", cmp.Or(c.Problem, "fine"))
 		if c.Path != "" {
-			s.row("", "%s, version %s, %s or newer is needed", c.Path, c.Version, c.Needed)
+			s.row("", fmt.Sprintf("%s, version %s, %s or newer is needed", c.Path, c.Version, c.Needed))
+		}
+		if c.Problem != "" {
+			reason = strings.Replace(reason, c.Problem, "see codex", 1)
 		}
 	}
 	if n := d.Native; n != nil {
-		s.row("native", "model %q of provider %q at %s", n.Model, n.Provider, n.BaseURL)
-		s.row("", "key: %s; connection: %s", n.Key, orFine(n.Reach))
+		s.row("native", modelOf(n), "key: "+n.Key+"; connection: "+cmp.Or(n.Reach, "fine"))
 		for _, line := range n.Failover {
-			s.row("failover", "%s", line)
+			s.row("failover", line)
 		}
 	}
-	s.row("sandbox", "%s", orFine(d.Sandbox))
+	s.row("sandbox", cmp.Or(d.Sandbox, "fine"))
 	if d.Engine == "" {
 		return
 	}
-	reason := d.Reason
-	if d.Codex != nil && d.Codex.Problem != "" {
-		reason = strings.Replace(reason, d.Codex.Problem, "see codex", 1)
-	}
-	s.row("engine", "%s (%s)", d.Engine, reason)
-	s.row("", "can: %s", strings.Join(d.Can, ", "))
-	if len(d.Cannot) > 0 {
-		s.row("", "cannot: %s", strings.Join(d.Cannot, ", "))
-	}
+	s.row("engine", d.Engine+" ("+reason+")", "can: "+strings.Join(d.Can, ", "))
 	if d.Quota != nil && d.Quota.Unknown != "" {
-		s.row("quota", "%s", d.Quota)
+		s.row("quota", "unknown: "+d.Quota.Unknown)
 	}
-}
-
-// configurationFaults returns what is wrong with the configuration.
-func (d *diagnosis) configurationFaults() []string {
-	var all []string
-	if d.Configuration != "" {
-		all = append(all, d.Configuration)
-	}
-	for _, key := range d.UnknownKeys {
-		all = append(all, "unknown key: "+key)
-	}
-	return all
-}
-
-func orFine(problem string) string {
-	if problem == "" {
-		return "fine"
-	}
-	return problem
 }

@@ -27,6 +27,7 @@ type options struct {
 	engine    string
 	codex     string
 	log       slog.Level
+	logs      bool   // the command line has --log
 	logFormat string // text or json; "" means text
 	trace     string
 	strict    bool
@@ -119,6 +120,7 @@ func rename(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 }
 
 func (o *options) logLevel(s string) error {
+	o.logs = true
 	return oneOf([]string{"debug", "info", "warn", "error"}, func(s string) error { return o.log.UnmarshalText([]byte(s)) })(strings.ToLower(s))
 }
 

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
@@ -21,6 +19,7 @@ type quota struct {
 	// Primary and Secondary are nil when there is no such limit.
 	Primary   *window `json:"primary,omitempty"`
 	Secondary *window `json:"secondary,omitempty"`
+	words     string  // for people
 }
 
 // window is one limit of an account.
@@ -30,12 +29,10 @@ type window struct {
 	ResetsInSeconds *int64  `json:"resetsInSeconds,omitempty"`
 }
 
-// quotaTimeout bounds quotaOf.
-const quotaTimeout = 5 * time.Second
-
 // quotaOf asks an engine what the account has left. It sends no request to a model.
 func quotaOf(ctx context.Context, e engine.Engine) *quota {
-	ctx, cancel := context.WithTimeout(ctx, quotaTimeout)
+	const timeout = 5 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var limits *protocol.RateLimits
 	var reported time.Time
@@ -59,49 +56,28 @@ func quotaOf(ctx context.Context, e engine.Engine) *quota {
 // zero time it has just reported them. It leaves out a limit that has been reset since.
 func newQuota(limits *protocol.RateLimits, reported time.Time) *quota {
 	q := &quota{}
-	var since int64
+	var since time.Duration
 	if !reported.IsZero() {
-		q.Reported, since = &reported, int64(time.Since(reported).Seconds())
+		q.Reported, since = &reported, time.Since(reported)
 	}
-	of := func(w *protocol.RateLimitWindow) *window {
-		if w == nil {
-			return nil
-		}
-		now := &window{UsedPercent: w.UsedPercent, WindowMinutes: w.WindowMinutes}
-		switch left := w.ResetsInSeconds; {
-		case left == nil:
-		case since > 0 && *left <= since:
-			return nil
-		default:
-			now.ResetsInSeconds = new(*left - since)
-		}
-		return now
-	}
-	q.Primary, q.Secondary = of(limits.Primary), of(limits.Secondary)
-	if q.Primary == nil && q.Secondary == nil {
+	if q.words = limits.Words(since); q.words == "" {
 		return &quota{Unknown: "the limits that were reported last have been reset since"}
 	}
+	if q.Reported != nil {
+		q.words += " (reported " + reported.UTC().Format(time.RFC3339) + ")"
+	}
+	q.Primary, q.Secondary = remains(limits.Primary, since), remains(limits.Secondary, since)
 	return q
 }
 
-// String returns the quota as one line for users.
-func (q *quota) String() string {
-	if q.Unknown != "" {
-		return "unknown: " + q.Unknown
+// remains returns a limit some time after it was reported, nil if it has been reset since.
+func remains(w *protocol.RateLimitWindow, since time.Duration) *window {
+	if w == nil || (&protocol.RateLimits{Primary: w}).Words(since) == "" {
+		return nil
 	}
-	var parts []string
-	for _, w := range []*window{q.Primary, q.Secondary} {
-		if w != nil {
-			parts = append(parts, w.String())
-		}
+	now := window(*w)
+	if now.ResetsInSeconds != nil {
+		now.ResetsInSeconds = new(*now.ResetsInSeconds - int64(since.Seconds()))
 	}
-	line := strings.Join(parts, "; ")
-	if q.Reported != nil {
-		line += fmt.Sprintf(" (reported %s)", q.Reported.UTC().Format(time.RFC3339))
-	}
-	return line
-}
-
-func (w *window) String() string {
-	return (&protocol.RateLimits{Primary: (*protocol.RateLimitWindow)(w)}).Words(0)
+	return &now
 }

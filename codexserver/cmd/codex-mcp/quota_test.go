@@ -35,7 +35,12 @@ func TestQuota(t *testing.T) {
 			if tt.ago > 0 {
 				told = time.Now().Add(-tt.ago)
 			}
-			if got := newQuota(&tt.limits, told).String(); got != tt.want {
+			q := newQuota(&tt.limits, told)
+			got := q.words
+			if q.Unknown != "" {
+				got = "unknown: " + q.Unknown
+			}
+			if got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		}
