@@ -21,52 +21,73 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // askOptions are the options of codex-mcp ask.
 type askOptions struct {
-	wanted  bool
-	task    []string // the words of the task
-	resume  string
-	cwd     string
-	model   string
-	profile string
-	policy  string
-	sandbox string
-	demo    bool
-	json    bool
+	*options
+	task   []string // its words
+	resume string
+	cwd    string
+	// arguments are those of the tool codex: only those with a flag on the command line, since the server
+	// may have locked the others.
+	arguments  map[string]any
+	demo, json bool
 }
 
 // startFlags are the flags for new conversations only.
 var startFlags = []string{"cd", "model", "profile", "ask-for-approval", "sandbox"}
 
-func (a *askOptions) flags(fs *pflag.FlagSet) {
+func (o *options) askCommand() *cobra.Command {
+	a := &askOptions{options: o, arguments: map[string]any{planTool: true}}
+	cmd := &cobra.Command{
+		Use:   "ask [flags] task",
+		Short: "Run one task from a terminal",
+		Long: `Runs one task, shows the work, and asks in the terminal about what the sandbox
+does not allow. By default the sandbox reads your files, writes nothing and has
+no network; -a untrusted asks about every command that is not known to only read.
+The task is the rest of the command line; - reads it from standard input.`,
+		SuggestFor: []string{"exec", "run", "review", "resume", "demo"},
+		Args:       cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, task []string) error {
+			a.task, o.announcing, o.ask, o.run = task, linkOnce, a, a.Run
+			return a.check(cmd.Flags())
+		},
+	}
+	fs := cmd.Flags()
+	set := func(name string) func(string) error {
+		return func(value string) error { a.arguments[name] = value; return nil }
+	}
+	policies, modes := words(protocol.ApprovalPolicies()), words(protocol.SandboxModes())
 	fs.StringVar(&a.resume, "resume", "", "continue the conversation with this `ID`; last means the newest one")
 	fs.BoolVar(&a.demo, "demo", false, "play a demo in a temporary folder: a script takes the place of the model, and needs no key and no network")
 	fs.StringVarP(&a.cwd, "cd", "C", "", "work in this `FOLDER`; default: the current one")
-	fs.StringVarP(&a.model, "model", "m", "", "the `NAME` of the model")
-	fs.StringVarP(&a.profile, "profile", "p", "", "the `NAME` of a profile in config.toml")
-	into := func(where *string) func(string) error { return func(s string) error { *where = s; return nil } }
-	policies, modes := words(protocol.ApprovalPolicies()), words(protocol.SandboxModes())
-	fs.FuncP("ask-for-approval", "a", "the `POLICY` that says when to ask before a command runs: "+text.Or(policies), oneOf(policies, into(&a.policy)))
-	fs.FuncP("sandbox", "s", "the `MODE` that says what commands may touch: "+text.Or(modes), oneOf(modes, into(&a.sandbox)))
+	fs.FuncP("model", "m", "the `NAME` of the model", set("model"))
+	fs.FuncP("profile", "p", "the `NAME` of a profile in config.toml", set("profile"))
+	fs.FuncP("ask-for-approval", "a", "the `POLICY` that says when to ask before a command runs: "+text.Or(policies), oneOf(policies, set("approval-policy")))
+	fs.FuncP("sandbox", "s", "the `MODE` that says what commands may touch: "+text.Or(modes), oneOf(modes, set("sandbox")))
+	fs.BoolVar(&a.json, "json", false, "print events and the result as JSON, one on each line")
+	return cmd
 }
 
 // check fails for flags that cannot be used together.
 func (a *askOptions) check(fs *pflag.FlagSet) error {
-	if a.demo {
-		return a.checkDemo(fs)
-	}
-	if !fs.Changed("resume") {
+	names, words := startFlags, "--%s is for new conversations, and --resume continues an old one; leave out one of the two"
+	switch {
+	case a.demo && len(a.task) > 0:
+		return errors.New("--demo brings its own task")
+	case a.demo:
+		names, words = []string{"engine", "codex", "cd", "profile", "resume"}, "--demo has its own engine, configuration and folder; leave out --%s"
+	case !fs.Changed("resume"):
 		return nil
-	}
-	if a.resume == "" {
+	case a.resume == "":
 		return errors.New("--resume: want the id of a conversation, or last")
 	}
-	for _, name := range startFlags {
+	for _, name := range names {
 		if fs.Changed(name) {
-			return fmt.Errorf("--%s is for new conversations, and --resume continues an old one; leave out one of the two", name)
+			return fmt.Errorf(words, name)
 		}
 	}
 	return nil
@@ -99,23 +120,8 @@ func (a *askOptions) read(stdin io.Reader) (string, error) {
 // planTool is the one argument that ask passes without a flag.
 const planTool = "include-plan-tool"
 
-// arguments returns the arguments of the tool codex: only those with a flag on the command
-// line, since the server may have locked the others.
-func (a *askOptions) arguments(folder string) map[string]any {
-	all := map[string]any{planTool: true}
-	if a.cwd != "" {
-		all["cwd"] = folder
-	}
-	for name, value := range map[string]string{"model": a.model, "profile": a.profile, "approval-policy": a.policy, "sandbox": a.sandbox} {
-		if value != "" {
-			all[name] = value
-		}
-	}
-	return all
-}
-
-// ask runs codex-mcp ask on the standard streams.
-func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
+// Run runs codex-mcp ask on the standard streams.
+func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	console := terminal.Standard(os.Stdin, stdout, stderr)
 	var piped io.Reader
@@ -123,24 +129,23 @@ func ask(ctx context.Context, o *options, stdout, stderr io.Writer) int {
 		piped = os.Stdin
 	}
 	var task *terminal.Task
-	if !o.ask.demo {
+	if !a.demo {
 		var err error
-		if task, err = o.ask.newTask(o, piped); err != nil {
+		if task, err = a.newTask(piped); err != nil {
 			fmt.Fprintln(stderr, "codex-mcp:", err)
 			return 2
 		}
 	}
-	ending := endingSignals()
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, ending...)
+	signal.Notify(signals, endingSignals()...)
 	defer signal.Stop(signals)
-	signalled, stop := signal.NotifyContext(ctx, ending...)
+	signalled, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	console.Out, console.Err = &timeoutWriter{w: console.Out, ctx: signalled}, &timeoutWriter{w: console.Err, ctx: signalled}
-	if o.ask.demo {
-		return o.playDemo(ctx, console, signals)
+	if a.demo {
+		return a.playDemo(signalled, console, signals)
 	}
-	return askOn(ctx, o, task, console, os.Getenv, signals)
+	return a.askOn(signalled, task, console, os.Getenv, signals)
 }
 
 // timeoutWriter writes to w. After the end of ctx it abandons a write that takes longer
@@ -181,75 +186,60 @@ func (i *timeoutWriter) Write(b []byte) (n int, err error) {
 	}
 }
 
-func (a *askOptions) newTask(o *options, stdin io.Reader) (*terminal.Task, error) {
+func (a *askOptions) newTask(stdin io.Reader) (*terminal.Task, error) {
 	prompt, err := a.read(stdin)
 	if err != nil {
 		return nil, err
 	}
-	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json, Program: o.name + " ask", Version: version()}
+	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json, Program: a.name + " ask", Version: version()}
 	if a.resume == "" { // a resumed conversation has its folder and its model
 		if task.Folder, err = existingFolder(a.cwd); err != nil {
 			return nil, err
 		}
-		task.Arguments = a.arguments(task.Folder)
+		if task.Arguments = a.arguments; a.cwd != "" {
+			task.Arguments["cwd"] = task.Folder
+		}
 	}
 	return task, nil
 }
 
-// askOn makes the server as for any client, connects to it in memory, and runs the task.
-func askOn(ctx context.Context, o *options, task *terminal.Task, console *terminal.Console, getenv func(string) string, signals <-chan os.Signal) int {
+// askOn makes the server as for any client, connects to it in memory, and runs the task. The first
+// signal also ends signalled.
+func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, console *terminal.Console, getenv func(string) string, signals <-chan os.Signal) int {
 	fail := func(err error) int {
 		fmt.Fprintln(console.Err, "codex-mcp:", terminal.Prose(err.Error()))
 		return terminal.StatusFailed
 	}
-	c, err := configure(o, getenv, o.logger(console.Err))
+	c, err := configure(a.options, getenv, a.logger(console.Err))
 	if err != nil {
 		return fail(err)
 	}
 	for _, key := range config.UnknownToCodex(c.home, c.overrides) {
-		if o.strict {
+		if a.strict {
 			break // choose refuses them
 		}
 		fmt.Fprintln(console.Err, "codex-mcp: warning: unknown key:", terminal.Prose(key))
 	}
-	c.forTerminal(o, console)
+	a.forTerminal(c, console)
 	if slices.Contains(c.settings.LockedArguments, planTool) {
 		delete(task.Arguments, planTool)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	type start struct {
-		*choice
-		err error
-	}
-	started := make(chan start, 1)
-	go func() {
-		e, err := choose(ctx, o, c)
-		started <- start{e, err}
-	}()
-	var e start
-	interrupted := false
-	select {
-	case e = <-started:
-	case <-signals:
-		interrupted = true
-		cancel()
-		e = <-started
-	}
-	if e.err != nil && !interrupted {
-		return fail(e.err)
-	}
-	if interrupted {
-		if e.err == nil {
+	e, err := choose(signalled, a.options, c)
+	switch {
+	case signalled.Err() != nil:
+		if err == nil {
 			e.Close()
 		}
 		return terminal.StatusInterrupted
+	case err != nil:
+		return fail(err)
 	}
-
+	ctx, cancel := context.WithCancel(context.WithoutCancel(signalled))
+	defer cancel()
 	here, there := jsonrpc.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := c.serve(ctx, o, e.choice, there)
+		err := c.serve(ctx, a.options, e, there)
 		there.Close() // serve may have failed before it used the connection
 		ended <- errors.Join(err, e.Close())
 	}()
@@ -257,13 +247,10 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 	select { // the server ends after its client
 	case err = <-ended:
 	case <-signals:
-		cancel()
 	case <-time.After(endTime):
-		cancel()
 	}
 	if err != nil {
-		fmt.Fprintln(console.Err, "codex-mcp:", terminal.Prose(err.Error()))
-		code = max(code, terminal.StatusFailed)
+		code = max(code, fail(err))
 	}
 	return code
 }
@@ -273,23 +260,24 @@ func askOn(ctx context.Context, o *options, task *terminal.Task, console *termin
 const endTime = 5 * time.Second
 
 // forTerminal adapts the settings to a client at a terminal.
-func (c *configuration) forTerminal(o *options, console *terminal.Console) {
+func (a *askOptions) forTerminal(c *configuration, console *terminal.Console) {
+	c.demo = a.demo
 	c.settings.MaxResult = math.MaxInt32                                // limits.result is for models
 	c.settings.Patience = -1                                            // the terminal waits for the end
 	if list := "codex-list"; !slices.Contains(c.settings.Tools, list) { // for --resume last; the settings are for models
 		c.settings.Tools = append(c.settings.Tools, list)
 	}
-	if o.ask.resume == "" {
+	if a.resume == "" {
 		c.settings.FullAccess = setting.FullAccessAllow // the flags are the person's word, which a conversation's file is not
 	}
-	a := &c.settings.Approvals
-	a.Terminal = true
-	a.Schema = cmp.Or(a.Schema, "decision") // the client takes each decision
-	if !console.Asks(o.ask.json) {
-		a.Unable = "there is no terminal to ask on"
-		a.Hint = "Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."
+	p := &c.settings.Approvals
+	p.Terminal = true
+	p.Schema = cmp.Or(p.Schema, "decision") // the client takes each decision
+	if !console.Asks(a.json) {
+		p.Unable = "there is no terminal to ask on"
+		p.Hint = "Allow the command in codex-mcp.toml (approvals.allow), choose another --ask-for-approval, or answer in a browser with --approvals page."
 	}
-	if !o.logs { // the screen shows warnings in its own words
+	if !a.logs { // the screen shows warnings in its own words
 		c.log = slog.New(slog.NewTextHandler(console.Err, &slog.HandlerOptions{Level: slog.LevelError}))
 	}
 }

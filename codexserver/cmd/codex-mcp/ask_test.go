@@ -65,7 +65,7 @@ func (s *person) getenv(name string) string {
 
 // ask runs codex-mcp ask on a console and returns the exit status.
 func (s *person) ask(c *terminal.Console, args ...string) int {
-	o, err := parse("codex-mcp", append([]string{"-engine", "native", "ask"}, args...), io.Discard, &s.errs)
+	o, err := parse("codex-mcp", append([]string{"-engine", "native", "ask"}, args...), &s.errs)
 	if err != nil {
 		s.t.Errorf("%v: %s", err, s.errs.String())
 		return -1
@@ -73,13 +73,13 @@ func (s *person) ask(c *terminal.Console, args ...string) int {
 	if o.ask.resume == "" {
 		o.ask.cwd = s.f.cwd
 	}
-	task, err := o.ask.newTask(o, nil)
+	task, err := o.ask.newTask(nil)
 	if err != nil {
 		s.t.Error(err)
 		return -1
 	}
 	task.Pause = time.Millisecond
-	return askOn(s.t.Context(), o, task, c, s.getenv, s.signals)
+	return o.ask.askOn(s.t.Context(), task, c, s.getenv, s.signals)
 }
 
 func (s *person) terminal() *terminal.Console {
@@ -267,11 +267,11 @@ func TestEndToEndAskJSON(t *testing.T) {
 // TestAskLongTask reads a task that is longer than a message. Package terminal tests the longest
 // tasks and answers.
 func TestAskLongTask(t *testing.T) {
-	o, err := parse("codex-mcp", []string{"ask", "-"}, io.Discard, io.Discard)
+	o, err := parse("codex-mcp", []string{"ask", "-"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.ask.newTask(o, bytes.NewReader(make([]byte, terminal.MaxTask+1))); !errors.Is(err, terminal.ErrTaskTooLong) {
+	if _, err := o.ask.newTask(bytes.NewReader(make([]byte, terminal.MaxTask+1))); !errors.Is(err, terminal.ErrTaskTooLong) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 )
 
 // TestFlagsOfCodex passes every flag of codex mcp-server before and after each name of the
@@ -76,7 +75,7 @@ func TestFlagsOfCodex(t *testing.T) {
 	} {
 		for _, word := range [][]string{nil, {"mcp-server"}, {"mcp"}, {"mcp", "serve"}} {
 			for _, line := range [][]string{slices.Concat(tt.flags, word), slices.Concat(word, tt.flags)} {
-				o, err := parse("codex-mcp", line, io.Discard, io.Discard)
+				o, err := parse("codex-mcp", line, io.Discard)
 				if tt.refusal != "" {
 					if err == nil || !strings.Contains(err.Error(), tt.refusal) {
 						t.Errorf("%q: %v, want %q", line, err, tt.refusal)
@@ -140,30 +139,6 @@ func TestNarrowedRules(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", policy, diff)
-		}
-	}
-}
-
-// commands builds the whole tree of commands.
-func (o *options) commands() *cobra.Command {
-	root := o.rootCommand()
-	o.addCommands(root)
-	return root
-}
-
-// TestOnlyServes checks that each command is among those for which the whole tree is built.
-func TestOnlyServes(t *testing.T) {
-	root := (&options{name: "codex-mcp"}).commands()
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	for _, c := range root.Commands() {
-		if got := onlyServes([]string{"-m", "x", c.Name()}); got != (c.Name() == serverWord) {
-			t.Errorf("%s: %v", c.Name(), got)
-		}
-	}
-	for line, want := range map[string]bool{"": true, "-m x": true, "mcp-server -V": true, "askk": false, "-m x --help": false, "__complete mcp-s": false} {
-		if got := onlyServes(strings.Fields(line)); got != want {
-			t.Errorf("%q: %v", line, got)
 		}
 	}
 }

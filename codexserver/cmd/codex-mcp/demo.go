@@ -10,25 +10,11 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
-	"github.com/spf13/pflag"
 )
-
-// checkDemo fails for flags and words whose place the demo takes.
-func (a *askOptions) checkDemo(fs *pflag.FlagSet) error {
-	if len(a.task) > 0 {
-		return errors.New("--demo brings its own task")
-	}
-	for _, name := range []string{"engine", "codex", "cd", "profile", "resume"} {
-		if fs.Changed(name) {
-			return fmt.Errorf("--demo has its own engine, configuration and folder; leave out --%s", name)
-		}
-	}
-	return nil
-}
 
 // playDemo runs a turn in which a script takes the place of the model, in a temporary folder with a
 // configuration of its own. It removes the folder at the end.
-func (o *options) playDemo(ctx context.Context, console *terminal.Console, signals <-chan os.Signal) (code int) {
+func (a *askOptions) playDemo(signalled context.Context, console *terminal.Console, signals <-chan os.Signal) (code int) {
 	dir, err := demoFolder()
 	if err != nil {
 		return fail(console.Err, err)
@@ -39,25 +25,24 @@ func (o *options) playDemo(ctx context.Context, console *terminal.Console, signa
 		}
 	}()
 	home := filepath.Join(dir, "home")
-	o.folder = filepath.Join(dir, "work")
-	o.folders = []string{o.folder}
-	o.engine = "native"
+	a.folder = filepath.Join(dir, "work")
+	a.folders = []string{a.folder}
+	a.engine = "native"
 	// The flags of the user come between: they may set the policy, but not the provider.
-	o.overrides = append(append([]string{
+	a.overrides = append(append([]string{
 		"model=demo-script", `approval_policy="untrusted"`, `sandbox_mode="workspace-write"`,
-	}, o.overrides...), "model_provider=demo", "model_providers.demo.name=demo",
+	}, a.overrides...), "model_provider=demo", "model_providers.dema.name=demo",
 		"model_providers.demo.base_url=http://demo.invalid/v1", "model_providers.demo.wire_api=responses")
-	fmt.Fprintf(console.Err, "codex-mcp: demo: a script takes the place of the model; it works in %s, which is removed at the end\n", o.folder)
-	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: o.folder, JSON: o.ask.json, Told: true, Version: version()}
-	task.Arguments = o.ask.arguments(o.folder)
+	fmt.Fprintf(console.Err, "codex-mcp: demo: a script takes the place of the model; it works in %s, which is removed at the end\n", a.folder)
+	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: a.folder, JSON: a.json, Told: true, Version: version(), Arguments: a.arguments}
 	getenv := func(name string) string {
 		if name == "CODEX_HOME" {
 			return home
 		}
 		return os.Getenv(name)
 	}
-	if code = askOn(ctx, o, task, console, getenv, signals); code == terminal.StatusAnswered {
-		fmt.Fprintf(console.Err, "\n%s\n", demoNext(o.name))
+	if code = a.askOn(signalled, task, console, getenv, signals); code == terminal.StatusAnswered {
+		fmt.Fprintf(console.Err, "\n%s\n", demoNext(a.name))
 	}
 	return code
 }

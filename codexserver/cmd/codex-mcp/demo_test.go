@@ -68,11 +68,11 @@ func TestEndToEndDemo(t *testing.T) {
 	s := sit(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	done := s.types("y", "y", "n")
-	o, err := parse("codex-mcp", []string{"ask", "--demo"}, &s.errs, &s.errs)
+	o, err := parse("codex-mcp", []string{"ask", "--demo"}, &s.errs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := o.playDemo(t.Context(), s.terminal(), s.signals)
+	code := o.ask.playDemo(t.Context(), s.terminal(), s.signals)
 	done()
 	if code != 0 {
 		t.Errorf("exit status %d: %s", code, s.errs.String())

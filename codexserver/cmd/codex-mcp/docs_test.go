@@ -72,7 +72,7 @@ func TestDocsCommandLines(t *testing.T) {
 	tried := 0
 	try := func(file string, args []string) {
 		tried++
-		o, err := parse("codex-mcp", args, io.Discard, io.Discard)
+		o, err := parse("codex-mcp", args, io.Discard)
 		if err == nil {
 			_, err = configure(o, os.Getenv, slog.New(slog.DiscardHandler))
 		}

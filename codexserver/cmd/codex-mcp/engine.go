@@ -60,7 +60,7 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	if err != nil {
 		return nil, err
 	}
-	return &configuration{guarded: guarded, home: home, settings: settings, overrides: overrides, strict: o.strict, demo: o.ask.demo, log: log}, nil
+	return &configuration{guarded: guarded, home: home, settings: settings, overrides: overrides, strict: o.strict, log: log}, nil
 }
 
 // checkTimeout bounds the check of a Codex before it is chosen.

@@ -38,15 +38,22 @@ type options struct {
 	turns     int      // the number of concurrent turns; 0 means no limit
 
 	announcing announcing
-
-	ask askOptions
+	ask        *askOptions // those of ask, else nil
 
 	warnings []string // about flags of codex without effect
 	refusals []string // about flags of codex that end the start
 }
 
-// commonFlags adds the flags of every command that runs an engine.
-func (o *options) commonFlags(fs *pflag.FlagSet) {
+// newFlags returns a set of flags that several commands have.
+func newFlags() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fs.SortFlags = false // each command sorts its own
+	return fs
+}
+
+// commonFlags returns the flags of every command that runs an engine.
+func (o *options) commonFlags() *pflag.FlagSet {
+	fs := newFlags()
 	override := func(s string) error { o.overrides = append(o.overrides, s); return nil }
 	fs.FuncP("config", "c", "set a configuration `KEY=VALUE`; repeatable, keys may be dotted, values are TOML or plain text", override)
 	fs.Func("enable", "the same as -c features.`NAME`=true", o.feature("true"))
@@ -62,14 +69,16 @@ func (o *options) commonFlags(fs *pflag.FlagSet) {
 		oneOf(places, func(s string) error { return override("approvals.where=" + s) }))
 	fs.StringVar(&o.trace, "trace", "", "append every message to this `FILE`, without secrets")
 	o.foreignFlags(fs)
+	return fs
 }
 
 // places are the values of --approvals.
 var places = []string{"client", "page", "both"}
 
-// settingFlags adds the flags that are short for overrides, as in codex. Of a flag and
+// settingFlags returns the flags that are short for overrides, as in codex. Of a flag and
 // of -c with its key, the last one counts.
-func (o *options) settingFlags(fs *pflag.FlagSet) {
+func (o *options) settingFlags() *pflag.FlagSet {
+	fs := newFlags()
 	set := func(key string) func(string) error {
 		return func(v string) error { o.set(key, v); return nil }
 	}
@@ -79,15 +88,20 @@ func (o *options) settingFlags(fs *pflag.FlagSet) {
 	fs.FuncP("sandbox", "s", "the same as -c sandbox_mode=`MODE`: "+text.Or(modes), oneOf(modes, set("sandbox_mode")))
 	fs.FuncP("ask-for-approval", "a", "the same as -c approval_policy=`POLICY`: "+text.Or(policies), oneOf(policies, set("approval_policy")))
 	fs.StringVarP(&o.folder, "cd", "C", "", "the `FOLDER` of conversations that do not name one; default: the client's, else the current one")
+	return fs
 }
 
-func (o *options) sharedFlag(fs *pflag.FlagSet) {
+// serverFlags returns the flags of a server on standard input and output.
+func (o *options) serverFlags() *pflag.FlagSet {
+	fs := newFlags()
 	fs.BoolFunc("shared", "connect the client to a server of this user that all clients share, and start it if it does not run",
 		func(s string) error {
 			shared, err := strconv.ParseBool(s)
 			o.shared = &shared
 			return err
 		})
+	fs.BoolVarP(&o.version, "version", "V", false, "print the version and exit")
+	return fs
 }
 
 // set overrides a key with a text, which is never read as TOML.

@@ -41,17 +41,13 @@ By default only this machine can connect. For other machines set http.hosts and
 --behind-proxy. For several users start codex-mcp-gateway.`,
 		SuggestFor: []string{"serve", "server", "start"},
 		Args:       cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(*cobra.Command, []string) error {
 			if err := h.Flags.Check(); err != nil {
 				return err
 			}
-			err := o.wantsServer()
-			o.run = h.Run
-			return err
+			return o.wantsServer(h.Run)
 		},
 	}
-	o.commonFlags(cmd.Flags())
-	o.settingFlags(cmd.Flags())
 	h.Add(cmd.Flags())
 	cmd.Flags().BoolVar(&h.showToken, "show-token", false, "print the token and the configuration of clients, and exit")
 	return cmd

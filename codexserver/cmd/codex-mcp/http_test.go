@@ -36,7 +36,7 @@ func TestHTTPListens(t *testing.T) {
 		{[]string{"--behind-proxy", "proxy"}, "is not an IP address"},
 		{[]string{"--listen", "0.0.0.0:80", "--behind-proxy", "192.0.2.1"}, ""},
 	} {
-		_, err := parse("codex-mcp", append([]string{"http"}, tt.args...), io.Discard, io.Discard)
+		_, err := parse("codex-mcp", append([]string{"http"}, tt.args...), io.Discard)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%q: %v, want %q", tt.args, err, tt.want)
 		}

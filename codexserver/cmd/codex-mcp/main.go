@@ -53,8 +53,6 @@ import (
 	"maps"
 	"os"
 	"os/signal"
-	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver"
@@ -78,32 +76,17 @@ func main() {
 		os.Exit(work(context.Background(), os.Stderr))
 	}
 	if os.Args[0] == sharedName {
-		os.Exit(runShared(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(runShared(context.Background(), os.Args[1:], os.Stderr))
 	}
 	os.Exit(run(context.Background(), programName(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run runs the program on other streams and returns the exit status.
 func run(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(name, args, stdout, stderr)
-	switch {
-	case errors.Is(err, errOutput):
-		return fail(stderr, err)
-	case err != nil:
-		command := name
-		if wrong, ok := errors.AsType[*wrongLine](err); ok {
-			command = wrong.command
-		}
-		fmt.Fprintf(stderr, "%s: %v\n%s --help lists the commands and flags.\n", name, strings.TrimSpace(err.Error()), command)
+	o, err := parse(name, args, stderr)
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return 2
-	case o.version:
-		info, _ := debug.ReadBuildInfo()
-		if _, err := fmt.Fprintln(stdout, versionLine(name, info)); err != nil {
-			return fail(stderr, err)
-		}
-		return 0
-	case o.run == nil:
-		return 0
 	}
 	return o.run(ctx, stdout, stderr)
 }
@@ -218,7 +201,7 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 	calls := c.settings.Calls
 	calls.Folders, calls.Turns = o.folders, o.turns
 	home := c.home
-	if o.ask.demo { // no rule is offered, which would go with the demo's folder
+	if c.demo { // no rule is offered, which would go with the demo's folder
 		home = ""
 	}
 	return &codexserver.Options{

@@ -182,11 +182,11 @@ func (o *options) makeAbsolute() error {
 
 // runShared runs the shared server for the command line of the process that started it, and
 // returns the exit status.
-func runShared(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func runShared(ctx context.Context, args []string, stderr io.Writer) int {
 	defer surviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	o, err := parse("codex-mcp", args, stdout, stderr)
+	o, err := parse("codex-mcp", args, stderr)
 	if err == nil {
 		err = serveShared(ctx, o)
 	}
