@@ -7,18 +7,93 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
-// cutWork starts a server whose task or turn in the background waits in a state, and kills it.
-// What follows name are further members of the call's arguments.
-func cutWork(t *testing.T, prompt, arguments string) (k *killer, f folders, id string) {
+// TestEndToEndContinued ends a server in each state of a task, or of a turn in the background. The next one continues it when
+// the client asks for it, unless it may not, and no command runs twice.
+func TestEndToEndContinued(t *testing.T) {
+	term := func(s *mortal) { _ = s.cmd.Process.Signal(syscall.SIGTERM) }
+	for name, tt := range map[string]struct {
+		prompt, arguments string                                   // of the call
+		end               func(s *mortal)                          // default: kills it
+		before            func(t *testing.T, k *killer, id string) // the next server
+		args              []string                                 // of the next server
+		want              string                                   // in the result
+		runs              int
+	}{
+		"waits for the model":      {prompt: "please wait", want: "waited"},
+		"runs a command":           {prompt: "please run", want: "It may have run or not, and was not run again."},
+		"asks":                     {prompt: "please ask", want: "done: ", runs: 1},
+		"waits, in the background": {prompt: "please wait", arguments: `,"background":true`, want: "waited"},
+		"runs, in the background":  {prompt: "please run", arguments: `,"background":true`, want: "may have run or not"},
+		"asks, ended orderly":      {prompt: "please ask", end: term, want: `"isError":true`},
+		"asks, by calls.resume":    {prompt: "please ask", args: []string{"-c", "calls.resume=false"}, want: "The server ended while this task ran"},
+		"asks, without the key":    {prompt: "please ask", args: []string{"-c", `model_providers.mock.env_key="ABSENT_KEY"`}, want: "The server ended while this task ran"},
+		"asks, the file is edited": {prompt: "please wait", arguments: `,"approval-policy":"never"`, before: loosen, want: "done: ", runs: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k, id := cutWork(t, tt.prompt, tt.arguments, tt.end)
+			if tt.before != nil {
+				tt.before(t, k, id)
+			}
+			s := k.start(tt.args...)
+			defer s.kill()
+			if got := s.told(id); !strings.Contains(got, tt.want) {
+				t.Error(got)
+			}
+			s.end()
+			ran, _ := os.ReadFile(filepath.Join(k.f.cwd, "ran"))
+			if n := strings.Count(string(ran), "\n"); n != tt.runs {
+				t.Errorf("the command ran %d times", n)
+			}
+			if left := k.left(); len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+		})
+	}
+}
+
+// loosen edits the file of a conversation, whose call was allowed looser policies than the configuration now allows, so that
+// its turn runs a command. The command is asked about, under a key that no question of the process before had.
+func loosen(t *testing.T, k *killer, id string) {
+	path := k.rollouts(threadOf(id))[0]
+	text, err := os.ReadFile(path)
+	loose := strings.ReplaceAll(string(text), "please wait", "please ask")
+	if err != nil || !strings.Contains(loose, `"approval_policy":"never"`) {
+		t.Fatal(loose, err)
+	}
+	if err := os.WriteFile(path, []byte(loose), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	configureCut(t, k.f, "ask")
+	s := k.start()
+	defer s.kill()
+	for {
+		v, ok := s.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, id, pollingClient))
+		if _, err := os.Stat(filepath.Join(k.f.cwd, "ran")); !ok || v.Status == "completed" || err == nil {
+			t.Fatalf("it was not asked about: %+v", v)
+		}
+		if len(v.InputRequests) > 0 {
+			if _, first := v.InputRequests["q1"]; first {
+				t.Error("the question has a key of the process before")
+			}
+			return
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
+
+// cutWork starts a server whose task or turn in the background waits in a state, and ends it. The arguments are further
+// members of the call's.
+func cutWork(t *testing.T, prompt, arguments string, end func(s *mortal)) (k *killer, id string) {
 	t.Helper()
-	f = newFolders(t)
-	ran := filepath.Join(f.cwd, "ran")
+	f := newFolders(t)
 	held := make(chan struct{})
 	model := providertest.New(providertest.Turn{Repeat: true, Func: func(r providertest.Request) providertest.Turn {
 		outputs := r.ToolOutputs()
@@ -37,7 +112,7 @@ func cutWork(t *testing.T, prompt, arguments string) (k *killer, f folders, id s
 		case strings.Contains(string(r.Body), "please run"):
 			return providertest.Call(providertest.Shell("c1", "sleep", "600"))
 		}
-		return providertest.Call(providertest.Shell("c1", "sh", "-c", fmt.Sprintf("echo ran >> %q", ran)))
+		return providertest.Call(providertest.Shell("c1", "sh", "-c", fmt.Sprintf("echo ran >> %q", filepath.Join(f.cwd, "ran"))))
 	}})
 	t.Cleanup(model.Close)
 	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
@@ -61,27 +136,31 @@ func cutWork(t *testing.T, prompt, arguments string) (k *killer, f folders, id s
 	if id == "" {
 		t.Fatal("the call has neither a task nor a thread")
 	}
-	thread, _, _ := strings.Cut(id, ".")
-	if prompt == "please wait" {
+	mark := `"turn_context"`
+	switch prompt {
+	case "please wait":
 		<-held
+	case "please run":
+		mark = `"function_call"`
+	case "please ask":
+		for v, ok := (taskView{}), true; ok && len(v.InputRequests) == 0; <-time.After(time.Millisecond) {
+			v, ok = s.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, id, pollingClient))
+		}
 	}
-	mark := map[string]string{"please wait": `"turn_context"`, "please run": `"function_call"`, "please ask": `"turn_context"`}[prompt]
-	for asks := prompt == "please ask"; asks; <-time.After(time.Millisecond) {
-		v, ok := s.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, id, pollingClient))
-		asks = ok && len(v.InputRequests) == 0
-	}
-	for {
-		paths, _ := filepath.Glob(filepath.Join(f.home, "sessions", "*", "*", "*", "rollout-*"+thread+".jsonl"))
-		if len(paths) == 1 {
-			text, err := os.ReadFile(paths[0])
-			if err == nil && strings.Contains(string(text), mark) {
-				break
+	until(t, "the file of the conversation does not have it", func() bool {
+		for _, path := range k.rollouts(threadOf(id)) {
+			if text, err := os.ReadFile(path); err == nil && strings.Contains(string(text), mark) {
+				return true
 			}
 		}
-		<-time.After(time.Millisecond)
+		return false
+	})
+	if end == nil {
+		end = func(s *mortal) { _ = s.cmd.Process.Kill() }
 	}
-	s.kill()
-	return k, f, id
+	end(s)
+	s.wait()
+	return k, id
 }
 
 // configureCut writes the settings of a server, with a value of calls.full_access.
@@ -93,189 +172,27 @@ func configureCut(t *testing.T, f folders, access string) {
 	}
 }
 
-// ended polls a task to its end.
-func (s *mortal) ended(id string) string {
+// threadOf returns the thread of a task, or of a turn in the background.
+func threadOf(id string) string {
+	thread, _, _ := strings.Cut(id, ".")
+	return thread
+}
+
+// told waits for the end of a task, or of a turn in the background, and returns what the client gets.
+func (s *mortal) told(id string) string {
+	s.t.Helper()
 	for {
-		v, ok := s.poll(id)
-		if !ok {
-			s.t.Fatal("the server has ended")
+		if threadOf(id) == id {
+			v, ok := s.call("tools/call", fmt.Sprintf(`"name":"codex-wait","arguments":{"threadIds":[%q],"seconds":1},%s`, id, waitingClient))
+			if text := string(v.Content); !ok || strings.Contains(text, "(completed)") {
+				return text
+			}
+			continue
 		}
-		if v.Status == "completed" {
+		v, ok := s.poll(id)
+		if !ok || v.Status == "completed" {
 			return string(v.Result)
 		}
 		<-time.After(2 * time.Millisecond)
-	}
-}
-
-// runs returns how often the command has run.
-func runs(f folders) int {
-	text, _ := os.ReadFile(filepath.Join(f.cwd, "ran"))
-	return strings.Count(string(text), "\n")
-}
-
-// TestEndToEndContinued kills a server in each state of a task. The next one continues it when
-// the client asks for it, and codex-show says so.
-func TestEndToEndContinued(t *testing.T) {
-	for prompt, tt := range map[string]struct {
-		answer string
-		runs   int
-	}{
-		"please wait": {"waited", 0},
-		"please run":  {"It may have run or not, and was not run again.", 0},
-		"please ask":  {"done: ", 1},
-	} {
-		t.Run(prompt, func(t *testing.T) {
-			t.Parallel()
-			k, f, id := cutWork(t, prompt, "")
-			s := k.start()
-			defer s.kill()
-			if got := s.ended(id); !strings.Contains(got, tt.answer) || strings.Contains(got, `"isError":true`) {
-				t.Error(got)
-			}
-			if n := runs(f); n != tt.runs {
-				t.Errorf("the command ran %d times", n)
-			}
-			thread, _, _ := strings.Cut(id, ".")
-			show := func(s *mortal) string {
-				v, _ := s.call("tools/call", fmt.Sprintf(`"name":"codex-show","arguments":{"threadId":%q,"what":"transcript"},%s`, thread, waitingClient))
-				return string(v.Content)
-			}
-			if text := show(s); !strings.Contains(text, "the server ended during this turn") {
-				t.Error(text)
-			}
-			s.end()
-			s = k.start()
-			defer s.kill()
-			if text := show(s); !strings.Contains(text, "The server that ran your last turn has ended") {
-				t.Error(text)
-			}
-		})
-	}
-}
-
-// TestEndToEndContinuedByOne starts several servers after a kill, whose clients ask for the task at
-// once. One server continues it, and the command runs once.
-func TestEndToEndContinuedByOne(t *testing.T) {
-	k, f, id := cutWork(t, "please ask", "")
-	servers := make([]*mortal, 4)
-	for i := range servers {
-		servers[i] = k.start()
-		defer servers[i].kill()
-	}
-	own := 0
-	for ended := false; !ended; <-time.After(2 * time.Millisecond) {
-		for _, s := range servers {
-			v, ok := s.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, id, pollingClient))
-			if !ok {
-				t.Fatal("a server has ended")
-			}
-			if ended = v.Status == "completed"; ended {
-				if !strings.Contains(string(v.Result), "done: ") {
-					t.Errorf("%s", v.Result)
-				}
-				break
-			}
-			if len(v.InputRequests) > 0 {
-				own++
-				s.poll(id)
-			}
-		}
-	}
-	if n := runs(f); n != 1 || own == 0 {
-		t.Errorf("the command ran %d times; %d polls had the question", n, own)
-	}
-}
-
-// TestEndToEndContinuedInBackground kills a server while a turn runs in the background. The next
-// one continues it after any call, and codex-wait has the result.
-func TestEndToEndContinuedInBackground(t *testing.T) {
-	for _, prompt := range []string{"please wait", "please run"} {
-		t.Run(prompt, func(t *testing.T) {
-			t.Parallel()
-			k, f, id := cutWork(t, prompt, `,"background":true`)
-			s := k.start()
-			defer s.kill()
-			for {
-				v, ok := s.call("tools/call", fmt.Sprintf(`"name":"codex-wait","arguments":{"threadIds":[%q],"seconds":1},%s`, id, waitingClient))
-				if !ok {
-					t.Fatal("the server has ended")
-				}
-				if text := string(v.Content); strings.Contains(text, "(completed)") {
-					if prompt == "please wait" && !strings.Contains(text, "waited") || prompt == "please run" && !strings.Contains(text, "may have run or not") {
-						t.Error(text)
-					}
-					break
-				}
-				<-time.After(10 * time.Millisecond)
-			}
-			s.end()
-			if left, _ := filepath.Glob(filepath.Join(f.home, "codex-mcp", "tasks", "task-*")); len(left) > 0 {
-				t.Errorf("files are left: %v", left)
-			}
-		})
-	}
-}
-
-// TestEndToEndNotContinued starts servers after a kill that do not continue the task: one that is
-// configured so, and one without the provider's key. They say what happened, and the next server
-// continues the task.
-func TestEndToEndNotContinued(t *testing.T) {
-	for name, args := range map[string][]string{
-		"calls.resume = false": {"-c", "calls.resume=false"},
-		"no key":               {"-c", `model_providers.mock.env_key="ABSENT_KEY"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			k, f, id := cutWork(t, "please ask", "")
-			s := k.start(args...)
-			if got := s.ended(id); !strings.Contains(got, "The server ended while this task ran") {
-				t.Error(got)
-			}
-			s.end()
-			s = k.start()
-			defer s.kill()
-			if got := s.ended(id); !strings.Contains(got, "done: ") || runs(f) != 1 {
-				t.Error(got)
-			}
-		})
-	}
-}
-
-// TestEndToEndContinuedNarrower kills a server that allowed its call looser policies than the
-// configuration, and edits the conversation's file so that it allows everything. The turn
-// continues under the configuration's policies: its command is asked about.
-func TestEndToEndContinuedNarrower(t *testing.T) {
-	k, f, id := cutWork(t, "please wait", `,"approval-policy":"never"`)
-	thread, _, _ := strings.Cut(id, ".")
-	paths, _ := filepath.Glob(filepath.Join(f.home, "sessions", "*", "*", "*", "rollout-*"+thread+".jsonl"))
-	text, err := os.ReadFile(paths[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	loose := strings.ReplaceAll(string(text), "please wait", "please ask")
-	if !strings.Contains(loose, `"approval_policy":"never"`) {
-		t.Fatal(loose)
-	}
-	if err := os.WriteFile(paths[0], []byte(loose), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	configureCut(t, f, "ask")
-	s := k.start()
-	defer s.kill()
-	for {
-		v, ok := s.call("tasks/get", fmt.Sprintf(`"taskId":%q,%s`, id, pollingClient))
-		if !ok || v.Status == "completed" || runs(f) > 0 {
-			t.Fatalf("%+v", v)
-		}
-		if len(v.InputRequests) > 0 {
-			if _, first := v.InputRequests["q1"]; first {
-				t.Error("the question has a key of the process before")
-			}
-			break
-		}
-		<-time.After(2 * time.Millisecond)
-	}
-	if got := s.ended(id); !strings.Contains(got, "done: ") || runs(f) != 1 {
-		t.Error(got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -29,28 +30,26 @@ func TestEndToEndNothingOutlivesTheServer(t *testing.T) {
 		"SIGTERM": func(p *process) { p.cmd.Process.Signal(syscall.SIGTERM) },
 		"SIGHUP":  func(p *process) { p.cmd.Process.Signal(syscall.SIGHUP) },
 		"SIGINT":  func(p *process) { p.cmd.Process.Signal(os.Interrupt) },
+		"no reader": func(p *process) {
+			p.stdout.Close()
+			p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, children := midCommand(t, start)
+			p, children := midCommand(t)
 			end(p)
-			if code := p.wait(); code != 0 {
+			code := p.wait()
+			children.gone(t)
+			if name == "no reader" {
+				return
+			}
+			if code != 0 {
 				t.Errorf("exit status %d", code)
 			}
-			children.gone(t)
-			answer := p.expect(map[string]any{"id": 1.0, "result": map[string]any{"isError": true}}, map[int]bool{})
-			t.Logf("the call in flight was answered %s", line(answer))
+			p.expect(map[string]any{"id": 1.0, "result": map[string]any{"isError": true}}, map[int]bool{})
 		})
 	}
-}
-
-// TestEndToEndClientThatStopsReading closes the server's output in mid-turn.
-func TestEndToEndClientThatStopsReading(t *testing.T) {
-	p, children := midCommand(t, start)
-	p.stdout.Close()
-	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
-	p.wait()
-	children.gone(t)
 }
 
 // TestEndToEndAskBlockedOutput checks that codex-mcp ask ends although its output is blocked.
@@ -79,27 +78,6 @@ func TestEndToEndAskBlockedOutput(t *testing.T) {
 	}
 }
 
-// TestEndToEndAskNohup closes the terminal of a program that was started with nohup.
-func TestEndToEndAskNohup(t *testing.T) {
-	t.Parallel()
-	wait := make(chan struct{})
-	s := sit(t, providertest.Turn{Wait: wait, Text: []string{"Still here."}})
-	bin := built(t)
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", `trap "" HUP; exec "$0" ask -engine native -C "$1" wait`, bin, s.f.cwd)
-	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.f.home)
-	var stdout bytes.Buffer
-	cmd.Stdout = &stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	awaitRequests(t, s.model, 1)
-	cmd.Process.Signal(syscall.SIGHUP)
-	close(wait)
-	if err := cmd.Wait(); err != nil || stdout.String() != "Still here.\n" {
-		t.Errorf("%v: %q", err, &stdout)
-	}
-}
-
 // TestEndToEndNohup closes the terminal of a server that was started with nohup.
 func TestEndToEndNohup(t *testing.T) {
 	t.Parallel()
@@ -123,8 +101,35 @@ func TestEndToEndNohup(t *testing.T) {
 	}
 }
 
+// TestEndToEndFullDevice writes to a full device. servertest.ReaderLeaves does so in the turns of ask.
+func TestEndToEndFullDevice(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	for _, args := range [][]string{
+		{"--version"}, {"--help"}, {"completion", "bash"}, {"doctor", "--engine", "native"}, {"doctor", "--engine", "native", "--json"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer full.Close()
+			s := sit(t, providertest.Turn{Text: []string{"Done."}})
+			cmd := s.command(t, args...)
+			var stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = full, &stderr
+			cmd.Run()
+			if got := cmd.ProcessState.ExitCode(); got != terminal.StatusFailed || !strings.Contains(stderr.String(), "no space left on device") {
+				t.Errorf("%v: %s", cmd.ProcessState, &stderr)
+			}
+		})
+	}
+}
+
 // midCommand starts a server and returns when one of its commands is running.
-func midCommand(t *testing.T, start launcher) (*process, *holders) {
+func midCommand(t *testing.T) (*process, *holders) {
 	t.Helper()
 	f := newFolders(t)
 	children := hold(t, filepath.Join(f.cwd, "alive"))

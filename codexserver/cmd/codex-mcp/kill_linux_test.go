@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -86,17 +85,9 @@ func TestEndToEndKilledTasks(t *testing.T) {
 	}
 	k := &killer{t: t, f: f, mark: "KILL_TEST=" + rand.Text()}
 	t.Cleanup(func() { k.sweep() })
-	k.killTasks(f.home, func() string { return record })
-}
-
-// killTasks kills servers within their tasks, and checks what they have left: the conversations
-// in a home, and the decisions in the file that record returns.
-func (k *killer) killTasks(home string, record func() string) {
-	t, f := k.t, k.f
-	h := &history.History{Free: func([]string) bool { return k.codex }}
+	h := &history.History{}
 	times := *kills
 	foreground, killed, interrupted := 0, 0, 0
-	var rollouts []string
 	for n, hit := 0, 0; hit < times && n < 4*times; n++ {
 		name := fmt.Sprintf("n%d", n)
 		task, kills := k.run(name)
@@ -115,40 +106,29 @@ func (k *killer) killTasks(home string, record func() string) {
 			interrupted++
 		}
 		h.Tasks = append(h.Tasks, *task)
-		paths, err := filepath.Glob(filepath.Join(home, "sessions", "*", "*", "*", "rollout-*"+task.Thread+".jsonl"))
-		if k.codex && len(paths) == 0 && k.never(name, task.Told) {
-			continue
-		}
-		if err != nil || len(paths) != 1 {
-			t.Fatalf("%v, %v", paths, err)
+		paths := k.rollouts(task.Thread)
+		if len(paths) != 1 {
+			t.Fatal(paths)
 		}
 		if err := h.ReadRollout(paths[0]); err != nil {
 			t.Fatal(err)
 		}
-		rollouts = append(rollouts, paths[0])
 	}
-	decisions := record()
-	if err := h.ReadRecord(decisions); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := h.ReadRecord(record); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	ran := k.read(filepath.Join(f.cwd, "ran"))
-	k.effects(h, ran)
-	h.Left = k.left()
-	if k.codex { // another turn continues one of a server that was killed, and Codex does not wait for the record
-		h.Turns, h.Recorded = nil, false
+	ran, err := os.ReadFile(filepath.Join(f.cwd, "ran"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	k.effects(h, string(ran))
+	h.Left = k.left()
 	for _, fault := range h.Check() {
 		t.Error(fault)
 	}
 	t.Logf("%d kills; %d tasks, in %d of them a call was interrupted; %d calls without a task", killed, len(h.Tasks), interrupted, foreground)
 	if killed < times {
 		t.Error("too few servers were killed within their tasks")
-	}
-	for n := 0; n < times && !k.codex && !t.Failed(); {
-		i := mathrand.N(len(h.Tasks))
-		if k.plant(h, h.Tasks[i], left{rollout: k.read(rollouts[i]), record: k.read(decisions), ran: ran}) {
-			n++
-		}
 	}
 }
 
@@ -159,14 +139,9 @@ func (k *killer) never(name, told string) bool {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // nothing has run
 		k.t.Fatal(err)
 	}
-	nothing := "nothing of it ran, and its message is not in the conversation"
-	if k.codex && strings.Contains(told, "The server ended while this task ran") { // before Codex began the file of its conversation
-		nothing = "0 commands ran and 0 files changed"
-	}
-	return strings.Contains(told, nothing) && !strings.Contains(string(ran), name+"-")
+	return strings.Contains(told, "nothing of it ran, and its message is not in the conversation") && !strings.Contains(string(ran), name+"-")
 }
 
-// read reads a file.
 func (k *killer) read(path string) string {
 	k.t.Helper()
 	text, err := os.ReadFile(path)
@@ -250,7 +225,7 @@ func (k *killer) run(name string) (task *history.Task, kills int) {
 
 // lost returns the id of an unfinished task whose id the client did not get, or "".
 func (k *killer) lost() string {
-	entries, err := taskfile.New(cmp.Or(k.kept, k.f.home), nil).List()
+	entries, err := taskfile.New(k.f.home, nil).List()
 	if err != nil {
 		k.t.Error(err)
 	}
@@ -312,11 +287,7 @@ type killer struct {
 	t     *testing.T
 	f     folders
 	mark  string   // a variable that all their processes inherit
-	kept  string   // the folder with what is kept, "" for the home
-	codex bool     // its servers have Codex as the engine, and its commands need no approval
 	found []string // the ids that lost has returned
-
-	launches func() *mortal // starts a server in another way, if not nil
 }
 
 // taskView is the result of tasks/get or tools/call.
@@ -337,7 +308,6 @@ type mortal struct {
 	cmd  *exec.Cmd
 	in   io.Closer
 	peer *jsonrpc.Peer
-	asks func(ctx context.Context, method string, params json.RawMessage, result any) error // if not the peer
 	ends chan error
 	gone sync.Once
 
@@ -346,9 +316,6 @@ type mortal struct {
 
 func (k *killer) start(args ...string) *mortal {
 	k.t.Helper()
-	if k.launches != nil {
-		return k.launches()
-	}
 	bin := built(k.t)
 	cmd := exec.Command(bin, append([]string{"-engine", "native", "-c", "calls.grace=0s"}, args...)...)
 	cmd.Dir = k.f.cwd
@@ -411,13 +378,7 @@ const (
 func (s *mortal) call(method, members string) (v taskView, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	asks := s.asks
-	if asks == nil {
-		asks = func(ctx context.Context, method string, params json.RawMessage, result any) error {
-			return s.peer.Call(ctx, method, params, result)
-		}
-	}
-	err := asks(ctx, method, json.RawMessage(`{`+members+`}`), &v)
+	err := s.peer.Call(ctx, method, json.RawMessage(`{`+members+`}`), &v)
 	if err != nil && !errors.Is(err, jsonrpc.ErrClosed) {
 		s.t.Errorf("%s %s: %v", method, members, err)
 	}
