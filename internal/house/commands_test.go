@@ -70,7 +70,7 @@ var elsewhere = map[string][2]string{
 
 const (
 	commandTests = "codexserver/cmd/codex-mcp/"
-	recordings   = commandTests + "ask_terminal_test.go"
+	recordings   = commandTests + "terminal_linux_test.go"
 )
 
 // contributing is the test that runs the commands of CONTRIBUTING.md for a version of MCP.

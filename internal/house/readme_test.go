@@ -99,7 +99,6 @@ func TestReadme(t *testing.T) {
 		_, command, _ := strings.Cut(line, "-- ")
 		n.wants(t, command, greeting+"\n", `"serverInfo"`)
 	}
-	// The step terminal checks the completion itself.
 	completion := func(t *testing.T, line string) { n.run(t, "export HOME='"+n.home+"'; "+line, "") }
 	logged := func(want string) func(*testing.T, string) {
 		return func(t *testing.T, line string) {
@@ -197,7 +196,7 @@ func TestReadme(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, c := range commandLines(t) {
-		// TestRecipes runs the recipes, each with its task. The page of the gateway needs three machines: nothing runs it.
+		// TestDocsCommandLines of the program reads those of the recipes, whose tasks need a model. The page of the gateway needs three machines: nothing runs it.
 		if c.page == "docs/use/recipes.md" || c.page == "codexserver/gateway/README.md" || seen[c.line] {
 			continue
 		}

@@ -13,57 +13,11 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
-	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
-	"github.com/spf13/pflag"
 	"mvdan.cc/sh/v3/shell"
 )
 
 const root = "../../.."
-
-// TestDocsFlags compares the tables of flags in docs, and the commands in docs/reference/flags.md, with
-// the program's.
-func TestDocsFlags(t *testing.T) {
-	var want, commands []string
-	root := (&options{name: "codex-mcp"}).commands()
-	for _, cmd := range append(root.Commands(), root) {
-		cmd.InitDefaultHelpFlag()
-		if cmd != root && cmd.Runnable() {
-			commands = append(commands, cmd.CommandPath())
-		}
-		for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
-			flags.VisitAll(func(f *pflag.Flag) {
-				want = append(want, f.Name)
-				if f.Shorthand != "" {
-					want = append(want, f.Shorthand)
-				}
-			})
-		}
-	}
-	var got []string
-	documents(t, func(file, text string) {
-		if !strings.Contains(filepath.ToSlash(file), "/docs/") || filepath.Base(file) == "gateway.md" { // which has another program's
-			return
-		}
-		for _, row := range regexp.MustCompile("(?m)^\\| (`-[^|:]*) \\|").FindAllStringSubmatch(text, -1) {
-			for name := range strings.SplitSeq(row[1], ", ") {
-				name, _, _ = strings.Cut(strings.Trim(name, "`-"), " ")
-				got = append(got, name)
-			}
-		}
-		for _, c := range commands {
-			if filepath.Base(file) == "flags.md" && (!strings.Contains(text, "`"+c) || !strings.Contains(strings.ReplaceAll(blocks(text, "text")[0], "[mcp-server]", "mcp-server"), c)) {
-				t.Errorf("docs/reference/flags.md lacks the command %q", c)
-			}
-		}
-	})
-	slices.Sort(want)
-	want = slices.Compact(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
-		t.Errorf("the flags in docs (-program +pages):\n%s", diff)
-	}
-}
 
 // TestDocsCommandLines tries every command line that the documents show: in
 // scripts, in lines and in the configurations of clients.
@@ -130,46 +84,6 @@ func TestDocsCommandLines(t *testing.T) {
 	if tried < 15 {
 		t.Errorf("only %d command lines found: the search is broken", tried)
 	}
-}
-
-// TestDocsSamples compares the members of the messages that the documents show with those that are
-// sent.
-func TestDocsSamples(t *testing.T) {
-	read := func(file string) string {
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
-	}
-	var question, asked any
-	page := read(root + "/docs/reference/approvals.md")
-	if err := json.Unmarshal([]byte(blocks(page, "json")[0]), &question); err != nil {
-		t.Fatal(err)
-	}
-	sent := regexp.MustCompile(`(?m)^\{.*"method":"elicitation/create".*$`).FindString(read("testdata/exec_git_init_approved.txtar"))
-	if err := json.Unmarshal([]byte(sent), &asked); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(members("", asked), members("", question)); diff != "" {
-		t.Errorf("the question of docs/reference/approvals.md (-sent +shown):\n%s", diff)
-	}
-	capabilities := regexp.MustCompile(`"result":\{"capabilities":\{.*?\}\},"`)
-	for _, shown := range capabilities.FindAllString(read(root+"/docs/reference/wire.md"), -1) {
-		if want := capabilities.FindString(read("testdata/init_basic.txtar")); shown != want {
-			t.Errorf("docs/reference/wire.md shows %s, and %s is sent", shown, want)
-		}
-	}
-}
-
-// members returns the paths of all members of v.
-func members(path string, v any) (all []string) {
-	object, _ := v.(map[string]any)
-	for name, value := range object {
-		all = append(append(all, path+"/"+name), members(path+"/"+name, value)...)
-	}
-	slices.Sort(all)
-	return all
 }
 
 // TestDocsConfigurations loads every TOML block as config.toml or codex-mcp.toml.

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// newTerminal returns both ends of a terminal of 100 columns: that of the person, and that of programs.
+func newTerminal(t *testing.T) (person, screen *os.File) {
+	t.Helper()
+	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { person.Close() })
+	if err := unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(int(person.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 60, Col: 100}); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { screen.Close() })
+	return person, screen
+}
+
+// desk is where a person sits at a terminal.
+type desk struct {
+	*person
+	cmd    *exec.Cmd
+	tty    *os.File
+	screen servertest.Journal // what the terminal shows
+	read   chan struct{}      // closed when all is read
+}
+
+// at starts the program at a terminal of its own. The model asks before each command.
+func (s *person) at(args ...string) *desk {
+	s.t.Helper()
+	tty, screen := newTerminal(s.t)
+	d := &desk{person: s, cmd: s.command(s.t, args...), tty: tty, read: make(chan struct{})}
+	d.cmd.Stdin, d.cmd.Stdout, d.cmd.Stderr = screen, screen, screen
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	d.cmd.Env = append(d.cmd.Env, "HOME="+s.f.user, "TERM=xterm")
+	if err := d.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	screen.Close()
+	go func() {
+		defer close(d.read)
+		_, _ = io.Copy(&d.screen, tty) // until the last program has closed its end
+	}()
+	return d
+}
+
+// sees waits until the screen ends with the text.
+func (d *desk) sees(text string) {
+	d.t.Helper()
+	until(d.t, "the screen does not end with "+text, func() bool { return strings.HasSuffix(d.shown(), text) })
+}
+
+// answers waits for a question, and types.
+func (d *desk) answers(question, typed string) {
+	d.t.Helper()
+	until(d.t, "it does not ask "+question, func() bool {
+		_, rest, asked := strings.Cut(d.shown(), question)
+		return asked && strings.HasSuffix(rest, "\n  > ")
+	})
+	d.types(typed)
+}
+
+func (d *desk) types(text string) {
+	d.t.Helper()
+	if _, err := d.tty.WriteString(text); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) shown() string { return strings.ReplaceAll(d.screen.String(), "\r\n", "\n") }
+
+// ends waits for the end of the program, and returns all that the screen showed.
+func (d *desk) ends(status int) string {
+	d.t.Helper()
+	_ = d.cmd.Wait()
+	<-d.read
+	if got := d.cmd.ProcessState.ExitCode(); got != status {
+		d.t.Errorf("exit status %d, want %d:\n%s", got, status, d.shown())
+	}
+	return d.shown()
+}
+
+// volatile is what differs from run to run.
+var volatile = []struct {
+	pattern *regexp.Regexp
+	text    string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`), "01997f2e-8c41-7d3a-9b52-6f0e4d1c8a37"},
+	{regexp.MustCompile(`(exit \d+) · [0-9.]+ m?s`), "$1 · 12 ms"},
+	{regexp.MustCompile(`· \d+ s ·`), "· 2 s ·"},
+}
+
+// TestTerminalAsk makes the recordings of docs/use/ask.md; -update writes them there.
+func TestTerminalAsk(t *testing.T) {
+	s := sit(t)
+	s.f.cwd = filepath.Join(s.f.user, "hello")
+	if err := os.Mkdir(s.f.cwd, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	config := strings.NewReplacer("$BASE_URL", s.model.BaseURL(), `"chat"`, `"responses"`, `"mock-model"`, `"gpt-5-codex"`,
+		`approval_policy = "untrusted"`, "", `sandbox_mode = "danger-full-access"`, "").Replace(usualConfig) // the page shows the defaults
+	writeConfig(t, s.f.home, config)
+	file := filepath.Join(root, "docs", "use", "ask.md")
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := func(name, words string, d *desk) {
+		t.Helper()
+		text := "$ codex-mcp " + words + "\n" + strings.ReplaceAll(d.ends(0), s.f.user, "/home/you")
+		for _, v := range volatile {
+			text = v.pattern.ReplaceAllString(text, v.text)
+		}
+		old := regexp.MustCompile(`(?s)(<!-- recording: ` + name + ` -->\n` + "```text\n" + `).*?(` + "```\n<!-- /recording -->)")
+		if got := old.ReplaceAllString(string(page), "${1}"+strings.ReplaceAll(text, "$", "$$")+"${2}"); *update {
+			page = []byte(got)
+		} else if diff := cmp.Diff(string(page), got); diff != "" || !old.Match(page) {
+			t.Errorf("the recording %q (-page +now):\n%s", name, diff)
+		}
+	}
+	const addHello = "*** Begin Patch\n*** Add File: hello.sh\n+#!/bin/sh\n+# Greets whoever runs it.\n+echo \"hello, ${USER:-you}\"\n*** End Patch\n"
+	s.model.Add(
+		providertest.Turn{
+			Reasoning: []string{"The folder is empty. ", "A shell script is enough."}, Text: []string{"I'll write a small ", "script and run it."},
+			ToolCalls: []providertest.ToolCall{providertest.Tool("c1", "apply_patch", map[string]any{"input": addHello})},
+		},
+		providertest.Call(providertest.Shell("c2", "sh", "hello.sh")),
+		providertest.Say("Done: `hello.sh` greets its user.\n"))
+	d := s.at("ask", "-a", "untrusted", "write a script that says hello, and run it")
+	d.answers("Allow codex-mcp to apply", "y\n")
+	d.answers("Allow codex-mcp to run `sh hello.sh`", "y\n")
+	record("approve", `ask -a untrusted "write a script that says hello, and run it"`, d)
+
+	s.model.Reset(providertest.Call(providertest.Shell("c3", "git", "push", "origin", "main")), providertest.Say("I did not push. Run the tests, then ask me again.\n"))
+	d = s.at("ask", "-a", "untrusted", "publish it")
+	d.answers("Allow codex-mcp to run `git push origin main`", "n not before the tests have passed\n")
+	record("deny", `ask -a untrusted "publish it"`, d)
+
+	s.model.Reset(providertest.Call(providertest.Shell("c4", "sh", "-c", "seq 30; sleep 100")))
+	d = s.at("ask", "-a", "untrusted", "count to thirty, slowly")
+	d.answers("Allow codex-mcp to run", "y\n")
+	until(t, "it does not count", func() bool { return strings.Contains(d.shown(), "\n  10") })
+	d.types("\x03")
+	d.ends(130)
+
+	s.model.Reset(providertest.Say("One, two, three.\n"))
+	record("resume", `ask --resume last "to three will do"`, s.at("ask", "--resume", "last", "to three will do"))
+	if *update {
+		if err := os.WriteFile(file, page, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTerminalIsOutOfReach runs a command that tries to write to the terminal and to read what the user types.
+func TestTerminalIsOutOfReach(t *testing.T) {
+	s := sit(t, providertest.Call(providertest.Shell("c", "sh", "-c", "echo forged >/dev/tty || head -c1 </dev/tty || tty")), repeated)
+	d := s.at("ask", "look for the terminal")
+	d.answers("Allow codex-mcp to run", "y\n")
+	if screen := d.ends(0); strings.Contains(screen, "\nforged") || !strings.Contains(screen, "  not a tty") || strings.Contains(screen, "\x1b[") {
+		t.Errorf("the command reached the terminal:\n%s", screen)
+	}
+}
+
+// TestTerminalQuestion types an answer before the question is there, whole and in part, and ends the program during a
+// question in every way. Nothing runs.
+func TestTerminalQuestion(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before string // typed before the question
+		end    func(d *desk)
+		status int
+	}{
+		"typed before":         {before: "y\n", end: func(d *desk) { d.types("n\n") }},
+		"typed before in part": {before: "y", end: func(d *desk) { d.types("n\n") }},
+		"ctrl-C":               {end: func(d *desk) { d.types("\x03") }, status: 130},
+		"ctrl-D":               {end: func(d *desk) { d.types("\x04") }, status: 130},
+		"SIGTERM":              {end: func(d *desk) { d.cmd.Process.Signal(syscall.SIGTERM) }, status: 130},
+		"SIGINT":               {end: func(d *desk) { d.cmd.Process.Signal(syscall.SIGINT) }, status: 130},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wait := make(chan struct{})
+			s := sit(t, providertest.Turn{Wait: wait, ToolCalls: gitInit.ToolCalls}, providertest.Say("Denied."))
+			d := s.at("ask", "make a repository")
+			awaitRequests(t, s.model, 1)
+			d.types(tt.before)
+			until(t, "the terminal does not show what was typed", func() bool { return strings.HasSuffix(strings.TrimSpace(d.shown()), strings.TrimSpace(tt.before)) })
+			close(wait)
+			d.answers("Allow codex-mcp to run", "what?\n")
+			d.answers("That is no answer.", "")
+			tt.end(d)
+			d.ends(tt.status)
+			if _, err := os.Stat(filepath.Join(s.f.cwd, ".git")); err == nil {
+				t.Errorf("the command ran:\n%s", d.shown())
+			}
+		})
+	}
+}
+
+// TestTerminalServer starts the server at a terminal, where a person may wait for a prompt.
+func TestTerminalServer(t *testing.T) {
+	d := sit(t).at("--engine", "native")
+	until(t, "it does not say what it is", func() bool {
+		return strings.Contains(d.shown(), "codex-mcp is an MCP server: it waits for a client's JSON-RPC messages")
+	})
+	d.types("\x04") // the end of the input
+	d.ends(0)
+}
