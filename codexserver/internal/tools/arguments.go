@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -25,144 +25,77 @@ func decode(raw []byte, into any) error {
 	return err
 }
 
-// input is the part of a tool's definition that describes its arguments.
-type input struct {
-	object
-	fits *outputschema.Schema
-}
-
 // object is the schema of an object, or of another value.
 type object struct {
-	Type                 jsontext.Value    `json:"type"`
-	Items                *object           `json:"items"`
-	Required             []string          `json:"required"`
-	AdditionalProperties *bool             `json:"additionalProperties"`
-	Properties           map[string]object `json:"properties"`
-	Enum                 []jsontext.Value  `json:"enum"`
-	Minimum              *float64          `json:"minimum"`
-	Maximum              *float64          `json:"maximum"`
+	Type                 string             `json:"type"`
+	Items                *object            `json:"items"`
+	Required             []string           `json:"required"`
+	AdditionalProperties *bool              `json:"additionalProperties"`
+	Properties           map[string]*object `json:"properties"`
+	Enum                 []jsontext.Value   `json:"enum"`
+	Minimum              *float64           `json:"minimum"`
+	Maximum              *float64           `json:"maximum"`
 }
 
-// inputOf returns a function that reads the inputSchema of a definition at its first call.
-func inputOf(definition string) func() (*input, error) {
-	return sync.OnceValues(func() (*input, error) {
+// input returns the part of the definition that describes the arguments. It reads it at its first call.
+func (t *tool) input() *object {
+	t.once.Do(func() {
 		var d struct {
 			InputSchema stdjson.RawMessage `json:"inputSchema"`
 		}
-		if err := json.Unmarshal([]byte(definition), &d); err != nil {
-			return nil, err
+		err := json.Unmarshal([]byte(t.definition), &d)
+		if err == nil {
+			err = json.Unmarshal(d.InputSchema, &t.schema)
 		}
-		in := &input{}
-		if err := json.Unmarshal(d.InputSchema, &in.object); err != nil {
-			return nil, err
+		t.schema.AdditionalProperties = &t.open
+		if err == nil {
+			t.fits, err = outputschema.Compile(d.InputSchema)
 		}
-		var err error
-		in.fits, err = outputschema.Compile(d.InputSchema)
-		return in, err
+		if err != nil {
+			panic("the definition of " + t.name + ": " + err.Error())
+		}
 	})
+	return &t.schema
 }
 
-// normal returns the arguments of a call as the schema wants them, see [object.read]. Open arguments may have
-// unknown names. The error names an argument that is locked, is missing, or does not fit the schema.
-func (in *input) normal(arguments stdjson.RawMessage, locked []string, open bool) (stdjson.RawMessage, error) {
-	value := jsontext.Value(arguments)
-	if len(value) == 0 {
-		value = jsontext.Value(`{}`)
+// normal returns the arguments of a call as the schema wants them, see [object.read]. The error names an argument
+// that is locked, is missing, or does not fit the schema.
+func (t *tool) normal(arguments stdjson.RawMessage, locked []string) (jsontext.Value, error) {
+	if len(arguments) == 0 {
+		arguments = stdjson.RawMessage(`{}`)
 	}
-	if value.Kind() == '"' {
-		value = in.ofText(value)
+	value, err := t.input().read("", jsontext.Value(arguments), locked)
+	if err != nil {
+		return nil, err
 	}
 	if value.Kind() != '{' {
 		return nil, errors.New("the arguments are no object")
-	}
-	var given map[string]jsontext.Value
-	if err := json.Unmarshal(value, &given); err != nil {
-		return nil, err
-	}
-	if err := unlocked(given, locked); err != nil {
-		return nil, err
-	}
-	if err := in.members("", given, open); err != nil {
-		return nil, err
-	}
-	for _, name := range in.Required {
-		if given[name] == nil && (name != "threadId" || given["conversationId"] == nil && given["sessionId"] == nil) {
-			return nil, in.missing(name)
-		}
-	}
-	value, err := json.Marshal(given, json.Deterministic(true))
-	if err != nil {
-		return nil, err
 	}
 	var whole any
 	if err := decode(value, &whole); err != nil {
 		return nil, err
 	}
 	var wrong *outputschema.FaultError
-	if err := in.fits.CheckValue(whole); errors.As(err, &wrong) && wrong.Path != "" {
+	if err := t.fits.CheckValue(whole); errors.As(err, &wrong) && wrong.Path != "" {
 		return nil, fmt.Errorf("argument %s: %s", wrong.Path, wrong.Why)
 	}
-	return stdjson.RawMessage(value), nil
+	return value, nil
 }
 
-// missing returns the error about a missing argument.
-func (in *input) missing(name string) error {
-	var want []string
-	for _, value := range in.Properties[name].Enum {
-		want = append(want, string(value))
-	}
-	if want == nil {
-		return fmt.Errorf("argument /%s is missing", name)
-	}
-	return fmt.Errorf("argument /%s is missing: want one of %s", name, strings.Join(want, ", "))
-}
-
-// members reads each member of an object. It removes nulls, which count as missing, and refuses unknown names:
-// otherwise a caller that writes approval_policy would run under another policy than it expects. Open lets
-// names pass that are not alike to one of the schema.
-func (o *object) members(path jsontext.Pointer, given map[string]jsontext.Value, open bool) error {
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		inner, known := o.Properties[name]
-		value := given[name]
-		if known {
-			var err error
-			if value, err = inner.read(path.AppendToken(name), value); err != nil {
-				return err
-			}
-			given[name] = value
-		}
-		if value.Kind() == 'n' {
-			delete(given, name)
-		} else if !known {
-			if err := o.unknown(path, name, open); err != nil {
-				return err
-			}
+// unlocked refuses arguments that are locked.
+func unlocked[V any](given map[string]V, locked []string) error {
+	for _, name := range locked {
+		if _, ok := given[name]; ok {
+			return fmt.Errorf("argument /%s is locked: the server's own configuration decides", name)
 		}
 	}
 	return nil
 }
 
-// unknown returns the error about a name that the schema does not have, or nil if it is open to others and the
-// name is not one of its own in another form.
-func (o *object) unknown(path jsontext.Pointer, name string, open bool) error {
-	own := slices.Sorted(maps.Keys(o.Properties))
-	if given := letters(name); open && !slices.ContainsFunc(own, func(name string) bool { return letters(name) == given }) {
-		return nil
-	}
-	near, advice := nearest(name, own), "the arguments are "+strings.Join(own, ", ")
-	if near != "" {
-		advice = "did you mean " + near + "?"
-	}
-	if _, ok := o.Properties["config"]; ok {
-		advice += " (keys of config.toml go into config)"
-	}
-	return fmt.Errorf("unknown argument %s: %s", path.AppendToken(text.Head(name, maxArgumentName)), advice)
-}
-
 // read returns a value as the schema wants it. A text may have another value as JSON, see [object.ofText], and a
 // number outside its bounds counts as the nearest one inside.
-func (o *object) read(path jsontext.Pointer, value jsontext.Value) (jsontext.Value, error) {
-	if value.Kind() == '"' && len(o.Type) > 0 && !o.takes("string") {
+func (o *object) read(path jsontext.Pointer, value jsontext.Value, locked []string) (jsontext.Value, error) {
+	if value.Kind() == '"' && o.Type != "" && o.Type != "string" {
 		value = o.ofText(value)
 	}
 	switch {
@@ -171,7 +104,7 @@ func (o *object) read(path jsontext.Pointer, value jsontext.Value) (jsontext.Val
 		if err := json.Unmarshal(value, &given); err != nil {
 			return nil, err
 		}
-		if err := o.members(path, given, o.AdditionalProperties == nil || *o.AdditionalProperties); err != nil {
+		if err := cmp.Or(unlocked(given, locked), o.members(path, given)); err != nil {
 			return nil, err
 		}
 		return json.Marshal(given, json.Deterministic(true))
@@ -182,7 +115,7 @@ func (o *object) read(path jsontext.Pointer, value jsontext.Value) (jsontext.Val
 		}
 		for i := range all {
 			var err error
-			if all[i], err = o.Items.read(path, all[i]); err != nil {
+			if all[i], err = o.Items.read(path, all[i], nil); err != nil {
 				return nil, err
 			}
 		}
@@ -193,6 +126,91 @@ func (o *object) read(path jsontext.Pointer, value jsontext.Value) (jsontext.Val
 		}
 	}
 	return value, nil
+}
+
+// members reads each member of an object. It removes nulls, which count as missing, and refuses unknown names:
+// otherwise a caller that writes approval_policy would run under another policy than it expects. An object with
+// additional properties lets names pass that are not alike to one of its own.
+func (o *object) members(path jsontext.Pointer, given map[string]jsontext.Value) (err error) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		inner, known := o.Properties[name]
+		if known {
+			if given[name], err = inner.read(path.AppendToken(name), given[name], nil); err != nil {
+				return err
+			}
+		}
+		if given[name].Kind() == 'n' {
+			delete(given, name)
+		} else if !known {
+			if err := o.unknown(path, name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range o.Required {
+		if given[name] != nil || name == "threadId" && (given["conversationId"] != nil || given["sessionId"] != nil) {
+			continue
+		}
+		want := ""
+		for i, value := range o.Properties[name].Enum {
+			want += []string{": want one of ", ", "}[min(i, 1)] + string(value)
+		}
+		return fmt.Errorf("argument %s is missing%s", path.AppendToken(name), want)
+	}
+	return nil
+}
+
+// maxArgumentName is how many bytes of an unknown name an error repeats.
+const maxArgumentName = 100
+
+// unknown returns the error about a name that the schema does not have, or nil if it takes others and the
+// name is not one of its own in another form.
+func (o *object) unknown(path jsontext.Pointer, name string) error {
+	own := slices.Sorted(maps.Keys(o.Properties))
+	open := o.AdditionalProperties == nil || *o.AdditionalProperties
+	if given := letters(name); open && !slices.ContainsFunc(own, func(name string) bool { return letters(name) == given }) {
+		return nil
+	}
+	near, advice := nearest(name, own), "the arguments are "+strings.Join(own, ", ")
+	if near != "" {
+		advice = "did you mean " + near + "?"
+	}
+	if o.Properties["config"] != nil {
+		advice += " (keys of config.toml go into config)"
+	}
+	return fmt.Errorf("unknown argument %s: %s", path.AppendToken(text.Head(name, maxArgumentName)), advice)
+}
+
+// nearest returns the name that was likely meant, or "". It prefers a name that differs
+// only in case and separators, then one that begins with the other (sandbox_mode and
+// sandbox), then one that ends with the other (reasoning_effort and effort), then the one
+// with the fewest edits.
+func nearest(name string, names []string) string {
+	given, all := letters(name), slices.Clone(names)
+	for i, name := range all {
+		all[i] = letters(name)
+	}
+	near := text.Nearest(given, slices.Values(all))
+	for _, alike := range []func(want string) bool{
+		func(want string) bool { return given == want },
+		func(want string) bool {
+			return len(given) >= 3 && (strings.HasPrefix(given, want) || strings.HasPrefix(want, given))
+		},
+		func(want string) bool {
+			return min(len(given), len(want)) >= 5 && (strings.HasSuffix(given, want) || strings.HasSuffix(want, given))
+		},
+		func(want string) bool { return want == near },
+	} {
+		if i := slices.IndexFunc(all, alike); i >= 0 {
+			return names[i]
+		}
+	}
+	return ""
+}
+
+// letters drops case and separators.
+func letters(s string) string {
+	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(s))
 }
 
 // maxArgumentDepth is how often a text may be in another one.
@@ -217,7 +235,7 @@ func (o *object) ofText(given jsontext.Value) jsontext.Value {
 		case inner.Kind() == '"' && inner.IsValid():
 			value = inner
 			continue
-		case o.takes("array") && o.Items != nil && o.Items.takes("string") && inner[0] != '[' && inner[0] != '{':
+		case o.Type == "array" && o.Items != nil && o.Items.Type == "string" && inner[0] != '[' && inner[0] != '{':
 			return slices.Concat(jsontext.Value("["), value, jsontext.Value("]"))
 		}
 		break
@@ -225,29 +243,9 @@ func (o *object) ofText(given jsontext.Value) jsontext.Value {
 	return given
 }
 
-// takes reports whether the schema names a type.
-func (o *object) takes(name string) bool {
-	var named []string
-	if json.Unmarshal(o.Type, &named) != nil {
-		named = []string{strings.Trim(string(o.Type), `"`)}
-	}
-	return slices.Contains(named, name)
-}
-
 // wants reports whether the schema wants a value. Null is a value that is missing.
 func (o *object) wants(value jsontext.Value) bool {
-	if !value.IsValid() {
-		return false
-	}
-	switch value.Kind() {
-	case '{':
-		return o.takes("object")
-	case '[':
-		return o.takes("array")
-	case '0':
-		return o.takes("number") || o.takes("integer")
-	case 't', 'f':
-		return o.takes("boolean")
-	}
-	return value.Kind() == 'n'
+	types := map[jsontext.Kind]string{'{': "object", '[': "array", '0': "number", 't': "boolean", 'f': "boolean"}
+	kind := value.Kind()
+	return value.IsValid() && (kind == 'n' || types[kind] == o.Type || kind == '0' && o.Type == "integer")
 }

@@ -1,10 +1,15 @@
 package tools
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
+	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/paths"
 )
 
@@ -65,27 +70,61 @@ func (b bounds) repository(dir string) error {
 	return nil
 }
 
-// all resolves each path of an argument.
-func (b bounds) all(argument string, paths []string) ([]string, error) {
-	for i, path := range paths {
-		real, _, err := b.resolve(path)
-		if err != nil {
-			return nil, fmt.Errorf("argument /%s/%d: %w", argument, i, err)
-		}
-		paths[i] = real
+// revive returns the thread with an id. With bounds it refuses a thread that works neither
+// in the bounds nor in a worktree of a repository there. The rollout may come from a user
+// who could name other folders. The thread is resumed with cfg.
+func (t *Table) revive(ctx context.Context, c *call, id string, a thread.Attend, cfg protocol.Config) (*thread.Thread, error) {
+	th, err := c.Threads.Revive(ctx, id, a, func() protocol.Config { return cfg })
+	if err != nil {
+		return nil, err
 	}
-	return paths, nil
+	return th, t.admit(ctx, c, id, th)
 }
 
-// read reads a regular file in the bounds, even if the path is changed meanwhile.
-func (b bounds) read(path string, most int64) ([]byte, error) {
-	real, folder, err := b.resolve(path)
-	if err != nil {
+// admit ends the thread and returns an error if the thread works neither in the bounds nor in a
+// worktree of a repository there.
+func (t *Table) admit(ctx context.Context, c *call, id string, th *thread.Thread) error {
+	b := t.options.bounds()
+	if b == nil {
+		return nil
+	}
+	dir := th.Info().Cwd
+	real, err := filepath.EvalSymlinks(dir)
+	trees, none := filepath.EvalSymlinks(git.Worktrees(t.options.Home))
+	if err == nil && none == nil && paths.Below(real, trees) {
+		dir = git.CommonDir(real)
+	}
+	if _, _, err := b.resolve(dir); err != nil {
+		return errors.Join(fmt.Errorf("argument /threadId: its folder: %w", err), c.Threads.End(context.WithoutCancel(ctx), id))
+	}
+	return nil
+}
+
+// addWorktree makes a git worktree of the repository that contains cwd, for a new conversation. The
+// error names an argument.
+func (t *Table) addWorktree(ctx context.Context, cwd string) (*git.Worktree, error) {
+	if t.options.Home == "" {
+		return nil, errors.New("argument /worktree: this server keeps no files, so it has no worktrees")
+	}
+	if err := config.CheckFolder(cwd); err != nil {
 		return nil, err
 	}
-	rel, err := filepath.Rel(folder, real)
-	if err != nil {
-		return nil, err
+	b := t.options.bounds()
+	err := b.repository(cwd)
+	if common := git.CommonDir(cwd); err == nil && common != "" {
+		_, _, err = b.resolve(common)
 	}
-	return readIn(folder, rel, most)
+	if err != nil {
+		return nil, fmt.Errorf("argument /cwd: %w", err)
+	}
+	w, err := t.options.Report.Scratch.AddWorktree(ctx, cwd, git.Worktrees(t.options.Home))
+	if err != nil {
+		return nil, fmt.Errorf("argument /worktree: %w", err)
+	}
+	return w, nil
+}
+
+// inWorktree returns the words about a worktree for the caller.
+func inWorktree(w *git.Worktree) string {
+	return fmt.Sprintf("The conversation works in the git worktree %s, on the new branch %s. Commit there what is to stay, with git.", w.Path, w.Branch)
 }

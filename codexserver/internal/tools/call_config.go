@@ -1,8 +1,10 @@
 package tools
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -10,6 +12,49 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/go-json-experiment/json"
 )
+
+// sameInConfig are the keys of the argument config that choose what an argument chooses. A key holds for what is
+// below it.
+var sameInConfig = map[string][]string{
+	"approval-policy": {"approval_policy"},
+	"model":           {"model"},
+	"profile":         {"profile"},
+	"sandbox":         {"sandbox_mode", "sandbox_workspace_write", "sandbox_permissions", "permissions", "default_permissions"},
+	"web-search":      {"web_search", "tools.web_search", "tools.web_search_request", "features.web_search_request"},
+}
+
+// unlockedConfig reads the texts of the argument config, and refuses keys that choose the same as a locked argument.
+func unlockedConfig(overrides map[string]stdjson.RawMessage, locked []string) error {
+	config.ReadTexts(overrides)
+	for _, name := range locked {
+		for _, key := range sameInConfig[name] {
+			if config.Chooses(overrides, key) {
+				return fmt.Errorf("argument /config: %s is locked with the argument /%s: the server's own configuration decides", key, name)
+			}
+		}
+	}
+	return nil
+}
+
+// Conversation applies to the choices of newConversation what holds for a call of codex: its locked
+// arguments, the folders that it may name, and the keys of its config. Folder is the working folder of a
+// call that names none. It returns warnings about keys that it has left out, or an error that names an
+// argument.
+func (t *Table) Conversation(cfg *protocol.Config, folder string) (warnings []string, err error) {
+	given := map[string]bool{
+		"model": cfg.Model != "", "profile": cfg.Profile != "", "cwd": cfg.Cwd != "", "approval-policy": cfg.ApprovalPolicy != "",
+		"sandbox": cfg.Sandbox != "", "base-instructions": cfg.BaseInstructions != nil, "include-plan-tool": cfg.IncludePlanTool != nil,
+		"config": len(cfg.Overrides) > 0,
+	}
+	maps.DeleteFunc(given, func(_ string, is bool) bool { return !is })
+	if err := cmp.Or(unlocked(given, t.locked["codex"]), unlockedConfig(cfg.Overrides, t.locked["codex"])); err != nil {
+		return nil, err
+	}
+	if cfg.Cwd, _, err = t.options.bounds().resolve(cmp.Or(cfg.Cwd, folder)); err != nil {
+		return nil, fmt.Errorf("argument /cwd: %w", err)
+	}
+	return t.restrict(cfg)
+}
 
 // restrict removes keys that calls may not set from a call's configuration. It returns warnings for the caller, or an
 // error that names an argument.
@@ -30,6 +75,9 @@ func (t *Table) restrict(cfg *protocol.Config) (warnings []string, err error) {
 }
 
 const workspaceTable = "sandbox_workspace_write"
+
+// maxRoots is how many folders a call may make writable.
+const maxRoots = 32
 
 // config checks the folders that a call makes writable by its configuration, which
 // [config.CallKeys] returned.
@@ -62,15 +110,17 @@ func (b bounds) config(cfg *protocol.Config) error {
 	if len(roots) > maxRoots {
 		return fmt.Errorf("argument /%s/writable_roots: %d are more than %d folders", path, len(roots), maxRoots)
 	}
-	roots, err := b.all(path+"/writable_roots", absolute(cfg.Cwd, roots))
-	if err != nil {
-		return err
-	}
 	for i, root := range roots {
-		if real, err := filepath.EvalSymlinks(root); err == nil {
-			roots[i] = real
+		if !filepath.IsAbs(root) {
+			root = filepath.Join(cfg.Cwd, root)
 		}
+		root, _, err := b.resolve(filepath.Clean(root))
+		if err != nil {
+			return fmt.Errorf("argument /%s/writable_roots/%d: %w", path, i, err)
+		}
+		roots[i] = realPath(root)
 	}
+	var err error
 	if table["writable_roots"], err = json.Marshal(roots, json.FormatNilSliceAsNull(false)); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -18,8 +19,9 @@ import (
 // codexTool starts a conversation. Names, types and enums are those of Codex's
 // servers of September 2025 and September 2026 together, the descriptions are
 // ours.
-var codexTool = define[codexArguments](tool{
-	name: "codex", output: turn.Schema, turn: true,
+var codexTool = &tool{
+	arguments: func() arguments { return new(codexArguments) },
+	name:      "codex", output: turn.Schema, turn: true,
 	purpose: "hand over a task. Say what is to be done, where (cwd), and how to check it; the answer comes when it is done. With background it comes at once, for tasks that take longer than a call may.",
 	definition: `{
 	"name": "codex",
@@ -52,7 +54,7 @@ var codexTool = define[codexArguments](tool{
 	},
 	"annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}
 }`,
-})
+}
 
 type codexArguments struct {
 	Prompt           string                        `json:"prompt"`
@@ -76,10 +78,10 @@ type codexArguments struct {
 	Background bool `json:"background"`
 }
 
-func (a *codexArguments) check() error { return a.checkTurn() }
-
-// unlocked refuses keys of config that choose what a locked argument chooses.
-func (a *codexArguments) unlocked(locked []string) error { return unlockedConfig(a.Config, locked) }
+// check also refuses keys of config that choose what a locked argument chooses.
+func (a *codexArguments) check(locked []string) error {
+	return cmp.Or(a.checkTurn(), unlockedConfig(a.Config, locked))
+}
 
 // lockArguments removes arguments from the schema of a tool.
 func lockArguments(t *mcptypes.Tool, names []string) error {
@@ -110,11 +112,11 @@ func (a *codexArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRe
 	if err != nil {
 		return nil, fmt.Errorf("argument /cwd: %w", err)
 	}
-	in, err := a.input(a.Prompt, cwd, t.options.bounds())
-	if err != nil {
+	turn := c.newTurn(a.Background)
+	if err := a.begin(turn, a.Prompt, cwd); err != nil {
 		return nil, err
 	}
-	in.Effort = "" // it belongs to the conversation, see cfg
+	turn.in.Effort = "" // it belongs to the conversation, see cfg
 	cfg := protocol.Config{
 		Effort: a.Effort, WebSearch: a.WebSearch,
 		Model: a.Model, Profile: a.Profile, Cwd: cwd, ApprovalPolicy: a.ApprovalPolicy, Sandbox: a.Sandbox,
@@ -125,9 +127,7 @@ func (a *codexArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRe
 	if err != nil {
 		return nil, err
 	}
-	turn := c.newTurn(a.Background)
-	a.bound(turn)
-	turn.in, turn.attend.Submission = in, c.Awaited.Submission
+	turn.attend.Submission = c.Awaited.Submission
 	var tree *git.Worktree
 	if a.Worktree {
 		if tree, err = t.addWorktree(ctx, cwd); err != nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-var interruptTool = define[interruptArguments](tool{
-	name: "codex-interrupt", short: true, open: true, purpose: "stop what a conversation does now.",
+var interruptTool = &tool{
+	arguments: func() arguments { return new(interruptArguments) },
+	name:      "codex-interrupt", short: true, open: true, purpose: "stop what a conversation does now.",
 	definition: `{
 	"name": "codex-interrupt",
 	"title": "Codex Interrupt",
@@ -20,7 +21,7 @@ var interruptTool = define[interruptArguments](tool{
 	},
 	"annotations": {"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}
 }`,
-})
+}
 
 type interruptArguments struct{ names }
 

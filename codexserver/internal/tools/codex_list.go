@@ -15,8 +15,9 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-var listTool = define[listArguments](tool{
-	name: "codex-list", short: true, purpose: "find past conversations.",
+var listTool = &tool{
+	arguments: func() arguments { return new(listArguments) },
+	name:      "codex-list", short: true, purpose: "find past conversations.",
 	offered: func(t *Table) bool { return t.library() != nil },
 	definition: `{
 	"name": "codex-list",
@@ -33,7 +34,7 @@ var listTool = define[listArguments](tool{
 	},
 	"annotations": {"readOnlyHint": true, "openWorldHint": false}
 }`,
-})
+}
 
 type listArguments struct {
 	PageSize *int   `json:"pageSize"` // within the bounds of the definition

@@ -10,8 +10,9 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-var modelsTool = define[modelsArguments](tool{
-	name: "codex-models", open: true, purpose: "find the models that a task can be given to, and their efforts.",
+var modelsTool = &tool{
+	arguments: func() arguments { return new(modelsArguments) },
+	name:      "codex-models", open: true, purpose: "find the models that a task can be given to, and their efforts.",
 	offered: func(t *Table) bool { return t.lister() != nil },
 	definition: `{
 	"name": "codex-models",
@@ -20,7 +21,7 @@ var modelsTool = define[modelsArguments](tool{
 	"inputSchema": {"type": "object", "properties": {}},
 	"annotations": {"readOnlyHint": true, "openWorldHint": true}
 }`,
-})
+}
 
 type modelsArguments struct{}
 

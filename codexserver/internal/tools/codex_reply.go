@@ -14,8 +14,9 @@ import (
 
 // replyTool continues a conversation. Older clients write conversationId or sessionId
 // instead of threadId.
-var replyTool = define[replyArguments](tool{
-	name: "codex-reply", output: turn.ShortSchema, turn: true, open: true,
+var replyTool = &tool{
+	arguments: func() arguments { return new(replyArguments) },
+	name:      "codex-reply", output: turn.ShortSchema, turn: true, open: true,
 	purpose: "say more in a conversation (threadId): an answer, a correction, the next step.",
 	definition: `{
 	"name": "codex-reply",
@@ -39,7 +40,7 @@ var replyTool = define[replyArguments](tool{
 	},
 	"annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true}
 }`,
-})
+}
 
 // names are the arguments that name a thread.
 type names struct {
@@ -56,7 +57,7 @@ type replyArguments struct {
 	WhileRunning policy `json:"while-running"`
 }
 
-func (a *replyArguments) check() error {
+func (a *replyArguments) check([]string) error {
 	if err := a.checkTurn(); err != nil {
 		return err
 	}
@@ -104,13 +105,12 @@ func (a *replyArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallTool
 		return nil, err
 	}
 	turn := c.newTurn(a.Background)
-	a.bound(turn)
 	th, err := c.table.revive(ctx, c, c.named, turn.attend, protocol.Config{})
 	if err != nil {
 		return nil, err
 	}
 	turn.thread, c.named = th, th.ID()
-	if turn.in, err = a.input(a.Prompt, th.Info().Cwd, c.table.options.bounds()); err != nil {
+	if err = a.begin(turn, a.Prompt, th.Info().Cwd); err != nil {
 		return nil, err
 	}
 	switch a.WhileRunning {

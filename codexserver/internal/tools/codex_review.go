@@ -17,8 +17,9 @@ import (
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
-var reviewTool = define[reviewArguments](tool{
-	name: "codex-review", turn: true,
+var reviewTool = &tool{
+	arguments: func() arguments { return new(reviewArguments) },
+	name:      "codex-review", turn: true,
 	offered: func(t *Table) bool { return t.options.Home != "" },
 	purpose: "have changes of a git repository looked at for faults, read-only.",
 	definition: `{
@@ -49,7 +50,7 @@ var reviewTool = define[reviewArguments](tool{
 	},
 	"annotations": {"readOnlyHint": true}
 }`,
-})
+}
 
 type reviewArguments struct {
 	Target       protocol.ReviewTarget `json:"target"`
@@ -64,7 +65,7 @@ type reviewArguments struct {
 // maxInstructions is the size of the longest instructions in bytes.
 const maxInstructions = 100 << 10
 
-func (a *reviewArguments) check() error {
+func (a *reviewArguments) check([]string) error {
 	for _, one := range []struct {
 		name   string
 		given  *string

@@ -14,8 +14,9 @@ import (
 )
 
 // showTool reads what is too long for a result.
-var showTool = define[showArguments](tool{
-	name: "codex-show", purpose: "read the whole diff, transcript, or output of a command of a conversation, where a result is truncated or not enough.",
+var showTool = &tool{
+	arguments: func() arguments { return new(showArguments) },
+	name:      "codex-show", purpose: "read the whole diff, transcript, or output of a command of a conversation, where a result is truncated or not enough.",
 	definition: `{
 	"name": "codex-show",
 	"title": "Codex Show",
@@ -32,7 +33,7 @@ var showTool = define[showArguments](tool{
 	},
 	"annotations": {"readOnlyHint": true, "openWorldHint": false}
 }`,
-})
+}
 
 // The parts of a thread to show.
 const (
@@ -48,7 +49,7 @@ type showArguments struct {
 	Offset   int64  `json:"offset"`
 }
 
-func (a *showArguments) check() error {
+func (a *showArguments) check([]string) error {
 	switch {
 	case a.ThreadID == "":
 		return errors.New("argument /threadId is missing")

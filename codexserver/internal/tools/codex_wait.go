@@ -13,8 +13,9 @@ import (
 )
 
 // waitTool is for clients whose calls must be short.
-var waitTool = define[waitArguments](tool{
-	name: "codex-wait", purpose: "wait for conversations that run in the background, and read their results.",
+var waitTool = &tool{
+	arguments: func() arguments { return new(waitArguments) },
+	name:      "codex-wait", purpose: "wait for conversations that run in the background, and read their results.",
 	definition: `{
 	"name": "codex-wait",
 	"title": "Codex Wait",
@@ -48,7 +49,7 @@ var waitTool = define[waitArguments](tool{
 	},
 	"annotations": {"readOnlyHint": true, "openWorldHint": false}
 }`,
-})
+}
 
 type waitArguments struct {
 	ThreadIDs []string `json:"threadIds"`

@@ -79,45 +79,39 @@ func dataOf(url string, most int64) ([]byte, error) {
 		return nil, &safefile.SizeError{Path: "the data URL", Max: most}
 	}
 	data, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, errors.New("its base64 cannot be read")
-	}
-	if int64(len(data)) > most {
+	case int64(len(data)) > most:
 		return nil, &safefile.SizeError{Path: "the data URL", Max: most}
 	}
 	return data, nil
 }
 
-// readImage reads a regular file. The author of a repository may have put a symbolic link
-// into cwd, to have another picture of the user sent. So links in cwd must not lead out of
-// it.
+// readImage reads a regular file, even if the path is changed meanwhile. The author of a repository may have put a
+// symbolic link into cwd, to have another picture of the user sent. So links in cwd must not lead out of it.
 func readImage(cwd, path string, most int64, b bounds) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
-	if b != nil {
-		return b.read(path, most)
+	within := b
+	if b == nil {
+		if !paths.Below(path, cwd) {
+			return safefile.Read(path, most)
+		}
+		within = bounds{cwd}
 	}
-	if !paths.Below(path, cwd) {
-		return safefile.Read(path, most)
-	}
-	bound, err := filepath.EvalSymlinks(cwd)
-	if err != nil {
-		return nil, err
-	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return nil, err
-	}
-	rel, ok := paths.Within(real, bound)
-	if !ok {
+	real, folder, err := within.resolve(path)
+	if _, outside := errors.AsType[*boundsError](err); outside && b == nil {
 		return nil, fmt.Errorf("%s leads out of the working folder", path)
 	}
-	return readIn(bound, rel, most)
-}
-
-// readIn reads a regular file of a folder by its relative path, even if the path is changed meanwhile.
-func readIn(folder, rel string, most int64) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	rel, err := filepath.Rel(folder, real)
+	if err != nil {
+		return nil, err
+	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err

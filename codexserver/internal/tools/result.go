@@ -156,3 +156,12 @@ const clientGone = "the client closed the connection"
 
 // Broken returns the result of a call whose tool panicked.
 func Broken() *mcptypes.CallToolResult { return failure("", "internal error: the tool panicked") }
+
+// spentWords returns the text of a turn that its budget stopped: the reason and the agent's last message.
+func spentWords(e *turn.SpentError, last string) string {
+	words := "The turn was stopped: " + e.Error() + ". What it has changed stays; codex-reply continues."
+	if last = strings.TrimSpace(last); last != "" {
+		words += " The last message:\n\n" + last
+	}
+	return words
+}

@@ -4,14 +4,16 @@ import (
 	"context"
 	stdjson "encoding/json"
 	"slices"
+	"sync"
 
+	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // all are the tools, in the order in which clients see them.
 var all = []*tool{codexTool, replyTool, waitTool, showTool, reviewTool, listTool, interruptTool, modelsTool}
 
-// tool is one tool. [define] adds what reads its arguments.
+// tool is one tool.
 type tool struct {
 	name string
 	// definition is the tool as clients see it, and output its outputSchema, unless the definition has it.
@@ -26,8 +28,12 @@ type tool struct {
 	// codex-interrupt takes the same old names, and some hosts send one to a tool without any.
 	open bool
 
-	input  func() (*input, error)
-	decode func(stdjson.RawMessage) (arguments, error)
+	// arguments returns the arguments of a call before they are read.
+	arguments func() arguments
+
+	once   sync.Once // guards what is read of the definition, see [tool.input]
+	schema object
+	fits   *outputschema.Schema
 }
 
 // arguments are those of a call, decoded and checked.
@@ -57,47 +63,24 @@ func IsShort(name string) bool {
 	return one != nil && one.short
 }
 
-// define returns a tool whose arguments are an A. If an A has a method check, its error is one of the arguments.
-func define[A any, P interface {
-	*A
-	arguments
-}](t tool,
-) *tool {
-	t.input = inputOf(t.definition)
-	t.decode = func(raw stdjson.RawMessage) (arguments, error) {
-		a := P(new(A))
-		if err := decode(raw, a); err != nil {
-			return nil, err
-		}
-		if checked, ok := any(a).(interface{ check() error }); ok {
-			return a, checked.check()
-		}
-		return a, nil
-	}
-	return &t
-}
-
 // has returns those names that are arguments of the tool.
 func (t *tool) has(names []string) []string {
-	in, err := t.input()
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return err == nil && in.Properties[name].Type == nil
-	})
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return t.input().Properties[name] == nil })
 }
 
 // read decodes and checks the arguments of a call, of which those in locked may not be chosen. The error names
-// an argument.
+// an argument. Arguments with a method check have rules besides their schema.
 func (t *tool) read(raw stdjson.RawMessage, locked []string) (arguments, error) {
-	in, err := t.input()
+	value, err := t.normal(raw, locked)
 	if err != nil {
 		return nil, err
 	}
-	if raw, err = in.normal(raw, locked, t.open); err != nil {
+	a := t.arguments()
+	if err := decode(value, a); err != nil {
 		return nil, err
 	}
-	a, err := t.decode(raw)
-	if own, ok := a.(interface{ unlocked(locked []string) error }); ok && err == nil {
-		err = own.unlocked(locked)
+	if checked, ok := a.(interface{ check(locked []string) error }); ok {
+		return a, checked.check(locked)
 	}
-	return a, err
+	return a, nil
 }

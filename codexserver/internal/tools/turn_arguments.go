@@ -4,7 +4,6 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -44,38 +43,42 @@ func (a *turnArguments) checkTurn() (err error) {
 	return checkBudget(a.Budget)
 }
 
-// bound gives the turn its budget and the schema of its answer.
-func (a *turnArguments) bound(t *Turn) {
+// begin gives the turn its budget, the schema of its answer, and its input. Paths of images are relative to cwd, and
+// must lie in the bounds.
+func (a *turnArguments) begin(t *Turn, prompt, cwd string) error {
 	t.resume.Budget, t.resume.Schema, t.form.schema = a.Budget, jsontext.Value(a.OutputSchema), a.schema
-}
-
-// input returns the input of a turn. Paths of images are relative to cwd, and must lie in
-// the bounds.
-func (a *turnArguments) input(prompt, cwd string, b bounds) (protocol.TurnInput, error) {
-	items := protocol.TextInput(prompt)
+	t.in = protocol.TurnInput{Items: protocol.TextInput(prompt), Effort: a.Effort, OutputSchema: a.OutputSchema, MaxTokens: maxTokens(a.Budget)}
 	left := int64(maxImageBytes)
 	for i, image := range a.Images {
-		url, n, err := imageURL(cwd, image, left, b)
+		url, n, err := imageURL(cwd, image, left, t.table.options.bounds())
 		if err != nil {
-			return protocol.TurnInput{}, fmt.Errorf("argument /images/%d: %w", i, err)
+			return fmt.Errorf("argument /images/%d: %w", i, err)
 		}
 		left -= n
-		items = append(items, protocol.InputItem{Type: protocol.InputImage, ImageURL: url})
+		t.in.Items = append(t.in.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: url})
 	}
-	return protocol.TurnInput{Items: items, Effort: a.Effort, OutputSchema: a.OutputSchema, MaxTokens: maxTokens(a.Budget)}, nil
+	return nil
 }
 
-// maxRoots is how many folders a call may make writable.
-const maxRoots = 32
-
-// absolute makes paths absolute. They are relative to cwd.
-func absolute(cwd string, paths []string) []string {
-	var all []string
-	for _, path := range paths {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(cwd, path)
-		}
-		all = append(all, filepath.Clean(path))
+// checkBudget reports a budget that is not valid.
+func checkBudget(b *turn.Budget) error {
+	switch {
+	case b == nil:
+		return nil
+	case b.Tokens == nil && b.Minutes == nil:
+		return errors.New("argument /budget: want tokens, minutes or both")
+	case b.Tokens != nil && *b.Tokens < 1:
+		return errors.New("argument /budget/tokens: want at least 1")
+	case b.Minutes != nil && *b.Minutes <= 0:
+		return errors.New("argument /budget/minutes: want more than 0")
 	}
-	return all
+	return nil
+}
+
+// maxTokens returns how many tokens a turn may use, 0 without a limit.
+func maxTokens(b *turn.Budget) int64 {
+	if b == nil || b.Tokens == nil {
+		return 0
+	}
+	return *b.Tokens
 }
