@@ -10,6 +10,7 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/mcptypes"
@@ -133,7 +134,7 @@ func (a *codexArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRe
 		if tree, err = t.addWorktree(ctx, cwd); err != nil {
 			return nil, err
 		}
-		cfg.Cwd, turn.resume.Worktree = tree.Cwd, &protocol.Worktree{Path: tree.Path, Branch: tree.Branch}
+		cfg.Cwd, turn.resume.Worktree = tree.Cwd, &protocol.Worktree{Path: show.Text(tree.Path, maxTree), Branch: show.Text(tree.Branch, maxName)}
 		turn.log.Remark(inWorktree(tree))
 	}
 	if turn.thread, err = c.Threads.Start(ctx, cfg, turn.attend); err != nil {

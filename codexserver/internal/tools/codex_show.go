@@ -118,7 +118,7 @@ func (a *showArguments) read(ctx context.Context, c *call) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	room := max(min(c.table.room(c.MaxText).most, maxPage), protocol.MinResult) - pageCost
+	room := max(min(c.form().most, maxPage), protocol.MinResult) - pageCost
 	var p transcript.Page
 	command := 0
 	switch a.What {

@@ -156,13 +156,13 @@ func (c *call) rows(ctx context.Context, a *waitArguments, turns []*Turn) *mcpty
 	for i, t := range turns {
 		found[thread.CanonicalID(t.ThreadID())] = true
 		over := t.over()
-		s, line, most := t.state(over), hint(t.ThreadID(), nil, false), c.table.room(c.MaxText).most/len(turns)
+		s, line, most := t.state(over), hint(t.ThreadID(), nil, false), c.form().most/len(turns)
 		r := row{ThreadID: t.ThreadID(), Status: s.Status, Content: s.Words()}
 		t.log.Seen()
 		if over {
 			did := &t.outcome.did
-			r.Content = t.form.cut(did.Content, most, t.thread)
-			line = t.named(t.outcome.cut || r.Content != did.Content)
+			r.Content = t.cut(did.Content, most)
+			line = hint(t.ThreadID(), did, t.outcome.more || t.form.shows && r.Content != did.Content)
 			add(r, t.WithAfterwards(most))
 		} else {
 			r.Since = s.Since.UTC().Format(time.RFC3339)

@@ -3,23 +3,55 @@ package tools
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"slices"
+	"sort"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/outputschema"
+	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits of what a result says besides the answer. Some hosts show 2 kB of a block.
+const (
+	maxHints   = 20   // threads that one block names
+	maxNotDone = 10   // lines about what was not done; the structured content has all
+	maxBrief   = 200  // characters of a status line
+	maxName    = 100  // bytes of names and ids, which a result never cuts
+	maxTree    = 2000 // bytes of the path of a worktree, as well
 )
 
 // outcome is how a turn has ended.
 type outcome struct {
 	did     protocol.TurnResult // whole: what is sent is fitted
 	call    *mcptypes.CallToolResult
-	cut     bool // the texts of call have only the beginning of the message
+	more    bool // codex-show has more of the answer than the texts of call
 	remarks int  // how many of the log call has
+}
+
+// form is what the result of a turn must look like.
+type form struct {
+	most   int                  // bytes of JSON of the answer, and of the structured content
+	shows  bool                 // codex-show has the rest
+	schema *outputschema.Schema // of the answer, or nil
+}
+
+// form returns the form of the result of a call, without a schema.
+func (c *call) form() form {
+	most := c.table.options.maxResult()
+	if c.MaxText > 0 {
+		most = min(most, c.MaxText)
+	}
+	return form{most: most, shows: c.table.Has(showTool.name)}
 }
 
 // conclude makes the result of a turn that ended with err. Spent is the budget that stopped it, or nil.
@@ -28,7 +60,13 @@ func (t *Turn) conclude(err error, spent *turn.SpentError) {
 		t.log.Remark("The budget of tokens was not held: the model's provider does not count them.")
 	}
 	did := t.log.So()
-	did.Output, did.Worktree = t.output(err), t.resume.shownTree()
+	if err == nil && t.form.schema != nil {
+		said, _ := t.log.Answer()
+		var fault error
+		if did.Output, fault = t.form.schema.Check(said); fault != nil {
+			t.log.Remark("The answer does not fit output-schema: " + fault.Error())
+		}
+	}
 	var text, hidden string
 	did.Status, text, hidden = t.answer(err, spent)
 	if words := t.log.Untold(); words != "" {
@@ -43,16 +81,20 @@ func (t *Turn) conclude(err error, spent *turn.SpentError) {
 		}
 	}
 	remarks := t.log.Remarks()
-	texts := append([]string{t.form.cut(text, t.form.room.most, t.thread)}, remarks...)
-	did.ThreadID, did.Content = show.Text(t.thread.ID(), maxName), cmp.Or(hidden, joined(texts))
-	if t.form.room.shows {
+	texts := append([]string{t.cut(text, t.form.most)}, remarks...)
+	did.ThreadID, did.Worktree = show.Text(t.thread.ID(), maxName), t.resume.Worktree
+	did.Content = cmp.Or(hidden, joined(texts))
+	if t.form.shows {
 		did.Truncated.See = "codex-show has the rest"
 	}
-	r := &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: did.JSON(t.form.room.most)}
-	t.outcome = outcome{cut: texts[0] != text, did: did, call: r, remarks: len(remarks)}
-	lines := append([]string{t.named(t.outcome.cut)}, notDone(&did)...)
+	r := &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: did.JSON(t.form.most)}
+	t.outcome = outcome{more: t.form.shows && texts[0] != text, did: did, call: r, remarks: len(remarks)}
+	lines := append([]string{hint(t.ThreadID(), &did, t.outcome.more)}, notDone(&did)...)
 	if err != nil && spent == nil {
-		lines, r.IsError = append(lines, facts(did)), new(true)
+		// Claude Code does not show its model the structured content of an error, and shows only the first and the
+		// last 5,000 characters of the texts. So this is in the last block, and shorter, without what is before.
+		did.Content = ""
+		lines, r.IsError = append(lines, string(did.JSON(protocol.MinResult))), new(true)
 	}
 	forModel(r, lines...)
 }
@@ -61,14 +103,23 @@ func (t *Turn) conclude(err error, spent *turn.SpentError) {
 // alone, in place of the text.
 func (t *Turn) answer(err error, spent *turn.SpentError) (status protocol.TurnStatus, text, hidden string) {
 	text, lacks := t.log.Answer()
+	coming, last := t.log.Said()
+	until := ""
+	if coming = strings.TrimSpace(coming); coming != "" {
+		until = "\n\nThe answer until then:\n\n" + coming
+	}
 	var abort *engine.AbortError
 	switch {
 	case spent != nil:
-		return protocol.StatusAborted, spentWords(spent, cmp.Or(t.log.Said())), ""
+		words := "The turn was stopped: " + spent.Error() + ". What it has changed stays; codex-reply continues."
+		if last = strings.TrimSpace(cmp.Or(coming, last)); last != "" {
+			words += " The last message:\n\n" + last
+		}
+		return protocol.StatusAborted, words, ""
 	case errors.As(err, &abort):
-		return protocol.StatusAborted, "Turn aborted: " + abortCause(abort) + t.soFar(), ""
+		return protocol.StatusAborted, "Turn aborted: " + abortCause(abort) + until, ""
 	case err != nil:
-		return protocol.StatusFailed, err.Error() + t.soFar(), ""
+		return protocol.StatusFailed, err.Error() + until, ""
 	case lacks == "":
 		return protocol.StatusCompleted, text, ""
 	}
@@ -85,31 +136,61 @@ func (t *Turn) answer(err error, spent *turn.SpentError) (status protocol.TurnSt
 	return protocol.StatusIncomplete, text, hidden
 }
 
-// named returns the hint of a turn that has ended.
-func (t *Turn) named(cut bool) string {
-	return hint(t.ThreadID(), &t.outcome.did, cut && t.form.room.shows)
+func abortCause(e *engine.AbortError) string {
+	switch {
+	case e.Cause == nil:
+		return string(cmp.Or(e.Reason, protocol.AbortInterrupted))
+	case errors.Is(e.Cause, jsonrpc.ErrClosed):
+		return clientGone
+	}
+	return strings.Replace(e.Cause.Error(), jsonrpc.ErrCancelled.Error(), "the client cancelled the call", 1)
 }
 
-// soFar returns what was written of a message that the end of the turn cut off.
-func (t *Turn) soFar() string {
-	if text, _ := t.log.Said(); strings.TrimSpace(text) != "" {
-		return "\n\nThe answer until then:\n\n" + strings.TrimSpace(text)
+const clientGone = "the client closed the connection"
+
+// hint returns a line that names a thread for the client's model, and says what to call next. Without it a
+// model that sees only the texts of a result could not continue the conversation.
+// did is what the turn did, or nil before its end. more is true if codex-show has more of the
+// answer.
+func hint(thread string, did *protocol.TurnResult, more bool) string {
+	if did == nil {
+		return "[thread " + thread + "; codex-wait waits for it]"
 	}
-	return ""
+	words := "thread " + thread + "; codex-reply continues it"
+	if more {
+		words += "; codex-show has the whole answer"
+	}
+	if changed := show.Changes(did.Changes); changed != "" {
+		words += "; changed: " + changed
+	}
+	return "[" + words + "]"
 }
 
-// output returns the answer of a turn that ended with err as JSON, or nil if there is no
-// schema. If the answer does not match the schema, it adds a remark.
-func (t *Turn) output(err error) jsontext.Value {
-	if err != nil || t.form.schema == nil {
-		return nil
+// notDone returns a line for each of the last things that a turn did not do because nobody approved
+// them or a policy refuses them. Models of many hosts see only the texts of a result.
+func notDone(did *protocol.TurnResult) []string {
+	var lines []string
+	left := did.Truncated.Refused
+	for _, r := range slices.Backward(did.Refused) {
+		r.What, _ = elicit.ShowCode(r.What)
+		if r.Kind == "patch" {
+			r.What = "changes of " + r.What
+		}
+		r.Why = show.Brief(strings.TrimPrefix(r.Why, "not run: "))
+		line := "N" + strings.TrimPrefix(r.String(), "n") // such as "Not run: `git push` (declined)"
+		switch {
+		case slices.Contains(lines, line):
+		case len(lines) == maxNotDone:
+			left++
+		default:
+			lines = append(lines, line)
+		}
 	}
-	text, _ := t.log.Answer()
-	value, fault := t.form.schema.Check(text)
-	if fault != nil {
-		t.log.Remark("The answer does not fit output-schema: " + fault.Error())
+	if left > 0 {
+		lines = append(lines, fmt.Sprintf("Earlier refusals that are not listed here: %d.", left))
 	}
-	return value
+	slices.Reverse(lines)
+	return lines
 }
 
 // Afterwards returns what the caller of a turn should know and its result does not say.
@@ -137,31 +218,112 @@ func (t *Turn) Interim(advice string) *mcptypes.CallToolResult {
 
 // interim returns the result of a call whose turn continues.
 func (t *Turn) interim(status protocol.TurnStatus, text string) *mcptypes.CallToolResult {
-	r := short{ThreadID: t.ThreadID(), Status: status, Worktree: t.resume.Worktree}.result(text)
+	r := structured(short{ThreadID: t.ThreadID(), Content: text, Status: status, Worktree: t.resume.Worktree}, text)
 	forModel(r, hint(t.ThreadID(), nil, false))
 	return r
 }
 
-func abortCause(e *engine.AbortError) string {
-	switch {
-	case e.Cause == nil:
-		return string(cmp.Or(e.Reason, protocol.AbortInterrupted))
-	case errors.Is(e.Cause, jsonrpc.ErrClosed):
-		return clientGone
-	}
-	return strings.Replace(e.Cause.Error(), jsonrpc.ErrCancelled.Error(), "the client cancelled the call", 1)
-}
-
-const clientGone = "the client closed the connection"
-
 // Broken returns the result of a call whose tool panicked.
 func Broken() *mcptypes.CallToolResult { return failure("", "internal error: the tool panicked") }
 
-// spentWords returns the text of a turn that its budget stopped: the reason and the agent's last message.
-func spentWords(e *turn.SpentError, last string) string {
-	words := "The turn was stopped: " + e.Error() + ". What it has changed stays; codex-reply continues."
-	if last = strings.TrimSpace(last); last != "" {
-		words += " The last message:\n\n" + last
+// failure returns the result of a call that failed before it had a turn.
+func failure(thread, text string) *mcptypes.CallToolResult {
+	r := result(thread, text)
+	r.IsError = new(true)
+	return r
+}
+
+// short is the structured content of a call that has no result of a turn.
+type short struct {
+	ThreadID string              `json:"threadId"`
+	Content  string              `json:"content"`
+	Status   protocol.TurnStatus `json:"status,omitzero"`
+	Worktree *protocol.Worktree  `json:"worktree,omitzero"`
+}
+
+// result returns the result of a call about a thread.
+func result(thread, text string) *mcptypes.CallToolResult {
+	return structured(short{ThreadID: thread, Content: text}, text)
+}
+
+// structured returns a result with v as structured content, because some clients show only that to their model, and
+// the texts, or else v, as blocks. Structured content came with MCP 2025-06-18. It is also
+// sent under earlier versions, as Codex did: clients find the thread's id there.
+func structured(v any, texts ...string) *mcptypes.CallToolResult {
+	b, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return failure("", "internal error: "+err.Error())
 	}
-	return words
+	if texts == nil {
+		texts = []string{string(b)}
+	}
+	return &mcptypes.CallToolResult{Content: blocks(texts...), StructuredContent: b}
+}
+
+// blocks returns the texts as blocks. The first is unchanged. Each further one begins with a
+// newline, because some clients join the blocks without a separator.
+func blocks(texts ...string) []mcptypes.ContentBlock {
+	list := mcptypes.Text(texts...)
+	for i, text := range texts[1:] {
+		list[i+1] = &mcptypes.TextContent{Text: "\n" + text}
+	}
+	return list
+}
+
+// forModel adds a block of lines for the model, if there are any. Some clients join the blocks
+// without a separator, and some show only the beginning of each.
+func forModel(r *mcptypes.CallToolResult, lines ...string) {
+	if len(lines) == 0 {
+		return
+	}
+	r.Content = append(r.Content, &mcptypes.TextContent{
+		Annotations: &mcptypes.Annotations{Audience: []mcptypes.Role{mcptypes.RoleAssistant}},
+		Text:        "\n" + strings.Join(lines, "\n"),
+	})
+}
+
+// Texts returns the text blocks of a result.
+func Texts(r *mcptypes.CallToolResult) []string {
+	var texts []string
+	for _, b := range r.Content {
+		if t, ok := b.(*mcptypes.TextContent); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return texts
+}
+
+// joined joins the texts with empty lines.
+func joined(texts []string) string { return strings.Join(texts, "\n\n") }
+
+// quoted returns the size of a text as JSON.
+func quoted(s string) int {
+	b, _ := jsontext.AppendQuote(nil, s) // the error reports invalid UTF-8, which becomes U+FFFD
+	return len(b)
+}
+
+// fit returns the longest beginning of a text that has at most most bytes of JSON.
+func fit(s string, most int) string {
+	if quoted(s) <= most {
+		return s
+	}
+	return text.Head(s, sort.Search(len(s), func(n int) bool { return quoted(text.Head(s, n+1)) > most }))
+}
+
+// cut shortens the text to most bytes of JSON, with a note where to read the whole text.
+func (t *Turn) cut(s string, most int) string {
+	if quoted(s) <= most {
+		return s
+	}
+	path, note := t.thread.Info().RolloutPath, "the answer is longer than limits.result"
+	switch {
+	case path != "" && t.form.shows:
+		note = "the whole answer is in " + path + ", and codex-show has it, in the transcript"
+	case path != "":
+		note = "the whole answer is in " + path
+	case t.form.shows:
+		note = "codex-show has the whole answer, in the transcript"
+	}
+	note = "\n\n[cut: " + note + "]"
+	return fit(s, most-quoted(note)+len(`""`)) + note
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -166,12 +165,4 @@ func many(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// shownTree returns the worktree for the result, or nil.
-func (r *resume) shownTree() *protocol.Worktree {
-	if r.Worktree == nil {
-		return nil
-	}
-	return &protocol.Worktree{Path: show.Text(r.Worktree.Path, maxTree), Branch: show.Text(r.Worktree.Branch, maxName)}
 }

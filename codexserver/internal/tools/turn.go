@@ -44,7 +44,7 @@ func (c *call) newTurn(background bool) *Turn {
 		a = c.Background
 	}
 	t := &Turn{
-		table: c.table, form: form{room: c.table.room(c.MaxText)}, log: turn.New(c.table.options.Report),
+		table: c.table, form: c.form(), log: turn.New(c.table.options.Report),
 		done: make(chan struct{}), owner: c.Turns, polled: c.Survival.Durable, background: background,
 	}
 	a.Turn, a.Caller, a.Submission = t.log, c.caller(), ""

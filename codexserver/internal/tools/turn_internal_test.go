@@ -245,7 +245,7 @@ func TestCut(t *testing.T) {
 		strings.Repeat("\"\n\x00", 1000), strings.Repeat("\xff", 1000), strings.Repeat("x", 300) + strings.Repeat("\x80", 1000),
 	} {
 		for _, most := range []int{100, 299, 300, 301, 2000, 10_000} {
-			got := j.form.cut(text, most, j.thread)
+			got := j.cut(text, most)
 			whole := quoted(text) <= most
 			switch {
 			case whole && got != text:
