@@ -32,7 +32,7 @@ type object struct {
 	Required             []string           `json:"required"`
 	AdditionalProperties *bool              `json:"additionalProperties"`
 	Properties           map[string]*object `json:"properties"`
-	Enum                 []jsontext.Value   `json:"enum"`
+	Enum                 []string           `json:"enum"`
 	Minimum              *float64           `json:"minimum"`
 	Maximum              *float64           `json:"maximum"`
 }
@@ -151,11 +151,11 @@ func (o *object) members(path jsontext.Pointer, given map[string]jsontext.Value)
 		if given[name] != nil || name == "threadId" && (given["conversationId"] != nil || given["sessionId"] != nil) {
 			continue
 		}
-		want := ""
-		for i, value := range o.Properties[name].Enum {
-			want += []string{": want one of ", ", "}[min(i, 1)] + string(value)
+		err := fmt.Errorf("argument %s is missing", path.AppendToken(name))
+		if choice := o.Properties[name].Enum; choice != nil {
+			err = fmt.Errorf("%w: want one of %s", err, `"`+strings.Join(choice, `", "`)+`"`)
 		}
-		return fmt.Errorf("argument %s is missing%s", path.AppendToken(name), want)
+		return err
 	}
 	return nil
 }
