@@ -134,9 +134,11 @@ func (a *replyArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallTool
 		return nil, err
 	}
 	// The question of a call that this client gave up is not asked again: that call ends with it.
-	if other := c.Turns.runs(c.named); other != nil && !a.Background && (other.owner != c.Turns || other.polled || other.InBackground()) {
-		defer c.attach(other)()
+	others := c.Turns.all(func(t *Turn) bool { return !t.over() && t.isOf(c.named) })
+	if len(others) > 0 && !a.Background && (others[0].owner != c.Turns || others[0].polled || others[0].InBackground()) {
+		defer c.attach(others[0])()
 	}
-	c.read = append(c.read, c.Turns.passed(c.named)...)
+	// A caller that goes on with the thread asks for the turn that follows those whose calls were given up.
+	c.read = append(c.read, c.Turns.all(func(t *Turn) bool { return t.isOf(c.named) && !t.answered && !t.background })...)
 	return c.run(ctx, turn), nil
 }

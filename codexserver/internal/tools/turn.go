@@ -118,35 +118,6 @@ func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 	return t.outcome.call
 }
 
-// run runs the turn to its result: the answer, and further blocks with the remarks. A turn that fails or is
-// aborted has an error result with the reason. The thread stays usable. A panic fails the turn and nothing else.
-func (t *Turn) run(ctx context.Context) {
-	defer func() {
-		if v := recover(); v != nil {
-			t.broken(v, debug.Stack())
-		}
-	}()
-	err := t.drive(ctx)
-	lost := ctx.Err() != nil
-	t.conclude(err, t.log.Spent())
-	t.close(lost)
-}
-
-// broken ends a turn that panicked.
-func (t *Turn) broken(v any, stack []byte) {
-	if log := t.table.options.Report.Logger; log != nil {
-		log.Error("panic", "in", "a turn", "value", fmt.Sprint(v), "stack", string(stack))
-	}
-	if t.outcome.call == nil {
-		words := "internal error: the turn panicked"
-		t.outcome.did = protocol.TurnResult{ThreadID: t.ThreadID(), Status: protocol.StatusFailed, Content: words}
-		t.outcome.call = failure(t.ThreadID(), words)
-	}
-	if !t.over() {
-		t.close(false)
-	}
-}
-
 // queue queues the turn in its thread.
 func (t *Turn) queue() {
 	if t.review != nil {
@@ -160,23 +131,34 @@ func (t *Turn) queue() {
 	t.queued = t.thread.Begin(t.attend, t.in)
 }
 
-// drive runs the turn with its engine until it ends.
-func (t *Turn) drive(ctx context.Context) error {
+// run runs the turn to its result: the answer, and further blocks with the remarks. A turn that fails or is
+// aborted has an error result with the reason. The thread stays usable. A panic fails the turn and nothing else.
+func (t *Turn) run(ctx context.Context) {
+	lost := false
+	defer func() {
+		v := recover()
+		if log := t.table.options.Report.Logger; v != nil && log != nil {
+			log.Error("panic", "in", "a turn", "value", fmt.Sprint(v), "stack", string(debug.Stack()))
+		}
+		if t.outcome.call == nil {
+			words := "internal error: the turn panicked"
+			t.outcome.did = protocol.TurnResult{ThreadID: t.ThreadID(), Status: protocol.StatusFailed, Content: words}
+			t.outcome.call = failure(t.ThreadID(), words)
+		}
+		t.close(lost)
+	}()
 	t.log.Limit(t.resume.Budget)
+	var err error
 	if t.resume.Ended > maxContinued {
 		t.queued.Leave()
-		err := &engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", t.resume.Ended)}
+		err = &engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", t.resume.Ended)}
 		t.log.End(err)
-		return err
+	} else {
+		err = t.queued.Run(ctx)
 	}
-	return t.queued.Run(ctx)
-}
-
-// Begin queues a turn of a thread that no tool started, as [thread.Thread.Begin] does, and
-// keeps the diff of the turn for codex-show.
-func (t *Table) Begin(th *thread.Thread, a thread.Attend, in protocol.TurnInput) *thread.Turn {
-	a.Turn = turn.New(t.options.Report)
-	return th.Begin(a, in)
+	gone := ctx.Err() != nil
+	t.conclude(err, t.log.Spent())
+	lost = gone
 }
 
 // close ends the turn, which has its result, and gives up what it only needed until then: it may be kept for long.
@@ -193,6 +175,13 @@ func (t *Turn) close(lost bool) {
 	}
 	close(t.done)
 	t.owner.ended(t, lost)
+}
+
+// Begin queues a turn of a thread that no tool started, as [thread.Thread.Begin] does, and
+// keeps the diff of the turn for codex-show.
+func (t *Table) Begin(th *thread.Thread, a thread.Attend, in protocol.TurnInput) *thread.Turn {
+	a.Turn = turn.New(t.options.Report)
+	return th.Begin(a, in)
 }
 
 // over reports whether the turn has ended.

@@ -78,21 +78,11 @@ func (ts *Turns) begin(f func()) {
 
 // Busy reports whether a turn of the client is running or queued.
 func (ts *Turns) Busy() bool {
-	return len(ts.all(func(t *Turn) bool { return t.owner == ts && !t.over() })) > 0
+	return ts.all(func(t *Turn) bool { return t.owner == ts && !t.over() }) != nil
 }
 
 // Works reports whether a turn of any of the clients is running or queued.
-func (ts *Turns) Works() bool {
-	return len(ts.all(func(t *Turn) bool { return !t.over() })) > 0
-}
-
-// runs returns the running or queued turn of a thread, or nil.
-func (ts *Turns) runs(id string) *Turn {
-	for _, t := range ts.all(func(t *Turn) bool { return !t.over() && t.isOf(id) }) {
-		return t
-	}
-	return nil
-}
+func (ts *Turns) Works() bool { return ts.all(func(t *Turn) bool { return !t.over() }) != nil }
 
 // of returns the first turn of a thread whose result no caller has. If there is none, it
 // returns the last turn of the thread, or nil.
@@ -107,16 +97,21 @@ func (ts *Turns) of(id string) (t *Turn) {
 	return t
 }
 
-// all returns the turns for which is returns true.
-func (ts *Turns) all(is func(*Turn) bool) (all []*Turn) {
+// all returns the turns for which is returns true, or nil.
+func (ts *Turns) all(is func(*Turn) bool) []*Turn {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
+	return ts.which(is)
+}
+
+// which is all under the mutex.
+func (ts *Turns) which(is func(*Turn) bool) (which []*Turn) {
 	for _, t := range ts.list {
 		if is(t) {
-			all = append(all, t)
+			which = append(which, t)
 		}
 	}
-	return all
+	return which
 }
 
 // unread returns the turns of the client that no call waits for and whose result no caller has, one for each
@@ -128,12 +123,6 @@ func (ts *Turns) unread() []*Turn {
 		threads[t.ThreadID()] = threads[t.ThreadID()] || is
 		return is
 	})
-}
-
-// passed returns the turns of a thread whose calls were given up. A caller that goes on with the thread asks
-// for the turn that follows.
-func (ts *Turns) passed(id string) []*Turn {
-	return ts.all(func(t *Turn) bool { return t.isOf(id) && !t.answered && !t.background })
 }
 
 // keep keeps the thread of a turn in the background open, also without its client.
@@ -159,13 +148,7 @@ func (ts *Turns) add(t *Turn) bool {
 
 // full reports whether no more turns may run in the background. ts.mu is held.
 func (ts *Turns) full() bool {
-	n := 0
-	for _, other := range ts.list {
-		if other.owner == ts && !other.over() && other.background {
-			n++
-		}
-	}
-	return n >= maxRunning
+	return len(ts.which(func(t *Turn) bool { return t.owner == ts && t.background && !t.over() })) >= maxRunning
 }
 
 // detach moves a turn to the background. It returns false if the turn has ended, or if too
