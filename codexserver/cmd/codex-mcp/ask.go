@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/internal/text"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/spf13/cobra"
@@ -122,7 +123,7 @@ const planTool = "include-plan-tool"
 
 // Run runs codex-mcp ask on the standard streams.
 func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
-	defer surviveBrokenPipes()()
+	defer program.SurviveBrokenPipes()()
 	console := terminal.Standard(os.Stdin, stdout, stderr)
 	var piped io.Reader
 	if console.Input == nil {
@@ -191,7 +192,7 @@ func (a *askOptions) newTask(stdin io.Reader) (*terminal.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json, Program: a.name + " ask", Version: version()}
+	task := &terminal.Task{Prompt: prompt, Resume: a.resume, JSON: a.json, Program: a.name + " ask", Version: program.Version()}
 	if a.resume == "" { // a resumed conversation has its folder and its model
 		if task.Folder, err = existingFolder(a.cwd); err != nil {
 			return nil, err

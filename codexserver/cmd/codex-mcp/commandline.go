@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -170,8 +169,7 @@ first finishes and answers the calls.`,
 // wantsServer makes a server the command, unless only the version is to be printed.
 func (o *options) wantsServer(run runner) (err error) {
 	if o.run = run; o.version {
-		info, _ := debug.ReadBuildInfo()
-		o.run = prints(versionLine(o.name, info) + "\n")
+		o.run = prints(versionLine(o.name) + "\n")
 	}
 	if o.folder != "" {
 		o.folder, err = existingFolder(o.folder)

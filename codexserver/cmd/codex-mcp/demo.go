@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
+	"github.com/codexmcp/codexmcp/internal/program"
 )
 
 // playDemo runs a turn in which a script takes the place of the model, in a temporary folder with a
@@ -34,7 +35,7 @@ func (a *askOptions) playDemo(signalled context.Context, console *terminal.Conso
 	}, a.overrides...), "model_provider=demo", "model_providers.dema.name=demo",
 		"model_providers.demo.base_url=http://demo.invalid/v1", "model_providers.demo.wire_api=responses")
 	fmt.Fprintf(console.Err, "codex-mcp: demo: a script takes the place of the model; it works in %s, which is removed at the end\n", a.folder)
-	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: a.folder, JSON: a.json, Told: true, Version: version(), Arguments: a.arguments}
+	task := &terminal.Task{Prompt: "Show what codex-mcp does.", Folder: a.folder, JSON: a.json, Told: true, Version: program.Version(), Arguments: a.arguments}
 	getenv := func(name string) string {
 		if name == "CODEX_HOME" {
 			return home
@@ -65,10 +66,10 @@ func demoFolder() (dir string, err error) {
 }
 
 // demoNext says what comes after the demo.
-func demoNext(program string) string {
-	next := "Next: " + program + " doctor says what a task with a real model needs."
-	if _, err := exec.LookPath(program); err != nil { // as after go run
-		next += "\nREADME.md says how to install " + program + "."
+func demoNext(name string) string {
+	next := "Next: " + name + " doctor says what a task with a real model needs."
+	if _, err := exec.LookPath(name); err != nil { // as after go run
+		next += "\nREADME.md says how to install " + name + "."
 	}
 	return next
 }

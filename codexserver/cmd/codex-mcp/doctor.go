@@ -22,6 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
@@ -94,7 +95,7 @@ func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
 
 // diagnose looks at everything. An error is that of the configuration.
 func diagnose(ctx context.Context, o *options, c *configuration, err error) *diagnosis {
-	d := &diagnosis{Version: version(), System: runtime.GOOS + "/" + runtime.GOARCH, Sandbox: unconfined()}
+	d := &diagnosis{Version: program.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Sandbox: unconfined()}
 	d.Home, _ = config.Home(os.Getenv)
 	if err != nil {
 		d.Configuration, d.Problem = err.Error(), err.Error()

@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
@@ -131,7 +132,7 @@ func (c *configuration) nativeOptions() *native.Options {
 		Ask:       c.settings.Approvals.Ask,
 		Guarded:   c.guarded,
 		Self:      self(),
-		Version:   version(),
+		Version:   program.Version(),
 		Logger:    c.log,
 	}
 	if c.demo {
@@ -149,7 +150,7 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 		Overrides: c.overrides,
 		Guarded:   c.guarded,
 		Self:      self(),
-		Version:   version(),
+		Version:   program.Version(),
 		Logger:    c.log,
 	}
 	return appserver.New(o)

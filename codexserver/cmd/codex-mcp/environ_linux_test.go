@@ -49,7 +49,7 @@ func TestServerEnvironment(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(f.home, "config.toml"), []byte(config), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			p := launch(t, f, as(user, exec.Command(program(t), "-engine", "native", "-c", "sandbox_mode=read-only")))
+			p := launch(t, f, as(user, exec.Command(everybodys(t), "-engine", "native", "-c", "sandbox_mode=read-only")))
 			seen := map[int]bool{}
 			p.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 			p.expect(map[string]any{"id": 1.0, "result": map[string]any{}}, seen)

@@ -13,6 +13,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/streamable"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
+	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/spf13/cobra"
 )
 
@@ -55,7 +56,7 @@ By default only this machine can connect. For other machines set http.hosts and
 
 // Run runs codex-mcp http and returns its exit status.
 func (o *httpOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
-	defer surviveBrokenPipes()()
+	defer program.SurviveBrokenPipes()()
 	c, err := configure(o.options, os.Getenv, o.logger(stderr))
 	if err != nil {
 		return fail(stderr, err)

@@ -45,7 +45,7 @@ func TestForkBomb(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := launch(t, f, as(user, exec.Command("bash", "-c", `ulimit -u "$0"; exec "$@"`, strconv.Itoa(limit),
-				program(t), "-engine", "native", "-c", "sandbox_mode=workspace-write", "-c", "sandbox_workspace_write.exclude_slash_tmp=true")))
+				everybodys(t), "-engine", "native", "-c", "sandbox_mode=workspace-write", "-c", "sandbox_workspace_write.exclude_slash_tmp=true")))
 			p.send(`{"jsonrpc":"2.0","id":"turn","method":"tools/call","params":{"name":"codex","arguments":{"prompt":"go"}}}`)
 			seen := map[int]bool{}
 			p.expect(map[string]any{"method": "codex/event", "params": map[string]any{"msg": map[string]any{"type": "exec_command_begin"}}}, seen)
@@ -121,8 +121,8 @@ func openFolder(t *testing.T) string {
 	return dir
 }
 
-// program returns a copy of the program that every user can run.
-func program(t *testing.T) string {
+// everybodys returns a copy of the program that every user can run.
+func everybodys(t *testing.T) string {
 	t.Helper()
 	bin := built(t)
 	whole, err := os.ReadFile(bin)

@@ -62,6 +62,7 @@ import (
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
+	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
@@ -93,7 +94,7 @@ func run(ctx context.Context, name string, args []string, stdout, stderr io.Writ
 
 // Run serves the client on the standard streams.
 func (o *options) Run(ctx context.Context, _, stderr io.Writer) int {
-	defer surviveBrokenPipes()()
+	defer program.SurviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	c, err := configure(o, os.Getenv, o.logger(stderr))
@@ -117,34 +118,23 @@ func (o *options) Run(ctx context.Context, _, stderr io.Writer) int {
 	return 0
 }
 
-// endingSignals returns the signals that end the program in an orderly way. Signals of a
-// terminal that are ignored stay ignored, as nohup requires.
-func endingSignals() []os.Signal {
-	ending := []os.Signal{syscall.SIGTERM}
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
-		if !signal.Ignored(sig) {
-			ending = append(ending, sig)
-		}
+// endingSignals returns the signals that end the program in an orderly way.
+func endingSignals() []os.Signal { return program.EndingSignals(syscall.SIGHUP) }
+
+// lastServer is the last version of Codex with mcp-server, which this program replaces.
+const lastServer = "0.153.4"
+
+// versionLine returns the version in one line, with what a bug report needs. With the name codex the
+// line begins with lastServer, since clients choose the server's command by the version of codex.
+func versionLine(name string) string {
+	if name == "codex" {
+		return fmt.Sprintf("codex-cli %s (codex-mcp %s, %s)", lastServer, program.Version(), program.Build())
 	}
-	return ending
+	return fmt.Sprintf("codex-mcp %s (%s)", program.Version(), program.Build())
 }
 
 func (o *options) logger(stderr io.Writer) *slog.Logger {
-	if o.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(visible{stderr}, &slog.HandlerOptions{Level: o.log}))
-	}
-	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.log}))
-}
-
-// visible writes lines of JSON in which every character that a terminal would not show is
-// escaped. The handler of JSON escapes only those below the space.
-type visible struct{ io.Writer }
-
-func (v visible) Write(line []byte) (int, error) {
-	if _, err := io.WriteString(v.Writer, terminal.Line(line)); err != nil {
-		return 0, err
-	}
-	return len(line), nil
+	return program.Logger(stderr, o.logFormat, o.log)
 }
 
 func fail(stderr io.Writer, err error) int {
@@ -213,7 +203,7 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 		Calls:     calls,
 		Changes:   c.settings.Changes,
 		Tasks:     c.settings.Tasks,
-		Version:   version(),
+		Version:   program.Version(),
 		Logger:    c.log,
 		Folder:    o.folder,
 		Observer:  c.observer,

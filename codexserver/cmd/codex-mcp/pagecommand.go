@@ -19,6 +19,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/page"
+	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -155,11 +156,11 @@ func (c *configuration) offerLinks(p *page.Page, o *codexserver.Options) func() 
 		wd = "a folder that has gone"
 	}
 	links := &shared.Links{
-		Version: version(), New: p.Link, Logger: c.log,
+		Version: program.Version(), New: p.Link, Logger: c.log,
 		Status: func() *shared.Status {
 			threads, open := p.Shown()
 			return &shared.Status{
-				PID: os.Getpid(), Version: version(), Began: began, About: "engine " + o.EngineName,
+				PID: os.Getpid(), Version: program.Version(), Began: began, About: "engine " + o.EngineName,
 				Page: &shared.Page{Address: p.Address(), Folder: filepath.Clean(wd), Threads: threads, Open: open},
 			}
 		},

@@ -24,6 +24,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
+	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -71,9 +72,9 @@ func share(ctx context.Context, o *options, c *configuration) (*shared.Conn, err
 
 // sharedVersion returns the version of this program. Builds without a release differ by
 // the time of their file.
-func sharedVersion(program string) string {
-	v := version()
-	if info, err := os.Stat(program); err == nil && (v == "dev" || strings.ContainsAny(v, "-+")) {
+func sharedVersion(path string) string {
+	v := program.Version()
+	if info, err := os.Stat(path); err == nil && (v == "dev" || strings.ContainsAny(v, "-+")) {
 		v += " " + info.ModTime().UTC().Format(time.RFC3339Nano)
 	}
 	return v
@@ -183,7 +184,7 @@ func (o *options) makeAbsolute() error {
 // runShared runs the shared server for the command line of the process that started it, and
 // returns the exit status.
 func runShared(ctx context.Context, args []string, stderr io.Writer) int {
-	defer surviveBrokenPipes()()
+	defer program.SurviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	o, err := parse("codex-mcp", args, stderr)

@@ -21,13 +21,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
@@ -37,6 +33,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
+	common "github.com/codexmcp/codexmcp/internal/program"
 	"github.com/spf13/pflag"
 )
 
@@ -165,7 +162,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, pflag.ErrHelp):
 		return printed(stderr, write(stdout, about+fs.FlagUsages()))
 	case err == nil && o.version:
-		return printed(stderr, write(stdout, versionLine()))
+		return printed(stderr, write(stdout, fmt.Sprintf("%s %s (%s)\n", program, common.Version(), common.Build())))
 	case err == nil:
 		err = o.check(fs)
 	}
@@ -173,7 +170,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %v\n%[1]s --help lists the flags.\n", program, err)
 		return 2
 	}
-	defer surviveBrokenPipes()()
+	defer common.SurviveBrokenPipes()()
 	if o.newToken != "" {
 		return printed(stderr, o.printNewToken(stdout))
 	}
@@ -266,45 +263,4 @@ func (o *options) workerProgram() (string, error) {
 		return "", fmt.Errorf("--codex-mcp: %w; name the program codex-mcp of the same release", err)
 	}
 	return path, nil
-}
-
-// endingSignals returns the signals that end the program in an orderly way. A signal of a terminal
-// that is ignored stays ignored.
-func endingSignals() []os.Signal {
-	ending := []os.Signal{syscall.SIGTERM}
-	if !signal.Ignored(os.Interrupt) {
-		ending = append(ending, os.Interrupt)
-	}
-	return ending
-}
-
-// surviveBrokenPipes makes a write to a pipe without a reader return an error instead of
-// ending the program.
-func surviveBrokenPipes() (stop func()) {
-	received := make(chan os.Signal, 1)
-	signal.Notify(received, syscall.SIGPIPE)
-	return func() { signal.Stop(received) }
-}
-
-// version returns the version of the module that the build recorded, without the v, or "dev"
-// without a record.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "dev"
-	}
-	return strings.TrimPrefix(info.Main.Version, "v")
-}
-
-// versionLine returns the version in one line, with what a bug report needs.
-func versionLine() string {
-	parts := []string{runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				parts = append([]string{s.Value[:min(12, len(s.Value))]}, parts...)
-			}
-		}
-	}
-	return fmt.Sprintf("%s %s (%s)\n", program, version(), strings.Join(parts, ", "))
 }

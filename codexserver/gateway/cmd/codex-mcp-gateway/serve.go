@@ -13,8 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/access"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/enclosure"
@@ -24,6 +22,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
 	"github.com/codexmcp/codexmcp/internal/httpserve"
+	common "github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/internal/webaddr"
 )
@@ -66,7 +65,7 @@ func (o *options) serve(ctx context.Context, stderr io.Writer) (err error) {
 	}
 	defer (&reloader{o, c, files, s, stderr, log}).on(reload)()
 	err = (&httpserve.Server{
-		Flags: &o.Flags, Mux: s.mux, Backend: s, Check: s.broker.Check, Drain: c.http.Drain, Signals: endingSignals(), Logger: log,
+		Flags: &o.Flags, Mux: s.mux, Backend: s, Check: s.broker.Check, Drain: c.http.Drain, Signals: common.EndingSignals(), Logger: log,
 		Ready: func() {
 			if s.front != nil {
 				fmt.Fprintf(stderr, "%s: serving MCP at %s; number of users: %d\n", program, o.URL(mcpPath), len(c.http.Principals))
@@ -178,35 +177,7 @@ func (o *options) hiddenFiles(c *configuration, f *files) (paths []string, err e
 }
 
 func (o *options) logger(stderr io.Writer) *slog.Logger {
-	if o.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(visible{stderr}, &slog.HandlerOptions{Level: o.log}))
-	}
-	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.log}))
-}
-
-// visible writes lines of JSON in which every character that a terminal would not show is
-// escaped: a worker chooses some of the texts. The handler of JSON escapes only those below
-// the space.
-type visible struct{ io.Writer }
-
-// Write implements [io.Writer].
-func (v visible) Write(line []byte) (int, error) {
-	var b strings.Builder
-	for _, r := range string(line) {
-		switch {
-		case r == '\n' || unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r > 0xFFFF:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	if _, err := io.WriteString(v.Writer, b.String()); err != nil {
-		return 0, err
-	}
-	return len(line), nil
+	return common.Logger(stderr, o.logFormat, o.log)
 }
 
 // maxReaders bounds the open connections to the metrics. Further ones wait.

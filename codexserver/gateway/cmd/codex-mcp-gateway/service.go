@@ -20,6 +20,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/settings"
 	"github.com/codexmcp/codexmcp/codexserver/gateway/internal/workers"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
+	common "github.com/codexmcp/codexmcp/internal/program"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -164,7 +165,7 @@ func (s *service) addNode(ctx context.Context, c *configuration, pool *workers.P
 	s.node, err = node.New(ctx, node.Options{
 		Conn: s.broker.Conn, Stream: s.broker.Stream, Replicas: s.replicas, Leases: s.leases, Nodes: s.nodes, Pool: pool, Principals: c.http.Principals, Name: c.service.Node.Name, Capacity: c.service.Node.Capacity,
 		Listener: l, Certificates: certificates(c), Address: address(c, l),
-		Version: version(), Interval: time.Duration(c.service.NATS.Lease) / 3, Metrics: from.Metrics, Logger: from.Logger,
+		Version: common.Version(), Interval: time.Duration(c.service.NATS.Lease) / 3, Metrics: from.Metrics, Logger: from.Logger,
 	})
 	return err
 }

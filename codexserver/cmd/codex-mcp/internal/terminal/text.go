@@ -3,12 +3,11 @@ package terminal
 import (
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/lazyregexp"
+	"github.com/codexmcp/codexmcp/internal/program"
 )
 
 // sequences matches the control sequences and strings of ECMA-48, with which programs
@@ -25,24 +24,8 @@ func Prose(text string) string {
 // Row is like Prose, but returns one line.
 func Row(text string) string { return elicit.OneLine(sequences.Get().ReplaceAllString(text, ""), 0) }
 
-// Line returns JSON as one line. It writes characters that a terminal could interpret as
-// JSON escapes, which mean the same.
-func Line(raw []byte) string {
-	var b strings.Builder
-	for _, r := range string(raw) {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t': // only between tokens: strings in JSON have none
-		case r < 0x7f || unicode.IsPrint(r) && string(r) != mark:
-			b.WriteRune(r)
-		default:
-			for _, unit := range utf16.Encode([]rune{r}) {
-				fmt.Fprintf(&b, `\u%04x`, unit)
-			}
-		}
-	}
-	b.WriteByte('\n')
-	return b.String()
-}
+// Line returns JSON as one line without the mark of a question and what a terminal could interpret.
+func Line(raw []byte) string { return strings.ReplaceAll(program.Line(raw), mark, `\u25c6`) }
 
 // mark begins a question, and stands nowhere else.
 const mark = "◆"
