@@ -20,7 +20,6 @@ type Turn struct {
 	thread  *thread.Thread
 	attend  thread.Attend
 	in      protocol.TurnInput // nothing for a review, or after the end
-	queued  *thread.Turn       // nil before [call.run], and after the end
 	review  *reviewCall        // nil for other turns, and after the end
 	resume  resume
 	form    form
@@ -78,7 +77,7 @@ func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 	if c.table.Continues() && t.review == nil && t.resume.Key == "" && (c.Survival.Durable || background || c.Deadline != nil) {
 		t.resume.Key = rand.Text()
 	}
-	t.queue()
+	queued := t.queue()
 	t.leave, c.leave = c.leave, nil
 	if background && c.Survival.Kept != nil {
 		c.Survival.Kept(t)
@@ -88,7 +87,7 @@ func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 	}
 	if background {
 		c.Turns.keep(t)
-		c.Turns.begin(func() { t.run(c.Turns.ctx) })
+		c.Turns.begin(func() { t.run(c.Turns.ctx, queued) })
 		return t.interim(protocol.StatusRunning, "The turn runs in the background. Call codex-wait with this threadId for its result.")
 	}
 	parent := ctx // the turn ends with its call, before the next message of the client is read
@@ -102,7 +101,7 @@ func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 	unfollow := follow(ctx)
 	c.Turns.begin(func() {
 		defer stop(nil)
-		t.run(own)
+		t.run(own, queued)
 	})
 	if Wait(c.until(ctx), false, t) == Limit && c.Turns.detach(t) && unfollow() {
 		follow(c.Turns.ctx)
@@ -119,21 +118,20 @@ func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 }
 
 // queue queues the turn in its thread.
-func (t *Turn) queue() {
+func (t *Turn) queue() *thread.Turn {
 	if t.review != nil {
-		t.queued = t.thread.Review(t.attend, t.review.begin)
-		return
+		return t.thread.Review(t.attend, t.review.begin)
 	}
 	t.in.Key = t.resume.Key
 	if !t.resume.Began.IsZero() { // by another process
 		t.in.Continue = func(words string) { t.log.Remark(words) }
 	}
-	t.queued = t.thread.Begin(t.attend, t.in)
+	return t.thread.Begin(t.attend, t.in)
 }
 
 // run runs the turn to its result: the answer, and further blocks with the remarks. A turn that fails or is
 // aborted has an error result with the reason. The thread stays usable. A panic fails the turn and nothing else.
-func (t *Turn) run(ctx context.Context) {
+func (t *Turn) run(ctx context.Context, queued *thread.Turn) {
 	lost := false
 	defer func() {
 		v := recover()
@@ -150,11 +148,11 @@ func (t *Turn) run(ctx context.Context) {
 	t.log.Limit(t.resume.Budget)
 	var err error
 	if t.resume.Ended > maxContinued {
-		t.queued.Leave()
+		queued.Leave()
 		err = &engine.TurnError{Message: fmt.Sprintf("the server ended %d times while this turn ran, so it is not continued again; codex-reply continues the conversation", t.resume.Ended)}
 		t.log.End(err)
 	} else {
-		err = t.queued.Run(ctx)
+		err = queued.Run(ctx)
 	}
 	gone := ctx.Err() != nil
 	t.conclude(err, t.log.Spent())
@@ -164,7 +162,7 @@ func (t *Turn) run(ctx context.Context) {
 // close ends the turn, which has its result, and gives up what it only needed until then: it may be kept for long.
 // Lost is true if the caller gave up before.
 func (t *Turn) close(lost bool) {
-	t.in, t.queued, t.attend, t.review = protocol.TurnInput{}, nil, thread.Attend{}, nil
+	t.in, t.attend, t.review = protocol.TurnInput{}, thread.Attend{}, nil
 	if t.leave != nil {
 		t.leave()
 	}
