@@ -43,7 +43,7 @@ func TestTurnFuncEnds(t *testing.T) {
 		{"an error after the end", ended, context.Canceled, "turn interrupted: the user left", []protocol.EventMsg{protocol.TurnAborted{Reason: protocol.AbortInterrupted}}},
 		{"no reason", t.Context(), &engine.AbortError{}, "turn interrupted", []protocol.EventMsg{protocol.TurnAborted{Reason: protocol.AbortInterrupted}}},
 		{"only a cause", t.Context(), &engine.AbortError{Cause: cause}, "turn interrupted: the user left", []protocol.EventMsg{protocol.TurnAborted{Reason: protocol.AbortInterrupted}}},
-		{"a reason", ended, &engine.AbortError{Reason: protocol.AbortReplaced}, "turn replaced", []protocol.EventMsg{protocol.TurnAborted{Reason: protocol.AbortReplaced}}},
+		{"a reason", ended, &engine.AbortError{Reason: "replaced"}, "turn replaced", []protocol.EventMsg{protocol.TurnAborted{Reason: "replaced"}}},
 		{"a nil pointer", t.Context(), missing, "turn interrupted", []protocol.EventMsg{protocol.TurnAborted{Reason: protocol.AbortInterrupted}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

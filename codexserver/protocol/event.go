@@ -3,6 +3,8 @@ package protocol
 import (
 	stdjson "encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -65,99 +67,37 @@ func (a *appending) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// events has one of each type that this package knows.
+var events = []EventMsg{
+	SessionConfigured{}, TaskStarted{}, TaskComplete{}, TurnAborted{}, TokenCount{}, UserMessage{},
+	AgentMessage{}, AgentMessageDelta{}, AgentReasoning{}, AgentReasoningDelta{}, AgentReasoningRawContent{},
+	AgentReasoningRawContentDelta{}, AgentReasoningSectionBreak{}, ExecApprovalRequest{}, PatchApprovalRequest{},
+	ExecCommandBegin{}, ExecCommandOutputDelta{}, ExecCommandEnd{}, PatchApplyBegin{}, PatchApplyEnd{},
+	TurnDiff{}, PlanUpdate{}, MCPToolCallBegin{}, MCPToolCallEnd{}, WebSearchBegin{}, WebSearchEnd{}, ViewImageToolCall{},
+	BackgroundEvent{}, StreamError{}, ModelReroute{}, Error{}, ShutdownComplete{},
+}
+
 // ParseEvent reads the flat JSON form. An unknown type becomes a [RawEvent]
 // that shares raw's bytes; unknown members of a known type are ignored.
 func ParseEvent(raw []byte) (EventMsg, error) {
+	return parse(raw, "event", events, EventMsg.EventType, func(name string) EventMsg { return RawEvent{name, raw} })
+}
+
+// parse reads an object into a value of the known type that its member type names, or returns that of an unknown name.
+func parse[T any](raw []byte, what string, known []T, nameOf func(T) string, unknown func(name string) T) (v T, err error) {
 	var head struct {
 		Type string `json:"type"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return nil, fmt.Errorf("protocol: event: %w", err)
+		return v, fmt.Errorf("protocol: %s: %w", what, err)
 	}
-	read := eventReader(head.Type)
-	if read == nil {
-		return RawEvent{Type: head.Type, Raw: raw}, nil
+	i := slices.IndexFunc(known, func(one T) bool { return nameOf(one) == head.Type })
+	if i < 0 {
+		return unknown(head.Type), nil
 	}
-	m, err := read(raw)
-	if err != nil {
-		return nil, fmt.Errorf("protocol: event %s: %w", head.Type, err)
+	read := reflect.New(reflect.TypeOf(known[i]))
+	if err := json.Unmarshal(raw, read.Interface()); err != nil {
+		return v, fmt.Errorf("protocol: %s %s: %w", what, head.Type, err)
 	}
-	return m, nil
-}
-
-func readAs[E EventMsg](raw []byte) (EventMsg, error) {
-	var e E
-	err := json.Unmarshal(raw, &e)
-	return e, err
-}
-
-// eventReader returns the function that reads a type, nil for an unknown one.
-func eventReader(name string) func([]byte) (EventMsg, error) {
-	switch name {
-	case SessionConfigured{}.EventType():
-		return readAs[SessionConfigured]
-	case TaskStarted{}.EventType():
-		return readAs[TaskStarted]
-	case TaskComplete{}.EventType():
-		return readAs[TaskComplete]
-	case TurnAborted{}.EventType():
-		return readAs[TurnAborted]
-	case TokenCount{}.EventType():
-		return readAs[TokenCount]
-	case UserMessage{}.EventType():
-		return readAs[UserMessage]
-	case AgentMessage{}.EventType():
-		return readAs[AgentMessage]
-	case AgentMessageDelta{}.EventType():
-		return readAs[AgentMessageDelta]
-	case AgentReasoning{}.EventType():
-		return readAs[AgentReasoning]
-	case AgentReasoningDelta{}.EventType():
-		return readAs[AgentReasoningDelta]
-	case AgentReasoningRawContent{}.EventType():
-		return readAs[AgentReasoningRawContent]
-	case AgentReasoningRawContentDelta{}.EventType():
-		return readAs[AgentReasoningRawContentDelta]
-	case AgentReasoningSectionBreak{}.EventType():
-		return readAs[AgentReasoningSectionBreak]
-	case ExecApprovalRequest{}.EventType():
-		return readAs[ExecApprovalRequest]
-	case PatchApprovalRequest{}.EventType():
-		return readAs[PatchApprovalRequest]
-	case ExecCommandBegin{}.EventType():
-		return readAs[ExecCommandBegin]
-	case ExecCommandOutputDelta{}.EventType():
-		return readAs[ExecCommandOutputDelta]
-	case ExecCommandEnd{}.EventType():
-		return readAs[ExecCommandEnd]
-	case PatchApplyBegin{}.EventType():
-		return readAs[PatchApplyBegin]
-	case PatchApplyEnd{}.EventType():
-		return readAs[PatchApplyEnd]
-	case TurnDiff{}.EventType():
-		return readAs[TurnDiff]
-	case PlanUpdate{}.EventType():
-		return readAs[PlanUpdate]
-	case MCPToolCallBegin{}.EventType():
-		return readAs[MCPToolCallBegin]
-	case MCPToolCallEnd{}.EventType():
-		return readAs[MCPToolCallEnd]
-	case WebSearchBegin{}.EventType():
-		return readAs[WebSearchBegin]
-	case WebSearchEnd{}.EventType():
-		return readAs[WebSearchEnd]
-	case ViewImageToolCall{}.EventType():
-		return readAs[ViewImageToolCall]
-	case BackgroundEvent{}.EventType():
-		return readAs[BackgroundEvent]
-	case StreamError{}.EventType():
-		return readAs[StreamError]
-	case ModelReroute{}.EventType():
-		return readAs[ModelReroute]
-	case Error{}.EventType():
-		return readAs[Error]
-	case ShutdownComplete{}.EventType():
-		return readAs[ShutdownComplete]
-	}
-	return nil
+	return read.Elem().Interface().(T), nil
 }

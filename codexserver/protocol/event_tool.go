@@ -298,37 +298,15 @@ type ViewImageToolCall struct {
 }
 
 // EventType implements [EventMsg].
-func (ExecCommandBegin) EventType() string { return "exec_command_begin" }
-
-// EventType implements [EventMsg].
+func (ExecCommandBegin) EventType() string       { return "exec_command_begin" }
 func (ExecCommandOutputDelta) EventType() string { return "exec_command_output_delta" }
-
-// EventType implements [EventMsg].
-func (ExecCommandEnd) EventType() string { return "exec_command_end" }
-
-// EventType implements [EventMsg].
-func (PatchApplyBegin) EventType() string { return "patch_apply_begin" }
-
-// EventType implements [EventMsg].
-func (PatchApplyEnd) EventType() string { return "patch_apply_end" }
-
-// EventType implements [EventMsg].
-func (TurnDiff) EventType() string { return "turn_diff" }
-
-// EventType implements [EventMsg].
-func (PlanUpdate) EventType() string { return "plan_update" }
-
-// EventType implements [EventMsg].
-func (MCPToolCallBegin) EventType() string { return "mcp_tool_call_begin" }
-
-// EventType implements [EventMsg].
-func (MCPToolCallEnd) EventType() string { return "mcp_tool_call_end" }
-
-// EventType implements [EventMsg].
-func (WebSearchBegin) EventType() string { return "web_search_begin" }
-
-// EventType implements [EventMsg].
-func (WebSearchEnd) EventType() string { return "web_search_end" }
-
-// EventType implements [EventMsg].
-func (ViewImageToolCall) EventType() string { return "view_image_tool_call" }
+func (ExecCommandEnd) EventType() string         { return "exec_command_end" }
+func (PatchApplyBegin) EventType() string        { return "patch_apply_begin" }
+func (PatchApplyEnd) EventType() string          { return "patch_apply_end" }
+func (TurnDiff) EventType() string               { return "turn_diff" }
+func (PlanUpdate) EventType() string             { return "plan_update" }
+func (MCPToolCallBegin) EventType() string       { return "mcp_tool_call_begin" }
+func (MCPToolCallEnd) EventType() string         { return "mcp_tool_call_end" }
+func (WebSearchBegin) EventType() string         { return "web_search_begin" }
+func (WebSearchEnd) EventType() string           { return "web_search_end" }
+func (ViewImageToolCall) EventType() string      { return "view_image_tool_call" }

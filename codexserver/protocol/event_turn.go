@@ -68,12 +68,8 @@ type TaskComplete struct {
 // AbortReason says why a turn was aborted.
 type AbortReason string
 
-// The reasons for an abort.
-const (
-	AbortInterrupted AbortReason = "interrupted"
-	AbortReplaced    AbortReason = "replaced"
-	AbortReviewEnded AbortReason = "review_ended"
-)
+// AbortInterrupted is the only reason that this server gives.
+const AbortInterrupted AbortReason = "interrupted"
 
 // TurnAborted ends a turn that was interrupted, or aborted by an answer to a question.
 type TurnAborted struct {
@@ -156,12 +152,8 @@ type TokenCount struct {
 // UserMessageKind distinguishes the user's own messages from those that the engine adds.
 type UserMessageKind string
 
-// The kinds of user message in a rollout.
-const (
-	UserPlain              UserMessageKind = "plain"
-	UserInstructions       UserMessageKind = "user_instructions"
-	UserEnvironmentContext UserMessageKind = "environment_context"
-)
+// UserPlain is the kind of the user's own messages.
+const UserPlain UserMessageKind = "plain"
 
 // UserMessage is a message of the user, in rollouts, in initial messages, and in the events
 // of a desk.
@@ -279,55 +271,21 @@ type Error struct {
 type ShutdownComplete struct{}
 
 // EventType implements [EventMsg].
-func (SessionConfigured) EventType() string { return "session_configured" }
-
-// EventType implements [EventMsg].
-func (TaskStarted) EventType() string { return "task_started" }
-
-// EventType implements [EventMsg].
-func (TaskComplete) EventType() string { return "task_complete" }
-
-// EventType implements [EventMsg].
-func (TurnAborted) EventType() string { return "turn_aborted" }
-
-// EventType implements [EventMsg].
-func (TokenCount) EventType() string { return "token_count" }
-
-// EventType implements [EventMsg].
-func (UserMessage) EventType() string { return "user_message" }
-
-// EventType implements [EventMsg].
-func (AgentMessage) EventType() string { return "agent_message" }
-
-// EventType implements [EventMsg].
-func (AgentMessageDelta) EventType() string { return "agent_message_delta" }
-
-// EventType implements [EventMsg].
-func (AgentReasoning) EventType() string { return "agent_reasoning" }
-
-// EventType implements [EventMsg].
-func (AgentReasoningDelta) EventType() string { return "agent_reasoning_delta" }
-
-// EventType implements [EventMsg].
-func (AgentReasoningRawContent) EventType() string { return "agent_reasoning_raw_content" }
-
-// EventType implements [EventMsg].
+func (SessionConfigured) EventType() string             { return "session_configured" }
+func (TaskStarted) EventType() string                   { return "task_started" }
+func (TaskComplete) EventType() string                  { return "task_complete" }
+func (TurnAborted) EventType() string                   { return "turn_aborted" }
+func (TokenCount) EventType() string                    { return "token_count" }
+func (UserMessage) EventType() string                   { return "user_message" }
+func (AgentMessage) EventType() string                  { return "agent_message" }
+func (AgentMessageDelta) EventType() string             { return "agent_message_delta" }
+func (AgentReasoning) EventType() string                { return "agent_reasoning" }
+func (AgentReasoningDelta) EventType() string           { return "agent_reasoning_delta" }
+func (AgentReasoningRawContent) EventType() string      { return "agent_reasoning_raw_content" }
 func (AgentReasoningRawContentDelta) EventType() string { return "agent_reasoning_raw_content_delta" }
-
-// EventType implements [EventMsg].
-func (AgentReasoningSectionBreak) EventType() string { return "agent_reasoning_section_break" }
-
-// EventType implements [EventMsg].
-func (BackgroundEvent) EventType() string { return "background_event" }
-
-// EventType implements [EventMsg].
-func (StreamError) EventType() string { return "stream_error" }
-
-// EventType implements [EventMsg].
-func (ModelReroute) EventType() string { return "model_reroute" }
-
-// EventType implements [EventMsg].
-func (Error) EventType() string { return "error" }
-
-// EventType implements [EventMsg].
-func (ShutdownComplete) EventType() string { return "shutdown_complete" }
+func (AgentReasoningSectionBreak) EventType() string    { return "agent_reasoning_section_break" }
+func (BackgroundEvent) EventType() string               { return "background_event" }
+func (StreamError) EventType() string                   { return "stream_error" }
+func (ModelReroute) EventType() string                  { return "model_reroute" }
+func (Error) EventType() string                         { return "error" }
+func (ShutdownComplete) EventType() string              { return "shutdown_complete" }

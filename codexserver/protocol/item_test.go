@@ -72,24 +72,3 @@ func TestDuration(t *testing.T) {
 		t.Error("a wrong duration is read")
 	}
 }
-
-// TestContentItems writes each part of a message with the member of its type.
-func TestContentItems(t *testing.T) {
-	for text, want := range map[string]protocol.ContentItem{
-		`{"type":"input_text","text":""}`:        {Type: "input_text"},
-		`{"type":"output_text","text":"a"}`:      {Type: "output_text", Text: "a"},
-		`{"type":"input_image","image_url":"b"}`: {Type: "input_image", ImageURL: "b"},
-	} {
-		var got protocol.ContentItem
-		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
-			t.Errorf("%s: %+v, %v", text, got, err)
-		}
-		if written, err := json.Marshal(want); err != nil || string(written) != text {
-			t.Errorf("%+v: %s, %v", want, written, err)
-		}
-	}
-	var c protocol.ContentItem
-	if err := json.Unmarshal([]byte(`{"type":1}`), &c); err == nil {
-		t.Error("a wrong part is read")
-	}
-}

@@ -146,33 +146,32 @@ type ApplyPatchApprovalParams struct {
 	GrantRoot string `json:"grant_root,omitzero"`
 }
 
-// wireItem is an [InputItem] as these methods write it: the type and an object named
-// data.
-type wireItem struct {
-	Type InputItemType `json:"type"`
-	Data wireItemData  `json:"data"`
+// field returns the member of data that belongs to the item's type, or nil if the type is unknown.
+func (i *InputItem) field() (name string, value *string) {
+	switch i.Type {
+	case InputText:
+		return "text", &i.Text
+	case InputImage:
+		return "image_url", &i.ImageURL
+	case InputLocalImage:
+		return "path", &i.Path
+	}
+	return "", nil
 }
 
-type wireItemData struct {
-	Text     *string `json:"text,omitzero"`
-	ImageURL *string `json:"image_url,omitzero"`
-	Path     *string `json:"path,omitzero"`
+// wireItem is an [InputItem] as these methods write it.
+type wireItem struct {
+	Type InputItemType  `json:"type"`
+	Data map[string]any `json:"data"`
 }
 
 // MarshalJSON writes {"type":…,"data":{…}}.
 func (i InputItem) MarshalJSON() ([]byte, error) {
-	w := wireItem{Type: i.Type}
-	switch i.Type {
-	case InputText:
-		w.Data.Text = &i.Text
-	case InputImage:
-		w.Data.ImageURL = &i.ImageURL
-	case InputLocalImage:
-		w.Data.Path = &i.Path
-	default:
+	name, value := i.field()
+	if value == nil {
 		return nil, fmt.Errorf("protocol: input item of unknown type %q", string(i.Type))
 	}
-	return json.Marshal(w)
+	return json.Marshal(wireItem{i.Type, map[string]any{name: *value}})
 }
 
 // UnmarshalJSON reads {"type":…,"data":{…}}.
@@ -182,27 +181,14 @@ func (i *InputItem) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	*i = InputItem{Type: w.Type}
-	field, value := "", (*string)(nil)
-	switch w.Type {
-	case InputText:
-		field, value = "text", w.Data.Text
-	case InputImage:
-		field, value = "image_url", w.Data.ImageURL
-	case InputLocalImage:
-		field, value = "path", w.Data.Path
-	default:
+	name, value := i.field()
+	if value == nil {
 		return fmt.Errorf("type %q must be text, image or localImage", string(w.Type))
 	}
-	if value == nil {
-		return fmt.Errorf("an item of type %s needs data.%s", w.Type, field)
+	text, ok := w.Data[name].(string)
+	if !ok {
+		return fmt.Errorf("an item of type %s needs the text data.%s", w.Type, name)
 	}
-	switch w.Type {
-	case InputText:
-		i.Text = *value
-	case InputImage:
-		i.ImageURL = *value
-	case InputLocalImage:
-		i.Path = *value
-	}
+	*value = text
 	return nil
 }

@@ -24,47 +24,14 @@ type MessageItem struct {
 	Content []ContentItem `json:"content"`
 }
 
-// ContentItem is a part of a message.
+// ContentItem is a part of a message. [AppendItem] writes the member that belongs to the type, also without a value.
 type ContentItem struct {
 	// Type is "input_text", "output_text" or "input_image".
-	Type string
+	Type string `json:"type"`
 	// Text belongs to the text types.
-	Text string
+	Text string `json:"text,omitzero"`
 	// ImageURL belongs to "input_image"; it is often a data URL.
-	ImageURL string
-}
-
-type wireContentItem struct {
-	Type     string  `json:"type"`
-	Text     *string `json:"text,omitzero"`
-	ImageURL *string `json:"image_url,omitzero"`
-}
-
-// MarshalJSON writes the member that belongs to the type.
-func (c ContentItem) MarshalJSON() ([]byte, error) {
-	w := wireContentItem{Type: c.Type}
-	if c.Type == "input_image" {
-		w.ImageURL = &c.ImageURL
-	} else {
-		w.Text = &c.Text
-	}
-	return json.Marshal(w)
-}
-
-// UnmarshalJSON reads a part of any type. Without a text, Text is empty.
-func (c *ContentItem) UnmarshalJSON(b []byte) error {
-	var w wireContentItem
-	if err := json.Unmarshal(b, &w); err != nil {
-		return err
-	}
-	*c = ContentItem{Type: w.Type}
-	if w.Text != nil {
-		c.Text = *w.Text
-	}
-	if w.ImageURL != nil {
-		c.ImageURL = *w.ImageURL
-	}
-	return nil
+	ImageURL string `json:"image_url,omitzero"`
 }
 
 // ReasoningItem is what a reasoning model thought. Only its provider can read the encrypted
@@ -160,28 +127,14 @@ type RawItem struct {
 }
 
 // ItemType implements [ResponseItem].
-func (MessageItem) ItemType() string { return "message" }
-
-// ItemType implements [ResponseItem].
-func (ReasoningItem) ItemType() string { return "reasoning" }
-
-// ItemType implements [ResponseItem].
-func (FunctionCallItem) ItemType() string { return "function_call" }
-
-// ItemType implements [ResponseItem].
-func (FunctionCallOutputItem) ItemType() string { return "function_call_output" }
-
-// ItemType implements [ResponseItem].
-func (CustomToolCallItem) ItemType() string { return "custom_tool_call" }
-
-// ItemType implements [ResponseItem].
+func (MessageItem) ItemType() string              { return "message" }
+func (ReasoningItem) ItemType() string            { return "reasoning" }
+func (FunctionCallItem) ItemType() string         { return "function_call" }
+func (FunctionCallOutputItem) ItemType() string   { return "function_call_output" }
+func (CustomToolCallItem) ItemType() string       { return "custom_tool_call" }
 func (CustomToolCallOutputItem) ItemType() string { return "custom_tool_call_output" }
-
-// ItemType implements [ResponseItem].
-func (LocalShellCallItem) ItemType() string { return "local_shell_call" }
-
-// ItemType implements [ResponseItem].
-func (i RawItem) ItemType() string { return i.Type }
+func (LocalShellCallItem) ItemType() string       { return "local_shell_call" }
+func (i RawItem) ItemType() string                { return i.Type }
 
 // AppendItem appends the JSON form of item to b, with the type first. It replaces invalid
 // UTF-8 in texts.
@@ -231,49 +184,14 @@ func appendString(b []byte, s string) []byte {
 	return b
 }
 
+// items has one of each type that this package knows.
+var items = []ResponseItem{
+	MessageItem{}, ReasoningItem{}, FunctionCallItem{}, FunctionCallOutputItem{}, CustomToolCallItem{}, CustomToolCallOutputItem{},
+	LocalShellCallItem{},
+}
+
 // ParseItem reads the JSON form. An unknown type becomes a [RawItem] that shares
 // raw's bytes; unknown members of a known type are ignored.
 func ParseItem(raw []byte) (ResponseItem, error) {
-	var head struct {
-		Type string `json:"type"`
-	}
-	if err := json.Unmarshal(raw, &head); err != nil {
-		return nil, fmt.Errorf("protocol: item: %w", err)
-	}
-	read := itemReader(head.Type)
-	if read == nil {
-		return RawItem{Type: head.Type, Raw: raw}, nil
-	}
-	item, err := read(raw)
-	if err != nil {
-		return nil, fmt.Errorf("protocol: item %s: %w", head.Type, err)
-	}
-	return item, nil
-}
-
-func readItem[I ResponseItem](raw []byte) (ResponseItem, error) {
-	var i I
-	err := json.Unmarshal(raw, &i)
-	return i, err
-}
-
-// itemReader returns the function that reads a type, nil for an unknown one.
-func itemReader(name string) func([]byte) (ResponseItem, error) {
-	switch name {
-	case MessageItem{}.ItemType():
-		return readItem[MessageItem]
-	case ReasoningItem{}.ItemType():
-		return readItem[ReasoningItem]
-	case FunctionCallItem{}.ItemType():
-		return readItem[FunctionCallItem]
-	case FunctionCallOutputItem{}.ItemType():
-		return readItem[FunctionCallOutputItem]
-	case CustomToolCallItem{}.ItemType():
-		return readItem[CustomToolCallItem]
-	case CustomToolCallOutputItem{}.ItemType():
-		return readItem[CustomToolCallOutputItem]
-	case LocalShellCallItem{}.ItemType():
-		return readItem[LocalShellCallItem]
-	}
-	return nil
+	return parse(raw, "item", items, ResponseItem.ItemType, func(name string) ResponseItem { return RawItem{name, raw} })
 }

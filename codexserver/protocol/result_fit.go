@@ -30,7 +30,7 @@ func (r *TurnResult) Fit(limit int) {
 	}
 	if r.Verdict != nil {
 		short := *r.Verdict
-		(&cutText{text: &short.Explanation, left: new(int)}).cut(maxExplanation)
+		short.Explanation = head(short.Explanation, maxExplanation)
 		r.Verdict = &short
 	}
 	see := r.Truncated.See
@@ -46,14 +46,19 @@ func (r *TurnResult) Fit(limit int) {
 	room := limit - len(encode(fixed)) - len(`"output":,"findings":,"plan":,"unknown":,`)
 	left := &r.Truncated
 	parts := []part{
-		&cutText{&r.Content, &left.Content, len(quote(r.Content[:min(len(r.Content), limit)]))},
-		&cutValue{&r.Output, &left.Output},
-		newCutList(&r.Findings, &left.Findings, false, limit),
-		newCutList(&r.Plan, &left.Plan, false, limit),
-		newCutList(&r.Changes, &left.Changes, false, limit),
-		newCutList(&r.Unknown, &left.Unknown, false, limit),
-		newCutList(&r.Commands, &left.Commands, true, limit),
-		newCutList(&r.Refused, &left.Refused, true, limit),
+		textPart(&r.Content, &left.Content, limit),
+		{len(r.Output), func(room int) {
+			if len(r.Output) > room {
+				left.Output += len(r.Output)
+				r.Output = nil
+			}
+		}},
+		listPart(&r.Findings, &left.Findings, false, limit),
+		listPart(&r.Plan, &left.Plan, false, limit),
+		listPart(&r.Changes, &left.Changes, false, limit),
+		listPart(&r.Unknown, &left.Unknown, false, limit),
+		listPart(&r.Commands, &left.Commands, true, limit),
+		listPart(&r.Refused, &left.Refused, true, limit),
 	}
 	each := share(parts, room)
 	for _, p := range parts {
@@ -90,11 +95,9 @@ func quote(s string) []byte {
 }
 
 // part is a member that can be cut.
-type part interface {
-	// size returns the size in bytes of JSON. It need not be exact if it exceeds the limit.
-	size() int
-	// cut leaves what fits into room.
-	cut(room int)
+type part struct {
+	size int            // in bytes of JSON; it need not be exact if it exceeds the limit
+	cut  func(room int) // leaves what fits into room
 }
 
 // share returns how many bytes each part may take. If all fit, that is the size of the
@@ -102,7 +105,7 @@ type part interface {
 func share(parts []part, room int) (each int) {
 	sizes := make([]int, len(parts))
 	for i, p := range parts {
-		sizes[i] = p.size()
+		sizes[i] = p.size
 	}
 	slices.Sort(sizes)
 	for i, size := range sizes {
@@ -115,77 +118,49 @@ func share(parts []part, room int) (each int) {
 	return max(each, sizes[len(sizes)-1])
 }
 
-// cutList is a list that loses elements at its end, or at its beginning if tail is true.
-type cutList[T any] struct {
-	list  *[]T
-	left  *int
-	tail  bool
-	sizes []int // of the elements, of those that stay first
-	bytes int
-}
-
-// newCutList measures the elements until they exceed limit.
-func newCutList[T any](list *[]T, left *int, tail bool, limit int) part {
-	l := &cutList[T]{list: list, left: left, tail: tail, bytes: len("[]")}
-	for i := 0; i < len(*list) && l.bytes <= limit; i++ {
+// listPart is a list that loses elements at its end, or at its beginning if tail is true. It measures the
+// elements until they exceed limit.
+func listPart[T any](list *[]T, left *int, tail bool, limit int) part {
+	var sizes []int // of the elements, of those that stay first
+	whole := len("[]")
+	for i := 0; i < len(*list) && whole <= limit; i++ {
 		k := i
 		if tail {
 			k = len(*list) - 1 - i
 		}
 		size := len(encode((*list)[k])) + 1
-		l.sizes = append(l.sizes, size)
-		l.bytes += size
+		sizes = append(sizes, size)
+		whole += size
 	}
-	return l
+	return part{whole, func(room int) {
+		used, n := len("[]"), 0
+		for n < len(sizes) && used+sizes[n] <= room {
+			used += sizes[n]
+			n++
+		}
+		*left += len(*list) - n
+		if tail {
+			*list = (*list)[len(*list)-n:]
+		} else {
+			*list = (*list)[:n]
+		}
+	}}
 }
 
-func (l *cutList[T]) size() int { return l.bytes }
-
-func (l *cutList[T]) cut(room int) {
-	used, n := len("[]"), 0
-	for n < len(l.sizes) && used+l.sizes[n] <= room {
-		used += l.sizes[n]
-		n++
-	}
-	*l.left += len(*l.list) - n
-	if l.tail {
-		*l.list = (*l.list)[len(*l.list)-n:]
-	} else {
-		*l.list = (*l.list)[:n]
-	}
+// textPart is a text that loses its end.
+func textPart(s *string, left *int, limit int) part {
+	return part{len(quote((*s)[:min(len(*s), limit)])), func(room int) {
+		kept := head(*s, room)
+		*left += len(*s) - len(kept)
+		*s = kept
+	}}
 }
 
-// cutText is a text that loses its end.
-type cutText struct {
-	text  *string
-	left  *int
-	bytes int // of what the limit allows
-}
-
-func (t *cutText) size() int { return t.bytes }
-
-func (t *cutText) cut(room int) {
-	if len(*t.text) <= room && len(quote(*t.text)) <= room {
-		return
+// head returns the beginning of a text that takes so many bytes in JSON.
+func head(s string, room int) string {
+	if len(s) <= room && len(quote(s)) <= room {
+		return s
 	}
 	// The length of the quoted text grows with the text.
-	n := sort.Search(min(len(*t.text), room), func(n int) bool { return len(quote((*t.text)[:n+1])) > room })
-	kept := text.Head(*t.text, n)
-	*t.left += len(*t.text) - len(kept)
-	*t.text = kept
-}
-
-// cutValue is a JSON value that is kept or left out as a whole.
-type cutValue struct {
-	value *jsontext.Value
-	left  *int
-}
-
-func (v *cutValue) size() int { return len(*v.value) }
-
-func (v *cutValue) cut(room int) {
-	if len(*v.value) > room {
-		*v.left += len(*v.value)
-		*v.value = nil
-	}
+	return text.Head(s, sort.Search(min(len(s), room), func(n int) bool { return len(quote(s[:n+1])) > room }))
 }

@@ -135,7 +135,8 @@ func typeFacts(add func(string, ...any), named *types.Named, q types.Qualifier) 
 }
 
 // TestEveryNameIsDocumented checks every name that users can write, including fields and
-// methods. The comment of a group counts for its constants and variables. A comment that
+// methods. The comment of a group counts for its constants and variables, that of the first of several methods
+// with the same name for those that follow it. A comment that
 // mentions another field of its type counts for that field. The fields of the app-server's types need
 // none: Codex describes them, in prose that is not ours, under the definitions that the types name.
 func TestEveryNameIsDocumented(t *testing.T) {
@@ -145,9 +146,12 @@ func TestEveryNameIsDocumented(t *testing.T) {
 			continue
 		}
 		missing := func(name string) { t.Errorf("%s: %s has no comment", s.file, name) }
-		for _, d := range s.syntax.Decls {
+		for i, d := range s.syntax.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
+				if before, ok := s.syntax.Decls[max(0, i-1)].(*ast.FuncDecl); ok && i > 0 && d.Recv != nil && before.Recv != nil && before.Name.Name == d.Name.Name {
+					continue
+				}
 				if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || ast.IsExported(strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*"))) {
 					missing(d.Name.Name)
 				}
