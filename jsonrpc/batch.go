@@ -44,9 +44,7 @@ func (p *Peer) receiveBatch(line []byte) {
 			}
 			seen[m.id] = true
 		}
-		if r := p.dispatch(&m, one, b); r != nil {
-			go p.serve(r) // is counted in handlers already; others of the batch need not wait for it
-		}
+		p.dispatch(&m, one, b)
 	}
 	p.post(b, nil, regardless, byWriter)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/codexmcp/codexmcp/mcptypes"
 	jsonx "github.com/go-json-experiment/json"
@@ -94,11 +93,6 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 	if !ok {
 		c = &Call{ready: make(chan struct{}, 1), pooled: true}
 	}
-	// The handler that calls does not compute meanwhile, see method.took.
-	if r := requestOf(ctx); r != nil {
-		start := time.Now()
-		defer func() { r.waited.Add(int64(time.Since(start))) }()
-	}
 	err := p.start1(ctx, c, method, params)
 	if err == nil {
 		err = p.wait(ctx, c, result)
@@ -112,12 +106,7 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 
 // wait waits for a pooled call and decodes its result.
 func (p *Peer) wait(ctx context.Context, c *Call, result any) error {
-	c.yield()
-	if r := requestOf(ctx); r != nil && r.peer == p && p.reading.stop != nil {
-		p.borrow(ctx, c)
-	} else {
-		p.takeOver()
-	}
+	c.await()
 	// Waiting here rather than with AfterFunc, as Start does, saves a registration with
 	// the context for each call.
 	select {
@@ -237,20 +226,9 @@ func (p *Peer) retire(c *Call) bool {
 	return true
 }
 
-// await is called before waiting for c, unless the waiting goroutine reads.
-func (c *Call) await() {
-	// Nil if the call never began. Whether this goroutine is the reader is not known here, and
-	// need not be: if the reading is lent, its owner is in a handler, and any handler may wait
-	// for this call.
-	if c.p != nil {
-		c.p.takeOver()
-	}
-	c.yield()
-}
-
-// yield is called before waiting for c. If the waiting goroutine is the ordered handler of a
+// await is called before waiting for c. If the waiting goroutine is the ordered handler of a
 // peer, requests overtake notifications on that peer until c has ended.
-func (c *Call) yield() {
+func (c *Call) await() {
 	if c.note == nil {
 		return
 	}
@@ -319,13 +297,6 @@ func (c *Call) abandon(err error, reason string) {
 	if e := p.writeCall(b, ID{}, profile.Method, profile.encode(id, reason)); e == nil {
 		_ = p.send(&p.ctx.live, b, regardless, byWriter) // fails only when the connection has ended
 	}
-}
-
-// awaits reports whether a call waits for its answer.
-func (p *Peer) awaits() bool {
-	p.calls.mu.Lock()
-	defer p.calls.mu.Unlock()
-	return len(p.calls.pending) > 0
 }
 
 // resolve hands an answer to the call that waits for it. The reader calls it and does not

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"time"
 )
 
 // The life of a request: dispatch makes it, admit registers it under its id, and it waits in
@@ -59,9 +58,8 @@ type inbound struct {
 	idle     chan struct{} // closed when active falls to 0; nil if nothing waits for that
 }
 
-// receive takes one message from the transport. It never blocks. It returns a
-// request that the reader is to handle itself, see reading.
-func (p *Peer) receive(line []byte) *Request {
+// receive takes one message from the transport. It never blocks.
+func (p *Peer) receive(line []byte) {
 	if h := p.o.Hooks; h != nil && h.Received != nil {
 		h.Received(line)
 	}
@@ -72,25 +70,25 @@ func (p *Peer) receive(line []byte) *Request {
 	m.parse(line, p.d)
 	if m.array && p.batches.Load() {
 		p.receiveBatch(line)
-		return nil
+		return
 	}
-	return p.dispatch(&m, line, nil)
+	p.dispatch(&m, line, nil)
 }
 
-// dispatch acts on one scanned message of a batch, or of none. The result is that of accept.
-func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
+// dispatch acts on one scanned message of a batch, or of none.
+func (p *Peer) dispatch(m *message, line []byte, b *batch) {
 	switch m.kind {
 	case kindRequest:
 		r := p.newRequest(m, line)
 		r.batch = b
 		b.expect()
-		return p.accept(r)
+		p.accept(r)
 	case kindNotification:
 		// A cancel notification does not queue: the handler it should end may be the one
 		// that the queue waits for.
 		if c := p.o.Cancellation; c != nil && string(m.method) == c.Method {
 			p.cancelInbound(c, m.params, line)
-			return nil
+			return
 		}
 		p.accept(p.newRequest(m, line))
 	// Never queued: the handler of a notification may wait for it.
@@ -105,7 +103,6 @@ func (p *Peer) dispatch(m *message, line []byte, b *batch) *Request {
 		b.expect()
 		p.refuse(b, m.id, m.fault)
 	}
-	return nil
 }
 
 // overhead is what a waiting request costs in addition to its bytes.
@@ -114,43 +111,41 @@ const overhead = 256
 // newRequest makes the request of a message.
 func (p *Peer) newRequest(m *message, line []byte) *Request {
 	// The whole line counts, because Params is a slice of it and keeps it in memory.
-	method := p.intern(m.method)
-	r := &Request{ID: m.id, Method: method.name, Params: m.params, peer: p, method: method, size: len(line) + overhead}
+	r := &Request{ID: m.id, Method: p.intern(m.method), Params: m.params, peer: p, size: len(line) + overhead}
 	r.ctx.base, r.ctx.request = &p.ctx.base, r
 	return r
 }
 
-// intern returns the method, allocated once for those seen often. Only the
+// intern returns the name of a method, allocated once for those seen often. Only the
 // reader calls it, or what pushes, one goroutine at a time.
-func (p *Peer) intern(name []byte) *method {
+func (p *Peer) intern(name []byte) string {
 	if m, ok := p.methods[string(name)]; ok {
 		return m
 	}
-	m := &method{name: string(name)}
+	m := string(name)
 	// Bounded: the other side may invent method names without end.
 	if p.methods != nil && len(p.methods) < 256 && len(name) <= 64 {
-		p.methods[m.name] = m
+		p.methods[m] = m
 	}
 	return m
 }
 
-// accept admits a request or notification and has it handled. The reader itself must
-// serve a request that accept returns.
+// accept admits a request or notification and has it handled.
 //
 // It decides under one hold of inbound's lock whether the request is admitted, whether it has
 // to wait, and for what. Between these decisions nothing may end a request or add one: it would
 // then start out of order, or wait although nothing is left to start it.
-func (p *Peer) accept(r *Request) *Request {
+func (p *Peer) accept(r *Request) {
 	if slices.Contains(p.o.Inline, r.Method) || p.o.InlineIf != nil && p.o.InlineIf(r) {
 		p.acceptInline(r)
-		return nil
+		return
 	}
 	in := &p.in
 	in.mu.Lock()
 	// Nothing can be sent any more, so a refusal would be lost too.
 	if in.ended {
 		in.mu.Unlock()
-		return nil
+		return
 	}
 	// A request may not pass a notification that arrived before it. It starts at once
 	// only if no notification is unfinished, or if the handler of one waits for the other
@@ -160,9 +155,8 @@ func (p *Peer) accept(r *Request) *Request {
 	if e := p.admit(r, wait); e != nil {
 		in.mu.Unlock() // the answer takes the lock of the egress, and calls hooks
 		p.reject(r, e)
-		return nil
+		return
 	}
-	var mine *Request
 	switch {
 	case behind || r.IsNotification():
 		in.queue.push(r)
@@ -180,28 +174,9 @@ func (p *Peer) accept(r *Request) *Request {
 		in.waiting.push(r)
 	default:
 		in.running++
-		// A place is taken in either case, under the lock that was held since the look at
-		// running. The reader's goroutine ends serve like any other, so it is counted in
-		// handlers too.
-		if p.alone(r) {
-			p.handlers.Add(1)
-			mine = r
-		} else {
-			p.spawn(r)
-		}
+		p.spawn(r)
 	}
 	in.mu.Unlock()
-	return mine
-}
-
-// alone reports whether the reader should serve a request itself: nothing else is being
-// handled or has been read, and the method is quick. The lock is held.
-//
-// Kept requests do not count: their handlers have returned. If another message was read already,
-// it would have to wait for the handler although it could be handled now.
-func (p *Peer) alone(r *Request) bool {
-	return p.reading.drained != nil && !p.in.ordering && p.in.running-p.in.kept == 1 &&
-		r.method.streak.Load() >= proof && p.reading.drained()
 }
 
 // admit registers the request, or returns why it is refused. The lock is held.
@@ -477,10 +452,7 @@ func (p *Peer) handle(r *Request) {
 		p.answer(r, nil, CodeRequestCancelled, onHandler)
 		return
 	}
-	start := time.Now()
 	v, err := p.call(r)
-	// Without the answer: its write wakes the other side, which may take this core at once.
-	r.method.took(time.Since(start) - time.Duration(r.waited.Load()))
 	if !p.state(r).detached {
 		p.answer(r, v, err, onHandler)
 	}

@@ -21,21 +21,17 @@ import (
 // A header that cannot be read ends the connection, because the start of the next message
 // is then unknown.
 func Header(r io.Reader, w io.Writer, c io.Closer) Transport {
-	return &header{r: bufio.NewReaderSize(r, slabSize), os: descriptor(r), w: w, c: c}
+	return &header{r: bufio.NewReaderSize(r, slabSize), w: w, c: c}
 }
 
 // header is both directions, as lines is: reading uses r, writing w and out.
 type header struct {
 	r     *bufio.Reader
-	os    bool // r is over a descriptor
 	w     io.Writer
 	c     io.Closer
 	limit int
 	out   []byte
 }
-
-// drained implements drainer.
-func (t *header) drained() bool { return t.os && t.r.Buffered() == 0 }
 
 // SetReadLimit bounds the length of a message.
 func (t *header) SetReadLimit(n int) { t.limit = n }

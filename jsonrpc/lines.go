@@ -6,9 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"sync/atomic"
-	"syscall"
-	"time"
 )
 
 // Lines returns a transport of newline-delimited JSON: one message a line, the
@@ -17,16 +14,14 @@ import (
 // transport is; nil closes nothing, and then something else must unblock a
 // Read at the end.
 //
-// An *os.File must not have a read deadline of its own. On Linux a pipe in
+// On Linux a pipe in
 // blocking mode, which os.Stdin may be, is opened again and read through the
 // runtime's poller, so that Close always unblocks Read.
 func Lines(r io.Reader, w io.Writer, c io.Closer) Transport {
-	t := &lines{lineReader: lineReader{r: r, os: descriptor(r)}, lineWriter: lineWriter{w: w, ready: newReadiness(w)}, c: c}
-	if f, ok := r.(*os.File); ok {
-		if nonBlocking(f) {
-			t.file = f
-		} else if again, ok := reopen(f, os.O_RDONLY); ok {
-			t.r, t.file, t.own = again, again, again
+	t := &lines{lineReader: lineReader{r: r}, lineWriter: lineWriter{w: w, ready: newReadiness(w)}, c: c}
+	if f, ok := r.(*os.File); ok && !nonBlocking(f) {
+		if again, ok := reopen(f, os.O_RDONLY); ok {
+			t.r, t.own = again, again
 		}
 	}
 	return t
@@ -66,11 +61,7 @@ const (
 // the short lines behind it, and would stay with an idle reader.
 type lineReader struct {
 	r     io.Reader
-	os    bool     // r is a descriptor
-	file  *os.File // r, if it is a file whose Read a deadline can interrupt
 	limit int
-	// interrupt was called, and resume not yet
-	interrupted atomic.Bool
 	// What is before start belongs to the peer. It is never written again: fill appends behind
 	// len(buf), or takes a new buffer.
 	buf     []byte // buf[start:] is read and not handed over
@@ -112,15 +103,6 @@ func (l *longLine) drop() {
 	l.parts, l.size = nil, 0
 }
 
-// descriptor reports whether r is read from the operating system.
-func descriptor(r io.Reader) bool {
-	_, ok := r.(syscall.Conn)
-	return ok
-}
-
-// drained implements drainer.
-func (t *lineReader) drained() bool { return t.os && t.start == len(t.buf) }
-
 // SetReadLimit bounds the length of a line.
 func (t *lineReader) SetReadLimit(n int) { t.limit = n }
 
@@ -153,24 +135,7 @@ func (t *lineReader) Read(context.Context) ([]byte, error) {
 			return nil, t.err
 		}
 		t.fill()
-		// Nothing is lost: the next Read continues where this one has stopped.
-		if t.err != nil && t.interrupted.Load() && errors.Is(t.err, os.ErrDeadlineExceeded) {
-			t.err = nil
-			return nil, errInterrupted
-		}
 	}
-}
-
-// interrupt implements interrupter, by a deadline that has passed. A nil file refuses it.
-func (t *lineReader) interrupt() bool {
-	t.interrupted.Store(true)
-	return t.file.SetReadDeadline(time.Unix(1, 0)) == nil
-}
-
-// resume implements interrupter.
-func (t *lineReader) resume() {
-	_ = t.file.SetReadDeadline(time.Time{})
-	t.interrupted.Store(false)
 }
 
 // checkLimit stops holding a line that is beyond the limit. From then on its bytes go to the

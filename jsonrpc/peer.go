@@ -14,13 +14,6 @@ import (
 // When the queue is empty, the goroutine that sends also writes: a handler its answer, and a
 // caller its request if that does not make the caller wait.
 //
-// On file descriptors of the operating system, waking a goroutine wakes a thread. There the
-// reader itself runs the handler of a request that arrives alone, if requests of its method
-// mostly take less than 100 µs each, and lately none took more than a millisecond. If the
-// handler calls the other side with its context, it reads while it waits (with [Lines], if
-// the input can have a deadline). Otherwise another goroutine continues to read: at once if
-// the handler calls, and after 10 to 20 ms if it blocks.
-//
 // Values to send are encoded before the call returns, and may be changed after it. An idle
 // peer holds no more than 64 KiB of its input.
 type Peer struct {
@@ -53,10 +46,9 @@ type Peer struct {
 	held     atomic.Int64 // bytes of answers that wait for others of their batches
 
 	reading reading
-	// Only the goroutine that reads uses it, so it needs no lock: a new reader starts
-	// after the old one has handed over. It is nil if the transport pushes: there may be
-	// many such peers, and their requests are rare.
-	methods map[string]*method
+	// Only the goroutine that reads uses it, so it needs no lock. It is nil if the transport
+	// pushes: there may be many such peers, and their requests are rare.
+	methods map[string]string
 
 	ctx contexts
 	// finish waits for them, after inbound.end has let no more start. For that reason a
@@ -105,7 +97,7 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 		life: life{done: make(chan struct{})},
 	}
 	if p.push, _ = t.(pusher); p.push == nil {
-		p.methods = make(map[string]*method)
+		p.methods = make(map[string]string)
 		p.reading.over = make(chan struct{})
 	}
 	if h == nil {

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	jsonx "github.com/go-json-experiment/json"
@@ -39,14 +38,11 @@ type Request struct {
 	Params json.RawMessage // an object or an array; nil when absent or null
 
 	// Set by newRequest and never changed.
-	peer   *Peer
-	batch  *batch // nil for a request that came alone
-	method *method
-	size   int // what it counts for while it waits
+	peer  *Peer
+	batch *batch // nil for a request that came alone
+	size  int    // what it counts for while it waits
 	// Part of the request, which saves an allocation. It ends after the answer was queued.
 	ctx lazyContext
-
-	waited atomic.Int64 // nanoseconds in calls that the handler has made
 
 	// Guarded by peer.in.mu. Each is set once and stays, except that a panic takes back
 	// detached.

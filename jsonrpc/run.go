@@ -54,7 +54,6 @@ func (p *Peer) Begin(ctx context.Context, ended func(error)) {
 	p.life.ended = ended
 	// Set before the reader starts, which uses them without a lock.
 	p.ctx.base.base, p.ctx.note.Context, p.ctx.note.p = ctx, &p.ctx.base, p
-	p.reading.start(p.t, p.takeOver)
 	// wake takes the lock, so it runs after this is set.
 	p.life.unwatch = context.AfterFunc(ctx, p.wake)
 	p.life.mu.Unlock()
@@ -88,9 +87,6 @@ func (p *Peer) finish() {
 	// process or the other side.
 	p.ctx.base.end(ErrClosed)
 	closeErr := p.disconnect()
-	// A handler may still have the reading and ignore its context. Another goroutine must
-	// read the end of the input, or it would never be noticed.
-	p.takeOver()
 	// The reader first: until it has returned it may start a handler.
 	p.waitAll(func() {
 		if p.push != nil {
@@ -102,7 +98,6 @@ func (p *Peer) finish() {
 		p.out.writers.Wait()
 		p.handlers.Wait()
 	})
-	p.reading.end()
 	p.life.unwatch()
 	if err == nil {
 		err = p.verdict(closeErr)
