@@ -43,33 +43,22 @@ type Call struct {
 	method string
 	ready  chan struct{} // closed when done; of capacity 1 and sent to in a pooled call
 	pooled bool          // belongs to Peer.Call
-	note   *Peer         // the peer whose notification's handler made the call; nil for other callers
 	raw    []byte        // the result
 	errv   []byte        // the error member
 	err    error         // why there is no answer
 	log    func(error)   // of the end; nil if nothing logs it
 	stop   func() bool   // detaches the caller's context
-
-	// Guarded by note.in.mu.
-	awaited bool // note lets requests overtake
-	over    bool // the call has ended
 }
 
 // ID returns the id of the call.
 func (c *Call) ID() ID { return c.id }
 
-// Done is closed when the call has ended: answered, cancelled or failed. The
-// handler of a notification that takes the channel is expected to wait on it:
-// requests overtake from then on, see [Peer.Call].
-func (c *Call) Done() <-chan struct{} {
-	c.await()
-	return c.ready
-}
+// Done is closed when the call has ended: answered, cancelled or failed.
+func (c *Call) Done() <-chan struct{} { return c.ready }
 
 // Result waits for the end of the call, decodes the result into v as
 // [Peer.Call] does, and returns the call's error. It may be called again.
 func (c *Call) Result(v any) error {
-	c.await()
 	<-c.ready
 	return c.decode(v)
 }
@@ -83,10 +72,9 @@ func (c *Call) Result(v any) error {
 // the peer sends its profile's cancel notification with the cause of ctx as the reason,
 // and a late answer is dropped. When the connection ends, the error is [ErrClosed].
 //
-// The handler of a notification must call with its own context, or one derived from it,
-// on any peer. While it waits, requests overtake the notifications behind it. With
-// another context they do not: if the answer depends on one of them, the call waits until
-// its context ends.
+// The handler of a notification that calls holds up the notifications behind it, and the
+// requests behind those. If the answer depends on one of them, the call waits until its
+// context ends: call on another goroutine instead.
 func (p *Peer) Call(ctx context.Context, method string, params, result any) error {
 	// A Call never leaves this function, so it and its channel can be used again.
 	c, ok := p.calls.pool.Get().(*Call)
@@ -106,7 +94,6 @@ func (p *Peer) Call(ctx context.Context, method string, params, result any) erro
 
 // wait waits for a pooled call and decodes its result.
 func (p *Peer) wait(ctx context.Context, c *Call, result any) error {
-	c.await()
 	// Waiting here rather than with AfterFunc, as Start does, saves a registration with
 	// the context for each call.
 	select {
@@ -126,7 +113,6 @@ func (p *Peer) Start(ctx context.Context, method string, params any) *Call {
 	c := &Call{ready: make(chan struct{})}
 	if err := p.start1(ctx, c, method, params); err != nil {
 		c.err = err
-		c.note = nil // there is nothing to wait for
 		close(c.ready)
 		return c
 	}
@@ -154,9 +140,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	// note is found by the context and not by the goroutine: the handler of a notification may
-	// call from another goroutine, and through other peers.
-	c.p, c.method, c.note = p, method, noteOf(ctx)
+	c.p, c.method = p, method
 	cs := &p.calls
 	cs.mu.Lock()
 	switch {
@@ -226,35 +210,9 @@ func (p *Peer) retire(c *Call) bool {
 	return true
 }
 
-// await is called before waiting for c. If the waiting goroutine is the ordered handler of a
-// peer, requests overtake notifications on that peer until c has ended.
-func (c *Call) await() {
-	if c.note == nil {
-		return
-	}
-	// The peer whose handler waits may be another than the one that is called: its lock,
-	// not ours.
-	c.note.in.mu.Lock()
-	defer c.note.in.mu.Unlock()
-	if !c.over && !c.awaited {
-		c.awaited = true
-		c.note.yield()
-	}
-}
-
 // complete makes a retired call ready. The goroutine that has taken it out of pending calls it,
 // without a lock.
 func (c *Call) complete() {
-	if c.note != nil {
-		// Here and not where the waiter wakes up: a request that arrives after this
-		// answer queues behind the notifications again.
-		c.note.in.mu.Lock()
-		c.over = true
-		if c.awaited {
-			c.note.in.yielding--
-		}
-		c.note.in.mu.Unlock()
-	}
 	if c.stop != nil {
 		c.stop()
 	}

@@ -207,61 +207,31 @@ func TestStartLeavesItsContext(t *testing.T) {
 	}
 }
 
-// TestOvertakingIsCounted checks that requests overtake a notification only while its handler
-// waits: not for a call that was never sent, nor for one that has ended before, and not longer
-// when it waits twice for one.
-func TestOvertakingIsCounted(t *testing.T) {
+// TestNotificationThatCalls checks that the handler of a notification gets the answer to its call, and
+// that what came behind the notification waits for it.
+func TestNotificationThatCalls(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		gate := make(chan struct{})
-		handled := make(chan string, 10)
-		h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		var order []string
+		r := newRaw(t, jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 			if r.Method == "note" {
-				<-r.Peer().Start(ctx, "never", func() {}).Done() // such params cannot be encoded
-				over := r.Peer().Start(ctx, "over", nil)
-				<-gate
-				if err := over.Result(nil); err != nil {
+				if err := jsonrpc.RequestFrom(ctx).Peer().Call(ctx, "back", nil, nil); err != nil {
 					t.Error(err)
 				}
-				<-gate
-				twice := r.Peer().Start(ctx, "twice", nil)
-				twice.Done()
-				<-twice.Done()
-				<-gate
 			}
-			handled <- r.Method
+			order = append(order, r.Method)
 			return nil, nil
-		})
-		r := newRaw(t, h, nil)
+		}), nil)
 		r.run(context.Background())
-		expect := func(want ...string) {
-			t.Helper()
-			synctest.Wait()
-			var got []string
-			for len(handled) > 0 {
-				got = append(got, <-handled)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("handled (-want +got):\n%s", diff)
-			}
-		}
-		r.send(`{"jsonrpc":"2.0","method":"note"}`)
-		r.want(`{"jsonrpc":"2.0","id":1,"method":"over"}`)
-		r.send(`{"jsonrpc":"2.0","id":1,"result":{}}`)
-		gate <- struct{}{} // it takes the result of a call that has ended
+		r.send(`{"jsonrpc":"2.0","method":"note"}`, `{"jsonrpc":"2.0","method":"next"}`, `{"jsonrpc":"2.0","id":2,"method":"behind"}`)
+		r.want(`{"jsonrpc":"2.0","id":0,"method":"back"}`)
 		synctest.Wait()
-		r.send(`{"jsonrpc":"2.0","method":"next"}`, `{"jsonrpc":"2.0","id":2,"method":"queued"}`)
-		expect()
-		gate <- struct{}{} // it waits, so requests overtake it, one in the queue and a new one
-		r.want(`{"jsonrpc":"2.0","id":2,"method":"twice"}`)
+		if len(order) > 0 {
+			t.Errorf("handled already: %q", order)
+		}
+		r.send(`{"jsonrpc":"2.0","id":0,"result":{}}`)
 		r.want(`{"jsonrpc":"2.0","id":2,"result":null}`)
-		expect("queued")
-		r.send(`{"jsonrpc":"2.0","id":3,"method":"new"}`)
-		r.want(`{"jsonrpc":"2.0","id":3,"result":null}`)
-		expect("new")
-		r.send(`{"jsonrpc":"2.0","id":2,"result":{}}`, `{"jsonrpc":"2.0","id":4,"method":"behind"}`)
-		expect()
-		gate <- struct{}{}
-		r.want(`{"jsonrpc":"2.0","id":4,"result":null}`)
-		expect("note", "next", "behind")
+		if diff := cmp.Diff([]string{"note", "next", "behind"}, order); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	})
 }

@@ -23,9 +23,6 @@ import (
 // One goroutine handles notifications one by one, in order of arrival; it exists while
 // there are any. A request that arrives meanwhile queues behind them, and that goroutine
 // starts it without waiting for it. Otherwise the read loop starts the request at once.
-// While a notification's handler waits for the answer to a call, requests do not queue:
-// two sides, or a chain of peers that ends here, would otherwise wait for each other
-// forever.
 //
 // mu also guards the flags of the requests. No handler, hook or Write runs under it.
 type inbound struct {
@@ -37,9 +34,7 @@ type inbound struct {
 	queue   fifo[Request] // notifications, and requests behind them
 	waiting fifo[Request] // requests that start when a place becomes free
 
-	behind   int  // the requests in queue
 	ordering bool // the ordered goroutine exists; it clears this with its last look at queue
-	yielding int  // calls that handlers of notifications wait for
 
 	// A request in running is either being handled or kept.
 	running int // requests that hold one of MaxConcurrent places
@@ -148,21 +143,17 @@ func (p *Peer) accept(r *Request) {
 		return
 	}
 	// A request may not pass a notification that arrived before it. It starts at once
-	// only if no notification is unfinished, or if the handler of one waits for the other
-	// side.
-	behind := in.ordering && in.yielding == 0
-	wait := behind || r.IsNotification() || in.running >= p.o.MaxConcurrent
+	// only if no notification is unfinished.
+	behind := in.ordering || r.IsNotification()
+	wait := behind || in.running >= p.o.MaxConcurrent
 	if e := p.admit(r, wait); e != nil {
 		in.mu.Unlock() // the answer takes the lock of the egress, and calls hooks
 		p.reject(r, e)
 		return
 	}
 	switch {
-	case behind || r.IsNotification():
+	case behind:
 		in.queue.push(r)
-		if !r.IsNotification() {
-			in.behind++
-		}
 		// The ordered goroutine clears ordering under this lock when the queue is empty.
 		// So either it sees what was pushed here, or a new goroutine does.
 		if !in.ordering {
@@ -295,14 +286,12 @@ func (p *Peer) ordered() {
 		case !r.IsNotification():
 			// Started and not handled: its handler may take long, and the next
 			// notification must not wait for it.
-			in.behind--
 			p.start(r)
 			in.mu.Unlock()
 		default:
 			in.bytes -= r.size
 			in.mu.Unlock()
-			// On this goroutine, so the next one starts when this one has returned. Its
-			// handler may call the other side meanwhile, see yield.
+			// On this goroutine, so the next one starts when this one has returned.
 			_, err := p.call(r)
 			p.noteDone(r, err)
 		}
@@ -321,47 +310,6 @@ func (p *Peer) start(r *Request) {
 	in.bytes -= r.size
 	in.running++
 	p.spawn(r)
-}
-
-// noteKey is the key under which the context of a notification's handler holds
-// the peer. The handler may call another peer with that context, and the chain
-// of calls come back to this one as a request.
-type noteKey struct{}
-
-// noteContext is the context of the handlers of p's notifications.
-type noteContext struct {
-	context.Context
-	p *Peer
-}
-
-// Value answers for noteKey itself, and so needs no context that context.WithValue made.
-func (c *noteContext) Value(key any) any {
-	if _, ok := key.(noteKey); ok {
-		return c.p
-	}
-	return c.Context.Value(key)
-}
-
-// noteOf returns the peer whose notification is handled with ctx, nil if none.
-func noteOf(ctx context.Context) *Peer {
-	p, _ := ctx.Value(noteKey{}).(*Peer)
-	return p
-}
-
-// yield lets requests overtake notifications while the handler of one of these
-// waits for an answer. Call.complete ends that. The lock is held.
-//
-// Several calls may be waited for at the same time, so they are counted. Notifications keep
-// their order among each other in any case.
-func (p *Peer) yield() {
-	in := &p.in
-	// Requests that arrive from now on start at once, see accept; those already queued
-	// start here.
-	in.yielding++
-	if in.behind > 0 {
-		in.behind = 0
-		in.queue.take(func(r *Request) bool { return !r.IsNotification() }, p.start)
-	}
 }
 
 // spawn starts a goroutine for a request that has taken a place. The caller holds the lock, or
@@ -489,13 +437,7 @@ func (p *Peer) call(r *Request) (v any, err error) {
 		}
 		p.panicked(r, what)
 	}()
-	var ctx context.Context = &r.ctx
-	if r.IsNotification() {
-		// Notifications cannot be cancelled, so they share one context, under which
-		// noteOf finds the peer.
-		ctx = &p.ctx.note
-	}
-	v, err = p.h.ServeRPC(ctx, r)
+	v, err = p.h.ServeRPC(&r.ctx, r)
 	finished = true
 	return v, err
 }
@@ -564,7 +506,7 @@ func (in *inbound) end() {
 	in.ended = true
 	// Handlers that run remain active; Run waits for them.
 	in.retire(in.queue.len() + in.waiting.len())
-	in.queue, in.waiting, in.behind, in.bytes = fifo[Request]{}, fifo[Request]{}, 0, 0
+	in.queue, in.waiting, in.bytes = fifo[Request]{}, fifo[Request]{}, 0
 }
 
 // wait returns when nothing is active, or with the error of ctx. More may be accepted after

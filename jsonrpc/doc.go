@@ -36,13 +36,12 @@
 // starts when the notifications before it have been handled. Requests run concurrently, up
 // to [Options].MaxConcurrent, and delay nothing. Three kinds of messages skip the queue:
 //
-//   - answers, so that the handler of a notification may call the other side;
+//   - answers;
 //   - cancel notifications;
 //   - the methods in [Options].Inline and what InlineIf chooses, which run on the reader.
 //
-// A handler of a notification may wait for the answer to a call that it made with its
-// context. Meanwhile requests overtake the waiting notifications, because two sides with
-// such handlers would wait for each other forever.
+// A handler of a notification that calls the other side holds up what waits behind it. Two
+// sides with such handlers can wait for each other, so call on another goroutine.
 //
 // Messages that one goroutine sends leave in that order. A notification from a handler is
 // on the wire before the handler's answer.

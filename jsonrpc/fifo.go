@@ -46,20 +46,3 @@ func (q *fifo[T]) last() *T {
 	}
 	return q.items[len(q.items)-1]
 }
-
-// take takes those off the queue that which chooses, and hands them to f in
-// their order.
-func (q *fifo[T]) take(which func(*T) bool, f func(*T)) {
-	n := 0
-	for _, r := range q.items[q.head:] {
-		if which(r) {
-			f(r)
-		} else {
-			q.items[n] = r
-			n++
-		}
-	}
-	// Those behind n were moved or taken; see pop.
-	clear(q.items[n:])
-	q.items, q.head = q.items[:n], 0
-}

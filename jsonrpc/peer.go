@@ -65,7 +65,6 @@ type contexts struct {
 	live lazyContext // ends when the end begins
 	conn lazyContext // of the transport's Read and Write; ends after its Close
 	base lazyContext // of handlers; descends from that of Run
-	note noteContext // of handlers of notifications; base with the peer as a value
 }
 
 // life is how far a peer is between Begin and its end. Every way to end comes here first. The

@@ -235,6 +235,9 @@ type lazyContext struct {
 func (c *lazyContext) real() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.request != nil && c.request.IsNotification() { // cannot be cancelled
+		return c.base
+	}
 	if c.inner == nil {
 		c.inner, c.cancel = context.WithCancelCause(c.base)
 		// It has ended before it was first used.
@@ -275,14 +278,11 @@ func (c *lazyContext) Done() <-chan struct{}       { return c.real().Done() }
 func (c *lazyContext) Err() error                  { return c.real().Err() }
 
 func (c *lazyContext) Value(key any) any {
-	switch key.(type) {
-	case requestKey:
+	if _, ok := key.(requestKey); ok {
 		if c.request != nil {
 			return c.request
 		}
 		return c.base.Value(key) // no need for the real one
-	case noteKey:
-		return c.base.Value(key)
 	}
 	return c.real().Value(key)
 }
@@ -290,8 +290,9 @@ func (c *lazyContext) Value(key any) any {
 // requestKey is the key under which the context of a request holds it.
 type requestKey struct{}
 
-// requestOf returns the request that is handled with ctx, nil if none.
-func requestOf(ctx context.Context) *Request {
+// RequestFrom returns the request or notification that is handled with ctx, nil if there is none. So a
+// typed handler reaches its peer.
+func RequestFrom(ctx context.Context) *Request {
 	r, _ := ctx.Value(requestKey{}).(*Request)
 	return r
 }

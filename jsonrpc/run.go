@@ -53,7 +53,7 @@ func (p *Peer) Begin(ctx context.Context, ended func(error)) {
 	p.life.running = true
 	p.life.ended = ended
 	// Set before the reader starts, which uses them without a lock.
-	p.ctx.base.base, p.ctx.note.Context, p.ctx.note.p = ctx, &p.ctx.base, p
+	p.ctx.base.base = ctx
 	// wake takes the lock, so it runs after this is set.
 	p.life.unwatch = context.AfterFunc(ctx, p.wake)
 	p.life.mu.Unlock()
