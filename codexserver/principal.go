@@ -21,7 +21,7 @@ type Principal struct {
 	server  *Server
 	name    string
 	end     context.CancelCauseFunc
-	session *mcp.ModernSession
+	session *mcp.Session
 	life    context.Context // of turns in the background
 	threads *thread.Share   // holds the threads of turns in the background
 	clients crowd           // with a handshake; they share the turns of the session
@@ -35,7 +35,7 @@ func (s *Server) Principal(ctx context.Context, name string) *Principal {
 	turns := tools.NewSharedTurns(life, threads)
 	return &Principal{
 		server: s, name: name, end: end, life: life, threads: threads, clients: crowd{turns: turns},
-		session: mcp.NewModernSession(s.wire.NewClient(life, s.threads.Share(name), turns), true),
+		session: s.wire.NewSession(life, s.threads.Share(name), turns, true),
 	}
 }
 
@@ -57,9 +57,8 @@ func (p *Principal) Begin(ctx context.Context, t jsonrpc.Transport, ended func(e
 // ended and all requests are answered. Tool calls may continue afterwards. When ctx ends
 // with the cause [jsonrpc.ErrCancelled], they are cancelled.
 func (p *Principal) Exchange(ctx context.Context, t jsonrpc.Transport) error {
-	hooks := p.server.trace
 	handler := p.server.observed(p.name, t, p.session.Handler(approval.MayAsk(ctx)))
-	return verdict(ctx, jsonrpc.NewPeer(t, handler, p.server.peerOptions(&hooks)).Run(ctx))
+	return verdict(ctx, p.session.Peer(t, handler, p.server.trace).Run(ctx))
 }
 
 // Busy reports whether a turn runs, in the background too, or a call of [Principal.Exchange].

@@ -27,7 +27,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/trace"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
-	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -154,10 +153,9 @@ func New(e engine.Engine, o *Options) *Server {
 	if folder == "" && len(o.Calls.Folders) > 0 {
 		folder = o.Calls.Folders[0]
 	}
-	unread := mcp.Unread(cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread))
 	var tasks *mcp.Tasks
 	if o.Home != "" && !o.Tasks.Never {
-		tasks = mcp.NewTasks(taskfile.New(o.Home, o.Store), o.Tasks, log.Warn, continued(o.Observer))
+		tasks = mcp.NewTasks(taskfile.New(o.Home, o.Store), o.Tasks, continued(o.Observer))
 	}
 	wire := &mcp.Server{
 		Tools:        table,
@@ -168,7 +166,7 @@ func New(e engine.Engine, o *Options) *Server {
 		EngineReason: o.EngineReason,
 		Folder:       folder,
 		Tasks:        tasks,
-		MaxUnread:    unread,
+		MaxUnread:    cmp.Or(max(o.MaxUnread, 0), defaultMaxUnread),
 		Logger:       log,
 	}
 	return &Server{
@@ -230,35 +228,23 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	case gone != nil:
 		others, turns = &s.guests, s.guests.turns.Share(life)
 	}
-	client := s.wire.NewClient(life, s.threads.Share(principal), turns)
-	left := others.enter(client)
-	session := mcp.NewLegacySession(client, approval.MayAsk(ctx), func() { stop(jsonrpc.ErrClosed) })
-	own := mcp.NewModernSession(client, false)
-	client.ContinueIn(own)
+	session := s.wire.NewSession(life, s.threads.Share(principal), turns, false)
+	left := others.enter(session)
+	home := session
 	if p != nil {
-		client.ContinueIn(p.session)
+		home = p.session
 	}
-	hooks := s.trace
-	hooks.InputEnd = session.InputEnded
-	problem := hooks.Problem
-	hooks.Problem = func(err error, line []byte) {
-		session.Problem(err, line)
-		if problem != nil {
-			problem(err, line)
-		}
-	}
-	o := s.peerOptions(&hooks)
-	o.Inline, o.InlineIf, o.MaxConcurrent = append(mcp.LegacyInline(), o.Inline...), mcp.InlineIf, mcp.LegacyMaxConcurrent+o.MaxConcurrent
-	handler := session.Handler()
+	client := session.Connect(home, approval.MayAsk(ctx), func() { stop(jsonrpc.ErrClosed) })
+	mux := client.Mux()
+	var inline []string
 	if p == nil {
-		s.methods.Register(handler, session)
-		o.Inline = append(o.Inline, methods.Inline()...)
+		s.methods.Register(mux, client)
+		inline = methods.Inline()
 	}
-	peer := jsonrpc.NewPeer(t, s.observed(principal, t, byEra(handler, session, own, approval.MayAsk(ctx))), o)
-	session.Connect(peer)
+	peer := client.Peer(t, s.observed(principal, t, client.Handler(mux)), s.trace, inline...)
 	peer.Begin(handling, func(err error) {
 		if gone != nil {
-			client.Leave()
+			session.Leave()
 			gone()
 			turns.Wait()
 		} else {
@@ -267,7 +253,6 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 		if cerr := client.Close(); cerr != nil {
 			s.log.Warn("closing threads", "error", cerr)
 		}
-		session.Close()
 		if left() && gone != nil { // the results remain, and their threads are found in files
 			if err := turns.Rekeep(s.threads.Share("")).Close(); err != nil {
 				s.log.Warn("closing threads", "error", err)
@@ -279,20 +264,6 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 	})
 }
 
-// peerOptions returns the options of a peer for requests without a handshake.
-func (s *Server) peerOptions(hooks *jsonrpc.Hooks) *jsonrpc.Options {
-	return &jsonrpc.Options{
-		Cancellation:   jsonrpc.MCPCancel,
-		Inline:         mcp.Inline(),
-		MaxConcurrent:  mcp.MaxConcurrent,
-		Egress:         jsonrpc.EgressOptions{HardLimit: s.wire.MaxUnread.End()},
-		LenientVersion: true, // as the server of 2025 did
-		DrainTimeout:   -1,   // the session decides
-		Logger:         s.log,
-		Hooks:          hooks,
-	}
-}
-
 // verdict returns the error of Serve for the error of its peer. The end of the context, or
 // of the client, is not an error.
 func verdict(handling context.Context, err error) error {
@@ -300,22 +271,6 @@ func verdict(handling context.Context, err error) error {
 		return fmt.Errorf("codexserver: %w", err)
 	}
 	return nil
-}
-
-// byEra returns the handler of both eras of MCP. A request with the _meta of the new era
-// goes to own, any other to before.
-func byEra(before jsonrpc.Handler, old *mcp.LegacySession, own *mcp.ModernSession, asks bool) jsonrpc.Handler {
-	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
-		if r.IsNotification() {
-			return before.ServeRPC(ctx, r)
-		}
-		meta := era.Meta(r.Params)
-		if meta == nil {
-			return before.ServeRPC(ctx, r)
-		}
-		old.Begin()
-		return own.ServeRPC(ctx, r, meta, asks)
-	})
 }
 
 // clientGone reports whether a write failed because the client has closed its end, which

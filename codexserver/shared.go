@@ -32,18 +32,18 @@ type crowd struct {
 	turns *tools.Turns
 
 	mu      sync.Mutex
-	clients map[*mcp.Client]bool
+	clients map[*mcp.Session]bool
 }
 
 // enter adds a client, until left is called, which reports whether it was the last one. Nil has no clients.
-func (c *crowd) enter(client *mcp.Client) (left func() (last bool)) {
+func (c *crowd) enter(client *mcp.Session) (left func() (last bool)) {
 	if c == nil {
 		return func() bool { return false }
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.clients == nil {
-		c.clients = map[*mcp.Client]bool{}
+		c.clients = map[*mcp.Session]bool{}
 	}
 	c.clients[client] = true
 	return func() bool {
@@ -59,7 +59,7 @@ func (c *crowd) working() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for client := range c.clients {
-		if client.Busy() {
+		if client.Works() {
 			n++
 		}
 	}

@@ -1,21 +1,26 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 // attend returns who attends the turn that a call waits for, and the others that it begins. The client is
 // asked by requests, whether or not it waits. One that cannot be asked may yet be, while the turn runs, so
 // it is asked in any case.
-func (ss *LegacySession) attend(ctx context.Context, id string, o *outlet) (awaited, others thread.Attend) {
+func (c *Connection) attend(ctx context.Context, id string, o *outlet) (awaited, others thread.Attend) {
 	others = thread.Attend{
-		Ask: ss.PlaceOf(ss.asks(id)), Comes: ss.client.comes(ss.canAsk()), Elicit: ss.Elicit,
-		Observers: []thread.Observer{ss.Outlet()}, Observer: thread.ObserverOf(ctx),
+		Ask: c.PlaceOf(c.askFor(id)), Comes: c.session.comes(c.canAsk()), Elicit: c.Elicit,
+		Observers: []thread.Observer{c.Outlet()}, Observer: thread.ObserverOf(ctx),
 	}
 	awaited = others
 	awaited.Comes, awaited.Observers, awaited.Awaited = false, []thread.Observer{o}, true
@@ -25,13 +30,13 @@ func (ss *LegacySession) attend(ctx context.Context, id string, o *outlet) (awai
 // attend returns who attends the turn that the call waits for, and the others that it begins: their questions
 // wait for codex-wait.
 func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
-	others = thread.Attend{Comes: c.session.client.comes(c.inbox.canAsk), Observer: thread.ObserverOf(ctx), Leaves: true}
+	others = thread.Attend{Comes: c.session.comes(c.inbox.canAsk), Observer: thread.ObserverOf(ctx), Leaves: true}
 	awaited = thread.Attend{Observer: others.Observer, Observers: []thread.Observer{&c.outlet}, Leaves: true, Awaited: true}
 	if c.inbox.canAsk {
 		awaited.Elicit = c.elicit
 	}
 	if c.inbox.canAsk || others.Comes && c.taskable { // another client may poll the task
-		host := c.session.client.hosts.Host(c.attached.client.Name)
+		host := c.session.hosts.Host(c.attached.client.Name)
 		awaited.Ask = &approve.Client{Host: host, Can: func() bool { return c.inbox.canAsk }, Asks: c.ask}
 	}
 	if c.taskable {
@@ -43,16 +48,80 @@ func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
 // comes reports whether a client may come for the questions of a turn that no call waits for, of a
 // client that could be asked or not: that one, or any other if the server goes on, and the configuration
 // does not say what happens if the client cannot be asked.
-func (c *Client) comes(asked bool) bool {
-	return asked || c.turns.Stays() && c.server.Approvals.OnUnsupported == ""
+func (s *Session) comes(asked bool) bool {
+	return asked || s.turns.Stays() && s.server.Approvals.OnUnsupported == ""
 }
 
 // call returns a call of a tool by a request of a client with the name host, with who attends the turn that it
 // waits for, and others.
-func (c *Client) call(id jsonrpc.ID, host string, awaited, others thread.Attend) *tools.Call {
+func (s *Session) call(id jsonrpc.ID, host string, awaited, others thread.Attend) *tools.Call {
 	awaited.Submission, others.Submission = callID(id), callID(id)
 	return &tools.Call{
-		Threads: c.threads, Turns: c.turns, Awaited: awaited, Background: others, Host: host,
-		Folders: func(context.Context) []string { return tools.StartFolders(c.ctx, c.server.Folder) },
+		Threads: s.threads, Turns: s.turns, Awaited: awaited, Background: others, Host: host,
+		Folder:  func(context.Context) string { return cmp.Or(s.server.Folder, tools.ProjectFolder(s.ctx)) },
+		Folders: func(context.Context) []string { return tools.StartFolders(s.ctx, s.server.Folder) },
 	}
+}
+
+// Place returns the place that asks the client the questions of a turn that no call of a tool
+// waits for.
+func (c *Connection) Place() approve.Place { return c.PlaceOf(c.askFor("")) }
+
+// PlaceOf is [Connection.Place] for a client that ask asks in another way.
+func (c *Connection) PlaceOf(ask Ask) approve.Place {
+	return &approve.Client{Host: c.session.hosts.Host(c.Host()), Can: c.canAsk, Asks: ask}
+}
+
+// callID returns a request's id, a string or a number, as text.
+func callID(id jsonrpc.ID) string {
+	if s, ok := id.Str(); ok {
+		return s
+	}
+	return id.String()
+}
+
+// Ask asks a client a question: the method Ask of an [approve.Place].
+type Ask = func(context.Context, *approval.Request) (elicit.Outcome, error)
+
+// askFor returns a function that asks the client about the turn of a call, by elicitation/create.
+func (c *Connection) askFor(call string) Ask {
+	return func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+		asked := *r.Question // a copy, because others read it
+		asked.Extra = codexMembers(call, r)
+		out := c.hello.Load().asker.Ask(ctx, &asked)
+		c.ends(ctx, r, out)
+		return out, nil
+	}
+}
+
+// codexMembers returns the facts of a question under Codex's names. They are next to the
+// message. Most SDKs drop them. Call is the id of the call.
+func codexMembers(call string, r *approval.Request) map[string]any {
+	m := map[string]any{"threadId": r.Thread.ID}
+	switch e := r.Event.(type) {
+	case protocol.ExecApprovalRequest:
+		m["codex_elicitation"], m["codex_call_id"] = "exec-approval", e.CallID
+		m["codex_command"], m["codex_cwd"] = e.Command, e.Cwd
+	case protocol.PatchApprovalRequest:
+		m["codex_elicitation"], m["codex_call_id"] = "patch-approval", e.CallID
+		m["codex_changes"] = e.Changes
+		if e.Reason != "" {
+			m["codex_reason"] = e.Reason
+		}
+		if e.GrantRoot != "" {
+			m["codex_grant_root"] = e.GrantRoot
+		}
+	default:
+		return m
+	}
+	m["codex_mcp_tool_call_id"], m["codex_event_id"] = call, r.Turn
+	return m
+}
+
+// Elicit asks the client a question of another party.
+func (c *Connection) Elicit(ctx context.Context, f *elicit.Foreign) (json.RawMessage, error) {
+	if !c.canAsk() {
+		return nil, elicit.ErrUnsupported
+	}
+	return c.hello.Load().asker.Forward(ctx, f)
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -17,7 +16,7 @@ import (
 // call is one call of a tool, from its first request to its result. Between two requests no
 // client waits for it. It is a [tools.Pending].
 type call struct {
-	session *ModernSession
+	session *Session
 	call    *tools.Call
 	tool    string
 	ctx     context.Context // of the turn
@@ -45,9 +44,9 @@ type attachment struct {
 }
 
 // newCall starts a call. It runs until it has its result or the session ends.
-func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
+func (s *Session) newCall(q *request, p *params) (*call, error) {
 	c := s.unstarted(p.tool, q.client)
-	c.state.digest, c.taskable = p.digest, q.tasks && s.client.server.Tasks.serves() && tools.IsTurn(p.tool)
+	c.state.digest, c.taskable = p.digest, q.tasks && s.server.Tasks.serves() && tools.IsTurn(p.tool)
 	leave, err := c.enter(c.taskable)
 	if err != nil {
 		c.cancel(nil)
@@ -56,13 +55,12 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 	c.attach(q, "starting", c.taskable)
 	tc := c.of(q.ctx, q.rpc.ID)
 	s.survive(tc, c.tool, func() bool { return c.inbox.canAsk }, nil)
-	tc.Folder = func(context.Context) string { return s.client.folder() }
 	if c.mayTake(q) > 0 {
 		tc.Deadline = tools.NewDeadline(c.ctx)
 	}
 	arguments := stdjson.RawMessage(p.arguments)
-	stay := context.AfterFunc(s.client.present, c.clientLeft)
-	c.run(func() *mcptypes.CallToolResult { return s.client.server.Tools.Call(c.ctx, tc, c.tool, arguments) }, func() {
+	stay := context.AfterFunc(s.present, c.clientLeft)
+	c.run(func() *mcptypes.CallToolResult { return s.server.Tools.Call(c.ctx, tc, c.tool, arguments) }, func() {
 		leave()
 		stay()
 	})
@@ -70,12 +68,12 @@ func (s *ModernSession) newCall(q *request, p *params) (*call, error) {
 }
 
 // unstarted returns a call of a tool that does not run yet.
-func (s *ModernSession) unstarted(tool string, client elicit.Client) *call {
+func (s *Session) unstarted(tool string, client elicit.Client) *call {
 	c := &call{
-		session: s, tool: tool, attached: attachment{client: client}, inbox: inbox{canAsk: client.CanAsk(), slots: s.client.server.slots()},
-		outlet: outlet{client: s.client}, changed: make(chan struct{}), done: make(chan struct{}),
+		session: s, tool: tool, attached: attachment{client: client}, inbox: inbox{canAsk: client.CanAsk(), slots: s.server.slots()},
+		outlet: outlet{session: s}, changed: make(chan struct{}), done: make(chan struct{}),
 	}
-	c.ctx, c.cancel = context.WithCancelCause(s.client.ctx)
+	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
 	return c
 }
 
@@ -83,25 +81,18 @@ func (s *ModernSession) unstarted(tool string, client elicit.Client) *call {
 func (c *call) of(ctx context.Context, id jsonrpc.ID) *tools.Call {
 	awaited, others := c.attend(ctx)
 	c.call = c.session.call(id, c.attached.client.Name, awaited, others)
-	c.call.Begun, c.call.Open, c.call.Survival.Durable = c.begin, c.Asks, c.taskable
+	c.call.Begun, c.call.Open, c.call.Survival.Durable, c.call.MaxText = c.begin, c.Asks, c.taskable, maxText
 	return c.call
-}
-
-// call is [Client.call] for a call whose result is not longer than clients of this era show.
-func (s *ModernSession) call(id jsonrpc.ID, host string, awaited, others thread.Attend) *tools.Call {
-	tc := s.client.call(id, host, awaited, others)
-	tc.MaxText = maxText
-	return tc
 }
 
 // run calls f for the result of the call in another goroutine, and leave after it.
 func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
-	c.session.client.Go(func() {
-		defer c.session.states.end(c)
+	c.session.Go(func() {
+		defer c.session.calls.end(c)
 		defer leave()
 		defer c.cancel(nil)
 		var err error
-		c.result, err = recovered(c.session.client.Log(), "a tool", func() (*mcptypes.CallToolResult, error) { return f(), nil })
+		c.result, err = recovered(c.session.Log(), "a tool", func() (*mcptypes.CallToolResult, error) { return f(), nil })
 		if err != nil {
 			c.result = tools.Broken()
 		}
@@ -110,7 +101,7 @@ func (c *call) run(f func() *mcptypes.CallToolResult, leave func()) {
 
 // mayTake returns how long a request of the call may take, 0 for no limit.
 func (c *call) mayTake(q *request) time.Duration {
-	return c.session.client.server.Tools.MayTake(c.tool, q.client.Name, q.bare)
+	return c.session.server.Tools.MayTake(c.tool, q.client.Name, q.bare)
 }
 
 // clientLeft ends the call of a client that has left, unless it is a task.
@@ -122,21 +113,17 @@ func (c *call) clientLeft() {
 	}
 }
 
-// maxCalls is how many calls of a session that may take long may be unfinished at a time,
-// including those that wait for their client.
-const maxCalls = 4096
-
 // enter counts the call, and fails if there are too many. The caller must call leave.
 func (c *call) enter(task bool) (leave func(), err error) {
 	s := c.session
 	if tools.IsShort(c.tool) {
 		return func() {}, nil
 	}
-	if !s.calls.enter(maxCalls) {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%d calls are unfinished, and no more may be; nothing was started", maxCalls)
+	if err := s.calls.enter(jsonrpc.CodeInternalError, "%d calls are unfinished, and no more may be; nothing was started"); err != nil {
+		return nil, err
 	}
 	if task {
-		if err := s.client.server.Tasks.enter(s.client.principal()); err != nil {
+		if err := s.server.Tasks.enter(s.principal()); err != nil {
 			s.calls.leave()
 			return nil, err
 		}
@@ -144,7 +131,7 @@ func (c *call) enter(task bool) (leave func(), err error) {
 	return func() {
 		s.calls.leave()
 		if task {
-			s.client.server.Tasks.leave(s.client.principal())
+			s.server.Tasks.leave(s.principal())
 		}
 	}, nil
 }
@@ -203,7 +190,7 @@ func (c *call) detach() {
 // complete returns the result of the call in the types of this era.
 func (c *call) complete(r *mcptypes.CallToolResult) *modern.CallToolResult {
 	return &modern.CallToolResult{
-		Meta: c.session.resultMeta(), Content: content(r), IsError: r.IsError, StructuredContent: r.StructuredContent,
+		Meta: c.session.server.meta(), Content: content(r), IsError: r.IsError, StructuredContent: r.StructuredContent,
 	}
 }
 

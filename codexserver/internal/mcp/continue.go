@@ -48,54 +48,49 @@ func (r resume) encode(t *tools.Turn) jsontext.Value {
 	return raw
 }
 
-// continues reports whether this server continues the work of others.
-func (ts *Tasks) continues() bool { return ts != nil && !ts.options.NoResume }
-
-// keepTurn keeps a file of a turn in the background, so that the next server can continue it. R is
-// what it needs besides the turn.
-func (s *ModernSession) keepTurn(turn *tools.Turn, tool string, r resume) {
-	tasks := s.client.server.Tasks
-	if !tasks.continues() || turn.Resume() == nil {
-		return
-	}
-	r.Background = true
-	file, news, err := tasks.create(turn, taskfile.Task{
-		Principal: s.client.principal(), Tool: tool, Status: taskfile.Working, Message: "in the background",
-	}, r)
-	if err != nil {
-		s.client.Log().Warn("a turn in the background would not survive this server", "error", err)
-		return
-	}
-	s.client.Go(func() { tasks.follow(turn, file, r, news) })
-}
-
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
 // continue, see continueAll for ask. Able says whether the client can be asked.
-func (s *ModernSession) survive(tc *tools.Call, tool string, able func() bool, ask approve.Place) {
+func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask approve.Place) {
 	tc.Survival.Known = s.continueAll(ask)
-	tc.Survival.Kept = func(t *tools.Turn) { s.keepTurn(t, tool, resume{Form: able(), Host: tc.Host}) }
+	tc.Survival.Kept = func(turn *tools.Turn) {
+		if !s.server.Tasks.continues() || turn.Resume() == nil {
+			return
+		}
+		r := resume{Form: able(), Host: tc.Host, Background: true}
+		t, news, err := newTask(s.backgroundCall(turn, tool), turn, r, taskfile.Working, "in the background")
+		if err != nil {
+			s.Log().Warn("a turn in the background would not survive this server", "error", err)
+			return
+		}
+		s.Go(func() { t.keep(news, turn.Done()) })
+	}
+}
+
+// backgroundCall returns the call of a turn in the background, which nobody waits for, for its file.
+func (s *Session) backgroundCall(turn *tools.Turn, tool string) *call {
+	return &call{session: s, tool: tool, turn: turn}
 }
 
 // continueAll continues the work of servers that were killed, once, in the background. Ask asks
 // the questions of turns in the background, or is nil for this session's. The channel is closed
 // when the turns are known here.
-func (s *ModernSession) continueAll(ask approve.Place) <-chan struct{} {
+func (s *Session) continueAll(ask approve.Place) <-chan struct{} {
 	s.once.Do(func() {
-		if !s.client.server.Tasks.continues() {
+		if !s.server.Tasks.continues() {
 			close(s.known)
 			return
 		}
-		s.client.Go(func() {
+		s.Go(func() {
 			defer close(s.known)
-			all, err := s.client.server.Tasks.store.List()
+			all, err := s.server.Tasks.store.List()
 			if err != nil {
-				s.client.Log().Warn("tasks of other servers", "error", err)
+				s.Log().Warn("tasks of other servers", "error", err)
 			}
 			for _, e := range all {
-				if s.client.ctx.Err() != nil {
+				if s.ctx.Err() != nil {
 					return
 				}
-				if e.Owner == taskfile.Gone && e.Task.Principal == s.client.principal() && e.Task.Resume != nil {
+				if e.Owner == taskfile.Gone && e.Task.Principal == s.principal() && e.Task.Resume != nil {
 					s.continueAs(e.Task, ask)
 				}
 			}
@@ -106,24 +101,24 @@ func (s *ModernSession) continueAll(ask approve.Place) <-chan struct{} {
 
 // continueAs continues a task of a server that was killed, if this server does that, see continueAll for ask.
 // What prevents it is logged.
-func (s *ModernSession) continueAs(file taskfile.Task, ask approve.Place) {
-	if !s.client.server.Tasks.continues() || file.Resume == nil || s.client.ctx.Err() != nil {
+func (s *Session) continueAs(file taskfile.Task, ask approve.Place) {
+	if !s.server.Tasks.continues() || file.Resume == nil || s.ctx.Err() != nil {
 		return
 	}
 	if err := s.continued(file.ID, ask); err != nil && !errors.Is(err, taskfile.ErrBusy) && !errors.Is(err, taskfile.ErrNotServed) {
-		s.client.Log().Warn("a task of a server that was killed is not continued", "task", file.ID, "error", err)
+		s.Log().Warn("a task of a server that was killed is not continued", "task", file.ID, "error", err)
 	}
 }
 
 // continued continues a task. Several goroutines and servers may try; one does.
-func (s *ModernSession) continued(id string, ask approve.Place) error {
-	tasks := s.client.server.Tasks
-	if err := s.client.server.Tools.CanContinue(s.client.ctx); err != nil {
+func (s *Session) continued(id string, ask approve.Place) error {
+	tasks := s.server.Tasks
+	if err := s.server.Tools.CanContinue(s.ctx); err != nil {
 		return err
 	}
-	release, ok := tasks.adopt(s.client.ctx)
+	release, ok := tasks.adopt(s.ctx)
 	if !ok {
-		return s.client.ctx.Err()
+		return s.ctx.Err()
 	}
 	defer release()
 	var k resume
@@ -153,27 +148,27 @@ func (s *ModernSession) continued(id string, ask approve.Place) error {
 }
 
 // continueCall continues the call of a task.
-func (s *ModernSession) continueCall(file taskfile.Task, k resume, cut tools.Unfinished) error {
+func (s *Session) continueCall(file taskfile.Task, k resume, cut tools.Unfinished) error {
 	client := elicit.Client{ProtocolVersion: modern.ProtocolVersion, Name: k.Host}
 	if k.Form {
 		client.Capabilities = json.RawMessage(`{"elicitation":{}}`)
 	}
-	tasks := s.client.server.Tasks
-	if err := tasks.enter(s.client.principal()); err != nil {
+	tasks := s.server.Tasks
+	if err := tasks.enter(s.principal()); err != nil {
 		return err
 	}
 	c := s.unstarted(file.Tool, client)
 	c.taskable, c.inbox.life, c.attached.alone = true, k.Life, true
-	run, err := s.client.server.Tools.Continue(c.ctx, c.of(tasks.observed(c.ctx, file), jsonrpc.ID{}), cut, false)
+	run, err := s.server.Tools.Continue(c.ctx, c.of(tasks.observed(c.ctx, file), jsonrpc.ID{}), cut, false)
 	if err != nil {
 		c.cancel(nil)
-		tasks.leave(s.client.principal())
+		tasks.leave(s.principal())
 		return err
 	}
 	c.task = &task{call: c, resume: k, file: file}
-	tasks.add(c.task)
-	c.run(run, func() { tasks.leave(s.client.principal()) })
-	s.client.Go(func() { c.task.keep(nil) })
+	s.add(c.task)
+	c.run(run, func() { tasks.leave(s.principal()) })
+	s.Go(func() { c.task.keep(nil, c.done) })
 	c.awaitTurn() // who waits for continueAll finds the turn
 	return nil
 }
@@ -196,16 +191,17 @@ func (c *call) awaitTurn() {
 }
 
 // continueInBackground continues a turn in the background.
-func (s *ModernSession) continueInBackground(file taskfile.Task, k resume, cut tools.Unfinished, ask approve.Place) error {
-	tasks := s.client.server.Tasks
-	a := thread.Attend{Ask: ask, Comes: s.client.comes(k.Form), Observer: thread.ObserverOf(tasks.observed(s.client.ctx, file))}
+func (s *Session) continueInBackground(file taskfile.Task, k resume, cut tools.Unfinished, ask approve.Place) error {
+	tasks := s.server.Tasks
+	a := thread.Attend{Ask: ask, Comes: s.comes(k.Form), Observer: thread.ObserverOf(tasks.observed(s.ctx, file))}
 	if !a.Comes {
 		a.Ask = nil
 	}
 	tc := s.call(jsonrpc.ID{}, k.Host, a, a)
+	tc.MaxText = maxText
 	var turn *tools.Turn
 	tc.Survival.Durable, tc.Begun = true, func(begun *tools.Turn) { turn = begun }
-	run, err := s.client.server.Tools.Continue(s.client.ctx, tc, cut, true)
+	run, err := s.server.Tools.Continue(s.ctx, tc, cut, true)
 	if err != nil {
 		return err
 	}
@@ -213,7 +209,8 @@ func (s *ModernSession) continueInBackground(file taskfile.Task, k resume, cut t
 	if turn == nil {
 		return tasks.store.Remove(file.ID) // the limit of turns in the background; its result says so to nobody
 	}
+	t := &task{call: s.backgroundCall(turn, file.Tool), resume: k, file: file}
 	_, news := turn.Asks()
-	s.client.Go(func() { tasks.follow(turn, file, k, news) })
+	s.Go(func() { t.keep(news, turn.Done()) })
 	return nil
 }

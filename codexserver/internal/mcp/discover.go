@@ -1,45 +1,48 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/codexmcp/codexmcp/internal/era"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // listLife is how long clients may cache a list, in milliseconds. Lists do not change while
 // the server runs.
 const listLife = 3_600_000
 
-func (s *ModernSession) discover() (any, error) {
+func (s *Session) discover() (any, error) {
 	none := modern.JSONObject{}
 	extensions := map[string]modern.JSONObject{extensionEvents: none}
-	if s.client.server.Tasks.serves() {
+	if s.server.Tasks.serves() {
 		extensions[extensionTasks] = none
 	}
 	return &modern.DiscoverResult{
-		Meta:              s.resultMeta(),
+		Meta:              s.server.meta(),
 		SupportedVersions: era.Versions(),
 		Capabilities: modern.ServerCapabilities{
 			Tools:      &mcptypes.ServerCapabilitiesTools{},
 			Logging:    none,
 			Extensions: extensions,
 		},
-		Instructions: new(s.client.server.Tools.Instructions()),
+		Instructions: new(s.server.Tools.Instructions()),
 		TTLMs:        listLife,
 		CacheScope:   modern.CacheScopePrivate,
 	}, nil
 }
 
-func (s *ModernSession) listTools() (any, error) {
-	list, err := s.client.server.Tools.List()
+func (s *Session) listTools() (any, error) {
+	list, err := s.server.Tools.List()
 	if err != nil {
 		return nil, err
 	}
-	result := &modern.ListToolsResult{Meta: s.resultMeta(), TTLMs: listLife, CacheScope: modern.CacheScopePrivate}
+	result := &modern.ListToolsResult{Meta: s.server.meta(), TTLMs: listLife, CacheScope: modern.CacheScopePrivate}
 	for _, t := range list {
-		if s.client.principal() != "" { // its requests come over HTTP
+		if s.principal() != "" { // its requests come over HTTP
 			t.InputSchema = mirrored(t.InputSchema)
 		}
 		result.Tools = append(result.Tools, modern.Tool{
@@ -51,3 +54,19 @@ func (s *ModernSession) listTools() (any, error) {
 }
 
 func metaObject(m map[string]json.RawMessage) modern.MetaObject { return m }
+
+// mirrored returns a tool's schema. If it has the argument threadId, the result asks
+// clients for [era.HeaderThread].
+func mirrored(schema json.RawMessage) json.RawMessage {
+	d := jsontext.NewDecoder(bytes.NewReader(schema))
+	for {
+		t, err := d.ReadToken()
+		if err != nil {
+			return schema // at its end
+		}
+		if t.Kind() == '{' && d.StackPointer() == "/properties/threadId" {
+			at := d.InputOffset()
+			return slices.Concat(schema[:at], []byte(`"x-mcp-header":"`+era.ParamThread+`",`), schema[at:])
+		}
+	}
+}

@@ -3,14 +3,13 @@
 // their client in their _meta.
 // The eras differ in how they carry a question, an event and a result.
 //
-//	Server ─── Client ─── threads and turns of a client, in both eras
-//	  ├─ outlet   events, progress and log messages for the request that waits for a turn
-//	  ├─ LegacySession ─── initialize, tools, elicitation/create, roots
-//	  └─ ModernSession ─── discover, tools
-//	       └─ call ─── rounds: request, question in the result, request with the answer, …, result
-//	            ├─ question  an open question; the turn waits for its answer where it is
-//	            ├─ state     names the call in the next request; random, valid once
-//	            └─ task      the call as a client polls it, with a file; listeners receive its changes
+//	Server ─── Session ─── threads and turns of a client, in both eras; discover, tools
+//	  ├─ outlet      events, progress and log messages for the request that waits for a turn
+//	  ├─ Connection  with a handshake too: initialize, tools, elicitation/create, roots
+//	  └─ call ─── rounds: request, question in the result, request with the answer, …, result
+//	       ├─ question  an open question; the turn waits for its answer where it is
+//	       ├─ state     names the call in the next request; random, valid once
+//	       └─ task      the call as a client polls it, with a file; listeners receive its changes
 //
 // The server sends no requests to clients of 2026-07-28. A call of theirs is a [tools] call that
 // outlives its request. Between two rounds no client waits for it. It ends when no client returns

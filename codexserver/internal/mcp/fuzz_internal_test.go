@@ -16,10 +16,10 @@ import (
 )
 
 // parkOne returns a session with one call that waits for answers, and the state of the call.
-func parkOne() (*ModernSession, *call, string) {
-	s := &ModernSession{client: &Client{threads: &thread.Share{}, server: &Server{}}}
+func parkOne() (*Session, *call, string) {
+	s := &Session{threads: &thread.Share{}, server: &Server{}}
 	c := &call{session: s, tool: "codex", state: state{digest: digest{1, 2, 3}}, done: make(chan struct{})}
-	return s, c, s.states.park(c, []string{"q1"})
+	return s, c, s.calls.park(c, []string{"q1"})
 }
 
 // FuzzResume resumes with a state that the server did not send.
@@ -30,16 +30,16 @@ func FuzzResume(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s, c, state := parkOne()
-		if got, _, err := s.states.resume(text, c.state.digest); got != nil || err == nil {
+		if got, _, err := s.calls.resume(text, c.state.digest); got != nil || err == nil {
 			t.Fatalf("%q: %v, %v", text, got, err)
 		}
-		if _, _, err := s.states.resume(state, digest{}); err == nil {
+		if _, _, err := s.calls.resume(state, digest{}); err == nil {
 			t.Error("with another digest")
 		}
-		if got, _, err := s.states.resume(state, c.state.digest); err != nil || got != c {
+		if got, _, err := s.calls.resume(state, c.state.digest); err != nil || got != c {
 			t.Fatalf("the state itself: %v", err)
 		}
-		if got, _, err := s.states.resume(state, c.state.digest); got != nil || err == nil {
+		if got, _, err := s.calls.resume(state, c.state.digest); got != nil || err == nil {
 			t.Error("twice")
 		}
 	})
@@ -95,29 +95,29 @@ func TestEndedCallsAreForgotten(t *testing.T) {
 	for n := range 3 * maxEnded {
 		c := &call{session: s, tool: "codex", done: make(chan struct{})}
 		if n%2 == 0 {
-			s.states.end(c)
+			s.calls.end(c)
 		}
-		last = s.states.park(c, []string{"q1"})
+		last = s.calls.park(c, []string{"q1"})
 		if n%2 != 0 {
-			s.states.end(c)
+			s.calls.end(c)
 		}
 	}
-	if n := len(s.states.parked); n != maxEnded+1 {
+	if n := len(s.calls.parked); n != maxEnded+1 {
 		t.Errorf("%d states are kept", n)
 	}
-	if _, _, err := s.states.resume(last, digest{}); err != nil {
+	if _, _, err := s.calls.resume(last, digest{}); err != nil {
 		t.Errorf("the last one: %v", err)
 	}
-	if got, _, err := s.states.resume(state, open.state.digest); err != nil || got != open {
+	if got, _, err := s.calls.resume(state, open.state.digest); err != nil || got != open {
 		t.Errorf("one that has not ended: %v", err)
 	}
 }
 
 // TestUnfinishedCallsAreLimited checks the limit for calls that have not ended.
 func TestUnfinishedCallsAreLimited(t *testing.T) {
-	s := &ModernSession{client: &Client{threads: &thread.Share{}, server: &Server{}}}
+	s := &Session{threads: &thread.Share{}, server: &Server{}}
 	var leave func()
-	for i := range maxCalls {
+	for i := range maxLong {
 		var err error
 		if leave, err = (&call{session: s, tool: "codex"}).enter(false); err != nil {
 			t.Fatalf("call %d: %v", i, err)

@@ -84,7 +84,7 @@ func (c *call) take(keys []string, answers map[string]jsontext.Value) {
 		}
 	})
 	for _, r := range late {
-		c.session.client.turns.AnsweredLate(r, false)
+		c.session.turns.AnsweredLate(r, false)
 	}
 }
 
@@ -162,7 +162,7 @@ func (c *call) exchange(ctx context.Context, r *approval.Request, build func(eli
 	defer c.inbox.slots.Release()
 	if r == nil { // the board limits the others
 		var cancel context.CancelFunc
-		ctx, cancel = c.session.client.server.Approvals.WithTimeout(ctx)
+		ctx, cancel = c.session.server.Approvals.WithTimeout(ctx)
 		defer cancel()
 	}
 	ctx, cancel := context.WithTimeout(ctx, approve.MaxOpen)
@@ -183,7 +183,7 @@ func (c *call) exchange(ctx context.Context, r *approval.Request, build func(eli
 
 // ask asks the client. The question is sent in the result of a request.
 func (c *call) ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	o := &c.session.client.server.Approvals
+	o := &c.session.server.Approvals
 	var asked *elicit.Question
 	q, err := c.exchange(ctx, r, func(client elicit.Client) (stdjson.RawMessage, error) {
 		asked = r.Question.For(client, o)

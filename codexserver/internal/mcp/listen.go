@@ -16,7 +16,7 @@ const tick = time.Second
 
 // listen acknowledges a subscription and keeps it open until the client cancels the
 // request. Only tasks change on this server, lists do not.
-func (s *ModernSession) listen(q *request) (any, error) {
+func (s *Session) listen(q *request) (any, error) {
 	var p modern.SubscriptionsListenRequestParams
 	if err := p.UnmarshalJSON(q.rpc.Params); err != nil {
 		return nil, Invalid("", "%v", err)
@@ -75,7 +75,7 @@ func (l *listener) send(d modern.DetailedTask, ticker bool) {
 }
 
 // follow sends a task to a listener until its request or the task ends.
-func (s *ModernSession) follow(l *listener, id string) {
+func (s *Session) follow(l *listener, id string) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for ticked := true; ; {

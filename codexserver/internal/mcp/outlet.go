@@ -1,12 +1,16 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
@@ -20,7 +24,7 @@ import (
 // outlet reports a turn to the request that waits for it: events, progress and log messages. While no
 // request does, it reports nothing. It is a [thread.Observer].
 type outlet struct {
-	client   *Client
+	session  *Session
 	endsOnce bool   // a turn that failed ends with its error event, as in September 2025
 	overflow func() // called when too many bytes wait for the client; nil does nothing
 	failed   bool   // the turn's error event was sent
@@ -78,7 +82,7 @@ func (o *outlet) report(doing string) {
 		if o.to.mute {
 			p.Message = nil
 		}
-		o.client.notify(o.to.peer, mcptypes.NotificationsProgress.Name(), p)
+		o.session.notify(o.to.peer, mcptypes.NotificationsProgress.Name(), p, nil)
 	}
 }
 
@@ -92,7 +96,7 @@ func (o *outlet) speak() {
 // Ready implements [thread.Waiter].
 func (o *outlet) Ready(ctx context.Context, _ protocol.EventMsg) {
 	if to := o.attached(); to != nil && to.paced {
-		o.client.pace.wait(ctx, to.peer, o.client.server.MaxUnread)
+		o.session.pace.wait(ctx, to.peer, o.session.server.MaxUnread)
 	}
 }
 
@@ -138,9 +142,9 @@ func (o *outlet) send(thread string, e protocol.Event) {
 	if to == nil || !to.events {
 		return
 	}
-	o.gap.send(to.peer, o.client.server.MaxUnread, e, func(e protocol.Event) {
+	o.gap.send(to.peer, o.session.server.MaxUnread, e, func(e protocol.Event) {
 		params, err := eventParams(to.request, thread, e)
-		o.client.sendEvent(to.peer, eventMethod, params, err, o.overflow)
+		o.session.sendEvent(to.peer, eventMethod, params, err, o.overflow)
 	})
 }
 
@@ -163,28 +167,25 @@ func eventParams(request jsonrpc.ID, thread string, e protocol.Event) (json.RawM
 	return append(b, '}'), err
 }
 
-// sendEvent sends an event, unless it could not be written. It calls overflow, unless that is
-// nil, if too many bytes wait for the client.
-func (c *Client) sendEvent(peer *jsonrpc.Peer, method string, params any, err error, overflow func()) {
+// sendEvent sends an event, unless err says that it could not be written, see notify.
+func (s *Session) sendEvent(peer *jsonrpc.Peer, method string, params any, err error, overflow func()) {
 	if err != nil {
-		c.Log().Error("event not sent", "error", err)
+		s.Log().Error("event not sent", "error", err)
 		return
 	}
-	err = peer.Notify(context.Background(), method, params)
-	switch {
-	case errors.Is(err, jsonrpc.ErrFull) && overflow != nil:
-		c.Log().Error("the client does not read: the session ends", "waiting", c.server.MaxUnread.End())
-		overflow()
-	case err != nil:
-		c.Log().Debug("event not sent", "method", method, "error", err)
-	}
+	s.notify(peer, method, params, overflow)
 }
 
-// notify queues a notification. It drops it if the connection is closed or too many bytes
-// are waiting.
-func (c *Client) notify(peer *jsonrpc.Peer, method string, params any) {
-	if err := peer.Notify(context.Background(), method, params); err != nil {
-		c.Log().Debug("notification not sent", "method", method, "error", err)
+// notify queues a notification. It drops it if the connection is closed or too many bytes are waiting. In that
+// case it calls overflow, unless that is nil.
+func (s *Session) notify(peer *jsonrpc.Peer, method string, params any, overflow func()) {
+	err := peer.Notify(context.Background(), method, params)
+	switch {
+	case errors.Is(err, jsonrpc.ErrFull) && overflow != nil:
+		s.Log().Error("the client does not read: the session ends", "waiting", 2*s.server.MaxUnread)
+		overflow()
+	case err != nil:
+		s.Log().Debug("notification not sent", "method", method, "error", err)
 	}
 }
 
@@ -212,7 +213,96 @@ func (o *outlet) warn(words string) {
 	if least := o.to.level(); least == nil || !slices.Contains(wants, *least) {
 		return
 	}
-	o.client.notify(o.to.peer, mcptypes.NotificationsMessage.Name(), &mcptypes.LoggingMessageNotificationParams{
+	o.session.notify(o.to.peer, mcptypes.NotificationsMessage.Name(), &mcptypes.LoggingMessageNotificationParams{
 		Level: mcptypes.LoggingLevelWarning, Logger: new("codex"), Data: quote(elicit.OneLine(words, 0)),
-	})
+	}, nil)
+}
+
+// heartbeat is how often a silent call sends progress, so that idle timeouts of clients do
+// not end it.
+const heartbeat = 15 * time.Second
+
+// progress counts the notifications/progress of a call (MCP 2025-06-18,
+// basic/utilities/progress). The count goes on with the next request, because some clients use one
+// token for all. The mutex of the outlet guards it.
+type progress struct {
+	sent  float64
+	doing string
+	quiet bool // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
+	beat  *time.Timer
+}
+
+// begin begins the progress of a request, which has a heartbeat if beats is true.
+func (p *progress) begin(doing string, quiet bool, beat func(), beats bool) {
+	p.doing, p.quiet = doing, quiet
+	if beats {
+		p.beat = time.AfterFunc(heartbeat, beat)
+	}
+}
+
+// end stops the heartbeat.
+func (p *progress) end() {
+	if p.beat != nil {
+		p.beat.Stop()
+	}
+}
+
+// next returns the notification of an activity, or nil if it is not sent. "" is a heartbeat.
+func (p *progress) next(doing string) *mcptypes.ProgressNotificationParams {
+	p.doing = cmp.Or(doing, p.doing)
+	switch {
+	case doing == "":
+		p.beat.Reset(heartbeat)
+	case p.quiet:
+		return nil
+	}
+	p.sent++
+	return &mcptypes.ProgressNotificationParams{Progress: p.sent, Message: new(p.doing)}
+}
+
+// pace lets turns wait for the client. They continue one by one, so that many turns at
+// once stay within the limit too. The zero pace is ready.
+type pace struct {
+	once sync.Once
+	next chan struct{} // holds one token while a turn waits for the client
+}
+
+// wait waits until the client has read enough or ctx ends.
+func (p *pace) wait(ctx context.Context, peer *jsonrpc.Peer, most int) {
+	ahead := func() bool { return peer.Stats().EgressBytes >= most/8 }
+	if !ahead() {
+		return
+	}
+	p.once.Do(func() { p.next = make(chan struct{}, 1) })
+	select {
+	case p.next <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { <-p.next }()
+	for ahead() && peer.Flush(ctx) == nil {
+	}
+}
+
+// isDelta reports whether an event is a piece of a text that another event holds as a
+// whole.
+func isDelta(m protocol.EventMsg) bool { return strings.HasSuffix(m.EventType(), "_delta") }
+
+// gap counts the deltas that one receiver of events misses. Only the goroutine that sends
+// the events may use it. The zero gap is ready.
+type gap struct{ missed int }
+
+// send sends an event, unless it is a delta and the client is too far behind. After a gap
+// it first sends an event with the number of deltas left out.
+func (g *gap) send(peer *jsonrpc.Peer, most int, e protocol.Event, send func(protocol.Event)) {
+	if isDelta(e.Msg) && peer.Stats().EgressBytes >= most {
+		g.missed++
+		return
+	}
+	if g.missed > 0 {
+		words := fmt.Sprintf("%d deltas were left out: the client did not read.", g.missed)
+		g.missed = 0
+		send(protocol.Event{ID: e.ID, Msg: protocol.BackgroundEvent{Message: words}})
+	}
+	send(e)
 }

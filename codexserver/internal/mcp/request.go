@@ -43,7 +43,7 @@ type metadata struct {
 // newRequest returns a request with its _meta. It keeps the last _meta decoded, because a
 // client that polls repeats it. If asks is false, the client is treated as one without
 // elicitation.
-func (s *ModernSession) newRequest(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, asks bool) (*request, error) {
+func (s *Session) newRequest(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, asks bool) (*request, error) {
 	m := s.last.Load()
 	if m == nil || m.raw != string(meta) {
 		var err error

@@ -20,7 +20,7 @@ import (
 type digest [sha256.Size]byte
 
 // callTool answers tools/call: it starts a call, or takes the answers to the questions of one.
-func (s *ModernSession) callTool(q *request) (any, error) {
+func (s *Session) callTool(q *request) (any, error) {
 	p, err := s.newParams(q.rpc.Params)
 	switch {
 	case err != nil:
@@ -47,7 +47,7 @@ type params struct {
 }
 
 // newParams decodes and checks the params of tools/call.
-func (s *ModernSession) newParams(raw stdjson.RawMessage) (*params, error) {
+func (s *Session) newParams(raw stdjson.RawMessage) (*params, error) {
 	m, err := members("", jsontext.Value(raw))
 	if err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (s *ModernSession) newParams(raw stdjson.RawMessage) (*params, error) {
 	if err := decodeText(name, "/name", &p.tool); err != nil {
 		return nil, err
 	}
-	if !s.client.server.Tools.Has(p.tool) {
-		return nil, Invalid("/name", "%s", s.client.server.Tools.Unknown(p.tool))
+	if !s.server.Tools.Has(p.tool) {
+		return nil, Invalid("/name", "%s", s.server.Tools.Unknown(p.tool))
 	}
 	if v, ok := m["arguments"]; ok {
 		p.arguments = objectIn(v)
@@ -93,11 +93,11 @@ func (s *ModernSession) newParams(raw stdjson.RawMessage) (*params, error) {
 
 // retry takes the answers of a retry, on the read loop if the connection has several
 // requests, and then serves its call.
-func (s *ModernSession) retry(q *request, p *params) (any, error) {
+func (s *Session) retry(q *request, p *params) (any, error) {
 	if err := s.enter(); err != nil { // the state remains valid
 		return nil, err
 	}
-	c, keys, err := s.states.resume(*p.state, p.digest)
+	c, keys, err := s.calls.resume(*p.state, p.digest)
 	if err != nil {
 		s.open.leave()
 		return nil, err
@@ -108,7 +108,7 @@ func (s *ModernSession) retry(q *request, p *params) (any, error) {
 		defer s.open.leave()
 		return c.serve(q)
 	}
-	s.client.later(q.rpc, func() (any, error) { return c.serve(q) }, s.open.leave)
+	s.later(q.rpc, func() (any, error) { return c.serve(q) })
 	return nil, nil
 }
 
@@ -172,11 +172,11 @@ func (c *call) isTaskable() bool {
 
 // grace returns the context of a request, which ends with [tools.ErrLimit] when one that supports tasks is
 // answered with one.
-func (s *ModernSession) grace(q *request) (context.Context, context.CancelFunc) {
-	if !q.tasks || !s.client.server.Tasks.serves() {
+func (s *Session) grace(q *request) (context.Context, context.CancelFunc) {
+	if !q.tasks || !s.server.Tasks.serves() {
 		return q.ctx, func() {}
 	}
-	return context.WithTimeoutCause(q.ctx, s.client.server.Tasks.options.Grace, tools.ErrLimit)
+	return context.WithTimeoutCause(q.ctx, s.server.Tasks.options.Grace, tools.ErrLimit)
 }
 
 // maxRounds is how many results of one call may have questions. With a few more, clients
@@ -207,9 +207,9 @@ func (c *call) round(wait context.Context, can bool) (any, tools.Reason) {
 	case len(requests) == 0:
 		return nil, tools.Question
 	case rounds <= maxRounds:
-		text := c.session.states.park(c, slices.Sorted(maps.Keys(requests)))
-		return &modern.InputRequiredResult{Meta: c.session.resultMeta(), InputRequests: requests, RequestState: &text}, tools.Question
-	case turn == nil || !c.session.client.server.Tools.Has("codex-wait"):
+		text := c.session.calls.park(c, slices.Sorted(maps.Keys(requests)))
+		return &modern.InputRequiredResult{Meta: c.session.server.meta(), InputRequests: requests, RequestState: &text}, tools.Question
+	case turn == nil || !c.session.server.Tools.Has("codex-wait"):
 		c.cancel(errRounds)
 		<-c.done
 		return c.complete(c.result), tools.Question

@@ -10,18 +10,36 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// questionLife is how long the questions of a call that may become a task stay open. It is
-// long, because the user of a task only looks from time to time.
-const questionLife = time.Hour
+const (
+	// questionLife is how long the questions of a call that may become a task stay open. It is
+	// long, because the user of a task only looks from time to time.
+	questionLife = time.Hour
+	// fileTick is how often a changed status message is written to the file of a task, where
+	// other processes read it.
+	fileTick = 5 * time.Second
+)
 
-// task is a call that its client polls. Its file is written by becomeTask and keep alone, but for a
-// server that takes it over. The call's mutex guards it.
+// task is a call that its client polls, or a turn in the background, which no client polls. Its file is written
+// by newTask and keep alone, but for a server that takes it over. The call's mutex guards it.
 type task struct {
 	call      *call
 	resume    resume        // for the next server, without the turn
 	file      taskfile.Task // as last written
 	cancelled bool          // by the client
 	over      bool          // file has the result, perhaps only in memory
+}
+
+// newTask writes the first file of a turn of a call, with a new id, and what it has done. News is closed when there is
+// some since.
+func newTask(c *call, turn *tools.Turn, r resume, status taskfile.Status, message string) (t *task, news <-chan struct{}, err error) {
+	_, news = turn.Asks() // before the file says what it is
+	t = &task{call: c, resume: r, file: taskfile.Task{
+		Principal: c.session.principal(), Tool: c.tool, Status: status, Message: message, Did: turn.Did(), Resume: r.encode(turn),
+	}}
+	if t.file.ID, err = taskfile.NewID(turn.ThreadID()); err == nil {
+		t.file, err = c.session.server.Tasks.store.Create(t.file)
+	}
+	return t, news, err
 }
 
 // becomeTask makes the call a task and returns the answer for its client, which
@@ -35,41 +53,32 @@ func (c *call) becomeTask(can bool) *modern.CreateTaskResult {
 	if turn == nil || turn.InBackground() { // which is answered soon
 		return nil
 	}
-	client := c.session.client
-	t := &task{call: c, resume: resume{Form: c.inbox.canAsk, Host: c.call.Host}}
-	file, news, err := client.server.Tasks.create(turn, taskfile.Task{
-		Principal: client.principal(), Tool: c.tool, Status: now.status, Message: now.doing,
-	}, t.resume)
+	t, news, err := newTask(c, turn, resume{Form: c.inbox.canAsk, Host: c.call.Host}, now.status, now.doing)
 	if err != nil {
-		client.Log().Warn("a call does not become a task", "error", err)
+		c.session.Log().Warn("a call does not become a task", "error", err)
 		c.outlet.speak()
 		c.update(func() { c.taskable, c.attached.late = false, false }) // the request has a deadline now
 		return nil
 	}
-	t.file = file
-	client.server.Tasks.add(t)
+	c.session.add(t)
 	var created *modern.CreateTaskResult
 	c.update(func() {
 		c.task, c.attached.alone = t, true
 		as := t.shared(shown.message)
 		created = &modern.CreateTaskResult{
-			Meta: c.session.resultMeta(), TaskID: as.TaskID, Status: modern.TaskStatus(shown.status), StatusMessage: as.StatusMessage,
+			Meta: c.session.server.meta(), TaskID: as.TaskID, Status: modern.TaskStatus(shown.status), StatusMessage: as.StatusMessage,
 			CreatedAt: as.CreatedAt, LastUpdatedAt: as.LastUpdatedAt, PollIntervalMs: as.PollIntervalMs, TTLMs: as.TTLMs,
 		}
 	})
-	client.Go(func() { t.keep(news) })
+	c.session.Go(func() { t.keep(news, c.done) })
 	return created
 }
 
-// fileTick is how often a changed status message is written to the file of a task, where
-// other processes read it.
-const fileTick = 5 * time.Second
-
-// keep updates the file until the end of the turn: at once when its status changes, or there is
+// keep updates the file until done is closed, at the end: at once when its status changes, or there is
 // news of the turn, so that the file of a server that was killed has what ran. News is closed when
 // there is some since the file was written; nil is a task of another server, whose turn has not begun
 // here. At the end the file has the result.
-func (t *task) keep(news <-chan struct{}) {
+func (t *task) keep(news, done <-chan struct{}) {
 	c := t.call
 	ticker := time.NewTicker(fileTick)
 	defer ticker.Stop()
@@ -80,11 +89,21 @@ func (t *task) keep(news <-chan struct{}) {
 		}
 		now, file, changed, turn, cancelled := c.now(true), t.file, c.changed, c.turn, t.cancelled
 		c.mu.Unlock()
+		if t.resume.Background {
+			now.doing = file.Message
+		}
 		if turn != nil && (now.status != file.Status || acted || cancelled && file.Resume != nil || ticked && now.doing != file.Message) {
-			file.Status, file.Message = now.status, now.doing
-			file = c.session.client.server.Tasks.update(turn, file, t.resume, cancelled)
+			file.Status, file.Message, file.Did, file.Resume = now.status, now.doing, turn.Did(), nil
+			if !cancelled {
+				file.Resume = t.resume.encode(turn)
+			}
+			written, err := c.session.server.Tasks.store.Update(file)
+			if err != nil { // the task is kept in memory
+				c.session.Log().Warn("the file of a task", "task", file.ID, "error", err)
+				written = file
+			}
 			c.mu.Lock()
-			t.file = file
+			t.file = written
 			c.mu.Unlock()
 			acted = false
 		}
@@ -95,19 +114,26 @@ func (t *task) keep(news <-chan struct{}) {
 			acted = true
 		case <-ticker.C:
 			ticked = true
-		case <-c.done:
+		case <-done:
 			t.end()
 			return
 		}
 	}
 }
 
-// end writes the result of the task. If that fails the task is kept in memory.
+// end writes the result of the task, or removes the file of a turn in the background. If the result cannot be
+// written the task is kept in memory.
 func (t *task) end() {
-	c, tasks := t.call, t.call.session.client.server.Tasks
+	c, tasks := t.call, t.call.session.server.Tasks
 	c.mu.Lock()
 	file, cancelled := t.file, t.cancelled
 	c.mu.Unlock()
+	if t.resume.Background {
+		if err := tasks.store.Remove(file.ID); err != nil {
+			c.session.Log().Warn("the file of a task", "task", file.ID, "error", err)
+		}
+		return
+	}
 	if cancelled {
 		file.Status, file.Message = taskfile.Cancelled, "cancelled by the client"
 	} else {
@@ -126,7 +152,7 @@ func (t *task) end() {
 		written = file
 		written.Updated = time.Now()
 		written.Expires = written.Updated.Add(taskfile.Keep)
-		c.session.client.Log().Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
+		c.session.Log().Error("the end of a task is kept in memory: its file cannot be written", "task", file.ID, "error", err)
 	}
 	late := false // an answer may come that is too late
 	c.update(func() { t.file, t.over, late = written, true, len(c.inbox.expired) > 0 })
@@ -139,7 +165,7 @@ func (t *task) end() {
 // that this server was stopped.
 func (t *task) answer() *mcptypes.CallToolResult {
 	c := t.call
-	if c.session.client.ctx.Err() == nil || !isError(c.result) {
+	if c.session.ctx.Err() == nil || !isError(c.result) {
 		return c.result
 	}
 	did := t.file.Did

@@ -20,20 +20,20 @@ import (
 // process serves, and in another goroutine for others, because they must read a file.
 
 // getTask returns the state of a task.
-func (s *ModernSession) getTask(q *request) (any, error) {
+func (s *Session) getTask(q *request) (any, error) {
 	id, err := q.taskID()
 	if err != nil {
 		return nil, err
 	}
 	return s.serveTask(q, id, func(f found) (any, error) {
 		task, _, _ := s.seen(f, q.canAsk)
-		return &modern.GetTaskResult{Meta: s.resultMeta(), Task: task}, nil
+		return &modern.GetTaskResult{Meta: s.server.meta(), Task: task}, nil
 	})
 }
 
 // updateTask takes answers to the questions of a task. It ignores unknown and answered
 // keys.
-func (s *ModernSession) updateTask(q *request) (any, error) {
+func (s *Session) updateTask(q *request) (any, error) {
 	if err := q.needTasks(); err != nil {
 		return nil, err
 	}
@@ -50,18 +50,18 @@ func (s *ModernSession) updateTask(q *request) (any, error) {
 		if err == nil {
 			err = f.act(func(t *task) { t.call.take(nil, answers) })
 		}
-		return &modern.UpdateTaskResult{Meta: s.resultMeta()}, err
+		return &modern.UpdateTaskResult{Meta: s.server.meta()}, err
 	})
 }
 
 // cancelTask interrupts the turn of a task without waiting for its end.
-func (s *ModernSession) cancelTask(q *request) (any, error) {
+func (s *Session) cancelTask(q *request) (any, error) {
 	id, err := q.taskID()
 	if err != nil {
 		return nil, err
 	}
 	return s.serveTask(q, id, func(f found) (any, error) {
-		return &modern.CancelTaskResult{Meta: s.resultMeta()}, f.act(func(t *task) {
+		return &modern.CancelTaskResult{Meta: s.server.meta()}, f.act(func(t *task) {
 			t.call.update(func() { t.cancelled = true })
 			t.call.cancel(thread.ErrInterrupted)
 		})
@@ -100,7 +100,7 @@ func (f found) act(change func(*task)) error {
 
 // seen returns a task for a client that can be asked, or not, and whether it has ended. Changed is closed when it
 // may be another, nil for one of another process.
-func (s *ModernSession) seen(f found, can bool) (d modern.DetailedTask, over bool, changed <-chan struct{}) {
+func (s *Session) seen(f found, can bool) (d modern.DetailedTask, over bool, changed <-chan struct{}) {
 	if f.task == nil {
 		return s.foreign(f.file, f.owner), f.owner != taskfile.Other, nil
 	}
@@ -111,34 +111,25 @@ func (s *ModernSession) seen(f found, can bool) (d modern.DetailedTask, over boo
 }
 
 // serveTask answers a request with what f returns for the task of an id.
-func (s *ModernSession) serveTask(q *request, id string, f func(found) (any, error)) (any, error) {
+func (s *Session) serveTask(q *request, id string, f func(found) (any, error)) (any, error) {
 	if t := s.live(id); t != nil {
 		return f(found{task: t})
 	}
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	s.client.later(q.rpc, func() (any, error) {
+	s.later(q.rpc, func() (any, error) {
 		found, err := s.find(id)
 		if err != nil {
 			return nil, err
 		}
 		return f(found)
-	}, s.open.leave)
+	})
 	return nil, nil
 }
 
-// live returns the task with an id if this process serves it and it belongs to the
-// session's principal, and nil otherwise.
-func (s *ModernSession) live(id string) *task {
-	if t := s.client.server.Tasks.live(id); t != nil && t.call.session.client.principal() == s.client.principal() {
-		return t
-	}
-	return nil
-}
-
 // find returns a task of the session's principal.
-func (s *ModernSession) find(id string) (found, error) {
+func (s *Session) find(id string) (found, error) {
 	if t := s.live(id); t != nil {
 		return found{task: t}, nil
 	}
@@ -147,9 +138,9 @@ func (s *ModernSession) find(id string) (found, error) {
 		s.continueAs(file, nil)
 	}
 	if err == nil && (owner == taskfile.Gone || owner == taskfile.Self && !file.Status.Finished()) {
-		release, ok := s.client.server.Tasks.adopt(s.client.ctx) // another session may take it over
+		release, ok := s.server.Tasks.adopt(s.ctx) // another session may take it over
 		if !ok {
-			return found{}, s.client.ctx.Err()
+			return found{}, s.ctx.Err()
 		}
 		release()
 		if t := s.live(id); t != nil {
@@ -164,12 +155,12 @@ func (s *ModernSession) find(id string) (found, error) {
 }
 
 // read reads the file of a task of the session's principal.
-func (s *ModernSession) read(id string) (taskfile.Task, taskfile.Owner, error) {
+func (s *Session) read(id string) (taskfile.Task, taskfile.Owner, error) {
 	s.reads <- struct{}{}
-	file, owner, err := s.client.server.Tasks.store.Get(id)
+	file, owner, err := s.server.Tasks.store.Get(id)
 	<-s.reads
 	switch {
-	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.client.principal():
+	case errors.Is(err, taskfile.ErrUnknown), err == nil && file.Principal != s.principal():
 		return file, owner, Invalid("/taskId", "no such task")
 	case err != nil:
 		return file, owner, fmt.Errorf("read the task: %w", err)
@@ -267,7 +258,7 @@ func finished(f taskfile.Task) modern.DetailedTask {
 }
 
 // foreign returns a task that this process does not serve, from its file.
-func (s *ModernSession) foreign(f taskfile.Task, owner taskfile.Owner) modern.DetailedTask {
+func (s *Session) foreign(f taskfile.Task, owner taskfile.Owner) modern.DetailedTask {
 	switch owner {
 	case taskfile.Gone:
 		answer, did := tools.Ended(f.Thread(), f.Did)

@@ -17,25 +17,25 @@ import (
 // TestManyUnknownTasks asks for more unknown tasks than may be looked up at a time, while no
 // file can be read.
 func TestManyUnknownTasks(t *testing.T) {
-	tasks := NewTasks(taskfile.New(t.TempDir(), nil), setting.Tasks{}, func(string, ...any) {}, nil)
+	tasks := NewTasks(taskfile.New(t.TempDir(), nil), setting.Tasks{}, nil)
 	threads := thread.NewTable(nil, &approve.Options{}).Share("")
-	s := NewModernSession((&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewClient(t.Context(), threads, nil), false)
+	s := (&Server{Tasks: tasks, Logger: slog.New(slog.DiscardHandler)}).NewSession(t.Context(), threads, nil, false)
 	ours, theirs := jsonrpc.Pipe()
-	peer := jsonrpc.NewPeer(theirs, s.Handler(true), &jsonrpc.Options{Inline: Inline(), MaxConcurrent: MaxConcurrent})
+	peer := s.Peer(theirs, s.Handler(true), jsonrpc.Hooks{})
 	served := make(chan error, 1)
 	go func() { served <- peer.Run(t.Context()) }()
 	for range maxReads {
 		s.reads <- struct{}{}
 	}
 	const more = 10
-	for id := range MaxConcurrent + more {
+	for id := range maxLong + more {
 		line := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tasks/get","params":{"taskId":"unknown","_meta":{`+
 			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{%q:{}}}}}}`, id, extensionTasks)
 		if err := ours.Write(t.Context(), [][]byte{[]byte(line)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for n := range MaxConcurrent + more {
+	for n := range maxLong + more {
 		if n == more {
 			for range maxReads {
 				<-s.reads
@@ -53,10 +53,10 @@ func TestManyUnknownTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := "no such task"
-		if answer.ID >= MaxConcurrent {
+		if answer.ID >= maxLong {
 			want = "requests are under way"
 		}
-		if answer.Error == nil || !strings.Contains(answer.Error.Message, want) || n < more != (answer.ID >= MaxConcurrent) {
+		if answer.Error == nil || !strings.Contains(answer.Error.Message, want) || n < more != (answer.ID >= maxLong) {
 			t.Fatalf("answer %d: %s, want %q", n, line, want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestManyUnknownTasks(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	s.client.running.Wait()
+	s.running.Wait()
 	if n := s.open.n.Load(); n != 0 {
 		t.Errorf("%d requests count as open", n)
 	}
@@ -74,7 +74,7 @@ func TestManyUnknownTasks(t *testing.T) {
 
 // TestTaskLimit counts the tasks of each principal for itself, and forgets those who have none.
 func TestTaskLimit(t *testing.T) {
-	tasks := NewTasks(taskfile.New(t.TempDir(), nil), setting.Tasks{Limit: 2}, func(string, ...any) {}, nil)
+	tasks := NewTasks(taskfile.New(t.TempDir(), nil), setting.Tasks{Limit: 2}, nil)
 	for n, tt := range []struct {
 		principal string
 		leaves    bool

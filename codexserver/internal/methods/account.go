@@ -25,7 +25,7 @@ func (ss *session) addAccountMethods(m *jsonrpc.Mux, a engine.Accounts) {
 			return nil, failed("logout failed", err)
 		}
 		if err := r.Responder().Reply(empty{}, nil); err != nil {
-			ss.client.Client().Log().Debug("logout", "error", err)
+			ss.client.Session().Log().Debug("logout", "error", err)
 			return nil, nil
 		}
 		ss.client.Notify("authStatusChange", empty{})

@@ -55,7 +55,7 @@ func (ss *session) newConversation(ctx context.Context, p protocol.NewConversati
 	if err != nil {
 		return nil, refused("%v", err)
 	}
-	t, err := ss.client.Client().Threads().Start(ctx, cfg, ss.attendance())
+	t, err := ss.client.Session().Threads().Start(ctx, cfg, ss.attendance())
 	if err != nil {
 		return nil, startError("error creating conversation", err)
 	}
@@ -104,7 +104,7 @@ func (ss *session) removeListener(_ context.Context, p protocol.RemoveConversati
 	if err := required("/subscriptionId", p.SubscriptionID); err != nil {
 		return empty{}, err
 	}
-	if !ss.client.Client().Threads().Unlisten(p.SubscriptionID) {
+	if !ss.client.Session().Threads().Unlisten(p.SubscriptionID) {
 		return empty{}, refused("subscription not found: %s", p.SubscriptionID)
 	}
 	return empty{}, nil
@@ -115,7 +115,7 @@ func (ss *session) find(id string) (*thread.Thread, error) {
 	if err := required("/conversationId", id); err != nil {
 		return nil, err
 	}
-	t := ss.client.Client().Threads().Find(id)
+	t := ss.client.Session().Threads().Find(id)
 	if t == nil {
 		return nil, refused("conversation not found: %s", id)
 	}

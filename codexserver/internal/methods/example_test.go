@@ -20,16 +20,14 @@ func Example() {
 	e := &servertest.Engine{}
 	table := tools.New(e, nil)
 	wire := &mcp.Server{Tools: table}
-	client := wire.NewClient(ctx, thread.NewTable(e, &approve.Options{}).Share(""), nil)
+	session := wire.NewSession(ctx, thread.NewTable(e, &approve.Options{}).Share(""), nil, false)
+	client := session.Connect(session, true, func() {})
 	defer client.Close()
-	session := mcp.NewLegacySession(client, true, func() {})
-	defer session.Close()
-	mux := session.Handler()
-	(&methods.Server{Engine: e, Tools: table}).Register(mux, session)
+	mux := client.Mux()
+	(&methods.Server{Engine: e, Tools: table}).Register(mux, client)
 
 	ours, theirs := jsonrpc.Pipe()
-	server := jsonrpc.NewPeer(ours, mux, &jsonrpc.Options{Inline: methods.Inline()})
-	session.Connect(server)
+	server := client.Peer(ours, mux, jsonrpc.Hooks{}, methods.Inline()...)
 	caller := jsonrpc.NewPeer(theirs, nil, nil)
 	defer caller.Close()
 	server.Begin(ctx, func(error) {})

@@ -38,9 +38,9 @@ func (ss *session) submit(ctx context.Context, t *thread.Thread, in protocol.Tur
 	a := ss.attendance()
 	a.Observer = thread.ObserverOf(ctx)
 	turn := ss.server.Tools.Begin(t, a, in)
-	ss.client.Client().Go(func() {
-		if err := turn.Run(ss.client.Client().Context()); err != nil {
-			ss.client.Client().Log().Debug("turn", "thread", t.ID(), "error", err)
+	ss.client.Session().Go(func() {
+		if err := turn.Run(ss.client.Session().Context()); err != nil {
+			ss.client.Session().Log().Debug("turn", "thread", t.ID(), "error", err)
 		}
 	})
 }
@@ -61,7 +61,7 @@ func (ss *session) interruptConversation(ctx context.Context, r *jsonrpc.Request
 		return nil, refused("no turn of conversation %s is running", p.ConversationID)
 	}
 	reply := r.Responder()
-	ss.client.Client().Go(func() {
+	ss.client.Session().Go(func() {
 		select {
 		case <-ended:
 			err = reply.Reply(&protocol.InterruptConversationResult{AbortReason: protocol.AbortInterrupted}, nil)
@@ -69,7 +69,7 @@ func (ss *session) interruptConversation(ctx context.Context, r *jsonrpc.Request
 			err = reply.Reply(nil, context.Cause(ctx))
 		}
 		if err != nil {
-			ss.client.Client().Log().Debug("interrupt", "error", err)
+			ss.client.Session().Log().Debug("interrupt", "error", err)
 		}
 	})
 	return nil, nil

@@ -27,13 +27,13 @@ type Server struct {
 
 // session is one client that uses the methods.
 type session struct {
-	client *mcp.LegacySession
+	client *mcp.Connection
 	server *Server
 }
 
 // Register adds the methods of a client to m, as its default: each group only if the engine has its
 // interface, and none before the first is called, since most clients call none.
-func (s *Server) Register(m *jsonrpc.Mux, client *mcp.LegacySession) {
+func (s *Server) Register(m *jsonrpc.Mux, client *mcp.Connection) {
 	all := sync.OnceValue(func() *jsonrpc.Mux { return s.methods(client) })
 	m.Default(jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		return all().ServeRPC(ctx, r)
@@ -41,7 +41,7 @@ func (s *Server) Register(m *jsonrpc.Mux, client *mcp.LegacySession) {
 }
 
 // methods returns the methods of a client.
-func (s *Server) methods(client *mcp.LegacySession) *jsonrpc.Mux {
+func (s *Server) methods(client *mcp.Connection) *jsonrpc.Mux {
 	m, ss := &jsonrpc.Mux{}, &session{client: client, server: s}
 	ss.addConversationMethods(m)
 	ss.addMessageMethods(m)

@@ -18,7 +18,7 @@ func (ss *session) ask(ctx context.Context, r *approval.Request) (elicit.Outcome
 	}
 	caller := elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
 		var result json.RawMessage
-		err := ss.client.Peer().Call(ctx, method, params, &result)
+		err := ss.client.Call(ctx, method, params, &result)
 		return result, err
 	})
 	// A client that uses these methods also handles these requests.

@@ -7,21 +7,23 @@ import (
 	"time"
 )
 
-// maxEnded is how many ended calls are kept for clients that return late.
-const maxEnded = 256
+const (
+	// maxEnded is how many ended calls are kept for clients that return late.
+	maxEnded = 256
+	// stateLife is how long the state of a call is valid.
+	stateLife = 24 * time.Hour
+)
 
-// stateLife is how long the state of a call is valid.
-const stateLife = 24 * time.Hour
-
-// states are the calls that wait for a client to return, by the random texts that were sent to
-// it. They are only in memory. The zero value is ready.
-type states struct {
+// calls counts the calls that may take long. It has those that wait for a client to return, by the random
+// texts that were sent to it. They are only in memory. The zero value is ready.
+type calls struct {
+	limit
 	mu     sync.Mutex
 	parked map[string]*call
 	ended  []string // those of calls that have ended, in this order
 }
 
-// state names a call in the next request of its client. A call has one at a time. The mutex of the session's states
+// state names a call in the next request of its client. A call has one at a time. The mutex of the session's calls
 // guards it.
 type state struct {
 	digest digest // of the call, which the request must have again
@@ -31,59 +33,59 @@ type state struct {
 }
 
 // park returns the text of a state for a call whose questions are sent to the client.
-func (ss *states) park(c *call, keys []string) string {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if ss.parked == nil {
-		ss.parked = map[string]*call{}
+func (cs *calls) park(c *call, keys []string) string {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.parked == nil {
+		cs.parked = map[string]*call{}
 	}
 	c.state = state{c.state.digest, rand.Text(), keys, time.Now()}
-	ss.parked[c.state.text] = c
+	cs.parked[c.state.text] = c
 	if c.over() {
-		ss.forget(c)
+		cs.forget(c)
 	}
 	return c.state.text
 }
 
 // end ends a call, which has its result.
-func (ss *states) end(c *call) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
+func (cs *calls) end(c *call) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
 	close(c.done)
-	if ss.parked[c.state.text] == c {
-		ss.forget(c)
+	if cs.parked[c.state.text] == c {
+		cs.forget(c)
 	}
 }
 
-// forget removes the state of a call that has ended after those of many others. The caller holds ss.mu.
-func (ss *states) forget(c *call) {
-	if ss.ended = append(ss.ended, c.state.text); len(ss.ended) > maxEnded {
-		delete(ss.parked, ss.ended[0])
-		ss.ended = ss.ended[1:]
+// forget removes the state of a call that has ended after those of many others. The caller holds cs.mu.
+func (cs *calls) forget(c *call) {
+	if cs.ended = append(cs.ended, c.state.text); len(cs.ended) > maxEnded {
+		delete(cs.parked, cs.ended[0])
+		cs.ended = cs.ended[1:]
 	}
 }
 
 // resume returns the call with a state of a client and the keys of its questions, and invalidates the state.
 // It fails if there is no such call: after a restart there is none.
-func (ss *states) resume(text string, d digest) (*call, []string, error) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	c := ss.parked[text]
+func (cs *calls) resume(text string, d digest) (*call, []string, error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c := cs.parked[text]
 	if c == nil || c.state.digest != d || time.Since(c.state.issued) > stateLife {
 		return nil, nil, Invalid("/requestState", "not the state of an open call of this tool with these arguments: it was used before, or the server was restarted. "+
 			"Nothing was done here; codex-reply continues a conversation")
 	}
-	delete(ss.parked, text)
-	ss.ended = slices.DeleteFunc(ss.ended, func(ended string) bool { return ended == text })
+	delete(cs.parked, text)
+	cs.ended = slices.DeleteFunc(cs.ended, func(ended string) bool { return ended == text })
 	return c, c.state.keys, nil
 }
 
 // Parked reports whether the client of a call may come back with an answer for this process. The turn of a task, or
 // in the background, does not need the client.
-func (s *ModernSession) Parked() bool {
-	s.states.mu.Lock()
-	defer s.states.mu.Unlock()
-	for _, c := range s.states.parked {
+func (s *Session) Parked() bool {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	for _, c := range s.calls.parked {
 		if !c.over() && !c.isAlone() {
 			return true
 		}

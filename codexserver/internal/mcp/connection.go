@@ -1,0 +1,254 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/approval"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/era"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// spare is how many requests that do not take long are handled at a time.
+	spare = 1024
+	// drain is how long requests may continue after a client with a handshake has disconnected.
+	// It is enough for short requests, but not for a turn.
+	drain = 50 * time.Millisecond
+	// maxOver is how many questions are remembered that had no answer.
+	maxOver = 64
+)
+
+// Connection is one connection to a client of both eras, from its first message to its last.
+type Connection struct {
+	session *Session
+	home    *Session // where turns of servers that were killed continue
+	peer    *jsonrpc.Peer
+	asks    bool   // the client may approve
+	stop    func() // ends the handling of requests
+	handed  limit  // requests with a handshake that may take long
+
+	hello atomic.Pointer[hello] // one without params before initialize
+
+	mu           sync.Mutex
+	began, ended bool        // a session of the client, and its input
+	drained      *time.Timer // nil until both
+	level        mcptypes.LoggingLevel
+	over         []over // questions that ended without an answer
+}
+
+// hello is what the client says of itself. It does not change.
+type hello struct {
+	params  *mcptypes.InitializeRequestParams // nil before initialize
+	version string                            // of MCP, "" before initialize
+	able    bool                              // the client can be asked
+	asker   *elicit.Asker
+}
+
+// over is a question that ended without an answer of the client.
+type over struct {
+	request *approval.Request
+	expired bool // it had no answer in time; another was withdrawn
+}
+
+// Connect returns a connection of the session's client. Turns of servers that were killed continue in the
+// session home, after the first call of a tool. The connection calls stop when its calls should end, because
+// the client has disconnected or does not read. If asks is false, the client may not approve, and is not
+// asked, even if it supports questions.
+func (s *Session) Connect(home *Session, asks bool, stop func()) *Connection {
+	c := &Connection{session: s, home: home, asks: asks, level: mcptypes.LoggingLevelWarning, stop: stop}
+	c.hello.Store(&hello{asker: elicit.NewAsker(elicit.CallFunc(nil), elicit.Client{}, &s.server.Approvals)})
+	return c
+}
+
+// Session returns the session of the connection's client.
+func (c *Connection) Session() *Session { return c.session }
+
+// Mux returns the handler of the methods of MCP with a handshake, to which others can be added. It
+// answers unknown methods with -32601.
+func (c *Connection) Mux() *jsonrpc.Mux {
+	m := &jsonrpc.Mux{}
+	mcptypes.Initialize.Handle(m, c.initialize)
+	mcptypes.Ping.Handle(m, c.ping)
+	mcptypes.ToolsList.Handle(m, c.listTools)
+	mcptypes.LoggingSetLevel.Handle(m, c.setLevel)
+	m.Handle(mcptypes.ToolsCall.Name(), jsonrpc.HandlerFunc(c.callTool))
+	return m
+}
+
+// Handler returns the handler of both eras. A request with the _meta of 2026-07-28 goes to the session, any
+// other to before.
+func (c *Connection) Handler(before jsonrpc.Handler) jsonrpc.Handler {
+	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		var meta jsontext.Value
+		if !r.IsNotification() {
+			meta = era.Meta(r.Params)
+		}
+		if meta == nil {
+			return before.ServeRPC(ctx, r)
+		}
+		c.note(&c.began)
+		return c.session.serve(ctx, r, meta, c.asks)
+	})
+}
+
+// Peer sets the peer of the connection and returns it. Its handler is that of [Connection.Handler], or only of
+// [Connection.Mux]. Methods inline are also handled on its read loop, see [Session.Peer]. A retry of a call is
+// too, so that of two answers to one question the first counts.
+func (c *Connection) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.Hooks, inline ...string) *jsonrpc.Peer {
+	hooks.InputEnd = func(error) { c.note(&c.ended) }
+	problem := hooks.Problem
+	hooks.Problem = func(err error, line []byte) {
+		c.problem(err)
+		if problem != nil {
+			problem(err, line)
+		}
+	}
+	o := c.session.options(&hooks)
+	o.Inline = slices.Concat([]string{mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name()}, o.Inline, inline)
+	o.InlineIf = func(r *jsonrpc.Request) bool {
+		return r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState") && era.Meta(r.Params) != nil
+	}
+	o.MaxConcurrent += maxLong + spare
+	c.peer = jsonrpc.NewPeer(t, h, o)
+	return c.peer
+}
+
+// note records that the client has begun a session, or that its input has ended. After both it has disconnected,
+// and its turns end. Otherwise the input is a file of calls, which are finished.
+func (c *Connection) note(what *bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*what = true
+	if c.began && c.ended && c.drained == nil {
+		c.drained = time.AfterFunc(drain, c.stop)
+	}
+}
+
+// Close closes the session, see [Session.Close]. The peer must have ended.
+func (c *Connection) Close() error {
+	err := c.session.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.drained != nil {
+		c.drained.Stop()
+	}
+	return err
+}
+
+// enter counts a request that may take long, and fails if too many are handled. After a success
+// the caller must leave c.handed.
+func (c *Connection) enter() error {
+	return c.handed.enter(jsonrpc.CodeOverloaded, "overloaded: "+tooMany)
+}
+
+// Limited returns the handler of a method that may take long. It counts the method's requests.
+func (c *Connection) Limited(h jsonrpc.Handler) jsonrpc.Handler {
+	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		if !r.IsNotification() {
+			if err := c.enter(); err != nil {
+				return nil, err
+			}
+			defer c.handed.leave()
+		}
+		return h.ServeRPC(ctx, r)
+	})
+}
+
+// ends remembers a question that the client may still answer. Ctx is that of the question.
+func (c *Connection) ends(ctx context.Context, r *approval.Request, out elicit.Outcome) {
+	expired := out.Reason == elicit.ReasonTimeout || errors.Is(ctx.Err(), context.DeadlineExceeded)
+	if out.Reason != elicit.ReasonInterrupted && !expired {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = append(c.over, over{r, expired})
+	c.over = c.over[max(0, len(c.over)-maxOver):]
+}
+
+// problem says an answer that comes after the limit of its question to the caller of the turn.
+func (c *Connection) problem(err error) {
+	if !errors.Is(err, jsonrpc.ErrNoCall) {
+		return
+	}
+	c.mu.Lock()
+	all := slices.Clone(c.over)
+	if len(all) == 1 {
+		c.over = nil
+	}
+	c.mu.Unlock()
+	for _, one := range all {
+		if one.expired {
+			c.session.turns.AnsweredLate(one.request, len(all) > 1)
+		}
+	}
+}
+
+// speaks reports whether the session's version of MCP is version or a newer one. It returns
+// true before initialize.
+func (c *Connection) speaks(version string) bool {
+	now := c.hello.Load().version
+	return now == "" || now >= version
+}
+
+// canAsk reports whether the client can be asked.
+func (c *Connection) canAsk() bool { return c.hello.Load().able }
+
+// Host returns the client's name, or "" before initialize.
+func (c *Connection) Host() string { return c.hello.Load().info().Name }
+
+// info returns the client's name and version, or none before initialize.
+func (h *hello) info() (i mcptypes.Implementation) {
+	if h.params != nil {
+		i = h.params.ClientInfo
+	}
+	return i
+}
+
+// Outlet returns the observer of a turn that no request waits for. It only sends log messages.
+func (c *Connection) Outlet() thread.Observer { return c.outlet(&recipient{}) }
+
+// outlet returns the observer of a turn for a request, or for none.
+func (c *Connection) outlet(to *recipient) *outlet {
+	to.peer, to.paced, to.mute = c.peer, true, !c.speaks("2025-03-26")
+	to.level = func() *mcptypes.LoggingLevel {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return new(c.level)
+	}
+	o := &outlet{session: c.session, endsOnce: true, overflow: c.stop}
+	o.attach(to, "starting", false)
+	return o
+}
+
+// Call sends a request to the client.
+func (c *Connection) Call(ctx context.Context, method string, params, result any) error {
+	return c.peer.Call(ctx, method, params, result)
+}
+
+// Notify queues a notification.
+func (c *Connection) Notify(method string, params any) { c.session.notify(c.peer, method, params, nil) }
+
+// SendEvent sends an event, unless err says that it could not be written. The session ends if
+// too many bytes wait for the client.
+func (c *Connection) SendEvent(method string, params any, err error) {
+	c.session.sendEvent(c.peer, method, params, err, c.stop)
+}
+
+// Listener returns a receiver of events that sends them. While too many bytes wait for the
+// client, it leaves deltas out, and then sends an event with their number.
+func (c *Connection) Listener(send func(protocol.Event)) func(protocol.Event) {
+	var gap gap
+	return func(e protocol.Event) { gap.send(c.peer, c.session.server.MaxUnread, e, send) }
+}

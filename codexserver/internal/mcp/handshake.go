@@ -1,0 +1,252 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// protocolVersions are the supported versions of MCP, oldest first. The types are those of
+// 2025-06-18. Additions of later versions are sent as extra members.
+var protocolVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+
+// batches is the version whose clients may send batches. It alone has them.
+const batches = "2025-03-26"
+
+// negotiate returns the requested version if it is supported, and the newest otherwise (MCP
+// 2025-06-18, basic/lifecycle#version-negotiation).
+func negotiate(asked string) string {
+	if slices.Contains(protocolVersions, asked) {
+		return asked
+	}
+	return protocolVersions[len(protocolVersions)-1]
+}
+
+func (c *Connection) initialize(_ context.Context, p *mcptypes.InitializeRequestParams) (*mcptypes.InitializeResult, error) {
+	who := elicit.Client{ProtocolVersion: negotiate(p.ProtocolVersion), Name: p.ClientInfo.Name}
+	if c.asks {
+		who.Capabilities = p.Capabilities
+	}
+	version := who.ProtocolVersion
+	before := c.hello.Load()
+	if before.params != nil || !c.hello.CompareAndSwap(before, &hello{p, version, who.CanAsk(), elicit.NewAsker(c.peer, who, &c.session.server.Approvals)}) {
+		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "initialize called more than once")
+	}
+	if version == batches {
+		c.peer.AcceptBatches()
+	}
+	c.note(&c.began)
+	extra := map[string]json.RawMessage{"user_agent": quote(c.UserAgent())}
+	if info := c.session.server.engineInfo(); info != nil {
+		extra["engine"] = info
+	}
+	return &mcptypes.InitializeResult{
+		ProtocolVersion: version,
+		Capabilities: mcptypes.ServerCapabilities{
+			Tools:   &mcptypes.ServerCapabilitiesTools{},
+			Logging: map[string]json.RawMessage{},
+		},
+		ServerInfo: mcptypes.Implementation{
+			Name:    "codex-mcp",
+			Title:   new("Codex"),
+			Version: c.session.server.Version,
+			Extra:   extra,
+		},
+		Instructions: new(c.session.server.Tools.Instructions()),
+	}, nil
+}
+
+// UserAgent returns the user agent in the form of the server of September 2025.
+func (c *Connection) UserAgent() string {
+	term := cmp.Or(os.Getenv("TERM"), "unknown")
+	agent := fmt.Sprintf("codex_cli_rs/%s (%s; %s) %s", c.session.server.Version, runtime.GOOS, runtime.GOARCH, term)
+	if client := c.hello.Load().info(); client.Name != "" {
+		agent += fmt.Sprintf(" (%s; %s)", client.Name, client.Version)
+	}
+	return agent
+}
+
+func (c *Connection) ping(context.Context, *mcptypes.PingRequestParams) (*mcptypes.EmptyResult, error) {
+	return &mcptypes.EmptyResult{}, nil
+}
+
+func (c *Connection) setLevel(_ context.Context, p *mcptypes.SetLevelRequestParams) (*mcptypes.EmptyResult, error) {
+	c.mu.Lock()
+	c.level = p.Level
+	c.mu.Unlock()
+	return &mcptypes.EmptyResult{}, nil
+}
+
+// rootsTimeout is how long the request for the client's roots may take.
+const rootsTimeout = 5 * time.Second
+
+// folder returns the folder of the options, or the client's first root, or
+// [tools.ProjectFolder].
+func (c *Connection) folder(ctx context.Context) string {
+	if f := c.session.server.Folder; f != "" {
+		return f
+	}
+	for _, root := range c.roots(ctx) {
+		return root
+	}
+	return tools.ProjectFolder(ctx)
+}
+
+// Folders returns the folders of the client: those in which the server was started, and the client's
+// roots.
+func (c *Connection) Folders(ctx context.Context) []string {
+	return append(tools.StartFolders(ctx, c.session.server.Folder), c.roots(ctx)...)
+}
+
+// roots returns the client's roots that are folders (MCP 2025-06-18, client/roots).
+func (c *Connection) roots(ctx context.Context) (folders []string) {
+	if p := c.hello.Load().params; p == nil || p.Capabilities.Roots == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, rootsTimeout)
+	defer cancel()
+	list, err := mcptypes.RootsList.Call(ctx, c.peer, nil)
+	if err != nil {
+		c.session.Log().Warn("roots of the client", "error", err)
+		return nil
+	}
+	for _, root := range list.Roots {
+		if path, ok := filePath(root.URI); ok {
+			folders = append(folders, path)
+		}
+	}
+	return folders
+}
+
+// filePath returns the path of a file URI on this machine.
+func filePath(uri string) (string, bool) {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
+		return "", false
+	}
+	path := filepath.FromSlash(u.Path)
+	if filepath.Separator != '/' { // file:///C:/x
+		path = strings.TrimPrefix(path, string(filepath.Separator))
+	}
+	return path, filepath.IsAbs(path)
+}
+
+func (c *Connection) listTools(context.Context, *mcptypes.ListToolsRequestParams) (*mcptypes.ListToolsResult, error) {
+	list, err := c.session.server.Tools.List()
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if !c.speaks("2025-06-18") {
+			list[i].Title, list[i].OutputSchema = nil, nil
+		}
+		if !c.speaks("2025-03-26") {
+			list[i].Annotations = nil
+		}
+	}
+	return &mcptypes.ListToolsResult{Tools: list}, nil
+}
+
+// withArguments returns the params of a call whose arguments are a text with JSON, as the object that it has.
+// Clients before 2026-07-28 that send them so are refused otherwise by the type of the params.
+func withArguments(params json.RawMessage) (json.RawMessage, bool) {
+	var members map[string]jsontext.Value
+	if jsonv2.Unmarshal(params, &members) != nil || members["arguments"].Kind() != '"' {
+		return nil, false
+	}
+	members["arguments"] = objectIn(members["arguments"])
+	changed, err := jsonv2.Marshal(members)
+	return changed, err == nil
+}
+
+// objectIn returns the object that a text has as JSON, and any other value as it is.
+func objectIn(value jsontext.Value) jsontext.Value {
+	var text string
+	if value.Kind() != '"' || jsonv2.Unmarshal(value, &text) != nil {
+		return value
+	}
+	if object := jsontext.Value(text); object.IsValid() && object.Kind() == '{' {
+		return object
+	}
+	return value
+}
+
+func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	var p mcptypes.CallToolRequestParams
+	if err := r.Bind(&p); err != nil {
+		params, ok := withArguments(r.Params)
+		if !ok || (&jsonrpc.Request{Params: params}).Bind(&p) != nil {
+			return nil, err
+		}
+	}
+	if !tools.IsShort(p.Name) {
+		if err := c.enter(); err != nil {
+			return nil, err
+		}
+		defer c.handed.leave()
+	}
+	began, to := time.Now(), &recipient{request: r.ID, events: true}
+	if p.Meta != nil {
+		to.token = p.Meta.ProgressToken
+	}
+	o := c.outlet(to)
+	defer o.detach()
+	var turn atomic.Pointer[tools.Turn]
+	awaited, others := c.attend(ctx, callID(r.ID), o)
+	tc := c.session.call(r.ID, c.Host(), awaited, others)
+	var ask approve.Place
+	if c.canAsk() {
+		ask = others.Ask
+	}
+	c.home.survive(tc, p.Name, c.canAsk, ask)
+	if most := c.mayTake(p.Name); most > 0 {
+		tc.Deadline = tools.NewDeadline(ctx)
+		defer tc.Deadline.Set(began.Add(most))()
+	}
+	tc.Folder, tc.Folders, tc.Begun = c.folder, c.Folders, turn.Store
+	result := c.session.server.Tools.Call(ctx, tc, p.Name, p.Arguments)
+	if t := turn.Load(); t != nil && t.InBackground() {
+		o.detach()
+	}
+	c.session.pace.wait(ctx, c.peer, c.session.server.MaxUnread) // before the result, since the events already have the answer twice
+	if ctx.Err() == nil {
+		tc.Answered()
+	}
+	return encodeResult(result)
+}
+
+// mayTake returns how long a call of a tool may take, 0 for no limit. Without initialize
+// nobody gives it up.
+func (c *Connection) mayTake(tool string) time.Duration {
+	if c.hello.Load().params == nil {
+		return 0
+	}
+	return c.session.server.Tools.MayTake(tool, c.Host(), false)
+}
+
+// encodeResult encodes a result into a buffer of about its size. The answer may be long,
+// and the peer's encoder would keep several copies of it while it validates the JSON.
+func encodeResult(r *mcptypes.CallToolResult) (json.RawMessage, error) {
+	size := len(r.StructuredContent) + 1<<10
+	for _, text := range tools.Texts(r) {
+		size += len(text) + len(text)/16 // room for escapes
+	}
+	return mcptypes.AppendJSON(make([]byte, 0, size), r)
+}

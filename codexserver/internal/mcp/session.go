@@ -1,0 +1,230 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/internal/era"
+	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/codexmcp/codexmcp/mcptypes/modern"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// maxLong is how many requests that may take long are handled at a time, in each era, and how many
+	// calls of 2026-07-28 may be unfinished, including those that wait for their client. More are refused,
+	// because they would wait for calls that may never end.
+	maxLong = 4096
+	// maxReads is how many task files the session reads at a time. Each read may need a thread.
+	maxReads = 8
+)
+
+// Session has the threads and turns of one client in both eras, and its calls by requests of 2026-07-28.
+// It is safe for concurrent use.
+type Session struct {
+	server  *Server
+	ctx     context.Context // of the turns
+	threads *thread.Share   // and the principal
+	hosts   *approve.Hosts
+	turns   *tools.Turns
+	running sync.WaitGroup  // what outlives its request
+	present context.Context // until Leave
+	leave   context.CancelFunc
+	shared  bool // by several connections
+
+	calls calls
+	open  limit // requests that may take long
+	pace  pace
+	last  atomic.Pointer[metadata] // of the last request
+	reads chan struct{}            // has an element for each task file that is being read
+	once  sync.Once                // for the work of servers that were killed
+	known chan struct{}            // closed when that continues here
+}
+
+// NewSession returns a session of the principal of threads, which must be closed. Its turns end with ctx.
+// With turns, unless nil, its turns in the background do not, and it finds those of the sessions that
+// share them. If shared is true, its requests come over several connections.
+func (s *Server) NewSession(ctx context.Context, threads *thread.Share, turns *tools.Turns, shared bool) *Session {
+	if turns == nil {
+		turns = tools.NewTurns(ctx)
+	}
+	own := &Session{
+		server: s, ctx: ctx, threads: threads, turns: turns, hosts: approve.NewHosts(s.Asking), shared: shared,
+		reads: make(chan struct{}, maxReads), known: make(chan struct{}),
+	}
+	own.present, own.leave = context.WithCancel(context.Background())
+	return own
+}
+
+// Leave ends the calls that the client waits for. Tasks and turns in the background
+// continue, and other clients answer their questions.
+func (s *Session) Leave() {
+	s.hosts.Leave()
+	s.leave()
+}
+
+// Works reports whether a turn is running or queued.
+func (s *Session) Works() bool { return s.turns.Busy() }
+
+// Busy reports whether a turn is running or queued, or a call by a request of 2026-07-28 that may take
+// long is unfinished, whether or not a request waits for it.
+func (s *Session) Busy() bool { return s.calls.n.Load() > 0 || s.Works() }
+
+// Close waits for the turns of the client, and closes its threads. They end by themselves, or
+// with the session's context.
+func (s *Session) Close() error {
+	s.hosts.Leave()
+	defer s.leave()
+	s.running.Wait()
+	if !s.turns.Stays() {
+		s.turns.Wait()
+	}
+	return s.threads.Close()
+}
+
+// Threads returns the threads of the client.
+func (s *Session) Threads() *thread.Share { return s.threads }
+
+// Context returns the context of the client's turns.
+func (s *Session) Context() context.Context { return s.ctx }
+
+// Log returns the server's log.
+func (s *Session) Log() *slog.Logger { return s.server.Logger }
+
+// Go calls f in another goroutine, whose end [Session.Close] waits for.
+func (s *Session) Go(f func()) { s.running.Go(f) }
+
+// principal returns the owner of the turns, "" if the server has one user.
+func (s *Session) principal() string { return s.threads.Principal() }
+
+// Peer returns the peer of a connection that has only requests of 2026-07-28, see [Session.Handler].
+// The methods with which clients poll, and those whose order matters, are handled on its read loop. They
+// return at once.
+func (s *Session) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.Hooks) *jsonrpc.Peer {
+	return jsonrpc.NewPeer(t, h, s.options(&hooks))
+}
+
+func (s *Session) options(hooks *jsonrpc.Hooks) *jsonrpc.Options {
+	return &jsonrpc.Options{
+		Cancellation:   jsonrpc.MCPCancel,
+		Inline:         []string{modern.ServerDiscover.Name(), modern.TasksGet.Name(), modern.TasksUpdate.Name(), modern.TasksCancel.Name()},
+		MaxConcurrent:  maxLong,
+		Egress:         jsonrpc.EgressOptions{HardLimit: 2 * s.server.MaxUnread},
+		LenientVersion: true, // as the server of 2025 did
+		DrainTimeout:   -1,   // the session decides
+		Logger:         s.Log(),
+		Hooks:          hooks,
+	}
+}
+
+// Handler returns a handler for connections that have only requests of 2026-07-28. It ignores
+// notifications, which their clients do not send. If asks is false, the client may not approve and is not
+// asked.
+func (s *Session) Handler(asks bool) jsonrpc.Handler {
+	return jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		if r.IsNotification() {
+			return nil, nil
+		}
+		meta := era.Meta(r.Params)
+		if meta == nil {
+			meta = jsontext.Value(`{}`) // refused, because the version is missing
+		}
+		return s.serve(ctx, r, meta, asks)
+	})
+}
+
+// serve answers a request with its _meta. It answers unknown and removed methods with -32601.
+func (s *Session) serve(ctx context.Context, r *jsonrpc.Request, meta jsontext.Value, asks bool) (any, error) {
+	q, err := s.newRequest(ctx, r, meta, asks)
+	if err != nil {
+		return nil, err
+	}
+	switch r.Method {
+	case modern.ServerDiscover.Name():
+		return s.discover()
+	case modern.ToolsList.Name():
+		return s.listTools()
+	case modern.ToolsCall.Name():
+		return s.callTool(q)
+	case modern.SubscriptionsListen.Name():
+		return s.long(q, s.listen)
+	}
+	if s.server.Tasks.serves() {
+		s.continueAll(nil)
+		switch r.Method {
+		case modern.TasksGet.Name():
+			return s.getTask(q)
+		case modern.TasksUpdate.Name():
+			return s.updateTask(q)
+		case modern.TasksCancel.Name():
+			return s.cancelTask(q)
+		}
+	}
+	return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method %q is not in MCP %s, or not served", r.Method, modern.ProtocolVersion)
+}
+
+// long handles a request that may take long. It fails if there are too many.
+func (s *Session) long(q *request, handle func(*request) (any, error)) (any, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.open.leave()
+	return handle(q)
+}
+
+// enter counts a request that may take long, and fails if there are too many. After a success
+// the caller must leave s.open. The peer does not bound what is answered later than on the read
+// loop, so such requests count too.
+func (s *Session) enter() error { return s.open.enter(jsonrpc.CodeInternalError, tooMany) }
+
+// later answers a request in another goroutine with what answer returns, and leaves s.open.
+func (s *Session) later(r *jsonrpc.Request, answer func() (any, error)) {
+	reply := r.Responder()
+	s.Go(func() {
+		defer s.open.leave()
+		result, err := recovered(s.Log(), r.Method, answer)
+		if err != nil {
+			result = nil
+		}
+		if sent := reply.Reply(result, err); sent != nil {
+			s.Log().Debug(r.Method, "error", sent)
+		}
+	})
+}
+
+// recovered calls f and converts a panic to an error. The peer does that only on its own
+// goroutines.
+func recovered[R any](log *slog.Logger, in string, f func() (R, error)) (result R, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			log.Error("panic", "in", in, "value", fmt.Sprint(v), "stack", string(debug.Stack()))
+			err = jsonrpc.Errorf(jsonrpc.CodeInternalError, "internal error: the handler panicked")
+		}
+	}()
+	return f()
+}
+
+// limit counts up to [maxLong] requests or calls. The zero limit is ready.
+type limit struct{ n atomic.Int64 }
+
+// enter counts one more. It fails with a code and words if there would be too many; otherwise the caller must
+// call leave.
+func (l *limit) enter(code jsonrpc.Code, words string) error {
+	if l.n.Add(1) > maxLong {
+		l.leave()
+		return jsonrpc.Errorf(code, words, maxLong)
+	}
+	return nil
+}
+
+func (l *limit) leave() { l.n.Add(-1) }
+
+// tooMany is the error for a request that would exceed a limit.
+const tooMany = "%d requests are under way; send this one again when one of them has ended or was cancelled"
