@@ -15,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/page"
 	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
@@ -38,6 +39,7 @@ type configuration struct {
 	observer  codexserver.Observer // of a worker, else nil
 	store     safefile.Mirror      // of a worker whose gateway has a store, else nil
 
+	page          *page.Page     // nil if there is none
 	guarded       []string       // the files of the settings and of --trace
 	record, trace io.WriteCloser // of a worker; nil opens these files
 }

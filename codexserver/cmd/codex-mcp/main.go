@@ -76,8 +76,8 @@ func main() {
 	if os.Args[0] == worker.Name {
 		os.Exit(work(context.Background(), os.Stderr))
 	}
-	if os.Args[0] == sharedName {
-		os.Exit(runShared(context.Background(), os.Args[1:], os.Stderr))
+	if os.Args[0] == sharedName && len(os.Args) > 1 {
+		os.Exit(runShared(context.Background(), os.Args[1], os.Args[2:], os.Stderr))
 	}
 	os.Exit(run(context.Background(), programName(os.Args[0]), os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -1,13 +1,24 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
+	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/page"
+	"github.com/codexmcp/codexmcp/internal/program"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // hint is the advice for users of a client that cannot show questions.
@@ -19,8 +30,14 @@ type announcing int
 const (
 	linkAgain announcing = iota // at the start, and for each question while the page is not open in a browser
 	linkOnce                    // at the start: a terminal shows the question
-	linkNever                   // standard error is a file; codex-mcp page prints links
+	linkNever                   // standard error is the log of a shared server; codex-mcp page prints links
 )
+
+// closer is what ends something.
+type closer func() error
+
+// Close implements [io.Closer].
+func (c closer) Close() error { return c() }
 
 // openPage opens the approvals page, if the settings require it, prints its link to stderr,
 // and lets codex-mcp page print others.
@@ -45,52 +62,165 @@ func (c *configuration) openPage(o *codexserver.Options, stderr io.Writer, when 
 	if err != nil {
 		return nil, err
 	}
-	t := &shownPage{Page: p, offered: c.offerLinks(p, o), stop: make(chan struct{}), stopped: make(chan struct{})}
+	o.Desk, c.page = p, p
+	o.Approvals.Elsewhere = "on the approvals page and in codex-show"
+	hide := closer(func() error { return nil })
+	if when != linkNever && c.observer == nil { // no person is at a worker's machine
+		hide = c.offerLinks(o.EngineName)
+	}
 	show := func(link string) {
-		if when == linkNever && t.offered != nil {
+		if when == linkNever {
 			fmt.Fprintln(stderr, "codex-mcp: codex-mcp page prints a link to the approvals page at", p.Address())
 			return
 		}
 		fmt.Fprintln(stderr, "codex-mcp: see and decide at", link)
 	}
 	show(<-links) // the link of Listen
-	o.Desk = p
-	o.Approvals.Elsewhere = "on the approvals page and in codex-show"
-	go func() {
-		defer close(t.stopped)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() { // so that a client that does not read stderr does not delay a question
+		defer close(stopped)
 		for {
 			select {
 			case link := <-links:
 				if when != linkOnce {
 					show(link)
 				}
-			case <-t.stop:
+			case <-stop:
 				return
 			}
 		}
 	}()
-	return t, nil
+	return closer(func() error {
+		err := errors.Join(hide(), p.Close())
+		close(stop)
+		select {
+		case <-stopped:
+		case <-time.After(time.Second): // a write to stderr hangs
+		}
+		return err
+	}), nil
 }
 
-// shownPage is a page with a goroutine that prints its links, so that a client that does
-// not read stderr does not delay a question.
-type shownPage struct {
-	*page.Page
-	offered       func() error // ends the links of codex-mcp page, nil if there are none
-	stop, stopped chan struct{}
+// offerLinks lets codex-mcp page print links to the page, which is of use without them too.
+func (c *configuration) offerLinks(engine string) (end closer) {
+	folder, err := shared.Open(c.home)
+	if err != nil {
+		c.log.Info("codex-mcp page prints no link to this page", "reason", err)
+		return func() error { return nil }
+	}
+	server := &shared.Server{Folder: folder, Link: c.page.Link, Status: func() shared.Status { return c.status(engine) }, Logger: c.log}
+	if err := server.Listen(); err != nil {
+		c.log.Info("codex-mcp page prints no link to this page", "reason", err)
+		return folder.Close
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	return func() error {
+		stop()
+		return errors.Join(<-ended, folder.Close())
+	}
 }
 
-// Close closes the page. It waits at most a second for a write to stderr.
-func (t *shownPage) Close() error {
-	var ended error
-	if t.offered != nil {
-		ended = t.offered()
+// status is what this process tells the user's other ones.
+func (c *configuration) status(engine string) shared.Status {
+	s := shared.Status{Version: program.Version(), About: "engine " + engine}
+	if c.page != nil {
+		threads, open := c.page.Shown()
+		s.Page = &shared.Page{Address: c.page.Address(), Threads: threads, Open: open}
+		if s.Page.Folder, _ = os.Getwd(); s.Page.Folder == "" {
+			s.Page.Folder = "a folder that has gone"
+		}
 	}
-	err := errors.Join(ended, t.Page.Close())
-	close(t.stop)
-	select {
-	case <-t.stopped:
-	case <-time.After(time.Second):
+	return s
+}
+
+func (o *options) pageCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "page [flags] [ID]",
+		Short: "Print a new link to the approvals page",
+		Long: `Prints a new link to the approvals page of a server or of ask, at a terminal only. The
+link opens the page once, within an hour. If several processes with the same $CODEX_HOME
+have a page, it lists them. ID is the id of a process, the port of a page, or the id of a
+conversation or its beginning.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			id := strings.Join(args, " ")
+			if len(args) > 1 {
+				return fmt.Errorf("page: want one ID, found %q", id)
+			}
+			o.run = func(ctx context.Context, stdout, stderr io.Writer) int {
+				if err := printLink(ctx, id, stdout, stderr); err != nil {
+					return fail(stderr, err)
+				}
+				return 0
+			}
+			return nil
+		},
 	}
+}
+
+var (
+	errNoPage = errors.New("no process with this $CODEX_HOME has an approvals page; start the server or ask with --approvals page, or set approvals.where in codex-mcp.toml")
+	// errNoTerminal keeps links out of logs, and from programs that run commands for a model.
+	errNoTerminal = errors.New("standard output is not a terminal, and a link is only for a person; over ssh use ssh -t")
+)
+
+// printLink prints a new link to the page of the process that an id means, "" for the only one.
+func printLink(ctx context.Context, id string, stdout, stderr io.Writer) error {
+	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
+	defer stop()
+	folder, names, err := sockets(func(string) bool { return true })
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	defer folder.Close()
+	folder.Patience = 3 * time.Second // a process may be stopped, as with Ctrl-Z
+	all, _ := answers(ctx, folder, names, shared.Look, stderr)
+	all = slices.DeleteFunc(all, func(s *shared.Status) bool { return s.Page == nil })
+	slices.Reverse(all)
+	found := slices.DeleteFunc(slices.Clone(all), func(s *shared.Status) bool { return id != "" && !hasPage(s, id) })
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case len(all) == 0:
+		return errNoPage
+	case len(found) == 0:
+		listPages(stdout, all)
+		return fmt.Errorf("page: no process, port or conversation %.200q", id)
+	case len(found) > 1:
+		listPages(stdout, found)
+		return errors.New("page: there are several; name one, as in codex-mcp page " + strconv.Itoa(found[0].PID))
+	}
+	if f, ok := stdout.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return fmt.Errorf("page: %w", errNoTerminal)
+	}
+	s, err := folder.Ask(ctx, found[0].Name, shared.Link)
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	text := terminal.Row(s.Link) + "\n"
+	if _, secret, _ := strings.Cut(terminal.Row(s.Link), "#"); !strings.HasPrefix(s.Link, s.Page.Address+"/") {
+		text += "On the machine itself: " + terminal.Row(s.Page.Address) + "/#" + secret + "\n"
+	}
+	_, err = fmt.Fprintf(stdout, "%sIt opens the page of process %d once, within an hour. Who has it can decide for you.\n", text, s.PID)
 	return err
+}
+
+// hasPage reports whether an id means a process.
+func hasPage(s *shared.Status, id string) bool {
+	return id == strconv.Itoa(s.PID) || strings.HasSuffix(s.Page.Address, ":"+id) ||
+		slices.ContainsFunc(s.Page.Threads, func(thread string) bool { return strings.HasPrefix(thread, id) })
+}
+
+// listPages prints one line for each process.
+func listPages(w io.Writer, all []*shared.Status) {
+	for _, s := range all {
+		questions := fmt.Sprintf("%d open questions", s.Page.Open)
+		if s.Page.Open == 1 {
+			questions = "1 open question"
+		}
+		fmt.Fprintf(w, "process %d: %s in %s, %s, %d conversations, since %s\n",
+			s.PID, terminal.Row(s.Page.Address), terminal.Row(s.Page.Folder), questions, len(s.Page.Threads), s.Began.Local().Format(time.DateTime))
+	}
 }

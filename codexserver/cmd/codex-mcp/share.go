@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
@@ -27,6 +26,7 @@ import (
 	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/codexmcp/codexmcp/jsonrpc"
+	"github.com/spf13/cobra"
 )
 
 const (
@@ -34,8 +34,6 @@ const (
 	sharedName = "codex-mcp-shared"
 	// sharedIdle is how long a shared server runs without a client and without work.
 	sharedIdle = 5 * time.Minute
-	// maxSharedLog is the size at which a shared server begins another log, in bytes.
-	maxSharedLog = 4 << 20
 	// maxConfiguration is the size of the largest configuration file, in bytes.
 	maxConfiguration = 4 << 20
 )
@@ -48,7 +46,7 @@ func share(ctx context.Context, o *options, c *configuration) (*shared.Conn, err
 		return nil, err
 	}
 	defer folder.Close()
-	name, err := c.sharedName(o)
+	all, err := c.traits(o)
 	if err != nil {
 		return nil, err
 	}
@@ -56,18 +54,10 @@ func share(ctx context.Context, o *options, c *configuration) (*shared.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	program := self()
-	if program == "" {
-		return nil, errors.New("the path of this program is unknown")
-	}
-	own := sharedVersion(program)
-	conn, err := folder.Connect(ctx, name, own, shared.Origin{Folder: wd, Environ: os.Environ()}, func() *exec.Cmd {
-		return &exec.Cmd{Path: program, Args: append([]string{sharedName}, os.Args[1:]...)}
+	name := nameOf(all)
+	return folder.Connect(ctx, name, engine.Origin{Folder: wd, Environ: os.Environ()}, func() *exec.Cmd {
+		return &exec.Cmd{Path: self(), Args: append([]string{sharedName, name}, os.Args[1:]...)}
 	})
-	if err == nil && conn.Version() != own {
-		c.log.Warn("the shared server is of another version and still has work", "version", conn.Version(), "process", conn.PID())
-	}
-	return conn, err
 }
 
 // sharedVersion returns the version of this program. Builds without a release differ by
@@ -80,22 +70,21 @@ func sharedVersion(path string) string {
 	return v
 }
 
-// sharedName returns the name of the shared server: a sum of everything that would make
-// another server of it.
-func (c *configuration) sharedName(o *options) (string, error) {
-	all, err := c.traits(o)
+// nameOf returns the name of the shared server with these traits.
+func nameOf(all []trait) string {
 	sum := sha256.New()
 	for _, t := range all {
 		fmt.Fprintf(sum, "%d:%s%d:%s", len(t.name), t.name, len(t.value), t.value)
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:8]), err
+	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // trait is one of the things in which shared servers differ.
 type trait struct{ name, value string }
 
-// traits returns what makes another server: the home, the flags, codex-mcp.toml, the namespaces
-// of this process, and the variables that the server itself reads, with those that config.toml names.
+// traits returns what makes another server: the version, the home, the flags, codex-mcp.toml, the
+// namespaces of this process, and the variables that the server itself reads, with those that config.toml
+// names.
 func (c *configuration) traits(o *options) ([]trait, error) {
 	namespaces, err := shared.Namespaces()
 	if err != nil {
@@ -114,7 +103,7 @@ func (c *configuration) traits(o *options) ([]trait, error) {
 	}
 	flags := []string{o.engine, o.codex, o.trace, o.folder, o.log.String(), o.logFormat, fmt.Sprint(o.strict), strings.Join(o.overrides, "\x00")}
 	all := []trait{
-		{"$CODEX_HOME", c.home}, {"the namespaces or the sandbox", namespaces}, {"the flags", fmt.Sprintf("%q", flags)}, {config.SettingsFile, string(settings)},
+		{"the version", sharedVersion(self())}, {"$CODEX_HOME", c.home}, {"the namespaces or the sandbox", namespaces}, {"the flags", fmt.Sprintf("%q", flags)}, {config.SettingsFile, string(settings)},
 	}
 	named, environ := cfg.KeyVariables(), slices.Sorted(slices.Values(os.Environ()))
 	for _, entry := range environ {
@@ -148,17 +137,12 @@ func differences(a, b map[string]string) (names []string) {
 	return names
 }
 
-// serverVariables returns the names of the variables that the server, git in the server, and
-// Codex read, besides those that the configuration names. GIT_CONFIG_COUNT, which some hosts
-// set, is missing: git in the server does not get it.
+// serverVariables returns the names of the variables that the server itself reads, besides those that
+// the configuration names.
 func serverVariables() []string {
 	return []string{
-		"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "AZURE_OPENAI_API_KEY",
-		"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "CODEX_BIN", "CODEX_HOME", "RUST_LOG",
-		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
-		"CODEX_CA_CERTIFICATE", "SSL_CERT_FILE", "SSL_CERT_DIR",
-		"HOME", "PATH", "SHELL", "TMPDIR", "XDG_CONFIG_HOME",
-		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_COMMON_DIR",
+		"PATH", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "CODEX_CA_CERTIFICATE", "SSL_CERT_FILE", "SSL_CERT_DIR", "CODEX_BIN",
+		"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "AZURE_OPENAI_API_KEY",
 	}
 }
 
@@ -181,15 +165,15 @@ func (o *options) makeAbsolute() error {
 	return nil
 }
 
-// runShared runs the shared server for the command line of the process that started it, and
+// runShared runs the shared server of a name for the command line of the process that started it, and
 // returns the exit status.
-func runShared(ctx context.Context, args []string, stderr io.Writer) int {
+func runShared(ctx context.Context, name string, args []string, stderr io.Writer) int {
 	defer program.SurviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
 	o, err := parse("codex-mcp", args, stderr)
 	if err == nil {
-		err = serveShared(ctx, o)
+		err = serveShared(ctx, name, o)
 	}
 	if err != nil {
 		return fail(stderr, err)
@@ -197,30 +181,18 @@ func runShared(ctx context.Context, args []string, stderr io.Writer) int {
 	return 0
 }
 
-func serveShared(ctx context.Context, o *options) error {
-	home, err := config.Home(os.Getenv)
-	if err != nil {
-		return err
-	}
-	l, folder, name, err := shared.Listener(home)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	defer folder.Close()
-	if err := shared.Adopt(); err != nil {
-		return err
-	}
-	if err := o.makeAbsolute(); err != nil {
-		return err
-	}
+func serveShared(ctx context.Context, name string, o *options) error {
 	o.announcing = linkNever
-	stderr := &sharedLog{f: os.Stderr, path: folder.Log(name)}
-	c, err := configure(o, os.Getenv, o.logger(stderr))
+	c, err := configure(o, os.Getenv, o.logger(os.Stderr))
 	if err != nil {
 		return err
 	}
-	c.warn(o, stderr)
+	folder, err := shared.Open(c.home)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	c.warn(o, os.Stderr)
 	traits, err := c.traits(o)
 	if err != nil {
 		return err
@@ -234,93 +206,115 @@ func serveShared(ctx context.Context, o *options) error {
 		return err
 	}
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
-	server := &shared.Server{
-		Folder: folder, Name: name, Version: sharedVersion(self()), About: "engine " + e.name, Traits: sums(traits), Idle: sharedIdle, Logger: c.log,
-	}
-	defer server.Close() // after the engine, whose processes may write in the home until then
 	err = c.withServer(o, e, func(s *codexserver.Server) error {
-		server.Working = s.Working
-		server.Serve = func(ctx context.Context, conn io.ReadWriteCloser, from shared.Origin, left func()) {
-			t := jsonrpc.Lines(struct{ io.Reader }{conn}, conn, conn)
-			if err := s.ServeFrom(ctx, t, engine.Origin(from), left); err != nil {
+		server := &shared.Server{Folder: folder, Name: name, Idle: sharedIdle, Logger: c.log}
+		server.Status = func() shared.Status {
+			status := c.status(e.name)
+			status.Working, status.Traits = s.Working(), sums(traits)
+			return status
+		}
+		server.Serve = func(ctx context.Context, conn io.ReadWriteCloser, from engine.Origin, left func()) {
+			if err := s.ServeFrom(ctx, jsonrpc.Lines(struct{ io.Reader }{conn}, conn, conn), from, left); err != nil {
 				c.log.Warn("a client", "error", err)
 			}
 		}
-		return server.Run(ctx, l)
+		if c.page != nil {
+			server.Link = c.page.Link
+		}
+		if err := server.Listen(); err != nil {
+			return err
+		}
+		shared.Started()
+		return server.Run(ctx)
 	})
 	return errors.Join(err, e.Close())
 }
 
-// withShared returns a runner that calls f for each shared server of the user that runs.
-func withShared(f func(ctx context.Context, folder *shared.Folder, name string) (*shared.Status, error), words string) runner {
-	return func(ctx context.Context, stdout, stderr io.Writer) int {
+func (o *options) sharedCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "shared",
+		Short: "Show the servers that clients share, and end them",
+		Long: `Shows the servers that --shared has started: how many clients are connected to each,
+and how many clients, connected or gone, have a turn that runs.`,
+		Args: cobra.NoArgs,
+		RunE: o.listShared(shared.Look, "server"),
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "stop",
+		Short: "End the shared servers and all their turns",
+		Long:  `Ends every shared server. Their turns are interrupted, and their tasks say so.`,
+		Args:  cobra.NoArgs,
+		RunE:  o.listShared(shared.Stop, "ended"),
+	})
+	return cmd
+}
+
+// listShared returns the function of a command that asks every shared server of the user for something,
+// and prints what it does.
+func (o *options) listShared(want, words string) func(*cobra.Command, []string) error {
+	list := func(ctx context.Context, stdout, stderr io.Writer) int {
 		ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 		defer stop()
-		home, err := config.Home(os.Getenv)
-		var folder *shared.Folder
-		if err == nil {
-			folder, err = shared.Open(home)
-		}
-		var names []string
-		if err == nil {
-			defer folder.Close()
-			names, err = folder.Names()
-		}
+		folder, names, err := sockets(shared.Shared)
 		if err != nil {
 			return fail(stderr, fmt.Errorf("shared: %w", err))
 		}
-		found, status := 0, 0
-		var before []*shared.Status
-		for _, name := range names {
-			s, err := f(ctx, folder, name)
-			if errors.Is(err, shared.ErrAbsent) {
-				continue
-			}
-			if err != nil {
-				status = cmp.Or(status, fail(stderr, fmt.Errorf("shared %s: %w", name, err)))
-				continue
-			}
-			found++
+		defer folder.Close()
+		all, failed := answers(ctx, folder, names, want, stderr)
+		for i, s := range all {
 			fmt.Fprintf(stdout, "%s %s: process %d, version %s, %s, since %s; %d with a turn that runs; log %s\n",
-				words, name, s.PID, s.Version, s.About, s.Began.Local().Format(time.DateTime), s.Working, folder.Log(name))
+				words, s.Name, s.PID, s.Version, s.About, s.Began.Local().Format(time.DateTime), s.Working, folder.Log(s.Name))
 			for _, client := range s.Clients {
 				fmt.Fprintf(stdout, "  a client in %s, process %d, since %s\n", terminal.Row(client.Folder), client.PID, client.Since.Local().Format(time.DateTime))
 			}
-			for _, other := range before {
-				if names := differences(other.Traits, s.Traits); len(other.Traits) > 0 && len(s.Traits) > 0 && len(names) > 0 {
-					fmt.Fprintf(stdout, "  differs from %s in %s\n", other.Name, strings.Join(names, ", "))
-				}
+			for _, other := range all[:i] {
+				fmt.Fprintf(stdout, "  differs from %s in %s\n", other.Name, strings.Join(differences(other.Traits, s.Traits), ", "))
 			}
-			before = append(before, s)
 		}
-		if found == 0 && status == 0 {
+		if failed {
+			return 1
+		}
+		if len(all) == 0 {
 			fmt.Fprintln(stdout, "no shared server runs")
 		}
-		return status
+		return 0
+	}
+	return func(*cobra.Command, []string) error {
+		o.run = list
+		return nil
 	}
 }
 
-// sharedLog is the standard error of a shared server, which is the file at a path. A full file
-// is copied to the name with .1 and emptied. It is not renamed, because the runtime and the
-// approvals page write to the open file. It is safe for concurrent use.
-type sharedLog struct {
-	path string
-
-	mu sync.Mutex
-	f  *os.File
+// sockets opens the folder of the user's sockets, and returns those names in it that match.
+func sockets(match func(name string) bool) (*shared.Folder, []string, error) {
+	home, err := config.Home(os.Getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	folder, err := shared.Open(home)
+	if err != nil {
+		return nil, nil, err
+	}
+	names, err := folder.Names()
+	if err != nil {
+		return nil, nil, errors.Join(err, folder.Close())
+	}
+	return folder, slices.DeleteFunc(names, func(name string) bool { return !match(name) }), nil
 }
 
-// Write implements [io.Writer].
-func (l *sharedLog) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if info, err := l.f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() >= maxSharedLog {
-		if text, err := safefile.Read(l.path, 4*maxSharedLog); err == nil {
-			_ = safefile.Write(l.path+".1", text, 0o600) // a full disk needs the space of the log
-		}
-		if err := l.f.Truncate(0); err != nil {
-			return 0, err
+// answers asks the processes with these names for something. It returns what those do that still run, the
+// oldest first, and whether one failed, which it reports to stderr.
+func answers(ctx context.Context, folder *shared.Folder, names []string, want string, stderr io.Writer) (all []*shared.Status, failed bool) {
+	for _, name := range names {
+		s, err := folder.Ask(ctx, name, want)
+		switch {
+		case err == nil:
+			all = append(all, s)
+		case !errors.Is(err, shared.ErrAbsent):
+			failed = true
+			fail(stderr, fmt.Errorf("process %s: %w", name, err))
 		}
 	}
-	return l.f.Write(line)
+	slices.SortFunc(all, func(a, b *shared.Status) int { return cmp.Or(a.Began.Compare(b.Began), a.PID-b.PID) })
+	return all, failed
 }

@@ -1,40 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-// TestSharedLogIsBounded writes a line to logs that are almost full, and full.
-func TestSharedLogIsBounded(t *testing.T) {
-	const most = 4 << 20
-	for size, kept := range map[int]int{most - 1: most + 4, most: 5} {
-		path := filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(path, bytes.Repeat([]byte("x"), size), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		if _, err := (&sharedLog{f: f, path: path}).Write([]byte("line\n")); err != nil {
-			t.Error(err)
-		}
-		text, err := os.ReadFile(path)
-		if err != nil || len(text) != kept || !strings.HasSuffix(string(text), "line\n") {
-			t.Errorf("after %d bytes the log has %d, %v", size, len(text), err)
-		}
-		if info, err := os.Stat(path + ".1"); (err == nil) != (kept == 5) || err == nil && info.Size() != most {
-			t.Errorf("after %d bytes the earlier log: %v", size, err)
-		}
-	}
-}
 
 // TestTraits checks what makes another shared server.
 func TestTraits(t *testing.T) {

@@ -12,17 +12,19 @@ import (
 	"testing"
 )
 
-// TestDescendant connects to the server from its own commands, also from orphans.
+// TestDescendant connects to the server from its own commands, also from orphans, and asks it for a link. What
+// they want does not matter: they are refused before they say it.
 func TestDescendant(t *testing.T) {
 	p := newPlace(t)
-	c := p.must("1", "")
-	for name, line := range map[string]string{
-		"child":   "run " + os.Args[0],
-		"session": "run setsid -w " + os.Args[0],
-		"orphan":  "run (setsid " + os.Args[0] + " orphan & ) | cat", // which waits for its end
+	c := p.must("")
+	for name, tt := range map[string]struct{ line, want string }{
+		"child":   {"run " + os.Args[0], "is a command of the server"},
+		"session": {"run setsid -w " + os.Args[0], "is a command of the server"},
+		"orphan":  {"run (setsid " + os.Args[0] + " orphan & ) | cat", "is a command of the server"}, // which waits for its end
+		"sandbox": {"run setpriv --no-new-privs " + os.Args[0], "is in another sandbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := say(t, c, line); !strings.Contains(got, "is a command of the server") || strings.Contains(got, "connected") {
+			if got := say(t, c, tt.line); !strings.Contains(got, tt.want) || strings.Contains(got, "connected") || strings.Contains(got, "LINK") {
 				t.Errorf("got %s", got)
 			}
 		})
@@ -40,7 +42,7 @@ func TestOtherUser(t *testing.T) {
 		t.Skip("only root can run a program as another user")
 	}
 	p := newPlace(t)
-	p.must("1", "")
+	p.must("")
 	if err := errors.Join(os.Chmod(filepath.Join(p.path, "test.sock"), 0o666), os.Chmod(p.path, 0o711)); err != nil {
 		t.Fatal(err)
 	}

@@ -11,26 +11,24 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/internal/claim"
-	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
 // Folder is the folder of the sockets of one user, which stays open: whatever takes its name
 // later is another folder.
 type Folder struct {
-	path     string
-	dir      *os.File
-	patience time.Duration // how long a server may take to answer
+	// Patience is how long a process may take to answer: ten seconds.
+	Patience time.Duration
+
+	path string
+	dir  *os.File
 }
 
 // Open returns the user's folder, codex-mcp/run in home ($CODEX_HOME), and makes it if it is
 // missing. It must be closed. Commands cannot write in it. It fails if other users can, or if
 // the system cannot tell who connects to a socket.
-func Open(home string) (*Folder, error) { return open(home, answerLimit, "codex-mcp", "run") }
-
-// open opens the folder below home with these names, whose servers answer within patience.
-func open(home string, patience time.Duration, names ...string) (*Folder, error) {
+func Open(home string) (*Folder, error) {
 	if !supported {
-		return nil, errors.New("this system is not supported")
+		return nil, errUnsupported
 	}
 	if !filepath.IsAbs(home) {
 		return nil, fmt.Errorf("%q is not an absolute path", home)
@@ -47,7 +45,7 @@ func open(home string, patience time.Duration, names ...string) (*Folder, error)
 	if err := owned(path, os.Lstat, 0o002); err != nil {
 		return nil, err
 	}
-	for _, name := range names {
+	for _, name := range []string{"codex-mcp", "run"} {
 		path = filepath.Join(path, name)
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
@@ -63,7 +61,7 @@ func open(home string, patience time.Duration, names ...string) (*Folder, error)
 	if err := owned(path, func(string) (fs.FileInfo, error) { return dir.Stat() }, 0o077); err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	return &Folder{path, dir, patience}, nil
+	return &Folder{10 * time.Second, path, dir}, nil
 }
 
 // Close closes the folder. Connections and listeners remain.
@@ -86,9 +84,6 @@ func owned(path string, look func(string) (fs.FileInfo, error), rights fs.FileMo
 	return nil
 }
 
-// maxSocket is the length of the longest path of a socket on all systems.
-const maxSocket = 103
-
 // socket returns the way to the socket of a name, as [Folder.at].
 func (f *Folder) socket(name string) string { return f.at(name + ".sock") }
 
@@ -110,82 +105,51 @@ func (f *Folder) Names() ([]string, error) {
 	return names, err
 }
 
-// lock waits until no other process starts or ends the server of a name.
-func (f *Folder) lock(ctx context.Context, name string) (unlock func(), err error) {
-	path := f.at(name + ".lock")
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		switch err = claim.Wait(ctx, file); {
-		case errors.Is(err, safefile.ErrLocked):
-			return nil, errors.Join(errors.New("another process has been starting the server for too long"), file.Close())
-		case err != nil:
-			return nil, errors.Join(err, file.Close())
-		case same(file, path):
-			return func() { _ = file.Close() }, nil // which unlocks it
-		}
-		_ = file.Close() // it was swept
-		if file, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o600); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// same reports whether the file at a path is still the open one.
-func same(file *os.File, path string) bool {
-	mine, err := file.Stat()
-	found, failed := os.Lstat(path)
-	return err == nil && failed == nil && os.SameFile(mine, found)
-}
-
-// keepFiles is how long the files of a server are kept that has ended: its log may say why.
-const keepFiles = 7 * 24 * time.Hour
-
-// Sweep removes the files of servers that have ended and were not used for [keepFiles].
-// Other flags and variables make another name, so the files would become more and more.
-func (f *Folder) Sweep(ctx context.Context) error {
-	files, err := os.ReadDir(f.at("."))
+// alone calls do while no other process starts or ends a server.
+func (f *Folder) alone(ctx context.Context, do func() error) error {
+	file, err := os.OpenFile(f.at("lock"), os.O_CREATE|os.O_RDWR|noFollow, 0o600)
 	if err != nil {
 		return err
 	}
-	used := map[string]time.Time{}
-	for _, file := range files {
-		info, err := file.Info()
-		if err != nil {
-			continue // it has just been removed
-		}
-		name, _, _ := strings.Cut(file.Name(), ".")
-		if at := info.ModTime(); at.After(used[name]) {
-			used[name] = at
-		}
+	defer file.Close() // which unlocks it
+	if err := claim.Wait(ctx, file); err != nil {
+		return fmt.Errorf("another process starts or ends a shared server: %w", err)
 	}
-	var failed []error
-	for name, at := range used {
-		if time.Since(at) > keepFiles {
-			failed = append(failed, f.remove(ctx, name))
+	return do()
+}
+
+// keepFiles is how long the files of a server remain after its end: its log may be wanted.
+const keepFiles = 7 * 24 * time.Hour
+
+// sweep removes old files of servers that do not run.
+func (f *Folder) sweep(ctx context.Context) error {
+	files, err := os.ReadDir(f.at("."))
+	failed := []error{err}
+	for _, file := range files {
+		name, _, ok := strings.Cut(file.Name(), ".")
+		info, err := file.Info() // fails if it has just been removed
+		if !ok || err != nil || time.Since(info.ModTime()) < keepFiles {
+			continue
 		}
+		failed = append(failed, f.alone(ctx, func() error {
+			c, err := f.dial(ctx, name)
+			switch {
+			case errors.Is(err, ErrAbsent):
+				return remove(f.at(file.Name()))
+			case err == nil:
+				return c.Close()
+			}
+			return nil // the socket is not ours
+		}))
 	}
 	return errors.Join(failed...)
 }
 
-// remove removes the files of a name unless its server runs.
-func (f *Folder) remove(ctx context.Context, name string) error {
-	unlock, err := f.lock(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if c, err := f.dial(ctx, name, f.patience); !errors.Is(err, ErrAbsent) {
-		if err == nil {
-			_ = c.Close()
-		}
-		return nil // it runs, or its socket is not ours
-	}
+// remove removes files that may be missing.
+func remove(paths ...string) error {
 	var failed []error
-	for _, path := range []string{f.socket(name), f.identity(name), f.at(name + ".log.1"), f.at(name + ".log"), f.at(name + ".lock")} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, path := range paths {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			failed = append(failed, err)
 		}
 	}

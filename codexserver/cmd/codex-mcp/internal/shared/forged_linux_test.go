@@ -75,19 +75,19 @@ func TestForged(t *testing.T) {
 	}{
 		{name: "no server before", want: "not the one that its folder names"},
 		{name: "a killed server before", want: "not the one that its folder names", before: func(t *testing.T, p *place) {
-			c := p.must("1", "")
+			c := p.must("")
 			if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			io.Copy(io.Discard, c)
 		}},
 		{name: "a server that runs", want: "not the one that its folder names", before: func(t *testing.T, p *place) {
-			c := p.must("1", "")
+			c := p.must("")
 			t.Cleanup(func() { syscall.Kill(c.PID(), syscall.SIGKILL) }) // nobody finds it any more
 		}},
 		{name: "from a sandbox, into a folder that commands can write", forger: "confined claims", want: "in another sandbox"},
 		{name: "in a folder that takes the name of the open one", forger: "elsewhere", before: func(t *testing.T, p *place) {
-			c := p.must("1", "")
+			c := p.must("")
 			if err := os.Rename(p.path, p.path+"2"); err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestForged(t *testing.T) {
 			pid := "1"
 			if test.before != nil {
 				test.before(t, p)
-				if s, err := p.Status(t.Context(), "test"); err == nil {
+				if s, err := p.Ask(t.Context(), "test", shared.Look); err == nil {
 					pid = fmt.Sprint(s.PID)
 				}
 			}
@@ -131,14 +131,14 @@ func TestForged(t *testing.T) {
 			if _, err := io.ReadFull(out, make([]byte, len("listening\n"))); err != nil {
 				t.Fatal(err)
 			}
-			c, err := p.connect("1", "/secret")
+			c, err := p.connect("/secret")
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 			if err == nil {
 				c.Close()
 			}
-			if _, err := p.Stop(t.Context(), "test"); test.want != "" && err == nil {
+			if _, err := p.Ask(t.Context(), "test", shared.Stop); test.want != "" && err == nil {
 				t.Error("the forger is asked to end")
 			}
 			if said := stop(); strings.Contains(said, "secret") || strings.Contains(said, "want") {
@@ -152,7 +152,7 @@ func TestForged(t *testing.T) {
 func TestLongHome(t *testing.T) {
 	home := filepath.Join(t.TempDir(), strings.Repeat("long", 30), strings.Repeat("home", 30))
 	p := newPlaceIn(t, home)
-	a, b := p.must("1", "/a"), p.must("1", "/b")
+	a, b := p.must("/a"), p.must("/b")
 	if got, want := say(t, b, "x"), from(a.PID(), "/b"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -4,19 +4,25 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/go-json-experiment/json"
 )
 
-// greeting is the first line of a server.
-type greeting struct {
-	Server  string `json:"server"` // always serverName
-	Frame   int    `json:"frame"`  // the version of these frames
-	Version string `json:"version"`
-	PID     int    `json:"pid"`
-	Refused string `json:"refused,omitzero"` // why the server does not talk to this process
+// frame is a line of the handshake: the server's greeting, the client's hello, or the server's reply.
+type frame struct {
+	// Server is [serverName] in a greeting, and Frame the version of these frames.
+	Server string `json:"server,omitzero"`
+	Frame  int    `json:"frame,omitzero"`
+	// Refused says why the server does not do it.
+	Refused string `json:"refused,omitzero"`
+	// Want is what a client wants, and From where a client runs that is to be served.
+	Want string        `json:"want,omitzero"`
+	From engine.Origin `json:"from,omitzero"`
+	// Status is the reply to a client that is not to be served. Otherwise its messages follow.
+	Status *Status `json:"status,omitzero"`
 }
 
 const (
@@ -24,39 +30,15 @@ const (
 	frameVersion = 1
 )
 
-// What a client wants.
+// What a process wants of another one.
 const (
-	wantServe  = "serve"
-	wantStatus = "status"
-	wantStop   = "stop"
-	wantLink   = "link" // of a process with a page
+	Look  = "status" // at its [Status]
+	Stop  = "stop"   // the end of a server with everything that it runs
+	Link  = "link"   // a new link to its approvals page
+	serve = "serve"
 )
 
-// hello is the first line of a client.
-type hello struct {
-	Want    string `json:"want"`
-	Version string `json:"version,omitzero"` // to serve
-	Origin
-}
-
-// Origin is where a client runs.
-type Origin struct {
-	// Folder is the client's working folder.
-	Folder string `json:"folder,omitzero"`
-	// Environ is the client's environment, NAME=value.
-	Environ []string `json:"environ,omitzero"`
-}
-
-// reply is the server's answer to a hello. After a reply to serve without Refused and
-// Ended, the client's messages follow.
-type reply struct {
-	Refused string  `json:"refused,omitzero"` // why the server does not serve the client
-	Ended   bool    `json:"ended,omitzero"`   // the server makes way for a new one
-	Status  *Status `json:"status,omitzero"`
-	Link    string  `json:"link,omitzero"` // a new link to the approvals page
-}
-
-// Status is what a server does.
+// Status is what a process does.
 type Status struct {
 	Name    string    `json:"name,omitzero"`
 	PID     int       `json:"pid"`
@@ -66,23 +48,22 @@ type Status struct {
 	Clients []Client `json:"connected"`
 	// Working is how many clients, connected or gone, have a turn that runs.
 	Working int `json:"working"`
-	// Retired says that the server takes no new client.
-	Retired bool `json:"retired,omitzero"`
 	// Traits has a sum of each thing in which servers differ, by its name.
 	Traits map[string]string `json:"traits,omitzero"`
-	// About describes the server, such as its engine.
+	// About describes the process, such as its engine.
 	About string `json:"about,omitzero"`
-	// Page is the approvals page, of a process that offers links to it.
+	// Page is its approvals page, nil if it has none.
 	Page *Page `json:"page,omitzero"`
+	// Link is the reply to [Link]. Who has it can decide in the user's place.
+	Link string `json:"link,omitzero"`
 }
 
-// Client is a client of a server.
+// Client is a client of a server: the process that relays it, its working folder, and since when it
+// is connected.
 type Client struct {
-	// PID is the process that relays the client, and Folder its working folder.
-	PID    int    `json:"pid"`
-	Folder string `json:"folder"`
-	// Since is when it connected.
-	Since time.Time `json:"since"`
+	PID    int       `json:"pid"`
+	Folder string    `json:"folder"`
+	Since  time.Time `json:"since"`
 }
 
 // Page is the approvals page of a process.
@@ -97,37 +78,52 @@ type Page struct {
 	Open    int      `json:"open"`
 }
 
+// Conn is a connection between two processes.
+type Conn struct {
+	*net.UnixConn
+	in  *bufio.Reader
+	pid int // of the other one
+}
+
+func newConn(c *net.UnixConn) *Conn { return &Conn{UnixConn: c, in: bufio.NewReader(c)} }
+
+// Read implements [io.Reader].
+func (c *Conn) Read(b []byte) (int, error) { return c.in.Read(b) }
+
+// PID returns the process id of the other process.
+func (c *Conn) PID() int { return c.pid }
+
 // maxFrame is the length of the longest frame. Linux allows an environment of 6 MiB by
 // default.
 const maxFrame = 16 << 20
 
-func writeFrame(w io.Writer, frame any) error {
-	b, err := json.Marshal(frame)
+func (c *Conn) send(f *frame) error {
+	line, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(b, '\n'))
+	_, err = c.Write(append(line, '\n'))
 	return err
 }
 
-// readFrame reads one line into frame.
-func readFrame(r *bufio.Reader, frame any) error {
+// receive reads a frame. The error of one that refuses says why.
+func (c *Conn) receive() (f frame, err error) {
 	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > maxFrame {
-			return errors.New("a line of the handshake is too long")
-		}
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return err
+	for err = bufio.ErrBufferFull; errors.Is(err, bufio.ErrBufferFull); {
+		var part []byte
+		part, err = c.in.ReadSlice('\n')
+		if line = append(line, part...); len(line) > maxFrame {
+			return f, errors.New("a line of the handshake is too long")
 		}
 	}
-	if err := json.Unmarshal(line, frame); err != nil {
-		return fmt.Errorf("handshake: %w", err)
+	if err != nil {
+		return f, err
 	}
-	return nil
+	if err := json.Unmarshal(line, &f); err != nil {
+		return f, fmt.Errorf("handshake: %w", err)
+	}
+	if f.Refused != "" {
+		err = errors.New("it refuses: " + f.Refused)
+	}
+	return f, err
 }

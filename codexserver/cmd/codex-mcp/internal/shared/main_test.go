@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/internal/memdir"
 )
 
@@ -26,24 +27,13 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(role) {
 	case "":
 		os.Exit(memdir.Run(m))
-	case "server":
+	case "server", "page":
 		serve()
 	case "broken":
 		os.Exit(3)
 	case "forger":
 		fmt.Fprintln(os.Stderr, forge(os.Args[1:]))
 		os.Exit(1)
-	case "thief": // asks for a link, as an orphan with more words
-		if len(os.Args) > 3 {
-			adopted()
-		}
-		f, err := shared.OpenPages(os.Getenv("SHARED_TEST_HOME"))
-		if err == nil {
-			var link string
-			link, err = f.Link(context.Background(), os.Args[1])
-			fmt.Println(link)
-		}
-		_ = os.WriteFile(os.Args[2], fmt.Append(nil, err), 0o600)
 	case "client": // connects and prints what the server says
 		if len(os.Args) > 1 { // it connects as an orphan
 			adopted()
@@ -51,9 +41,11 @@ func TestMain(m *testing.M) {
 		f, err := shared.Open(os.Getenv("SHARED_TEST_HOME"))
 		if err == nil {
 			var c *shared.Conn
-			if c, err = f.Connect(context.Background(), "test", os.Getenv("SHARED_TEST_VERSION"), shared.Origin{}, func() *exec.Cmd { return exec.Command("false") }); err == nil {
+			if c, err = f.Connect(context.Background(), "test", engine.Origin{}, func() *exec.Cmd { return exec.Command("false") }); err == nil {
 				fmt.Println("connected to", c.PID())
 			}
+			linked, failed := f.Ask(context.Background(), "test", shared.Link)
+			fmt.Println(linked, failed)
 		}
 		fmt.Println(err)
 	}
@@ -70,23 +62,18 @@ func adopted() {
 // the line "run PROGRAM ARGS" it answers with what that command prints. After the line
 // "work" it works until the file "done" in the client's folder exists.
 func serve() {
-	l, f, name, err := shared.Listener(os.Getenv("SHARED_TEST_HOME"))
-	if err == nil {
-		err = shared.Adopt()
-	}
+	f, err := shared.Open(os.Getenv("SHARED_TEST_HOME"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	idle, _ := time.ParseDuration(os.Getenv("SHARED_TEST_IDLE"))
-	working := make(chan int, 1)
-	working <- 0
-	add := func(n int) { working <- <-working + n }
 	s := &shared.Server{
-		Folder: f, Name: name, Version: os.Getenv("SHARED_TEST_VERSION"), Idle: idle, About: "a test",
-		Logger:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		Working: func() int { n := <-working; working <- n; return n },
-		Serve: func(ctx context.Context, conn io.ReadWriteCloser, from shared.Origin, left func()) {
+		Folder: f, Name: "test", Idle: idle,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Status: func() shared.Status { return shared.Status{About: "a test"} },
+		Link:   func() string { return "LINK" },
+		Serve: func(ctx context.Context, conn io.ReadWriteCloser, from engine.Origin, left func()) {
 			defer conn.Close()
 			end := context.AfterFunc(ctx, func() { conn.Close() })
 			defer end()
@@ -94,8 +81,6 @@ func serve() {
 			for lines.Scan() {
 				switch {
 				case lines.Text() == "work":
-					add(1)
-					defer add(-1)
 					defer func() {
 						for ctx.Err() == nil {
 							if _, err := os.Stat(filepath.Join(from.Folder, "done")); err == nil {
@@ -116,7 +101,14 @@ func serve() {
 			left()
 		},
 	}
-	if err := s.Run(context.Background(), l); err != nil {
+	if os.Getenv(role) == "page" { // it serves nobody
+		s.Name, s.Serve = "", nil
+	}
+	if err = s.Listen(); err == nil {
+		shared.Started()
+		err = s.Run(context.Background())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 }
@@ -140,10 +132,10 @@ func newPlaceIn(t *testing.T, home string) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{Folder: f, t: t, path: filepath.Join(home, "codex-mcp", "run"), env: []string{"SHARED_TEST_HOME=" + home, "SHARED_TEST_IDLE=1h", "SHARED_TEST_VERSION=1"}}
+	p := &place{Folder: f, t: t, path: filepath.Join(home, "codex-mcp", "run"), env: []string{"SHARED_TEST_HOME=" + home, "SHARED_TEST_IDLE=1h"}}
 	t.Cleanup(func() { f.Close() })
 	t.Cleanup(func() {
-		if _, err := p.Stop(context.Background(), "test"); err != nil && err != shared.ErrAbsent {
+		if _, err := p.Ask(context.Background(), "test", shared.Stop); err != nil && err != shared.ErrAbsent {
 			t.Log("stop:", err)
 		}
 	})
@@ -151,23 +143,23 @@ func newPlaceIn(t *testing.T, home string) *place {
 }
 
 // command returns a function that makes the command of a server.
-func (p *place) command(as string, env ...string) func() *exec.Cmd {
+func (p *place) command(as string) func() *exec.Cmd {
 	return func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(append(append(os.Environ(), p.env...), env...), role+"="+as)
+		cmd.Env = append(append(os.Environ(), p.env...), role+"="+as)
 		return cmd
 	}
 }
 
-// connect connects a client of a version, whose folder is its test's.
-func (p *place) connect(version, folder string) (*shared.Conn, error) {
-	return p.Connect(p.t.Context(), "test", version, shared.Origin{Folder: folder, Environ: []string{"A=b"}}, p.command("server", "SHARED_TEST_VERSION="+version))
+// connect connects a client with a folder.
+func (p *place) connect(folder string) (*shared.Conn, error) {
+	return p.Connect(p.t.Context(), "test", engine.Origin{Folder: folder, Environ: []string{"A=b"}}, p.command("server"))
 }
 
 // must connects and fails the test otherwise.
-func (p *place) must(version, folder string) *shared.Conn {
+func (p *place) must(folder string) *shared.Conn {
 	p.t.Helper()
-	c, err := p.connect(version, folder)
+	c, err := p.connect(folder)
 	if err != nil {
 		log, _ := os.ReadFile(p.Log("test"))
 		p.t.Fatalf("%v\n%s", err, log)

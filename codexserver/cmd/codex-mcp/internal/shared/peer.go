@@ -3,58 +3,90 @@ package shared
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
+
+	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
-// control calls f with the file descriptor of a connection.
-func control(c *net.UnixConn, f func(fd int) error) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) { failed = f(int(fd)) })
-	return errors.Join(err, failed)
-}
+var errUnsupported = errors.New("this system is not supported")
 
 // maxAncestors bounds the walk to the first process.
 const maxAncestors = 1 << 12
 
-// admit returns an error unless the process at the other end of a connection is one of
-// this user that the server has not started, directly or by others, and in no sandbox that the
-// server is not in. A command that the model runs could otherwise answer its own questions.
-func admit(c *net.UnixConn) error {
+// companion returns the process at the other end of a connection. It fails unless that is one of
+// this user, in no sandbox that this process is not in.
+func companion(c *net.UnixConn) (pid int, err error) {
 	user, pid, err := peer(c)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if user != os.Getuid() {
-		return fmt.Errorf("user %d is not the server's", user)
+		return 0, fmt.Errorf("user %d is not the server's", user)
 	}
-	lives, done := alive(c)
-	defer done()
 	its, err := confinement(pid)
 	if err != nil {
-		return fmt.Errorf("the sandbox of process %d is unknown: %w", pid, err)
+		return 0, fmt.Errorf("the sandbox of process %d is unknown: %w", pid, err)
 	}
 	own, err := confinement(os.Getpid())
-	if err != nil {
-		return err
+	if err == nil && its != own {
+		err = fmt.Errorf("process %d is in another sandbox than this process", pid)
 	}
-	if its != own { // its clients make sure of the same
-		return fmt.Errorf("process %d is in another sandbox than the server", pid)
+	return pid, err
+}
+
+// admit returns an error unless the client of a connection is a [companion] that this process has
+// not started, directly or by others. A command that the model runs could otherwise answer its own
+// questions.
+func admit(c *net.UnixConn) (pid int, err error) {
+	lives, done := alive(c)
+	defer done()
+	if pid, err = companion(c); err != nil {
+		return 0, err
 	}
 	for p, n := pid, 0; p > 1; n++ {
 		if p == os.Getpid() || n == maxAncestors {
-			return fmt.Errorf("process %d is a command of the server", pid)
+			return 0, fmt.Errorf("process %d is a command of the server", pid)
 		}
-		if p, err = parent(p); err != nil {
-			return fmt.Errorf("the ancestors of process %d are unknown: %w", pid, err)
+		if p, _, err = look(p); err != nil {
+			return 0, fmt.Errorf("the ancestors of process %d are unknown: %w", pid, err)
 		}
 	}
 	if pid <= 0 || !lives() {
-		return errors.New("the process that connected has ended, or is in another namespace")
+		return 0, errors.New("the process that connected has ended, or is in another namespace")
 	}
-	return nil
+	return pid, nil
+}
+
+// claim makes the folder name this process as the server of a name.
+func (f *Folder) claim(name string) error {
+	_, own, err := look(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return safefile.Write(f.identity(name), []byte(own), 0o600)
+}
+
+// prove returns an error unless the server of a name is at the other end of a connection. A
+// command in a sandbox may listen where it can write. It cannot write the file that names the
+// server, and it cannot leave its sandbox, from which this process did not come.
+func (f *Folder) prove(c *Conn, name string) error {
+	_, pid, err := peer(c.UnixConn)
+	if err != nil {
+		return err
+	}
+	_, is, err := look(pid)
+	if err != nil {
+		return err
+	}
+	named, err := safefile.Read(f.identity(name), 1<<10)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if string(named) != is {
+		return errors.New("the process that listens on the socket is not the one that its folder names")
+	}
+	c.pid, err = companion(c.UnixConn)
+	return err
 }

@@ -8,11 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const supported = true
-
 // peer returns the user and the process at the other end of a connection.
 func peer(c *net.UnixConn) (user, pid int, err error) {
-	err = control(c, func(fd int) error {
+	err = descriptor(c, func(fd int) error {
 		cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 		if err != nil {
 			return err
@@ -34,30 +32,22 @@ func alive(*net.UnixConn) (check func() bool, done func()) {
 // descriptor.
 func (f *Folder) at(file string) string { return filepath.Join(f.path, file) }
 
-// identity returns a text that no other process has, before or after: the process id, and when
-// the process began.
-func identity(pid int) (string, error) {
+// look returns the parent of a process, and a text that no other process has, before or after: the
+// process id, and when the process began.
+func look(pid int) (parent int, identity string, err error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
-		return "", err
+		return 0, "", err
 	}
-	return fmt.Sprintf("%d %d.%06d", pid, info.Proc.P_starttime.Sec, info.Proc.P_starttime.Usec), nil
+	began := info.Proc.P_starttime
+	return int(info.Eproc.Ppid), fmt.Sprintf("%d %d.%06d", pid, began.Sec, began.Usec), nil
 }
 
 // confinement returns "": the system does not tell which processes are in a sandbox.
 func confinement(int) (string, error) { return "", nil }
 
-// parent returns the parent of a process.
-func parent(pid int) (int, error) {
-	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
-	if err != nil {
-		return 0, err
-	}
-	return int(info.Eproc.Ppid), nil
-}
-
-// Adopt does nothing: macOS gives every orphan to launchd.
-func Adopt() error { return nil }
+// adopt does nothing: macOS gives every orphan to launchd.
+func adopt() error { return nil }
 
 // Namespaces returns "": macOS has no namespaces.
 func Namespaces() (string, error) { return "", nil }

@@ -3,15 +3,18 @@
 package shared
 
 import (
-	"errors"
+	"io/fs"
 	"net"
 	"path/filepath"
+	"syscall"
 )
 
 // supported is false: the program then serves every client itself.
 const supported = false
 
-var errUnsupported = errors.New("this system is not supported")
+const noFollow = 0
+
+func mine(fs.FileInfo) bool { return false }
 
 func peer(*net.UnixConn) (user, pid int, err error) { return 0, 0, errUnsupported }
 
@@ -21,14 +24,14 @@ func alive(*net.UnixConn) (check func() bool, done func()) {
 
 func (f *Folder) at(file string) string { return filepath.Join(f.path, file) }
 
-func identity(int) (string, error) { return "", errUnsupported }
+func look(int) (parent int, identity string, err error) { return 0, "", errUnsupported }
 
 func confinement(int) (string, error) { return "", errUnsupported }
 
-func parent(int) (int, error) { return 0, errUnsupported }
+func ownSession() *syscall.SysProcAttr { return nil }
 
-// Adopt fails: the system is not supported.
-func Adopt() error { return errUnsupported }
+// adopt fails: the system is not supported.
+func adopt() error { return errUnsupported }
 
 // Namespaces fails: the system is not supported.
 func Namespaces() (string, error) { return "", errUnsupported }

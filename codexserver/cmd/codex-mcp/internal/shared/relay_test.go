@@ -18,7 +18,7 @@ import (
 // TestRelay relays lines in both directions until the input ends.
 func TestRelay(t *testing.T) {
 	p := newPlace(t)
-	c := p.must("1", "/f")
+	c := p.must("/f")
 	var out strings.Builder
 	if err := c.Relay(t.Context(), strings.NewReader("a\nb\n"), &out); err != nil {
 		t.Error(err)
@@ -31,7 +31,7 @@ func TestRelay(t *testing.T) {
 // TestRelayServerKilled kills the server while requests are open.
 func TestRelayServerKilled(t *testing.T) {
 	p := newPlace(t)
-	c := p.must("1", "/f")
+	c := p.must("/f")
 	in, client := io.Pipe()
 	answers, out := io.Pipe()
 	ended := make(chan error, 1)
@@ -74,7 +74,7 @@ func TestRelayServerKilled(t *testing.T) {
 func TestRelayInterrupted(t *testing.T) {
 	t.Parallel() // it waits
 	p := newPlace(t)
-	c := p.must("1", t.TempDir())
+	c := p.must(t.TempDir())
 	say(t, c, "work") // until a file exists
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

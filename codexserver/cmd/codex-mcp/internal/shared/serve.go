@@ -1,10 +1,9 @@
 package shared
 
 import (
-	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -15,173 +14,138 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 )
 
-// listenerFile is the file descriptor of the socket of a server, see [Folder.Connect].
-const listenerFile = 3
+// unshared begins the names of processes that serve no clients on their socket.
+const unshared = "page-"
 
-// Listener returns the socket on which this process must listen, its name, and its folder, which
-// is that of home. From now on the folder names this process as the server.
-func Listener(home string) (_ *net.UnixListener, _ *Folder, name string, err error) {
-	file := os.NewFile(listenerFile, "socket")
-	defer file.Close()
-	l, err := net.FileListener(file)
-	if err != nil {
-		return nil, nil, "", fmt.Errorf("the socket of the shared server: %w", err)
-	}
-	unix, ok := l.(*net.UnixListener)
-	if !ok {
-		return nil, nil, "", errors.Join(errors.New("the shared server got a socket of another kind"), l.Close())
-	}
-	name = strings.TrimSuffix(filepath.Base(unix.Addr().String()), ".sock")
-	f, err := Open(home)
-	if err == nil {
-		err = errors.Join(f.claim(name), listen(unix))
-	}
-	if err != nil {
-		return nil, nil, "", errors.Join(err, l.Close())
-	}
-	return unix, f, name, nil
+// Shared reports whether the process of a name is a server that clients share.
+func Shared(name string) bool { return !strings.HasPrefix(name, unshared) }
+
+// Started tells the process that started this one by [Folder.Connect] that it listens.
+func Started() {
+	done := os.NewFile(3, "started")
+	_, _ = done.Write([]byte{1})
+	_ = done.Close()
 }
 
-// claim makes the folder name this process as the server of a name.
-func (f *Folder) claim(name string) error {
-	own, err := identity(os.Getpid())
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(f.identity(name), os.O_CREATE|os.O_WRONLY|os.O_TRUNC|noFollow, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(own)
-	return errors.Join(err, file.Close())
-}
-
-// Server serves the clients of one user.
+// Server answers the other processes of the user.
 type Server struct {
-	// Folder has the socket of the name Name. Version is the server's version.
-	Folder        *Folder
-	Name, Version string
+	// Folder has the socket of the name Name. "" is a new name of a process that serves no clients.
+	Folder *Folder
+	Name   string
+	// Status describes the process. The server adds what it knows itself: the process, since when it
+	// runs, and its clients.
+	Status func() Status
+	// Link returns a new link to the approvals page. Nil if there is none.
+	Link func() string
 	// Serve serves a client on conn, which it closes, until the client has gone and its
-	// work has ended, or ctx ends. It calls left when the client has gone.
-	Serve func(ctx context.Context, conn io.ReadWriteCloser, from Origin, left func())
-	// Working returns how many clients have a turn that runs.
-	Working func() int
-	// About describes the server, and Traits are those of its [Status].
-	About  string
-	Traits map[string]string
-	// Idle is how long the server runs without a client and without work.
+	// work has ended, or ctx ends. It calls left when the client has gone. Nil if the process serves no
+	// clients.
+	Serve func(ctx context.Context, conn io.ReadWriteCloser, from engine.Origin, left func())
+	// Idle is how long the server runs without a client and without work, if it serves any.
 	Idle time.Duration
 	// Logger logs refused connections. It must be set.
 	Logger *slog.Logger
 
-	began time.Time
-	stop  func()
+	began    time.Time
+	stop     func()
+	listener *net.UnixListener
+	socket   os.FileInfo // of the listener
 
-	socket os.FileInfo // of the socket on which it listens
-
-	load load
+	mu       sync.Mutex
+	clients  []*Client // connected
+	served   int       // calls of Serve
+	until    time.Time // when it may end if nothing is served; zero once it serves no new client
+	stoppers []*Conn   // have stopped the server; the end of this process closes them
 }
 
-// load is whom a [Server] serves.
-type load struct {
-	mu      sync.Mutex
-	clients []*Client // connected
-	served  int       // calls of Serve
-	closing bool
-	// stoppers have stopped the server and wait for its end.
-	stoppers []io.Closer
-	changed  chan struct{} // has an element if served may have become 0
+// Listen makes the socket, on which processes wait for Run. From now on the folder names this process,
+// and orphans of its commands are its children.
+func (s *Server) Listen() (err error) {
+	if s.Name == "" {
+		s.Name = unshared + rand.Text()
+	}
+	s.began = time.Now()
+	s.until = s.began.Add(max(s.Idle, startLimit)) // the first client is on its way
+	path := s.Folder.socket(s.Name)
+	if err = errors.Join(adopt(), s.Folder.claim(s.Name), remove(path)); err != nil { // of a server that was killed
+		return err
+	}
+	if s.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}); err == nil {
+		s.listener.SetUnlinkOnClose(false)
+		s.socket, err = os.Lstat(path)
+	}
+	return err
 }
 
-// Run serves on a socket until ctx ends, a client stops the server, or the server has been
+// Run answers until ctx ends, a client stops the server, or the server has been
 // idle for long enough. It returns after the last client's work has ended. Clients that have
-// stopped the server wait until [Server.Close].
-func (s *Server) Run(ctx context.Context, l *net.UnixListener) error {
+// stopped the server wait for the end of this process.
+func (s *Server) Run(ctx context.Context) error {
 	ctx, s.stop = context.WithCancel(ctx)
 	defer s.stop()
-	s.began, s.load.changed = time.Now(), make(chan struct{}, 1)
-	s.socket, _ = os.Lstat(s.Folder.socket(s.Name)) // nil if it has gone already
 	var running sync.WaitGroup
 	running.Go(func() {
-		accept(ctx, l, s.Logger, func(c *net.UnixConn) { running.Go(func() { s.handle(ctx, c) }) })
+		if err := s.Folder.sweep(ctx); err != nil && ctx.Err() == nil {
+			s.Logger.Warn("files of servers that have ended", "error", err)
+		}
+	})
+	running.Go(func() {
+		for {
+			c, err := s.listener.AcceptUnix()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err == nil {
+				running.Go(func() { s.handle(ctx, newConn(c)) })
+				continue
+			}
+			s.Logger.Warn("accept", "error", err) // too many open files, perhaps
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
 	})
 	s.wait(ctx)
-	s.retire(context.WithoutCancel(ctx))
-	err := l.Close()
+	s.retire(true)
+	err := s.listener.Close()
 	s.stop()
 	running.Wait()
 	return err
 }
 
-// accept calls handle for each connection until the listener is closed.
-func accept(ctx context.Context, l *net.UnixListener, log *slog.Logger, handle func(*net.UnixConn)) {
-	for {
-		c, err := l.AcceptUnix()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			log.Warn("accept", "error", err) // too many open files, perhaps
-			select {
-			case <-time.After(100 * time.Millisecond):
-			case <-ctx.Done():
-			}
-			continue
-		}
-		handle(c)
-	}
-}
-
-// Close tells the clients that have stopped the server that it has ended. It is called after Run,
-// when what served them, such as the engine, is closed too.
-func (s *Server) Close() {
-	for _, c := range s.load.stoppers {
-		_ = c.Close()
-	}
-}
-
-// sweepAfter is how long a server waits before it removes what others have left, so that it does not slow its
-// first client.
-const sweepAfter = 2 * time.Second
-
 // wait returns when the server has to end.
 func (s *Server) wait(ctx context.Context) {
-	idle := time.NewTimer(max(s.Idle, startLimit)) // the first client is on its way
-	defer idle.Stop()
-	sweep := time.NewTimer(sweepAfter)
-	defer sweep.Stop()
-	look := time.NewTicker(max(s.Idle, time.Millisecond))
+	if s.Serve == nil {
+		<-ctx.Done()
+		return
+	}
+	look := time.NewTimer(s.Idle)
 	defer look.Stop()
 	for {
-		s.load.mu.Lock()
-		unused, over := s.load.served == 0, s.load.served == 0 && s.load.closing
-		s.load.mu.Unlock()
-		if over {
-			return
-		}
-		if !unused {
-			idle.Stop()
-		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-idle.C:
-			s.retireIf(ctx, func() bool { return s.load.served == 0 })
-			idle.Reset(s.Idle)
 		case <-look.C:
-			if s.lost() {
-				s.Logger.Warn("the server ends: its folder has gone, so no client can find it")
-				return
-			}
-		case <-s.load.changed:
-			idle.Reset(s.Idle)
-		case <-sweep.C:
-			if err := s.Folder.Sweep(ctx); err != nil {
-				s.Logger.Warn("files of servers that have ended", "error", err)
-			}
 		}
+		if s.lost() {
+			s.Logger.Warn("the server ends: its folder has gone, so no client can find it")
+			return
+		}
+		if s.retire(false) {
+			return
+		}
+		s.mu.Lock()
+		next := time.Until(s.until)
+		if s.served > 0 || next <= 0 || next > s.Idle {
+			next = s.Idle
+		}
+		s.mu.Unlock()
+		look.Reset(next)
 	}
 }
 
@@ -189,155 +153,119 @@ func (s *Server) wait(ctx context.Context) {
 // where clients look for it, such as after the home was removed. What still works then waits for
 // nobody.
 func (s *Server) lost() bool {
-	s.load.mu.Lock()
-	defer s.load.mu.Unlock()
-	if len(s.load.clients) > 0 || s.load.closing {
-		return false
-	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now, err := os.Lstat(filepath.Join(s.Folder.path, s.Name+".sock"))
-	return s.socket == nil || errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, s.socket)
+	return len(s.clients) == 0 && (errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, s.socket))
 }
 
-// enter adds a client, and fails if the server takes none.
-func (s *Server) enter(c *Client) bool {
-	s.load.mu.Lock()
-	defer s.load.mu.Unlock()
-	if s.load.closing {
+// retire makes the server take no new client, if it has been idle for long enough or must. It removes
+// the socket, so that the next client starts another server. It reports whether it did.
+func (s *Server) retire(must bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !must && (s.served > 0 || time.Now().Before(s.until)) {
 		return false
 	}
-	s.load.clients = append(s.load.clients, c)
-	s.load.served++
-	s.change()
-	return true
-}
-
-// change wakes wait. The caller holds s.load.mu.
-func (s *Server) change() {
-	select {
-	case s.load.changed <- struct{}{}:
-	default:
-	}
-}
-
-// retire makes the server take no new client. It removes the socket, so that the next
-// client starts another server.
-func (s *Server) retire(ctx context.Context) { s.retireIf(ctx, func() bool { return true }) }
-
-// retireIf retires the server if holds, which is called with s.load.mu held.
-func (s *Server) retireIf(ctx context.Context, holds func() bool) bool {
-	// Without the lock, a process that is starting a server could lose its socket.
-	ctx, cancel := context.WithTimeout(ctx, answerLimit/2)
-	defer cancel()
-	unlock, err := s.Folder.lock(ctx, s.Name)
-	if err != nil {
+	s.until = time.Time{}
+	// Nobody starts another server while this one has the socket, so it is still its own.
+	if err := remove(s.Folder.socket(s.Name), s.Folder.identity(s.Name)); err != nil {
 		s.Logger.Warn("the socket stays", "error", err)
-		return false
 	}
-	defer unlock()
-	s.load.mu.Lock()
-	defer s.load.mu.Unlock()
-	if s.load.closing {
-		return true
-	}
-	if !holds() {
-		return false
-	}
-	if err := os.Remove(s.Folder.socket(s.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.Logger.Warn("the socket", "error", err)
-	}
-	s.load.closing = true
-	s.change()
 	return true
 }
 
 func (s *Server) status() *Status {
-	s.load.mu.Lock()
-	defer s.load.mu.Unlock()
-	clients := make([]Client, len(s.load.clients))
-	for i, c := range s.load.clients {
-		clients[i] = *c
+	status := s.Status()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status.PID, status.Began, status.Clients = os.Getpid(), s.began, make([]Client, len(s.clients))
+	for i, c := range s.clients {
+		status.Clients[i] = *c
 	}
-	return &Status{
-		PID: os.Getpid(), Version: s.Version, Began: s.began, Clients: clients, Working: s.Working(), Retired: s.load.closing, About: s.About, Traits: s.Traits,
-	}
+	return &status
 }
 
 // handle serves one connection.
-func (s *Server) handle(ctx context.Context, raw *net.UnixConn) {
-	c := &Conn{UnixConn: raw, in: bufio.NewReader(raw)}
-	over := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Now()) })
-	h, err := greet(c, s.Version)
+func (s *Server) handle(ctx context.Context, c *Conn) {
+	over := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })
+	defer over()
+	h, err := c.greet(s.Folder.Patience)
 	if err != nil {
-		over()
 		if ctx.Err() == nil && !errors.Is(err, io.EOF) { // the client has left after the greeting
 			s.Logger.Warn("a connection is refused", "error", err)
 		}
-		_ = raw.Close()
-		return
-	}
-	switch h.Want {
-	case wantServe:
-		s.serve(ctx, c, h, over)
-		return
-	case wantStatus:
-		_ = writeFrame(raw, &reply{Status: s.status()})
-	case wantStop:
-		s.Logger.Warn("a client stops the server")
-		_ = writeFrame(raw, &reply{Status: s.status()})
-		over()
-		s.load.mu.Lock()
-		s.load.stoppers = append(s.load.stoppers, raw)
-		s.load.mu.Unlock()
-		s.stop()
-		return
-	default:
-		_ = writeFrame(raw, &reply{Refused: "unknown frame"})
-	}
-	over()
-	_ = raw.Close()
-}
-
-// greet checks who connects, and reads its hello. The version is the server's.
-func greet(c *Conn, version string) (*hello, error) {
-	if err := c.SetDeadline(time.Now().Add(answerLimit)); err != nil {
-		return nil, err
-	}
-	g := &greeting{Server: serverName, Frame: frameVersion, Version: version, PID: os.Getpid()}
-	refused := admit(c.UnixConn)
-	if refused != nil {
-		g.Refused = refused.Error()
-	}
-	if err := errors.Join(refused, writeFrame(c.UnixConn, g)); err != nil {
-		return nil, err
-	}
-	var h hello
-	return &h, readFrame(c.in, &h)
-}
-
-// serve serves a client.
-func (s *Server) serve(ctx context.Context, c *Conn, h *hello, over func() bool) {
-	_, pid, _ := peer(c.UnixConn) // admitted before
-	client := &Client{PID: pid, Folder: h.Folder, Since: time.Now()}
-	// A server of another version makes way as soon as it has no work.
-	if h.Version != s.Version && s.retireIf(ctx, func() bool { return s.Working() == 0 }) || !s.enter(client) {
-		over()
-		_ = writeFrame(c.UnixConn, &reply{Ended: true})
 		_ = c.Close()
 		return
 	}
-	left := sync.OnceFunc(func() {
-		s.load.mu.Lock()
-		defer s.load.mu.Unlock()
-		s.load.clients = slices.DeleteFunc(s.load.clients, func(one *Client) bool { return one == client })
-	})
+	r := &frame{Status: s.status()}
+	switch {
+	case h.Want == Look:
+	case h.Want == Link && s.Link != nil:
+		r.Status.Link = s.Link()
+	case h.Want == serve && s.Serve != nil:
+		s.serve(ctx, c, h.From, over)
+		return
+	case h.Want == Stop && s.Serve != nil:
+		s.Logger.Warn("a client stops the server")
+		_ = c.send(r)
+		over()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stoppers = append(s.stoppers, c)
+		s.stop()
+		return
+	default:
+		r = &frame{Refused: "this process does not do that"}
+	}
+	_ = c.send(r)
+	_ = c.Close()
+}
+
+// greet checks who connects, and reads its hello.
+func (c *Conn) greet(limit time.Duration) (hello frame, err error) {
+	if err = c.SetDeadline(time.Now().Add(limit)); err != nil {
+		return hello, err
+	}
+	greeting := &frame{Server: serverName, Frame: frameVersion}
+	if c.pid, err = admit(c.UnixConn); err != nil {
+		greeting.Refused = err.Error()
+	}
+	if err = errors.Join(err, c.send(greeting)); err != nil {
+		return hello, err
+	}
+	return c.receive()
+}
+
+// serve serves a client. Calling over makes the end of ctx no longer end its connection.
+func (s *Server) serve(ctx context.Context, c *Conn, from engine.Origin, over func() bool) {
+	client := &Client{PID: c.pid, Folder: from.Folder, Since: time.Now()}
+	s.mu.Lock()
+	ended := s.until.IsZero()
+	if !ended {
+		s.clients = append(s.clients, client)
+		s.served++
+	}
+	s.mu.Unlock()
+	if ended {
+		_ = c.Close()
+		return
+	}
+	left := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.clients = slices.DeleteFunc(s.clients, func(one *Client) bool { return one == client })
+	}
 	defer func() {
 		left()
-		s.load.mu.Lock()
-		defer s.load.mu.Unlock()
-		s.load.served--
-		s.change()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.served--
+		if !s.until.IsZero() {
+			s.until = time.Now().Add(s.Idle)
+		}
 	}()
-	err := writeFrame(c.UnixConn, &reply{})
+	err := c.send(&frame{})
 	if err == nil && over() {
 		err = c.SetDeadline(time.Time{})
 	}
@@ -345,5 +273,5 @@ func (s *Server) serve(ctx context.Context, c *Conn, h *hello, over func() bool)
 		_ = c.Close()
 		return
 	}
-	s.Serve(ctx, c, h.Origin, left)
+	s.Serve(ctx, c, from, left)
 }

@@ -16,20 +16,21 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/shared"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
 )
 
 // TestConnect shows that the second client finds the server of the first, and that each is
 // served from its own folder.
 func TestConnect(t *testing.T) {
 	p := newPlace(t)
-	a, b := p.must("1", "/a"), p.must("1", "/b")
+	a, b := p.must("/a"), p.must("/b")
 	if a.PID() != b.PID() || a.PID() == os.Getpid() {
 		t.Errorf("servers %d and %d, want one other than %d", a.PID(), b.PID(), os.Getpid())
 	}
 	if got, want := say(t, b, "x")+say(t, a, "x"), from(b.PID(), "/b")+from(a.PID(), "/a"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	got, err := p.Status(t.Context(), "test")
+	got, err := p.Ask(t.Context(), "test", shared.Look)
 	if err != nil || len(got.Clients) != 2 || got.Clients[0].PID != os.Getpid() || got.Clients[1].Folder != "/b" || got.PID != a.PID() || got.About != "a test" {
 		t.Errorf("status %+v, %v", got, err)
 	}
@@ -42,7 +43,7 @@ func TestRace(t *testing.T) {
 	pids := make(chan int, 16)
 	for range cap(pids) {
 		all.Go(func() {
-			c, err := p.connect("1", "")
+			c, err := p.connect("")
 			if err != nil {
 				t.Error(err)
 				return
@@ -64,17 +65,17 @@ func TestRace(t *testing.T) {
 // TestKilled connects to the socket of a server that was killed.
 func TestKilled(t *testing.T) {
 	p := newPlace(t)
-	c := p.must("1", "")
+	c := p.must("")
 	if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Read(make([]byte, 1)); err == nil {
 		t.Fatal("the killed server answers")
 	}
-	if _, err := p.Status(t.Context(), "test"); !errors.Is(err, shared.ErrAbsent) {
+	if _, err := p.Ask(t.Context(), "test", shared.Look); !errors.Is(err, shared.ErrAbsent) {
 		t.Errorf("status: %v", err)
 	}
-	if d := p.must("1", ""); d.PID() == c.PID() {
+	if d := p.must(""); d.PID() == c.PID() {
 		t.Error("the same server")
 	}
 }
@@ -83,7 +84,7 @@ func TestKilled(t *testing.T) {
 func TestIdle(t *testing.T) {
 	p := newPlace(t)
 	p.env = append(p.env, "SHARED_TEST_IDLE=1ms")
-	first := p.must("1", "") // may begin again if the server ends at once
+	first := p.must("") // may begin again if the server ends at once
 	if got := say(t, first, "x"); got != from(first.PID(), "") {
 		t.Errorf("got %s", got)
 	}
@@ -93,7 +94,7 @@ func TestIdle(t *testing.T) {
 			break
 		}
 	}
-	if second := p.must("1", ""); second.PID() == first.PID() {
+	if second := p.must(""); second.PID() == first.PID() {
 		t.Error("the idle server does not end")
 	}
 }
@@ -112,7 +113,7 @@ func TestGone(t *testing.T) {
 			home := filepath.Join(t.TempDir(), "home")
 			p := newPlaceIn(t, home)
 			p.env = append(p.env, "SHARED_TEST_IDLE=20ms")
-			c := p.must("1", t.TempDir())
+			c := p.must(t.TempDir())
 			say(t, c, "work") // for ever
 			if err := gone(home); err != nil {
 				t.Fatal(err)
@@ -137,50 +138,15 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestVersions shows that a server of another version serves until its work has ended, and
-// then makes way.
-func TestVersions(t *testing.T) {
-	p := newPlace(t)
-	folder := t.TempDir()
-	old := p.must("1", folder)
-	say(t, old, "work")
-	if c := p.must("2", ""); c.PID() != old.PID() || c.Version() != "1" {
-		t.Errorf("the client of version 2 is served by %d, version %s, want the working %d", c.PID(), c.Version(), old.PID())
-	}
-	if err := os.WriteFile(filepath.Join(folder, "done"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := old.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		s, err := p.Status(t.Context(), "test")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.Working == 0 {
-			break
-		}
-	}
-	idle := p.must("1", "")
-	c := p.must("2", "")
-	if c.PID() == old.PID() || c.Version() != "2" {
-		t.Errorf("the client of version 2 is served by %d, version %s", c.PID(), c.Version())
-	}
-	if got := say(t, idle, "x"); got != from(old.PID(), "") {
-		t.Errorf("the connected client got %s", got)
-	}
-}
-
 // TestStop stops a server with its clients.
 func TestStop(t *testing.T) {
 	p := newPlace(t)
-	c := p.must("1", "")
-	if s, err := p.Stop(t.Context(), "test"); err != nil || s.PID != c.PID() || len(s.Clients) != 1 {
+	c := p.must("")
+	if s, err := p.Ask(t.Context(), "test", shared.Stop); err != nil || s.PID != c.PID() || len(s.Clients) != 1 {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if err := syscall.Kill(c.PID(), 0); err == nil {
-		if _, err := p.Status(t.Context(), "test"); !errors.Is(err, shared.ErrAbsent) {
+		if _, err := p.Ask(t.Context(), "test", shared.Look); !errors.Is(err, shared.ErrAbsent) {
 			t.Errorf("after the end: %v", err)
 		}
 	}
@@ -189,10 +155,39 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// TestPage asks processes with an approvals page for a link: a shared server, and one that serves nobody
+// and is stopped by nobody.
+func TestPage(t *testing.T) {
+	p := newPlace(t)
+	p.must("")
+	if err := p.Launch(t.Context(), "log", p.command("page")()); err != nil {
+		t.Fatal(err)
+	}
+	names, err := p.Names()
+	if err != nil || len(names) != 2 || shared.Shared(names[0]) || !shared.Shared(names[1]) {
+		t.Fatalf("%q, %v", names, err)
+	}
+	page, err := p.Ask(t.Context(), names[0], shared.Look)
+	if err != nil || page.PID <= 1 {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	if process, err := os.FindProcess(page.PID); err == nil {
+		t.Cleanup(func() { process.Kill() })
+	}
+	for i, name := range names {
+		if s, err := p.Ask(t.Context(), name, shared.Link); err != nil || s.Link != "LINK" {
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+		if s, err := p.Ask(t.Context(), name, shared.Stop); (err == nil) != (i == 1) || err != nil && !strings.Contains(err.Error(), "does not do that") {
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+	}
+}
+
 // TestBroken starts a server that ends at once.
 func TestBroken(t *testing.T) {
 	p := newPlace(t)
-	_, err := p.Connect(t.Context(), "test", "1", shared.Origin{}, p.command("broken"))
+	_, err := p.Connect(t.Context(), "test", engine.Origin{}, p.command("broken"))
 	if err == nil || !strings.Contains(err.Error(), "did not start") {
 		t.Errorf("got %v", err)
 	}
@@ -221,13 +216,13 @@ func TestHostile(t *testing.T) {
 		"link without target": {func(t *testing.T, _ *place, path string) { os.Symlink("nowhere", path) }, "not a socket"},
 		"log is a link":       {func(t *testing.T, p *place, _ string) { os.Symlink("victim", p.Log("test")) }, "too many levels"},
 		"lock is a link": {func(t *testing.T, p *place, _ string) {
-			os.Symlink("victim", filepath.Join(p.path, "test.lock"))
+			os.Symlink("victim", filepath.Join(p.path, "lock"))
 		}, "too many levels"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
 			test.plant(t, p, filepath.Join(p.path, "test.sock"))
-			if _, err := p.connect("1", ""); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := p.connect(""); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
@@ -293,14 +288,14 @@ func TestFolder(t *testing.T) {
 // TestSilent connects to a server that accepts connections but never answers.
 func TestSilent(t *testing.T) {
 	p := newPlace(t)
-	p.SetPatience(100 * time.Millisecond)
+	p.Patience = 100 * time.Millisecond
 	l, err := net.Listen("unix", filepath.Join(p.path, "test.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	// On a busy machine even the connection may take too long.
-	_, err = p.connect("1", "")
+	_, err = p.connect("")
 	if timed, ok := errors.AsType[net.Error](err); !ok || !timed.Timeout() {
 		t.Errorf("got %v, want a time-out", err)
 	}
@@ -311,7 +306,7 @@ func TestSilent(t *testing.T) {
 // TestSweep removes the files of a server that has long ended, and of no other.
 func TestSweep(t *testing.T) {
 	p := newPlace(t)
-	p.must("1", "")
+	p.must("")
 	write := func(name string, age time.Duration) {
 		t.Helper()
 		path := filepath.Join(p.path, name)
@@ -326,11 +321,11 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	const old, new = 8 * 24 * time.Hour, 6 * 24 * time.Hour
-	for _, name := range []string{"old.lock", "old.log", "old.log.1", "old.pid", "mixed.lock"} {
+	for _, name := range []string{"old.lock", "old.log", "old.log.1", "old.pid", "mixed.pid"} {
 		write(name, old)
 	}
 	write("mixed.log", new)
-	for _, name := range []string{"test.lock", "test.log", "test.pid", "test.sock"} { // of a server that runs
+	for _, name := range []string{"test.log", "test.pid", "test.sock"} { // of a server that runs
 		write(name, old)
 	}
 	if err := p.Sweep(t.Context()); err != nil {
@@ -340,7 +335,7 @@ func TestSweep(t *testing.T) {
 	for i, path := range left {
 		left[i] = filepath.Base(path)
 	}
-	if want := []string{"mixed.lock", "mixed.log", "test.lock", "test.log", "test.pid", "test.sock"}; err != nil || !slices.Equal(left, want) {
+	if want := []string{"mixed.log", "test.log", "test.pid", "test.sock"}; err != nil || !slices.Equal(left, want) {
 		t.Errorf("left: %q (%v), want %q", left, err, want)
 	}
 }

@@ -1,14 +1,15 @@
-//go:build unix
+//go:build linux || darwin
 
 package shared
 
 import (
 	"errors"
 	"io/fs"
-	"net"
 	"os"
 	"syscall"
 )
+
+const supported = true
 
 // noFollow makes opening a symbolic link fail.
 const noFollow = syscall.O_NOFOLLOW
@@ -19,20 +20,16 @@ func mine(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Getuid()
 }
 
-// listen makes the socket that of this process: the system tells those who connect which process
-// listened last.
-func listen(l *net.UnixListener) error {
-	raw, err := l.SyscallConn()
+// descriptor calls f with the file descriptor of a socket.
+func descriptor(s syscall.Conn, f func(fd int) error) error {
+	raw, err := s.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var failed error
-	err = raw.Control(func(fd uintptr) { failed = syscall.Listen(int(fd), backlog) })
+	err = raw.Control(func(fd uintptr) { failed = f(int(fd)) })
 	return errors.Join(err, failed)
 }
-
-// backlog is how many connections may wait for the server. The system may allow fewer.
-const backlog = 1 << 12
 
 // ownSession starts a process that does not end with the terminal.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
