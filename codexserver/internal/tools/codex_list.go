@@ -50,12 +50,6 @@ const (
 	lookPage      = 500  // of these, how many at a time
 )
 
-// listed is a page of codex-list.
-type listed struct {
-	Conversations []listRow `json:"conversations"`
-	NextCursor    *string   `json:"nextCursor,omitzero"`
-}
-
 type listRow struct {
 	ThreadID  string              `json:"threadId"`
 	Preview   string              `json:"preview"` // the title, or else the beginning of the first message
@@ -77,10 +71,16 @@ func (a *listArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRes
 	if err != nil {
 		return nil, err
 	}
-	if page.NextCursor != nil && ends(ctx, library, *page.NextCursor) {
-		page.NextCursor = nil
+	if page.NextCursor != nil { // an engine may give one on the last page too
+		next, err := library.List(ctx, protocol.ListConversationsParams{PageSize: new(1), Cursor: *page.NextCursor})
+		if err == nil && len(next.Items) == 0 && next.NextCursor == nil {
+			page.NextCursor = nil
+		}
 	}
-	out := listed{[]listRow{}, page.NextCursor}
+	out := struct {
+		Conversations []listRow `json:"conversations"`
+		NextCursor    *string   `json:"nextCursor,omitzero"`
+	}{[]listRow{}, page.NextCursor}
 	for _, item := range page.Items {
 		row := listRow{
 			ThreadID: item.ConversationID, Preview: titleOf(&item), Cwd: elicit.OneLine(item.Cwd, 0), Timestamp: item.Timestamp,
@@ -91,28 +91,15 @@ func (a *listArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRes
 			s := t.state(over)
 			row.Status, row.Doing = s.Status, s.Words()
 			if over {
-				row.Doing = t.last()
+				row.Doing = show.Brief(t.outcome.did.Content)
+				if changed := show.Changes(t.outcome.did.Changes); changed != "" {
+					row.Doing += "; changed: " + changed
+				}
 			}
 		}
 		out.Conversations = append(out.Conversations, row)
 	}
 	return structured(out), nil
-}
-
-// ends reports whether no conversation follows. An engine may give a cursor on the last
-// page too.
-func ends(ctx context.Context, library engine.Library, cursor string) bool {
-	next, err := library.List(ctx, protocol.ListConversationsParams{PageSize: new(1), Cursor: cursor})
-	return err == nil && len(next.Items) == 0 && next.NextCursor == nil
-}
-
-// last returns the end of a turn that has ended as a line for a person.
-func (t *Turn) last() string {
-	words := show.Brief(t.outcome.did.Content)
-	if changed := show.Changes(t.outcome.did.Changes); changed != "" {
-		words += "; changed: " + changed
-	}
-	return words
 }
 
 // titleOf returns the title of a conversation, or else the beginning of its first message.
@@ -146,28 +133,26 @@ func (a *listArguments) page(ctx context.Context, library engine.Library) (*prot
 			return nil, err
 		}
 		for i := range page.Items {
-			if !matches(&page.Items[i]) {
-				continue
+			if matches(&page.Items[i]) {
+				found.Items = append(found.Items, page.Items[i])
 			}
-			found.Items = append(found.Items, page.Items[i])
-			if len(found.Items) < size {
-				continue
-			}
-			if i+1 < len(page.Items) { // a page that ends here has the cursor of the next
+			if len(found.Items) == size && i+1 < len(page.Items) { // a page that ends here has the cursor of the next
 				page, err = library.List(ctx, protocol.ListConversationsParams{PageSize: new(i + 1), Cursor: cursor})
 				if err != nil {
 					return nil, err
 				}
+				break
 			}
-			found.NextCursor = page.NextCursor
-			return found, nil
 		}
-		found.NextCursor = page.NextCursor
-		if page.NextCursor == nil || *page.NextCursor == cursor || len(page.Items) == 0 {
+		next := page.NextCursor
+		if found.NextCursor = next; len(found.Items) == size {
+			break
+		}
+		if next == nil || *next == cursor || len(page.Items) == 0 {
 			found.NextCursor = nil
-			return found, nil
+			break
 		}
-		looked, cursor = looked+len(page.Items), *page.NextCursor
+		looked, cursor = looked+len(page.Items), *next
 	}
 	return found, nil
 }
@@ -176,7 +161,6 @@ func (a *listArguments) page(ctx context.Context, library engine.Library) (*prot
 // ask for.
 func (a *listArguments) matcher(ctx context.Context) (func(*protocol.ConversationSummary) bool, error) {
 	search, folder := strings.ToLower(a.Search), ""
-	has := func(text string) bool { return strings.Contains(strings.ToLower(text), search) }
 	if a.Cwd != "" {
 		abs, err := engine.Abs(ctx, a.Cwd)
 		if err != nil {
@@ -191,7 +175,7 @@ func (a *listArguments) matcher(ctx context.Context) (func(*protocol.Conversatio
 			same = folder == "" || c.Cwd != "" && realPath(c.Cwd) == folder
 			here[c.Cwd] = same
 		}
-		return same && (has(c.Title) || has(c.Preview))
+		return same && (strings.Contains(strings.ToLower(c.Title), search) || strings.Contains(strings.ToLower(c.Preview), search))
 	}, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
 )
@@ -51,12 +50,15 @@ func (*modelsArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRes
 		Models []modelRow `json:"models"`
 		Notes  []string   `json:"notes,omitempty"`
 	}{Models: []modelRow{}}
-	size := 0
 	for _, note := range list.Notes[:min(len(list.Notes), maxModelEntries)] {
 		out.Notes = append(out.Notes, elicit.OneLine(note, maxBrief))
 	}
-	for _, model := range list.Models {
-		row := rowOf(model)
+	size := 0
+	for _, m := range list.Models {
+		row := modelRow{
+			Model: show.Brief(m.Name), Default: m.IsDefault, Profiles: briefs(m.Profiles), Efforts: briefs(m.Efforts),
+			DefaultEffort: show.Brief(string(m.DefaultEffort)), Description: show.Brief(m.Description),
+		}
 		if size += len(row.Model) + len(row.Description) + len(strings.Join(row.Profiles, `","`)) + len(strings.Join(row.Efforts, `","`)) + 100; size > maxModelText {
 			out.Notes = append(out.Notes, "there are more models")
 			break
@@ -66,13 +68,10 @@ func (*modelsArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRes
 	return structured(out), nil
 }
 
-func rowOf(m protocol.Model) modelRow {
-	row := modelRow{Model: show.Brief(m.Name), Default: m.IsDefault, DefaultEffort: show.Brief(string(m.DefaultEffort)), Description: show.Brief(m.Description)}
-	for _, name := range m.Profiles[:min(len(m.Profiles), maxModelEntries)] {
-		row.Profiles = append(row.Profiles, show.Brief(name))
+// briefs returns the first names of a list as status lines.
+func briefs[S ~string](names []S) (all []string) {
+	for _, name := range names[:min(len(names), maxModelEntries)] {
+		all = append(all, show.Brief(string(name)))
 	}
-	for _, effort := range m.Efforts[:min(len(m.Efforts), maxModelEntries)] {
-		row.Efforts = append(row.Efforts, show.Brief(string(effort)))
-	}
-	return row
+	return all
 }

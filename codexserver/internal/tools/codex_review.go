@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,17 +86,6 @@ func (a *reviewArguments) check([]string) error {
 	return nil
 }
 
-// revision returns the argument that names a revision, if any, and the argument's name.
-func (a *reviewArguments) revision() (revision, name string) {
-	switch a.Target {
-	case protocol.ReviewBase:
-		return *a.Branch, "branch"
-	case protocol.ReviewCommit:
-		return *a.Commit, "commit"
-	}
-	return "", ""
-}
-
 // reviewCall is a review that a call requested.
 type reviewCall struct {
 	*reviewArguments
@@ -105,20 +93,26 @@ type reviewCall struct {
 	scratch git.Scratch
 	log     *turn.Turn
 
-	task   *review.Task // set by take
-	commit string       // that the revision names
+	task     *review.Task // set by take
+	revision string       // that the arguments name; the id of a commit
 }
 
 // take reads the changes to review.
 func (r *reviewCall) take(ctx context.Context) error {
-	revision, name := r.revision()
+	argument, revision := "target", ""
+	switch r.Target {
+	case protocol.ReviewBase:
+		argument, revision = "branch", *r.Branch
+	case protocol.ReviewCommit:
+		argument, revision = "commit", *r.Commit
+	}
 	c, err := git.Review(ctx, r.dir, r.scratch, r.Target, revision)
 	var wrong *git.RevisionError
 	switch {
 	case ctx.Err() != nil:
 		return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: context.Cause(ctx)}
 	case errors.As(err, &wrong):
-		return fmt.Errorf("argument /%s: %w", cmp.Or(name, "target"), err)
+		return fmt.Errorf("argument /%s: %w", argument, err)
 	case err != nil:
 		return fmt.Errorf("argument /cwd: %w", err)
 	}
@@ -127,9 +121,9 @@ func (r *reviewCall) take(ctx context.Context) error {
 	case protocol.ReviewBase:
 		about = fmt.Sprintf("what differs from the commit where the current branch left %q (%s), but for files that git does not know", revision, c.Commit)
 	case protocol.ReviewCommit:
-		about = fmt.Sprintf("the commit %s; the files on disk may be of another one", c.Commit)
+		about, revision = fmt.Sprintf("the commit %s; the files on disk may be of another one", c.Commit), c.Commit
 	}
-	r.commit, r.task = c.Commit, &review.Task{Root: c.Root, About: about, Instructions: r.Instructions, Files: review.ParseDiff(c.Diff), Cut: c.Cut}
+	r.revision, r.task = revision, &review.Task{Root: c.Root, About: about, Instructions: r.Instructions, Files: review.ParseDiff(c.Diff), Cut: c.Cut}
 	if len(r.task.Files) == 0 {
 		return fmt.Errorf("there is nothing to review in %s: no file differs", c.Root)
 	}
@@ -150,15 +144,14 @@ func (r *reviewCall) begin(ctx context.Context) (protocol.TurnInput, error) {
 	if r.task.Cut {
 		r.log.Remark("The changes are too many to be read as a whole: findings in files at their end could not be checked.")
 	}
-	revision, _ := r.revision()
-	if r.Target == protocol.ReviewCommit {
-		revision = r.commit
-	}
 	return protocol.TurnInput{
 		Items: protocol.TextInput(prompt), OutputSchema: []byte(review.Schema),
-		Review: &protocol.Review{Target: r.Target, Revision: revision, Instructions: r.Instructions},
+		Review: &protocol.Review{Target: r.Target, Revision: r.revision, Instructions: r.Instructions},
 	}, nil
 }
+
+// maxAnswer is how many bytes are shown of an answer that cannot be read.
+const maxAnswer = 10_000
 
 // end adds the reviewer's answer to the result, and returns it as a text for people.
 func (r *reviewCall) end(answer string, did *protocol.TurnResult) (string, error) {
@@ -168,9 +161,6 @@ func (r *reviewCall) end(answer string, did *protocol.TurnResult) (string, error
 	}
 	return words, err
 }
-
-// maxAnswer is how many bytes are shown of an answer that cannot be read.
-const maxAnswer = 10_000
 
 // run implements [arguments].
 func (a *reviewArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToolResult, err error) {
@@ -200,13 +190,13 @@ func (r *reviewCall) thread(ctx context.Context, c *call, attend thread.Attend) 
 		return th, nil
 	}
 	var err error
-	if r.dir, err = c.workingFolder(ctx, r.Cwd); err == nil {
-		if err := config.CheckFolder(r.dir); err != nil {
-			return nil, err
-		}
-		err = c.table.options.bounds().repository(r.dir)
+	if r.dir, err = c.workingFolder(ctx, r.Cwd); err != nil {
+		return nil, fmt.Errorf("argument /cwd: %w", err)
 	}
-	if err != nil {
+	if err := config.CheckFolder(r.dir); err != nil {
+		return nil, err
+	}
+	if err := c.table.options.bounds().repository(r.dir); err != nil {
 		return nil, fmt.Errorf("argument /cwd: %w", err)
 	}
 	if err := r.take(ctx); err != nil {

@@ -35,13 +35,6 @@ var showTool = &tool{
 }`,
 }
 
-// The parts of a thread to show.
-const (
-	diffView       = "diff"
-	transcriptView = "transcript"
-	outputView     = "output"
-)
-
 type showArguments struct {
 	ThreadID string `json:"threadId"`
 	What     string `json:"what"`
@@ -56,7 +49,7 @@ func (a *showArguments) check([]string) error {
 	case a.Offset < 0:
 		return errors.New("argument /offset: want 0 or more")
 	case a.Command == nil:
-	case a.What != outputView:
+	case a.What != "output":
 		return errors.New("argument /command is for what: output")
 	case *a.Command < 1:
 		return errors.New("argument /command: want 1 or more")
@@ -86,10 +79,6 @@ func (a *showArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRes
 	c.named = text.Brief(a.ThreadID, maxBrief)
 	_ = c.open(a.ThreadID) // holds it
 	p, err := a.read(ctx, c)
-	var wrong *transcript.RangeError
-	if errors.As(err, &wrong) {
-		err = fmt.Errorf("argument /%s: %s", wrong.Argument, wrong.Reason)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +101,7 @@ func (p *page) words() string {
 	return words
 }
 
-// read returns the page that the arguments name. The error is a [*transcript.RangeError] if there is none.
+// read returns the page that the arguments name.
 func (a *showArguments) read(ctx context.Context, c *call) (*page, error) {
 	tr, err := a.log(ctx, c)
 	if err != nil {
@@ -122,15 +111,18 @@ func (a *showArguments) read(ctx context.Context, c *call) (*page, error) {
 	var p transcript.Page
 	command := 0
 	switch a.What {
-	case diffView:
+	case "diff":
 		p, err = tr.Diff(a.Offset, room)
-	case transcriptView:
+	case "transcript":
 		p, err = tr.Transcript(a.Offset, room)
-	case outputView:
+	case "output":
 		if a.Command != nil {
 			command = *a.Command
 		}
 		p, command, err = tr.Output(command, a.Offset, room)
+	}
+	if wrong, ok := errors.AsType[*transcript.RangeError](err); ok {
+		err = fmt.Errorf("argument /%s: %s", wrong.Argument, wrong.Reason)
 	}
 	if err != nil {
 		return nil, err
@@ -152,18 +144,19 @@ func (a *showArguments) log(ctx context.Context, c *call) (*transcript.Log, erro
 	if th := c.Threads.Find(a.ThreadID); th != nil {
 		return th.Log(), nil
 	}
+	unknown := fmt.Errorf("no conversation %q, open or saved here", c.named)
 	resumer, ok := c.table.engine.(engine.Resumer)
 	if !ok || c.Threads.OpenOnly() || c.Threads.Elsewhere(a.ThreadID) {
-		return nil, a.unknown()
+		return nil, unknown
 	}
 	saved, err := resumer.Find(ctx, a.ThreadID)
 	if errors.Is(err, engine.ErrNotFound) {
-		return nil, a.unknown()
+		return nil, unknown
 	}
 	if err != nil {
 		return nil, err
 	}
-	if a.What != transcriptView {
+	if a.What != "transcript" {
 		return nil, fmt.Errorf("conversation %q is not open in this session: of such a one only the transcript can be read, for diffs and outputs are not kept", a.ThreadID)
 	}
 	select {
@@ -173,9 +166,4 @@ func (a *showArguments) log(ctx context.Context, c *call) (*transcript.Log, erro
 		return nil, context.Cause(ctx)
 	}
 	return transcript.ReadRollout(ctx, saved.File, a.ThreadID)
-}
-
-// unknown reports that the thread does not exist for the client.
-func (a *showArguments) unknown() error {
-	return fmt.Errorf("no conversation %q, open or saved here", text.Brief(a.ThreadID, maxBrief))
 }

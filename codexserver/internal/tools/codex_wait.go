@@ -73,12 +73,11 @@ func (a *waitArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRes
 	ctx = c.until(ctx)
 	turns := c.turns(a)
 	if len(turns) < max(len(a.ThreadIDs), 1) && c.Survival.Known != nil {
-		within, stop := context.WithTimeout(ctx, a.wait())
 		select {
 		case <-c.Survival.Known:
-		case <-within.Done():
+		case <-time.After(a.wait()):
+		case <-ctx.Done():
 		}
-		stop()
 		turns = c.turns(a)
 	}
 	var all []Pending
@@ -156,25 +155,23 @@ func (c *call) rows(ctx context.Context, a *waitArguments, turns []*Turn) *mcpty
 	for i, t := range turns {
 		found[thread.CanonicalID(t.ThreadID())] = true
 		over := t.over()
-		s, line, most := t.state(over), hint(t.ThreadID(), nil, false), c.form().most/len(turns)
-		r := row{ThreadID: t.ThreadID(), Status: s.Status, Content: s.Words()}
+		s, line, more := t.state(over), hint(t.ThreadID(), nil, false), []string(nil)
+		r := row{ThreadID: t.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339)}
 		t.log.Seen()
 		if over {
-			did := &t.outcome.did
+			did, most := &t.outcome.did, c.form().most/len(turns)
 			r.Content = t.cut(did.Content, most)
 			line = hint(t.ThreadID(), did, t.outcome.more || t.form.shows && r.Content != did.Content)
+			more = slices.Concat(notDone(did), t.Afterwards())
 			add(r, t.WithAfterwards(most))
+			c.read = append(c.read, t)
 		} else {
-			r.Since = s.Since.UTC().Format(time.RFC3339)
 			add(r, r)
 		}
 		if i < maxHints {
 			hints = append(hints, line)
 		}
-		if over {
-			hints = slices.Concat(hints, notDone(&t.outcome.did), t.Afterwards())
-			c.read = append(c.read, t)
-		}
+		hints = append(hints, more...)
 	}
 	for _, id := range a.ThreadIDs {
 		if !found[id] {
@@ -192,13 +189,13 @@ func (c *call) rows(ctx context.Context, a *waitArguments, turns []*Turn) *mcpty
 
 // rest returns the row of a thread without a turn.
 func (c *call) rest(ctx context.Context, id string) row {
+	r := row{ThreadID: id, Status: protocol.StatusUnknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."}
 	if c.open(id) != nil {
-		return row{ThreadID: id, Status: protocol.StatusIdle, Content: "No turn runs. codex-reply continues the conversation."}
-	}
-	if holder := engine.TraitsOf(c.table.engine).Holder; holder != nil && !c.Threads.OpenOnly() {
+		r.Status, r.Content = protocol.StatusIdle, "No turn runs. codex-reply continues the conversation."
+	} else if holder := engine.TraitsOf(c.table.engine).Holder; holder != nil && !c.Threads.OpenOnly() {
 		if held := holder(context.WithoutCancel(ctx), id); held != nil { // as codex-reply says it
-			return row{ThreadID: id, Status: protocol.StatusRunning, Content: held.Error()}
+			r.Status, r.Content = protocol.StatusRunning, held.Error()
 		}
 	}
-	return row{ThreadID: id, Status: protocol.StatusUnknown, Content: "No turn of this conversation was started here. codex-reply continues one that has ended."}
+	return r
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -221,6 +222,63 @@ func (t *Turn) interim(status protocol.TurnStatus, text string) *mcptypes.CallTo
 	r := structured(short{ThreadID: t.ThreadID(), Content: text, Status: status, Worktree: t.resume.Worktree}, text)
 	forModel(r, hint(t.ThreadID(), nil, false))
 	return r
+}
+
+// still returns the result of a call that ends before its turn: what the turn does and has
+// done, and the question that it waits for. It returns nil if the turn has ended.
+func (t *Turn) still(c *call) *mcptypes.CallToolResult {
+	s, did := t.State(), t.log.So()
+	words := "Still running: " + s.Words() + ". "
+	switch asked := c.place() != nil; {
+	case s.Status.Ended():
+		return nil
+	case s.Status == protocol.StatusRunning:
+	case asked && c.Background.Ask != nil:
+		words = "Still running, and " + s.Words() + ". The client still has the question. "
+	case asked:
+		words = "Still running, and " + s.Words() + ". codex-wait asks it again. "
+	default:
+		words = "Still running, and " + s.Words() + ". A person has to answer it where this server asks, not in this client. "
+	}
+	did.ThreadID, did.Status = t.ThreadID(), s.Status
+	if len(did.Commands)+len(did.Changes) > 0 {
+		words += "Until now " + doneUntil(&did)
+		if changed := show.Changes(did.Changes); changed != "" {
+			words += ": " + changed
+		}
+		words += ". "
+	}
+	words += "The turn continues in the background: call codex-wait with threadIds [\"" + t.ThreadID() + "\"] for its result."
+	did.Content = words
+	r := t.interim(s.Status, words)
+	r.StructuredContent = did.JSON(protocol.MinResult)
+	return r
+}
+
+// Ended returns the result of a task whose server ended while the task ran, and what it did as
+// a line. did is what [Turn.Did] returned last, or nil.
+func Ended(thread string, did jsontext.Value) (r *mcptypes.CallToolResult, line string) {
+	const begin, end = "The server ended while this task ran. What it did until then remains", ". Call codex-reply with threadId "
+	var before protocol.TurnResult
+	if json.Unmarshal(did, &before) != nil {
+		return failure(thread, begin+end+thread+" to continue."), ""
+	}
+	line = doneUntil(&before)
+	before.Content = begin + ": " + line + end + thread + " to continue."
+	r = &mcptypes.CallToolResult{Content: blocks(before.Content), StructuredContent: before.JSON(setting.DefaultResult), IsError: new(true)}
+	forModel(r, string(did))
+	return r, line
+}
+
+// doneUntil returns how many commands ran and how many files changed.
+func doneUntil(r *protocol.TurnResult) string {
+	many := func(n int, noun string) string {
+		if n == 1 {
+			return "1 " + noun
+		}
+		return fmt.Sprintf("%d %ss", n, noun)
+	}
+	return many(len(r.Commands)+r.Truncated.Commands, "command") + " ran and " + many(len(r.Changes)+r.Truncated.Changes, "file") + " changed"
 }
 
 // Broken returns the result of a call whose tool panicked.

@@ -9,7 +9,6 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/outputschema"
 	"github.com/codexmcp/codexmcp/mcptypes"
 	"github.com/go-json-experiment/json"
@@ -91,35 +90,29 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 	before.Ended = u.Ended
 	t.sweeper.begin(c.Turns) // after what was killed
 	own := &call{Call: c, table: t}
-	leave, err := t.limit.enter()
-	if err != nil {
-		return nil, err
-	}
-	own.leave = leave
 	turn := own.newTurn(false)
-	turn.background = background
-	if turn.resume = before; before.Schema != nil {
-		turn.form.schema, err = outputschema.Compile([]byte(before.Schema))
+	turn.background, turn.resume = background, before
+	turn.in = protocol.TurnInput{OutputSchema: []byte(before.Schema), MaxTokens: maxTokens(before.Budget)}
+	if before.Schema != nil {
+		if turn.form.schema, err = outputschema.Compile([]byte(before.Schema)); err != nil {
+			return nil, err
+		}
 	}
 	did := &protocol.TurnResult{}
 	if json.Unmarshal(u.Did, did) != nil {
 		did = &protocol.TurnResult{}
 	}
 	turn.log.Continue(did, before.Began, before.Used)
-	if err == nil {
-		turn.thread, err = t.revive(ctx, own, u.Thread, turn.attend, protocol.Config{Continues: true})
+	if own.leave, err = t.limit.enter(); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		leave()
+	if turn.thread, err = t.revive(ctx, own, u.Thread, turn.attend, protocol.Config{Continues: true}); err != nil {
+		own.leave()
 		return nil, err
 	}
 	return func() *mcptypes.CallToolResult {
-		turn.in = protocol.TurnInput{OutputSchema: []byte(before.Schema), MaxTokens: maxTokens(before.Budget)}
-		r := own.run(ctx, turn)
-		if own.leave != nil {
-			own.leave()
-		}
-		return r
+		defer func() { own.leave() }() // unless the turn has it
+		return own.run(ctx, turn)
 	}, nil
 }
 
@@ -132,37 +125,4 @@ func (t *Turn) Did() jsontext.Value {
 		r.Status = protocol.StatusAborted
 	}
 	return r.JSON(protocol.MinResult)
-}
-
-// Ended returns the result of a task whose server ended while the task ran, and what it did as
-// a line. did is what [Turn.Did] returned last, or nil.
-func Ended(thread string, did jsontext.Value) (r *mcptypes.CallToolResult, line string) {
-	words := "The server ended while this task ran. What it did until then remains"
-	var before protocol.TurnResult
-	known := json.Unmarshal(did, &before) == nil
-	if known {
-		line = doneUntil(&before)
-		words += ": " + line
-	}
-	words += ". Call codex-reply with threadId " + thread + " to continue."
-	if !known {
-		return failure(thread, words), line
-	}
-	before.Content = words
-	r = &mcptypes.CallToolResult{Content: blocks(words), StructuredContent: before.JSON(setting.DefaultResult), IsError: new(true)}
-	forModel(r, string(did))
-	return r, line
-}
-
-// doneUntil returns how many commands ran and how many files changed.
-func doneUntil(r *protocol.TurnResult) string {
-	return many(len(r.Commands)+r.Truncated.Commands, "command") + " ran and " + many(len(r.Changes)+r.Truncated.Changes, "file") + " changed"
-}
-
-// many returns a number with a noun.
-func many(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -78,7 +78,7 @@ func (c *Call) Answered() {
 type call struct {
 	*Call
 	table *Table
-	leave func() // reports to [limit] that the turn does not begin, or nil
+	leave func() // reports to [limit] that the turn does not begin; nil for tools without one
 	named string // the id of the thread that the call is about, for its failure
 }
 
@@ -235,12 +235,9 @@ func (t *Table) Call(ctx context.Context, c *Call, name string, arguments stdjso
 	a, err := one.read(arguments, t.locked[name])
 	own := &call{Call: c, table: t}
 	if err == nil && one.turn {
-		err = own.enter(ctx)
-		defer func() {
-			if own.leave != nil {
-				own.leave()
-			}
-		}()
+		if err = own.enter(ctx); err == nil {
+			defer func() { own.leave() }() // unless the turn has it
+		}
 	}
 	var r *mcptypes.CallToolResult
 	if err == nil {

@@ -78,7 +78,7 @@ func (c *call) run(ctx context.Context, t *Turn) *mcptypes.CallToolResult {
 		t.resume.Key = rand.Text()
 	}
 	queued := t.queue()
-	t.leave, c.leave = c.leave, nil
+	t.leave, c.leave = c.leave, func() {}
 	if background && c.Survival.Kept != nil {
 		c.Survival.Kept(t)
 	}

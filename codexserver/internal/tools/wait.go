@@ -6,10 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/show"
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/hosts"
-	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // Reason is why a call no longer waits.
@@ -62,17 +59,17 @@ func Wait(ctx context.Context, questions bool, all ...Pending) Reason {
 // wait is Wait for one.
 func wait(ctx context.Context, questions bool, one Pending) Reason {
 	for {
-		var changed <-chan struct{}
+		open, changed := false, (<-chan struct{})(nil)
 		if questions {
-			select {
-			case <-one.Done():
-				return End
-			default:
-			}
-			open := false
-			if open, changed = one.Asks(); open {
-				return Question
-			}
+			open, changed = one.Asks()
+		}
+		select {
+		case <-one.Done():
+			return End
+		default:
+		}
+		if open {
+			return Question
 		}
 		select {
 		case <-one.Done():
@@ -134,39 +131,4 @@ func (t *Table) MayTake(tool, host string, bare bool) time.Duration {
 		return underMinute
 	}
 	return 0
-}
-
-// still returns the result of a call that ends before its turn: what the turn does and has
-// done, and the question that it waits for. It returns nil if the turn has ended.
-func (t *Turn) still(c *call) *mcptypes.CallToolResult {
-	s, did := t.State(), t.log.So()
-	words := "Still running: " + s.Words() + ". "
-	switch s.Status {
-	default:
-		return nil
-	case protocol.StatusRunning:
-	case protocol.StatusWaiting:
-		words = "Still running, and " + s.Words() + ". "
-		switch {
-		case c.place() != nil && c.Background.Ask != nil:
-			words += "The client still has the question. "
-		case c.place() != nil:
-			words += "codex-wait asks it again. "
-		default:
-			words += "A person has to answer it where this server asks, not in this client. "
-		}
-	}
-	did.ThreadID, did.Status = t.ThreadID(), s.Status
-	if len(did.Commands)+len(did.Changes) > 0 {
-		words += "Until now " + doneUntil(&did)
-		if changed := show.Changes(did.Changes); changed != "" {
-			words += ": " + changed
-		}
-		words += ". "
-	}
-	words += "The turn continues in the background: call codex-wait with threadIds [\"" + t.ThreadID() + "\"] for its result."
-	did.Content = words
-	r := t.interim(s.Status, words)
-	r.StructuredContent = did.JSON(protocol.MinResult)
-	return r
 }
