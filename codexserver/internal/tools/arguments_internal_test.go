@@ -1,15 +1,14 @@
 package tools
 
 import (
-	"strings"
-
-	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/google/go-cmp/cmp"
-
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestArgumentsAreRead checks that each tool reads the arguments that its definition has. Another one

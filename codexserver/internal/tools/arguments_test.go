@@ -4,15 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-
-	"github.com/codexmcp/codexmcp/codexserver/protocol"
-
 	"testing"
 	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
 func TestBadArgumentsNameTheArgument(t *testing.T) {

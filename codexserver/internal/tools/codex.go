@@ -135,7 +135,7 @@ func (a *codexArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRe
 			return nil, err
 		}
 		cfg.Cwd, turn.resume.Worktree = tree.Cwd, &protocol.Worktree{Path: show.Text(tree.Path, maxTree), Branch: show.Text(tree.Branch, maxName)}
-		turn.log.Remark(inWorktree(tree))
+		turn.log.Remark(fmt.Sprintf("The conversation works in the git worktree %s, on the new branch %s. Commit there what is to stay, with git.", tree.Path, tree.Branch))
 	}
 	if turn.thread, err = c.Threads.Start(ctx, cfg, turn.attend); err != nil {
 		if tree != nil {
@@ -160,7 +160,7 @@ func (c *call) workingFolder(ctx context.Context, cwd string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cwd, _, err = c.table.options.bounds().resolve(cwd)
+	cwd, _, err = c.table.bounds.resolve(cwd)
 	if real, linked := filepath.EvalSymlinks(cwd); err == nil && linked == nil {
 		cwd = real // so that no link on its way can lead elsewhere later
 	}

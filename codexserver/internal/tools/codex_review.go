@@ -59,6 +59,12 @@ type reviewArguments struct {
 	Cwd          string                `json:"cwd"`
 	ThreadID     string                `json:"threadId"`
 	Background   bool                  `json:"background"`
+
+	dir      string
+	scratch  git.Scratch
+	log      *turn.Turn
+	task     *review.Task // set by take
+	revision string       // that the arguments name; the id of a commit
 }
 
 // maxInstructions is the size of the longest instructions in bytes.
@@ -86,27 +92,16 @@ func (a *reviewArguments) check([]string) error {
 	return nil
 }
 
-// reviewCall is a review that a call requested.
-type reviewCall struct {
-	*reviewArguments
-	dir     string
-	scratch git.Scratch
-	log     *turn.Turn
-
-	task     *review.Task // set by take
-	revision string       // that the arguments name; the id of a commit
-}
-
 // take reads the changes to review.
-func (r *reviewCall) take(ctx context.Context) error {
+func (a *reviewArguments) take(ctx context.Context) error {
 	argument, revision := "target", ""
-	switch r.Target {
+	switch a.Target {
 	case protocol.ReviewBase:
-		argument, revision = "branch", *r.Branch
+		argument, revision = "branch", *a.Branch
 	case protocol.ReviewCommit:
-		argument, revision = "commit", *r.Commit
+		argument, revision = "commit", *a.Commit
 	}
-	c, err := git.Review(ctx, r.dir, r.scratch, r.Target, revision)
+	c, err := git.Review(ctx, a.dir, a.scratch, a.Target, revision)
 	var wrong *git.RevisionError
 	switch {
 	case ctx.Err() != nil:
@@ -117,36 +112,36 @@ func (r *reviewCall) take(ctx context.Context) error {
 		return fmt.Errorf("argument /cwd: %w", err)
 	}
 	about := "what is not committed, new files too"
-	switch r.Target {
+	switch a.Target {
 	case protocol.ReviewBase:
 		about = fmt.Sprintf("what differs from the commit where the current branch left %q (%s), but for files that git does not know", revision, c.Commit)
 	case protocol.ReviewCommit:
 		about, revision = fmt.Sprintf("the commit %s; the files on disk may be of another one", c.Commit), c.Commit
 	}
-	r.revision, r.task = revision, &review.Task{Root: c.Root, About: about, Instructions: r.Instructions, Files: review.ParseDiff(c.Diff), Cut: c.Cut}
-	if len(r.task.Files) == 0 {
+	a.revision, a.task = revision, &review.Task{Root: c.Root, About: about, Instructions: a.Instructions, Files: review.ParseDiff(c.Diff), Cut: c.Cut}
+	if len(a.task.Files) == 0 {
 		return fmt.Errorf("there is nothing to review in %s: no file differs", c.Root)
 	}
 	return nil
 }
 
 // begin returns the input of the turn. It reads the changes, unless that was done before the thread began.
-func (r *reviewCall) begin(ctx context.Context) (protocol.TurnInput, error) {
-	if r.task == nil {
-		if err := r.take(ctx); err != nil {
+func (a *reviewArguments) begin(ctx context.Context) (protocol.TurnInput, error) {
+	if a.task == nil {
+		if err := a.take(ctx); err != nil {
 			return protocol.TurnInput{}, fmt.Errorf("codex-review: %w", err)
 		}
 	}
-	prompt, named := r.task.Prompt()
+	prompt, named := a.task.Prompt()
 	if named > 0 {
-		r.log.Remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", named, len(r.task.Files)))
+		a.log.Remark(fmt.Sprintf("The changes of %d of %d files were too long to be handed over; the reviewer was asked to read them itself.", named, len(a.task.Files)))
 	}
-	if r.task.Cut {
-		r.log.Remark("The changes are too many to be read as a whole: findings in files at their end could not be checked.")
+	if a.task.Cut {
+		a.log.Remark("The changes are too many to be read as a whole: findings in files at their end could not be checked.")
 	}
 	return protocol.TurnInput{
 		Items: protocol.TextInput(prompt), OutputSchema: []byte(review.Schema),
-		Review: &protocol.Review{Target: r.Target, Revision: r.revision, Instructions: r.Instructions},
+		Review: &protocol.Review{Target: a.Target, Revision: a.revision, Instructions: a.Instructions},
 	}, nil
 }
 
@@ -154,8 +149,8 @@ func (r *reviewCall) begin(ctx context.Context) (protocol.TurnInput, error) {
 const maxAnswer = 10_000
 
 // end adds the reviewer's answer to the result, and returns it as a text for people.
-func (r *reviewCall) end(answer string, did *protocol.TurnResult) (string, error) {
-	words, err := r.task.Read(answer, did)
+func (a *reviewArguments) end(answer string, did *protocol.TurnResult) (string, error) {
+	words, err := a.task.Read(answer, did)
 	if answer = text.Brief(answer, maxAnswer); err != nil && answer != "" {
 		err = fmt.Errorf("%w\n\n%s", err, answer)
 	}
@@ -169,16 +164,16 @@ func (a *reviewArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToo
 	if a.ThreadID == "" {
 		turn.attend.Submission = c.Awaited.Submission
 	}
-	turn.review = &reviewCall{reviewArguments: a, scratch: c.table.options.Report.Scratch, log: turn.log}
-	if turn.thread, err = turn.review.thread(ctx, c, turn.attend); err != nil {
+	turn.review, a.scratch, a.log = a, c.table.options.Report.Scratch, turn.log
+	if turn.thread, err = a.thread(ctx, c, turn.attend); err != nil {
 		return nil, err
 	}
 	return c.run(ctx, turn), nil
 }
 
 // thread returns the thread that a call names, or a new read-only one.
-func (r *reviewCall) thread(ctx context.Context, c *call, attend thread.Attend) (*thread.Thread, error) {
-	if r.ThreadID != "" {
+func (a *reviewArguments) thread(ctx context.Context, c *call, attend thread.Attend) (*thread.Thread, error) {
+	if a.ThreadID != "" {
 		th, err := c.table.revive(ctx, c, c.named, attend, protocol.Config{})
 		if err != nil {
 			return nil, err
@@ -186,23 +181,23 @@ func (r *reviewCall) thread(ctx context.Context, c *call, attend thread.Attend) 
 		if !th.Reviews() {
 			return nil, errors.New("argument /threadId: this engine reviews in new conversations alone")
 		}
-		r.dir = th.Info().Cwd
+		a.dir = th.Info().Cwd
 		return th, nil
 	}
 	var err error
-	if r.dir, err = c.workingFolder(ctx, r.Cwd); err != nil {
+	if a.dir, err = c.workingFolder(ctx, a.Cwd); err != nil {
 		return nil, fmt.Errorf("argument /cwd: %w", err)
 	}
-	if err := config.CheckFolder(r.dir); err != nil {
+	if err := config.CheckFolder(a.dir); err != nil {
 		return nil, err
 	}
-	if err := c.table.options.bounds().repository(r.dir); err != nil {
+	if err := c.table.bounds.repository(a.dir); err != nil {
 		return nil, fmt.Errorf("argument /cwd: %w", err)
 	}
-	if err := r.take(ctx); err != nil {
+	if err := a.take(ctx); err != nil {
 		return nil, err
 	}
 	return c.Threads.Start(ctx, protocol.Config{
-		Cwd: r.dir, Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever, ReadOnly: true, FromCall: true,
+		Cwd: a.dir, Sandbox: protocol.SandboxReadOnly, ApprovalPolicy: protocol.ApprovalNever, ReadOnly: true, FromCall: true,
 	}, attend)
 }

@@ -48,7 +48,7 @@ type form struct {
 
 // form returns the form of the result of a call, without a schema.
 func (c *call) form() form {
-	most := c.table.options.maxResult()
+	most := cmp.Or(max(c.table.options.MaxResult, 0), setting.DefaultResult)
 	if c.MaxText > 0 {
 		most = min(most, c.MaxText)
 	}

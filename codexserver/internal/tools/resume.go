@@ -88,7 +88,7 @@ func (t *Table) Continue(ctx context.Context, c *Call, u Unfinished, background 
 		before.Began = time.Now()
 	}
 	before.Ended = u.Ended
-	t.sweeper.begin(c.Turns) // after what was killed
+	t.sweep(c.Turns) // after what was killed
 	own := &call{Call: c, table: t}
 	turn := own.newTurn(false)
 	turn.background, turn.resume = background, before

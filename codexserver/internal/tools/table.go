@@ -4,13 +4,14 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
@@ -99,15 +100,10 @@ type Options struct {
 	Continues bool
 }
 
-// maxResult returns the size of the longest answer in bytes.
-func (o *Options) maxResult() int { return cmp.Or(max(o.MaxResult, 0), setting.DefaultResult) }
-
-// bounds returns the folders in which the paths of a call must lie.
-func (o *Options) bounds() bounds { return o.Folders }
-
 // Table has the tools of a server. It is safe for concurrent use.
 type Table struct {
 	options  *Options
+	bounds   bounds // in which the paths of a call must lie
 	engine   engine.Engine
 	rollouts chan struct{} // has an element while a rollout is read
 	tools    []*tool
@@ -117,7 +113,7 @@ type Table struct {
 	// confined is true when calls may not choose the sandbox or the approval policy.
 	confined bool
 	limit    limit
-	sweeper  sweeper
+	swept    atomic.Pointer[time.Time] // when what is not needed any more was removed from the home, or nil
 }
 
 // New returns the tools that e can serve.
@@ -125,8 +121,7 @@ func New(e engine.Engine, o *Options) *Table {
 	if o == nil {
 		o = &Options{}
 	}
-	t := &Table{options: o, engine: e, rollouts: make(chan struct{}, 1), locked: map[string][]string{}}
-	t.sweeper = sweeper{scratch: o.Report.Scratch, log: o.Report.Logger}
+	t := &Table{options: o, bounds: o.Folders, engine: e, rollouts: make(chan struct{}, 1), locked: map[string][]string{}}
 	if o.Turns > 0 {
 		t.limit = make(limit, o.Turns)
 	}
@@ -261,7 +256,25 @@ func (c *call) enter(ctx context.Context) (err error) {
 	if err := safefile.MirrorOf(o.Store).Ready(ctx); err != nil {
 		return err
 	}
-	c.table.sweeper.begin(c.Turns)
+	c.table.sweep(c.Turns)
 	c.leave, err = c.table.limit.enter()
 	return err
+}
+
+// sweepEvery is how often what is not needed any more is removed from the home: private git folders of processes
+// that were killed.
+const sweepEvery = time.Hour
+
+// sweep removes that in the background, with the turns of a client, unless it was done lately.
+func (t *Table) sweep(ts *Turns) {
+	scratch, log := t.options.Report.Scratch, t.options.Report.Logger
+	last, now := t.swept.Load(), time.Now()
+	if scratch.Dir == "" || last != nil && now.Sub(*last) < sweepEvery || !t.swept.CompareAndSwap(last, &now) {
+		return
+	}
+	ts.begin(func() {
+		if err := scratch.Sweep(ts.ctx); err != nil && ts.ctx.Err() == nil && log != nil {
+			log.Warn("sweeping what is kept", "error", err)
+		}
+	})
 }

@@ -20,7 +20,7 @@ type Turn struct {
 	thread  *thread.Thread
 	attend  thread.Attend
 	in      protocol.TurnInput // nothing for a review, or after the end
-	review  *reviewCall        // nil for other turns, and after the end
+	review  *reviewArguments   // nil for other turns, and after the end
 	resume  resume
 	form    form
 	log     *turn.Turn

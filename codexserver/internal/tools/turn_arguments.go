@@ -50,7 +50,7 @@ func (a *turnArguments) begin(t *Turn, prompt, cwd string) error {
 	t.in = protocol.TurnInput{Items: protocol.TextInput(prompt), Effort: a.Effort, OutputSchema: a.OutputSchema, MaxTokens: maxTokens(a.Budget)}
 	left := int64(maxImageBytes)
 	for i, image := range a.Images {
-		url, n, err := imageURL(cwd, image, left, t.table.options.bounds())
+		url, n, err := imageURL(cwd, image, left, t.table.bounds)
 		if err != nil {
 			return fmt.Errorf("argument /images/%d: %w", i, err)
 		}
