@@ -43,7 +43,7 @@ type Input struct {
 	Sandbox protocol.SandboxMode
 	// SandboxAvailable is true when this system can confine the command.
 	SandboxAvailable bool
-	// Strict judges by [KnownSafeStrict] instead of [KnownSafe].
+	// Strict is for [KnownSafe].
 	Strict bool
 	// Command is the argv.
 	Command []string
@@ -86,7 +86,7 @@ func Exec(in Input) Verdict {
 		return Verdict{Action: Run}
 	case in.SessionApproved && in.SandboxAvailable && !in.Escalated:
 		return Verdict{Action: RunSandboxed}
-	case in.Policy == protocol.ApprovalUntrusted && !in.knownSafe():
+	case in.Policy == protocol.ApprovalUntrusted && !in.Reads && !KnownSafe(in.Command, in.Strict):
 		return Verdict{Action: Ask, Confinable: in.SandboxAvailable}
 	case in.Policy == protocol.ApprovalUntrusted && in.SandboxAvailable:
 		return Verdict{Action: RunReadOnly}
@@ -107,16 +107,6 @@ func Exec(in Input) Verdict {
 
 func refusal(format string, args ...any) Verdict {
 	return Verdict{Action: Refuse, Reason: fmt.Sprintf(format, args...)}
-}
-
-func (in *Input) knownSafe() bool {
-	switch {
-	case in.Reads:
-		return true
-	case in.Strict:
-		return KnownSafeStrict(in.Command)
-	}
-	return KnownSafe(in.Command)
 }
 
 // AfterDenial returns what happens to a command or patch that the sandbox stopped: [Ask]

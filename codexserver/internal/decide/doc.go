@@ -1,8 +1,8 @@
 // Package decide says what happens to a command or patch of a model: it runs, it runs
 // in a sandbox, the user is asked, or it is refused.
 //
-//	argv ──▶ KnownSafe / KnownSafeStrict ──┐
-//	approval policy, sandbox mode, … ──────┴──▶ Exec ──▶ Verdict
+//	argv ──▶ KnownSafe ──────────────┐
+//	approval policy, sandbox mode, … ┴──▶ Exec ──▶ Verdict
 //
 // For rules that allow, [Commands] returns the commands of a script. Rules that deny and ask are
 // compared by [Mentions] with every command that may be in one.

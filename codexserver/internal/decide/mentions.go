@@ -24,11 +24,7 @@ func Mentions(rules [][]string, argv []string) bool {
 		return false
 	}
 	m := &mentions{rules: rules}
-	words := make([]spoken, len(argv))
-	for i, text := range argv {
-		words[i] = spoken{text, true}
-	}
-	m.command(words, false, maxNested)
+	m.command(wordsOf(argv), false, maxNested)
 	return m.found
 }
 
@@ -39,41 +35,32 @@ const (
 	maxBehind = 1000
 )
 
-// spoken is a word as the program gets it.
-type spoken struct {
-	text  string
-	known bool // false if the shell computes it; it may then be any word, several or none
-}
-
 // mentions looks for the rules.
 type mentions struct {
 	rules [][]string
-	found bool
+	found bool // there is, or may be, a command of the rules
 }
 
-// may records that there may be a command of the rules.
-func (m *mentions) may() { m.found = true }
-
 // compare looks for a rule that is the beginning of a command.
-func (m *mentions) compare(words []spoken) {
+func (m *mentions) compare(words []Word) {
 	m.found = m.found || slices.ContainsFunc(m.rules, func(rule []string) bool { return begins(rule, words) })
 }
 
 // command looks at a command. It is fed if its script comes from a here-document, which is looked at too.
-func (m *mentions) command(words []spoken, fed bool, depth int) {
+func (m *mentions) command(words []Word, fed bool, depth int) {
 	if len(words) == 0 || m.found {
 		return
 	}
 	m.compare(words)
-	switch name := programName(words[0].text); {
-	case !words[0].known: // it may be any
+	switch name := programName(words[0].Text); {
+	case words[0].Open: // it may be any
 	case slices.Contains(unread, strings.TrimPrefix(name, "-")):
-		m.may()
+		m.found = true
 	case LooksLikeShell(name):
 		m.shell(words[1:], fed, depth)
 	case name == "eval":
 		m.eval(words[1:], depth)
-	case name == "command" && len(words) > 1 && slices.Contains([]string{"-v", "-V"}, words[1].text): // only looks it up
+	case name == "command" && len(words) > 1 && slices.Contains([]string{"-v", "-V"}, words[1].Text): // only looks it up
 	case name == "find" || name == "fd":
 		m.after(words[1:], depth)
 	case slices.Contains(starters, name) || strings.HasPrefix(name, "ld") && strings.Contains(name, ".so"):
@@ -83,11 +70,11 @@ func (m *mentions) command(words []spoken, fed bool, depth int) {
 
 // begins reports whether a rule is the beginning of a command, as far as its words are known. Between its
 // words, options of the command may stand, each with a value.
-func begins(rule []string, words []spoken) bool {
+func begins(rule []string, words []Word) bool {
 	switch {
-	case !words[0].known:
+	case words[0].Open:
 		return true
-	case words[0].text != rule[0] && (strings.Contains(rule[0], "/") || programName(words[0].text) != programName(rule[0])):
+	case words[0].Text != rule[0] && (strings.Contains(rule[0], "/") || programName(words[0].Text) != programName(rule[0])):
 		return false
 	}
 	// now has what holds for the rest of the words after each word, for the rest of the rule after next.
@@ -96,9 +83,9 @@ func begins(rule []string, words []spoken) bool {
 		now := make([]bool, len(words)+2)
 		for i, word := range slices.Backward(words[1:]) {
 			at := i + 1
-			now[at] = !word.known || word.text == want && next[at+1]
-			if strings.HasPrefix(word.text, "-") {
-				now[at] = now[at] || now[at+1] || now[at+2] && !strings.Contains(word.text, "=")
+			now[at] = word.Open || word.Text == want && next[at+1]
+			if strings.HasPrefix(word.Text, "-") {
+				now[at] = now[at] || now[at+1] || now[at+2] && !strings.Contains(word.Text, "=")
 			}
 		}
 		next = now
@@ -113,29 +100,29 @@ func programName(program string) string {
 }
 
 // shell looks at the arguments of a shell.
-func (m *mentions) shell(args []spoken, fed bool, depth int) {
+func (m *mentions) shell(args []Word, fed bool, depth int) {
 	script, operands := len(args), 0
 	for i, arg := range args {
-		option := strings.HasPrefix(arg.text, "-") || strings.HasPrefix(arg.text, "+")
-		cluster := option && !strings.HasPrefix(arg.text, "--")
+		option := strings.HasPrefix(arg.Text, "-") || strings.HasPrefix(arg.Text, "+")
+		cluster := option && !strings.HasPrefix(arg.Text, "--")
 		switch {
-		case !arg.known && (script == len(args) || i <= script+1): // later it is an argument of the script
-			m.may()
-		case script == len(args) && cluster && strings.Contains(arg.text, "c"):
+		case arg.Open && (script == len(args) || i <= script+1): // later it is an argument of the script
+			m.found = true
+		case script == len(args) && cluster && strings.Contains(arg.Text, "c"):
 			script = i
-		case cluster && strings.Contains(arg.text, "s") && script == len(args) && !fed: // it reads its input
-			m.may()
+		case cluster && strings.Contains(arg.Text, "s") && script == len(args) && !fed: // it reads its input
+			m.found = true
 		}
 		if !option {
 			operands++
 		}
 	}
 	if operands == 0 && !fed {
-		m.may()
+		m.found = true
 	}
 	for i, arg := range args {
-		if arg.known {
-			m.script(arg.text, i == script+1 || i > script && strings.ContainsAny(arg.text, " \t\n"), depth)
+		if !arg.Open {
+			m.script(arg.Text, i == script+1 || i > script && strings.ContainsAny(arg.Text, " \t\n"), depth)
 		}
 	}
 }
@@ -144,13 +131,13 @@ func (m *mentions) shell(args []spoken, fed bool, depth int) {
 // text that cannot be parsed hides something.
 func (m *mentions) script(text string, whole bool, depth int) {
 	if depth <= 0 {
-		m.may()
+		m.found = true
 		return
 	}
 	for stmt, err := range Statements(text) {
 		if err != nil {
 			if whole || errors.Is(err, ErrScript) {
-				m.may()
+				m.found = true
 			}
 			continue // the shell runs what comes before the error
 		}
@@ -169,7 +156,7 @@ func (m *mentions) statement(stmt *syntax.Stmt, depth int) {
 	if !ok || len(call.Args) == 0 {
 		return
 	}
-	words := make([]spoken, len(call.Args))
+	words := make([]Word, len(call.Args))
 	for i, arg := range call.Args {
 		words[i] = speak(arg)
 	}
@@ -185,17 +172,17 @@ func (m *mentions) statement(stmt *syntax.Stmt, depth int) {
 		if fed = true; text == nil || !runsInput(words) {
 			continue
 		}
-		if said := input(text); said.known {
-			m.script(said.text, true, depth-1)
+		if said := input(text); !said.Open {
+			m.script(said.Text, true, depth-1)
 		} else {
-			m.may()
+			m.found = true
 		}
 	}
 	m.command(words, fed, depth-1)
 }
 
 // input returns the text of a here-document or a here-string.
-func input(w *syntax.Word) spoken {
+func input(w *syntax.Word) Word {
 	var b strings.Builder
 	for _, part := range w.Parts {
 		lit, ok := part.(*syntax.Lit)
@@ -204,35 +191,35 @@ func input(w *syntax.Word) spoken {
 		}
 		b.WriteString(lit.Value)
 	}
-	return spoken{b.String(), true}
+	return Word{Text: b.String()}
 }
 
 // runsInput reports whether a command may run what it reads.
-func runsInput(words []spoken) bool {
-	return slices.ContainsFunc(words, func(w spoken) bool {
-		name := programName(w.text)
-		return !w.known || LooksLikeShell(name) || slices.Contains(unread, name) || slices.Contains([]string{"source", ".", "eval", "xargs", "parallel"}, name)
+func runsInput(words []Word) bool {
+	return slices.ContainsFunc(words, func(w Word) bool {
+		name := programName(w.Text)
+		return w.Open || LooksLikeShell(name) || slices.Contains(unread, name) || slices.Contains([]string{"source", ".", "eval", "xargs", "parallel"}, name)
 	})
 }
 
 // eval looks at the script that eval makes of its words.
-func (m *mentions) eval(args []spoken, depth int) {
+func (m *mentions) eval(args []Word, depth int) {
 	var text []string
 	for _, arg := range args {
-		if !arg.known {
-			m.may()
+		if arg.Open {
+			m.found = true
 			return
 		}
-		text = append(text, arg.text)
+		text = append(text, arg.Text)
 	}
 	m.script(strings.Join(text, " "), true, depth-1)
 }
 
 // behind looks at the words of a program that starts what they name: a command may begin at any of them, and
 // any may be a script.
-func (m *mentions) behind(name string, args []spoken, fed bool, depth int) {
+func (m *mentions) behind(name string, args []Word, fed bool, depth int) {
 	if len(args) > maxBehind || depth <= 0 {
-		m.may()
+		m.found = true
 		return
 	}
 	reads := name == "xargs" || name == "parallel"
@@ -240,19 +227,19 @@ func (m *mentions) behind(name string, args []spoken, fed bool, depth int) {
 		args = fromInput(args)
 	}
 	for i, arg := range args {
-		if !arg.known {
+		if arg.Open {
 			// What is read follows another word, which may start it.
-			if !reads || i < len(args)-1 || slices.ContainsFunc(args, func(w spoken) bool { return slices.Contains(starters, programName(w.text)) }) {
-				m.may()
+			if !reads || i < len(args)-1 || slices.ContainsFunc(args, func(w Word) bool { return slices.Contains(starters, programName(w.Text)) }) {
+				m.found = true
 			}
 			continue
 		}
 		rest := args[i:]
-		if first := programName(arg.text); LooksLikeShell(first) || first == "eval" || first == "find" || first == "fd" || slices.Contains(unread, first) {
+		if first := programName(arg.Text); LooksLikeShell(first) || first == "eval" || first == "find" || first == "fd" || slices.Contains(unread, first) {
 			m.command(rest, fed, depth-1)
 		}
 		m.compare(rest)
-		text := arg.text
+		text := arg.Text
 		if name == "alias" {
 			_, text, _ = strings.Cut(text, "=")
 		} else if !strings.ContainsAny(text, " \t\n;&|") {
@@ -268,34 +255,34 @@ func (m *mentions) behind(name string, args []spoken, fed bool, depth int) {
 }
 
 // fromInput returns the words of xargs with those that it reads.
-func fromInput(args []spoken) []spoken {
+func fromInput(args []Word) []Word {
 	place := "{}"
 	for i, arg := range args {
 		for _, option := range []string{"-I", "-J", "-i", "--replace="} {
-			after, ok := strings.CutPrefix(arg.text, option)
+			after, ok := strings.CutPrefix(arg.Text, option)
 			if ok && after != "" {
 				place = after
 			} else if ok && i+1 < len(args) && option != "-i" {
-				place = args[i+1].text
+				place = args[i+1].Text
 			}
 		}
 	}
-	return append(placed(args, place), spoken{})
+	return append(placed(args, place), Word{Open: true})
 }
 
 // placed returns the words, of which those that have the place of another are not known.
-func placed(args []spoken, place string) []spoken {
+func placed(args []Word, place string) []Word {
 	out := slices.Clone(args)
 	for i, arg := range out {
-		out[i].known = arg.known && !strings.Contains(arg.text, place)
+		out[i].Open = arg.Open || strings.Contains(arg.Text, place)
 	}
 	return out
 }
 
 // after looks at the commands that find runs.
-func (m *mentions) after(args []spoken, depth int) {
+func (m *mentions) after(args []Word, depth int) {
 	for i, arg := range args {
-		if slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}, arg.text) || !arg.known {
+		if slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}, arg.Text) || arg.Open {
 			m.command(placed(args[i+1:], "{}"), false, depth-1)
 		}
 	}

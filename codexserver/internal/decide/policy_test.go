@@ -64,7 +64,7 @@ func TestJudged(t *testing.T) {
 				t.Errorf("%q in %s: action %d, want %s: %s", r.Command, mode, got, r.Untrusted, r.Why)
 			}
 		}
-		if got := decide.KnownSafeStrict(r.Command); got != r.Strict {
+		if got := decide.KnownSafe(r.Command, true); got != r.Strict {
 			t.Errorf("%q: strictly safe: %t, want %t: %s", r.Command, got, r.Strict, r.Why)
 		}
 	}
@@ -84,10 +84,10 @@ func TestKnownSafeAsRecorded(t *testing.T) {
 	}
 	for _, r := range readRows(t) {
 		want := r.Safe && !slices.ContainsFunc(away, func(c []string) bool { return slices.Equal(c, r.Command) })
-		if got := decide.KnownSafe(r.Command); got != want {
+		if got := decide.KnownSafe(r.Command, false); got != want {
 			t.Errorf("%q: known to be safe: %t, want %t", r.Command, got, want)
 		}
-		if decide.KnownSafeStrict(r.Command) && !want {
+		if decide.KnownSafe(r.Command, true) && !want {
 			t.Errorf("%q: safe by the strict rules alone", r.Command)
 		}
 	}
@@ -105,18 +105,18 @@ func TestKnownSafeEdges(t *testing.T) {
 		"git log --format=": true, "git log --format=mine": false, "git log --format=format:x": true, "git log --format=tformat:x": true,
 		"git log --format=%h": true, "git log --format=%GK": false, "git log --format=format:%": false,
 	} {
-		if got := decide.KnownSafe(strings.Fields(script)); got != want {
+		if got := decide.KnownSafe(strings.Fields(script), false); got != want {
 			t.Errorf("%s: %t", script, got)
 		}
 	}
 	for script, want := range map[string]bool{
 		"ls": true, "ls\n# x": false, "# x": false, "ls a\\\nb": true, "echo " + strings.Repeat("a ", 1000): true, "echo " + strings.Repeat("a ", decide.MaxScript): false,
 	} {
-		if got := decide.KnownSafe(bash(script)); got != want {
+		if got := decide.KnownSafe(bash(script), false); got != want {
 			t.Errorf("%.20q: %t", script, got)
 		}
 	}
-	if decide.KnownSafe(nil) || decide.KnownSafe([]string{}) {
+	if decide.KnownSafe(nil, false) || decide.KnownSafe([]string{}, false) {
 		t.Error("no command is known to be safe")
 	}
 }
@@ -130,7 +130,7 @@ func FuzzScripts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, flag, text string) {
 		for _, argv := range [][]string{{"bash", flag, text}, {flag, text}, {text}} {
 			decide.Mentions([][]string{{"rm"}, {"git", "push"}}, argv)
-			if decide.KnownSafeStrict(argv) && !decide.KnownSafe(argv) {
+			if decide.KnownSafe(argv, true) && !decide.KnownSafe(argv, false) {
 				t.Errorf("%q is safe by the strict rules alone", argv)
 			}
 		}

@@ -9,27 +9,18 @@ import (
 
 // KnownSafe reports whether a command is known to only read. Its program is on a short
 // list and named without a folder, and its options are on the list of the program. In a
-// script of bash -lc every command must be like that.
+// script of bash -lc every command must be like that. Strict leaves out git, which starts
+// programs that a repository's configuration names, and patterns that the shell expands.
 //
 // Such a command may run without a question, but only in a sandbox, which [Exec]
 // ensures. The user's profile, a repository's configuration, or a program of the same name
 // earlier in PATH can make it do more than its words say.
-func KnownSafe(argv []string) bool { return everyCommand(argv, safe) }
-
-// KnownSafeStrict is [KnownSafe] without git, which starts programs that a repository's
-// configuration names, and without patterns that the shell expands.
-func KnownSafeStrict(argv []string) bool { return everyCommand(argv, safeStrict) }
-
-// everyCommand applies isSafe to the command, or to each command in its script.
-func everyCommand(argv []string, isSafe func(cmd []Word) bool) bool {
-	cmd := make([]Word, len(argv))
-	for i, text := range argv {
-		if strings.Contains(text, "\x00") {
-			return false // the system would end the word there
-		}
-		cmd[i] = Word{Text: text}
+func KnownSafe(argv []string, strict bool) bool {
+	if strings.Contains(strings.Join(argv, ""), "\x00") {
+		return false // the system would end the word there
 	}
-	if isSafe(cmd) {
+	isSafe := func(cmd []Word) bool { return safe(cmd) && (!strict || fixed(cmd) && cmd[0].Text != "git") }
+	if isSafe(wordsOf(argv)) {
 		return true
 	}
 	text, ok := ScriptOf(argv)
@@ -69,8 +60,6 @@ func onlyReads(program string) bool {
 	}
 	return false
 }
-
-func safeStrict(cmd []Word) bool { return safe(cmd) && fixed(cmd) && cmd[0].Text != "git" }
 
 // fixed reports whether the shell passes the words on unchanged. A pattern could match a
 // file whose name is an option.

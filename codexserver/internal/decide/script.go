@@ -9,15 +9,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Word is a word of a script.
-type Word struct {
-	// Text is what the shell passes to the program.
-	Text string
-	// Open is true if the shell may expand the word: it has a pattern or a tilde outside
-	// of quotes.
-	Open bool
-}
-
 // MaxScript is the size in bytes of the longest text that is parsed. Linux passes no longer
 // word to a program.
 const MaxScript = 128 << 10
@@ -133,52 +124,4 @@ func readCall(cmd *syntax.CallExpr) ([]Word, bool) {
 		words[i] = w
 	}
 	return words, true
-}
-
-// readWord reads a word that is one literal or one quoted text. It returns false for a
-// word that the shell computes or joins from several parts.
-func readWord(w *syntax.Word) (Word, bool) {
-	if len(w.Parts) != 1 {
-		return Word{}, false
-	}
-	switch part := w.Parts[0].(type) {
-	case *syntax.Lit:
-		return readLiteral(part.Value)
-	case *syntax.SglQuoted:
-		return Word{Text: part.Value}, !part.Dollar
-	case *syntax.DblQuoted:
-		if part.Dollar || len(part.Parts) != 1 {
-			return Word{}, false
-		}
-		lit, ok := part.Parts[0].(*syntax.Lit)
-		if !ok || strings.Contains(lit.Value, "\n") {
-			return Word{}, false
-		}
-		return Word{Text: unescapeQuoted(lit.Value)}, true
-	}
-	return Word{}, false
-}
-
-// readLiteral removes the backslashes of an unquoted word.
-func readLiteral(lit string) (Word, bool) {
-	var b strings.Builder
-	open := false
-	for i := 0; i < len(lit); i++ {
-		switch c := lit[i]; c {
-		case '\\':
-			if i++; i == len(lit) {
-				return Word{}, false
-			}
-			if lit[i] != '\n' {
-				b.WriteByte(lit[i])
-			}
-			continue
-		case '[', ']', '{', '}':
-			return Word{}, false
-		case '*', '?', '~':
-			open = true
-		}
-		b.WriteByte(lit[i])
-	}
-	return Word{Text: b.String(), Open: open}, true
 }

@@ -6,34 +6,83 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// speak joins the parts of a word as the shell does. The word is not known if the shell computes it.
-func speak(w *syntax.Word) spoken {
+// Word is a word of a command.
+type Word struct {
+	// Text is what the shell passes to the program.
+	Text string
+	// Open is true if the shell may make another word of it, several or none. In a plain script it has a
+	// pattern or a tilde outside of quotes, in any other the shell may also compute it.
+	Open bool
+}
+
+// wordsOf returns the words of an argv.
+func wordsOf(argv []string) []Word {
+	words := make([]Word, len(argv))
+	for i, text := range argv {
+		words[i].Text = text
+	}
+	return words
+}
+
+// readWord reads a word of a plain script, which is one literal or one quoted text. It returns false for a
+// word that the shell computes or joins from several parts.
+func readWord(w *syntax.Word) (Word, bool) {
+	if len(w.Parts) != 1 {
+		return Word{}, false
+	}
+	switch part := w.Parts[0].(type) {
+	case *syntax.Lit:
+		odd := unquoted(part.Value, "[]{}") || strings.HasSuffix(part.Value, `\`)
+		return Word{unescape(part.Value), unquoted(part.Value, "*?~")}, !odd
+	case *syntax.SglQuoted:
+		return Word{Text: part.Value}, !part.Dollar
+	case *syntax.DblQuoted:
+		said := speak(w)
+		return said, len(part.Parts) == 1 && !said.Open && !strings.Contains(said.Text, "\n")
+	}
+	return Word{}, false
+}
+
+// speak joins the parts of a word as the shell does. The word is open if the shell computes it.
+func speak(w *syntax.Word) Word {
 	var b strings.Builder
 	for _, part := range w.Parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
 			if isPattern(part.Value) {
-				return spoken{}
+				return Word{Open: true}
 			}
 			b.WriteString(unescape(part.Value))
 		case *syntax.SglQuoted:
 			if part.Dollar && strings.Contains(part.Value, `\`) {
-				return spoken{}
+				return Word{Open: true}
 			}
 			b.WriteString(part.Value)
 		case *syntax.DblQuoted:
 			for _, inner := range part.Parts {
 				lit, ok := inner.(*syntax.Lit)
 				if !ok || part.Dollar {
-					return spoken{}
+					return Word{Open: true}
 				}
 				b.WriteString(unescapeQuoted(lit.Value))
 			}
 		default:
-			return spoken{}
+			return Word{Open: true}
 		}
 	}
-	return spoken{b.String(), true}
+	return Word{Text: b.String()}
+}
+
+// unquoted reports whether an unquoted text has one of some characters without a backslash.
+func unquoted(lit, chars string) bool {
+	for i := 0; i < len(lit); i++ {
+		if lit[i] == '\\' {
+			i++
+		} else if strings.IndexByte(chars, lit[i]) >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // isPattern reports whether the shell makes other words of an unquoted text: by the names of files, or

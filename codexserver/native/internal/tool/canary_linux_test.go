@@ -186,7 +186,7 @@ func TestListedOptions(t *testing.T) {
 	} {
 		for i, option := range strings.Fields(options) {
 			words := append(strings.Fields(command), option)
-			if !decide.KnownSafe(words) {
+			if !decide.KnownSafe(words, false) {
 				t.Errorf("%q is not known to be safe", words)
 			}
 			if !*whole && i%8 != share {
@@ -195,7 +195,7 @@ func TestListedOptions(t *testing.T) {
 			if command == "git branch" { // that would make a branch
 				words = append(words, "made")
 			}
-			if decide.KnownSafe(words) {
+			if decide.KnownSafe(words, false) {
 				c.run(t, words)
 			}
 		}
@@ -229,7 +229,7 @@ func FuzzKnownSafe(f *testing.F) {
 	}
 	c := newCanary(f)
 	f.Fuzz(func(t *testing.T, words string) {
-		if argv := strings.Split(words, "\x1f"); decide.KnownSafe(argv) {
+		if argv := strings.Split(words, "\x1f"); decide.KnownSafe(argv, false) {
 			c.run(t, argv)
 		}
 	})
