@@ -69,7 +69,7 @@ func (s *Server) Run(ctx context.Context, t Turn) (_ Answer, err error) {
 		}
 	}
 	if t.Approve != nil {
-		a.Ask = &approve.Client{Asks: func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+		a.Ask = &approve.Place{Ask: func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 			return t.Approve(ctx, r), nil
 		}}
 	}

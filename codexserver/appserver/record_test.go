@@ -33,7 +33,7 @@ func TestRecordOfRecordings(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { _ = play(t, steps, h) }) // its golden file has the error
 			var lines strings.Builder
 			b := approve.New(&approve.Options{Record: record.To(&lines)}, nil)
-			defer b.Attach(&approve.Client{Asks: func(context.Context, *approval.Request) (elicit.Outcome, error) {
+			defer b.Attach(&approve.Place{Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
 				return elicit.Outcome{Decision: answer}, nil
 			}})()
 			thread := approval.Thread{ID: "t"}

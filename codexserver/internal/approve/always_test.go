@@ -45,7 +45,7 @@ func TestAlways(t *testing.T) {
 	}
 	returns := func(out elicit.Outcome) func(*approve.Board, *elicit.Options) {
 		return func(b *approve.Board, _ *elicit.Options) {
-			b.Attach(raw{"desk", func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }})
+			b.Attach(&approve.Place{By: "desk", Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }})
 		}
 	}
 	for _, tt := range []struct {
@@ -166,7 +166,7 @@ func TestAlwaysAgainstAnother(t *testing.T) {
 		store := rulefile.New(t.TempDir(), nil)
 		b := approve.New(&approve.Options{Kept: store}, nil)
 		for _, decision := range []elicit.Decision{elicit.ApprovedAlways, elicit.Approved} {
-			b.Attach(raw{"desk", func(ctx context.Context, _ *approval.Request) (elicit.Outcome, error) {
+			b.Attach(&approve.Place{By: "desk", Ask: func(ctx context.Context, _ *approval.Request) (elicit.Outcome, error) {
 				time.Sleep(time.Second)
 				return elicit.Outcome{Decision: decision}, nil
 			}})

@@ -61,9 +61,7 @@ func New(o *Options, invite func(words, where string)) *Board {
 		b.log = slog.New(slog.DiscardHandler)
 	}
 	if o.Desk != nil {
-		d := desk{o.Desk, o.Questions}
-		d.options.Stopped = Stopped
-		b.Attach(d)
+		b.Attach(placeOf(o.Desk, o.Questions))
 	}
 	return b
 }
@@ -122,14 +120,14 @@ func (b *Board) record(r *approval.Request, d *approval.Decision, e evidence) {
 
 // attachment is an attached place.
 type attachment struct {
-	place Place
+	place *Place
 	ctx   context.Context // ends when the place leaves
 	gone  bool            // its client had gone when it was asked last; the mutex guards it
 }
 
 // Attach adds a place. It is asked every question that is open now or later, until leave is
 // called. Leave withdraws its open questions.
-func (b *Board) Attach(place Place) (leave func()) {
+func (b *Board) Attach(place *Place) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &attachment{place: place, ctx: ctx}
 	b.mu.Lock()
@@ -251,7 +249,7 @@ func (q *question) open() (clients int) {
 	b.questions[q] = true
 	for _, a := range b.places {
 		q.askAt(a)
-		if !b.isDesk(a.place.Decider()) {
+		if !b.isDesk(a.place.decider()) {
 			clients++
 		}
 	}
@@ -292,7 +290,7 @@ func (q *question) askAt(a *attachment) {
 	go func() {
 		defer cancel()
 		defer stop()
-		if h := hostOf(a.place); h != nil {
+		if h := a.place.Host; h != nil {
 			defer context.AfterFunc(h.here, q.leaves)()
 		}
 		e := q.answer(ctx, a.place)
@@ -307,9 +305,9 @@ func (q *question) askAt(a *attachment) {
 }
 
 // answer asks one place. A client that answered by itself may be not asked, or not counted.
-func (q *question) answer(ctx context.Context, at Place) end {
-	b, h := q.board, hostOf(at)
-	e := end{by: at.Decider(), host: h}
+func (q *question) answer(ctx context.Context, at *Place) end {
+	b, h := q.board, at.Host
+	e := end{by: at.decider(), host: h}
 	elsewhere := func() bool { return b.elsewhere(h) }
 	if h.never() {
 		e.err = errOnlyPage
@@ -319,11 +317,15 @@ func (q *question) answer(ctx context.Context, at Place) end {
 		e.verdict, e.out = verdict{why, true}, q.request.Question.ReadError(elicit.ErrUnsupported, nil)
 		return e
 	}
-	if b.Asks != nil && ctx.Err() == nil && shows(at) {
+	if b.Asks != nil && ctx.Err() == nil && at.shows() {
 		b.Asks(q.request)
 	}
 	began := time.Now()
 	e.err = guard(b.log, "Place.Ask", func() (err error) {
+		if at.Concerns != nil && !at.Concerns(q.request) {
+			e.out = q.request.Question.ReadError(elicit.ErrUnsupported, nil)
+			return nil
+		}
 		e.out, err = at.Ask(ctx, q.request)
 		return err
 	})
@@ -464,8 +466,8 @@ func (b *Board) elsewhere(h *Host) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.ContainsFunc(b.places, func(a *attachment) bool {
-		other := hostOf(a.place)
-		return a.ctx.Err() == nil && !a.gone && (!isClient(a.place.Decider()) || other != nil && other != h && other.answers())
+		other := a.place.Host
+		return a.ctx.Err() == nil && !a.gone && (!isClient(a.place.decider()) || other != nil && other != h && other.answers())
 	})
 }
 

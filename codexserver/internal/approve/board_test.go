@@ -129,7 +129,7 @@ func TestRaces(t *testing.T) {
 						possible[answers[kind].want] = true
 						strictest = max(strictest, kind)
 					}
-					p := raw{approval.Decider(fmt.Sprint("place", i)), func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+					p := &approve.Place{By: approval.Decider(fmt.Sprint("place", i)), Ask: func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 						words, err := servertest.After(delay, answers[kind].words)(ctx)
 						if err != nil {
 							return r.Question.ReadError(err, nil), nil
@@ -167,8 +167,8 @@ func TestStricterAnswerCounts(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := approve.New(&approve.Options{}, nil)
-			say := func(by approval.Decider, words string, when func(context.Context)) raw {
-				return raw{by, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+			say := func(by approval.Decider, words string, when func(context.Context)) *approve.Place {
+				return &approve.Place{By: by, Ask: func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 					when(ctx)
 					return r.Question.Read([]byte(words), nil), nil
 				}}
@@ -203,13 +203,13 @@ func TestElsewhere(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := &approve.Options{Desk: tt.desk}
 			told := make(chan string, 1)
-			asked := raw{approval.ByClient, func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+			asked := &approve.Place{By: approval.ByClient, Ask: func(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
 				<-ctx.Done()
 				told <- context.Cause(ctx).Error()
 				return r.Question.ReadError(ctx.Err(), nil), nil
 			}}
 			b := approve.New(o, nil)
-			for _, place := range []approve.Place{asked, raw{tt.by, func(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
+			for _, place := range []*approve.Place{asked, &approve.Place{By: tt.by, Ask: func(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
 				return r.Question.Read([]byte(tt.answer), nil), nil
 			}}} {
 				defer b.Attach(place)()
@@ -292,7 +292,7 @@ func TestPlaceThatDoesNotReturn(t *testing.T) {
 		var log servertest.Journal
 		b := approve.New(&approve.Options{Logger: log.Logger()}, nil)
 		release := make(chan struct{})
-		defer b.Attach(raw{"stuck", func(context.Context, *approval.Request) (elicit.Outcome, error) {
+		defer b.Attach(&approve.Place{By: "stuck", Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
 			<-release
 			return elicit.Outcome{Decision: elicit.Approved}, nil
 		}})()

@@ -19,14 +19,14 @@ import (
 func TestComes(t *testing.T) {
 	gone := newClient(func(context.Context) (string, error) { return "", jsonrpc.ErrClosed }, nil)
 	unreadable := newClient(servertest.Say("{}"), nil)
-	broken := raw{approval.ByClient, func(context.Context, *approval.Request) (elicit.Outcome, error) { panic("a fault") }}
+	broken := &approve.Place{By: approval.ByClient, Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) { panic("a fault") }}
 	refuses := newClient(func(context.Context) (string, error) { return "", &jsonrpc.Error{Code: 1, Message: "no"} }, nil)
 	leaves := newClient(servertest.Never, nil)
 	const hour, day = time.Hour, 24 * time.Hour
 	for _, tt := range []struct {
 		name   string
 		comes  bool
-		place  approve.Place
+		place  *approve.Place
 		late   bool // nobody comes within the time of the question
 		limit  time.Duration
 		want   elicit.Decision
@@ -76,7 +76,7 @@ func TestPageOnlyComes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			host := approve.NewHosts(setting.Asking{Where: setting.WherePage}).Host("x")
 			b := approve.New(&approve.Options{}, nil)
-			defer b.Attach(&approve.Client{Host: host, Asks: func(context.Context, *approval.Request) (elicit.Outcome, error) {
+			defer b.Attach(&approve.Place{Host: host, Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
 				t.Error("a client was asked, although only the page asks")
 				return elicit.Outcome{}, nil
 			}})()

@@ -17,8 +17,8 @@ import (
 )
 
 // returning is a desk that returns an outcome.
-func returning(out elicit.Outcome) raw {
-	return raw{"desk", func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }}
+func returning(out elicit.Outcome) *approve.Place {
+	return &approve.Place{By: "desk", Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) { return out, nil }}
 }
 
 // TestOnlyWhatWasShownIsAccepted has answers that accept a lasting rule which the question did
@@ -60,7 +60,7 @@ func TestUndecidedIsNotUnsupported(t *testing.T) {
 		}
 		leave()
 		hung := make(chan struct{})
-		defer b.Attach(raw{approval.ByClient, func(context.Context, *approval.Request) (elicit.Outcome, error) {
+		defer b.Attach(&approve.Place{By: approval.ByClient, Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
 			<-hung
 			return elicit.Outcome{}, nil
 		}})()
@@ -76,8 +76,8 @@ func TestUndecidedIsNotUnsupported(t *testing.T) {
 func TestLeftPlaceIsNotAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
-		place := func(name string) raw {
-			return raw{approval.Decider(name), func(context.Context, *approval.Request) (elicit.Outcome, error) {
+		place := func(name string) *approve.Place {
+			return &approve.Place{By: approval.Decider(name), Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
 				asked = append(asked, name)
 				return elicit.Outcome{Decision: elicit.Approved}, nil
 			}}
@@ -90,7 +90,7 @@ func TestLeftPlaceIsNotAsked(t *testing.T) {
 			t.Errorf("%s by %s", d.Decision, d.By)
 		}
 		hung := make(chan struct{})
-		gone := b.Attach(raw{"c", func(context.Context, *approval.Request) (elicit.Outcome, error) {
+		gone := b.Attach(&approve.Place{By: "c", Ask: func(context.Context, *approval.Request) (elicit.Outcome, error) {
 			<-hung
 			return elicit.Outcome{Decision: elicit.Denied}, nil
 		}})

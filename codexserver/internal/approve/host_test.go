@@ -98,19 +98,10 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// placeFunc is a desk that answers at once with an outcome.
-type placeFunc func(context.Context, *approval.Request) (elicit.Outcome, error)
-
-func (placeFunc) Decider() approval.Decider { return "desk" }
-
-func (f placeFunc) Ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
-	return f(ctx, r)
-}
-
 // TestOnlyPersonApproves asks about a command that the engine wants a person to decide about. An
 // approval counts if it came no sooner than a person can give it, wherever it came from.
 func TestOnlyPersonApproves(t *testing.T) {
-	answers := func(places string) (all []Place) {
+	answers := func(places string) (all []*Place) {
 		h := NewHosts(setting.Asking{}) // its automatic approvals count otherwise
 		for word := range strings.FieldsSeq(places) {
 			who, how, _ := strings.Cut(word, ":")
@@ -134,11 +125,11 @@ func TestOnlyPersonApproves(t *testing.T) {
 			}
 			switch who {
 			case "host":
-				all = append(all, &Client{Host: h.Host("x"), Asks: ask})
+				all = append(all, &Place{Host: h.Host("x"), Ask: ask})
 			case "program":
-				all = append(all, &Client{Asks: ask})
+				all = append(all, &Place{Ask: ask})
 			case "desk":
-				all = append(all, placeFunc(ask))
+				all = append(all, &Place{By: "desk", Ask: ask})
 			}
 		}
 		return all

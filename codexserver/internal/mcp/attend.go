@@ -37,7 +37,7 @@ func (c *call) attend(ctx context.Context) (awaited, others thread.Attend) {
 	}
 	if c.inbox.canAsk || others.Comes && c.taskable { // another client may poll the task
 		host := c.session.hosts.Host(c.attached.client.Name)
-		awaited.Ask = &approve.Client{Host: host, Can: func() bool { return c.inbox.canAsk }, Asks: c.ask}
+		awaited.Ask = &approve.Place{Host: host, Can: func() bool { return c.inbox.canAsk }, Ask: c.ask}
 	}
 	if c.taskable {
 		awaited.Timeout = questionLife
@@ -65,11 +65,11 @@ func (s *Session) call(id jsonrpc.ID, host string, awaited, others thread.Attend
 
 // Place returns the place that asks the client the questions of a turn that no call of a tool
 // waits for.
-func (c *Connection) Place() approve.Place { return c.PlaceOf(c.askFor("")) }
+func (c *Connection) Place() *approve.Place { return c.PlaceOf(c.askFor("")) }
 
 // PlaceOf is [Connection.Place] for a client that ask asks in another way.
-func (c *Connection) PlaceOf(ask Ask) approve.Place {
-	return &approve.Client{Host: c.session.hosts.Host(c.Host()), Can: c.canAsk, Asks: ask}
+func (c *Connection) PlaceOf(ask Ask) *approve.Place {
+	return &approve.Place{Host: c.session.hosts.Host(c.Host()), Can: c.canAsk, Ask: ask}
 }
 
 // callID returns a request's id, a string or a number, as text.

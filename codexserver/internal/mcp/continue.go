@@ -50,7 +50,7 @@ func (r resume) encode(t *tools.Turn) jsontext.Value {
 
 // survive lets the turns of a call of a tool in the background survive this server, and those of others
 // continue, see continueAll for ask. Able says whether the client can be asked.
-func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask approve.Place) {
+func (s *Session) survive(tc *tools.Call, tool string, able func() bool, ask *approve.Place) {
 	tc.Survival.Known = s.continueAll(ask)
 	tc.Survival.Kept = func(turn *tools.Turn) {
 		if !s.server.Tasks.continues() || turn.Resume() == nil {
@@ -74,7 +74,7 @@ func (s *Session) backgroundCall(turn *tools.Turn, tool string) *call {
 // continueAll continues the work of servers that were killed, once, in the background. Ask asks
 // the questions of turns in the background, or is nil for this session's. The channel is closed
 // when the turns are known here.
-func (s *Session) continueAll(ask approve.Place) <-chan struct{} {
+func (s *Session) continueAll(ask *approve.Place) <-chan struct{} {
 	s.once.Do(func() {
 		if !s.server.Tasks.continues() {
 			close(s.known)
@@ -101,7 +101,7 @@ func (s *Session) continueAll(ask approve.Place) <-chan struct{} {
 
 // continueAs continues a task of a server that was killed, if this server does that, see continueAll for ask.
 // What prevents it is logged.
-func (s *Session) continueAs(file taskfile.Task, ask approve.Place) {
+func (s *Session) continueAs(file taskfile.Task, ask *approve.Place) {
 	if !s.server.Tasks.continues() || file.Resume == nil || s.ctx.Err() != nil {
 		return
 	}
@@ -111,7 +111,7 @@ func (s *Session) continueAs(file taskfile.Task, ask approve.Place) {
 }
 
 // continued continues a task. Several goroutines and servers may try; one does.
-func (s *Session) continued(id string, ask approve.Place) error {
+func (s *Session) continued(id string, ask *approve.Place) error {
 	tasks := s.server.Tasks
 	if err := s.server.Tools.CanContinue(s.ctx); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (c *call) awaitTurn() {
 }
 
 // continueInBackground continues a turn in the background.
-func (s *Session) continueInBackground(file taskfile.Task, k resume, cut tools.Unfinished, ask approve.Place) error {
+func (s *Session) continueInBackground(file taskfile.Task, k resume, cut tools.Unfinished, ask *approve.Place) error {
 	tasks := s.server.Tasks
 	a := thread.Attend{Ask: ask, Comes: s.comes(k.Form), Observer: thread.ObserverOf(tasks.observed(s.ctx, file))}
 	if !a.Comes {

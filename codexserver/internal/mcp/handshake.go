@@ -211,7 +211,7 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 	var turn atomic.Pointer[tools.Turn]
 	awaited, others := c.attend(ctx, callID(r.ID), o)
 	tc := c.session.call(r.ID, c.Host(), awaited, others)
-	var ask approve.Place
+	var ask *approve.Place
 	if c.canAsk() {
 		ask = others.Ask
 	}

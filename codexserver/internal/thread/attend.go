@@ -15,7 +15,7 @@ import (
 // can be asked.
 type Attend struct {
 	// Ask is asked the questions of the turn. Nil is a client that cannot be asked.
-	Ask approve.Place
+	Ask *approve.Place
 	// Comes is true when somebody may attach another place for the questions of the turn, such as with
 	// codex-wait, so that they are open meanwhile.
 	Comes bool

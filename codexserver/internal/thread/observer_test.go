@@ -64,11 +64,7 @@ func (deskNoter) Name() approval.Decider { return "desk" }
 func (deskNoter) Invite() string { return "come" }
 
 // deniedPlace denies every question, because it cannot ask.
-type deniedPlace struct{}
-
-func (deniedPlace) Decider() approval.Decider { return approval.ByClient }
-
-func (deniedPlace) Ask(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
+func deniedPlace(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
 	return r.Question.ReadError(elicit.ErrUnsupported, nil), nil
 }
 
@@ -84,7 +80,7 @@ func TestObservers(t *testing.T) {
 	})
 	desk := deskNoter{noted("desk")}
 	share := thread.NewTable(e, &approve.Options{Desk: desk}).Share("")
-	a := thread.Attend{Observers: []thread.Observer{noted("first"), noted("second")}, Observer: noted("metrics"), Ask: deniedPlace{}, Leaves: true}
+	a := thread.Attend{Observers: []thread.Observer{noted("first"), noted("second")}, Observer: noted("metrics"), Ask: &approve.Place{Ask: deniedPlace}, Leaves: true}
 	th, err := share.Start(t.Context(), protocol.Config{}, a)
 	if err != nil {
 		t.Fatal(err)

@@ -235,11 +235,7 @@ func (r reviewer) Turn(ctx context.Context, in protocol.TurnInput) error {
 }
 
 // yes is a place that approves everything.
-type yes struct{}
-
-func (yes) Decider() approval.Decider { return approval.ByClient }
-
-func (yes) Ask(context.Context, *approval.Request) (elicit.Outcome, error) {
+func yes(context.Context, *approval.Request) (elicit.Outcome, error) {
 	return elicit.Outcome{Decision: elicit.Approved}, nil
 }
 
@@ -263,7 +259,7 @@ func TestKindsOfTurns(t *testing.T) {
 			t.Errorf("%T reviews: %t", e, th.Reviews())
 		}
 		a := thread.Attend{
-			Ask:    yes{},
+			Ask:    &approve.Place{Ask: yes},
 			Elicit: func(context.Context, *elicit.Foreign) (json.RawMessage, error) { return nil, nil },
 		}
 		task := func(prompt string, err error) func(context.Context) (protocol.TurnInput, error) {

@@ -103,7 +103,7 @@ func (t *Thread) Interrupt(ctx context.Context) (bool, error) {
 
 // Attach adds a place for the questions of the thread, including open ones, until leave is
 // called.
-func (t *Thread) Attach(p approve.Place) (leave func()) { return t.host.board.Attach(p) }
+func (t *Thread) Attach(p *approve.Place) (leave func()) { return t.host.board.Attach(p) }
 
 // Warn logs a message and sends it as an event of a submission.
 func (t *Thread) Warn(submission, words string) {

@@ -197,8 +197,8 @@ func (ts *Turns) AnsweredLate(r *approval.Request, unsure bool) {
 }
 
 // place returns the client of the call as a place for questions, or nil if it cannot be asked.
-func (c *call) place() *approve.Client {
-	if ask, ok := c.Awaited.Ask.(*approve.Client); ok && ask.Can() {
+func (c *call) place() *approve.Place {
+	if ask := c.Awaited.Ask; ask != nil && ask.Can() {
 		return ask
 	}
 	return nil

@@ -31,11 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // person approves every command except a push.
-type person struct{}
-
-func (person) Decider() approval.Decider { return approval.ByClient }
-
-func (person) Ask(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
+func person(_ context.Context, r *approval.Request) (elicit.Outcome, error) {
 	if m, ok := r.Event.(protocol.ExecApprovalRequest); ok && strings.Contains(strings.Join(m.Command, " "), "git push") {
 		return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "not on a Friday"}, nil
 	}
@@ -63,7 +59,7 @@ func engineTurn(t *testing.T, e engine.Engine) protocol.TurnResult {
 	defer share.Close()
 
 	tt.c = newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Announced: engine.TraitsOf(e).Announces, Changes: setting.Changes{Before: time.Minute, After: time.Minute}})
-	a := thread.Attend{Turn: tt.c.Turn, Awaited: true, Ask: person{}}
+	a := thread.Attend{Turn: tt.c.Turn, Awaited: true, Ask: &approve.Place{Ask: person}}
 	th, err := share.Start(t.Context(), protocol.Config{Cwd: tt.dir}, a)
 	if err != nil {
 		t.Fatal(err)

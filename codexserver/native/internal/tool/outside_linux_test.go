@@ -46,7 +46,7 @@ func newServer(t *testing.T, r *rand.Rand, home, dir string) *server {
 		o.Rules = approval.Rules{Allow: []approval.Rule{{Command: []string{"make"}}, {Command: []string{"./x"}}}, Ask: [][]string{{"git", "push"}}}
 	}
 	s.board = approve.New(o, nil)
-	s.board.Attach(&approve.Client{Asks: s.answer})
+	s.board.Attach(&approve.Place{Ask: s.answer})
 	s.box = newBox(tool.Options{Environ: environ, Sandbox: brokenSandbox{s}, Processes: s, Ask: o.Rules.Ask})
 	return s
 }
