@@ -81,7 +81,7 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 	}
 	d.Outcome = limited(r, d.Outcome)
 	rule := b.keepRule(r, &d, ruled)
-	b.record(r, &d, evidence{automatic, rule, time.Since(began)})
+	b.record(r, &d, record.Verdict{Automatic: automatic, Rule: rule, Waited: time.Since(began).Milliseconds()})
 	if words := d.ForCaller(); words != "" {
 		d.Remarks = append(d.Remarks, words)
 	}
@@ -97,25 +97,6 @@ func (b *Board) Decide(ctx context.Context, r *approval.Request, comes bool) app
 		_ = guard(b.log, "Desk.Decided", func() error { desk.Decided(r, d); return nil })
 	}
 	return d
-}
-
-// record records the decision. An approval that cannot be recorded does not count: nothing runs
-// that the record lacks.
-func (b *Board) record(r *approval.Request, d *approval.Decision, e evidence) {
-	err := guard(b.log, "Record", func() (err error) {
-		d.ID, err = b.add(r, *d, e)
-		return err
-	})
-	if err == nil {
-		return
-	}
-	b.log.Warn("approval not recorded", "error", err)
-	if !d.Decision.Approves() {
-		return
-	}
-	words := fmt.Sprintf("the approval could not be recorded, so it does not count: %v", err)
-	d.Outcome = elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: words, Detail: words, Level: slog.LevelWarn}
-	d.Remarks = append(d.Remarks, "Nothing was run: "+words+".")
 }
 
 // attachment is an attached place.
@@ -497,6 +478,11 @@ func guard(log *slog.Logger, name string, call func() error) (err error) {
 		}
 	}()
 	return call()
+}
+
+// denied returns the outcome of a denial that no place gave.
+func denied(feedback, detail string, level slog.Level) elicit.Outcome {
+	return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: feedback, Detail: detail, Level: level}
 }
 
 // limited returns the outcome with a decision that the request offers. The outcome of a

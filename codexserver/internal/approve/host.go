@@ -24,10 +24,11 @@ const Instant = 300 * time.Millisecond
 // safe for concurrent use.
 type Hosts struct {
 	asking setting.Asking
-	all    sync.Map // of *Host
-	count  atomic.Int32
 	here   context.Context // until Leave
 	leave  context.CancelFunc
+
+	mu  sync.Mutex
+	all map[string]*Host
 }
 
 // Leave records that the clients of the session have gone: nobody answers there any more.
@@ -36,7 +37,7 @@ func (s *Hosts) Leave() { s.leave() }
 // NewHosts returns the hosts of a session.
 func NewHosts(a setting.Asking) *Hosts {
 	here, leave := context.WithCancel(context.Background())
-	return &Hosts{asking: a, here: here, leave: leave}
+	return &Hosts{asking: a, here: here, leave: leave, all: map[string]*Host{}}
 }
 
 // maxHosts is how many clients of a session are remembered.
@@ -44,15 +45,16 @@ const maxHosts = 64
 
 // Host returns the client with a name.
 func (s *Hosts) Host(name string) *Host {
-	if h, ok := s.all.Load(name); ok {
-		return h.(*Host)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.all[name]
+	if h == nil {
+		h = &Host{name: name, asking: s.asking, here: s.here}
+		if len(s.all) < maxHosts {
+			s.all[name] = h
+		}
 	}
-	h := &Host{name: name, asking: s.asking, here: s.here}
-	if s.count.Add(1) > maxHosts {
-		return h
-	}
-	kept, _ := s.all.LoadOrStore(name, h)
-	return kept.(*Host)
+	return h
 }
 
 // Host is a client that places ask: whether it is asked at all, and whether a person answers
@@ -195,5 +197,5 @@ func notCounted(r *approval.Request, out elicit.Outcome) elicit.Outcome {
 	if human(r) {
 		words = "the approval came faster than a person can read, and only a person may approve this"
 	}
-	return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: words, Detail: "denied: " + words, Level: out.Level}
+	return denied(words, "denied: "+words, out.Level)
 }

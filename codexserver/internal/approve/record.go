@@ -2,70 +2,62 @@ package approve
 
 import (
 	"cmp"
-	"time"
+	"fmt"
+	"log/slog"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// evidence is what is known of how a decision was made.
-type evidence struct {
-	automatic string // what clients answered by themselves
-	rule      int    // the number of the rule that was kept, or 0
-	waited    time.Duration
-}
-
-// add records a question with its decision, and returns its id.
-func (b *Board) add(a *approval.Request, d approval.Decision, e evidence) (id string, err error) {
-	if b.options.Record == nil {
-		return "", nil
-	}
-	subject, err := subjectOf(a)
-	if err != nil {
-		return "", err
-	}
-	l := record.Line{
-		Event: record.Decided, Thread: a.Thread.ID, Turn: turnOf(a), Call: a.Call(), Principal: a.Thread.Principal, Subject: subject,
-		Verdict: record.Verdict{
-			Decision: string(d.Decision), By: string(d.By), Rule: e.rule, RuleWords: d.RuleWords,
-			Reason: string(d.Reason), Detail: d.Detail, Feedback: d.Feedback, Automatic: e.automatic, Waited: e.waited.Milliseconds(),
-		},
-	}
+// record records a question with its decision, and sets the decision's id. V is what is known of how the
+// decision was made. An approval that cannot be recorded does not count: nothing runs that the record lacks.
+func (b *Board) record(r *approval.Request, d *approval.Decision, v record.Verdict) {
 	approves := d.Decision.Approves()
+	err := guard(b.log, "Record", func() error {
+		if b.options.Record == nil {
+			return nil
+		}
+		l, err := lineOf(r)
+		if err != nil {
+			return err
+		}
+		v.Decision, v.By, v.RuleWords = string(d.Decision), string(d.By), d.RuleWords
+		v.Reason, v.Detail, v.Feedback = string(d.Reason), d.Detail, d.Feedback
+		if l.Verdict = v; !approves {
+			l.Bound()
+		}
+		d.ID, err = b.options.Record.Add(l, approves)
+		return err
+	})
+	if err == nil {
+		return
+	}
+	b.log.Warn("approval not recorded", "error", err)
 	if !approves {
-		l.Bound()
+		return
 	}
-	return b.options.Record.Add(l, approves)
+	words := fmt.Sprintf("the approval could not be recorded, so it does not count: %v", err)
+	d.Outcome = denied(words, words, slog.LevelWarn)
+	d.Remarks = append(d.Remarks, "Nothing was run: "+words+".")
 }
 
-// turnOf returns the id of the turn that asks.
-func turnOf(a *approval.Request) string {
-	turn := ""
-	switch m := a.Event.(type) {
+// lineOf returns the line about a question, without its decision. The error says that JSON cannot have it.
+func lineOf(r *approval.Request) (l record.Line, err error) {
+	l = record.Line{Event: record.Decided, Thread: r.Thread.ID, Turn: r.Turn, Call: r.Call(), Principal: r.Thread.Principal}
+	l.Reach = r.Question.Reach
+	switch m := r.Event.(type) {
 	case protocol.ExecApprovalRequest:
-		turn = m.TurnID
+		l.Turn, l.Kind, l.Command, l.Cwd = cmp.Or(m.TurnID, r.Turn), record.KindCommand, m.Command, m.Cwd
 	case protocol.PatchApprovalRequest:
-		turn = m.TurnID
-	}
-	return cmp.Or(turn, a.Turn)
-}
-
-// subjectOf returns what a question is about. The error says that JSON cannot have it.
-func subjectOf(a *approval.Request) (s record.Subject, err error) {
-	s = record.Subject{Reach: a.Question.Reach}
-	switch m := a.Event.(type) {
-	case protocol.ExecApprovalRequest:
-		s.Kind, s.Command, s.Cwd = record.KindCommand, m.Command, m.Cwd
-	case protocol.PatchApprovalRequest:
-		s.Kind, s.Cwd, s.Changes = record.KindPatch, m.Cwd, record.ChangesOf(m.Changes, true)
+		l.Turn, l.Kind, l.Cwd, l.Changes = cmp.Or(m.TurnID, r.Turn), record.KindPatch, m.Cwd, record.ChangesOf(m.Changes, true)
 	case protocol.AccessRequest:
-		s.Kind, s.Access, s.Client = record.KindAccess, &m.Access, m.Client
+		l.Kind, l.Access, l.Client = record.KindAccess, &m.Access, m.Client
 	default:
-		s.Kind = record.KindOther
-		s.Question, err = protocol.AppendEvent(nil, m)
+		l.Kind = record.KindOther
+		l.Question, err = protocol.AppendEvent(nil, m)
 	}
-	return s, err
+	return l, err
 }
 
 // Note records the beginning or the end of a call, or a refusal, in a turn. It must be called before others receive

@@ -14,7 +14,7 @@ import (
 // rule asks the rules. A rule that panics denies.
 func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decision, ruled bool) {
 	if r.Deny != "" {
-		return approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: r.Deny}, By: approval.ByRule}, true
+		return approval.Decision{Outcome: denied(r.Deny, "", slog.LevelInfo), By: approval.ByRule}, true
 	}
 	if isAccess(r) { // no rule decides about the configuration
 		return d, false
@@ -24,7 +24,7 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 		return nil
 	})
 	if err != nil {
-		d.Outcome, ruled = ruleFailed, true
+		d.Outcome, ruled = denied("a rule of the user failed", "denied, because a rule failed", slog.LevelError), true
 	}
 	if !ruled && ctx.Err() == nil {
 		d.Outcome, ruled = b.kept(r)
@@ -37,7 +37,7 @@ func (b *Board) rule(ctx context.Context, r *approval.Request) (d approval.Decis
 func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 	exec, ok := r.Event.(protocol.ExecApprovalRequest)
 	if !ok || b.Person(&exec) {
-		return elicit.Outcome{}, false
+		return out, false
 	}
 	number := 0
 	err := guard(b.log, "Kept", func() (err error) {
@@ -48,7 +48,7 @@ func (b *Board) kept(r *approval.Request) (out elicit.Outcome, ruled bool) {
 		b.log.Warn("the rules that people accepted allow nothing", "error", err)
 		return elicit.Outcome{}, false
 	}
-	out.Decision, out.Level, out.Confined = elicit.Approved, slog.LevelInfo, true
+	out.Decision, out.Confined = elicit.Approved, true
 	if out.Detail = "allowed by rules that a person accepted, in the sandbox"; number > 0 {
 		out.Detail = fmt.Sprintf("allowed by rule %d, which a person accepted, in the sandbox", number)
 	}
@@ -88,18 +88,23 @@ func (b *Board) Person(q *protocol.ExecApprovalRequest) bool { return person(&b.
 func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.Outcome, ruled bool) {
 	if decide.Mentions(r.Deny, q.Command) {
 		const feedback = "a rule of the user denies this command, or what it may hide: write its programs and their words plainly"
-		return elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: feedback, Detail: "denied by a rule", Level: slog.LevelInfo}, true
+		return denied(feedback, "denied by a rule", slog.LevelInfo), true
 	}
 	if person(r, q) {
 		return elicit.Outcome{}, false
 	}
 	commands, plain := decide.Commands(q.Command)
 	if !plain || len(commands) == 0 {
-		return elicit.Outcome{}, false
+		return out, false
 	}
-	out = elicit.Outcome{Decision: elicit.Approved, Ruled: true, Detail: "allowed by a rule", Level: slog.LevelInfo}
+	out = elicit.Outcome{Decision: elicit.Approved, Ruled: true, Detail: "allowed by a rule"}
 	for _, c := range commands {
-		inside, outside := allowed(r, c)
+		inside, outside := false, false
+		for _, rule := range r.Allow {
+			if decide.Begins(rule.Command, c) {
+				inside, outside = true, outside || rule.Outside
+			}
+		}
 		if !outside {
 			out.Confined, out.Detail = true, "allowed by a rule, in the sandbox"
 		}
@@ -108,21 +113,4 @@ func decideExec(r *approval.Rules, q *protocol.ExecApprovalRequest) (out elicit.
 		}
 	}
 	return out, true
-}
-
-// allowed reports whether a rule allows a command in the sandbox, and whether one allows it
-// outside.
-func allowed(r *approval.Rules, argv []string) (inside, outside bool) {
-	for _, rule := range r.Allow {
-		if decide.Begins([][]string{rule.Command}, argv) {
-			inside, outside = true, outside || rule.Outside
-		}
-	}
-	return inside, outside
-}
-
-// ruleFailed is the outcome of a rule that panicked.
-var ruleFailed = elicit.Outcome{
-	Decision: elicit.Denied, Reason: elicit.ReasonDeclined, Feedback: "a rule of the user failed",
-	Detail: "denied, because a rule failed", Level: slog.LevelError,
 }

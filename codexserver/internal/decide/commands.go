@@ -43,12 +43,10 @@ func Commands(argv []string) (commands [][]string, plain bool) {
 	return commands, ok
 }
 
-// Begins reports whether one of the rules is the beginning of argv. An empty rule covers nothing. It is for
+// Begins reports whether a rule is the beginning of argv. An empty rule covers nothing. It is for
 // rules that allow; for those that deny or ask see [Mentions].
-func Begins(rules [][]string, argv []string) bool {
-	return slices.ContainsFunc(rules, func(rule []string) bool {
-		return len(rule) > 0 && len(rule) <= len(argv) && slices.Equal(rule, argv[:len(rule)])
-	})
+func Begins(rule, argv []string) bool {
+	return len(rule) > 0 && len(rule) <= len(argv) && slices.Equal(rule, argv[:len(rule)])
 }
 
 // LooksLikeShell reports whether a program has the name of a shell, in any folder.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/decide"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/shellword"
 )
@@ -72,6 +71,3 @@ func exactly(q *protocol.ExecApprovalRequest) (Rule, error) {
 	dir, err := filepath.EvalSymlinks(q.Cwd)
 	return Rule{Exact: q.Command, Folder: dir}, err
 }
-
-// begins reports whether the rule is the beginning of a command.
-func (r Rule) begins(argv []string) bool { return decide.Begins([][]string{r.Prefix}, argv) }

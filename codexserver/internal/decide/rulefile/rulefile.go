@@ -160,7 +160,7 @@ func (s *Store) Allows(q *protocol.ExecApprovalRequest, principal string) (by in
 			return k.Number, true, nil
 		}
 		left := len(commands)
-		if commands = slices.DeleteFunc(commands, k.begins); len(commands) < left {
+		if commands = slices.DeleteFunc(commands, func(argv []string) bool { return decide.Begins(k.Prefix, argv) }); len(commands) < left {
 			used = append(used, k.Number)
 		}
 	}
