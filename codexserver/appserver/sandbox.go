@@ -275,21 +275,6 @@ func beyond(g, base *box.Grant) protocol.Access {
 	return a
 }
 
-// narrow takes from the policies of g what goes beyond those of base.
-func narrow(g, base *box.Grant) {
-	s, b := &g.Sandbox, &base.Sandbox
-	switch write := protocol.SandboxWorkspaceWrite; {
-	case box.Width(s.Mode) > box.Width(b.Mode):
-		*s = *b
-	case s.Mode == write && b.Mode == write:
-		*s = box.Narrower(*s, *b)
-	}
-	s.NetworkAccess = s.NetworkAccess && (b.NetworkAccess || b.Mode == protocol.SandboxDangerFullAccess)
-	if is, was := slices.Index(policyWords, g.Policy), slices.Index(policyWords, base.Policy); g.Policy != base.Policy && (is < 0 || was < 0 || is > was) {
-		g.Policy = base.Policy
-	}
-}
-
 // restore gives a resumed thread what the configuration does. What its call does not choose, Codex
 // would take from the thread's last turn, and its model provider cannot be another one than before.
 func (p *threadParams) restore(was *apptypes.Thread, file *configuration) {
@@ -316,7 +301,7 @@ func (p *threadParams) keep(had *box.Grant, keep func(protocol.Access) bool) {
 	before := p.now
 	before.Cwd, before.Policy, before.Sandbox = had.Cwd, had.Policy, had.Sandbox
 	if a := beyond(&before, &p.base); !a.IsZero() && (keep == nil || !keep(a)) {
-		narrow(&before, &p.base)
+		before.Narrow(&p.base)
 	}
 	p.now = before
 }

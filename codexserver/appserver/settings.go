@@ -466,7 +466,7 @@ func policyOf(raw stdjson.RawMessage) protocol.ApprovalPolicy {
 
 // wordOf returns a policy that is a word, "" for finer rules.
 func wordOf(policy protocol.ApprovalPolicy) protocol.ApprovalPolicy {
-	if slices.Contains(policyWords, policy) {
+	if slices.Contains(protocol.ApprovalPolicies(), policy) {
 		return policy
 	}
 	return ""
@@ -483,9 +483,6 @@ func policyParam(policy protocol.ApprovalPolicy) stdjson.RawMessage {
 	raw, _ := stdjson.Marshal(policy) // cannot fail
 	return raw
 }
-
-// policyWords are the approval policies, the one that asks most first.
-var policyWords = []protocol.ApprovalPolicy{protocol.ApprovalUntrusted, protocol.ApprovalOnRequest, protocol.ApprovalOnFailure, protocol.ApprovalNever}
 
 // optional reads a JSON value. It returns nil if the value is missing, null or of another
 // type.

@@ -18,34 +18,27 @@ func (c *conversation) withoutCall() (*config.Config, error) {
 }
 
 // judge determines what a new conversation may do because of its call.
-func (c *conversation) judge(call *protocol.Config) (err error) {
-	own := c.cfg
-	full := c.now.SandboxPolicy.Mode == protocol.SandboxDangerFullAccess // without it the arguments of the mode and the policy make nothing wider
-	if full && (call.Sandbox != "" || call.ApprovalPolicy != "") || call.Profile != "" || call.WebSearch != nil || len(call.Overrides) > 0 {
-		if own, err = c.withoutCall(); err != nil {
-			return err
-		}
+func (c *conversation) judge() error {
+	own, err := c.withoutCall()
+	if err == nil {
+		c.call.access = accessOf(c.now, c.cfg, own)
 	}
-	c.call.access = accessOf(c.now, c.cfg, own)
-	return nil
+	return err
 }
 
 // restore sets what the last turn of a resumed conversation had, as far as the call keeps it.
 func (c *conversation) restore(old *rollout.Rollout, call *protocol.Config) error {
-	own, err := c.withoutCall()
-	if err != nil {
+	base, searches := box.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}, c.cfg.Tools.WebSearch
+	c.restorePolicies(old.Context, call)
+	c.restoreChoices(old, call)
+	if err := c.judge(); err != nil || c.call.access.IsZero() || call.Keep != nil && call.Keep(c.call.access) {
 		return err
 	}
-	policies, searches := c.now, c.cfg.Tools.WebSearch
-	for bounded := false; ; bounded = true {
-		c.now, c.cfg.Tools.WebSearch = policies, searches
-		c.restorePolicies(old.Context, call, bounded)
-		c.restoreChoices(old, call, bounded)
-		c.call.access = accessOf(c.now, c.cfg, own)
-		if bounded || c.call.access.IsZero() || call.Keep != nil && call.Keep(c.call.access) {
-			return nil
-		}
-	}
+	had := box.Grant{Policy: c.now.ApprovalPolicy, Sandbox: c.now.SandboxPolicy}
+	had.Narrow(&base)
+	c.now.ApprovalPolicy, c.now.SandboxPolicy = had.Policy, had.Sandbox
+	c.cfg.Tools.WebSearch = c.cfg.Tools.WebSearch && searches
+	return c.judge()
 }
 
 // accessOf compares what a conversation may do with what its configuration own gives.

@@ -8,11 +8,8 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/model"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // TestLists has lists that are shown whole, and longer ones.
@@ -64,25 +61,4 @@ func TestInbox(t *testing.T) {
 	}
 	<-late.ready
 	late.close() // again
-}
-
-// TestNarrower combines policies of then and of now: what either forbids is forbidden.
-func TestNarrower(t *testing.T) {
-	const workspace = protocol.SandboxWorkspaceWrite
-	now := protocol.SandboxPolicy{Mode: workspace, WritableRoots: []string{"/a", "/b"}, NetworkAccess: true}
-	strict := protocol.SandboxPolicy{Mode: workspace, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}
-	for _, tt := range []struct {
-		name           string
-		now, was, want protocol.SandboxPolicy
-	}{
-		{"the same", now, now, now},
-		{"no network, fewer folders", now, protocol.SandboxPolicy{Mode: workspace, WritableRoots: []string{"/b", "/c"}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true},
-			protocol.SandboxPolicy{Mode: workspace, WritableRoots: []string{"/b"}, ExcludeSlashTmp: true, ExcludeTmpdirEnvVar: true}},
-		{"no folder", now, protocol.SandboxPolicy{Mode: workspace, NetworkAccess: true}, protocol.SandboxPolicy{Mode: workspace, NetworkAccess: true}},
-		{"strict now", strict, now, strict},
-	} {
-		if diff := cmp.Diff(tt.want, box.Narrower(tt.now, tt.was), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
-	}
 }

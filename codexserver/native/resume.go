@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	"github.com/codexmcp/codexmcp/codexserver/native/internal/rollout"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
@@ -140,23 +139,16 @@ func (c *conversation) newest(items []protocol.ResponseItem) int {
 }
 
 // restorePolicies sets a conversation's approval policy and sandbox policy to those of its
-// last turn, as today's Codex does, unless the call chooses others. A bounded conversation gets
-// only narrower ones.
-func (c *conversation) restorePolicies(last *protocol.TurnContext, call *protocol.Config, bounded bool) {
+// last turn, as today's Codex does, unless the call chooses others.
+func (c *conversation) restorePolicies(last *protocol.TurnContext, call *protocol.Config) {
 	if last == nil || call.Profile != "" {
 		return
 	}
-	if call.ApprovalPolicy == "" && !chooses(call, "approval_policy", "profile") && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) &&
-		(!bounded || last.ApprovalPolicy == protocol.ApprovalUntrusted) {
+	if call.ApprovalPolicy == "" && !chooses(call, "approval_policy", "profile") && slices.Contains(protocol.ApprovalPolicies(), last.ApprovalPolicy) {
 		c.now.ApprovalPolicy = last.ApprovalPolicy
 	}
-	if call.Sandbox == "" && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) &&
-		(!bounded || box.Width(last.SandboxPolicy.Mode) <= box.Width(c.now.SandboxPolicy.Mode)) {
-		if bounded && last.SandboxPolicy.Mode == c.now.SandboxPolicy.Mode {
-			c.now.SandboxPolicy = box.Narrower(c.now.SandboxPolicy, last.SandboxPolicy)
-		} else {
-			c.now.SandboxPolicy = last.SandboxPolicy
-		}
+	if call.Sandbox == "" && !chooses(call, "sandbox_mode", "sandbox_workspace_write", "profile") && slices.Contains(protocol.SandboxModes(), last.SandboxPolicy.Mode) {
+		c.now.SandboxPolicy = last.SandboxPolicy
 	}
 }
 

@@ -62,13 +62,22 @@ func (g *Grant) Beyond(base *Grant, env []string) protocol.Access {
 	return a
 }
 
-// Narrower returns a policy that allows what two of the same mode do.
-func Narrower(now, was protocol.SandboxPolicy) protocol.SandboxPolicy {
-	now.NetworkAccess = now.NetworkAccess && was.NetworkAccess
-	now.ExcludeSlashTmp = now.ExcludeSlashTmp || was.ExcludeSlashTmp
-	now.ExcludeTmpdirEnvVar = now.ExcludeTmpdirEnvVar || was.ExcludeTmpdirEnvVar
-	now.WritableRoots = slices.DeleteFunc(slices.Clone(now.WritableRoots), func(root string) bool { return !slices.Contains(was.WritableRoots, root) })
-	return now
+// Narrow takes from the policies of g what goes beyond those of base. The approval policy stays only if it
+// asks about each command.
+func (g *Grant) Narrow(base *Grant) {
+	s, b := &g.Sandbox, &base.Sandbox
+	switch write := protocol.SandboxWorkspaceWrite; {
+	case Width(s.Mode) > Width(b.Mode):
+		*s = *b
+	case s.Mode == write && b.Mode == write:
+		s.ExcludeSlashTmp = s.ExcludeSlashTmp || b.ExcludeSlashTmp
+		s.ExcludeTmpdirEnvVar = s.ExcludeTmpdirEnvVar || b.ExcludeTmpdirEnvVar
+		s.WritableRoots = slices.DeleteFunc(slices.Clone(s.WritableRoots), func(root string) bool { return !slices.Contains(b.WritableRoots, root) })
+	}
+	s.NetworkAccess = s.NetworkAccess && (b.NetworkAccess || b.Mode == protocol.SandboxDangerFullAccess)
+	if g.Policy != protocol.ApprovalUntrusted || !slices.Contains(protocol.ApprovalPolicies(), base.Policy) {
+		g.Policy = base.Policy
+	}
 }
 
 // Width orders the sandbox modes by what they allow. It is -1 for another one.
