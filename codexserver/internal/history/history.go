@@ -8,8 +8,8 @@
 //	h.ReadRecord(path)          the decisions, and what began
 //	for _, fault := range h.Check() { t.Error(fault) }
 //
-// A [Model] checks the same while a server works, step by step. A test plays random steps with it,
-// and prints the seed that finds a fault: go test -run TestRandom -seed N.
+// The tests have a model that checks the same while a server works, step by step. TestRandom plays random steps
+// with it, and prints the seed that finds a fault: go test -run TestRandom -seed N.
 package history
 
 import (
@@ -103,6 +103,11 @@ type Task struct {
 // ended reports whether an output has the exit code of a command, as native or Codex writes it.
 func ended(output string) bool {
 	return strings.Contains(output, `"exit_code":`) || strings.Contains(output, "Process exited with code ")
+}
+
+// approves reports whether a decision approves.
+func approves(decision string) bool {
+	return slices.Contains([]string{"approved", "approved_for_session", "approved_always"}, decision)
 }
 
 // succeeded reports whether an output says that a call did what it was to do.

@@ -51,10 +51,6 @@ const (
 
 func (s Say) approves() bool { return approves(string(s)) }
 
-func approves(decision string) bool {
-	return slices.Contains([]string{string(Yes), string(ForSession), string(Always)}, decision)
-}
-
 type modelCall struct {
 	thread, turn, command string
 	answers               []modelAnswer
