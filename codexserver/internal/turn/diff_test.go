@@ -14,15 +14,19 @@ import (
 )
 
 // TestDiff checks that the diff includes changes by commands and by a failed turn, and names
-// patches outside of the folder.
+// patches outside of the folder, which are among the changes. A patch of the folder that has no effect is not.
 func TestDiff(t *testing.T) {
 	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\nb\n"); tt.write("kept.go", "x\n") })
 	outside := filepath.Join(t.TempDir(), "b\n.txt")
 	tt.emit(protocol.TurnDiff{UnifiedDiff: "what the model says"})
-	tt.emit(protocol.PatchApplyBegin{CallID: "p", Changes: map[string]protocol.FileChange{outside: {Add: &protocol.FileContent{Content: "x"}}}})
+	tt.emit(protocol.PatchApplyBegin{CallID: "p", Changes: map[string]protocol.FileChange{
+		outside: {Add: &protocol.FileContent{Content: "x"}}, filepath.Join(tt.dir, "undone"): {Add: &protocol.FileContent{Content: "x"}},
+	}})
 	tt.emit(protocol.PatchApplyEnd{CallID: "p", Success: true})
-	tt.run("", 1, func() { tt.write("a.go", "a\nB\n") }, "make")
-	tt.c.End(errors.New("no model"))
+	tt.run(func() { tt.write("a.go", "a\nB\n") }, "make")
+	if got, want := tt.end(errors.New("no model")).numstat(), "1\t0\t"+git.Quote(outside)+"\n1\t1\ta.go"; got != want {
+		t.Errorf("changes:\n%s\nwant:\n%s", got, want)
+	}
 	var lines []string
 	for line := range strings.Lines(tt.c.Diff()) {
 		if !strings.HasPrefix(line, "index ") {
@@ -33,20 +37,6 @@ func TestDiff(t *testing.T) {
 		"# changed by patches outside of the folder: add " + git.Quote(outside) + "\n"
 	if d := cmp.Diff(want, strings.Join(lines, "")); d != "" {
 		t.Error("(-want +got)\n" + d)
-	}
-}
-
-func TestDiffWithoutRepository(t *testing.T) {
-	tt := newTurn(t, func(tt *work) { tt.write("x", "x") })
-	tt.end(nil)
-	tt.dir = t.TempDir()
-	tt.write("a.txt", "old\n")
-	tt.begin(changes.Options{})
-	tt.run("", 0, func() { tt.write("a.txt", "new\n"); tt.write("big", strings.Repeat("x", 17<<20)) }, "make")
-	tt.c.End(nil)
-	got := tt.c.Diff()
-	if !strings.Contains(got, "-old\n+new\n") || !strings.HasSuffix(got, "# not in this diff (too large, or it cannot be read): add big\n") {
-		t.Errorf("%.1000s", got)
 	}
 }
 
@@ -78,7 +68,7 @@ func TestDiffWithoutSnapshot(t *testing.T) {
 
 func TestDiffIsBounded(t *testing.T) {
 	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
-	tt.run("", 0, func() {
+	tt.run(func() {
 		for i := range 3 {
 			tt.write(fmt.Sprintf("f%d", i), strings.Repeat("0123456789abcde\n", 2<<20/16))
 		}

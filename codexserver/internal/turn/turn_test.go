@@ -1,7 +1,6 @@
 package turn_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/transcript"
 	"github.com/codexmcp/codexmcp/codexserver/internal/turn"
@@ -256,8 +254,12 @@ the turn did not complete:
 	})
 }
 
-// TestRefused keeps what was not approved, and by whom.
+// TestRefused keeps what was not approved, and by whom, on one line.
 func TestRefused(t *testing.T) {
+	files := map[string]protocol.FileChange{}
+	for i := range 7 {
+		files[fmt.Sprint("/w/", i)] = protocol.FileChange{}
+	}
 	for _, tt := range []struct {
 		event protocol.EventMsg
 		want  protocol.Refusal
@@ -265,6 +267,7 @@ func TestRefused(t *testing.T) {
 		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/w"}, protocol.Refusal{Kind: "command", What: "rm x"}},
 		{protocol.ExecApprovalRequest{Command: []string{"rm", "x"}, Cwd: "/v"}, protocol.Refusal{Kind: "command", What: "rm x", Cwd: "/v"}},
 		{protocol.PatchApprovalRequest{Changes: map[string]protocol.FileChange{"/w/a": {}}}, protocol.Refusal{Kind: "patch", What: "/w/a"}},
+		{protocol.PatchApprovalRequest{Changes: files}, protocol.Refusal{Kind: "patch", What: "/w/0, /w/1, /w/2, /w/3, /w/4, … (7 files)"}},
 		{nil, protocol.Refusal{Kind: "other", What: "may it?"}},
 	} {
 		for _, d := range []elicit.Decision{elicit.Denied, elicit.Abort, elicit.Approved, elicit.ApprovedForSession, elicit.ApprovedAlways} {
@@ -274,14 +277,14 @@ func TestRefused(t *testing.T) {
 			w.Asked(log, r)
 			asked := w.Asks(r)
 			w.Seen()
-			w.Decided(log, r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not now"}, By: "desk"})
+			w.Decided(log, r, approval.Decision{Outcome: elicit.Outcome{Decision: d, Reason: "declined", Feedback: "not\nnow"}, By: "desk"})
 			want := tt.want
 			want.By, want.Reason = "desk", "declined"
 			did := w.So()
 			if n := len(did.Refused); d.Approves() != (n == 0) || n > 1 || !asked || w.Asks(r) || w.Unseen() || w.Stopped() != (d == elicit.Abort) || did.Status != protocol.StatusRunning {
 				t.Errorf("%s: %+v", d, did)
 			} else if n == 1 {
-				if !strings.Contains(did.Refused[0].Why, "not now") {
+				if !strings.HasSuffix(did.Refused[0].Why, `: not\nnow`) {
 					t.Errorf("%s: why: %q", d, did.Refused[0].Why)
 				}
 				did.Refused[0].Why = ""
@@ -290,33 +293,6 @@ func TestRefused(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestTurnEnds checks the status and the time of a turn that has ended.
-func TestTurnEnds(t *testing.T) {
-	for _, tt := range []struct {
-		err  error
-		want protocol.TurnStatus
-	}{
-		{nil, protocol.StatusCompleted},
-		{fmt.Errorf("x: %w", &engine.AbortError{}), protocol.StatusAborted},
-		{context.Canceled, protocol.StatusFailed},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			w, never := turn.New(changes.Options{}), turn.New(changes.Options{})
-			w.Begin(t.Context(), protocol.SessionConfigured{}, nil)
-			<-time.After(time.Minute)
-			w.End(tt.err)
-			never.End(tt.err)
-			<-time.After(time.Minute)
-			if did := w.So(); did.Status != tt.want || did.DurationMS != 60_000 {
-				t.Errorf("%v: %+v", tt.err, did)
-			}
-			if did := never.So(); did.Status != tt.want || did.DurationMS != 0 {
-				t.Errorf("%v, not begun: %+v", tt.err, did)
-			}
-		})
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
+// TestStatus checks the status and the time of a turn, and how one ends that has not begun.
 func TestStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {
@@ -29,7 +30,7 @@ func TestStatus(t *testing.T) {
 			{errors.New("no"), protocol.StatusFailed},
 			{fmt.Errorf("turn: %w", &engine.AbortError{}), protocol.StatusAborted},
 		} {
-			c := newWatch(changes.Options{})
+			c, never := newWatch(changes.Options{}), newWatch(changes.Options{})
 			if got := c.So(); got.Status != "" || got.DurationMS != 0 {
 				t.Errorf("before the turn: %+v", got)
 			}
@@ -52,6 +53,9 @@ func TestStatus(t *testing.T) {
 			status(protocol.StatusRunning)
 			c.End(tt.err)
 			status(tt.want)
+			if never.End(tt.err); never.So().Status != tt.want || never.So().DurationMS != 0 {
+				t.Errorf("not begun: %+v", never.So())
+			}
 			<-time.After(time.Second)
 			if got := c.So(); got.DurationMS != 1000 || got.ThreadID != "t" || got.Model != "m" {
 				t.Errorf("%+v", got)
@@ -91,68 +95,6 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestRefusedIsShown(t *testing.T) {
-	c := newWatch(changes.Options{})
-	c.Begin(t.Context(), protocol.SessionConfigured{}, nil)
-	files := map[string]protocol.FileChange{}
-	for i := range 7 {
-		files[fmt.Sprint("/w/", i)] = protocol.FileChange{}
-	}
-	denied := approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Denied, Reason: elicit.ReasonTimeout, Feedback: "no\nway"}, By: approval.ByRule}
-	question := &elicit.Question{Message: "Allow the server x to call y?"}
-	c.Decided(&approval.Request{Event: protocol.PatchApprovalRequest{Changes: files}, Question: question}, denied)
-	c.Decided(&approval.Request{Event: protocol.RawEvent{Type: "approval_request"}, Question: question}, denied)
-	c.Decided(&approval.Request{Event: protocol.RawEvent{Type: "approval_request"}, Question: question}, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Approved}})
-	c.Decided(&approval.Request{Event: protocol.ExecApprovalRequest{Command: []string{"git", "push"}, Cwd: "/w"}}, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.Abort}})
-	want := []protocol.Refusal{
-		{Kind: "patch", What: "/w/0, /w/1, /w/2, /w/3, /w/4, … (7 files)", Why: `declined: no\nway`, By: string(approval.ByRule), Reason: string(elicit.ReasonTimeout)},
-		{Kind: "other", What: "Allow the server x to call y?", Why: `declined: no\nway`, By: string(approval.ByRule), Reason: string(elicit.ReasonTimeout)},
-		{Kind: "command", What: "git push", Cwd: "/w", Why: "declined"},
-	}
-	if d := cmp.Diff(want, c.So().Refused); d != "" {
-		t.Error("(-want +got)\n" + d)
-	}
-}
-
-// TestPatches checks that several patches of one file become one change.
-func TestPatchesOfOneFile(t *testing.T) {
-	add, remove := protocol.FileChange{Add: &protocol.FileContent{Content: "1\n2"}}, protocol.FileChange{Delete: &protocol.FileContent{Content: "1\n"}}
-	update := protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: "@@ -1 +1,2 @@\n-1\n+2\n+3\n"}}
-	move := func(to string) protocol.FileChange {
-		return protocol.FileChange{Update: &protocol.FileUpdate{UnifiedDiff: "+1\n", MovePath: &to}}
-	}
-	type step = map[string]protocol.FileChange
-	for _, tt := range []struct {
-		name  string
-		steps []step
-		want  string
-	}{
-		{"each kind", []step{{"/w/a": add, "/w/d": remove, "/w/u": update, "/x": add, "/w/m": move("/w/n")}}, "add >/x +2-0, add >a +2-0, delete >d +0-1, rename m>n +1-0, update >u +2-1"},
-		{"added and changed", []step{{"/w/a": add}, {"/w/a": update}}, "add >a +4-1"},
-		{"added and deleted", []step{{"/w/a": add}, {"/w/a": remove}}, ""},
-		{"deleted and added", []step{{"/w/a": remove}, {"/w/a": add}}, "update >a +2-1"},
-		{"changed and deleted", []step{{"/w/a": update}, {"/w/a": remove}}, "delete >a +2-2"},
-		{"added and moved", []step{{"/w/a": add}, {"/w/a": move("/w/b")}}, "add >b +3-0"},
-		{"moved and changed", []step{{"/w/a": move("/w/b")}, {"/w/b": update}}, "rename a>b +3-1"},
-		{"moved twice", []step{{"/w/a": move("/w/b")}, {"/w/b": move("/w/c")}}, "rename a>c +2-0"},
-		{"moved and deleted", []step{{"/w/a": move("/w/b")}, {"/w/b": remove}}, "delete >a +1-1"},
-	} {
-		c := newWatch(changes.Options{})
-		c.Begin(t.Context(), protocol.SessionConfigured{Cwd: "/w"}, nil)
-		for i, s := range append(tt.steps, step{"/w/failed": add}) {
-			c.Event(protocol.PatchApplyBegin{CallID: "1", Changes: s})
-			c.Event(protocol.PatchApplyEnd{CallID: "1", Success: i < len(tt.steps)})
-		}
-		var got []string
-		for _, change := range c.So().Changes {
-			got = append(got, fmt.Sprintf("%s %s>%s +%d-%d", change.Kind, change.From, change.Path, *change.Added, *change.Removed))
-		}
-		if s := strings.Join(got, ", "); s != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, s, tt.want)
-		}
-	}
-}
-
 // TestManyPatches checks that files of patches beyond the limit are counted.
 func TestManyPatches(t *testing.T) {
 	c := newWatch(changes.Options{})
@@ -179,12 +121,15 @@ func TestUsage(t *testing.T) {
 			RateLimits: &protocol.RateLimits{Primary: &protocol.RateLimitWindow{UsedPercent: float64(total)}},
 		}
 	}
-	past := func(m protocol.EventMsg) (s protocol.SessionConfigured) {
-		raw, err := protocol.AppendEvent(nil, m)
-		if err != nil {
-			t.Fatal(err)
+	past := func(all ...protocol.EventMsg) (s protocol.SessionConfigured) {
+		for _, m := range all {
+			raw, err := protocol.AppendEvent(nil, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.InitialMessages = append(s.InitialMessages, raw)
 		}
-		s.InitialMessages = append(s.InitialMessages, raw)
+		s.InitialMessages = append(s.InitialMessages, []byte("no JSON"))
 		return s
 	}
 	said := protocol.AgentMessage{Message: "x"}
@@ -197,7 +142,7 @@ func TestUsage(t *testing.T) {
 	}{
 		{"a new thread", protocol.SessionConfigured{}, nil, []protocol.EventMsg{protocol.TokenCount{}, said, count(5, 5), said, count(9, 4)}, 9, 9},
 		{"a later turn", protocol.SessionConfigured{}, &protocol.TokenUsage{InputTokens: 100}, []protocol.EventMsg{count(100, 7), said, count(105, 5)}, 5, 105},
-		{"the past has a count", past(count(100, 7)), nil, []protocol.EventMsg{count(100, 7), said, count(105, 5)}, 5, 105},
+		{"the past has counts", past(count(40, 7), count(100, 7), protocol.TokenCount{RateLimits: &protocol.RateLimits{}}), nil, []protocol.EventMsg{count(100, 7), said, count(105, 5)}, 5, 105},
 		{"the past has no count", past(said), nil, []protocol.EventMsg{said, count(105, 5), said, count(106, 1)}, 6, 106},
 		{"the first count includes the past", past(said), nil, []protocol.EventMsg{count(100, 7), said, count(105, 5)}, 5, 105},
 		{"a count that falls", protocol.SessionConfigured{}, &protocol.TokenUsage{InputTokens: 100}, []protocol.EventMsg{count(3, 3)}, 0, 3},

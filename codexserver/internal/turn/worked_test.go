@@ -11,16 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
-	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 )
 
 // turn is a turn in a repository, as an engine would report it.
@@ -100,25 +97,12 @@ func (tt *work) patch(name, text, diff string) {
 	tt.emit(protocol.PatchApplyEnd{CallID: id, Success: true})
 }
 
-// run runs a command. by is who approved it, or "" without an approval.
-func (tt *work) run(by approval.Decider, code int, do func(), argv ...string) {
+// run runs a command.
+func (tt *work) run(do func(), argv ...string) {
 	id := tt.call()
-	if by != "" {
-		tt.ask(id, by, elicit.Approved, argv)
-	}
 	tt.emit(protocol.ExecCommandBegin{CallID: id, Command: argv, Cwd: tt.dir})
 	do()
-	tt.emit(protocol.ExecCommandEnd{CallID: id, ExitCode: code, Duration: protocol.Duration(time.Second)})
-}
-
-func (tt *work) ask(id string, by approval.Decider, d elicit.Decision, argv []string) {
-	m := protocol.ExecApprovalRequest{CallID: id, Command: argv, Cwd: tt.dir}
-	tt.emit(m)
-	out := elicit.Outcome{Decision: d}
-	if d == elicit.Denied {
-		out.Reason, out.Feedback = elicit.ReasonDeclined, "not on a Friday"
-	}
-	tt.c.Decided(&approval.Request{Event: m}, approval.Decision{Outcome: out, By: by})
+	tt.emit(protocol.ExecCommandEnd{CallID: id, Duration: protocol.Duration(time.Second)})
 }
 
 // numstat returns git's counts of changed lines in the tree, including untracked files, sorted
@@ -184,56 +168,6 @@ func (r result) numstat() string {
 	return strings.Join(lines, "\n")
 }
 
-// TestTurn has a turn that patches two files, deletes one with a command, runs a failing test,
-// and is not allowed to push.
-func TestWork(t *testing.T) {
-	tt := newTurn(t, func(tt *work) {
-		tt.write("a.go", "a\nb\nc\n")
-		tt.write("sub/b.go", "1\n2\n")
-		tt.write("old.go", "x\ny\nz\n")
-		tt.write("logo.png", "\x00\x01")
-	})
-	tt.patch("a.go", "a\nB\nc\nd\n", " a\n-b\n+B\n c\n+d\n")
-	tt.patch("sub/b.go", "2\n", "-1\n 2\n")
-	tt.run(approval.ByClient, 0, func() {
-		if err := os.Remove(filepath.Join(tt.dir, "old.go")); err != nil {
-			t.Fatal(err)
-		}
-	}, "rm", "old.go")
-	tt.run("", 1, func() {
-		tt.write("test.log", "FAIL\n")
-		tt.write("logo.png", "\x00\x02")
-	}, "bash", "-lc", "go test ./... > test.log")
-	push := []string{"git", "push", "origin", "main"}
-	tt.ask(tt.call(), "desk", elicit.Denied, push)
-
-	got := tt.end(nil)
-	if d := cmp.Diff(tt.numstat(), got.numstat()); d != "" {
-		t.Error("changes and git diff --numstat (-want +got)\n" + d)
-	}
-	if got.ChangesFrom != "tree" || got.Status != "completed" {
-		t.Errorf("status %q, changes from %q", got.Status, got.ChangesFrom)
-	}
-	type row struct {
-		Command, By string
-		Code        int
-	}
-	var commands []row
-	for _, c := range got.Commands {
-		commands = append(commands, row{c.Command, c.ApprovedBy, *c.ExitCode})
-	}
-	want := []row{{"rm old.go", "client", 0}, {elicit.ShowCommand([]string{"bash", "-lc", "go test ./... > test.log"}), "", 1}}
-	if d := cmp.Diff(want, commands); d != "" {
-		t.Error("commands (-want +got)\n" + d)
-	}
-	if len(got.Refused) != 1 {
-		t.Fatalf("refused: %+v", got.Refused)
-	}
-	if f := got.Refused[0]; f.Kind != "command" || f.What != "git push origin main" || f.Why != "declined: not on a Friday" || f.By != "desk" || f.Reason != "declined" {
-		t.Errorf("refused: %+v", f)
-	}
-}
-
 var whole = flag.Bool("whole", false, "change 10,000 files")
 
 // TestTurnOfManyFiles checks that a turn with 1,000 changed files, or 10,000, and 50 MiB of output
@@ -245,7 +179,7 @@ func TestTurnOfManyFiles(t *testing.T) {
 	}
 	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
 	output := strings.Repeat("0123456789abcdef", 1<<20/16)
-	tt.run(approval.ByRule, 0, func() {
+	tt.run(func() {
 		for i := range files {
 			tt.write(fmt.Sprintf("out/%d/%d.txt", i%100, i), fmt.Sprintln(i))
 		}
@@ -279,23 +213,6 @@ func TestTurnOfManyFiles(t *testing.T) {
 	t.Logf("%d bytes: %d changes, %d commands, %d bytes of content, truncated %v", len(out), len(got.Changes), len(got.Commands), len(got.Content), got.Truncated)
 }
 
-// TestTurnInADirtyTree checks that changes from before the turn do not count as its own.
-func TestTurnInADirtyTree(t *testing.T) {
-	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n"); tt.write("b.go", "b\n") })
-	tt.end(nil)
-	tt.write("a.go", "a\nmine\n")
-	tt.write("b.go", "b\nmine\n")
-	tt.write("new.go", "mine\n")
-	tt.begin(changes.Options{})
-	tt.run("", 0, func() {
-		tt.write("b.go", "b\nmine\nits\n")
-		tt.write("new.go", "its\n")
-	}, "make")
-	if d := cmp.Diff("1\t0\tb.go\n1\t1\tnew.go", tt.end(nil).numstat()); d != "" {
-		t.Error("(-want +got)\n" + d)
-	}
-}
-
 // TestOrigins checks what a change is attributed to: a patch that explains it, else the commands
 // and tools of the turn if it ran any.
 func TestOrigins(t *testing.T) {
@@ -316,7 +233,7 @@ func TestOrigins(t *testing.T) {
 		tt.patch("d.go", "x\n", "-d\n+x\n") // and one line less
 		switch name {
 		case "a command":
-			tt.run("", 0, func() {}, "true")
+			tt.run(func() {}, "true")
 		case "a tool":
 			tt.emit(protocol.MCPToolCallBegin{CallID: "tool"})
 			tt.emit(protocol.MCPToolCallEnd{CallID: "tool"})
@@ -332,84 +249,40 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestTurnWithoutSnapshot checks that the changes are those of the patches if there is no
-// snapshot.
+// TestTurnWithoutSnapshot checks that the changes are those of the patches if there is no snapshot, and when a caller is
+// told that those of commands are not known: not if nobody wants to know them, and not without a command.
 func TestTurnWithoutSnapshot(t *testing.T) {
-	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
-	tt.end(nil)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	for name, begin := range map[string]func() *recorder{
-		"too many snapshots": func() *recorder {
-			c := newWatch(changes.Options{})
-			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: tt.dir}, nil)
-			return c
-		},
-		"interrupted": func() *recorder {
-			c := newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}})
-			c.Begin(ended, protocol.SessionConfigured{Cwd: tt.dir}, nil)
-			return c
-		},
-		"no folder": func() *recorder {
-			c := newWatch(changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}})
-			c.Begin(t.Context(), protocol.SessionConfigured{Cwd: filepath.Join(t.TempDir(), "no", "folder")}, nil)
-			return c
-		},
-	} {
-		tt.c = begin()
-		tt.emit(protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{filepath.Join(tt.dir, "b.go"): {Add: &protocol.FileContent{Content: "b\n"}}}})
-		tt.emit(protocol.PatchApplyEnd{CallID: "1", Success: true})
-		got := tt.end(&engine.TurnError{Message: "x"})
-		if got.ChangesFrom != "events" || got.Status != "failed" || len(got.Changes) != 1 || !strings.HasSuffix(got.Changes[0].Path, "b.go") {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-}
-
-// TestUntold checks when a caller is told that the changes of commands are not known: not if nobody wants to
-// know them, and not without a command.
-func TestUntold(t *testing.T) {
-	ended, end := context.WithCancel(t.Context())
-	end()
-	scratch := git.Scratch{Dir: t.TempDir()}
+	dir, scratch := t.TempDir(), git.Scratch{Dir: t.TempDir()}
 	for _, tt := range []struct {
 		name    string
 		ctx     context.Context
+		dir     string
 		o       changes.Options
 		command bool
-		want    bool
+		untold  bool
 	}{
-		{"interrupted", ended, changes.Options{Scratch: scratch}, true, true},
-		{"no command", ended, changes.Options{Scratch: scratch}, false, false},
-		{"switched off", t.Context(), changes.Options{Scratch: scratch, Changes: setting.Changes{Off: true}}, true, false},
-		{"no folder for snapshots", t.Context(), changes.Options{}, true, false},
-		{"a snapshot", t.Context(), changes.Options{Scratch: scratch}, true, false},
+		{"interrupted", ended, dir, changes.Options{Scratch: scratch}, true, true},
+		{"no command", ended, dir, changes.Options{Scratch: scratch}, false, false},
+		{"no folder", t.Context(), filepath.Join(dir, "no", "folder"), changes.Options{Scratch: scratch}, true, true},
+		{"switched off", t.Context(), dir, changes.Options{Scratch: scratch, Changes: setting.Changes{Off: true}}, true, false},
+		{"no folder for snapshots", t.Context(), dir, changes.Options{}, true, false},
+		{"a snapshot", t.Context(), dir, changes.Options{Scratch: scratch}, true, false},
 	} {
-		c := newWatch(tt.o)
-		c.Begin(tt.ctx, protocol.SessionConfigured{Cwd: t.TempDir()}, nil)
+		w := &work{t: t, c: newWatch(tt.o)}
+		w.c.Begin(tt.ctx, protocol.SessionConfigured{Cwd: tt.dir}, nil)
 		if tt.command {
-			m := protocol.ExecCommandBegin{CallID: "1", Command: []string{"make"}}
-			c.Ready(m)
-			c.Event(m)
+			w.run(func() {}, "make")
 		}
-		c.End(nil)
-		if got := c.Untold(); (got != "") != tt.want {
-			t.Errorf("%s: %q", tt.name, got)
+		w.emit(protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{"/elsewhere/b.go": {Add: &protocol.FileContent{Content: "b\n"}}}})
+		w.emit(protocol.PatchApplyEnd{CallID: "1", Success: true})
+		got := w.end(&engine.TurnError{Message: "x"})
+		if from := got.ChangesFrom; (from == "tree") != (tt.name == "a snapshot") || got.Status != "failed" || got.numstat() != "1\t0\t/elsewhere/b.go" {
+			t.Errorf("%s: %+v", tt.name, got)
 		}
-	}
-}
-
-// TestTurnOutside checks that patches outside of the folder are among the changes.
-func TestTurnOutside(t *testing.T) {
-	tt := newTurn(t, func(tt *work) { tt.write("a.go", "a\n") })
-	elsewhere := filepath.Join(t.TempDir(), "x")
-	tt.emit(protocol.PatchApplyBegin{CallID: "1", Changes: map[string]protocol.FileChange{
-		elsewhere:                       {Add: &protocol.FileContent{Content: "b"}},
-		filepath.Join(tt.dir, "undone"): {Add: &protocol.FileContent{Content: "b"}},
-	}})
-	tt.emit(protocol.PatchApplyEnd{CallID: "1", Success: true})
-	got := tt.end(&engine.AbortError{Reason: protocol.AbortInterrupted})
-	if d := cmp.Diff("1\t0\t"+elsewhere, got.numstat()); d != "" || got.ChangesFrom != "tree" || got.Status != "aborted" {
-		t.Errorf("changes from %q, status %q, (-want +got)\n%s", got.ChangesFrom, got.Status, d)
+		if words := w.c.Untold(); (words != "") != tt.untold {
+			t.Errorf("%s: %q", tt.name, words)
+		}
 	}
 }
