@@ -22,7 +22,7 @@ import (
 )
 
 // TestPrincipals tries each way to an open thread of ann's, from her other connection and from
-// another user's, who does not even cause a look at its rollout.
+// another user's, who does not even cause a look at its rollout. It stays open until her last connection closes.
 func TestPrincipals(t *testing.T) {
 	m := &memory{}
 	table := newTable(m)
@@ -49,8 +49,14 @@ func TestPrincipals(t *testing.T) {
 	if err := errors.Join(bob.Close(), first.Close()); err != nil || m.ends() != other.ID() || bob.Hold(id) != nil || first.Hold(id) != nil {
 		t.Errorf("%v, closed %q", err, m.ends())
 	}
+	if err := say(t, th, "still here"); err != nil {
+		t.Error(err)
+	}
 	if err := second.Close(); err != nil || m.ends() != other.ID()+" "+id {
 		t.Errorf("%v, closed %q", err, m.ends())
+	}
+	if _, err := second.Start(t.Context(), protocol.Config{}, thread.Attend{}); !errors.Is(err, thread.ErrShareClosed) || m.ends() != other.ID()+" "+id+" 3" {
+		t.Errorf("a closed share starts a thread: %v, closed %q", err, m.ends())
 	}
 	if table.Share("ann").Hold(id) != nil {
 		t.Error("a closed thread is held")

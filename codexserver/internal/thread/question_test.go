@@ -110,14 +110,7 @@ func TestQuestionOfAnotherKind(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				var made protocol.NewConversationResult
-				if err := c.Call(t.Context(), "newConversation", protocol.NewConversationParams{}, &made); err != nil {
-					t.Fatal(err)
-				}
-				said := protocol.SendUserMessageParams{ConversationID: made.ConversationID, Items: protocol.TextInput("p")}
-				if err := c.Call(t.Context(), method, said, nil); err != nil {
-					t.Fatal(err)
-				}
+				c.Ask(t, method, fmt.Sprintf(`{"conversationId":%q,"items":[]}`, c.NewConversation(t)))
 			}
 			if got := <-done; got != elicit.Approved {
 				t.Errorf("%s: %s", method, got)
@@ -226,13 +219,7 @@ func TestAlways(t *testing.T) {
 				}
 			} else {
 				method = "execCommandApproval"
-				var made protocol.NewConversationResult
-				if err := c.Call(t.Context(), "newConversation", protocol.NewConversationParams{}, &made); err != nil {
-					t.Fatal(err)
-				}
-				if err := c.Call(t.Context(), tt.method, protocol.SendUserMessageParams{ConversationID: made.ConversationID, Items: protocol.TextInput("p")}, nil); err != nil {
-					t.Fatal(err)
-				}
+				c.Ask(t, tt.method, fmt.Sprintf(`{"conversationId":%q,"items":[]}`, c.NewConversation(t)))
 			}
 			if got := <-done; got != tt.want || len(c.Received(method)) != tt.asked {
 				t.Errorf("%s: %s after %q", tt.name, got, c.Received(method))

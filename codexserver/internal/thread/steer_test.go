@@ -2,132 +2,73 @@ package thread_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 )
 
-// steerEngine is an engine whose conversations accept messages while a turn runs. A turn asks
-// about a command, and then reports the decision and the messages.
-type steerEngine struct{ slow time.Duration }
-
-func (l steerEngine) Start(_ context.Context, _ protocol.Config, h engine.Host) (engine.Conversation, error) {
-	h.Emit(protocol.SessionConfigured{SessionID: "1"})
-	return &steerConversation{steerEngine: l, host: h}, nil
-}
-
-type steerConversation struct {
-	steerEngine
-	host engine.Host
-
-	mu       sync.Mutex
-	running  bool
-	messages []string
-}
-
-func (e *steerConversation) ID() string   { return "1" }
-func (e *steerConversation) Close() error { return nil }
-
-func (e *steerConversation) Turn(ctx context.Context, _ protocol.TurnInput) error {
-	if e.slow > 0 {
-		<-time.After(e.slow)
+// steered returns an engine whose turns ask about a command, and then report the decision and the messages.
+func steered() *servertest.Engine {
+	e := &servertest.Engine{Messages: make(chan string, 9)}
+	e.Turn = func(ctx context.Context, h engine.Host, _ []protocol.InputItem) error {
+		out := h.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"})
+		said := string(out.Decision) + ":"
+		for len(e.Messages) > 0 {
+			words := <-e.Messages
+			h.Emit(protocol.UserMessage{Message: words})
+			said += " " + words
+		}
+		h.Emit(protocol.AgentMessage{Message: said})
+		return nil
 	}
-	e.mu.Lock()
-	e.running = true
-	e.mu.Unlock()
-	e.host.Emit(protocol.TaskStarted{})
-	out := e.host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"make"}, Cwd: "/"})
-	e.mu.Lock()
-	e.running = false
-	messages := e.messages
-	e.mu.Unlock()
-	for _, words := range messages {
-		e.host.Emit(protocol.UserMessage{Message: words})
-	}
-	said := string(out.Decision) + ": " + strings.Join(messages, ", ")
-	e.host.Emit(protocol.AgentMessage{Message: said})
-	e.host.Emit(protocol.TaskComplete{LastAgentMessage: &said})
-	return nil
+	return e
 }
 
-func (e *steerConversation) Steer(_ context.Context, items []protocol.InputItem) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.running {
-		return engine.ErrNoTurn
-	}
-	e.messages = append(e.messages, protocol.TextOf(items))
-	return nil
+// slow is an engine whose turns begin after a minute.
+type slow struct{ engine.Engine }
+
+func (e slow) Start(ctx context.Context, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
+	c, err := e.Engine.Start(ctx, cfg, h)
+	return slowConversation{c, c.(engine.Steerer)}, err
 }
 
-// screen is a desk that records what it shows.
-type screen struct {
-	asked  chan struct{}
-	answer chan string
-
-	mu     sync.Mutex
-	events []string
+type slowConversation struct {
+	engine.Conversation
+	engine.Steerer
 }
 
-func (s *screen) Name() approval.Decider { return "desk" }
-
-func (s *screen) Event(_ approval.Thread, m protocol.EventMsg) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch m := m.(type) {
-	case protocol.UserMessage:
-		s.events = append(s.events, "user: "+m.Message)
-	case protocol.AgentMessage:
-		s.events = append(s.events, "agent: "+m.Message)
-	}
+func (c slowConversation) Turn(ctx context.Context, in protocol.TurnInput) error {
+	<-time.After(time.Minute)
+	return c.Conversation.Turn(ctx, in)
 }
 
-// Ask waits for an answer from the test.
-func (s *screen) Ask(ctx context.Context, _ *approval.Request) (json.RawMessage, error) {
-	close(s.asked)
-	select {
-	case words := <-s.answer:
-		return json.RawMessage(words), nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-func (s *screen) Decided(*approval.Request, approval.Decision) {}
-
-func (s *screen) all() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.events)
+// users returns what a desk was shown of the user.
+func users(d *servertest.Desk) []string {
+	return slices.DeleteFunc(d.Seen(), func(words string) bool { return !strings.HasPrefix(words, "user_message ") })
 }
 
 // TestSteer checks that a message reaches the running turn and is shown, and that it does
 // not answer the open question.
 func TestSteer(t *testing.T) {
-	for _, test := range []struct{ answer, want string }{
-		{`{"action":"accept"}`, "agent: approved: yes, approve it"},
-		{`{"action":"decline"}`, "agent: denied: yes, approve it"},
-	} {
+	for answer, want := range map[string]string{servertest.Accept: "approved: yes, approve it", servertest.Decline: "denied: yes, approve it"} {
 		synctest.Test(t, func(t *testing.T) {
-			desk := &screen{asked: make(chan struct{}), answer: make(chan string)}
-			th := start(t, thread.NewTable(steerEngine{}, &approve.Options{Desk: desk}).Share(""))
+			desk := &servertest.Desk{Answer: servertest.After(time.Minute, answer)}
+			th := start(t, thread.NewTable(steered(), &approve.Options{Desk: desk}).Share(""))
 			if err := th.Steer(t.Context(), protocol.TextInput("early")); !errors.Is(err, engine.ErrNoTurn) {
 				t.Errorf("before the turn: %v", err)
 			}
 			done := make(chan error, 1)
 			go func() { done <- say(t, th, "build") }()
-			<-desk.asked
+			synctest.Wait()
 			if err := th.Steer(t.Context(), protocol.TextInput("yes, approve it")); err != nil {
 				t.Errorf("in the turn: %v", err)
 			}
@@ -137,16 +78,17 @@ func TestSteer(t *testing.T) {
 				t.Fatalf("the turn ended without an answer: %v", err)
 			default:
 			}
-			desk.answer <- test.answer
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
 			if err := th.Steer(t.Context(), protocol.TextInput("late")); !errors.Is(err, engine.ErrNoTurn) {
 				t.Errorf("after the turn: %v", err)
 			}
-			want := []string{"user: build", "user: yes, approve it", test.want}
-			if got := desk.all(); !slices.Equal(got, want) {
-				t.Errorf("the desk was shown %q, want %q", got, want)
+			if got := users(desk); !slices.Equal(got, []string{"user_message build", "user_message yes, approve it"}) {
+				t.Errorf("the desk was shown %q", got)
+			}
+			if got := th.Log().Last(1000); !strings.HasSuffix(got, "codex:\n  "+want+"\n") {
+				t.Errorf("the transcript ends with %q, want %q", got, want)
 			}
 		})
 	}
@@ -156,8 +98,8 @@ func TestSteer(t *testing.T) {
 // yet waits for it, until its sender gives up.
 func TestSteerAsTheTurnBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		desk := &screen{asked: make(chan struct{}), answer: make(chan string, 1)}
-		th := start(t, thread.NewTable(steerEngine{slow: time.Minute}, &approve.Options{Desk: desk}).Share(""))
+		desk := &servertest.Desk{Answer: servertest.After(time.Minute, servertest.Decline)}
+		th := start(t, thread.NewTable(slow{steered()}, &approve.Options{Desk: desk}).Share(""))
 		done := make(chan error, 1)
 		go func() { done <- say(t, th, "build") }()
 		synctest.Wait()
@@ -169,12 +111,11 @@ func TestSteerAsTheTurnBegins(t *testing.T) {
 		if err := th.Steer(t.Context(), protocol.TextInput("patient")); err != nil {
 			t.Errorf("a sender that waits: %v", err)
 		}
-		desk.answer <- `{"action":"decline"}`
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if got, want := desk.all(), []string{"user: build", "user: patient", "agent: denied: patient"}; !slices.Equal(got, want) {
-			t.Errorf("the desk was shown %q, want %q", got, want)
+		if got := users(desk); !slices.Equal(got, []string{"user_message build", "user_message patient"}) {
+			t.Errorf("the desk was shown %q", got)
 		}
 	})
 }

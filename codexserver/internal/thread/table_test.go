@@ -106,40 +106,6 @@ func start(t *testing.T, s *thread.Share) *thread.Thread {
 	return th
 }
 
-// TestShares checks that a thread stays open until its last share closes, and is the same
-// for all shares.
-func TestShares(t *testing.T) {
-	m := &memory{}
-	table := newTable(m)
-	a, b := table.Share(""), table.Share("")
-	th := start(t, a)
-	if b.Find(th.ID()) != nil {
-		t.Error("a share finds a thread that it does not hold")
-	}
-	same, err := b.Revive(t.Context(), th.ID(), thread.Attend{}, plain)
-	if err != nil || same != th || m.resume != 0 {
-		t.Fatalf("revived %p, %v, want the open thread %p; resumed %d times", same, err, th, m.resume)
-	}
-	if err := a.Close(); err != nil || m.ends() != "" {
-		t.Fatalf("%v, closed %q while another share holds the thread", err, m.ends())
-	}
-	if err := say(t, th, "still here"); err != nil {
-		t.Error(err)
-	}
-	if err := b.Close(); err != nil || m.ends() != "1" {
-		t.Fatalf("%v, closed %q", err, m.ends())
-	}
-	if err := say(t, th, "too late"); !strings.Contains(err.Error(), "closed") {
-		t.Errorf("a turn of a closed thread: %v", err)
-	}
-	if _, err := b.Start(t.Context(), protocol.Config{}, thread.Attend{}); !errors.Is(err, thread.ErrShareClosed) {
-		t.Errorf("a closed share starts a thread: %v", err)
-	}
-	if m.ends() != "1 2" {
-		t.Errorf("closed %q", m.ends())
-	}
-}
-
 func TestRevive(t *testing.T) {
 	m := &memory{}
 	s := newTable(m).Share("")
