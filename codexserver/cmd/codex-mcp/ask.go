@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
@@ -240,8 +241,8 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 	here, there := jsonrpc.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := c.serve(ctx, a.options, e, there)
-		there.Close() // serve may have failed before it used the connection
+		err := c.withServerOf(a.options, e, func(s *codexserver.Server) error { return s.Serve(ctx, there) })
+		there.Close() // the server may have failed before it used the connection
 		ended <- errors.Join(err, e.Close())
 	}()
 	code := terminal.Run(ctx, here, console, task, signals)
@@ -273,6 +274,9 @@ func (a *askOptions) forTerminal(c *configuration, console *terminal.Console) {
 	}
 	p := &c.settings.Approvals
 	p.Terminal = true
+	if p.Where == setting.WherePage {
+		p.Where = setting.WhereBoth // a person is there, who can be asked in any case
+	}
 	p.Schema = cmp.Or(p.Schema, "decision") // the client takes each decision
 	if !console.Asks(a.json) {
 		p.Unable = "there is no terminal to ask on"

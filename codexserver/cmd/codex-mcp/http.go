@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -94,12 +93,7 @@ func (c *configuration) serveHTTP(ctx context.Context, o *httpOptions, token str
 		hosts = append(slices.Clip(hosts), "localhost", "127.0.0.1", "::1")
 	}
 	c.settings.LockedArguments = c.settings.HTTP.Locked(c.settings.LockedArguments)
-	e, err := choose(ctx, o.options, c)
-	if err != nil {
-		return err
-	}
-	c.log.Info("engine", "name", e.name, "reason", e.reason)
-	err = c.withServer(o.options, e, func(s *codexserver.Server) error {
+	return c.withServer(ctx, o.options, func(s *codexserver.Server, _ *choice) error {
 		handler, err := streamable.New(s, &streamable.Options{
 			Authenticate: bearer(token), Challenge: challenge, Hosts: hosts, Origins: c.settings.HTTP.Origins, Logger: c.log,
 		})
@@ -116,5 +110,4 @@ func (c *configuration) serveHTTP(ctx context.Context, o *httpOptions, token str
 			},
 		}).Serve(ctx)
 	})
-	return errors.Join(err, e.Close())
 }

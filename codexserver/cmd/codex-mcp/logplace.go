@@ -42,44 +42,40 @@ func (c *configuration) logFile() string {
 	return filepath.Join(c.home, "codex-mcp", "approvals.log") // where no command ever writes
 }
 
-// openRecord returns the log of approvals, or what the gateway passed; nil for none. The default log is made by its
-// first line, so that a home that cannot be written keeps no server from starting: it approves nothing then.
-func (c *configuration) openRecord(o *options, engine string) (w io.Writer, end func() error, err error) {
-	path := c.logFile()
-	switch {
-	case c.record != nil:
-		return c.record, c.record.Close, nil
-	case path == "":
-		return nil, func() error { return nil }, nil
-	}
-	l := record.New(path, maxLog)
-	if c.settings.Approvals.Log != nil {
-		if err := c.checkPlace(o, engine, path); err != nil {
-			return nil, nil, err
-		}
-		if err := l.Open(); err != nil {
-			return nil, nil, err
+// openLogs opens the log of approvals and the file of --trace, unless the gateway passed them, for c.record
+// and c.trace, and returns what closes them. The default log of approvals is made by its first line, so that a
+// home that cannot be written keeps no server from starting: it approves nothing then.
+func (c *configuration) openLogs(o *options, engine string) (end func(), err error) {
+	end = func() {
+		for _, l := range []io.Closer{c.record, c.trace} {
+			if l != nil {
+				_ = l.Close()
+			}
 		}
 	}
-	return l, l.Close, nil
-}
-
-// openTrace returns the file of --trace, or what the gateway passed; nil for none.
-func (c *configuration) openTrace(o *options, engine string) (w io.Writer, end func() error, err error) {
-	switch {
-	case c.trace != nil:
-		return c.trace, c.trace.Close, nil
-	case o.trace == "":
-		return nil, func() error { return nil }, nil
+	if path := c.logFile(); c.record == nil && path != "" {
+		l := record.New(path, maxLog)
+		if c.settings.Approvals.Log != nil {
+			if err = c.checkPlace(o, engine, path); err == nil {
+				err = l.Open()
+			}
+		}
+		if err != nil {
+			return end, fmt.Errorf("approvals.log: %w", err)
+		}
+		c.record = l
 	}
-	if err := c.checkPlace(o, engine, o.trace); err != nil {
-		return nil, nil, err
+	if c.trace == nil && o.trace != "" {
+		if err := c.checkPlace(o, engine, o.trace); err != nil {
+			return end, fmt.Errorf("--trace: %w", err)
+		}
+		l, err := safefile.OpenLog(o.trace, maxLog)
+		if err != nil {
+			return end, fmt.Errorf("--trace: %w", err)
+		}
+		c.trace = l
 	}
-	l, err := safefile.OpenLog(o.trace, maxLog)
-	if err != nil {
-		return nil, nil, err
-	}
-	return l, l.Close, nil
+	return end, nil
 }
 
 // checkPlace returns an error if commands could change the log at path, or a link on the way to it, by
@@ -93,11 +89,9 @@ func (c *configuration) checkPlace(o *options, engine, path string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	cwd := o.folder
-	if cwd == "" {
-		if cwd, err = os.Getwd(); err != nil {
-			return err
-		}
+	cwd, err := filepath.Abs(o.folder)
+	if err != nil {
+		return err
 	}
 	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
 	if err != nil {

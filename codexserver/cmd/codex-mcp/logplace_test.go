@@ -66,20 +66,21 @@ func TestLogPlaces(t *testing.T) {
 				o.trace = in(tt.path)
 			}
 			c := &configuration{home: in("home/codex"), settings: &config.Settings{}}
-			w, end, err := c.openTrace(o, tt.engine)
+			end, err := c.openLogs(o, tt.engine)
 			if tt.want == "" {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := w.Write([]byte("line\n")); err != nil {
+				if _, err := c.trace.Write([]byte("line\n")); err != nil {
 					t.Error(err)
 				}
-				if err := errors.Join(end(), os.Remove(o.trace)); err != nil {
+				end()
+				if err := os.Remove(o.trace); err != nil {
 					t.Error(err)
 				}
 				return
 			}
-			if err == nil || !strings.HasPrefix(err.Error(), words+in(tt.want)+",") {
+			if err == nil || !strings.HasPrefix(err.Error(), "--trace: "+words+in(tt.want)+",") {
 				t.Errorf("%v", err)
 			}
 			if _, err := os.Lstat(o.trace); !errors.Is(err, os.ErrNotExist) {

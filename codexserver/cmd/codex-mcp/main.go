@@ -50,18 +50,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/approval"
-	"github.com/codexmcp/codexmcp/codexserver/cmd/codex-mcp/internal/terminal"
 	"github.com/codexmcp/codexmcp/codexserver/internal/box"
 	processes "github.com/codexmcp/codexmcp/codexserver/internal/run"
 	"github.com/codexmcp/codexmcp/codexserver/internal/worker"
-	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/internal/program"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 )
@@ -142,42 +139,33 @@ func fail(stderr io.Writer, err error) int {
 	return 1
 }
 
+// serve serves one client, on t.
 func serve(ctx context.Context, o *options, c *configuration, t jsonrpc.Transport) error {
+	return c.withServer(ctx, o, func(s *codexserver.Server, _ *choice) error { return s.Serve(ctx, t) })
+}
+
+// withServer chooses an engine, calls f with a server, and then closes both.
+func (c *configuration) withServer(ctx context.Context, o *options, f func(*codexserver.Server, *choice) error) error {
 	e, err := choose(ctx, o, c)
 	if err != nil {
 		return err
 	}
 	c.log.Info("engine", "name", e.name, "reason", e.reason)
-	return errors.Join(c.serve(ctx, o, e, t), e.Close())
+	return errors.Join(c.withServerOf(o, e, func(s *codexserver.Server) error { return f(s, e) }), e.Close())
 }
 
-// serve serves one client, on t.
-func (c *configuration) serve(ctx context.Context, o *options, e *choice, t jsonrpc.Transport) error {
-	return c.withServer(o, e, func(s *codexserver.Server) error { return s.Serve(ctx, t) })
-}
-
-// withServer calls f with a server, and then closes the server's files and page.
-func (c *configuration) withServer(o *options, e *choice, f func(*codexserver.Server) error) error {
-	record, closeRecord, err := c.openRecord(o, e.name)
+// withServerOf calls f with a server of an engine, and then closes the server's files and page.
+func (c *configuration) withServerOf(o *options, e *choice, f func(*codexserver.Server) error) error {
+	closeLogs, err := c.openLogs(o, e.name)
+	defer closeLogs()
 	if err != nil {
-		return fmt.Errorf("approvals.log: %w", err)
+		return err
 	}
-	defer closeRecord()
-	traced, closeTrace, err := c.openTrace(o, e.name)
-	if err != nil {
-		return fmt.Errorf("--trace: %w", err)
-	}
-	defer closeTrace()
 	so := c.serverOptions(o)
-	so.Record, so.Trace = record, traced
 	so.EngineName, so.EngineReason = e.name, e.reason
 	if n := c.newNotifier(e); n != nil && so.Observer == nil { // a worker has none: it is not the user's
 		so.Observer = n
-		defer func() {
-			if err := n.Close(); err != nil {
-				c.log.Warn("the notify program", "error", err)
-			}
-		}()
+		defer n.Close()
 	}
 	page, err := c.openPage(so, os.Stderr, o.announcing)
 	if err != nil {
@@ -196,7 +184,7 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 	}
 	return &codexserver.Options{
 		Approvals: c.settings.Approvals.Options,
-		Asking:    c.asking(),
+		Asking:    c.settings.Approvals.Asking,
 		Rules:     c.rules(),
 		Home:      home,
 		Store:     c.store,
@@ -207,20 +195,9 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 		Logger:    c.log,
 		Folder:    o.folder,
 		Observer:  c.observer,
+		Record:    c.record,
+		Trace:     c.trace,
 	}
-}
-
-// asking returns who is asked. A terminal is asked in any case, because a person is there.
-func (c *configuration) asking() setting.Asking {
-	a := c.settings.Approvals.Asking
-	if a.Of(terminal.ClientName) == setting.WherePage && a.Clients[terminal.ClientName] == "" {
-		a.Clients = maps.Clone(a.Clients)
-		if a.Clients == nil {
-			a.Clients = map[string]setting.Where{}
-		}
-		a.Clients[terminal.ClientName] = setting.WhereBoth
-	}
-	return a
 }
 
 // rules returns the user's rules.

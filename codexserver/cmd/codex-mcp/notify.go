@@ -79,10 +79,9 @@ func (c *configuration) newNotifier(e *choice) *notifier {
 }
 
 // Close ends the program that runs.
-func (n *notifier) Close() error {
+func (n *notifier) Close() {
 	n.end()
 	n.ended.Wait()
-	return nil
 }
 
 // send runs a program after those that wait, unless there is none.

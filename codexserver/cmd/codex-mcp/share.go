@@ -201,12 +201,7 @@ func serveShared(ctx context.Context, name string, o *options) error {
 	if err := os.Chdir(c.home); err != nil {
 		return err
 	}
-	e, err := choose(ctx, o, c)
-	if err != nil {
-		return err
-	}
-	c.log.Info("engine", "name", e.name, "reason", e.reason)
-	err = c.withServer(o, e, func(s *codexserver.Server) error {
+	return c.withServer(ctx, o, func(s *codexserver.Server, e *choice) error {
 		server := &shared.Server{Folder: folder, Name: name, Idle: sharedIdle, Logger: c.log}
 		server.Status = func() shared.Status {
 			status := c.status(e.name)
@@ -227,7 +222,6 @@ func serveShared(ctx context.Context, name string, o *options) error {
 		shared.Started()
 		return server.Run(ctx)
 	})
-	return errors.Join(err, e.Close())
 }
 
 func (o *options) sharedCommand() *cobra.Command {

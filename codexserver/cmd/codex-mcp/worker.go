@@ -70,14 +70,10 @@ func workFor(ctx context.Context, link *worker.Link, stderr io.Writer) error {
 	c.warn(o, stderr)
 	turns := &worker.Work{}
 	c.observer = turns
-	e, err := choose(ctx, o, c)
-	if err != nil {
-		return err
-	}
-	c.log.Info("engine", "name", e.name, "reason", e.reason)
 	requests := o.logger(stderr) // without principal: each line names its own
-	err = c.withServer(o, e, func(s *codexserver.Server) error { return c.serveLink(ctx, s, link, mirror, turns, requests) })
-	return errors.Join(err, e.Close())
+	return c.withServer(ctx, o, func(s *codexserver.Server, _ *choice) error {
+		return c.serveLink(ctx, s, link, mirror, turns, requests)
+	})
 }
 
 // withoutServer removes the settings that are the server's: it has one approval log and one port for all
