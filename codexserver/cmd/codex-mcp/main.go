@@ -204,7 +204,7 @@ func (c *configuration) serverOptions(o *options) *codexserver.Options {
 func (c *configuration) rules() approval.Rules {
 	rules := approval.Rules{Ask: c.settings.Approvals.Ask, Deny: c.settings.Approvals.Deny}
 	for _, r := range c.settings.Approvals.Allow {
-		rules.Allow = append(rules.Allow, r.Rule)
+		rules.Allow = append(rules.Allow, approval.Rule(r))
 	}
 	return rules
 }

@@ -7,18 +7,13 @@ import (
 	"os"
 	"slices"
 
-	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/term"
 )
 
 // warn prints which flags have no effect and which overrides loosen the rules for
-// commands. At a terminal it also prints what this program is. It logs the rules that once
-// allowed more.
+// commands. At a terminal it also prints what this program is.
 func (c *configuration) warn(o *options, stderr io.Writer) {
-	for _, rule := range c.narrowed() {
-		c.log.Warn(rule)
-	}
 	for _, w := range append(o.warnings, c.loosened()...) {
 		fmt.Fprintln(stderr, "codex-mcp: warning:", w)
 	}
@@ -42,24 +37,6 @@ func (c *configuration) loosened() (all []string) {
 	}
 	if c.overrides["sandbox_mode"] == string(protocol.SandboxDangerFullAccess) {
 		all = append(all, "sandbox_mode=danger-full-access: commands may touch everything, unless a call chooses another mode")
-	}
-	return all
-}
-
-// narrowed returns a warning for each rule that allowed commands outside the sandbox before
-// rules had the member outside, unless the configured policy asks no question.
-func (c *configuration) narrowed() (all []string) {
-	for _, r := range c.settings.Approvals.Allow {
-		if r.List && len(r.Command) > 0 {
-			all = append(all, fmt.Sprintf("approvals.allow: the rule %q no longer allows commands outside the sandbox, and with the installed Codex it allows none; write {command = [...], outside = true} to allow them there", r.Command))
-		}
-	}
-	if all == nil { // config.toml need not be read
-		return nil
-	}
-	cfg, err := config.Load(config.Layers{Home: c.home, Overrides: c.overrides})
-	if err == nil && cfg.ApprovalPolicy == protocol.ApprovalNever {
-		return nil
 	}
 	return all
 }

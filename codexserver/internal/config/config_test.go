@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/config"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
@@ -524,11 +523,11 @@ func TestAllow(t *testing.T) {
 		problem    string
 	}{
 		{file: `allow = [["go", "test"], {command = ["git", "push"], outside = true}, {command = ["make"]}]`, want: []config.Rule{
-			{Rule: approval.Rule{Command: []string{"go", "test"}}, List: true}, {Rule: approval.Rule{Command: []string{"git", "push"}, Outside: true}}, {Rule: approval.Rule{Command: []string{"make"}}},
+			{Command: []string{"go", "test"}}, {Command: []string{"git", "push"}, Outside: true}, {Command: []string{"make"}},
 		}},
-		{file: "[[approvals.allow]]\ncommand = [\"go\"]\noutside = true", want: []config.Rule{{Rule: approval.Rule{Command: []string{"go"}, Outside: true}}}},
+		{file: "[[approvals.allow]]\ncommand = [\"go\"]\noutside = true", want: []config.Rule{{Command: []string{"go"}, Outside: true}}},
 		{flag: `approvals.allow=[["go"], {command=["make"], outside=true}]`, want: []config.Rule{
-			{Rule: approval.Rule{Command: []string{"go"}}, List: true}, {Rule: approval.Rule{Command: []string{"make"}, Outside: true}},
+			{Command: []string{"go"}}, {Command: []string{"make"}, Outside: true},
 		}},
 		{file: `allow = ["go test"]`, problem: "approvals.allow.0: want a list"},
 		{file: `allow = [["go", 1]]`, problem: "approvals.allow.0: want a list"},

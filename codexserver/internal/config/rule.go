@@ -9,11 +9,7 @@ import (
 
 // Rule is one of approvals.allow: a list of words, or a table
 // { command = […], outside = true }.
-type Rule struct {
-	approval.Rule
-	// List is true if the rule is only a list of words.
-	List bool
-}
+type Rule approval.Rule
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (r *Rule) UnmarshalJSON(b []byte) error {
@@ -23,12 +19,12 @@ func (r *Rule) UnmarshalJSON(b []byte) error {
 	}
 	var words []string
 	if json.Unmarshal(b, &words) == nil {
-		*r = Rule{Rule: approval.Rule{Command: words}, List: true}
+		*r = Rule{Command: words}
 		return nil
 	}
 	if json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) != nil || len(table.Command) == 0 {
 		return errors.New(`want a list of words such as ["go", "test"], or {command = ["go", "test"], outside = true}`)
 	}
-	*r = Rule{Rule: approval.Rule{Command: table.Command, Outside: table.Outside}}
+	*r = Rule{Command: table.Command, Outside: table.Outside}
 	return nil
 }
