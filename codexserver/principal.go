@@ -46,13 +46,6 @@ func (p *Principal) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	return p.server.serve(ctx, p, nil, t)
 }
 
-// Begin serves a client as [Principal.Serve] does, but returns at once. It calls ended,
-// once and on another goroutine, with what Serve returns. A session that is idle then has
-// no goroutine if t pushes, see [jsonrpc.Transport].
-func (p *Principal) Begin(ctx context.Context, t jsonrpc.Transport, ended func(error)) {
-	p.server.begin(ctx, p, nil, t, ended)
-}
-
 // Exchange serves requests without a handshake (MCP 2026-07-28), until the input of t has
 // ended and all requests are answered. Tool calls may continue afterwards. When ctx ends
 // with the cause [jsonrpc.ErrCancelled], they are cancelled.

@@ -202,23 +202,17 @@ func (s *Server) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	return s.serve(ctx, nil, nil, t)
 }
 
-// serve is begin, but returns the result.
+// serve is [Server.Serve]. A client of a principal p does not have the methods of September 2025. Unless gone is
+// nil, the client's tasks and its turns in the background outlive its connection, at whose end gone is called.
 func (s *Server) serve(ctx context.Context, p *Principal, gone func(), t jsonrpc.Transport) error {
-	end := make(chan error, 1)
-	s.begin(ctx, p, gone, t, func(err error) { end <- err })
-	return <-end
-}
-
-// begin is [Server.Serve], but returns at once and calls ended with the result. A client
-// of a principal p does not have the methods of September 2025. Unless gone is nil, the
-// client's tasks and its turns in the background outlive its connection, at whose end gone
-// is called.
-func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc.Transport, ended func(error)) {
 	principal := ""
 	if p != nil {
 		principal = p.name
 	}
-	life, end := context.WithCancelCause(ctx)
+	life, end := ctx, context.CancelCauseFunc(func(error) {})
+	if gone == nil {
+		life, end = context.WithCancelCause(ctx)
+	}
 	handling, stop := context.WithCancelCause(ctx)
 	var turns *tools.Turns
 	var others *crowd
@@ -242,26 +236,24 @@ func (s *Server) begin(ctx context.Context, p *Principal, gone func(), t jsonrpc
 		inline = methods.Inline()
 	}
 	peer := client.Peer(t, s.observed(principal, t, client.Handler(mux)), s.trace, inline...)
-	peer.Begin(handling, func(err error) {
-		if gone != nil {
-			session.Leave()
-			gone()
-			turns.Wait()
-		} else {
-			end(jsonrpc.ErrClosed)
+	err := peer.Run(handling)
+	if gone != nil {
+		session.Leave()
+		gone()
+		turns.Wait()
+	}
+	end(jsonrpc.ErrClosed)
+	if cerr := client.Close(); cerr != nil {
+		s.log.Warn("closing threads", "error", cerr)
+	}
+	if left() && gone != nil { // the results remain, and their threads are found in files
+		if err := turns.Rekeep(s.threads.Share("")).Close(); err != nil {
+			s.log.Warn("closing threads", "error", err)
 		}
-		if cerr := client.Close(); cerr != nil {
-			s.log.Warn("closing threads", "error", cerr)
-		}
-		if left() && gone != nil { // the results remain, and their threads are found in files
-			if err := turns.Rekeep(s.threads.Share("")).Close(); err != nil {
-				s.log.Warn("closing threads", "error", err)
-			}
-		}
-		err = verdict(handling, err)
-		stop(nil) // verdict has looked at the context
-		ended(err)
-	})
+	}
+	err = verdict(handling, err)
+	stop(nil) // verdict has looked at the context
+	return err
 }
 
 // verdict returns the error of Serve for the error of its peer. The end of the context, or

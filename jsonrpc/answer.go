@@ -36,7 +36,7 @@ func (p *Peer) answer(r *Request, v any, err error, from place) bool {
 		return false
 	}
 	r.answered = true
-	remove(&in.inflight, r.ID, p.push != nil)
+	delete(in.inflight, r.ID)
 	// Kept requests do not count for alone: their handlers have returned, so they may not
 	// answer for a long time.
 	cancelled, alone := r.cancelled, in.running-in.kept <= 1

@@ -4,22 +4,62 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/google/go-cmp/cmp"
 )
 
+// script is a transport that a test fills. It records the messages that are written.
+type script struct {
+	lines chan []byte
+
+	mu    sync.Mutex
+	wrote []string
+}
+
+func (w *script) Read(ctx context.Context) ([]byte, error) {
+	select {
+	case line := <-w.lines:
+		return line, nil
+	case <-ctx.Done():
+		return nil, io.EOF
+	}
+}
+
+func (w *script) Write(_ context.Context, messages [][]byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range messages {
+		w.wrote = append(w.wrote, string(m))
+	}
+	return nil
+}
+
+func (w *script) Close() error { return nil }
+
+func (w *script) written() string {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := strings.Join(w.wrote, "\n")
+	w.wrote = nil
+	return all
+}
+
 // batched is a peer that accepts batches. Requests wait for go of their method.
 type batched struct {
 	*jsonrpc.Peer
-	*pushTransport
+	*script
 	gates map[string]chan struct{}
 }
 
 func newBatched(t *testing.T, o *jsonrpc.Options) *batched {
-	b := &batched{pushTransport: &pushTransport{}, gates: map[string]chan struct{}{"a": make(chan struct{}, 9), "b": make(chan struct{}, 9)}}
+	b := &batched{script: &script{lines: make(chan []byte)}, gates: map[string]chan struct{}{"a": make(chan struct{}, 9), "b": make(chan struct{}, 9)}}
 	h := jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		if gate := b.gates[r.Method]; gate != nil {
 			select {
@@ -36,8 +76,9 @@ func newBatched(t *testing.T, o *jsonrpc.Options) *batched {
 		return r.Method, nil
 	})
 	o.Cancellation = jsonrpc.MCPCancel
-	b.Peer = jsonrpc.NewPeer(b.pushTransport, h, o)
-	ended := begin(b.Peer)
+	b.Peer = jsonrpc.NewPeer(b.script, h, o)
+	ended := make(chan error, 1)
+	go func() { ended <- b.Peer.Run(context.Background()) }()
 	t.Cleanup(func() {
 		b.Peer.Close()
 		<-ended
@@ -48,10 +89,10 @@ func newBatched(t *testing.T, o *jsonrpc.Options) *batched {
 // Close is the transport's.
 func (b *batched) Close() error { return nil }
 
-// put pushes a line, and checks what the peer writes.
+// put sends a line, and checks what the peer writes.
 func (b *batched) put(t *testing.T, line, want string) {
 	t.Helper()
-	b.to([]byte(line), nil)
+	b.lines <- []byte(line)
 	if diff := cmp.Diff(want, b.written()); diff != "" {
 		t.Errorf("%.200s (-want +got):\n%s", line, diff)
 	}
@@ -157,7 +198,7 @@ func TestBatchLimit(t *testing.T) {
 		b := newBatched(t, &jsonrpc.Options{Egress: jsonrpc.EgressOptions{HardLimit: 1000}})
 		b.AcceptBatches()
 		for range 150 { // what is sent does not count any more
-			b.to(fmt.Appendf(nil, "[%s,%s]", call("1", "x"), call("2", "y")), nil)
+			b.lines <- fmt.Appendf(nil, "[%s,%s]", call("1", "x"), call("2", "y"))
 			if got := b.written(); got == "" {
 				t.Fatal("no answer")
 			}
@@ -166,7 +207,7 @@ func TestBatchLimit(t *testing.T) {
 			if i > 30 {
 				t.Fatal("it holds answers without end")
 			}
-			b.to(fmt.Appendf(nil, "[%s,%s]", call(fmt.Sprint(2*i), "a"), call(fmt.Sprint(2*i+1), strings.Repeat("x", 100))), nil)
+			b.lines <- fmt.Appendf(nil, "[%s,%s]", call(fmt.Sprint(2*i), "a"), call(fmt.Sprint(2*i+1), strings.Repeat("x", 100)))
 			if got := b.written(); got != "" {
 				t.Errorf("%s", got)
 			}

@@ -174,7 +174,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		return err
 	}
 	// Registered before it is sent: the answer may be read before send returns.
-	put(&cs.pending, c.id, c)
+	cs.pending[c.id] = c
 	w := byWriter
 	if len(cs.pending) == 1 { // of several, the writer sends more with one write
 		w = ifPrompt
@@ -206,7 +206,7 @@ func (p *Peer) retire(c *Call) bool {
 	if p.calls.pending[c.id] != c {
 		return false
 	}
-	remove(&p.calls.pending, c.id, p.push != nil)
+	delete(p.calls.pending, c.id)
 	return true
 }
 
@@ -265,7 +265,7 @@ func (p *Peer) resolve(m *message, line []byte) {
 	// Looked up and removed under one lock: a second answer with the same id finds no
 	// call.
 	c := cs.pending[m.id]
-	remove(&cs.pending, m.id, p.push != nil)
+	delete(cs.pending, m.id)
 	cs.mu.Unlock()
 	if c == nil {
 		p.problem(fmt.Errorf("answer with id %s, %w", m.id, ErrNoCall), line)

@@ -179,4 +179,3 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
-

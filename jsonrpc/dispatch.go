@@ -112,14 +112,14 @@ func (p *Peer) newRequest(m *message, line []byte) *Request {
 }
 
 // intern returns the name of a method, allocated once for those seen often. Only the
-// reader calls it, or what pushes, one goroutine at a time.
+// reader calls it.
 func (p *Peer) intern(name []byte) string {
 	if m, ok := p.methods[string(name)]; ok {
 		return m
 	}
 	m := string(name)
 	// Bounded: the other side may invent method names without end.
-	if p.methods != nil && len(p.methods) < 256 && len(name) <= 64 {
+	if len(p.methods) < 256 && len(name) <= 64 {
 		p.methods[m] = m
 	}
 	return m
@@ -190,7 +190,7 @@ func (p *Peer) admit(r *Request, wait bool) *Error {
 		if _, dup := in.inflight[r.ID]; dup {
 			return Errorf(CodeInvalidRequest, "id %s is already in use", r.ID)
 		}
-		put(&in.inflight, r.ID, r)
+		in.inflight[r.ID] = r
 	}
 	if wait {
 		in.bytes += r.size

@@ -17,7 +17,7 @@ import (
 // Values to send are encoded before the call returns, and may be changed after it. An idle
 // peer holds no more than 64 KiB of its input.
 type Peer struct {
-	// A message in: the reader has it from Transport.Read (read.go), or the transport pushes it.
+	// A message in: the reader has it from Transport.Read (read.go).
 	// message.parse scans it (message.go). dispatch decides: an answer goes to its call
 	// (call.go), a request or notification is admitted by inbound and handled on a goroutine
 	// (dispatch.go).
@@ -25,18 +25,17 @@ type Peer struct {
 	// A message out: a call, a notification or an answer is encoded on the goroutine that sends
 	// it (encode.go), and egress hands it to Transport.Write in order (egress.go).
 	//
-	// The end: every reason for it calls wake, which starts finish once (run.go).
+	// The end: every reason for it calls wake, after which Run calls finish (run.go).
 
-	t    Transport
-	push pusher // t, if it pushes
-	h    Handler
-	o    Options // with defaults; never changed
-	d    dialect
+	t Transport
+	h Handler
+	o Options // with defaults; never changed
+	d dialect
 
 	// Each of these has a lock of its own, and so has a request's context.
 	// No goroutine takes one of them while it holds another, so they cannot deadlock. No
 	// handler, hook, encoder or transport runs under one of them, so these may call the
-	// peer. (reading.push is another matter, see there.)
+	// peer.
 	out   *egress
 	in    inbound
 	calls calls
@@ -45,10 +44,8 @@ type Peer struct {
 	batches  atomic.Bool  // AcceptBatches was called
 	held     atomic.Int64 // bytes of answers that wait for others of their batches
 
-	reading reading
-	// Only the goroutine that reads uses it, so it needs no lock. It is nil if the transport
-	// pushes: there may be many such peers, and their requests are rare.
-	methods map[string]string
+	methods map[string]string // belongs to the goroutine that reads
+	unread  chan struct{}     // closed when that has returned
 
 	ctx contexts
 	// finish waits for them, after inbound.end has let no more start. For that reason a
@@ -67,20 +64,19 @@ type contexts struct {
 	base lazyContext // of handlers; descends from that of Run
 }
 
-// life is how far a peer is between Begin and its end. Every way to end comes here first. The
+// life is how far a peer is between the begin of Run and its end. Every way to end comes here first. The
 // first reason counts: a Close makes the transport fail, and that failure explains nothing.
 type life struct {
 	mu       sync.Mutex
 	running  bool
-	woken    bool  // finish has started
 	inputEnd bool  // nothing more is read
 	shutdown bool  // Shutdown was called
 	ending   bool  // errors of the transport are from now on of our own making
 	wanted   bool  // Close or Shutdown was called
 	err      error // why the connection broke
-	// Set by Begin under mu, and used by finish, which starts under it.
-	unwatch func() bool // detaches the context of Run, which may outlive many peers
-	ended   func(error) // of Begin
+
+	wakeOnce sync.Once
+	woken    chan struct{} // closed at the first reason to end
 	// Close may be called from any goroutine, several times, also at once.
 	closeOnce sync.Once
 	closeErr  error // of the transport
@@ -93,11 +89,8 @@ type life struct {
 func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p := &Peer{
 		t: t, o: o.withDefaults(),
-		life: life{done: make(chan struct{})},
-	}
-	if p.push, _ = t.(pusher); p.push == nil {
-		p.methods = make(map[string]string)
-		p.reading.over = make(chan struct{})
+		methods: map[string]string{}, unread: make(chan struct{}),
+		life: life{woken: make(chan struct{}), done: make(chan struct{})},
 	}
 	if h == nil {
 		h = HandlerFunc(notFound)
@@ -108,6 +101,7 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 	p.h = h
 	p.d = dialect{depth: p.o.MaxDepth, lenient: p.o.LenientVersion}
 	p.ctx.live.base, p.ctx.conn.base = context.Background(), context.Background()
+	p.in.inflight, p.calls.pending = map[ID]*Request{}, map[ID]*Call{}
 	p.calls.next = p.o.FirstID
 	p.out = newEgress(t, p.o.Egress)
 	p.out.ctx = &p.ctx.conn
@@ -179,20 +173,4 @@ func (p *Peer) Stats() Stats {
 	p.out.mu.Unlock()
 	s.Received = p.received.Load()
 	return s
-}
-
-// put sets a member of a map. It makes the map if there is none.
-func put[V any](m *map[ID]V, id ID, v V) {
-	if *m == nil {
-		*m = make(map[ID]V)
-	}
-	(*m)[id] = v
-}
-
-// remove deletes a member of a map. If idle is set it also drops an empty map: the peer is one
-// of many that are idle most of the time. Otherwise the map will soon be used again.
-func remove[V any](m *map[ID]V, id ID, idle bool) {
-	if delete(*m, id); idle && len(*m) == 0 {
-		*m = nil
-	}
 }

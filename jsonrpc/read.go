@@ -4,22 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 )
-
-// reading is where messages come from: the goroutine of read, or a transport that pushes.
-type reading struct {
-	over chan struct{} // closed when the reader has returned; nil if the transport pushes
-
-	// For a transport that pushes: nothing reads then, and the goroutines that call pushed
-	// take turns. This lock is the outermost. The others of the peer are taken under it,
-	// and inline handlers and hooks run under it, as they run on the reader's goroutine
-	// otherwise. So nothing but pushed may take it.
-	push struct {
-		sync.Mutex
-		ended bool // nothing is accepted any more
-	}
-}
 
 // read is the goroutine that reads, until the input ends.
 func (p *Peer) read() {
@@ -34,27 +19,9 @@ func (p *Peer) read() {
 			returned = true
 			p.inputEnded(err)
 			// Last: finish waits for it, and then nothing of the reader runs any more.
-			close(p.reading.over)
+			close(p.unread)
 			return
 		}
-	}
-}
-
-// pushed acts on what a transport pushes. Any goroutine may call it, at any time: before the
-// end of Begin, at the same time as others, and after the end of the peer, when it ignores the
-// message.
-func (p *Peer) pushed(line []byte, err error) {
-	g := &p.reading
-	// Held while the message is accepted: the next one must not overtake it, and Run
-	// returns after that.
-	g.push.Lock()
-	defer g.push.Unlock()
-	if g.push.ended {
-		return
-	}
-	if goOn, err := p.took(line, err); !goOn {
-		g.push.ended = true
-		p.inputEnded(err)
 	}
 }
 

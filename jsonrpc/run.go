@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// The life of a peer: Begin starts the reading. From then on no goroutine waits for the end.
-// The first reason for one calls wake: the input has ended, the transport has failed, Close or
-// Shutdown was called, or the context has ended. wake starts finish, which lets the peer end
-// in the way that fits the reason, waits for all goroutines and reports the result.
+// The life of a peer: Run starts the reading, and waits for the first reason to end: the input has
+// ended, the transport has failed, Close or Shutdown was called, or the context has ended. Then
+// finish lets the peer end in the way that fits the reason, and waits for all goroutines.
 
 var errRunTwice = errors.New("jsonrpc: Run called twice")
 
@@ -27,85 +26,54 @@ var errRunTwice = errors.New("jsonrpc: Run called twice")
 // Calls still pending fail with [ErrClosed]: at the end of input at once,
 // since no answer can come. A peer runs once.
 func (p *Peer) Run(ctx context.Context) error {
-	end := make(chan error, 1)
-	p.Begin(ctx, func(err error) { end <- err })
-	return <-end
-}
-
-// Begin runs the peer as [Peer.Run] does, but returns at once. It calls ended, once and on
-// another goroutine, with what Run returns. With a transport that pushes (see [Transport])
-// an idle peer then has no goroutine.
-func (p *Peer) Begin(ctx context.Context, ended func(error)) {
 	p.life.mu.Lock()
 	// Decided under one lock: of two calls of Run one is refused, and a Run after Close
 	// starts nothing.
 	switch {
 	case p.life.running:
 		p.life.mu.Unlock()
-		go ended(errRunTwice)
-		return
+		return errRunTwice
 	case p.life.ending:
 		p.life.mu.Unlock()
-		go ended(nil)
-		return
+		return nil
 	}
-	// From here on wake may start finish, but only after the lock is released.
 	p.life.running = true
-	p.life.ended = ended
-	// Set before the reader starts, which uses them without a lock.
-	p.ctx.base.base = ctx
-	// wake takes the lock, so it runs after this is set.
-	p.life.unwatch = context.AfterFunc(ctx, p.wake)
+	p.ctx.base.base = ctx // before the reader starts, which uses it without a lock
 	p.life.mu.Unlock()
 
 	// The writer first: the first message may be answered at once.
 	p.out.start()
-	if p.push != nil {
-		p.push.Push(p.pushed)
-	} else {
-		go p.read()
+	go p.read()
+	select {
+	case <-p.life.woken:
+	case <-ctx.Done():
 	}
+	return p.finish(ctx)
 }
 
-// wake starts finish at the first reason to end. It may be called by any goroutine, several
-// times, and before Begin, when there is nothing to finish. The caller must have recorded its
-// reason before: finish looks for it once and does not wait for one.
-func (p *Peer) wake() {
-	p.life.mu.Lock()
-	defer p.life.mu.Unlock()
-	if p.life.running && !p.life.woken {
-		p.life.woken = true
-		go p.finish()
-	}
-}
+// wake lets Run end the peer. It may be called by any goroutine, several times, and before Run. The
+// caller must have recorded its reason before: finish looks for it once and does not wait for one.
+func (p *Peer) wake() { p.life.wakeOnce.Do(func() { close(p.life.woken) }) }
 
-// finish brings the peer to its end. It runs once, on its own goroutine. The caller of Begin
-// learns from ended that it has returned.
-func (p *Peer) finish() {
-	err := p.untilEnd(p.ctx.base.base)
+// finish brings the peer to its end.
+func (p *Peer) finish(ctx context.Context) error {
+	err := p.untilEnd(ctx)
 	// Contexts first, so that blocked handlers return while Close waits for a child
 	// process or the other side.
 	p.ctx.base.end(ErrClosed)
 	closeErr := p.disconnect()
 	// The reader first: until it has returned it may start a handler.
 	p.waitAll(func() {
-		if p.push != nil {
-			// Waits for a message that is just being accepted, and refuses the next.
-			p.pushed(nil, ErrClosed)
-		} else {
-			<-p.reading.over
-		}
+		<-p.unread
 		p.out.writers.Wait()
 		p.handlers.Wait()
 	})
-	p.life.unwatch()
 	if err == nil {
 		err = p.verdict(closeErr)
 	}
-	// In this order: a goroutine that has seen Done, or is called by ended, may use Err.
-	p.life.result = err
+	p.life.result = err // before done: a goroutine that has seen Done may use Err
 	close(p.life.done)
-	p.life.ended(err)
+	return err
 }
 
 // verdict returns why the peer ended, nil if that was in good order. A connection that broke
@@ -282,7 +250,7 @@ func (p *Peer) Shutdown(ctx context.Context) error {
 	running := p.life.running
 	p.life.wanted, p.life.shutdown = true, true
 	p.life.mu.Unlock()
-	// Without finish nothing would close done.
+	// Without Run nothing would close done.
 	if !running {
 		return p.Close()
 	}

@@ -9,14 +9,6 @@ import "context"
 // once, and Close from any. If a transport also has a method SetReadLimit(bytes int), the
 // peer calls it with [Options].MaxMessage before the first Read: the transport can then
 // skip a longer message instead of holding it in memory.
-//
-// A transport whose messages arrive on goroutines of others, such as those of an HTTP
-// server, may also have a method Push(to func(message []byte, err error)). The peer calls
-// it once when it runs, instead of Read, and then needs no goroutine to wait for input. The
-// transport calls to with what Read would return, from any goroutine. A call waits for the
-// one before it, and for the handler of what [Options].Inline and InlineIf choose. After an
-// error that ends the input, and after Close, the peer ignores further calls. Close itself
-// must not call to.
 type Transport interface {
 	// Read returns the next message, one JSON text. The slice belongs to the
 	// peer from then on. io.EOF says that the other side will send no more,
@@ -36,18 +28,12 @@ type Transport interface {
 	Close() error
 }
 
-// The peer finds the following three by a type assertion, so a type that wraps a Transport hides them.
+// The peer finds the following two by a type assertion, so a type that wraps a Transport hides them.
 // Each saves something and none is needed.
 
 // limiter is a transport that can refuse a long message before it is in memory. The peer
 // sets the limit before the first Read.
 type limiter interface{ SetReadLimit(bytes int) }
-
-// pusher is a transport that calls the peer with each message. The peer then does not call
-// Read, and has no goroutine that waits for input.
-type pusher interface {
-	Push(to func(message []byte, err error))
-}
 
 // prompter is a transport that can write a message if that does not wait for
 // the other side. Like Write it is called by one goroutine at a time.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/internal/mcphttp"
-	"github.com/codexmcp/codexmcp/jsonrpc"
 )
 
 const (
@@ -77,28 +75,6 @@ func (l *local) close() {
 // itself returns a principal as its own service.
 func itself(p *codexserver.Principal) mcphttp.Service { return p }
 
-// TestIdleSessionsHaveNoGoroutines opens sessions, sends a request in each, and counts the
-// goroutines that remain.
-func TestIdleSessionsHaveNoGoroutines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := openLocal(t, itself, nil)
-		defer l.close()
-		l.begin()
-		synctest.Wait()
-		before := runtime.NumGoroutine()
-		const n = 100
-		for range n {
-			if w := l.do(http.MethodPost, l.begin(), ping); w.Code != http.StatusOK {
-				t.Errorf("%d %s", w.Code, w.Body)
-			}
-		}
-		synctest.Wait()
-		if more := runtime.NumGoroutine() - before; more >= n {
-			t.Errorf("%d sessions have %d goroutines", n, more)
-		}
-	})
-}
-
 // TestIdleTimeout checks that a session ends when it was not used for the time, and not before.
 func TestIdleTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -124,42 +100,6 @@ func TestIdleTimeout(t *testing.T) {
 		}
 		if w := l.do(http.MethodPost, unused, ping); w.Code != http.StatusNotFound {
 			t.Errorf("unused: %d %s", w.Code, w.Body)
-		}
-	})
-}
-
-// puller is a service whose peers call Read, because it hides Begin and Push.
-type puller struct{ *codexserver.Principal }
-
-// Begin hides the one of the principal. Its signature is not that of a service's Begin.
-func (puller) Begin() {}
-
-func (r puller) Serve(ctx context.Context, t jsonrpc.Transport) error {
-	return r.Principal.Serve(ctx, struct{ jsonrpc.Transport }{t})
-}
-
-// TestServiceThatReads uses sessions whose messages are read, and ends one by DELETE and one by
-// Close.
-func TestServiceThatReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := openLocal(t, func(p *codexserver.Principal) mcphttp.Service { return puller{p} }, nil)
-		deleted, open := l.begin(), l.begin()
-		for range 3 {
-			if w := l.do(http.MethodPost, deleted, ping); w.Code != http.StatusOK {
-				t.Errorf("%d %s", w.Code, w.Body)
-			}
-		}
-		if w := l.do(http.MethodDelete, deleted, ""); w.Code != http.StatusNoContent {
-			t.Errorf("DELETE: %d %s", w.Code, w.Body)
-		}
-		for id, status := range map[string]int{deleted: http.StatusNotFound, open: http.StatusOK} {
-			if w := l.do(http.MethodPost, id, ping); w.Code != status {
-				t.Errorf("%d, want %d: %s", w.Code, status, w.Body)
-			}
-		}
-		l.close()
-		if n := l.handler.Load().Sessions; n != 0 {
-			t.Errorf("%d sessions are left", n)
 		}
 	})
 }

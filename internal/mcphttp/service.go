@@ -8,11 +8,6 @@ import (
 
 // Service serves the requests of one principal. Principal of package codexserver is one. Its methods
 // are called from many goroutines.
-//
-// A service may also have the method Begin(ctx context.Context, t jsonrpc.Transport, ended
-// func(error)). The handler then calls it instead of Serve. Begin returns at once, and calls
-// ended once, on another goroutine, with what Serve would return. So an idle session needs
-// no goroutine.
 type Service interface {
 	// Serve serves a client with a handshake until t or ctx ends.
 	Serve(ctx context.Context, t jsonrpc.Transport) error
@@ -28,8 +23,3 @@ type Service interface {
 
 // parks is a service that knows whether a call of Exchange has asked its client, and has not ended.
 type parks interface{ Parked() bool }
-
-// beginner is a service that needs no goroutine for an idle session.
-type beginner interface {
-	Begin(ctx context.Context, t jsonrpc.Transport, ended func(error))
-}

@@ -18,9 +18,8 @@ import (
 // messages by POST. The server answers on the response to the POST. A message that belongs
 // to a request is sent on the stream of that request; route decides where others are sent.
 //
-// An idle session has no goroutine and few objects: a server may have many of them. So a
-// POST hands its message to the peer itself, and maps and channels are made when they are
-// used.
+// An idle session has few objects: a server may have many of them. So maps and channels are made
+// when they are used.
 type session struct {
 	id          string
 	handler     *Handler
@@ -39,14 +38,8 @@ type session struct {
 	ran      bool                      // a request needed codex:run
 	open     int                       // HTTP requests being served
 	lastUsed time.Time
-	in       input
+	waiting  []byte // a message that the peer has not read yet
 	out      streams
-}
-
-// input is how the client's messages reach the peer.
-type input struct {
-	deliver func(message []byte, err error) // passes a message of the client to the peer; nil before Push
-	waiting []byte                          // a message that the peer has not taken yet
 }
 
 // streams are what the client reads of a session.
@@ -89,14 +82,10 @@ func (s *session) begin() {
 	if s.noQuestions {
 		ctx = approval.WithoutQuestions(ctx)
 	}
-	if b, ok := s.owner.own.(beginner); ok {
-		b.Begin(ctx, s, s.over)
-	} else {
-		go func() { s.over(s.owner.own.Serve(ctx, s)) }()
-	}
+	go func() { s.over(s.owner.own.Serve(ctx, s)) }()
 }
 
-// over removes the session. The service calls it when it has ended.
+// over removes the session, which has ended.
 func (s *session) over(err error) {
 	defer s.handler.sessions.Done()
 	if err != nil {
@@ -114,13 +103,9 @@ func (s *session) over(err error) {
 // that. The handler's mutex must not be held.
 func (s *session) end() {
 	s.mu.Lock()
-	deliver := s.in.deliver
+	defer s.mu.Unlock()
 	s.closing = true
 	s.change()
-	s.mu.Unlock()
-	if deliver != nil {
-		deliver(nil, io.EOF)
-	}
 }
 
 // awaitEnd waits until the session has ended.
@@ -221,28 +206,20 @@ func (s *session) drop(st *stream) {
 	s.change()
 }
 
-// push hands a message of the client to the peer, or to Read. It waits only if the service
-// reads and has not read the message before.
+// push hands a message of the client to Read. It waits until the one before has been read.
 func (s *session) push(ctx context.Context, body []byte) error {
 	s.mu.Lock()
-	for !s.closing && s.in.deliver == nil && s.in.waiting != nil {
+	defer s.mu.Unlock()
+	for !s.closing && s.waiting != nil {
 		if err := s.wait(ctx); err != nil {
-			s.mu.Unlock()
 			return err
 		}
 	}
-	deliver, closing := s.in.deliver, s.closing
-	if !closing && deliver == nil {
-		s.in.waiting = body
-		s.change()
-	}
-	s.mu.Unlock()
-	switch {
-	case closing:
+	if s.closing {
 		return errSessionClosed
-	case deliver != nil:
-		deliver(body, nil)
 	}
+	s.waiting = body
+	s.change()
 	return nil
 }
 
@@ -361,36 +338,20 @@ func (s *session) stream(number int) *stream {
 	return s.out.of[number]
 }
 
-// Push makes the peer take messages, see [jsonrpc.Transport]. The waiting message is the
-// client's first. No other message can overtake it, because the client does not know the
-// session's id before that one is answered.
-func (s *session) Push(deliver func(message []byte, err error)) {
-	s.mu.Lock()
-	first, closing := s.in.waiting, s.closing
-	s.in.deliver, s.in.waiting = deliver, nil
-	s.mu.Unlock()
-	if first != nil {
-		deliver(first, nil)
-	}
-	if closing {
-		deliver(nil, io.EOF)
-	}
-}
-
-// Read implements [jsonrpc.Transport]. Only a [Service] that does not call Push uses it.
+// Read implements [jsonrpc.Transport].
 func (s *session) Read(ctx context.Context) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.in.waiting == nil && !s.closing {
+	for s.waiting == nil && !s.closing {
 		if err := s.wait(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if s.in.waiting == nil {
+	if s.waiting == nil {
 		return nil, io.EOF
 	}
-	body := s.in.waiting
-	s.in.waiting = nil
+	body := s.waiting
+	s.waiting = nil
 	s.change()
 	return body, nil
 }

@@ -30,8 +30,9 @@ func Example() {
 	server := client.Peer(ours, mux, jsonrpc.Hooks{}, methods.Inline()...)
 	caller := jsonrpc.NewPeer(theirs, nil, nil)
 	defer caller.Close()
-	server.Begin(ctx, func(error) {})
-	caller.Begin(ctx, func(error) {})
+	for _, p := range []*jsonrpc.Peer{server, caller} {
+		go p.Run(ctx)
+	}
 
 	var id struct {
 		ConversationID string `json:"conversationId"`

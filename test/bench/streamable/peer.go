@@ -74,11 +74,6 @@ func (s service) Serve(ctx context.Context, t jsonrpc.Transport) error {
 	return jsonrpc.NewPeer(t, s.old, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}).Run(ctx)
 }
 
-// Begin is used in place of Serve.
-func (s service) Begin(ctx context.Context, t jsonrpc.Transport, ended func(error)) {
-	jsonrpc.NewPeer(t, s.old, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel}).Begin(ctx, ended)
-}
-
 // Exchange implements [mcphttp.Service].
 func (s service) Exchange(ctx context.Context, t jsonrpc.Transport) error {
 	return jsonrpc.NewPeer(t, s.today, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, DrainTimeout: -1}).Run(ctx)
