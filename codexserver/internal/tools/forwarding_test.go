@@ -20,16 +20,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 )
 
-// toolResult is what a host gets of a tool.
-type toolResult struct {
-	Content []struct {
-		Text        string
-		Annotations struct{ Audience []string }
-	}
-	StructuredContent json.RawMessage
-	IsError           bool
-}
-
 // view is what the model of a host sees of a result.
 type view struct{ text, structured string }
 
@@ -48,13 +38,6 @@ var forwardings = [...]struct {
 		return view{text: strings.Join(texts, "\n")}
 	}},
 	{"joined texts", func(texts []string, _ string) view { return view{text: strings.Join(texts, "")} }},
-}
-
-func (r *toolResult) texts() (texts []string) {
-	for _, b := range r.Content {
-		texts = append(texts, b.Text)
-	}
-	return texts
 }
 
 // note is what a model has to know of a result.

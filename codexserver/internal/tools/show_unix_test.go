@@ -7,13 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/codexmcp/codexmcp/codexserver"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -49,121 +47,18 @@ func newShop(t *testing.T, turns ...providertest.Turn) *shop {
 	return &shop{t: t, server: codexserver.New(e, &codexserver.Options{Home: w.home}), home: w.home, dir: w.repo}
 }
 
-// asker calls a method of a server, with the members of its params as JSON.
-type asker func(method string, members map[string]any) (json.RawMessage, error)
-
-// legacy connects a client that says initialize, until end is called.
-func (s *shop) legacy() (ask asker, end func()) {
+// connect connects a client of an era.
+func (s *shop) connect(era servertest.Era) *servertest.Client {
 	s.t.Helper()
-	ask, end = s.dial(nil)
-	hello, err := ask("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}})
-	if err != nil || !strings.Contains(string(hello), `"tools":{}`) {
-		s.t.Fatalf("%s, %v", hello, err)
-	}
-	return ask, end
-}
-
-// modern connects a client without a handshake.
-func (s *shop) modern() (ask asker, end func()) {
-	s.t.Helper()
-	ask, end = s.dial(json.RawMessage(servertest.Meta))
-	hello, err := ask("server/discover", nil)
-	if err != nil || !strings.Contains(string(hello), `"tools":{}`) {
-		s.t.Fatalf("%s, %v", hello, err)
-	}
-	return ask, end
-}
-
-// dial connects a client whose requests have a _meta, unless it is nil.
-func (s *shop) dial(meta json.RawMessage) (ask asker, end func()) {
-	s.t.Helper()
-	c := servertest.Dial(s.t, s.server, nil)
-	ask = func(method string, members map[string]any) (result json.RawMessage, err error) {
-		if meta != nil {
-			members = maps.Clone(members)
-			if members == nil {
-				members = map[string]any{}
-			}
-			members["_meta"] = meta
-		}
-		err = c.Call(s.t.Context(), method, members, &result)
-		return result, err
-	}
-	return ask, c.End
-}
-
-// shopPage is a page of codex-show.
-type shopPage struct {
-	Content                  string
-	Offset, Next, Total, Cut int64
-	Command                  int
-	Note                     string
-
-	raw     json.RawMessage
-	texts   []string
-	isError bool
-}
-
-func (ask asker) tool(t *testing.T, name string, arguments map[string]any) shopPage {
-	t.Helper()
-	raw, err := ask("tools/call", map[string]any{"name": name, "arguments": arguments})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r struct {
-		Content           []struct{ Text string }
-		StructuredContent json.RawMessage
-		IsError           bool
-	}
-	if err := json.Unmarshal(raw, &r); err != nil {
-		t.Fatal(err)
-	}
-	p := shopPage{raw: r.StructuredContent, isError: r.IsError}
-	if err := json.Unmarshal(r.StructuredContent, &p); err != nil {
-		t.Fatal(err)
-	}
-	for _, block := range r.Content {
-		p.texts = append(p.texts, block.Text)
-	}
-	return p
-}
-
-// show reads a whole text, page by page.
-func (ask asker) show(t *testing.T, arguments map[string]any) (string, shopPage) {
-	t.Helper()
-	var all strings.Builder
-	offset, pages := int64(0), 0
-	for {
-		arguments["offset"] = offset
-		p := ask.tool(t, "codex-show", arguments)
-		if p.isError {
-			t.Fatalf("%v: %s", arguments, p.Content)
-		}
-		if pages++; len(p.raw) > 45_000 || p.Offset != offset || !utf8.ValidString(p.Content) || p.texts[0] != p.Content {
-			t.Fatalf("page %d of %v has %d bytes and begins at %d", pages, arguments, len(p.raw), p.Offset)
-		}
-		all.WriteString(p.Content)
-		if p.Next == 0 {
-			if int64(all.Len()) != p.Total {
-				t.Errorf("%v: %d bytes in %d pages of %d", arguments, all.Len(), pages, p.Total)
-			}
-			return all.String(), p
-		}
-		if p.Next != offset+int64(len(p.Content)) || p.Next <= offset || !strings.Contains(p.texts[1], fmt.Sprintf("the next page has offset %d", p.Next)) {
-			t.Fatalf("page %d of %v: next is %d: %q", pages, arguments, p.Next, p.texts[1])
-		}
-		offset = p.Next
-	}
+	return servertest.Join(s.t, s.server, servertest.Host{Era: era})
 }
 
 // TestShowOfABigTurn reads a turn with 1,500 changed files and 10 MiB of output page by
-// page, in both eras. Its result stays under the limit.
+// page. Its result stays under the limit.
 func TestShowOfABigTurn(t *testing.T) {
 	files, printed := 1500, int64(10<<20)
 	script := fmt.Sprintf(`seq 1 %d | sed 's/^/é /' | split -a 4 -l 1 - f; echo first; yes 0123456789abcde | head -c %d; echo last`, files, printed)
 	s := newShop(t, providertest.Call(providertest.Tool("1", "shell", map[string]any{"command": []string{"sh", "-c", script}, "timeout_ms": 600_000})), providertest.Say("all done"))
-	legacy, _ := s.legacy()
-	done := legacy.tool(t, "codex", map[string]any{"prompt": "make many", "cwd": s.dir})
 	var r struct {
 		ThreadID  string
 		Commands  []struct{ ID int }
@@ -173,65 +68,50 @@ func TestShowOfABigTurn(t *testing.T) {
 			See     string
 		}
 	}
-	if err := json.Unmarshal(done.raw, &r); err != nil || done.isError {
-		t.Fatalf("%.1000s, %v", done.raw, err)
+	c := s.connect(servertest.Rounds)
+	done := use(t, c, "codex", map[string]any{"prompt": "make many", "cwd": s.dir}, &r)
+	if done.IsError || len(done.StructuredContent) > 80_000 || len(r.Changes)+r.Truncated.Changes != files || r.Truncated.See != "codex-show has the rest" || len(r.Commands) != 1 || r.Commands[0].ID != 1 {
+		t.Fatalf("%d bytes, %d changes, %+v, commands %+v", len(done.StructuredContent), len(r.Changes), r.Truncated, r.Commands)
 	}
-	if len(done.raw) > 80_000 || len(r.Changes)+r.Truncated.Changes != files || r.Truncated.See != "codex-show has the rest" || len(r.Commands) != 1 || r.Commands[0].ID != 1 {
-		t.Fatalf("%d bytes, %d changes, %+v, commands %+v", len(done.raw), len(r.Changes), r.Truncated, r.Commands)
+	diff, _ := show(t, c, map[string]any{"threadId": r.ThreadID, "what": "diff"})
+	if n := strings.Count(diff, "\ndiff --git "); n != files || strings.Count(diff, "\n+é ") != files || !strings.HasPrefix(diff, "# turn 1\n") {
+		t.Errorf("the diff has %d files: %.200s", n, diff)
 	}
-	modern := func(method string, members map[string]any) (json.RawMessage, error) {
-		members["_meta"] = json.RawMessage(`{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`)
-		return legacy(method, members)
+	output, last := show(t, c, map[string]any{"threadId": r.ThreadID, "what": "output", "command": r.Commands[0].ID})
+	if !strings.HasPrefix(output, "first\n0123456789abcde\n") || !strings.HasSuffix(output, "\nlast\n") || last.Command != 1 ||
+		last.Cut < printed-2<<20 || last.Cut > printed || last.Total < 1<<20 {
+		t.Errorf("%d bytes of output, %d cut: %.50q…", len(output), last.Cut, output)
 	}
-	for era, ask := range map[string]asker{"legacy": legacy, "modern": modern} {
-		t.Run(era, func(t *testing.T) {
-			diff, _ := ask.show(t, map[string]any{"threadId": r.ThreadID, "what": "diff"})
-			if n := strings.Count(diff, "\ndiff --git "); n != files || strings.Count(diff, "\n+é ") != files || !strings.HasPrefix(diff, "# turn 1\n") {
-				t.Errorf("the diff has %d files: %.200s", n, diff)
-			}
-			output, last := ask.show(t, map[string]any{"threadId": r.ThreadID, "what": "output", "command": r.Commands[0].ID})
-			if !strings.HasPrefix(output, "first\n0123456789abcde\n") || !strings.HasSuffix(output, "\nlast\n") || last.Command != 1 ||
-				last.Cut < printed-2<<20 || last.Cut > printed || last.Total < 1<<20 {
-				t.Errorf("%d bytes of output, %d cut: %.50q…", len(output), last.Cut, output)
-			}
-			if again, _ := ask.show(t, map[string]any{"threadId": strings.ToUpper(r.ThreadID), "what": "output"}); again != output {
-				t.Errorf("the last output has %d bytes", len(again))
-			}
-			transcript, _ := ask.show(t, map[string]any{"threadId": r.ThreadID, "what": "transcript"})
-			if n := strings.Count(transcript, "user:\n"); n != 1 {
-				t.Errorf("%d messages of the user", n)
-			}
-			for _, part := range []string{"=== turn 1, ", "user:\n  make many\n", "command 1: sh -c ", "command 1 ended: exit code 0 after ", "codex:\n  all done\n"} {
-				if !strings.Contains(transcript, part) {
-					t.Errorf("the transcript lacks %q: %s", part, transcript)
-				}
-			}
-		})
+	if again, _ := show(t, c, map[string]any{"threadId": strings.ToUpper(r.ThreadID), "what": "output"}); again != output {
+		t.Errorf("the last output has %d bytes", len(again))
+	}
+	transcript, _ := show(t, c, map[string]any{"threadId": r.ThreadID, "what": "transcript"})
+	if n := strings.Count(transcript, "user:\n"); n != 1 {
+		t.Errorf("%d messages of the user", n)
+	}
+	for _, part := range []string{"=== turn 1, ", "user:\n  make many\n", "command 1: sh -c ", "command 1 ended: exit code 0 after ", "codex:\n  all done\n"} {
+		if !strings.Contains(transcript, part) {
+			t.Errorf("the transcript lacks %q: %s", part, transcript)
+		}
 	}
 }
 
 // TestShow reads what a thread has, and checks the errors for what it has not, in both eras.
 func TestShow(t *testing.T) {
-	for _, era := range []string{"legacy", "modern"} {
-		t.Run(era, func(t *testing.T) {
+	for _, era := range eras {
+		t.Run(string(era), func(t *testing.T) {
 			s := newShop(t,
 				providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > made; echo out; echo err >&2")), providertest.Say("made it"),
 				providertest.Call(providertest.Shell("1", "rm", "made")), providertest.Say("took it away"))
-			connect := s.legacy
-			if era == "modern" {
-				connect = s.modern
-			}
-			ask, end := connect()
-			var r struct{ ThreadID string }
-			if err := json.Unmarshal(ask.tool(t, "codex", map[string]any{"prompt": "make", "cwd": s.dir}).raw, &r); err != nil {
-				t.Fatal(err)
-			}
+			c := s.connect(era)
+			var r started
+			use(t, c, "codex", map[string]any{"prompt": "make", "cwd": s.dir}, &r)
 			id := r.ThreadID
 			var second struct{ Commands []struct{ ID int } }
-			if err := json.Unmarshal(ask.tool(t, "codex-reply", map[string]any{"prompt": "unmake", "threadId": id}).raw, &second); err != nil || len(second.Commands) != 1 || second.Commands[0].ID != 2 {
-				t.Errorf("%+v, %v", second, err)
+			if use(t, c, "codex-reply", map[string]any{"prompt": "unmake", "threadId": id}, &second); len(second.Commands) != 1 || second.Commands[0].ID != 2 {
+				t.Errorf("%+v", second)
 			}
-			diff, _ := ask.show(t, map[string]any{"threadId": id, "what": "diff"})
+			diff, _ := show(t, c, map[string]any{"threadId": id, "what": "diff"})
 			var lines []string
 			for line := range strings.Lines(diff) {
 				if !strings.HasPrefix(line, "index ") {
@@ -243,10 +123,10 @@ func TestShow(t *testing.T) {
 			if d := cmp.Diff(want, strings.Join(lines, "")); d != "" {
 				t.Error("(-want +got)\n" + d)
 			}
-			if got, _ := ask.show(t, map[string]any{"threadId": id, "what": "output", "command": 1}); got != "out\nerr\n" && got != "err\nout\n" {
+			if got, _ := show(t, c, map[string]any{"threadId": id, "what": "output", "command": 1}); got != "out\nerr\n" && got != "err\nout\n" {
 				t.Errorf("output %q", got)
 			}
-			if _, p := ask.show(t, map[string]any{"threadId": id, "what": "output"}); p.Command != 2 || p.Note != "The command has printed nothing." {
+			if _, p := show(t, c, map[string]any{"threadId": id, "what": "output"}); p.Command != 2 || p.Note != "The command has printed nothing." {
 				t.Errorf("%+v", p)
 			}
 
@@ -263,24 +143,24 @@ func TestShow(t *testing.T) {
 				"argument /command: 3 is not one of the 2":                              {"threadId": id, "what": "output", "command": 3},
 				fmt.Sprintf("codex-show: no conversation %q", unknown):                  {"threadId": unknown, "what": "diff"},
 			} {
-				if p := ask.tool(t, "codex-show", arguments); !p.isError || !strings.Contains(p.Content, words) {
-					t.Errorf("%v: %q, want %q", arguments, p.Content, words)
+				if r := use(t, c, "codex-show", arguments, nil); !r.IsError || !strings.Contains(r.Content[0].Text, words) {
+					t.Errorf("%v: %q, want %q", arguments, r.texts(), words)
 				}
 			}
 
 			// While another client holds the thread, it is unknown to this one.
-			other, _ := connect()
+			other := s.connect(era)
 			for _, what := range []string{"diff", "transcript", "output"} {
-				p := other.tool(t, "codex-show", map[string]any{"threadId": id, "what": what})
-				q := other.tool(t, "codex-show", map[string]any{"threadId": unknown, "what": what})
-				if !p.isError || strings.ReplaceAll(p.Content, id, unknown) != q.Content {
-					t.Errorf("%s of another client's: %q, of nobody's %q", what, p.Content, q.Content)
+				p := use(t, other, "codex-show", map[string]any{"threadId": id, "what": what}, nil)
+				q := use(t, other, "codex-show", map[string]any{"threadId": unknown, "what": what}, nil)
+				if !p.IsError || strings.ReplaceAll(p.Content[0].Text, id, unknown) != q.Content[0].Text {
+					t.Errorf("%s of another client's: %q, of nobody's %q", what, p.texts(), q.texts())
 				}
 			}
 
 			// Once no process does, its rollout has the transcript.
-			end()
-			transcript, _ := other.show(t, map[string]any{"threadId": id, "what": "transcript"})
+			c.End()
+			transcript, _ := show(t, other, map[string]any{"threadId": id, "what": "transcript"})
 			if !strings.Contains(transcript, "user:\n  make\ncommand: sh -c ") || !strings.Contains(transcript, "codex:\n  took it away\n") {
 				t.Errorf("%s", transcript)
 			}
@@ -288,8 +168,8 @@ func TestShow(t *testing.T) {
 				t.Errorf("%d messages of the user: %s", n, transcript)
 			}
 			for _, what := range []string{"diff", "output"} {
-				if p := other.tool(t, "codex-show", map[string]any{"threadId": id, "what": what}); !p.isError || !strings.Contains(p.Content, "only the transcript can be read") {
-					t.Errorf("%s: %q", what, p.Content)
+				if r := use(t, other, "codex-show", map[string]any{"threadId": id, "what": what}, nil); !r.IsError || !strings.Contains(r.Content[0].Text, "only the transcript can be read") {
+					t.Errorf("%s: %q", what, r.texts())
 				}
 			}
 			if left, err := filepath.Glob(filepath.Join(s.home, "tmp", "*")); err != nil || len(left) > 0 {
@@ -306,22 +186,23 @@ func TestShowOfAMessage(t *testing.T) {
 		providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > made")), providertest.Say("made it"),
 		providertest.Call(providertest.Shell("1", "sh", "-c", "echo new > elsewhere")), providertest.Say("made it"),
 		providertest.Call(providertest.Shell("1", "rm", "elsewhere")), providertest.Say("took it away"))
-	ask, _ := s.legacy()
-	raw, err := ask("newConversation", map[string]any{"cwd": s.dir})
-	var r struct{ ConversationID string }
-	if err = errors.Join(err, json.Unmarshal(raw, &r)); err != nil {
+	c := s.connect(servertest.Handshake)
+	var r struct {
+		ConversationID string `json:"conversationId"`
+	}
+	if err := c.Call(t.Context(), "newConversation", map[string]any{"cwd": s.dir}, &r); err != nil {
 		t.Fatal(err)
 	}
 	items := []any{map[string]any{"type": "text", "data": map[string]any{"text": "make"}}}
 	soon, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	for i, want := range []string{"+++ b/made\n", "+++ b/elsewhere\n", "--- a/elsewhere\n"} {
-		if _, err := ask("sendUserMessage", map[string]any{"conversationId": r.ConversationID, "items": items}); err != nil {
+		if err := c.Call(t.Context(), "sendUserMessage", map[string]any{"conversationId": r.ConversationID, "items": items}, nil); err != nil {
 			t.Fatal(err)
 		}
 		diff, heading := "", fmt.Sprintf("# turn %d\n", i+1)
 		for !strings.Contains(diff, heading) { // the diff comes soon after the turn, and no event says so
-			if diff, _ = ask.show(t, map[string]any{"threadId": r.ConversationID, "what": "diff"}); soon.Err() != nil {
+			if diff, _ = show(t, c, map[string]any{"threadId": r.ConversationID, "what": "diff"}); soon.Err() != nil {
 				t.Fatalf("turn %d: no diff: %q", i+1, diff)
 			}
 		}
@@ -341,12 +222,10 @@ func TestShowOfAWorktree(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(info, 0o700), os.WriteFile(filepath.Join(info, "attributes"), []byte("shared diff=evil\nfiltered filter=evil\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	ask, _ := s.legacy()
-	var r struct{ ThreadID string }
-	if err := json.Unmarshal(ask.tool(t, "codex", map[string]any{"prompt": "p", "cwd": s.dir, "worktree": true}).raw, &r); err != nil {
-		t.Fatal(err)
-	}
-	diff, _ := ask.show(t, map[string]any{"threadId": r.ThreadID, "what": "diff"})
+	c := s.connect(servertest.Handshake)
+	var r started
+	use(t, c, "codex", map[string]any{"prompt": "p", "cwd": s.dir, "worktree": true}, &r)
+	diff, _ := show(t, c, map[string]any{"threadId": r.ThreadID, "what": "diff"})
 	if !strings.Contains(diff, "+++ b/shared\n@@ -1 +1 @@\n-base\n+theirs\n") || !strings.Contains(diff, "add filtered\n") {
 		t.Errorf("%s", diff)
 	}

@@ -1,0 +1,491 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// eras are the two eras of MCP.
+var eras = []servertest.Era{servertest.Handshake, servertest.Rounds}
+
+// use calls a tool once, with arguments that may be JSON as text. It decodes the structured content of the
+// result into a pointer, unless that is nil.
+func use(t *testing.T, c *servertest.Client, tool string, arguments, structured any) *toolResult {
+	t.Helper()
+	text, ok := arguments.(string)
+	if raw, err := json.Marshal(arguments); err != nil {
+		t.Fatal(err)
+	} else if !ok {
+		text = string(raw)
+	}
+	raw, err := c.Send(t.Context(), "tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, tool, text))
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	r := &toolResult{}
+	err = json.Unmarshal(raw, r)
+	if structured != nil {
+		err = errors.Join(err, json.Unmarshal(r.StructuredContent, structured))
+	}
+	if err != nil {
+		t.Fatalf("%s: %v: %s", tool, err, raw)
+	}
+	return r
+}
+
+// toolResult is what a host gets of a tool.
+type toolResult struct {
+	Content []struct {
+		Text        string
+		Annotations struct{ Audience []string }
+	}
+	StructuredContent json.RawMessage
+	IsError           bool
+}
+
+func (r *toolResult) texts() (texts []string) {
+	for _, b := range r.Content {
+		texts = append(texts, b.Text)
+	}
+	return texts
+}
+
+// started is what most results have.
+type started struct{ ThreadID, Status, Content string }
+
+// shown is a page of codex-show.
+type shown struct {
+	Content                  string
+	Offset, Next, Total, Cut int64
+	Command                  int
+	Note                     string
+}
+
+// show reads a whole text, page by page, and returns the last page.
+func show(t *testing.T, c *servertest.Client, arguments map[string]any) (string, shown) {
+	t.Helper()
+	var all strings.Builder
+	for pages := 1; ; pages++ {
+		offset := int64(all.Len())
+		arguments["offset"] = offset
+		var p shown
+		r := use(t, c, "codex-show", arguments, &p)
+		if r.IsError {
+			t.Fatalf("%v: %s", arguments, p.Content)
+		}
+		if len(r.StructuredContent) > 45_000 || p.Offset != offset || !utf8.ValidString(p.Content) || r.Content[0].Text != p.Content {
+			t.Fatalf("page %d of %v has %d bytes and begins at %d", pages, arguments, len(r.StructuredContent), p.Offset)
+		}
+		all.WriteString(p.Content)
+		if p.Next == 0 {
+			if int64(all.Len()) != p.Total {
+				t.Errorf("%v: %d bytes in %d pages of %d", arguments, all.Len(), pages, p.Total)
+			}
+			return all.String(), p
+		}
+		if p.Next != int64(all.Len()) || p.Next <= offset || !strings.Contains(r.Content[1].Text, fmt.Sprintf("the next page has offset %d", p.Next)) {
+			t.Fatalf("page %d of %v: next is %d: %q", pages, arguments, p.Next, r.Content[1].Text)
+		}
+	}
+}
+
+// TestLimitOfTheAnswer checks that limits.result limits the text of a result as well as its
+// structured content, whatever the way of the result, and that codex-show has all of it.
+func TestLimitOfTheAnswer(t *testing.T) {
+	const limit, whole = 5000, "[cut: codex-show has the whole answer, in the transcript]"
+	long := "begin " + strings.Repeat("\"long\"\n", 2*limit) + "end"
+	e := &servertest.Engine{Turn: func(_ context.Context, h engine.Host, in []protocol.InputItem) error {
+		switch prompt := protocol.TextOf(in); prompt {
+		case "fail":
+			h.Emit(protocol.Error{Message: long})
+			return &engine.TurnError{Message: long}
+		case "short":
+			h.Emit(protocol.AgentMessage{Message: prompt})
+		default:
+			h.Emit(protocol.AgentMessage{Message: long})
+		}
+		return nil
+	}}
+	for _, tt := range []struct {
+		name, prompt string
+		background   bool
+		tools        []string // nil is all
+		isError      bool
+		note         string // "" if nothing is cut
+	}{
+		{"short", "short", false, nil, false, ""},
+		{"a success", "say", false, nil, false, whole},
+		{"a failure", "fail", false, nil, true, whole},
+		{"in the background", "say", true, nil, false, whole},
+		{"a failure in the background", "fail", true, nil, false, whole},
+		{"without codex-show", "say", false, []string{"codex-wait"}, false, "[cut: the answer is longer than limits.result]"},
+	} {
+		for _, era := range eras {
+			t.Run(tt.name+" "+string(era), func(t *testing.T) {
+				c := servertest.Join(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{MaxResult: limit, Tools: tt.tools}}), servertest.Host{Era: era})
+				var begun started
+				arguments := fmt.Sprintf(`{"prompt":%q,"background":true}`, tt.prompt)
+				if !tt.background {
+					arguments = fmt.Sprintf(`{"prompt":%q}`, tt.prompt)
+				}
+				r := use(t, c, "codex", arguments, &begun)
+				if tt.background {
+					r = use(t, c, "codex-wait", fmt.Sprintf(`{"threadIds":[%q]}`, begun.ThreadID), nil)
+				}
+				quoted, err := json.Marshal(r.Content[0].Text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := string(quoted)
+				if !tt.background && !strings.HasSuffix(text, tt.note+`"`) || !strings.Contains(text, tt.note) {
+					t.Errorf("the text ends with %q", text[max(0, len(text)-200):])
+				}
+				header := len(begun.ThreadID) + len(` (completed): `)
+				if len(text) > limit+header || len(r.StructuredContent) > limit+len(`{"threads":[]}`) || r.IsError != tt.isError {
+					t.Errorf("%d bytes of text, %d of structured content, isError %t", len(text), len(r.StructuredContent), r.IsError)
+				}
+				if tt.tools != nil || tt.note == "" {
+					return
+				}
+				all, _ := show(t, c, map[string]any{"threadId": begun.ThreadID, "what": "transcript"})
+				if n := strings.Count(all, `"long"`); n < 2*limit {
+					t.Errorf("the transcript has %d of %d lines", n, 2*limit)
+				}
+			})
+		}
+	}
+}
+
+// runs is an engine that runs as many commands as the prompt says, and fails with
+// commands to spare.
+var runs = engine.TurnFunc(func(_ context.Context, host engine.Host, in []protocol.InputItem) error {
+	n, fails := 0, ""
+	fmt.Sscan(protocol.TextOf(in), &n, &fails) // missing numbers are zero
+	for i := range n {
+		id := fmt.Sprint("c", i)
+		host.Emit(protocol.ExecCommandBegin{CallID: id, Command: []string{"go", "test", "./" + id}, Cwd: "/work"})
+		host.Emit(protocol.ExecCommandEnd{CallID: id, ExitCode: 3})
+	}
+	if fails != "" {
+		return errors.New("the model is not there")
+	}
+	host.Emit(protocol.AgentMessage{Message: "all is done"})
+	return nil
+})
+
+// TestFactsOfAFailedTurn looks for the text block that says what a turn did. It is in error
+// results, because clients pass only the texts of errors to their models. Its first line is the
+// hint.
+func TestFactsOfAFailedTurn(t *testing.T) {
+	for prompt, cut := range map[string]bool{"2": false, "0 fails": false, "2 fails": false, "200 fails": true} {
+		for _, era := range eras {
+			t.Run(prompt+" "+string(era), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := servertest.Join(t, codexserver.New(runs, nil), servertest.Host{Era: era})
+					var want, got map[string]any
+					r := use(t, c, "codex", fmt.Sprintf(`{"prompt":%q}`, prompt), &want)
+					if len(r.Content) != 2 || r.Content[0].Annotations.Audience != nil || !cmp.Equal(r.Content[1].Annotations.Audience, []string{"assistant"}) {
+						t.Fatalf("the blocks are %+v", r.Content)
+					}
+					text := "all is done"
+					hint, facts, failed := strings.Cut(strings.TrimPrefix(r.Content[1].Text, "\n"), "\n")
+					if failed {
+						text = "the model is not there"
+					}
+					if failed != strings.HasSuffix(prompt, "fails") || failed != r.IsError || r.Content[0].Text != text || want["content"] != text {
+						t.Errorf("the result is %+v", r)
+					}
+					if !strings.HasPrefix(hint, "[thread ") || !strings.HasSuffix(hint, "; codex-reply continues it]") {
+						t.Errorf("the hint is %q", hint)
+					}
+					if !failed {
+						return
+					}
+					if err := json.Unmarshal([]byte(facts), &got); err != nil || len(r.Content[1].Text) > 4200 || want["status"] != "failed" {
+						t.Errorf("%d bytes of %v, %v", len(r.Content[1].Text), want, err)
+					}
+					want["content"] = ""
+					if cut {
+						if got["truncated"] == nil || len(got["commands"].([]any)) == 0 {
+							t.Errorf("the block is %v", got)
+						}
+						for _, m := range []map[string]any{got, want} {
+							delete(m, "truncated")
+							delete(m, "commands")
+						}
+					}
+					if d := cmp.Diff(want, got); d != "" {
+						t.Errorf("the block and structured content (-want +got)\n%s", d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestBlocksDoNotRunTogether joins the blocks of results without a separator, as some
+// clients do. The first block is the answer, unchanged.
+func TestBlocksDoNotRunTogether(t *testing.T) {
+	e := engine.TurnFunc(func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+		if protocol.TextOf(in) == "fail" {
+			return errors.New("no model")
+		}
+		host.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "c", Command: []string{"git", "init"}, Cwd: "/work"})
+		host.Emit(protocol.AgentMessage{Message: "the answer"})
+		return nil
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := servertest.Connect(t, codexserver.New(e, nil), nil)
+		thread := ""
+		for _, tt := range []struct{ tool, arguments, first string }{
+			{"codex", `{"prompt":"ask"}`, "the answer"}, // and why the question was not answered
+			{"codex", `{"prompt":"fail"}`, "no model"},  // and what the turn did
+			{"codex-show", `{"threadId":"THREAD","what":"transcript"}`, "=== turn 1, "},
+		} {
+			var structured started
+			r := use(t, c, tt.tool, strings.Replace(tt.arguments, "THREAD", thread, 1), &structured)
+			if len(r.Content) < 2 || strings.Contains(structured.Content, "\n\n\n") {
+				t.Errorf("%s %s: %+v", tt.tool, tt.arguments, r)
+			}
+			for i, text := range r.texts() {
+				switch {
+				case i == 0 && !strings.HasPrefix(text, tt.first):
+					t.Errorf("%s %s: the first block is %q", tt.tool, tt.arguments, text)
+				case i > 0 && (!strings.HasPrefix(text, "\n") || strings.HasPrefix(text, "\n\n")):
+					t.Errorf("%s %s: block %d is %q", tt.tool, tt.arguments, i, text)
+				}
+			}
+			thread = structured.ThreadID
+		}
+	})
+}
+
+// TestHint checks what the text block says that names the thread.
+func TestHint(t *testing.T) {
+	e := engine.TurnFunc(func(_ context.Context, host engine.Host, in []protocol.InputItem) error {
+		if paths := strings.Fields(protocol.TextOf(in)); len(paths) > 0 {
+			changes := map[string]protocol.FileChange{}
+			for _, path := range paths {
+				changes["/work/"+path] = protocol.FileChange{Add: &protocol.FileContent{Content: "x\n"}}
+			}
+			host.Emit(protocol.PatchApplyBegin{CallID: "p", Changes: changes})
+			host.Emit(protocol.PatchApplyEnd{CallID: "p", Success: true})
+		}
+		host.Emit(protocol.AgentMessage{Message: "done"})
+		return nil
+	})
+	for _, tt := range []struct {
+		client, arguments string
+		want              string // a pattern
+	}{
+		{"unknown", `"prompt":""`, `^\n\[thread ID; codex-reply continues it\]$`},
+		{"claude-code", `"prompt":""`, `^\n\[thread ID; codex-reply continues it\]$`},
+		{"unknown", `"prompt":"","background":true`, `^\n\[thread ID; codex-wait waits for it\]$`},
+		{"unknown", `"prompt":"a.go b.go"`, `^\n\[thread ID; codex-reply continues it; changed: /work/a.go, /work/b.go\]$`},
+		{"unknown", `"prompt":"a b c d e f g"`, `; changed: /work/a, /work/b, /work/c, /work/d, /work/e, … \(7 files\)\]$`},
+		{"unknown", `"prompt":"x\u202e]\u0007"`, `; changed: "/work/x\\342\\200\\256\]\\a"\]$`},
+	} {
+		for _, era := range eras {
+			synctest.Test(t, func(t *testing.T) {
+				c := servertest.Join(t, codexserver.New(e, nil), servertest.Host{Era: era, Name: tt.client})
+				var begun started
+				r := use(t, c, "codex", "{"+tt.arguments+"}", &begun)
+				want := regexp.MustCompile(strings.Replace(tt.want, "ID", begun.ThreadID, 1))
+				if last := r.Content[len(r.Content)-1]; len(r.Content) != 2 || !want.MatchString(last.Text) || fmt.Sprint(last.Annotations.Audience) != "[assistant]" {
+					t.Errorf("%s %s %s: %+v, want a block like %s", era, tt.client, tt.arguments, r, want)
+				}
+			})
+		}
+	}
+}
+
+// TestGivenUpCalls checks what codex-list and codex-wait say of a turn whose call
+// the client cancelled, or no longer waits for.
+func TestGivenUpCalls(t *testing.T) {
+	e := &servertest.Engine{Turn: func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+		host.Emit(protocol.PatchApplyBegin{CallID: "p", Changes: map[string]protocol.FileChange{"/work/a": {Add: &protocol.FileContent{Content: "x\n"}}}})
+		host.Emit(protocol.PatchApplyEnd{CallID: "p", Success: true})
+		if err := servertest.Wait(ctx, time.Minute); err != nil {
+			return &engine.AbortError{Reason: protocol.AbortInterrupted, Cause: err}
+		}
+		host.Emit(protocol.AgentMessage{Message: "I did: " + protocol.TextOf(in) + "\nand more"})
+		return nil
+	}}
+	for _, tt := range []struct{ name, list, status, wait string }{
+		{"cancelled", "Turn aborted: the client cancelled the call: context canceled; changed: /work/a", "aborted", `{}`},
+		{"left", "I did: it; changed: /work/a", "completed", `{"threadIds":[%q]}`}, // the server does not know that nobody has the result
+	} {
+		for _, era := range eras {
+			t.Run(tt.name+"/"+string(era), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := servertest.Join(t, codexserver.New(e, nil), servertest.Host{Era: era, Capabilities: `"roots":{}`})
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					go func() {
+						_, _ = c.Send(ctx, "tools/call", `"name":"codex","arguments":{"prompt":"it"}`) // the host does not look at it
+					}()
+					last := func() (id, status, doing string) {
+						var list struct {
+							Conversations []struct{ ThreadID, Status, Doing string }
+						}
+						use(t, c, "codex-list", `{}`, &list)
+						if len(list.Conversations) == 0 {
+							return "", "", ""
+						}
+						one := list.Conversations[len(list.Conversations)-1]
+						return one.ThreadID, one.Status, one.Doing
+					}
+					time.Sleep(time.Second)
+					id, status, _ := last()
+					if status != "running" {
+						t.Fatalf("codex-list says %q", status)
+					}
+					if tt.name == "cancelled" {
+						cancel()
+					}
+					time.Sleep(2 * time.Minute)
+					if _, status, doing := last(); status != tt.status || doing != tt.list {
+						t.Errorf("codex-list says %s: %q, want %s: %q", status, doing, tt.status, tt.list)
+					}
+					var waited struct{ Threads []started }
+					r := use(t, c, "codex-wait", strings.Replace(tt.wait, "%q", fmt.Sprintf("%q", id), 1), &waited)
+					if len(waited.Threads) != 1 || waited.Threads[0].Status != tt.status || !strings.Contains(r.Content[len(r.Content)-1].Text, "; changed: /work/a]") {
+						t.Errorf("codex-wait: %+v, want %s", r, tt.status)
+					}
+				})
+			})
+		}
+	}
+}
+
+// lackingHost makes the answers of an engine incomplete.
+type lackingHost struct {
+	engine.Host
+	why string
+}
+
+func (h lackingHost) Emit(m protocol.EventMsg) {
+	if end, ok := m.(protocol.TaskComplete); ok {
+		end.Incomplete = h.why
+		m = end
+	}
+	h.Host.Emit(m)
+}
+
+// lacking is an engine whose answers are incomplete.
+type lacking struct {
+	engine.Engine
+	why string
+}
+
+func (e lacking) Start(ctx context.Context, cfg protocol.Config, h engine.Host) (engine.Conversation, error) {
+	return e.Engine.Start(ctx, cfg, lackingHost{h, e.why})
+}
+
+// TestIncompleteAnswer checks that a caller gets the text so far, and learns why it is not whole
+// and what to do.
+func TestIncompleteAnswer(t *testing.T) {
+	for _, tt := range []struct{ name, text, why, want string }{
+		{"cut off", "half an", "it reached a limit", "half an\n\nThe answer is incomplete: it reached a limit."},
+		{"without a text", "", "it reached a limit", "The answer is incomplete: it reached a limit."},
+		{"empty", "", protocol.EmptyAnswer, "The answer is incomplete: it is empty."}, // only in the structured content
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			say := engine.TurnFunc(func(_ context.Context, h engine.Host, _ []protocol.InputItem) error {
+				if tt.text != "" {
+					h.Emit(protocol.AgentMessage{Message: tt.text})
+				}
+				return nil
+			})
+			c := servertest.Connect(t, codexserver.New(lacking{say, tt.why}, nil), nil)
+			var s started
+			r, text := use(t, c, "codex", `{"prompt":"p"}`, &s), ""
+			want := tt.want + ` codex-reply continues, for example with "continue".`
+			if s.Content != want || s.Status != "incomplete" || r.IsError {
+				t.Errorf("the result is %+v", r)
+			}
+			for _, block := range r.Content {
+				if block.Annotations.Audience == nil { // else it is for the model
+					text += "\n" + block.Text
+				}
+			}
+			if tt.why == protocol.EmptyAnswer {
+				want = ""
+			}
+			if text != "\n"+want {
+				t.Errorf("the text is %q", text)
+			}
+			use(t, c, "codex", `{"prompt":"p","background":true}`, nil)
+			if waited := c.CallTool(t, "codex-wait", `{}`); !strings.Contains(waited, `"status":"incomplete"`) {
+				t.Errorf("codex-wait: %s", waited)
+			}
+		})
+	}
+}
+
+// TestBrokenOffAnswer stops a turn while the model writes, or lets it fail: the result has the
+// text so far.
+func TestBrokenOffAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		writes := engine.TurnFunc(func(ctx context.Context, h engine.Host, in []protocol.InputItem) error {
+			h.Emit(protocol.AgentMessageDelta{Delta: "lost"})
+			h.Emit(protocol.StreamError{Message: "again"})
+			h.Emit(protocol.AgentMessageDelta{Delta: "half "})
+			h.Emit(protocol.AgentMessageDelta{Delta: "an answer"})
+			if protocol.TextOf(in) == "fail" {
+				return errors.New("no network")
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		c := servertest.Dial(t, codexserver.New(writes, nil), nil)
+		const half = "\n\nThe answer until then:\n\nhalf an answer"
+		if got, want := c.CallTool(t, "codex", `{"prompt":"fail"}`), quoted("no network"+half); !strings.Contains(got, want) {
+			t.Errorf("a turn that failed: %s", got)
+		}
+		id := servertest.ThreadOf(t, c.CallTool(t, "codex", `{"prompt":"p","background":true}`))
+		synctest.Wait()
+		c.CallTool(t, "codex-interrupt", `{"threadId":"`+id+`"}`)
+		if got := c.CallTool(t, "codex-wait", `{}`); !strings.Contains(got, quoted(half)) {
+			t.Errorf("a turn that was interrupted: %s", got)
+		}
+		if got := c.CallTool(t, "codex", `{"prompt":"p","budget":{"minutes":1}}`); !strings.Contains(got, quoted("The last message:\n\nhalf an answer")) {
+			t.Errorf("a turn that a budget stopped: %s", got)
+		}
+	})
+}
+
+// TestReroutedAnswer has another model answer: the result says which, and why.
+func TestReroutedAnswer(t *testing.T) {
+	moves := engine.TurnFunc(func(_ context.Context, h engine.Host, _ []protocol.InputItem) error {
+		h.Emit(protocol.ModelReroute{FromModel: "k", ToProvider: "b", ToModel: "m", Reason: "its limit"})
+		h.Emit(protocol.TaskComplete{LastAgentMessage: new("done")})
+		return nil
+	})
+	c := servertest.Dial(t, codexserver.New(moves, nil), nil)
+	got := c.CallTool(t, "codex", `{"prompt":"p"}`)
+	for _, want := range []string{`"text":"\nm of b answers from now on, in place of k: its limit."`, `"rerouted":[{"fromModel":"k","toProvider":"b","toModel":"m","reason":"its limit"}]`, `"model":"m"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the result lacks %s: %s", want, got)
+		}
+	}
+}
+
+// quoted returns words as they are within JSON.
+func quoted(words string) string {
+	return strings.ReplaceAll(words, "\n", `\n`)
+}
