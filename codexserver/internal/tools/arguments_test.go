@@ -1,8 +1,12 @@
 package tools_test
 
 import (
+	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -139,4 +143,229 @@ func TestThreadIDForms(t *testing.T) {
 func lastConfig(e *servertest.Engine) protocol.Config {
 	all := e.Started()
 	return all[len(all)-1].Config
+}
+
+// says returns an engine whose turns return an answer.
+func says(answer string) *servertest.Engine {
+	return &servertest.Engine{
+		Turn: func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
+			host.Emit(protocol.AgentMessage{Message: answer})
+			return nil
+		},
+		ModelList: &protocol.ModelList{
+			Models: []protocol.Model{
+				{Name: "one", IsDefault: true, Efforts: []protocol.ReasoningEffort{"low", "high"}, DefaultEffort: "low", Profiles: []string{"p"}},
+				{Name: "two", Description: strings.Repeat("x", 1000)},
+			},
+			Notes: []string{"a note"},
+		},
+	}
+}
+
+// lastTurn returns the input of the last turn.
+func lastTurn(e *servertest.Engine) protocol.TurnInput {
+	all := e.Turns()
+	return all[len(all)-1]
+}
+
+const png = "\x89PNG\r\n\x1a\n rest"
+
+func pngURL() string {
+	return "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png))
+}
+
+// TestTurnArguments checks that arguments about the conversation and the turn reach the
+// engine.
+func TestTurnArguments(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.png"), []byte(png), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := says(`{"a":1}`)
+	c := servertest.Dial(t, codexserver.New(e, nil), nil)
+	got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p","cwd":%q,"effort":"high","output-schema":{"type":"object"},
+		"images":["a.png",%q],"web-search":true,"sandbox":"workspace-write"}}`, dir, pngURL()))
+	if !strings.Contains(got, `"output":{"a":1}`) || strings.Contains(got, "isError") {
+		t.Errorf("got %s", got)
+	}
+	want := protocol.Config{Effort: "high", WebSearch: new(true)}
+	if lastConfig(e).Effort != want.Effort || lastConfig(e).WebSearch == nil || !*lastConfig(e).WebSearch {
+		t.Errorf("the conversation got %+v", lastConfig(e))
+	}
+	if lastTurn(e).Effort != "" || string(lastTurn(e).OutputSchema) != `{"type":"object"}` || len(lastTurn(e).Items) != 3 || lastTurn(e).Items[1].ImageURL != pngURL() || lastTurn(e).Items[2].ImageURL != pngURL() {
+		t.Errorf("the turn got %+v", lastTurn(e))
+	}
+	id := servertest.ThreadOf(t, got)
+	got = c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"q","threadId":%q,"effort":"low","images":["a.png"],"output-schema":{"type":"array"}}}`, id))
+	if lastTurn(e).Effort != "low" || len(lastTurn(e).Items) != 2 || string(lastTurn(e).OutputSchema) != `{"type":"array"}` {
+		t.Errorf("the second turn got %+v: %s", lastTurn(e), got)
+	}
+	if !strings.Contains(got, `The answer does not fit output-schema: got object, want array`) || strings.Contains(got, `"output"`) {
+		t.Errorf("an answer that does not fit: %s", got)
+	}
+	if c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"r","threadId":%q,"output-schema":null,"effort":null,"images":null}}`, id)); lastTurn(e).Effort != "" || len(lastTurn(e).Items) != 1 || lastTurn(e).OutputSchema != nil {
+		t.Errorf("the third turn got %+v", lastTurn(e))
+	}
+}
+
+// TestTurnArgumentsRefused checks that a wrong argument starts nothing, and that the error
+// names it and says why.
+func TestTurnArgumentsRefused(t *testing.T) {
+	t.Parallel()
+	dir, outside := t.TempDir(), t.TempDir()
+	write := func(path, content string) {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "text.png"), "a text")
+	write(filepath.Join(outside, "secret.png"), png)
+	if err := os.Symlink(filepath.Join(outside, "secret.png"), filepath.Join(dir, "link.png")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "folder")); err != nil {
+		t.Fatal(err)
+	}
+	large, err := os.Create(filepath.Join(dir, "large.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := large.Truncate(20<<20 + 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := large.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fit, err := json.Marshal("data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png+strings.Repeat("x", 20<<20-len(png)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := says("ok")
+	c := servertest.Dial(t, codexserver.New(e, nil), nil)
+	turn := servertest.ThreadOf(t, c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":"p","cwd":%q}}`, dir)))
+	begun := len(e.Turns())
+	for arguments, want := range map[string]string{
+		`"effort":"High!"`:    "/effort: want a word",
+		`"effort":5`:          "/effort: got number, want string",
+		`"output-schema":"x"`: "/output-schema: got string, want object",
+		`"output-schema":{"$ref":"http://127.0.0.1:1/x"}`:        "/output-schema: ",
+		`"output-schema":{"$ref":"file:///etc/passwd"}`:          "/output-schema: ",
+		`"output-schema":{"type":"text"}`:                        "/output-schema: at /type: got",
+		`"images":"a.png"`:                                       "/images/0: ",
+		`"images":"[a.png"`:                                      "/images: got string, want array",
+		`"images":[1]`:                                           "/images/0: got number, want string",
+		`"images":[""]`:                                          "/images/0: it is empty",
+		`"images":["https://example.com/a.png"]`:                 "/images/0: the server fetches nothing",
+		`"images":["file:///etc/passwd"]`:                        "/images/0: the server fetches nothing",
+		`"images":["none.png"]`:                                  "/images/0: ",
+		`"images":["text.png"]`:                                  "/images/0: not an image",
+		`"images":["/dev/zero"]`:                                 "a device, not a regular file",
+		`"images":["."]`:                                         "a folder, not a regular file",
+		`"images":["link.png"]`:                                  "/images/0: " + filepath.Join(dir, "link.png") + " leads out of the working folder",
+		`"images":["folder/secret.png"]`:                         "leads out of the working folder",
+		`"images":["large.png"]`:                                 "/images/0: it has more than 20971520 bytes",
+		`"images":[` + string(fit) + `,` + string(fit) + `]`:     "/images/1: it has more than 12582912 bytes, or the images together",
+		`"images":["data:image/png;base64,AAAA"]`:                "/images/0: not an image",
+		`"images":["data:image/png,abc"]`:                        "/images/0: want a data URL with base64",
+		`"images":["data:image/png;base64,***"]`:                 "/images/0: its base64 cannot be read",
+		`"images":["data:image/svg+xml;base64,PHN2Zy8+"]`:        "/images/0: not an image",
+		`"images":["1","2","3","4","5","6","7","8","9","a","b"]`: "/images: 11 are more than 10",
+	} {
+		long := len(arguments) > 1<<20 // the same code of both tools refuses it
+		if testing.Short() && long {
+			continue
+		}
+		for i, tool := range []string{`{"name":"codex","arguments":{"prompt":"p","cwd":` + fmt.Sprintf("%q", dir), `{"name":"codex-reply","arguments":{"prompt":"p","threadId":` + fmt.Sprintf("%q", turn)} {
+			if long && i > 0 {
+				continue
+			}
+			got := c.Ask(t, "tools/call", tool+","+arguments+`}}`)
+			if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
+				t.Errorf("%.60s %.80s: %.400s, want %s", tool, arguments, got, want)
+			}
+		}
+	}
+	for arguments, want := range map[string]string{
+		`"web-search":"live"`: "/web-search: got string, want boolean",
+	} {
+		got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p",`+arguments+`}}`)
+		if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
+			t.Errorf("%.80s: %.400s, want %s", arguments, got, want)
+		}
+	}
+	for arguments, want := range map[string]string{
+		`"outputSchema":{}`:                          "unknown argument /outputSchema: did you mean output-schema?",
+		`"Effort":"low"`:                             "did you mean effort?",
+		`"while-running":"steer","effort":"low"`:     "/effort: a running turn keeps its own",
+		`"while-running":"steer","output-schema":{}`: "/output-schema: a running turn keeps its own",
+	} {
+		got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q,%s}}`, turn, arguments))
+		if !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
+			t.Errorf("%s: %.400s, want %s", arguments, got, want)
+		}
+	}
+	if n := len(e.Turns()) - begun; n != 0 {
+		t.Errorf("%d turns began", n)
+	}
+}
+
+// TestTurnArgumentsLocked checks that locked arguments are not offered and are refused, and
+// that locks imply those that they should.
+func TestTurnArgumentsLocked(t *testing.T) {
+	all := map[string]string{"effort": `"low"`, "images": `[]`, "output-schema": `{}`, "web-search": `true`}
+	for _, tt := range []struct {
+		locks, taken []string
+	}{
+		{[]string{"effort", "images", "output-schema", "web-search"}, nil},
+		{[]string{"config"}, []string{"effort", "images", "output-schema"}},
+		{[]string{"config", "sandbox"}, []string{"effort", "images", "output-schema"}},
+		{[]string{"sandbox"}, []string{"effort", "images", "output-schema", "web-search"}},
+	} {
+		e := says("{}")
+		c := servertest.Dial(t, codexserver.New(e, &codexserver.Options{Calls: codexserver.CallOptions{LockedArguments: tt.locks}}), nil)
+		id := servertest.ThreadOf(t, c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"p"}}`))
+		var list struct {
+			Tools []struct {
+				Name        string
+				InputSchema struct{ Properties map[string]any }
+			}
+		}
+		if err := json.Unmarshal([]byte(c.Ask(t, "tools/list", `{}`)), &list); err != nil {
+			t.Fatal(err)
+		}
+		for name, v := range all {
+			taken := strings.Contains(fmt.Sprint(tt.taken), name)
+			for i, call := range []string{`{"name":"codex","arguments":{"prompt":"p",`, fmt.Sprintf(`{"name":"codex-reply","arguments":{"prompt":"p","threadId":%q,`, id)} {
+				if i == 1 && name == "web-search" {
+					continue
+				}
+				if _, ok := list.Tools[i].InputSchema.Properties[name]; ok != taken {
+					t.Errorf("%v: %s offers %s: %v", tt.locks, list.Tools[i].Name, name, ok)
+				}
+				got := c.Ask(t, "tools/call", call+fmt.Sprintf(`%q:%s}}`, name, v))
+				if refused := strings.Contains(got, "argument /"+name+" is locked"); refused == taken {
+					t.Errorf("%v: %s with %s: %s", tt.locks, list.Tools[i].Name, name, got)
+				}
+			}
+		}
+	}
+}
+
+func TestModels(t *testing.T) {
+	c := servertest.Dial(t, codexserver.New(says(""), nil), nil)
+	got := c.Ask(t, "tools/call", `{"name":"codex-models"}`)
+	for _, want := range []string{
+		`"structuredContent":{"models":[{"model":"one","default":true,"profiles":["p"],"efforts":["low","high"],"defaultEffort":"low"},{"model":"two","description":"xxx`,
+		`"notes":["a note"]`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+	if len(got) > 1500 {
+		t.Errorf("a description of %d bytes is not cut", len(got))
+	}
+	if list := servertest.Dial(t, codexserver.New(engine.TurnFunc(servertest.Echo), nil), nil).Ask(t, "tools/list", `{}`); strings.Contains(list, `"name":"codex-models"`) {
+		t.Error("an engine that lists no models has the tool")
+	}
 }

@@ -1,16 +1,26 @@
 package tools_test
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/codexmcp/codexmcp/elicit"
+	"github.com/codexmcp/codexmcp/internal/memdir"
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -20,27 +30,21 @@ type turnEnd struct {
 	IsError                  bool
 }
 
-func endOf(t *testing.T, result string) (e turnEnd, thread string) {
+// endOf calls a tool that runs a turn, and returns its end and its thread.
+func endOf(t *testing.T, c *servertest.Client, tool, arguments string) (e turnEnd, thread string) {
 	t.Helper()
-	var r struct {
-		IsError bool
-		Content []struct {
-			Text        string
-			Annotations any
-		}
-		StructuredContent struct{ ThreadID, Status, Stopped, Content string }
+	var s struct {
+		started
+		Stopped string
 	}
-	if err := json.Unmarshal([]byte(result), &r); err != nil {
-		t.Fatalf("%s: %v", result, err)
-	}
-	s := r.StructuredContent
-	var texts []string
-	for _, block := range r.Content {
-		if block.Annotations == nil { // else it is for the model
-			texts = append(texts, block.Text)
+	r := use(t, c, tool, arguments, &s)
+	text := r.Content[0].Text
+	for _, block := range r.Content[1:] {
+		if block.Annotations.Audience == nil { // else it is for the model
+			text += "\n" + block.Text
 		}
 	}
-	if text := strings.Join(texts, "\n"); text != s.Content {
+	if text != s.Content {
 		t.Errorf("the text is %q, the structured one %q", text, s.Content)
 	}
 	return turnEnd{s.Status, s.Stopped, s.Content, r.IsError}, s.ThreadID
@@ -77,16 +81,16 @@ func TestBudget(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := servertest.Dial(t, codexserver.New(servertest.Script(), &codexserver.Options{Desk: &servertest.Desk{}, Approvals: elicit.Options{Timeout: -1}}), nil)
 				begin := time.Now()
-				first, thread := endOf(t, c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex","arguments":{"prompt":%q,"budget":%s}}`, tt.prompt, tt.budget)))
+				first, thread := endOf(t, c, "codex", fmt.Sprintf(`{"prompt":%q,"budget":%s}`, tt.prompt, tt.budget))
 				if diff := cmp.Diff(tt.want, first); diff != "" || time.Since(begin) != tt.took {
 					t.Errorf("after %v (-want +got):\n%s", time.Since(begin), diff)
 				}
 				// The next turn has a budget of its own.
-				again, _ := endOf(t, c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":%q,"budget":%s}}`, thread, tt.prompt, tt.budget)))
+				again, _ := endOf(t, c, "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":%q,"budget":%s}`, thread, tt.prompt, tt.budget))
 				if diff := cmp.Diff(tt.want, again); diff != "" {
 					t.Errorf("the next turn (-want +got):\n%s", diff)
 				}
-				if free, _ := endOf(t, c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"spend:999 wait:24h say:free"}}`, thread))); free != (turnEnd{Status: "completed", Content: "free"}) {
+				if free, _ := endOf(t, c, "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":"spend:999 wait:24h say:free"}`, thread)); free != (turnEnd{Status: "completed", Content: "free"}) {
 					t.Errorf("a turn without a budget: %+v", free)
 				}
 			})
@@ -99,8 +103,8 @@ func TestBudget(t *testing.T) {
 func TestBudgetOfAQueuedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := servertest.Dial(t, codexserver.New(servertest.Script(), nil), nil)
-		_, thread := endOf(t, c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"wait:1h say:first","background":true}}`))
-		got, _ := endOf(t, c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"wait:9m say:second","budget":{"minutes":10}}}`, thread)))
+		_, thread := endOf(t, c, "codex", `{"prompt":"wait:1h say:first","background":true}`)
+		got, _ := endOf(t, c, "codex-reply", fmt.Sprintf(`{"threadId":%q,"prompt":"wait:9m say:second","budget":{"minutes":10}}`, thread))
 		if got != (turnEnd{Status: "completed", Content: "second"}) {
 			t.Errorf("%+v", got)
 		}
@@ -127,13 +131,9 @@ func TestInvalidBudgets(t *testing.T) {
 			`{"minutes":5,"min/utes":5}`:      "unknown argument /budget/min~1utes: did you mean minutes?",
 			`{"tokens":5,"token":{}}`:         "unknown argument /budget/token: did you mean tokens?",
 		} {
-			for _, call := range []string{
-				`{"name":"codex","arguments":{"prompt":"p","budget":%s}}`,
-				`{"name":"codex-reply","arguments":{"prompt":"p","threadId":"t","budget":%s}}`,
-			} {
-				got, _ := endOf(t, c.Ask(t, "tools/call", fmt.Sprintf(call, budget)))
-				if !got.IsError || !strings.HasSuffix(got.Content, ": "+want) {
-					t.Errorf("%s: %+v, want %s", fmt.Sprintf(call, budget), got, want)
+			for tool, call := range map[string]string{"codex": `{"prompt":"p","budget":%s}`, "codex-reply": `{"prompt":"p","threadId":"t","budget":%s}`} {
+				if got, _ := endOf(t, c, tool, fmt.Sprintf(call, budget)); !got.IsError || !strings.HasSuffix(got.Content, ": "+want) {
+					t.Errorf("%s %s: %+v, want %s", tool, budget, got, want)
 				}
 			}
 		}
@@ -149,9 +149,9 @@ func TestBudgetWithSteer(t *testing.T) {
 		c := servertest.Dial(t, codexserver.New(newListener(), nil), nil)
 		id := servertest.ThreadOf(t, c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"begin","background":true,"budget":{"minutes":5}}}`))
 		synctest.Wait()
-		steer := fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"more","while-running":"steer","budget":{"minutes":1}}}`, id)
+		steer := fmt.Sprintf(`{"threadId":%q,"prompt":"more","while-running":"steer","budget":{"minutes":1}}`, id)
 		const want = "codex-reply: argument /budget: it bounds a new turn, and the message was to go to the running one; leave out the budget, or let while-running be queue or interrupt"
-		if got, _ := endOf(t, c.Ask(t, "tools/call", steer)); got != (turnEnd{Content: want, IsError: true}) {
+		if got, _ := endOf(t, c, "codex-reply", steer); got != (turnEnd{Content: want, IsError: true}) {
 			t.Errorf("%+v", got)
 		}
 		if got := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{"seconds":0}}`); !strings.Contains(got, `"status":"running"`) {
@@ -163,8 +163,145 @@ func TestBudgetWithSteer(t *testing.T) {
 		if got := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`); !strings.Contains(got, `"stopped":"budget of 5 minutes reached"`) {
 			t.Errorf("the bounded turn: %s", got)
 		}
-		if got, _ := endOf(t, c.Ask(t, "tools/call", steer)); got != stops("1 minute", "") {
+		if got, _ := endOf(t, c, "codex-reply", steer); got != stops("1 minute", "") {
 			t.Errorf("a turn of its own: %+v", got)
 		}
 	})
+}
+
+func TestMain(m *testing.M) {
+	native.Main() // does not return in a launcher
+	os.Exit(memdir.Run(m))
+}
+
+// outcome is the result of a turn with a budget.
+type outcome struct {
+	ThreadID string `json:"threadId"`
+	Status   string `json:"status"`
+	Stopped  string `json:"stopped"`
+	Content  string `json:"content"`
+	Commands []struct {
+		Command string `json:"command"`
+	} `json:"commands"`
+	failed bool
+}
+
+// engineBudget runs turns that reach a budget of tokens and one of time, and then a turn
+// within its budget. The model is [budgetScript]. most is the number of requests that the
+// engine may make before it stops for the tokens.
+func engineBudget(t *testing.T, e engine.Engine, requests func() int, most int) {
+	share := thread.NewTable(e, &approve.Options{}).Share("")
+	defer share.Close()
+	turns := tools.NewTurns(t.Context())
+	table := tools.New(e, nil)
+	dir := t.TempDir()
+	call := func(tool, arguments string) (s outcome) {
+		t.Helper()
+		c := &tools.Call{
+			Threads: share, Turns: turns, Awaited: thread.Attend{Awaited: true},
+			Folder: func(context.Context) string { return dir },
+		}
+		r := table.Call(t.Context(), c, tool, []byte(arguments))
+		if err := json.Unmarshal(r.StructuredContent, &s); err != nil {
+			t.Fatalf("%s: %v", r.StructuredContent, err)
+		}
+		s.failed = r.IsError != nil
+		t.Logf("%s", r.StructuredContent)
+		return s
+	}
+
+	first := call("codex", `{"prompt":"go","budget":{"tokens":120,"minutes":10}}`)
+	if first.Status != "aborted" || first.Stopped != "budget of 120 tokens reached" || first.failed ||
+		!strings.HasPrefix(first.Content, "The turn was stopped: budget of 120 tokens reached.") || !strings.Contains(first.Content+"\n", "\n\none\n") {
+		t.Errorf("the tokens: %+v", first)
+	}
+	if n := requests(); n < 2 || n > most {
+		t.Errorf("%d requests to the model for 120 tokens, want 2", n)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "ran"))
+	if err != nil || string(b) == "" {
+		t.Errorf("the work of the stopped turn is lost: %q, %v", b, err)
+	}
+	if most == 2 && string(b) != "1\n" { // the engine looks at the budget before it runs commands
+		t.Errorf("the commands of a response that used up the budget ran: %q", b)
+	}
+
+	// The call returns only if the command was stopped.
+	reply := fmt.Sprintf(`{"threadId":%q,"prompt":`, first.ThreadID)
+	second := call("codex-reply", reply+`"go on","budget":{"minutes":0.01}}`)
+	if second.Status != "aborted" || second.Stopped != "budget of 0.01 minutes reached" || second.failed {
+		t.Errorf("the time: %+v", second)
+	}
+	third := call("codex-reply", reply+`"to its end","budget":{"tokens":1000}}`)
+	if third.Status != "completed" || third.Stopped != "" || !strings.HasPrefix(third.Content+"\n", "whole\n") {
+		t.Errorf("the next turn: %+v", third)
+	}
+}
+
+// budgetScript is the model of [engineBudget]. It says "one" and runs a command, twice for 60
+// tokens each. Then it runs a command that does not end. To the last prompt it says "whole".
+func budgetScript(run func(id, script string) providertest.ToolCall) []providertest.Turn {
+	spend := func(id string) providertest.Turn {
+		return providertest.Turn{Text: []string{"one"}, ToolCalls: []providertest.ToolCall{run(id, "echo "+id+" >> ran")}, Usage: &providertest.Usage{Input: 50, Output: 10}}
+	}
+	whole := providertest.Say("whole")
+	whole.Match = "to its end" // the endless command may not have been requested
+	endless := providertest.Call(run("3", "sleep 100000"))
+	endless.Repeat = true
+	return []providertest.Turn{whole, spend("1"), spend("2"), endless}
+}
+
+func TestBudgetOfTheNativeEngine(t *testing.T) {
+	t.Parallel()
+	for _, wire := range []string{"chat", "responses"} {
+		t.Run(wire, func(t *testing.T) {
+			t.Parallel()
+			model := providertest.New(budgetScript(func(id, script string) providertest.ToolCall {
+				return providertest.Shell(id, "sh", "-c", script)
+			})...)
+			defer model.Close()
+			e, err := native.New(&native.Options{CodexHome: t.TempDir(), Overrides: map[string]any{
+				"model": "scripted", "model_provider": "local", "model_providers.local.name": "local", "model_providers.local.base_url": model.BaseURL(),
+				"model_providers.local.wire_api": wire, "approval_policy": "never", "sandbox_mode": "danger-full-access",
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			engineBudget(t, e, func() int { return len(model.Requests()) }, 2)
+		})
+	}
+}
+
+// splitBudget is the model of [engineBudget] at two providers: the first one refuses after its first
+// answer. Requests returns how many were answered until the second one had answered once.
+func splitBudget(t *testing.T, ours, theirs func(id, script string) providertest.ToolCall) (first, second *providertest.Server, requests func() int) {
+	first, second = providertest.New(budgetScript(ours)[1]), providertest.New(budgetScript(theirs)[:1]...)
+	first.Add(providertest.Turn{Repeat: true, Status: 429, Body: `{"error":{"type":"usage_limit_reached","resets_in_seconds":3600}}`})
+	second.Add(budgetScript(theirs)[2:]...)
+	t.Cleanup(first.Close)
+	t.Cleanup(second.Close)
+	return first, second, func() int { return len(first.Requests()) - 1 + len(second.Requests()) }
+}
+
+// TestBudgetOfTwoProviders has a turn whose provider refuses: what both have used counts.
+func TestBudgetOfTwoProviders(t *testing.T) {
+	t.Parallel()
+	for _, wire := range []string{"chat", "responses"} {
+		t.Run(wire, func(t *testing.T) {
+			t.Parallel()
+			shell := func(id, script string) providertest.ToolCall { return providertest.Shell(id, "sh", "-c", script) }
+			first, second, requests := splitBudget(t, shell, shell)
+			e, err := native.New(&native.Options{CodexHome: t.TempDir(), Failover: native.Failover{To: []native.FailoverTo{{Provider: "second", Model: "n"}}}, Overrides: map[string]any{
+				"model": "scripted", "model_provider": "first", "approval_policy": "never", "sandbox_mode": "danger-full-access",
+				"model_providers.first.name": "first", "model_providers.first.base_url": first.BaseURL(), "model_providers.first.wire_api": wire,
+				"model_providers.second.name": "second", "model_providers.second.base_url": second.BaseURL(), "model_providers.second.wire_api": wire,
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			engineBudget(t, e, requests, 2)
+		})
+	}
 }

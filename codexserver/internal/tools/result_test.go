@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -488,4 +489,92 @@ func TestReroutedAnswer(t *testing.T) {
 // quoted returns words as they are within JSON.
 func quoted(words string) string {
 	return strings.ReplaceAll(words, "\n", `\n`)
+}
+
+// TestRefusedByPolicy checks that the result and the transcript have what the engine refused by itself, and
+// that a client gets an event only about a refusal with a remark.
+func TestRefusedByPolicy(t *testing.T) {
+	e := engine.TurnFunc(func(_ context.Context, host engine.Host, _ []protocol.InputItem) error {
+		host.Emit(protocol.BackgroundEvent{Refused: &protocol.Refused{Command: []string{"rm", "x"}, Cwd: "/work", Reason: "not run: no one may ask"}})
+		host.Emit(protocol.BackgroundEvent{Refused: &protocol.Refused{Changes: map[string]protocol.FileChange{"/work/y": {Add: &protocol.FileContent{}}}, Reason: "patch rejected: outside"}})
+		host.Emit(protocol.BackgroundEvent{Refused: &protocol.Refused{Tool: "write", Reason: "rejected: a review"}})
+		host.Emit(protocol.BackgroundEvent{Message: "Codex did not run it", Refused: &protocol.Refused{Command: []string{"mv", "z"}, Reason: "no"}})
+		return nil
+	})
+	c := servertest.Connect(t, codexserver.New(e, nil), nil)
+	result := c.CallTool(t, "codex", `{"prompt":"p"}`)
+	want := `"refused":[{"kind":"command","what":"rm x","cwd":"/work","why":"not run: no one may ask","by":"policy","reason":"policy"},` +
+		`{"kind":"patch","what":"/work/y","why":"patch rejected: outside","by":"policy","reason":"policy"},` +
+		`{"kind":"other","what":"write","why":"rejected: a review","by":"policy","reason":"policy"},` +
+		`{"kind":"command","what":"mv z","why":"no","by":"policy","reason":"policy"}]`
+	if !strings.Contains(result, want) {
+		t.Errorf("the result is %s", result)
+	}
+	shown := c.CallTool(t, "codex-show", `{"what":"transcript","threadId":"`+servertest.ThreadOf(t, result)+`"}`)
+	for _, words := range []string{
+		`refused by the engine: rm x\n  not run: no one may ask`, `refused by the engine: the patch\n  add /work/y\n  patch rejected: outside`,
+		`refused by the engine: write\n  rejected: a review`, `refused by the engine:\n  Codex did not run it`,
+	} {
+		if !strings.Contains(shown, words) {
+			t.Errorf("the transcript lacks %q: %s", words, shown)
+		}
+	}
+	got := ""
+	for !strings.Contains(got, "task_complete") { // they are handled beside the results
+		runtime.Gosched()
+		got = strings.Join(c.Events(), " ")
+	}
+	if strings.Count(got, "background_event") != 1 {
+		t.Errorf("the events are %s", got)
+	}
+}
+
+// newListener returns an engine whose turns end when the prompt, or a message within the turn,
+// says "end".
+func newListener() *servertest.Engine {
+	e := &servertest.Engine{Messages: make(chan string, 1)}
+	e.Turn = func(ctx context.Context, host engine.Host, in []protocol.InputItem) error {
+		words := protocol.TextOf(in)
+		for !strings.HasSuffix(words, "end") {
+			select {
+			case m := <-e.Messages:
+				words += " " + m
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		host.Emit(protocol.AgentMessage{Message: words})
+		return nil
+	}
+	return e
+}
+
+// TestWhileRunning replies to a conversation whose turn runs in the background.
+func TestWhileRunning(t *testing.T) {
+	for _, tt := range []struct{ policy, prompt, reply, first string }{
+		{"steer", "end", `"status":"running"`, `"content":"begin end","status":"completed"`},
+		{"interrupt", "again end", `"content":"again end"`, `"content":"Turn aborted: interrupted by the client","status":"aborted"`},
+	} {
+		t.Run(tt.policy, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := servertest.Dial(t, codexserver.New(newListener(), nil), nil)
+				got := c.Ask(t, "tools/call", `{"name":"codex","arguments":{"prompt":"begin","background":true}}`)
+				if !strings.Contains(got, `"status":"running"`) {
+					t.Errorf("in the background: %s", got)
+				}
+				id := servertest.ThreadOf(t, got)
+				synctest.Wait()
+				params := fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":%q,"while-running":%q}}`, id, tt.prompt, tt.policy)
+				if got := c.Ask(t, "tools/call", params); !strings.Contains(got, tt.reply) {
+					t.Errorf("the reply: %s", got)
+				}
+				if got := c.Ask(t, "tools/call", `{"name":"codex-wait","arguments":{}}`); !strings.Contains(got, tt.first) {
+					t.Errorf("the first turn: %s", got)
+				}
+				if got := c.Ask(t, "tools/call", fmt.Sprintf(`{"name":"codex-reply","arguments":{"threadId":%q,"prompt":"the end","while-running":"steer"}}`, id)); !strings.Contains(got, `"content":"the end"`) {
+					t.Errorf("a reply while nothing runs: %s", got)
+				}
+			})
+		})
+	}
 }
