@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -30,8 +28,8 @@ const (
 type board struct {
 	mu            sync.Mutex
 	revision      uint64
-	changed       chan struct{} // closed at the next change
-	lastID        int
+	changed       chan struct{}                   // closed at the next change
+	lastID        int                             // of a conversation or a question
 	conversations []*conversation                 // in the order in which they began
 	questions     []*question                     // oldest first
 	byRequest     map[*approval.Request]*question // the open ones
@@ -45,8 +43,8 @@ func newBoard() board {
 // A conversation is what the page shows of a thread besides its questions. What happened in it is in the
 // thread's own log.
 type conversation struct {
-	// ID is the thread's, with a number where other servers run it too.
-	ID string `json:"id"`
+	// ID is a number: two servers may run the same thread.
+	ID int `json:"id"`
 	// Task is the last message of the user.
 	Task string `json:"task"`
 	// State is "running" during a turn, "" between turns, and "closed" at the end.
@@ -108,7 +106,7 @@ var (
 // update is one line of a stream.
 type update struct {
 	// Order is the ids of all conversations, the newest first.
-	Order []string `json:"order"`
+	Order []int `json:"order"`
 	// Conversations are those that have changed.
 	Conversations []conversation `json:"conversations"`
 	// Questions are those that have changed.
@@ -122,7 +120,7 @@ type asked struct {
 	// At is a Unix time in ms.
 	At int64 `json:"at"`
 	// Conversation is the id of the one that asks.
-	Conversation string        `json:"conversation"`
+	Conversation int           `json:"conversation"`
 	Question     *questionView `json:"question"`
 }
 
@@ -130,7 +128,7 @@ type asked struct {
 // is closed at the next change.
 func (b *board) since(seen uint64) (update, uint64, <-chan struct{}) {
 	b.mu.Lock()
-	u := update{Order: []string{}, Conversations: []conversation{}, Questions: []asked{}}
+	u := update{Order: []int{}, Conversations: []conversation{}, Questions: []asked{}}
 	for _, c := range slices.Backward(b.conversations) {
 		u.Order = append(u.Order, c.ID)
 		if c.revision > seen {
@@ -170,11 +168,8 @@ func (b *board) conversation(t approval.Thread) *conversation {
 		b.conversations[i].thread = t
 		return b.conversations[i]
 	}
-	id := strings.ToValidUTF8(t.ID, "\uFFFD")
-	c := &conversation{ID: id, thread: t}
-	for n := 2; b.named(c.ID) != nil; n++ {
-		c.ID = fmt.Sprintf("%s (%d)", id, n)
-	}
+	b.lastID++
+	c := &conversation{ID: b.lastID, thread: t}
 	b.conversations = append(b.conversations, c)
 	b.makeRoom()
 	b.touch(&c.revision)
@@ -201,27 +196,19 @@ func (b *board) makeRoom() {
 	}
 }
 
-// named returns the conversation that the page shows under that id, or nil.
-func (b *board) named(id string) *conversation {
-	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.ID == id })
-	if i < 0 {
-		return nil
-	}
-	return b.conversations[i]
-}
-
 // stop interrupts the turn of a conversation. It returns false if the page does not show it.
-func (b *board) stop(id string) bool {
+func (b *board) stop(id int) bool {
 	b.mu.Lock()
-	c := b.named(id)
+	i := slices.IndexFunc(b.conversations, func(c *conversation) bool { return c.ID == id })
+	var stop func()
+	if i >= 0 {
+		stop = b.conversations[i].thread.Stop
+	}
 	b.mu.Unlock()
-	if c == nil {
-		return false
+	if stop != nil {
+		stop()
 	}
-	if c.thread.Stop != nil {
-		c.thread.Stop()
-	}
-	return true
+	return i >= 0
 }
 
 // shown returns the threads of the conversations, the newest first, and the number of open questions.
@@ -280,8 +267,9 @@ func (b *board) ask(ctx context.Context, r *approval.Request) (*question, error)
 	case len(b.byRequest) >= maxOpen:
 		return nil, errTooMany
 	}
+	c := b.conversation(r.Thread)
 	b.lastID++
-	q := &question{id: b.lastID, at: time.Now(), conversation: b.conversation(r.Thread), view: view, size: size, answered: make(chan json.RawMessage, 1)}
+	q := &question{id: b.lastID, at: time.Now(), conversation: c, view: view, size: size, answered: make(chan json.RawMessage, 1)}
 	b.openBytes += size
 	b.questions = append(b.questions, q)
 	b.byRequest[r] = q

@@ -88,8 +88,8 @@ func withGuest(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, guestKey{}, c)
 }
 
-// known keeps the connection of a request that had a token.
-func known(ctx context.Context) {
+// isKnown keeps the connection of a request that had a token.
+func isKnown(ctx context.Context) {
 	if g, ok := ctx.Value(guestKey{}).(*guest); ok {
 		g.crowd.remove(g)
 	}

@@ -7,16 +7,10 @@
 //	fmt.Fprintln(os.Stderr, "approvals:", p.Link())
 //	err = codexserver.New(e, &codexserver.Options{Desk: p}).Serve(ctx, transport)
 //
-// # The picture
-//
-//	engine ─ Event, Ask, Decided ─▶ board ─ GET /events ───▶ browser
-//	          Ask returns ◀──────── board ◀ POST /questions ─ browser
-//
-// The board holds the conversations and the open questions. What happened in a conversation is in the log of
-// its thread, of which the page shows the last lines. A browser gets all of it when it connects, and the
-// changes afterwards. One that reads slowly gets fewer and larger changes and delays no other. Package elicit
-// makes hidden characters visible before text is sent, and the page shows it as text: no word of an agent, a
-// command or a file becomes markup.
+// A browser gets all that the page shows when it connects, and the changes afterwards: the open questions, and
+// the last lines of each conversation's log. One that reads slowly gets fewer and larger changes and delays no
+// other. Package elicit makes hidden characters visible before text is sent, and the page shows it as text: no
+// word of an agent, a command or a file becomes markup.
 //
 // # Who has access
 //

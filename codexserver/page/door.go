@@ -12,8 +12,6 @@ import (
 // A door decides who has access: first by the secret of a link, which works once, then
 // by a token. A secret is compared in constant time, and with every known one.
 type door struct {
-	lifetime time.Duration // of a link
-
 	mu        sync.Mutex
 	links     []invite   // oldest first
 	sessions  []*session // least recently used first
@@ -21,8 +19,9 @@ type door struct {
 }
 
 const (
-	maxLinks    = 8
-	maxSessions = 16
+	maxLinks     = 8
+	linkLifetime = time.Hour
+	maxSessions  = 16
 	// sessionLifetime is how long a token stays valid that is not used, as that of a phone which
 	// sleeps: a weekend. An open page uses its token all the time.
 	sessionLifetime = 72 * time.Hour
@@ -55,14 +54,14 @@ func (d *door) announce() string {
 	d.tidy()
 	now := time.Now()
 	if now.After(d.announced.expires) || d.find(d.announced.secret) < 0 {
-		d.announced = invite{d.add(), now.Add(d.lifetime / 2)}
+		d.announced = invite{d.add(), now.Add(linkLifetime / 2)}
 	}
 	return d.announced.secret
 }
 
 // add adds a link, and returns its secret.
 func (d *door) add() string {
-	d.links = append(d.links, invite{newSecret(), time.Now().Round(0).Add(d.lifetime)})
+	d.links = append(d.links, invite{newSecret(), time.Now().Round(0).Add(linkLifetime)})
 	if len(d.links) > maxLinks {
 		d.links = slices.Delete(d.links, 0, 1)
 	}

@@ -32,7 +32,11 @@ func (p *Page) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "this is not %s: open the page by its link", p.host)
 		return
 	}
-	p.route(w, r)
+	if r.Method == http.MethodHead { // which the routes take for GET
+		refuse(w, http.StatusMethodNotAllowed, "this address takes no HEAD")
+		return
+	}
+	p.handler.ServeHTTP(w, r)
 }
 
 // origin returns the origin of the page that a request is for: its own, or that of
@@ -47,36 +51,34 @@ func (p *Page) origin(r *http.Request) string {
 	return ""
 }
 
-// allowed reports whether a request for data comes from the page itself. It refuses any
-// other request.
-func (p *Page) allowed(w http.ResponseWriter, r *http.Request) bool {
-	origin, site := r.Header.Values("Origin"), r.Header.Values("Sec-Fetch-Site")
-	switch {
-	case len(origin) > 1, len(origin) == 1 && origin[0] != p.origin(r),
-		len(origin) == 0 && r.Method == http.MethodPost:
-		refuse(w, http.StatusForbidden, "only the page itself may ask for this")
-	case len(site) > 1, len(site) == 1 && site[0] != "same-origin":
-		refuse(w, http.StatusForbidden, "only the page itself may ask for this")
-	default:
-		return true
+// own refuses a request that does not come from the page itself.
+func (p *Page) own(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		origin, site := r.Header.Values("Origin"), r.Header.Values("Sec-Fetch-Site")
+		if len(origin) > 1 || len(origin) == 1 && origin[0] != p.origin(r) || len(origin) == 0 && r.Method == http.MethodPost ||
+			len(site) > 1 || len(site) == 1 && site[0] != "same-origin" {
+			refuse(w, http.StatusForbidden, "only the page itself may ask for this")
+			return
+		}
+		next(w, r)
 	}
-	return false
 }
 
-// session returns the session of a request. It refuses a request without a valid token
-// and returns nil.
-func (p *Page) session(w http.ResponseWriter, r *http.Request) *session {
-	if given := r.Header.Values("Authorization"); len(given) == 1 {
-		if token, ok := strings.CutPrefix(given[0], "Bearer "); ok {
-			if s := p.door.session(token); s != nil {
-				known(r.Context())
-				return s
+// known refuses a request without a valid token.
+func (p *Page) known(next func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if given := r.Header.Values("Authorization"); len(given) == 1 {
+			if token, ok := strings.CutPrefix(given[0], "Bearer "); ok {
+				if s := p.door.session(token); s != nil {
+					isKnown(r.Context())
+					next(w, r, s)
+					return
+				}
 			}
 		}
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		refuse(w, http.StatusUnauthorized, "no valid token: open the page by a new link")
 	}
-	w.Header().Set("WWW-Authenticate", "Bearer")
-	refuse(w, http.StatusUnauthorized, "no valid token: open the page by a new link")
-	return nil
 }
 
 // refuse answers with a status and a sentence.

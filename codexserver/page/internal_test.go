@@ -41,7 +41,7 @@ func TestStrangers(t *testing.T) {
 			return g.(*guest)
 		}
 		accept().Close()
-		known(withGuest(t.Context(), accept()))
+		isKnown(withGuest(t.Context(), accept()))
 		if len(c.strangers) > 0 {
 			t.Errorf("%d strangers", len(c.strangers))
 		}
@@ -60,7 +60,7 @@ func TestStrangers(t *testing.T) {
 
 func TestDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := door{lifetime: time.Hour}
+		var d door
 		first := d.invite()
 		token, ok := d.admit(first)
 		if !ok || d.session(token) == nil {
@@ -238,8 +238,8 @@ func TestBounds(t *testing.T) {
 	for i := range 2 * maxConversations {
 		p.Event(approval.Thread{ID: fmt.Sprint(i)}, protocol.UserMessage{Message: "go"})
 	}
-	if u, _, _ := b.since(0); len(u.Order) != maxConversations || u.Order[len(u.Order)-1] != "long" || u.Order[0] != fmt.Sprint(2*maxConversations-1) {
-		t.Errorf("conversations %q", u.Order)
+	if u, _, _ := b.since(0); len(u.Order) != maxConversations || u.Order[len(u.Order)-1] != q.conversation.ID || u.Order[0] != b.conversations[maxConversations-1].ID {
+		t.Errorf("conversations %d", u.Order)
 	}
 
 	if _, err := b.ask(t.Context(), long(maxQuestion+1)); !errors.Is(err, errTooLong) {
@@ -378,7 +378,7 @@ func TestConnections(t *testing.T) {
 // TestLinkExpiryByWallClock checks that links expire by the wall clock. The monotonic clock
 // stops while the machine sleeps.
 func TestLinkExpiryByWallClock(t *testing.T) {
-	d := door{lifetime: time.Hour}
+	var d door
 	d.invite()
 	if s := d.links[0].expires.String(); strings.Contains(s, "m=") {
 		t.Errorf("a link expires at %s", s)
@@ -389,7 +389,7 @@ func TestLinkExpiryByWallClock(t *testing.T) {
 // reads it late has time left. The one before still works then.
 func TestAnnouncedLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := door{lifetime: time.Hour}
+		var d door
 		first := d.announce()
 		for _, tt := range []struct {
 			after time.Duration
@@ -420,12 +420,12 @@ func TestServersOfOneThread(t *testing.T) {
 	u, _, _ := p.board.since(0)
 	var got []string
 	for _, c := range u.Conversations {
-		got = append(got, c.ID+" "+c.Task+" "+c.State)
+		got = append(got, c.Task+" "+c.State)
 	}
-	if want := []string{"t (2) from b running", "t from a closed"}; !slices.Equal(got, want) {
+	if want := []string{"from b running", "from a closed"}; !slices.Equal(got, want) {
 		t.Fatalf("shown %q, want %q", got, want)
 	}
-	if !p.board.stop("t (2)") || !p.board.stop("t") || p.board.stop("other") {
+	if !p.board.stop(2) || !p.board.stop(1) || p.board.stop(3) {
 		t.Error("the page shows other conversations")
 	}
 	if stopped != "ba" {

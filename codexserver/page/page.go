@@ -28,8 +28,6 @@ type Options struct {
 	// too: https://HOST, with :PORT if it is not 443, or http:// of this machine. Links begin with
 	// it. Default: none.
 	Origin string
-	// LinkLifetime is how long an unused link opens the page. 0 or less means an hour.
-	LinkLifetime time.Duration
 	// Announce receives a link that opens the page: at the start, and whenever a question
 	// comes while no page is open. It may receive the same link again while that is unused
 	// and has more than half of its lifetime left. It must not block. Default: none.
@@ -44,6 +42,7 @@ type Page struct {
 	board   board
 	door    door
 	work    work
+	handler http.Handler // of requests whose Host was checked
 
 	server *http.Server
 	served chan struct{} // closed when the server no longer accepts
@@ -95,17 +94,12 @@ func (p *Page) listen(l net.Listener) {
 
 // newPage returns a page without a listener.
 func newPage(host string, o *Options) *Page {
-	return &Page{
-		host:    host,
-		options: *o,
-		board:   newBoard(),
-		door:    door{lifetime: cmp.Or(max(o.LinkLifetime, 0), time.Hour)},
-		served:  make(chan struct{}),
-		done:    make(chan struct{}),
-	}
+	p := &Page{host: host, options: *o, board: newBoard(), served: make(chan struct{}), done: make(chan struct{})}
+	p.handler = p.routes()
+	return p
 }
 
-// Link returns a new link, which opens the page once, within Options.LinkLifetime. At most
+// Link returns a new link, which opens the page once, within an hour. At most
 // 8 unused links work; a new one replaces the oldest. Who has the link sees the
 // conversations and answers their questions, so show it only to the user.
 func (p *Page) Link() string { return p.link(p.door.invite()) }

@@ -150,16 +150,13 @@ func facts(meta map[string]any) string {
 	return elicit.ShowText(string(text))
 }
 
-// size returns about how many bytes a question takes.
+// size returns how many bytes a question takes as a browser gets it.
 func (v *questionView) size() int {
-	n := len(v.Command) + len(v.Script) + len(v.Cwd) + len(v.Message) + len(v.Facts) + len(v.Reason) + len(v.Reach) + len(v.Covers) + len(v.Always)
-	for _, s := range v.Notes {
-		n += len(s)
+	text, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return maxQuestion + 1
 	}
-	for _, f := range v.Files {
-		n += len(f.Path) + len(f.MoveTo) + len(f.Diff) + 64
-	}
-	return n
+	return len(text)
 }
 
 // viewFiles returns the files of a patch, sorted by path.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 )
@@ -15,78 +14,31 @@ import (
 //go:embed web
 var web embed.FS
 
-// shell is the files of the page. They are public and hold nothing of a conversation.
-var shell = []struct{ path, file, contentType string }{
-	{"/", "web/page.html", "text/html; charset=utf-8"},
-	{"/page.css", "web/page.css", "text/css; charset=utf-8"},
-	{"/page.js", "web/page.js", "text/javascript; charset=utf-8"},
-}
-
-// route answers a request whose Host was checked.
+// routes returns what answers a request whose Host was checked. The files are public and hold nothing of a
+// conversation.
 //
 //	GET  /, /page.css, /page.js     the page, without a token
 //	POST /session                   a link's secret for a token
 //	GET  /events                    what the page shows, and its changes
 //	POST /questions/{id}            an answer, an ElicitResult
 //	POST /conversations/{id}/stop   interrupts the running turn
-func (p *Page) route(w http.ResponseWriter, r *http.Request) {
-	path := r.URL.Path
-	for _, f := range shell {
-		if f.path == path {
-			if method(w, r, http.MethodGet) {
-				p.file(w, f.file, f.contentType)
-			}
-			return
-		}
+func (p *Page) routes() http.Handler {
+	m := http.NewServeMux()
+	for path, f := range map[string][2]string{
+		"/{$}":      {"web/page.html", "text/html; charset=utf-8"},
+		"/page.css": {"web/page.css", "text/css; charset=utf-8"},
+		"/page.js":  {"web/page.js", "text/javascript; charset=utf-8"},
+	} {
+		m.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", f[1])
+			http.ServeFileFS(w, r, web, f[0])
+		})
 	}
-	id, question := strings.CutPrefix(path, "/questions/")
-	thread, stop := strings.CutPrefix(path, "/conversations/")
-	if stop {
-		thread, stop = strings.CutSuffix(thread, "/stop")
-	}
-	want := http.MethodPost
-	if path == "/events" {
-		want = http.MethodGet
-	}
-	switch {
-	case path != "/session" && path != "/events" && !question && !stop:
-		refuse(w, http.StatusNotFound, "there is nothing here")
-		return
-	case !method(w, r, want), !p.allowed(w, r):
-		return
-	case path == "/session":
-		p.admit(w, r)
-		return
-	}
-	s := p.session(w, r)
-	switch {
-	case s == nil:
-	case path == "/events":
-		p.stream(w, r, s)
-	case question:
-		p.answer(w, r, id)
-	case stop:
-		p.stop(w, r, thread)
-	}
-}
-
-func method(w http.ResponseWriter, r *http.Request, want string) bool {
-	if r.Method == want {
-		return true
-	}
-	w.Header().Set("Allow", want)
-	refuse(w, http.StatusMethodNotAllowed, "this address takes only %s", want)
-	return false
-}
-
-func (p *Page) file(w http.ResponseWriter, name, contentType string) {
-	text, err := web.ReadFile(name)
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, "the page is not in the program")
-		return
-	}
-	w.Header().Set("Content-Type", contentType)
-	w.Write(text) // an error means that the browser has gone
+	m.HandleFunc("POST /session", p.own(p.admit))
+	m.HandleFunc("GET /events", p.own(p.known(p.stream)))
+	m.HandleFunc("POST /questions/{id}", p.own(p.known(p.answer)))
+	m.HandleFunc("POST /conversations/{id}/stop", p.own(p.known(p.stop)))
+	return m
 }
 
 func (p *Page) admit(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +53,7 @@ func (p *Page) admit(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "this link was used already, or is too old: open the page by a new link")
 		return
 	}
-	known(r.Context())
+	isKnown(r.Context())
 	reply(w, http.StatusOK, map[string]string{"token": token})
 }
 
@@ -120,7 +72,7 @@ var (
 	decisions = []string{"approved", "approved_for_session", "approved_always", "denied", "abort"}
 )
 
-func (p *Page) answer(w http.ResponseWriter, r *http.Request, id string) {
+func (p *Page) answer(w http.ResponseWriter, r *http.Request, _ *session) {
 	var in elicitResult
 	raw, ok := readBody(w, r, &in)
 	if !ok {
@@ -134,12 +86,7 @@ func (p *Page) answer(w http.ResponseWriter, r *http.Request, id string) {
 		refuse(w, http.StatusBadRequest, "/content/decision must be one of %q", decisions)
 		return
 	}
-	n, err := strconv.Atoi(id)
-	if err != nil {
-		refuse(w, http.StatusNotFound, "there is no such question")
-		return
-	}
-	switch end, found := p.board.answer(n, raw); {
+	switch end, found := p.board.answer(number(r), raw); {
 	case !found:
 		refuse(w, http.StatusNotFound, "there is no such question, or the page has removed it")
 	case end != nil:
@@ -149,15 +96,24 @@ func (p *Page) answer(w http.ResponseWriter, r *http.Request, id string) {
 	}
 }
 
-func (p *Page) stop(w http.ResponseWriter, r *http.Request, thread string) {
+func (p *Page) stop(w http.ResponseWriter, r *http.Request, _ *session) {
 	if _, ok := readBody(w, r, &struct{}{}); !ok {
 		return
 	}
-	if !p.board.stop(thread) {
+	if !p.board.stop(number(r)) {
 		refuse(w, http.StatusNotFound, "there is no such conversation")
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// number returns the id in the path of a request, 0 if it is none.
+func number(r *http.Request) int {
+	n, err := strconv.Atoi(r.PathValue("id"))
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // maxBody has room for the longest feedback, 2,000 characters, even if all are escaped.

@@ -105,6 +105,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 		}
 		return control.Flush() == nil
 	}
+	end := func(why string) { send(map[string]string{"end": why}) }
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	var seen uint64
@@ -115,35 +116,27 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, who *session) {
 				return
 			}
 			seen = max(next, 1)
-		}
-		paced := time.After(pace)
-		for waiting := true; waiting; {
 			select {
-			case <-changed:
-				changed, waiting = nil, false
-			case <-beat.C:
-				if p.door.session(who.token) == nil || !send(nil) {
-					return
-				}
-			case <-who.ended:
-				send(map[string]string{"end": "session"})
-				return
-			case <-me.replaced:
-				send(map[string]string{"end": "replaced"})
-				return
-			case <-r.Context().Done():
-				return
+			case <-time.After(pace):
 			case <-p.done:
-				send(map[string]string{"end": "closed"})
-				return
 			}
 		}
 		select {
-		case <-paced:
+		case <-changed:
+		case <-beat.C:
+			if p.door.session(who.token) == nil || !send(nil) {
+				return
+			}
+		case <-who.ended:
+			end("session")
+			return
+		case <-me.replaced:
+			end("replaced")
+			return
 		case <-r.Context().Done():
 			return
 		case <-p.done:
-			send(map[string]string{"end": "closed"})
+			end("closed")
 			return
 		}
 	}
