@@ -18,20 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestNotesOfPatch checks that the page shows what the engine says about a patch.
-func TestNotesOfPatch(t *testing.T) {
-	v := viewQuestion(&approval.Request{Question: &elicit.Question{}, Event: protocol.PatchApprovalRequest{
-		Links: map[string]string{"/b": "/a"}, Notes: []string{"A write to /b changes other names\u202e too."},
-	}})
-	want := []string{
-		"The patch names /a, from which symbolic links lead to /b.",
-		`A write to /b changes other names\u{202e} too.`,
-	}
-	if diff := cmp.Diff(want, v.Notes); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestReachOfQuestion tells a command that a sandbox confines from one that nothing confines,
 // and says what an approval covers, apart from the words of a model.
 func TestReachOfQuestion(t *testing.T) {
@@ -58,55 +44,18 @@ func TestReachOfQuestion(t *testing.T) {
 			t.Errorf("%s: reach %q, covers %q, notes %q, reason %q", tt.name, v.Reach, v.Covers, v.Notes, v.Reason)
 		}
 	}
-	patch := viewQuestion(&approval.Request{Question: &elicit.Question{}, Event: protocol.PatchApprovalRequest{}})
-	if want := "Approve once covers these changes, and no later ones."; patch.Covers != want {
-		t.Errorf("a patch: %q, want %q", patch.Covers, want)
-	}
-}
-
-// TestFactsOfQuestion shows what an engine adds to its question, and not the thread that the
-// page shows anyway.
-func TestFactsOfQuestion(t *testing.T) {
-	for want, meta := range map[string]map[string]any{
-		"":                   {thread.MetaFacts: map[string]any{"threadId": "t"}},
-		"{\n  \"own\": 1\n}": {"own": 1},
-	} {
-		v := viewQuestion(&approval.Request{Question: &elicit.Question{Meta: meta}, Event: protocol.RawEvent{}})
-		if v.Facts != want {
-			t.Errorf("%v: %q, want %q", meta, v.Facts, want)
-		}
-	}
-}
-
-// TestAlwaysOfQuestion shows the whole rule that a person may accept, and then what was accepted. Hidden
-// characters in it are visible.
-func TestAlwaysOfQuestion(t *testing.T) {
-	p := newPage("127.0.0.1:1", &Options{})
-	r := request("t", "make")
-	asked := *r.Question
-	asked.Always, r.Question = &elicit.Always{Words: "x, outside the sandbox\u202e<b>"}, &asked
-	q, err := p.board.ask(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := q.view.Always; got != `x, outside the sandbox\u{202e}<b>` {
-		t.Errorf("the rule is shown as %q", got)
-	}
-	p.Decided(r, approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedAlways}, By: approval.ByPage, RuleWords: "x\u202e"})
-	if q.view.Rule != `x\u{202e}` {
-		t.Errorf("%+v", q.view.end)
-	}
 }
 
 var rewrite = flag.Bool("update", false, "rewrite what the tests expect")
 
-// TestQuestions compares what browsers get of questions with testdata/questions.json.
+// TestQuestions compares what browsers get of questions, without their times, with testdata/questions.json.
 func TestQuestions(t *testing.T) {
 	p := newPage("127.0.0.1:1", &Options{})
 	ctx, cancel := context.WithDeadline(t.Context(), time.UnixMilli(4_000_000_000_000))
 	defer cancel()
 	moved := "/etc/b.txt"
 	requests := []*approval.Request{
+		{Event: protocol.ExecApprovalRequest{}, Question: &elicit.Question{}}, // which is decided then
 		{
 			Event:    protocol.ExecApprovalRequest{Command: []string{"bash", "-lc", "echo '<img src=x onerror=alert(1)>' \u202e\nrm -rf \x1b[2K~\n"}, Cwd: "/work/my repo", Reason: "it\u200bis needed", LeavesSandbox: true},
 			Question: &elicit.Question{},
@@ -128,8 +77,12 @@ func TestQuestions(t *testing.T) {
 		},
 		{Event: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool `x`?\nArguments:\t\x07", Once: true}},
 		{Event: protocol.RawEvent{Type: "approval_request"}, Question: &elicit.Question{Message: "Allow the tool?", Meta: map[string]any{
-			"tool_params": map[string]any{"path": "/etc\u202e\n<b>"},
+			"tool_params": map[string]any{"path": "/etc\u202e\n<b>"}, thread.MetaFacts: map[string]any{"threadId": "t"},
 		}}},
+		{
+			Event:    protocol.PatchApprovalRequest{Links: map[string]string{"/b": "/a"}, Notes: []string{"A write to /b changes other names\u202e too."}},
+			Question: &elicit.Question{Always: &elicit.Always{Words: "x, outside the sandbox\u202e<b>"}},
+		},
 	}
 	for _, r := range requests {
 		r.Thread.ID = "t"
@@ -137,12 +90,7 @@ func TestQuestions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	golden(t, "questions.json", p)
-}
-
-// golden compares all that is on a page, without its times, with a file.
-func golden(t *testing.T, name string, p *Page) {
-	t.Helper()
+	p.Decided(requests[0], approval.Decision{Outcome: elicit.Outcome{Decision: elicit.ApprovedAlways, Feedback: "a\u202eb"}, By: approval.ByPage, RuleWords: "x\u202e"})
 	u, _, _ := p.board.since(0)
 	for i := range u.Questions {
 		u.Questions[i].At = 0
@@ -152,7 +100,7 @@ func golden(t *testing.T, name string, p *Page) {
 		t.Fatal(err)
 	}
 	got = append(got, '\n')
-	file := filepath.Join("testdata", name)
+	file := filepath.Join("testdata", "questions.json")
 	if *rewrite {
 		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)

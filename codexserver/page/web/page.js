@@ -139,17 +139,11 @@ function elsewhere() {
 
 // update shows one line of the stream. The first one holds everything.
 function update(news, first) {
-  for (const view of news.conversations) showConversation(view);
+  for (const view of news.conversations.toReversed()) showConversation(view); // the newest is above
   for (const [id, c] of conversations) {
     if (news.order.includes(id)) continue;
     c.node.remove();
     conversations.delete(id);
-  }
-  let at = $("conversations").firstElementChild;
-  for (const id of news.order) {
-    const node = conversations.get(id).node;
-    if (node === at) at = at.nextElementSibling;
-    else $("conversations").insertBefore(node, at);
   }
   $("silence").hidden = news.order.length > 0;
   for (const q of news.questions) showQuestion(q, first);
@@ -241,20 +235,16 @@ function outcome(v) {
   if (v.state === "answered") return "Answered on another page";
   if (v.state === "withdrawn") return "No longer asked";
   const by = { page: " on the page", client: " in the client", terminal: " in the terminal", rule: " by your rules" }[v.by] || "";
-  switch (v.reason) {
-    case "timeout": return "Not done: no answer in time";
-    case "interrupted": return "Not done: the turn was ended";
-    case "unsupported": case "client_error": return v.decision.startsWith("approved") ? "Approved without asking, as it is harmless" : "Not done: the client could not ask";
-    case "peer_gone": return "Not done: the client is gone";
-    case "not_understood": return "Not done: the answer" + by + " was not understood";
-  }
-  switch (v.decision) {
-    case "approved": return "Approved once" + by;
-    case "approved_always": return "Always allowed" + by + ": " + v.rule;
-    case "approved_for_session": return "Approved for the session" + by;
-    case "abort": return "Denied, and the turn stopped," + by;
-  }
-  return "Denied" + by + (v.feedback ? ": “" + v.feedback + "”" : "");
+  const why = {
+    timeout: "no answer in time", interrupted: "the turn was ended", unsupported: "the client could not ask", client_error: "the client could not ask",
+    peer_gone: "the client is gone", not_understood: "the answer" + by + " was not understood",
+  }[v.reason];
+  if (why) return "Not done: " + why;
+  const done = {
+    approved: "Approved once" + by, approved_always: "Always allowed" + by + ": " + v.rule, approved_for_session: "Approved for the session" + by,
+    abort: "Denied, and the turn stopped," + by,
+  }[v.decision];
+  return done || "Denied" + by + (v.feedback ? ": “" + v.feedback + "”" : "");
 }
 
 // about names what a question is about.
@@ -414,6 +404,7 @@ function showConversation(view) {
     c.stop = el("button", { type: "button", class: "no", onclick: () => stop(view.id) }, "Stop the turn");
     c.node = el("details", { class: "card" }, el("summary", {}, c.task, " ", c.state), c.note, c.log, el("div", { class: "row" }, c.stop));
     conversations.set(view.id, c);
+    $("conversations").prepend(c.node);
   }
   if (view.state === "running" && c.view?.state !== "running") c.node.open = true;
   c.view = view;
