@@ -2,14 +2,12 @@ package terminal
 
 import (
 	"cmp"
-	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // field is a field of a question's form. Questions of MCP servers have forms; approvals
@@ -43,55 +41,39 @@ func (f *field) values(one string) (all []string, title string) {
 	return all, title
 }
 
-// fields reads the properties of a schema, in their order. It returns nil for an approval.
-func fields(properties jsontext.Value, required []string) (all []field, err error) {
-	if len(properties) == 0 {
-		return nil, nil
-	}
-	if properties.Kind() != '{' {
-		return nil, errors.New("properties is not an object")
-	}
+// form returns the fields to fill in, by their names. It returns nil for an approval, whose fields are
+// those of package elicit.
+func (d *dialogue) form() (all []field) {
 	form := false
-	dec := jsontext.NewDecoder(strings.NewReader(string(properties)))
-	_, err = dec.ReadToken()
-	for err == nil && dec.PeekKind() == '"' {
-		var name jsontext.Token
-		if name, err = dec.ReadToken(); err == nil {
-			f := field{name: name.String()}
-			err = json.UnmarshalDecode(dec, &f)
-			f.required = slices.Contains(required, f.name)
-			form = form || f.name != "decision" && f.name != "feedback"
-			all = append(all, f)
-		}
+	for _, name := range slices.Sorted(maps.Keys(d.params.Schema.Properties)) {
+		f := d.params.Schema.Properties[name]
+		f.name, f.required = name, slices.Contains(d.params.Schema.Required, name)
+		form = form || name != "decision" && name != "feedback"
+		all = append(all, f)
 	}
 	if !form {
-		return nil, err
+		return nil
 	}
-	return all, err
+	return all
 }
 
 // offers reads what an approval offers besides once.
 func (d *dialogue) offers() {
-	var properties struct {
-		Decision field `json:"decision"`
-	}
-	if d.form != nil || len(d.params.Schema.Properties) == 0 || json.Unmarshal(d.params.Schema.Properties, &properties) != nil {
-		return
-	}
-	if words, title := properties.Decision.values(string(elicit.ApprovedForSession)); slices.Contains(words, string(elicit.ApprovedForSession)) {
+	decision := d.params.Schema.Properties["decision"]
+	if words, title := decision.values(string(elicit.ApprovedForSession)); slices.Contains(words, string(elicit.ApprovedForSession)) {
 		d.again = "for this session"
 		if inside := ", in the sandbox"; strings.HasSuffix(title, inside) {
 			d.again += inside
 		}
 	}
-	_, always := properties.Decision.values(string(elicit.ApprovedAlways))
+	_, always := decision.values(string(elicit.ApprovedAlways))
 	d.always = Row(always)
 }
 
 // fillIn reads the fields one after another.
 func (d *dialogue) fillIn() (map[string]mcptypes.ElicitValue, error) {
 	content := map[string]mcptypes.ElicitValue{}
-	for _, f := range d.form {
+	for _, f := range d.fields {
 		for {
 			text, err := d.read(f.ask())
 			if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/codexmcp/codexmcp/mcptypes"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // dialogue is the dialogue for one question, an elicitation.
@@ -25,8 +24,8 @@ type dialogue struct {
 	params struct {
 		Message string `json:"message"`
 		Schema  struct {
-			Properties jsontext.Value `json:"properties"`
-			Required   []string       `json:"required"`
+			Properties map[string]field `json:"properties"`
+			Required   []string         `json:"required"`
 		} `json:"requestedSchema"`
 		Meta struct {
 			Approval struct {
@@ -37,7 +36,7 @@ type dialogue struct {
 			} `json:"codex/approval"`
 		} `json:"_meta"`
 	}
-	form   []field // the fields to fill in; nil for an approval
+	fields []field // to fill in; nil for an approval
 	again  string  // the words of an approval for the session, "" if none is offered
 	always string  // the lasting rule that is offered, "" if there is none
 }
@@ -48,10 +47,9 @@ var errStopped = errors.New("stopped")
 // run prints the question and reads lines until one answers it. An error means that it was withdrawn, or
 // cannot be asked.
 func (d *dialogue) run() (answer *mcptypes.ElicitResult, err error) {
-	if d.form, err = fields(d.params.Schema.Properties, d.params.Schema.Required); err != nil {
-		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "requestedSchema: %v", err)
+	if d.fields = d.form(); d.fields == nil {
+		d.offers()
 	}
-	d.offers()
 	d.print()
 	for answer == nil && err == nil {
 		if err = d.quiet(); err == nil {
@@ -133,7 +131,7 @@ func (d *dialogue) print() {
 
 // choices returns the answers.
 func (d *dialogue) choices() string {
-	if d.form != nil {
+	if d.fields != nil {
 		return "  y fill in   n decline   s stop"
 	}
 	all := "  y once"
@@ -159,7 +157,7 @@ func (d *dialogue) decide() (*mcptypes.ElicitResult, error) {
 	key, why, _ := strings.Cut(text, " ")
 	key, said := strings.ToLower(key), ""
 	switch {
-	case key == "n" && (why == "" || d.form == nil):
+	case key == "n" && (why == "" || d.fields == nil):
 		answer.Action, said = mcptypes.ElicitResultActionDecline, "✗ denied"
 		if why != "" {
 			with("feedback", strings.TrimSpace(why))
@@ -168,7 +166,7 @@ func (d *dialogue) decide() (*mcptypes.ElicitResult, error) {
 	case why != "":
 	case key == "s":
 		return nil, errStopped
-	case key == "y" && d.form != nil:
+	case key == "y" && d.fields != nil:
 		answer.Content, err = d.fillIn()
 		said = "✓ answered"
 	case key == "y":

@@ -96,6 +96,16 @@ func (s *session) hold() (release func()) {
 	return func() { <-s.busy }
 }
 
+// unlessAsked calls f, unless a question is open.
+func (s *session) unlessAsked(f func()) {
+	select {
+	case s.busy <- struct{}{}:
+		f()
+		<-s.busy
+	default:
+	}
+}
+
 // ended is how the call ended.
 type ended struct {
 	result client.Result
@@ -163,15 +173,7 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 		case <-late:
 			return end(ended{err: context.Canceled})
 		case <-tick.C:
-			select {
-			case s.busy <- struct{}{}:
-				s.out.look()
-				if s.signs {
-					s.p.sign(s.began)
-				}
-				<-s.busy
-			default: // a question is open
-			}
+			s.unlessAsked(s.tick)
 			continue
 		case sig = <-signals:
 		case sig = <-s.stops:
@@ -192,35 +194,38 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 			return end(ended{err: context.Canceled})
 		}
 		interrupted, late = true, time.After(abortTime)
-		if !asked {
-			s.stopping()
+		if !asked { // an open question says itself what a signal does
+			s.unlessAsked(s.stopping)
 		}
 		interrupt()
 	}
 }
 
-// stopping says what a signal does, unless a question is open, which says it.
-func (s *session) stopping() {
-	select {
-	case s.busy <- struct{}{}:
-		if s.signs && !s.over {
-			s.p.mid = true // the terminal has shown ^C
-			s.p.line("", "stopping · ctrl-C leaves at once")
-		}
-		<-s.busy
-	default:
+// tick looks whether somebody reads, and shows that the turn goes on.
+func (s *session) tick() {
+	s.out.look()
+	if s.signs {
+		s.p.sign(s.began)
 	}
 }
 
-// options are those of the connection over t.
-func (s *session) options(t jsonrpc.Transport) *client.Options {
+// stopping says what a signal does.
+func (s *session) stopping() {
+	if s.signs && !s.over {
+		s.p.mid = true // the terminal has shown ^C
+		s.p.line("", "stopping · ctrl-C leaves at once")
+	}
+}
+
+// call connects over t, runs the task until call ends, and returns its result. The connection ends with
+// running.
+func (s *session) call(running, call context.Context, t jsonrpc.Transport) (result client.Result, err error) {
 	o := &client.Options{
 		Dial: func(context.Context) (jsonrpc.Transport, error) {
-			if t == nil {
+			once := t
+			if t = nil; once == nil {
 				return nil, client.ErrClosed // the server was a part of this program
 			}
-			once := t
-			t = nil
 			return once, nil
 		},
 		Name: ClientName, Version: s.task.Version, Protocol: "2025-11-25", MaxMessage: maxMessage,
@@ -228,13 +233,7 @@ func (s *session) options(t jsonrpc.Transport) *client.Options {
 	if s.typed != nil {
 		o.AskRaw = s.ask
 	}
-	return o
-}
-
-// call connects, runs the task until call ends, and returns its result. The connection ends with
-// running.
-func (s *session) call(running, call context.Context, t jsonrpc.Transport) (result client.Result, err error) {
-	c, err := client.Start(call, s.options(t))
+	c, err := client.Start(call, o)
 	if err != nil {
 		return result, err
 	}
