@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver"
@@ -143,49 +142,13 @@ func (a *askOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
 	defer signal.Stop(signals)
 	signalled, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	console.Out, console.Err = &timeoutWriter{w: console.Out, ctx: signalled}, &timeoutWriter{w: console.Err, ctx: signalled}
+	defer context.AfterFunc(signalled, func() { // a write that nobody reads does not keep the program from ending
+		time.AfterFunc(3*endTime, func() { os.Exit(terminal.StatusInterrupted) })
+	})()
 	if a.demo {
 		return a.playDemo(signalled, console, signals)
 	}
 	return a.askOn(signalled, task, console, os.Getenv, signals)
-}
-
-// timeoutWriter writes to w. After the end of ctx it abandons a write that takes longer
-// than endTime, so that the program can end although nothing reads its output.
-type timeoutWriter struct {
-	w     io.Writer
-	ctx   context.Context
-	stuck atomic.Bool
-}
-
-var errStuck = errors.New("nothing reads the output")
-
-func (i *timeoutWriter) Write(b []byte) (n int, err error) {
-	if i.stuck.Load() {
-		return 0, errStuck
-	}
-	type result struct {
-		n   int
-		err error
-	}
-	b = slices.Clone(b) // an abandoned write reads it after the return
-	done := make(chan result, 1)
-	go func() {
-		n, err := i.w.Write(b)
-		done <- result{n, err}
-	}()
-	select {
-	case r := <-done:
-		return r.n, r.err
-	case <-i.ctx.Done():
-	}
-	select {
-	case r := <-done:
-		return r.n, r.err
-	case <-time.After(endTime):
-		i.stuck.Store(true)
-		return 0, errStuck
-	}
 }
 
 func (a *askOptions) newTask(stdin io.Reader) (*terminal.Task, error) {
@@ -258,7 +221,7 @@ func (a *askOptions) askOn(signalled context.Context, task *terminal.Task, conso
 }
 
 // endTime bounds the end of the server after its client, when it ends its commands and
-// writes its files, and a write after a signal.
+// writes its files.
 const endTime = 5 * time.Second
 
 // forTerminal adapts the settings to a client at a terminal.

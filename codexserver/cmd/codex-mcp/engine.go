@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,33 +68,29 @@ func configure(o *options, getenv func(string) string, log *slog.Logger) (*confi
 	return &configuration{guarded: guarded, home: home, settings: settings, overrides: overrides, strict: o.strict, log: log}, nil
 }
 
-// checkTimeout bounds the check of a Codex before it is chosen.
-const checkTimeout = 15 * time.Second
-
 // choose returns the engine that the command line names. With auto it returns Codex if it
 // is usable, otherwise the native engine, whose first call reports what is missing.
 func choose(ctx context.Context, o *options, c *configuration) (*choice, error) {
+	reason := "the command line says so"
 	if o.engine == "native" {
-		return c.native("the command line says so")
+		return c.native(reason)
 	}
 	bridge, err := c.bridge(o.codex)
-	if o.engine == "codex" {
-		if err != nil {
-			return nil, err
+	if err == nil && o.engine != "codex" {
+		report := c.look(ctx, bridge, o.codex)
+		if reason, err = "found Codex "+report.Version, report.Err; err != nil {
+			if err := bridge.Close(); err != nil {
+				c.log.Warn("closing Codex", "error", err)
+			}
 		}
-		return &choice{bridge, bridge, "codex", "the command line says so", nil}, nil
 	}
-	if err != nil {
-		return c.native("Codex cannot be used: " + err.Error())
+	switch {
+	case err == nil:
+		return &choice{bridge, bridge, "codex", reason, nil}, nil
+	case o.engine == "codex":
+		return nil, err
 	}
-	report := c.look(ctx, bridge, o.codex)
-	if report.Err == nil {
-		return &choice{bridge, bridge, "codex", "found Codex " + report.Version, nil}, nil
-	}
-	if err := bridge.Close(); err != nil {
-		c.log.Warn("closing Codex", "error", err)
-	}
-	return c.native("Codex cannot be used: " + report.Err.Error())
+	return c.native("Codex cannot be used: " + err.Error())
 }
 
 // look starts Codex and asks it who is signed in. It returns at once when there is no
@@ -101,7 +99,8 @@ func (c *configuration) look(ctx context.Context, bridge *appserver.Engine, at s
 	if _, err := appserver.Find(at); err != nil {
 		return &appserver.Report{Err: err, Problem: err.Error()}
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	const timeout = 15 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return bridge.Check(ctx)
 }
@@ -112,8 +111,8 @@ func (c *configuration) native(reason string) (*choice, error) {
 			return nil, fmt.Errorf("--strict-config: these keys are unknown: %s; correct or remove them", strings.Join(unknown, ", "))
 		}
 	}
-	if names := c.features(); len(names) > 0 {
-		c.log.Warn("the native engine has no features of Codex; on the command line it ignores " + strings.Join(names, ", "))
+	if features, _ := c.overrides["features"].(map[string]any); len(features) > 0 {
+		c.log.Warn("the native engine has no features of Codex; on the command line it ignores " + strings.Join(slices.Sorted(maps.Keys(features)), ", "))
 	}
 	e, err := native.New(c.nativeOptions())
 	if err != nil {
@@ -160,10 +159,7 @@ func (c *configuration) bridge(at string) (*appserver.Engine, error) {
 
 // self returns the path of this program's file, "" when the system does not know it.
 func self() string {
-	path, err := os.Executable()
-	if err != nil {
-		return ""
-	}
+	path, _ := os.Executable()
 	return path
 }
 

@@ -38,13 +38,13 @@ func (s screen) row(name string, texts ...string) {
 
 // width returns the width of the terminal that w writes to, or 0 if w is no terminal.
 func width(w io.Writer) int {
+	const usual = 80
 	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !ok {
 		return 0
 	}
-	const usual = 80
 	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || width <= 0 {
+	if err == nil && width <= 0 {
 		return usual
 	}
 	return width

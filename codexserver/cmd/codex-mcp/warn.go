@@ -3,9 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"golang.org/x/term"
@@ -39,10 +37,4 @@ func (c *configuration) loosened() (all []string) {
 		all = append(all, "sandbox_mode=danger-full-access: commands may touch everything, unless a call chooses another mode")
 	}
 	return all
-}
-
-// features returns the features of Codex that the command line enables or disables, sorted.
-func (c *configuration) features() []string {
-	table, _ := c.overrides["features"].(map[string]any)
-	return slices.Sorted(maps.Keys(table))
 }

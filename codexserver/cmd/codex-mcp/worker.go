@@ -65,7 +65,8 @@ func workFor(ctx context.Context, link *worker.Link, stderr io.Writer) error {
 	}
 	defer mirror.Close()
 	c.store = mirror
-	c.withoutServer()
+	a := &c.settings.Approvals // of which the gateway has one log for all, and one port
+	a.Log, a.PagePort, a.PageOrigin = new(""), 0, ""
 	c.settings.LockedArguments, c.settings.Tasks.Limit = settings.Locked, settings.Tasks
 	c.warn(o, stderr)
 	turns := &worker.Work{}
@@ -74,13 +75,6 @@ func workFor(ctx context.Context, link *worker.Link, stderr io.Writer) error {
 	return c.withServer(ctx, o, func(s *codexserver.Server, _ *choice) error {
 		return c.serveLink(ctx, s, link, mirror, turns, requests)
 	})
-}
-
-// withoutServer removes the settings that are the server's: it has one approval log and one port for all
-// workers.
-func (c *configuration) withoutServer() {
-	a := &c.settings.Approvals
-	a.Log, a.PagePort, a.PageOrigin = new(""), 0, ""
 }
 
 // serveLink serves the requests of the user until the link or ctx ends.
