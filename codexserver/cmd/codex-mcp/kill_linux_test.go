@@ -225,14 +225,14 @@ func (k *killer) run(name string) (task *history.Task, kills int) {
 
 // lost returns the id of an unfinished task whose id the client did not get, or "".
 func (k *killer) lost() string {
-	entries, err := taskfile.New(k.f.home, nil).List()
+	tasks, err := taskfile.New(k.f.home, nil).Gone()
 	if err != nil {
 		k.t.Error(err)
 	}
-	for _, e := range entries {
-		if e.Owner == taskfile.Gone && !slices.Contains(k.found, e.Task.ID) { // one that cannot be continued stays
-			k.found = append(k.found, e.Task.ID)
-			return e.Task.ID
+	for _, task := range tasks {
+		if !slices.Contains(k.found, task.ID) { // one that cannot be continued stays
+			k.found = append(k.found, task.ID)
+			return task.ID
 		}
 	}
 	return ""

@@ -70,7 +70,7 @@ func (s *Session) newCall(q *request, p *params) (*call, error) {
 // unstarted returns a call of a tool that does not run yet.
 func (s *Session) unstarted(tool string, client elicit.Client) *call {
 	c := &call{
-		session: s, tool: tool, attached: attachment{client: client}, inbox: inbox{canAsk: client.CanAsk(), slots: s.server.slots()},
+		session: s, tool: tool, attached: attachment{client: client}, inbox: s.server.newInbox(client.CanAsk()),
 		outlet: outlet{session: s}, changed: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)

@@ -86,16 +86,12 @@ func (s *Session) Parked() bool {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
 	for _, c := range s.calls.parked {
-		if !c.over() && !c.isAlone() {
+		c.mu.Lock()
+		alone := c.attached.alone
+		c.mu.Unlock()
+		if !alone && !c.over() {
 			return true
 		}
 	}
 	return false
-}
-
-// isAlone reports whether the turn continues without the client.
-func (c *call) isAlone() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.attached.alone
 }

@@ -82,16 +82,13 @@ func (s *Session) continueAll(ask *approve.Place) <-chan struct{} {
 		}
 		s.Go(func() {
 			defer close(s.known)
-			all, err := s.server.Tasks.store.List()
+			all, err := s.server.Tasks.store.Gone()
 			if err != nil {
 				s.Log().Warn("tasks of other servers", "error", err)
 			}
-			for _, e := range all {
-				if s.ctx.Err() != nil {
-					return
-				}
-				if e.Owner == taskfile.Gone && e.Task.Principal == s.principal() && e.Task.Resume != nil {
-					s.continueAs(e.Task, ask)
+			for _, file := range all {
+				if file.Principal == s.principal() {
+					s.continueAs(file, ask)
 				}
 			}
 		})
@@ -99,8 +96,8 @@ func (s *Session) continueAll(ask *approve.Place) <-chan struct{} {
 	return s.known
 }
 
-// continueAs continues a task of a server that was killed, if this server does that, see continueAll for ask.
-// What prevents it is logged.
+// continueAs continues a task of a server that was killed, if this server does that, see continueAll for ask. If
+// another session does, it waits for that. What prevents it is logged.
 func (s *Session) continueAs(file taskfile.Task, ask *approve.Place) {
 	if !s.server.Tasks.continues() || file.Resume == nil || s.ctx.Err() != nil {
 		return
@@ -116,13 +113,14 @@ func (s *Session) continued(id string, ask *approve.Place) error {
 	if err := s.server.Tools.CanContinue(s.ctx); err != nil {
 		return err
 	}
-	release, ok := tasks.adopt(s.ctx)
-	if !ok {
+	select {
+	case tasks.adopting <- struct{}{}:
+		defer func() { <-tasks.adopting }()
+	case <-s.ctx.Done():
 		return s.ctx.Err()
 	}
-	defer release()
 	var k resume
-	file, before, err := tasks.store.Adopt(id, func(f *taskfile.Task) (err error) {
+	file, giveUp, err := tasks.store.Adopt(id, func(f *taskfile.Task) (err error) {
 		if err = jsonv2.Unmarshal(f.Resume, &k); err != nil {
 			return err
 		}
@@ -142,7 +140,7 @@ func (s *Session) continued(id string, ask *approve.Place) error {
 		err = s.continueCall(file, k, cut)
 	}
 	if err != nil {
-		return errors.Join(err, tasks.store.Return(file, before))
+		return errors.Join(err, giveUp())
 	}
 	return nil
 }

@@ -216,7 +216,8 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 		ask = others.Ask
 	}
 	c.home.survive(tc, p.Name, c.canAsk, ask)
-	if most := c.mayTake(p.Name); most > 0 {
+	known := c.hello.Load().params != nil // nobody gives a call up without initialize
+	if most := c.session.server.Tools.MayTake(p.Name, c.Host(), false); known && most > 0 {
 		tc.Deadline = tools.NewDeadline(ctx)
 		defer tc.Deadline.Set(began.Add(most))()
 	}
@@ -230,15 +231,6 @@ func (c *Connection) callTool(ctx context.Context, r *jsonrpc.Request) (any, err
 		tc.Answered()
 	}
 	return encodeResult(result)
-}
-
-// mayTake returns how long a call of a tool may take, 0 for no limit. Without initialize
-// nobody gives it up.
-func (c *Connection) mayTake(tool string) time.Duration {
-	if c.hello.Load().params == nil {
-		return 0
-	}
-	return c.session.server.Tools.MayTake(tool, c.Host(), false)
 }
 
 // encodeResult encodes a result into a buffer of about its size. The answer may be long,

@@ -24,15 +24,14 @@ type inbox struct {
 	canAsk bool          // the client of the first request can be asked
 	life   int           // how many servers have had the call before
 
-	open    []*question                  // in order of arrival
+	open    map[string]*question         // by key
+	expired map[string]*approval.Request // by the keys of questions that had no answer in time
 	keys    int                          // how many questions there were
 	rounds  int                          // how many results had questions
-	expired map[string]*approval.Request // by the keys of those that had no answer in time
 }
 
 // question is an open question of a call.
 type question struct {
-	key      string
 	request  stdjson.RawMessage // of elicitation/create, as it is sent
 	answered chan struct{}      // closed with the answer
 	sent     time.Time          // with the first result that had it; zero before
@@ -40,16 +39,18 @@ type question struct {
 	answer   stdjson.RawMessage // nil if the client cannot be asked
 }
 
-// slots returns how many questions of a call may be open at a time.
-func (s *Server) slots() *elicit.Slots {
-	return elicit.NewSlots(cmp.Or(s.Approvals.MaxPending, elicit.DefaultMaxPending))
+func (s *Server) newInbox(canAsk bool) inbox {
+	return inbox{
+		slots: elicit.NewSlots(cmp.Or(s.Approvals.MaxPending, elicit.DefaultMaxPending)), canAsk: canAsk,
+		open: map[string]*question{}, expired: map[string]*approval.Request{},
+	}
 }
 
 // requests returns the open questions for the client, which gets them now. The caller holds c.mu.
 func (b *inbox) requests() modern.InputRequests {
 	requests := modern.InputRequests{}
-	for _, one := range b.open {
-		requests[one.key] = &modern.Unknown{Raw: one.request} // which is written as it is
+	for key, one := range b.open {
+		requests[key] = &modern.Unknown{Raw: one.request} // which is written as it is
 		if one.sent.IsZero() {
 			one.sent = time.Now()
 		}
@@ -63,7 +64,7 @@ func (c *call) refuse() {
 		for _, one := range c.inbox.open {
 			close(one.answered)
 		}
-		c.inbox.open = nil
+		clear(c.inbox.open)
 	})
 }
 
@@ -74,11 +75,18 @@ func (c *call) take(keys []string, answers map[string]jsontext.Value) {
 	var late []*approval.Request
 	c.update(func() {
 		for key, answer := range answers {
-			if keys != nil && !slices.Contains(keys, key) {
-				continue
-			}
-			if !b.answer(key, answer) && b.expired[key] != nil {
-				late = append(late, b.expired[key])
+			one, request := b.open[key], b.expired[key]
+			switch {
+			case keys != nil && !slices.Contains(keys, key):
+			case one != nil:
+				one.answer = stdjson.RawMessage(answer.Clone())
+				if !one.sent.IsZero() {
+					one.took = time.Since(one.sent)
+				}
+				close(one.answered)
+				delete(b.open, key)
+			case request != nil:
+				late = append(late, request)
 				delete(b.expired, key)
 			}
 		}
@@ -86,55 +94,6 @@ func (c *call) take(keys []string, answers map[string]jsontext.Value) {
 	for _, r := range late {
 		c.session.turns.AnsweredLate(r, false)
 	}
-}
-
-// answer answers the open question with a key. It reports whether there was one.
-func (b *inbox) answer(key string, answer jsontext.Value) bool {
-	i := slices.IndexFunc(b.open, func(one *question) bool { return one.key == key })
-	if i < 0 {
-		return false
-	}
-	one := b.open[i]
-	one.answer = stdjson.RawMessage(answer.Clone())
-	if !one.sent.IsZero() {
-		one.took = time.Since(one.sent)
-	}
-	close(one.answered)
-	b.open = slices.Delete(b.open, i, i+1)
-	return true
-}
-
-// open opens the question of an elicitation/create request.
-func (c *call) open(request stdjson.RawMessage) *question {
-	one := &question{request: request, answered: make(chan struct{})}
-	c.update(func() {
-		c.inbox.keys++
-		one.key = "q" + strconv.Itoa(c.inbox.keys)
-		if c.inbox.life > 0 { // an answer to a question of the server before is none to this one
-			one.key = fmt.Sprintf("q%d.%d", c.inbox.life+1, c.inbox.keys)
-		}
-		c.inbox.open = append(c.inbox.open, one)
-	})
-	return one
-}
-
-// withdraw closes a question for r, or nil. It reports whether it was open, and so has no answer.
-func (c *call) withdraw(one *question, expired bool, r *approval.Request) (open bool) {
-	b := &c.inbox
-	c.update(func() {
-		i := slices.Index(b.open, one)
-		if open = i >= 0; !open {
-			return
-		}
-		b.open = slices.Delete(b.open, i, i+1)
-		if expired && r != nil {
-			if b.expired == nil {
-				b.expired = map[string]*approval.Request{}
-			}
-			b.expired[one.key] = r
-		}
-	})
-	return open
 }
 
 // exchange opens the question of an elicitation/create request that build makes for the client, and waits for
@@ -152,8 +111,10 @@ func (c *call) exchange(ctx context.Context, r *approval.Request, build func(eli
 		return nil, err
 	}
 	defer func() {
-		if errors.Is(err, context.DeadlineExceeded) {
-			c.expire()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if errors.Is(err, context.DeadlineExceeded) && !c.attached.waits && !c.attached.alone && c.turn != nil {
+			c.cancel(errNoAnswer)
 		}
 	}()
 	if err := c.inbox.slots.Acquire(ctx); err != nil {
@@ -167,12 +128,29 @@ func (c *call) exchange(ctx context.Context, r *approval.Request, build func(eli
 	}
 	ctx, cancel := context.WithTimeout(ctx, approve.MaxOpen)
 	defer cancel()
-	q = c.open(request)
+	b, key := &c.inbox, ""
+	q = &question{request: request, answered: make(chan struct{})}
+	c.update(func() {
+		b.keys++
+		key = "q" + strconv.Itoa(b.keys)
+		if b.life > 0 { // an answer to a question of the server before is none to this one
+			key = fmt.Sprintf("q%d.%d", b.life+1, b.keys)
+		}
+		b.open[key] = q
+	})
 	select {
 	case <-q.answered:
 	case <-ctx.Done():
 	}
-	if c.withdraw(q, errors.Is(ctx.Err(), context.DeadlineExceeded), r) {
+	open := false // and so without an answer
+	c.update(func() {
+		_, open = b.open[key]
+		delete(b.open, key)
+		if open && r != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			b.expired[key] = r
+		}
+	})
+	if open {
 		return nil, ctx.Err()
 	}
 	if q.answer == nil {
@@ -210,13 +188,4 @@ func (c *call) elicit(ctx context.Context, f *elicit.Foreign) (stdjson.RawMessag
 		return nil, err
 	}
 	return f.Read(q.answer), nil
-}
-
-// expire interrupts the turn if no client waits for it.
-func (c *call) expire() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.attached.waits && !c.attached.alone && c.turn != nil {
-		c.cancel(errNoAnswer)
-	}
 }

@@ -40,55 +40,49 @@ func (s *Session) listen(q *request) (any, error) {
 	}
 	var running sync.WaitGroup
 	for _, id := range granted.TaskIDs {
-		running.Go(func() { s.follow(&listener{request: q}, id) })
+		running.Go(func() { s.follow(q, id) })
 	}
 	<-q.ctx.Done()
 	running.Wait()
 	return nil, context.Cause(q.ctx)
 }
 
-// listener sends a task to the client whenever its status or questions change, and at most
-// once a tick if only its status message changes.
-type listener struct {
-	request         *request
-	status, message string // as last sent
-}
-
-// send sends the task if it has changed. Only the ticker sends it if just the message has
-// changed.
-func (l *listener) send(d modern.DetailedTask, ticker bool) {
+// shows returns what a listener is sent at once if it has changed, and the status message.
+func shows(d modern.DetailedTask) (status, message string) {
 	t, _ := modern.TaskOf(d)
-	status, message := string(t.Status), ""
+	status = string(t.Status)
 	if asks, ok := d.(*modern.InputRequiredTask); ok {
 		status += fmt.Sprint(slices.Sorted(maps.Keys(asks.InputRequests)))
 	}
 	if t.StatusMessage != nil {
 		message = *t.StatusMessage
 	}
-	if status == l.status && (!ticker || message == l.message) {
-		return
-	}
-	l.status, l.message = status, message
-	_ = modern.NotificationsTasks.Notify(context.Background(), l.request.rpc.Peer(), &modern.TaskStatusNotificationParams{
-		Meta: &modern.NotificationMetaObject{SubscriptionID: &l.request.rpc.ID}, Task: d,
-	}) // fails if the client has disconnected
+	return status, message
 }
 
-// follow sends a task to a listener until its request or the task ends.
-func (s *Session) follow(l *listener, id string) {
+// follow sends a task to the client of a request whenever its status or questions change, and at most once a tick if
+// only its status message changes, until the request or the task ends.
+func (s *Session) follow(q *request, id string) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
+	status, message := "", "" // as last sent
 	for ticked := true; ; {
 		f, err := s.find(id)
 		if err != nil {
 			return
 		}
-		task, over, changed := s.seen(f, l.request.canAsk)
-		if l.send(task, ticked); over {
+		task, over, changed := s.seen(f, q.canAsk)
+		if now, words := shows(task); now != status || ticked && words != message {
+			status, message = now, words
+			_ = modern.NotificationsTasks.Notify(context.Background(), q.rpc.Peer(), &modern.TaskStatusNotificationParams{
+				Meta: &modern.NotificationMetaObject{SubscriptionID: &q.rpc.ID}, Task: task,
+			}) // fails if the client has disconnected
+		}
+		if over {
 			return
 		}
 		select {
-		case <-l.request.ctx.Done():
+		case <-q.ctx.Done():
 			return
 		case <-ticker.C:
 			ticked = true

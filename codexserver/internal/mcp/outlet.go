@@ -21,6 +21,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// heartbeat is how often a silent call sends progress, so that idle timeouts of clients do
+// not end it.
+const heartbeat = 15 * time.Second
+
 // outlet reports a turn to the request that waits for it: events, progress and log messages. While no
 // request does, it reports nothing. It is a [thread.Observer].
 type outlet struct {
@@ -29,10 +33,13 @@ type outlet struct {
 	overflow func() // called when too many bytes wait for the client; nil does nothing
 	failed   bool   // the turn's error event was sent
 
-	mu       sync.Mutex
-	to       *recipient // nil while no request waits
-	progress progress
-	gap      gap
+	mu    sync.Mutex
+	to    *recipient // nil while no request waits
+	gap   gap
+	sent  float64 // notifications/progress; the count goes on with the next request, because some clients use one token for all
+	doing string
+	quiet bool // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
+	beat  *time.Timer
 }
 
 // recipient is a request as the messages about its turn reach it.
@@ -52,7 +59,10 @@ func (o *outlet) attach(to *recipient, doing string, quiet bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.to, o.gap = to, gap{}
-	o.progress.begin(doing, quiet, func() { o.report("") }, to.token != nil)
+	o.doing, o.quiet = doing, quiet
+	if to.token != nil {
+		o.beat = time.AfterFunc(heartbeat, func() { o.report("") })
+	}
 }
 
 // detach ends the notifications. None is sent after it returns.
@@ -60,7 +70,9 @@ func (o *outlet) detach() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.to = nil
-	o.progress.end()
+	if o.beat != nil {
+		o.beat.Stop()
+	}
 }
 
 // attached returns the request that waits, or nil.
@@ -77,20 +89,26 @@ func (o *outlet) report(doing string) {
 	if o.to == nil || o.to.token == nil {
 		return
 	}
-	if p := o.progress.next(doing); p != nil {
-		p.ProgressToken = *o.to.token
-		if o.to.mute {
-			p.Message = nil
-		}
-		o.session.notify(o.to.peer, mcptypes.NotificationsProgress.Name(), p, nil)
+	o.doing = cmp.Or(doing, o.doing)
+	switch {
+	case doing == "":
+		o.beat.Reset(heartbeat)
+	case o.quiet:
+		return
 	}
+	o.sent++
+	p := &mcptypes.ProgressNotificationParams{ProgressToken: *o.to.token, Progress: o.sent}
+	if !o.to.mute {
+		p.Message = new(o.doing)
+	}
+	o.session.notify(o.to.peer, mcptypes.NotificationsProgress.Name(), p, nil)
 }
 
 // speak makes the outlet send all progress from now on.
 func (o *outlet) speak() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.progress.quiet = false
+	o.quiet = false
 }
 
 // Ready implements [thread.Waiter].
@@ -216,48 +234,6 @@ func (o *outlet) warn(words string) {
 	o.session.notify(o.to.peer, mcptypes.NotificationsMessage.Name(), &mcptypes.LoggingMessageNotificationParams{
 		Level: mcptypes.LoggingLevelWarning, Logger: new("codex"), Data: quote(elicit.OneLine(words, 0)),
 	}, nil)
-}
-
-// heartbeat is how often a silent call sends progress, so that idle timeouts of clients do
-// not end it.
-const heartbeat = 15 * time.Second
-
-// progress counts the notifications/progress of a call (MCP 2025-06-18,
-// basic/utilities/progress). The count goes on with the next request, because some clients use one
-// token for all. The mutex of the outlet guards it.
-type progress struct {
-	sent  float64
-	doing string
-	quiet bool // only a heartbeat is sent: the answer may be a task, and clients drop progress that comes with an answer
-	beat  *time.Timer
-}
-
-// begin begins the progress of a request, which has a heartbeat if beats is true.
-func (p *progress) begin(doing string, quiet bool, beat func(), beats bool) {
-	p.doing, p.quiet = doing, quiet
-	if beats {
-		p.beat = time.AfterFunc(heartbeat, beat)
-	}
-}
-
-// end stops the heartbeat.
-func (p *progress) end() {
-	if p.beat != nil {
-		p.beat.Stop()
-	}
-}
-
-// next returns the notification of an activity, or nil if it is not sent. "" is a heartbeat.
-func (p *progress) next(doing string) *mcptypes.ProgressNotificationParams {
-	p.doing = cmp.Or(doing, p.doing)
-	switch {
-	case doing == "":
-		p.beat.Reset(heartbeat)
-	case p.quiet:
-		return nil
-	}
-	p.sent++
-	return &mcptypes.ProgressNotificationParams{Progress: p.sent, Message: new(p.doing)}
 }
 
 // pace lets turns wait for the client. They continue one by one, so that many turns at

@@ -126,10 +126,16 @@ func (c *call) serve(q *request) (any, error) {
 		}
 	})
 	began, bound := time.Now(), false // bound by the deadline of the call
-	wait, stop := c.session.grace(q)
-	defer stop()
+	wait := q.ctx
+	if ts := c.session.server.Tasks; q.tasks && ts.serves() { // a call that takes longer becomes a task
+		grace, stop := context.WithTimeoutCause(wait, ts.options.Grace, tools.ErrLimit)
+		defer stop()
+		wait = grace
+	}
 	for {
-		tasks := q.tasks && c.isTaskable()
+		c.mu.Lock()
+		tasks := q.tasks && c.taskable
+		c.mu.Unlock()
 		if !bound && !tasks {
 			bound = true
 			if most := c.mayTake(q); most > 0 {
@@ -161,22 +167,6 @@ func (c *call) serve(q *request) (any, error) {
 			return c.complete(c.result), nil
 		}
 	}
-}
-
-// isTaskable reports whether the call may become a task.
-func (c *call) isTaskable() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.taskable
-}
-
-// grace returns the context of a request, which ends with [tools.ErrLimit] when one that supports tasks is
-// answered with one.
-func (s *Session) grace(q *request) (context.Context, context.CancelFunc) {
-	if !q.tasks || !s.server.Tasks.serves() {
-		return q.ctx, func() {}
-	}
-	return context.WithTimeoutCause(q.ctx, s.server.Tasks.options.Grace, tools.ErrLimit)
 }
 
 // maxRounds is how many results of one call may have questions. With a few more, clients

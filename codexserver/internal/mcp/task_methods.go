@@ -134,15 +134,8 @@ func (s *Session) find(id string) (found, error) {
 		return found{task: t}, nil
 	}
 	file, owner, err := s.read(id)
-	if err == nil && owner == taskfile.Gone {
-		s.continueAs(file, nil)
-	}
 	if err == nil && (owner == taskfile.Gone || owner == taskfile.Self && !file.Status.Finished()) {
-		release, ok := s.server.Tasks.adopt(s.ctx) // another session may take it over
-		if !ok {
-			return found{}, s.ctx.Err()
-		}
-		release()
+		s.continueAs(file, nil) // or another session does, or has
 		if t := s.live(id); t != nil {
 			return found{task: t}, nil
 		}

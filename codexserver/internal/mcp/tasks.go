@@ -76,17 +76,6 @@ func (ts *Tasks) leave(principal string) {
 	}
 }
 
-// adopt waits until no task of another server is being taken over, and lets none be until it
-// is released. It returns false if ctx ends first.
-func (ts *Tasks) adopt(ctx context.Context) (release func(), ok bool) {
-	select {
-	case ts.adopting <- struct{}{}:
-		return func() { <-ts.adopting }, true
-	case <-ctx.Done():
-		return nil, false
-	}
-}
-
 // add adds a task that this process serves from now on. From time to time it removes expired files, in the
 // background.
 func (s *Session) add(t *task) {
@@ -99,7 +88,7 @@ func (s *Session) add(t *task) {
 	}
 	ts.swept = time.Now()
 	s.Go(func() {
-		if err := ts.store.Sweep(context.Background(), time.Now()); err != nil {
+		if err := ts.store.Sweep(time.Now()); err != nil {
 			s.Log().Warn("expired tasks", "error", err)
 		}
 	})

@@ -13,15 +13,8 @@ import (
 // unserved makes a task whose server has ended.
 func unserved(t *testing.T, home string) taskfile.Task {
 	t.Helper()
-	id, err := taskfile.NewID("thread")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead := taskfile.New(home, nil)
-	task, err := dead.Create(taskfile.Task{ID: id, Tool: "codex", Status: taskfile.Working, Resume: jsontext.Value(`{"turn":{}}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dead := newStore(t, home)
+	task := create(t, dead)
 	if err := dead.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +33,7 @@ func TestAdopt(t *testing.T) {
 		var all sync.WaitGroup
 		stores := make([]*taskfile.Store, 8)
 		for i := range stores {
-			stores[i] = taskfile.New(home, nil)
+			stores[i] = newStore(t, home)
 			all.Go(func() {
 				got, _, err := stores[i].Adopt(task.ID, asIs)
 				switch {
@@ -66,48 +59,44 @@ func TestAdopt(t *testing.T) {
 		if owners[taskfile.Self] != 1 || owners[taskfile.Other] != len(stores)-1 {
 			t.Errorf("owners: %v", owners)
 		}
-		for _, s := range stores {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		}
 	}
 }
 
 // TestAdoptRefused takes over what cannot be.
 func TestAdoptRefused(t *testing.T) {
 	home := t.TempDir()
-	s := taskfile.New(home, nil)
-	defer s.Close()
-	if _, _, err := s.Adopt("no id", asIs); !errors.Is(err, taskfile.ErrUnknown) {
-		t.Errorf("no id: %v", err)
+	s := newStore(t, home)
+	refused := func(what, id string, want error) {
+		t.Helper()
+		if _, _, err := s.Adopt(id, asIs); !errors.Is(err, want) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
+	refused("no id", "no id", taskfile.ErrUnknown)
 	task := unserved(t, home)
 	broken := errors.New("broken")
 	if _, _, err := s.Adopt(task.ID, func(*taskfile.Task) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("a change that fails: %v", err)
 	}
-	got, before, err := s.Adopt(task.ID, func(f *taskfile.Task) error {
-		f.Resume = jsontext.Value(`{"turn":{"n":2}}`)
+	changed := jsontext.Value(`{"turn":{"n":2}}`)
+	got, giveUp, err := s.Adopt(task.ID, func(f *taskfile.Task) error {
+		f.Resume = changed
 		return nil
 	})
-	if err != nil || before != task.Server || string(got.Resume) != `{"turn":{"n":2}}` {
-		t.Fatalf("%+v, %+v, %v", got, before, err)
+	if err != nil || string(got.Resume) != string(changed) {
+		t.Fatalf("%+v, %v", got, err)
 	}
-	if _, _, err := s.Adopt(task.ID, asIs); !errors.Is(err, taskfile.ErrBusy) {
-		t.Errorf("again: %v", err)
-	}
-	if got, err = s.Update(got); err != nil {
-		t.Errorf("after the refusal: %v", err)
-	}
-	if err := s.Return(got, before); err != nil {
+	refused("again", task.ID, taskfile.ErrBusy)
+	got = update(t, s, got)
+	if err := giveUp(); err != nil {
 		t.Fatal(err)
 	}
-	if _, owner, err := s.Get(task.ID); err != nil || owner != taskfile.Gone {
-		t.Errorf("after Return: %v, %v", owner, err)
+	left, owner, err := s.Get(task.ID)
+	if err != nil || owner != taskfile.Gone || left.Server != task.Server {
+		t.Errorf("given up: %+v, %v, %v", left, owner, err)
 	}
 	if _, err := s.Update(got); !errors.Is(err, taskfile.ErrNotServed) {
-		t.Errorf("Update after Return: %v", err)
+		t.Errorf("Update of what was given up: %v", err)
 	}
 	if _, _, err = s.Adopt(task.ID, asIs); err != nil {
 		t.Fatal(err)
@@ -115,9 +104,7 @@ func TestAdoptRefused(t *testing.T) {
 	if err := s.Remove(task.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Get(task.ID); !errors.Is(err, taskfile.ErrUnknown) {
-		t.Errorf("after Remove: %v", err)
-	}
+	unknown(t, s, task.ID)
 	if err := s.Remove(task.ID); !errors.Is(err, taskfile.ErrNotServed) {
 		t.Errorf("Remove again: %v", err)
 	}
@@ -125,11 +112,6 @@ func TestAdoptRefused(t *testing.T) {
 	if got, _, err = s.Adopt(done.ID, asIs); err != nil {
 		t.Fatal(err)
 	}
-	got.Status, got.Result, got.Resume = taskfile.Completed, jsontext.Value(`{}`), nil
-	if _, err := s.Update(got); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := s.Adopt(done.ID, asIs); !errors.Is(err, taskfile.ErrNotServed) {
-		t.Errorf("a finished task: %v", err)
-	}
+	complete(t, s, got)
+	refused("a finished task", done.ID, taskfile.ErrNotServed)
 }

@@ -29,7 +29,7 @@ func TestConcurrent(t *testing.T) {
 					task := task
 					task.Message = fmt.Sprint(n)
 					if n%2 == 0 {
-						task.Status, task.Result = taskfile.Completed, jsontext.Value(`{}`)
+						task.Status, task.Result, task.Resume = taskfile.Completed, jsontext.Value(`{}`), nil
 					}
 					task, err := s.Update(task)
 					if err != nil && !errors.Is(err, taskfile.ErrNotServed) {

@@ -18,6 +18,10 @@ const (
 	lockPrefix = "server-"
 	// tempPrefix begins the name of a file that will replace another.
 	tempPrefix = ".tmp-"
+	// guardFile is locked while a server takes over tasks.
+	guardFile = "guard"
+	// maxTries is how often to open a file that is replaced each time.
+	maxTries = 100
 )
 
 func fileName(id string) string { return taskPrefix + id + taskSuffix }
@@ -70,9 +74,6 @@ func makeFolder(dir string) error {
 	}
 	return errors.Join(safefile.SyncFolder(root), root.Close())
 }
-
-// maxTries is how often to open a file that is replaced each time.
-const maxTries = 100
 
 // open opens the file of a task. It fails if the store cannot have written it.
 func open(root *os.Root, id string) (f *safefile.File, err error) {

@@ -40,12 +40,9 @@ func TestFullDisk(t *testing.T) {
 	s, other := newStore(t, home), newStore(t, home)
 	task := create(t, s)
 	before := names(t, home)
-	id, err := taskfile.NewID(thread)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := newID(t)
 	changed := task
-	changed.Status, changed.Result = taskfile.Completed, []byte(`{}`)
+	changed.Status, changed.Result, changed.Resume = taskfile.Completed, []byte(`{}`), nil
 	for size := range uint64(100) {
 		room(syscall.Rlimit{Cur: size, Max: was.Max})
 		_, failed := s.Create(taskfile.Task{ID: id, Status: taskfile.Working})

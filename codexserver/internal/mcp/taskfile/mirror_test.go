@@ -62,10 +62,7 @@ func TestMirror(t *testing.T) {
 	kept := newStore(t, disk)
 	task := create(t, s)
 	found(t, kept, task, taskfile.Gone)
-	id, err := taskfile.NewID(thread)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := newID(t)
 	f.err = worker.ErrUnavailable
 	if _, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: taskfile.Working}); !errors.Is(err, f.err) {
 		t.Error(err)
@@ -73,7 +70,7 @@ func TestMirror(t *testing.T) {
 	unknown(t, s, id)
 	unknown(t, kept, id)
 	changed := task
-	changed.Status, changed.Result = taskfile.Completed, []byte(`{}`)
+	changed.Status, changed.Result, changed.Resume = taskfile.Completed, []byte(`{}`), nil
 	if _, err := s.Update(changed); !errors.Is(err, f.err) {
 		t.Error(err)
 	}
@@ -108,12 +105,12 @@ func TestMirrorSweeps(t *testing.T) {
 	found(t, kept, task, taskfile.NoOwner)
 	later := time.Now().Add(2 * taskfile.Keep)
 	f.err = worker.ErrFull
-	if err := s.Sweep(t.Context(), later); !errors.Is(err, f.err) {
+	if err := s.Sweep(later); !errors.Is(err, f.err) {
 		t.Error(err)
 	}
 	found(t, s, task, taskfile.NoOwner)
 	f.err = nil
-	if err := s.Sweep(t.Context(), later); err != nil {
+	if err := s.Sweep(later); err != nil {
 		t.Error(err)
 	}
 	unknown(t, s, task.ID)

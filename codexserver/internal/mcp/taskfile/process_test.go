@@ -150,11 +150,10 @@ func TestKill(t *testing.T) {
 	if count["created"] == 0 || count["finished"] == 0 {
 		t.Errorf("the servers printed too little: %v", count)
 	}
-	list, err := s.List()
-	if err != nil {
+	if _, err := s.Gone(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d tasks on the disk; %d were reported as finished, and %d as created only", len(list), count["finished"], count["created"])
+	t.Logf("%d were reported as finished, and %d as created only", count["finished"], count["created"])
 	for days := range 2 { // the first sweep finds the lost tasks, which are then kept for a day
 		sweep(t, s, time.Duration(days+1)*(taskfile.Keep+time.Hour))
 	}
@@ -202,8 +201,5 @@ func TestTwoProcesses(t *testing.T) {
 			t.Errorf("%s did not finish", id)
 		}
 		check(t, s, "finished", id)
-	}
-	if _, err := s.List(); err != nil {
-		t.Error(err)
 	}
 }

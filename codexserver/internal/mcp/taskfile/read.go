@@ -8,18 +8,25 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/codexmcp/codexmcp/internal/claim"
+)
+
+const (
+	// maxTasks is how many tasks of all servers are kept. The finished ones among the oldest are removed.
+	maxTasks = 4096
+	// minLockAge is the age at which a lock may be removed. A new file may not be locked yet.
+	minLockAge = time.Hour
 )
 
 // Get returns a task of any server, from its file, and its owner. A task with the owner
 // [Gone] stays unfinished forever; the caller decides how to report it. The error wraps
 // [ErrUnknown] if the task does not exist.
 func (s *Store) Get(id string) (Task, Owner, error) {
-	if checkID(id) != nil {
-		return Task{}, NoOwner, fmt.Errorf("%w %.200q", ErrUnknown, id)
-	}
 	root, err := s.open()
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w %q", ErrUnknown, id)
+		err = fmt.Errorf("%w %.200q", ErrUnknown, id)
 	}
 	if err != nil {
 		return Task{}, NoOwner, err
@@ -28,50 +35,45 @@ func (s *Store) Get(id string) (Task, Owner, error) {
 	return s.load(root, id)
 }
 
-// Entry is a task in a list.
-type Entry struct {
-	// Task has no Result.
-	Task Task
-	// Owner is the owner of the task.
-	Owner Owner
-}
-
-// List returns all tasks of all servers, the newest first. The error joins the errors of
+// Gone returns the unfinished tasks of servers that are [Gone], the newest first. The error joins the errors of
 // files that it cannot read; the other tasks are returned nevertheless.
-func (s *Store) List() ([]Entry, error) {
-	root, err := s.open()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+func (s *Store) Gone() (list []Task, err error) {
+	root, files, err := s.files()
+	if root == nil {
 		return nil, err
 	}
 	defer root.Close()
-	files, err := fs.ReadDir(root.FS(), ".")
-	if err != nil {
-		return nil, err
-	}
-	var list []Entry
 	var failed []error
 	for _, f := range files {
 		id, ok := fileID(f.Name())
 		if !ok {
 			continue
 		}
-		t, o, err := s.load(root, id)
-		if err != nil {
-			if !errors.Is(err, ErrUnknown) { // which was removed meanwhile
-				failed = append(failed, err)
-			}
-			continue
+		switch t, o, err := s.load(root, id); {
+		case err == nil && o == Gone:
+			list = append(list, t)
+		case err != nil && !errors.Is(err, ErrUnknown): // or it was removed meanwhile
+			failed = append(failed, err)
 		}
-		t.Result = nil
-		list = append(list, Entry{Task: t, Owner: o})
 	}
-	slices.SortFunc(list, func(a, b Entry) int {
-		return cmp.Or(b.Task.Created.Compare(a.Task.Created), cmp.Compare(a.Task.ID, b.Task.ID))
-	})
+	slices.SortFunc(list, func(a, b Task) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID)) })
 	return list, errors.Join(failed...)
+}
+
+// files opens the folder and lists its files. The folder is nil if there is none, or with an error.
+func (s *Store) files() (*os.Root, []fs.DirEntry, error) {
+	root, err := s.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, nil, errors.Join(err, root.Close())
+	}
+	return root, files, nil
 }
 
 // load reads a task and determines its owner.
@@ -96,8 +98,28 @@ func (s *Store) load(root *os.Root, id string) (Task, Owner, error) {
 	return t, Gone, nil
 }
 
+// owner returns the owner of a server's unfinished tasks.
+func (s *Store) owner(root *os.Root, instance string) (Owner, error) {
+	s.mu.Lock()
+	self := s.lock != nil && instance == s.server.Instance
+	s.mu.Unlock()
+	if self {
+		return Self, nil
+	}
+	switch lives, err := claim.Lives(root, lockPrefix+instance); {
+	case err != nil:
+		return NoOwner, err
+	case lives:
+		return Other, nil
+	}
+	return Gone, nil
+}
+
 // read reads the file of a task.
 func read(root *os.Root, id string) (t Task, err error) {
+	if checkID(id) != nil {
+		return Task{}, fmt.Errorf("%w %.200q", ErrUnknown, id)
+	}
 	f, err := open(root, id)
 	if err == nil {
 		defer f.Close()
@@ -117,4 +139,79 @@ func read(root *os.Root, id string) (t Task, err error) {
 		return Task{}, fmt.Errorf("reading the file of task %q: member id names another task, %q", id, t.ID)
 	}
 	return t, nil
+}
+
+// Sweep removes what has expired by a time: tasks, and files of servers that are gone. A task of such a server
+// expires [Keep] after the first sweep that finds it, which sets its Expires. Sweep does not
+// remove files that it does not understand; the error joins those of them.
+//
+// Servers may use the folder meanwhile.
+func (s *Store) Sweep(by time.Time) error {
+	root, files, err := s.files()
+	if root == nil {
+		return err
+	}
+	defer root.Close()
+	var infos []fs.FileInfo
+	for _, f := range files {
+		if info, err := f.Info(); err == nil { // or it was removed meanwhile
+			infos = append(infos, info)
+		}
+	}
+	slices.SortFunc(infos, func(a, b fs.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	var failed []error
+	tasks := 0
+	for _, info := range infos {
+		id, isTask := fileID(info.Name())
+		if age := by.Sub(info.ModTime()); isTask {
+			tasks++
+			err = s.sweepTask(root, id, by, age, tasks > s.most)
+		} else {
+			err = s.sweepOther(root, info.Name(), age)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrUnknown) {
+			failed = append(failed, fmt.Errorf("sweeping %s: %w", info.Name(), err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// sweepTask removes a task that has expired, or that is finished and one too many. Its file has an age.
+func (s *Store) sweepTask(root *os.Root, id string, by time.Time, age time.Duration, tooMany bool) error {
+	// A file is kept for at least that long after its task changed, so younger files need
+	// not be read.
+	if age <= Keep && !tooMany {
+		return nil
+	}
+	t, o, err := s.load(root, id)
+	switch {
+	case err != nil:
+		return err
+	case o == NoOwner && (tooMany || !t.Expires.After(by)):
+	case o != Gone || age <= Keep:
+		return nil
+	case t.Expires.IsZero():
+		t.Expires = stamp(by).Add(Keep)
+		return s.put(root, t)
+	case t.Expires.After(by):
+		return nil
+	}
+	return s.remove(root, id)
+}
+
+// sweepOther removes what killed servers have left.
+func (s *Store) sweepOther(root *os.Root, name string, age time.Duration) error {
+	instance, isLock := strings.CutPrefix(name, lockPrefix)
+	switch {
+	case isLock && isSecret(instance) && age > minLockAge:
+		if o, err := s.owner(root, instance); err != nil || o != Gone {
+			return err
+		}
+	case strings.HasPrefix(name, tempPrefix) && age > Keep:
+	default:
+		return nil
+	}
+	return root.Remove(name)
 }

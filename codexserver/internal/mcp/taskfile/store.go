@@ -21,6 +21,11 @@ var (
 	// ErrNotServed reports a change of a task that the store does not serve: the task has
 	// finished, or another server serves it.
 	ErrNotServed = errors.New("the task has finished, or is not served by this server")
+	// ErrBusy reports a task that another server takes over at this moment, or serves.
+	ErrBusy = errors.New("another server has the task")
+
+	// errClosed is the error of a change by a store that was closed.
+	errClosed = fmt.Errorf("%w: %w", ErrNotServed, os.ErrClosed)
 )
 
 // Store keeps the tasks of a home. It is safe for concurrent use. It keeps nothing about
@@ -45,27 +50,28 @@ func New(home string, mirror safefile.Mirror) *Store {
 	host, _ := os.Hostname() // only for display
 	s := &Store{
 		dir: filepath.Join(home, "codex-mcp", "tasks"), mirror: safefile.MirrorOf(mirror), most: maxTasks,
-		server: Server{Instance: rand.Text(), PID: os.Getpid(), Host: host, Started: now()},
+		server: Server{Instance: rand.Text(), PID: os.Getpid(), Host: host, Started: stamp(time.Now())},
 		served: map[string]bool{}, changing: map[string]bool{},
 	}
 	s.idle = sync.NewCond(&s.mu)
 	return s
 }
 
-// errClosed is the error of a change by a store that was closed.
-var errClosed = fmt.Errorf("%w: %w", ErrNotServed, os.ErrClosed)
-
 // Create writes a new task, which this store serves from then on. It returns the task as
 // written. When Create returns, the task survives a crash of the system. If it fails, no
 // task was written.
 func (s *Store) Create(t Task) (Task, error) {
-	t.Created = now()
-	t = s.stamp(t)
+	t = s.own(t)
+	t.Created = t.Updated
 	return t, s.change("creating", t.ID, func(root *os.Root, serves bool) (bool, error) {
-		if serves {
-			return true, fs.ErrExist
+		if _, err := root.Lstat(fileName(t.ID)); err == nil {
+			return serves, fs.ErrExist
 		}
-		err := s.create(root, t)
+		err := s.put(root, t)
+		if err != nil {
+			_ = s.mirror.Delete(s.path(t.ID)) // the client does not get this task
+			_ = root.Remove(fileName(t.ID))
+		}
 		return err == nil && !t.Status.Finished(), err
 	})
 }
@@ -82,11 +88,58 @@ func (s *Store) Update(t Task) (Task, error) {
 		if !serves {
 			return false, ErrNotServed
 		}
-		t = s.stamp(t)
+		t = s.own(t)
 		err := s.put(root, t)
 		return err != nil || !t.Status.Finished(), err
 	})
 	return t, err
+}
+
+// Adopt makes this store serve an unfinished task whose server is [Gone], and returns it as
+// written. Change changes the task before it is written; if it fails, nothing is. Of several
+// servers that try, one succeeds; for the others the error wraps [ErrBusy]. It is [ErrNotServed] for a finished task.
+// GiveUp gives the task up for its server from before: the owner is [Gone] again.
+func (s *Store) Adopt(id string, change func(*Task) error) (t Task, giveUp func() error, err error) {
+	var before Server
+	err = s.change("taking over", id, func(root *os.Root, serves bool) (bool, error) {
+		err := claim.Alone(filepath.Join(s.dir, guardFile), func() error {
+			found, owner, err := s.load(root, id)
+			switch {
+			case err != nil:
+				return err
+			case owner == NoOwner:
+				return ErrNotServed
+			case owner != Gone:
+				return ErrBusy
+			}
+			before = found.Server
+			if err := change(&found); err != nil {
+				return err
+			}
+			t = s.own(found)
+			return s.put(root, t)
+		})
+		if errors.Is(err, safefile.ErrLocked) {
+			err = ErrBusy
+		}
+		return serves || err == nil, err
+	})
+	return t, func() error {
+		return s.change("returning", id, func(root *os.Root, _ bool) (bool, error) {
+			t.Server = before
+			return false, s.put(root, t)
+		})
+	}, err
+}
+
+// Remove removes a task that this store serves, which no client knows.
+func (s *Store) Remove(id string) error {
+	return s.change("removing", id, func(root *os.Root, serves bool) (bool, error) {
+		if !serves {
+			return false, ErrNotServed
+		}
+		return false, s.remove(root, id)
+	})
 }
 
 // change calls write for a task, after the changes of it that are under way. Write gets the folder and whether
@@ -127,8 +180,30 @@ func (s *Store) change(doing, id string, write func(root *os.Root, serves bool) 
 	return err
 }
 
+// join makes and opens the folder, and locks this server's file. It checks each time that
+// the file still exists: without it other processes would conclude that the server is gone.
+func (s *Store) join() (*os.Root, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := makeFolder(s.dir); err != nil {
+		return nil, err
+	}
+	root, err := s.open()
+	if err != nil || s.lock != nil && s.lock.IsIn(root) {
+		return root, err
+	}
+	if s.lock != nil {
+		_ = s.lock.Close()
+		_ = root.Remove(s.lock.Name()) // a file that replaced it, if any
+	}
+	if s.lock, err = claim.New(root, lockPrefix+s.server.Instance, ""); err != nil {
+		return nil, errors.Join(fmt.Errorf("locking the folder of tasks: %w", err), root.Close())
+	}
+	return root, nil
+}
+
 // Close stops serving all tasks. The owner of unfinished ones is [Gone] from then on. Get,
-// List and Sweep continue to work.
+// Gone and Sweep continue to work.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,31 +225,18 @@ func (s *Store) Close() error {
 	return err
 }
 
-// now returns the time as it is read from a file.
-func now() time.Time { return time.Now().UTC().Round(0) }
+// stamp returns a time as it is read from a file.
+func stamp(t time.Time) time.Time { return t.UTC().Round(0) }
 
-func (s *Store) stamp(t Task) Task {
+// own returns a task as this store writes it now.
+func (s *Store) own(t Task) Task {
 	t.Server = s.server
 	t.Message = strings.ToValidUTF8(t.Message, "\uFFFD") // it may quote a command
-	t.Updated = now()
-	t.Expires = time.Time{}
+	t.Updated, t.Expires = stamp(time.Now()), time.Time{}
 	if t.Status.Finished() {
 		t.Expires = t.Updated.Add(Keep)
 	}
 	return t
-}
-
-// create writes the file of a new task, which must not exist.
-func (s *Store) create(root *os.Root, t Task) error {
-	_, err := root.Lstat(fileName(t.ID))
-	if err == nil {
-		return fs.ErrExist
-	}
-	if err = s.put(root, t); err != nil {
-		_ = s.mirror.Delete(s.path(t.ID)) // the client does not get this task
-		_ = root.Remove(fileName(t.ID))
-	}
-	return err
 }
 
 // remove removes a task, at last its file.

@@ -32,13 +32,18 @@ func folder(home string) string { return filepath.Join(home, "codex-mcp", "tasks
 
 func path(home, id string) string { return filepath.Join(folder(home), "task-"+id+".json") }
 
-func create(t testing.TB, s *taskfile.Store) taskfile.Task {
+func newID(t testing.TB) string {
 	t.Helper()
 	id, err := taskfile.NewID(thread)
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := s.Create(taskfile.Task{ID: id, Tool: "codex", Status: taskfile.Working})
+	return id
+}
+
+func create(t testing.TB, s *taskfile.Store) taskfile.Task {
+	t.Helper()
+	task, err := s.Create(taskfile.Task{ID: newID(t), Tool: "codex", Status: taskfile.Working, Resume: jsontext.Value(`{"turn":{}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +61,7 @@ func update(t testing.TB, s *taskfile.Store, task taskfile.Task) taskfile.Task {
 
 func complete(t testing.TB, s *taskfile.Store, task taskfile.Task) taskfile.Task {
 	t.Helper()
-	task.Status, task.Result = taskfile.Completed, jsontext.Value(`{"content":[]}`)
+	task.Status, task.Result, task.Resume = taskfile.Completed, jsontext.Value(`{"content":[]}`), nil
 	return update(t, s, task)
 }
 
@@ -128,8 +133,7 @@ func TestClose(t *testing.T) {
 	if _, err := one.Update(task); !errors.Is(err, taskfile.ErrNotServed) {
 		t.Errorf("Update: %v", err)
 	}
-	id, _ := taskfile.NewID(thread)
-	if _, err := one.Create(taskfile.Task{ID: id, Status: taskfile.Working}); !errors.Is(err, os.ErrClosed) {
+	if _, err := one.Create(taskfile.Task{ID: newID(t), Status: taskfile.Working}); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Create: %v", err)
 	}
 }
@@ -139,22 +143,18 @@ func TestClose(t *testing.T) {
 func TestFolder(t *testing.T) {
 	home := t.TempDir()
 	s := newStore(t, home)
-	id, err := taskfile.NewID(thread)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unknown(t, s, id)
-	if list, err := s.List(); err != nil || len(list) != 0 {
+	unknown(t, s, newID(t))
+	if list, err := s.Gone(); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if err := errors.Join(s.Sweep(t.Context(), time.Now()), taskfile.New(home, nil).Close()); err != nil {
+	if err := errors.Join(s.Sweep(time.Now()), taskfile.New(home, nil).Close()); err != nil {
 		t.Error(err)
 	}
 	if files, err := os.ReadDir(home); err != nil || len(files) != 0 {
 		t.Errorf("%v, %v", files, err)
 	}
 	create(t, s)
-	err = filepath.WalkDir(filepath.Join(home, "codex-mcp"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(home, "codex-mcp"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -184,25 +184,25 @@ func TestRemovedFolder(t *testing.T) {
 	unknown(t, two, finished.ID)
 }
 
-func TestList(t *testing.T) {
+func TestGone(t *testing.T) {
 	home := t.TempDir()
 	one, two, three := newStore(t, home), newStore(t, home), newStore(t, home)
-	own, other, gone := create(t, one), create(t, two), create(t, three)
-	finished := complete(t, one, create(t, one))
+	create(t, one)
+	create(t, two)
+	first, last := create(t, three), create(t, three)
+	complete(t, three, create(t, three))
 	if err := three.Close(); err != nil {
 		t.Fatal(err)
 	}
-	finished.Result = nil
-	want := []taskfile.Entry{{finished, taskfile.NoOwner}, {gone, taskfile.Gone}, {other, taskfile.Other}, {own, taskfile.Self}}
-	list, err := one.List()
-	if d := cmp.Diff(want, list); d != "" || err != nil {
+	list, err := one.Gone()
+	if d := cmp.Diff([]taskfile.Task{last, first}, list); d != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
-	if err := os.WriteFile(path(home, gone.ID), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(path(home, last.ID), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	list, err = one.List()
-	if d := cmp.Diff(append(want[:1], want[2:]...), list); d != "" || err == nil || !strings.Contains(err.Error(), gone.ID) {
+	list, err = one.Gone()
+	if d := cmp.Diff([]taskfile.Task{first}, list); d != "" || err == nil || !strings.Contains(err.Error(), last.ID) {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
 }

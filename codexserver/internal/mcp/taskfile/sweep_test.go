@@ -1,8 +1,6 @@
 package taskfile_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +14,7 @@ import (
 // sweep sweeps as in some time.
 func sweep(t *testing.T, s *taskfile.Store, ahead time.Duration) {
 	t.Helper()
-	if err := s.Sweep(t.Context(), time.Now().Add(ahead)); err != nil {
+	if err := s.Sweep(time.Now().Add(ahead)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -76,20 +74,10 @@ func TestSweepOtherFiles(t *testing.T) {
 	left(all...)
 	sweep(t, s, 2*time.Hour)
 	left(all[1:]...)
-	err := s.Sweep(t.Context(), time.Now().Add(100*taskfile.Keep))
+	err := s.Sweep(time.Now().Add(100 * taskfile.Keep))
 	left(all[2:]...)
 	if text := fmt.Sprint(err); strings.Count(text, "sweeping") != 1 || !strings.Contains(text, broken) {
 		t.Errorf("the error is %s", text)
 	}
 	found(t, s, task, taskfile.Self)
-}
-
-func TestSweepEnds(t *testing.T) {
-	s := newStore(t, t.TempDir())
-	create(t, s)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.Sweep(ctx, time.Now()); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
 }

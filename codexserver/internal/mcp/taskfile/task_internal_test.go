@@ -1,6 +1,7 @@
 package taskfile
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +87,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if id, ok := fileID(fileName(task.ID)); !ok || id != task.ID || strings.ContainsAny(fileName(task.ID)+lockName(task.Server.Instance), "/\\\x00:") {
+		if id, ok := fileID(fileName(task.ID)); !ok || id != task.ID || strings.ContainsAny(fileName(task.ID)+lockPrefix+task.Server.Instance, "/\\\x00:") {
 			t.Errorf("the id %q or the instance %q is not a plain name", task.ID, task.Server.Instance)
 		}
 		if task.Status.Finished() && task.Expires.IsZero() {
@@ -105,4 +106,36 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%s\nbecomes %s, %v", text, second, err)
 		}
 	})
+}
+
+// TestSweepKeepsNewest checks that a sweep removes the oldest finished tasks if there are too many,
+// and no unfinished one.
+func TestSweepKeepsNewest(t *testing.T) {
+	s := New(t.TempDir(), nil)
+	defer s.Close()
+	s.most = 3
+	var ids []string
+	for n := range 6 {
+		id, err := NewID(fmt.Sprint("thread-", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := s.Create(Task{ID: id, Status: Working})
+		if err == nil && n > 0 {
+			made.Status, made.Result = Completed, []byte(`{}`)
+			_, err = s.Update(made)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if err := s.Sweep(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for n, id := range ids {
+		if _, _, err := s.Get(id); (err == nil) != (n == 0 || n > 2) {
+			t.Errorf("task %d: %v", n, err)
+		}
+	}
 }
