@@ -1,13 +1,16 @@
 package config
 
 import (
+	"cmp"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -44,7 +47,10 @@ func CheckFolder(cwd string) error {
 // The result may have a shell_environment_policy. [Load] refuses it if it widens that of
 // the configuration.
 func CallKeys(raw map[string]stdjson.RawMessage, cwd string, bounded bool) (keys map[string]stdjson.RawMessage, warnings []string, err error) {
-	tree, err := callTree(raw)
+	tree, err := tableOf(raw)
+	if err == nil {
+		tree, err = unflatten(tree)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,42 +115,31 @@ func enumerate(keys []string) string {
 	return list
 }
 
-// callTree nests a call's keys. The leaves of the tree are JSON text.
-func callTree(raw map[string]stdjson.RawMessage) (layer, error) {
-	flat := make(layer, len(raw))
-	for key, text := range raw {
-		v, err := tableOf(jsontext.Value(text))
-		if err != nil {
-			return nil, fmt.Errorf("key %q: %w", key, err)
-		}
-		flat[key] = v
-	}
-	return unflatten(flat)
-}
-
 // tableOf converts objects to tables and null to nil. Other values stay JSON text.
-func tableOf(v jsontext.Value) (any, error) {
-	switch v.Kind() {
-	case '{':
-		var members map[string]jsontext.Value
-		if err := json.Unmarshal(v, &members); err != nil {
-			return nil, err
-		}
-		table := make(layer, len(members))
-		for name, member := range members {
-			var err error
-			if table[name], err = tableOf(member); err != nil {
-				return nil, err
+func tableOf[V ~[]byte](members map[string]V) (layer, error) {
+	table := make(layer, len(members))
+	for name, member := range members {
+		v := jsontext.Value(member)
+		switch v.Kind() {
+		case '{':
+			var inner map[string]jsontext.Value
+			err := json.Unmarshal(v, &inner)
+			if err == nil {
+				table[name], err = tableOf(inner)
 			}
+			if err != nil {
+				return nil, fmt.Errorf("key %q: %w", name, err)
+			}
+		case 'n':
+			table[name] = nil
+		default:
+			if !v.IsValid() {
+				return nil, fmt.Errorf("key %q: not a JSON value", name)
+			}
+			table[name] = v
 		}
-		return table, nil
-	case 'n':
-		return nil, nil
 	}
-	if !v.IsValid() {
-		return nil, fmt.Errorf("not a JSON value")
-	}
-	return v, nil
+	return table, nil
 }
 
 // callKeys sorts the leaves of a call's config.
@@ -176,7 +171,7 @@ func (c *callKeys) walk(path []string, v any) error {
 		merge(c.admitted, nest(path, v))
 	case path[0] == "mcp_servers" || path[0] == "notify": // many callers send them
 		c.programs = append(c.programs, name)
-	case !slices.Contains(allKeys(), path[0]):
+	case !knownTop(path[0]):
 		c.unknown = append(c.unknown, name)
 	default:
 		c.refused = append(c.refused, name)
@@ -227,3 +222,196 @@ func (c *callKeys) inWorkspace(value jsontext.Value) bool {
 	}
 	return paths.Below(file, folder)
 }
+
+// ShellEnvironmentKey is the name of the table of [ShellEnvironment].
+const ShellEnvironmentKey = "shell_environment_policy"
+
+// callEnvironment is the part of the policy that a call may set.
+type callEnvironment struct {
+	Inherit     *string   `json:"inherit" words:",all,core,none"`
+	Exclude     []string  `json:"exclude"`
+	IncludeOnly *[]string `json:"include_only"`
+}
+
+// NarrowEnvironment applies a call's table shell_environment_policy to base, that of the
+// configuration, and returns the result as a table. The call's patterns to exclude are
+// added to those of base. NarrowEnvironment fails if the call would widen the policy.
+func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]any, error) {
+	wider := func(key string) error {
+		return fmt.Errorf("%s.%s: a call may narrow the configuration's, not widen it; %s", ShellEnvironmentKey, JoinKey(key), whoAllows(false))
+	}
+	out := layer{}
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		switch v := table[key]; {
+		case isOn(callOff, JoinKey(ShellEnvironmentKey, key)) && v == false:
+			out[key] = v
+		case !slices.Contains(members(reflect.TypeFor[callEnvironment]()), key):
+			return nil, wider(key)
+		}
+	}
+	var call struct {
+		Environment callEnvironment `json:"shell_environment_policy"`
+	}
+	if err := decode(layer{ShellEnvironmentKey: table}, &call); err != nil {
+		return nil, err
+	}
+	e := call.Environment
+	if e.Inherit != nil {
+		if breadth(*e.Inherit) > breadth(base.Inherit) {
+			return nil, wider("inherit")
+		}
+		out["inherit"] = *e.Inherit
+	}
+	if len(e.Exclude) > 0 {
+		out["exclude"] = slices.Concat(base.Exclude, e.Exclude)
+	}
+	if e.IncludeOnly != nil {
+		for _, pattern := range *e.IncludeOnly {
+			if len(base.IncludeOnly) > 0 && !slices.ContainsFunc(base.IncludeOnly, func(of string) bool { return covers(of, pattern) }) {
+				return nil, wider("include_only")
+			}
+		}
+		if len(*e.IncludeOnly) == 0 && len(base.IncludeOnly) > 0 {
+			return nil, wider("include_only") // no patterns keep everything
+		}
+		out["include_only"] = *e.IncludeOnly
+	}
+	return out, nil
+}
+
+// breadth orders the words of inherit by how many variables they pass. An unknown word is
+// the narrowest.
+func breadth(word string) int {
+	return slices.Index([]string{"none", "core", "all"}, cmp.Or(word, "all"))
+}
+
+// covers reports whether wide matches every name that pattern matches. If pattern is not a
+// plain name, it must be equal to wide.
+func covers(wide, pattern string) bool {
+	if strings.EqualFold(wide, pattern) {
+		return true
+	}
+	if strings.ContainsAny(pattern, `*?[\`) {
+		return false
+	}
+	fits, err := path.Match(strings.ToUpper(wide), strings.ToUpper(pattern))
+	return err == nil && fits
+}
+
+// ReadTexts replaces numbers, booleans, lists and tables of a call's configuration that a host sent as
+// texts with JSON, where the key takes no text. It must come before [CallKeys].
+func ReadTexts(overrides map[string]stdjson.RawMessage) { readTexts(overrides, documentType) }
+
+// readTexts reads the members of a table, also inside of tables.
+func readTexts[V ~[]byte](members map[string]V, table reflect.Type) {
+	for name, member := range members {
+		segments, err := splitKey(name)
+		if err != nil {
+			continue // CallKeys reports it
+		}
+		t := typeAt(table, segments)
+		if t == nil {
+			continue
+		}
+		value := jsontext.Value(member)
+		if value.Kind() == '"' {
+			var text string
+			if json.Unmarshal(value, &text) != nil || !takes(t, jsontext.Value(text)) {
+				continue
+			}
+			value = jsontext.Value(strings.TrimSpace(text))
+		}
+		var inner map[string]jsontext.Value
+		if value.Kind() == '{' && json.Unmarshal(value, &inner) == nil {
+			readTexts(inner, t)
+			value, _ = json.Marshal(inner, json.Deterministic(true)) // they were JSON
+		}
+		members[name] = V(value)
+	}
+}
+
+// Chooses reports whether a call's configuration, of which [ReadTexts] has read the texts, has a dotted key, or a key
+// below it. A key may be quoted, and be the dotted one of a table or a member of it.
+func Chooses(overrides map[string]stdjson.RawMessage, key string) bool {
+	want := strings.Split(key, ".")
+	for name, raw := range overrides {
+		segments, err := splitKey(name)
+		if err != nil { // no key, so nobody reads it
+			segments = []string{name}
+		}
+		same := min(len(segments), len(want))
+		if !slices.Equal(segments[:same], want[:same]) {
+			continue
+		}
+		if same == len(want) {
+			return true
+		}
+		var members map[string]stdjson.RawMessage
+		if json.Unmarshal(raw, &members) == nil && Chooses(members, strings.Join(want[same:], ".")) {
+			return true
+		}
+	}
+	return false
+}
+
+// takes reports whether values of a type may have this one, and no text.
+func takes(t reflect.Type, value jsontext.Value) bool {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) || !value.IsValid() {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return value.Kind() == 't' || value.Kind() == 'f'
+	case reflect.Int, reflect.Int64, reflect.Float64:
+		return value.Kind() == '0'
+	case reflect.Slice:
+		return value.Kind() == '['
+	case reflect.Map, reflect.Struct:
+		return value.Kind() == '{'
+	}
+	return false
+}
+
+// The words of a list are names of keys, or of features of Codex.
+
+// callScalars may have any value.
+const callScalars = `
+approval_policy compact_prompt developer_instructions hide_agent_reasoning model
+model_auto_compact_token_limit model_context_window model_provider model_reasoning_effort
+model_reasoning_summary model_reasoning_summary_format model_verbosity sandbox_mode
+shell_environment_policy.exclude shell_environment_policy.include_only shell_environment_policy.inherit
+show_raw_agent_reasoning
+`
+
+// callMembers may have any value, and any keys below.
+const callMembers = `
+approval_policy.granular sandbox_workspace_write.exclude_slash_tmp
+sandbox_workspace_write.exclude_tmpdir_env_var sandbox_workspace_write.network_access
+sandbox_workspace_write.writable_roots tools.client_search_provider tools.experimental_request_user_input
+tools.update_plan tools.view_image tools.web_search tools.web_search_request
+`
+
+// callTables may be empty.
+const callTables = `features sandbox_workspace_write shell_environment_policy tools`
+
+// callSwitches may be true or false. They are older names of a feature.
+const callSwitches = `experimental_use_exec_command_tool experimental_use_unified_exec_tool`
+
+// callOff may be false. [Load] checks that the table narrows the configuration's.
+const callOff = `shell_environment_policy.experimental_use_profile shell_environment_policy.ignore_default_excludes`
+
+// freeFeatures may be switched on and off: they start nothing and protect nothing.
+const freeFeatures = `
+apply_patch_freeform apply_patch_preserve_line_endings async_compaction concurrent_reasoning_summaries
+current_time_reminder enable_request_compression fast_mode image_resize_notice personality
+reasoning_effort_override remote_compaction_v2 standalone_web_search terminal_visualization_instructions
+token_budget ultrafast_mode unified_exec view_image view_image_tool web_search_cached web_search_request
+`
+
+// offFeatures may only be switched off: they start something or use the network, and
+// protect nothing.
+const offFeatures = `
+apps browser_use browser_use_external chronicle code_mode code_mode_host computer_use image_generation
+in_app_browser js_repl memories multi_agent multi_agent_v2 remote_control remote_plugin shell_snapshot
+skill_mcp_dependency_install tool_suggest
+`

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
-	"github.com/codexmcp/codexmcp/internal/text"
 )
 
 // Config is the configuration of a conversation, from config.toml and the layers over it.
@@ -21,8 +21,8 @@ type Config struct {
 	// ModelProviders holds the built-in providers too.
 	ModelProviders map[string]Provider `json:"model_providers"`
 
-	ApprovalPolicy        protocol.ApprovalPolicy `json:"approval_policy"`
-	SandboxMode           protocol.SandboxMode    `json:"sandbox_mode"`
+	ApprovalPolicy        protocol.ApprovalPolicy `json:"approval_policy" words:"untrusted,on-failure,on-request,never"`
+	SandboxMode           protocol.SandboxMode    `json:"sandbox_mode" words:"read-only,workspace-write,danger-full-access"`
 	SandboxWorkspaceWrite WorkspaceWrite          `json:"sandbox_workspace_write"`
 	ShellEnvironment      ShellEnvironment        `json:"shell_environment_policy"`
 	// Environ is the environment, NAME=value, to which ShellEnvironment applies. It is not
@@ -30,11 +30,10 @@ type Config struct {
 	Environ []string `json:"-"`
 
 	ReasoningEffort  protocol.ReasoningEffort  `json:"model_reasoning_effort"`
-	ReasoningSummary protocol.ReasoningSummary `json:"model_reasoning_summary"`
+	ReasoningSummary protocol.ReasoningSummary `json:"model_reasoning_summary" words:",auto,concise,detailed,none"`
 	// SupportsReasoningSummaries states that an unknown model has reasoning summaries.
-	SupportsReasoningSummaries bool `json:"model_supports_reasoning_summaries"`
-	// Verbosity is "", "low", "medium" or "high".
-	Verbosity string `json:"model_verbosity"`
+	SupportsReasoningSummaries bool   `json:"model_supports_reasoning_summaries"`
+	Verbosity                  string `json:"model_verbosity" words:",low,medium,high"`
 	// ContextWindow and AutoCompactTokenLimit are in tokens. 0 is the known value of the
 	// model.
 	ContextWindow         int64 `json:"model_context_window"`
@@ -60,9 +59,8 @@ type Config struct {
 	IncludeApplyPatchTool bool  `json:"include_apply_patch_tool"`
 	Tools                 Tools `json:"tools"`
 
-	// WebSearchMode is "disabled", "cached", "indexed" or "live". Unless empty, it
-	// overrides Tools.WebSearch.
-	WebSearchMode string `json:"web_search"`
+	// WebSearchMode, unless empty, overrides Tools.WebSearch.
+	WebSearchMode string `json:"web_search" words:"disabled,cached,indexed,live"`
 	// OpenAIBaseURL is the base URL of the built-in provider.
 	OpenAIBaseURL string `json:"openai_base_url"`
 
@@ -107,7 +105,7 @@ type Provider struct {
 	Name    string `json:"name"`
 	BaseURL string `json:"base_url"`
 	// WireAPI is the protocol. Default: WireChat.
-	WireAPI WireAPI `json:"wire_api"`
+	WireAPI WireAPI `json:"wire_api" words:",chat,responses"`
 	// EnvKey names the environment variable with the key. Default: no key.
 	EnvKey string `json:"env_key"`
 	// EnvKeyInstructions explains to users how to get a key.
@@ -137,8 +135,8 @@ type WorkspaceWrite struct {
 
 // ShellEnvironment is the shell_environment_policy.
 type ShellEnvironment struct {
-	// Inherit is "all" (or empty), "core" or "none".
-	Inherit string `json:"inherit"`
+	// Inherit is "all" by default.
+	Inherit string `json:"inherit" words:",all,core,none"`
 	// IgnoreDefaultExcludes keeps names with KEY, SECRET or TOKEN in them.
 	IgnoreDefaultExcludes bool `json:"ignore_default_excludes"`
 	// Exclude and IncludeOnly are globs without regard to case.
@@ -207,28 +205,11 @@ func (c *Config) Provider() Provider { return c.ModelProviders[c.ModelProvider] 
 func (c *Config) KeyVariables() []string {
 	names := slices.Clone(c.ServerKeys)
 	for _, p := range c.ModelProviders {
-		if p.EnvKey != "" {
-			names = append(names, p.EnvKey)
-		}
+		names = append(names, p.EnvKey)
 		names = slices.AppendSeq(names, maps.Values(p.EnvHTTPHeaders))
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// serverKeys returns the variables that the tables of MCP servers name for their keys.
-func serverKeys(merged layer) (names []string) {
-	servers, _ := merged["mcp_servers"].(layer)
-	for _, server := range servers {
-		table, _ := server.(layer)
-		headers, _ := table["env_http_headers"].(layer)
-		for _, name := range append(slices.Collect(maps.Values(headers)), table["bearer_token_env_var"]) {
-			if name, ok := name.(string); ok && name != "" {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
 // MissingError reports a profile or provider that is named but not defined.
@@ -265,14 +246,17 @@ type Layers struct {
 // Load reads config.toml and applies the other layers to it.
 func Load(l Layers) (*Config, error) {
 	path := filepath.Join(l.Home, "config.toml")
-	doc, file, err := readDocument(path)
 	if l.Unknown != nil {
-		noteUnknown(path, doc, file, l.Overrides, keysHere, l.Unknown)
+		noteUnknown(path, l.Overrides, false, l.Unknown)
 	}
+	file, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
-	flags, err := unflatten(theirs(l.Overrides))
+	fromFolder(file, l.Home)
+	overrides := maps.Clone(l.Overrides)
+	maps.DeleteFunc(overrides, func(key string, _ any) bool { return Ours(key) })
+	flags, err := unflatten(overrides)
 	if err != nil {
 		return nil, err
 	}
@@ -285,45 +269,46 @@ func Load(l Layers) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := arguments(l.Call)
-	fromFolder(file, l.Home, "model_instructions_file")
+	merge(call, arguments(l.Call))
 
-	merged := stack(defaults(l.OpenAIBaseURL), file, flags, call, args)
-	whole := place{file: path}
-	profile, err := profileOf(merged, l.Home, func(err error) error {
-		return locate(err, stack(layer{}, call, args), flags, whole)
-	})
-	if err != nil {
-		return nil, err
+	places := []place{{file: path}}
+	located := func(err error) error { return locate(err, call, flags, places...) }
+	var head struct {
+		Profile  string `json:"profile"`
+		Profiles layer  `json:"profiles"`
 	}
-	own := stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's
-	base, err := userConfigOf(own)
-	if table, ok := call[ShellEnvironmentKey].(layer); ok && err == nil && l.Call.FromCall {
-		call[ShellEnvironmentKey], err = NarrowEnvironment(base.ShellEnvironment, table)
+	if err := decode(stack(layer{}, file, flags, call), &head); err != nil {
+		return nil, located(err)
+	}
+	var profile layer
+	if name := head.Profile; name != "" {
+		if profile, err = profileOf(l.Home, name, head.Profiles); err != nil {
+			return nil, err
+		}
+		if profile == nil {
+			return nil, located(&MissingError{Key: "profile", Name: name})
+		}
+		places = []place{{file: profilePath(l.Home, name)}, {path, []string{"profiles", name}}, {file: path}}
+	}
+
+	merged := stack(defaults(l.OpenAIBaseURL), file, profile, flags) // the user's own
+	var own struct {
+		WorkspaceWrite   WorkspaceWrite   `json:"sandbox_workspace_write"`
+		ShellEnvironment ShellEnvironment `json:"shell_environment_policy"`
+	}
+	err = decode(merged, &own)
+	if table, is := call[ShellEnvironmentKey].(layer); is && err == nil && l.Call.FromCall {
+		call[ShellEnvironmentKey], err = NarrowEnvironment(own.ShellEnvironment, table)
 	}
 	c := &Config{Home: l.Home, Cwd: l.Call.Cwd, BaseInstructions: l.Call.BaseInstructions}
 	if err == nil {
-		merged = stack(own, call, args)
-		c.ServerKeys = serverKeys(merged)
-		err = adopt(merged, c)
-	}
-	if err == nil {
-		err = baseURL(merged, builtinBaseURL(l.OpenAIBaseURL))
-	}
-	if err == nil {
-		err = decode(merged, c)
-	}
-	if err == nil {
-		err = c.check()
+		merge(merged, call)
+		err = c.read(merged, defaults(l.OpenAIBaseURL))
 	}
 	if err != nil {
-		places := []place{whole}
-		if name, _ := merged["profile"].(string); name != "" {
-			places = []place{{file: profilePath(l.Home, name)}, {path, []string{"profiles", name}}, whole}
-		}
-		return nil, locate(err, stack(layer{}, call, args), flags, places...)
+		return nil, located(err)
 	}
-	c.NamedRoots = base.WorkspaceWrite.WritableRoots
+	c.NamedRoots = own.WorkspaceWrite.WritableRoots
 	if !l.Call.FromCall {
 		c.NamedRoots = c.SandboxWorkspaceWrite.WritableRoots
 	}
@@ -331,6 +316,29 @@ func Load(l Layers) (*Config, error) {
 		return c, c.SearchWeb(*w)
 	}
 	return c, nil
+}
+
+// read sets c from the merged layers, and finds values that are not allowed.
+func (c *Config) read(merged, defaults layer) error {
+	if err := c.adopt(merged); err != nil {
+		return err
+	}
+	if err := decode(merged, c); err != nil {
+		return err
+	}
+	if err := c.derive(merged, defaults); err != nil {
+		return err
+	}
+	for _, s := range c.MCPServers {
+		c.ServerKeys = append(slices.AppendSeq(c.ServerKeys, maps.Values(s.EnvHTTPHeaders)), s.BearerTokenEnvVar)
+	}
+	if _, ok := c.ModelProviders[c.ModelProvider]; !ok {
+		return &MissingError{Key: "model_provider", Name: c.ModelProvider}
+	}
+	if at := c.Provider().BaseURL; at != "" && !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
+		return fmt.Errorf("model_providers.%s.base_url: want http:// or https:// at the beginning", JoinKey(c.ModelProvider))
+	}
+	return nil
 }
 
 // SearchWeb switches the web search of one conversation on or off. It does not change how
@@ -347,159 +355,40 @@ func (c *Config) SearchWeb(on bool) error {
 	return nil
 }
 
-// userConfig is the part of the user's own configuration that calls are compared with.
-type userConfig struct {
-	WorkspaceWrite   WorkspaceWrite   `json:"sandbox_workspace_write"`
-	ShellEnvironment ShellEnvironment `json:"shell_environment_policy"`
-}
-
-// userConfigOf decodes only the tables that it needs, which most configurations lack.
-func userConfigOf(own layer) (c userConfig, err error) {
-	tables := layer{}
-	for _, key := range []string{"sandbox_workspace_write", ShellEnvironmentKey} {
-		if table, is := own[key]; is {
-			tables[key] = table
-		}
-	}
-	err = decode(tables, &c)
-	return c, err
-}
-
-// stack merges layers into the first one, later ones over earlier ones.
-func stack(bottom layer, over ...layer) layer {
-	for _, l := range over {
-		merge(bottom, l)
-	}
-	return bottom
-}
-
-func theirs(overrides map[string]any) layer {
-	out := make(layer, len(overrides))
-	for k, v := range overrides {
-		if !Ours(k) {
-			out[k] = v
-		}
-	}
-	return out
-}
-
 // arguments returns the fields of a call that are also keys of config.toml.
 func arguments(c protocol.Config) layer {
 	out := layer{}
-	set := func(key, value string) {
-		if value != "" {
-			out[key] = value
+	for key, value := range map[string]any{
+		"model": c.Model, "profile": c.Profile, "approval_policy": c.ApprovalPolicy, "sandbox_mode": c.Sandbox,
+		"model_reasoning_effort": c.Effort, "developer_instructions": c.DeveloperInstructions, "compact_prompt": c.CompactPrompt,
+		"include_plan_tool": c.IncludePlanTool, "include_apply_patch_tool": c.IncludeApplyPatchTool,
+	} {
+		if v := reflect.ValueOf(value); !v.IsZero() {
+			out[key] = reflect.Indirect(v).Interface()
 		}
 	}
-	set("model", c.Model)
-	set("profile", c.Profile)
-	set("approval_policy", string(c.ApprovalPolicy))
-	set("sandbox_mode", string(c.Sandbox))
-	set("model_reasoning_effort", string(c.Effort))
-	if c.DeveloperInstructions != nil {
-		out["developer_instructions"] = *c.DeveloperInstructions
-	}
-	if c.CompactPrompt != nil {
-		out["compact_prompt"] = *c.CompactPrompt
-	}
-	if c.IncludePlanTool != nil {
-		out["include_plan_tool"] = *c.IncludePlanTool
-	}
-	if c.IncludeApplyPatchTool != nil {
-		out["include_apply_patch_tool"] = *c.IncludeApplyPatchTool
-	}
 	return out
-}
-
-// profileOf returns the profile that the layers name, or nil. A profile is a file of its
-// own, or a table of the layers. at adds where a key is set.
-func profileOf(merged layer, home string, at func(error) error) (layer, error) {
-	if merged["profile"] == nil && merged["profiles"] == nil {
-		return nil, nil
-	}
-	var head struct {
-		Profile  string         `json:"profile"`
-		Profiles map[string]any `json:"profiles"`
-	}
-	if err := decode(merged, &head); err != nil {
-		return nil, at(err)
-	}
-	if head.Profile == "" {
-		return nil, nil
-	}
-	if table, err := profileFile(home, head.Profile); table != nil || err != nil {
-		return table, err
-	}
-	profiles, _ := merged["profiles"].(layer)
-	table, ok := profiles[head.Profile].(layer)
-	if !ok {
-		return nil, at(&MissingError{Key: "profile", Name: head.Profile})
-	}
-	return table, nil
-}
-
-// builtinBaseURL returns the base URL of the provider openai if no file sets one.
-func builtinBaseURL(ofEnvironment string) string {
-	return cmp.Or(ofEnvironment, "https://api.openai.com/v1")
 }
 
 func defaults(openAIBaseURL string) layer {
 	return layer{
 		"model":                 "gpt-5-codex",
 		"model_provider":        "openai",
-		"approval_policy":       string(protocol.ApprovalOnRequest),
-		"sandbox_mode":          string(protocol.SandboxReadOnly),
+		"approval_policy":       protocol.ApprovalOnRequest,
+		"sandbox_mode":          protocol.SandboxReadOnly,
 		"project_doc_max_bytes": 32 << 10,
 		"model_providers": layer{
 			"openai": layer{
 				"name":                 "OpenAI",
-				"base_url":             builtinBaseURL(openAIBaseURL),
-				"wire_api":             string(WireResponses),
+				"base_url":             cmp.Or(openAIBaseURL, "https://api.openai.com/v1"),
+				"wire_api":             WireResponses,
 				"requires_openai_auth": true,
 			},
 			"oss": layer{
 				"name":     "Open models on this machine",
 				"base_url": "http://localhost:11434/v1",
-				"wire_api": string(WireChat),
+				"wire_api": WireChat,
 			},
 		},
 	}
-}
-
-// check finds values that are not allowed.
-func (c *Config) check() error {
-	for _, word := range []struct {
-		key, value string
-		allowed    []string
-	}{
-		{"approval_policy", string(c.ApprovalPolicy), wordsOf(protocol.ApprovalPolicies())},
-		{"sandbox_mode", string(c.SandboxMode), wordsOf(protocol.SandboxModes())},
-		{"model_reasoning_summary", string(c.ReasoningSummary), []string{"", "auto", "concise", "detailed", "none"}},
-		{"model_verbosity", c.Verbosity, []string{"", "low", "medium", "high"}},
-		{"shell_environment_policy.inherit", c.ShellEnvironment.Inherit, inheritWords},
-	} {
-		if !slices.Contains(word.allowed, word.value) {
-			return fmt.Errorf("%s: %q is not one of %s", word.key, word.value, text.Or(word.allowed))
-		}
-	}
-	for id, p := range c.ModelProviders {
-		if !slices.Contains([]WireAPI{"", WireChat, WireResponses}, p.WireAPI) {
-			return fmt.Errorf("model_providers.%s.wire_api: %q is not one of %s", JoinKey(id), p.WireAPI, text.Or([]WireAPI{WireChat, WireResponses}))
-		}
-	}
-	if _, ok := c.ModelProviders[c.ModelProvider]; !ok {
-		return &MissingError{Key: "model_provider", Name: c.ModelProvider}
-	}
-	if at := c.Provider().BaseURL; at != "" && !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
-		return fmt.Errorf("model_providers.%s.base_url: want http:// or https:// at the beginning", JoinKey(c.ModelProvider))
-	}
-	return nil
-}
-
-func wordsOf[S ~string](values []S) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = string(v)
-	}
-	return out
 }

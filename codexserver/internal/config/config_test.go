@@ -41,8 +41,8 @@ func TestParseOverride(t *testing.T) {
 		{in: "novalue", err: "-c novalue: want KEY=VALUE"},
 		{in: "=x", err: "-c =x: want KEY=VALUE"},
 		{in: "a..b=x", err: `-c: key "a..b": want a name before and after each dot`},
-		{in: `a."b=x`, err: "quote is not closed"},
-		{in: `a."b"c=x`, err: "want a dot"},
+		{in: `a."b=x`, err: "unterminated basic string"},
+		{in: `a."b"c=x`, err: "expected '='"},
 	} {
 		t.Run(tt.in, func(t *testing.T) {
 			key, value, err := config.ParseOverride(tt.in)
@@ -293,7 +293,7 @@ func TestInvalidSettings(t *testing.T) {
 		{"notifier with a NUL", `notify.command=["x", "a\u0000"]`, "", atFile + ":1: notify.command: a word has a NUL"},
 		{"tasks that", "", "calls.tasks=always", `-c calls.tasks: "always" is not auto or never`},
 		{"model's tools", "model_tools='all'", "", atFile + `:1: model_tools: "all" is not auto, files or codex`},
-		{"another provider", "failover.to = [{provider = 'b'}]", "", atFile + ":1: failover.to: element 1 needs a provider and a model"},
+		{"another provider", "failover.to = [{provider = 'b'}]", "", atFile + ":1: failover.to: to[0]: it needs a provider and a model"},
 		{"no table", "sandbox = 'x'", "", atFile + ":1: sandbox: want a table, have a string"},
 		{"a key of the file alone", "", "sandbox.strict=true", "-c sandbox.strict: is set in codex-mcp.toml"},
 		{"a table of the file alone", "", "notify.command=['x']", "-c notify.command: is set in codex-mcp.toml"},

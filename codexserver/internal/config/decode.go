@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -15,62 +14,75 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// decode sets the fields of dst, a pointer to a struct, from a merged layer. The tag json of a field has its key. The
-// error names the key, but not the value, which may be a secret.
+// fieldsOf returns the fields of a table that have a key, with that as their name: the tag json. Those of structs
+// that it embeds are among them.
+func fieldsOf(table reflect.Type) (fields []reflect.StructField) {
+	for _, f := range reflect.VisibleFields(table) {
+		if f.Name, _, _ = strings.Cut(f.Tag.Get("json"), ","); f.Name != "" && f.Name != "-" {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// members returns the keys of a table.
+func members(table reflect.Type) (names []string) {
+	for _, f := range fieldsOf(table) {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// typeAt returns the type of the value at a path below a table, or nil.
+func typeAt(t reflect.Type, path []string) reflect.Type {
+	for _, name := range path {
+		switch t.Kind() {
+		case reflect.Struct:
+			fields := fieldsOf(t)
+			i := slices.IndexFunc(fields, func(f reflect.StructField) bool { return f.Name == name })
+			if i < 0 {
+				return nil
+			}
+			t = fields[i].Type
+		case reflect.Map:
+			t = t.Elem()
+		default:
+			return nil
+		}
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+	}
+	return t
+}
+
+// decode sets the fields of dst, a pointer to a struct, from a merged layer. A field with the tag words takes only
+// these, which commas separate. The error names the key, but not a value that may be a secret.
 //
 // By way of JSON it would take a twentieth of the memory of an idle server, most of it for decoders of large structs.
-func decode(from layer, dst any) error {
-	return decoder{}.table(nil, from, reflect.ValueOf(dst).Elem())
-}
+func decode(from layer, dst any) error { return decodeTable(nil, from, reflect.ValueOf(dst).Elem()) }
 
-// decodeKnown is [decode], and fails for a key that no field has.
-func decodeKnown(from layer, dst any) error {
-	return decoder{known: true}.table(nil, from, reflect.ValueOf(dst).Elem())
-}
-
-// decoder decodes tables.
-type decoder struct {
-	known bool // no other keys
-}
-
-// table decodes the table at path.
-func (d decoder) table(path []string, from layer, dst reflect.Value) error {
-	if err := d.fields(path, from, dst); err != nil || !d.known {
-		return err
-	}
-	keys := members(dst.Type())
-	for _, key := range slices.Sorted(maps.Keys(from)) {
-		if slices.Contains(keys, key) {
+// decodeTable decodes the table at path.
+func decodeTable(path []string, from layer, dst reflect.Value) error {
+	for _, f := range fieldsOf(dst.Type()) {
+		v, is := from[f.Name]
+		if !is {
 			continue
 		}
-		if meant := text.Nearest(key, slices.Values(keys)); meant != "" {
-			return keyErrorf(append(path, key), "unknown key; do you mean %s?", meant)
-		}
-		return keyErrorf(append(path, key), "unknown key")
-	}
-	return nil
-}
-
-// fields sets the fields of a struct, and of those that it embeds.
-func (d decoder) fields(path []string, from layer, dst reflect.Value) error {
-	for i := range dst.NumField() {
-		var err error
-		field := dst.Type().Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if v, is := from[name]; is && name != "" && name != "-" {
-			err = d.value(append(path, name), v, dst.Field(i))
-		} else if name == "" && field.Anonymous {
-			err = d.fields(path, from, dst.Field(i))
-		}
-		if err != nil {
+		path, to := append(path, f.Name), dst.FieldByIndex(f.Index)
+		if err := decodeValue(path, v, to); err != nil {
 			return err
 		}
+		words, is := f.Tag.Lookup("words")
+		if word := reflect.Indirect(to); is && word.IsValid() && !slices.Contains(strings.Split(words, ","), word.String()) {
+			return keyErrorf(path, "%q is not one of %s", word.String(), text.Or(strings.Split(strings.TrimPrefix(words, ","), ",")))
+		}
 	}
 	return nil
 }
 
-// value decodes the value at path.
-func (d decoder) value(path []string, v any, dst reflect.Value) error {
+// decodeValue decodes the value at path.
+func decodeValue(path []string, v any, dst reflect.Value) error {
 	if v == nil {
 		dst.SetZero()
 		return nil
@@ -89,22 +101,28 @@ func (d decoder) value(path []string, v any, dst reflect.Value) error {
 		}
 		return nil
 	}
-	from := reflect.ValueOf(v)
+	from, done := reflect.ValueOf(v), false
 	switch kind := dst.Kind(); {
 	case kind == reflect.Pointer:
 		if dst.IsNil() {
 			dst.Set(reflect.New(dst.Type().Elem()))
 		}
-		return d.value(path, v, dst.Elem())
+		return decodeValue(path, v, dst.Elem())
 	case kind == reflect.Interface:
 		dst.Set(from)
 		return nil
 	case kind == reflect.Struct && isTable(v):
-		return d.table(path, v.(layer), dst)
+		return decodeTable(path, v.(layer), dst)
 	case kind == reflect.Map && from.Kind() == reflect.Map && from.Type().Key().Kind() == reflect.String:
-		return d.entries(path, from, dst)
+		return decodeEntries(path, from, dst)
 	case kind == reflect.Slice && from.Kind() == reflect.Slice:
-		return d.elements(path, from, dst)
+		dst.Set(reflect.MakeSlice(dst.Type(), from.Len(), from.Len()))
+		for i := range from.Len() {
+			if err := decodeValue(append(path, strconv.Itoa(i)), from.Index(i).Interface(), dst.Index(i)); err != nil {
+				return err
+			}
+		}
+		return nil
 	case kind == reflect.String && from.Kind() == reflect.String:
 		if !utf8.ValidString(from.String()) {
 			return keyErrorf(path, "invalid UTF-8")
@@ -115,17 +133,37 @@ func (d decoder) value(path []string, v any, dst reflect.Value) error {
 		dst.SetBool(from.Bool())
 		return nil
 	case dst.CanInt():
-		if n, is := integer(from); is && !dst.OverflowInt(n) {
+		var n int64
+		if n, done = integer(from); done {
 			dst.SetInt(n)
-			return nil
 		}
 	case dst.CanFloat():
-		if n, is := number(from); is {
+		var n float64
+		if n, done = number(from); done {
 			dst.SetFloat(n)
-			return nil
 		}
 	}
+	if done {
+		return nil
+	}
 	return keyErrorf(path, "want %s, have %s", typeWord(dst.Kind()), valueWord(from))
+}
+
+// decodeEntries decodes a table whose keys are no fields.
+func decodeEntries(path []string, from, dst reflect.Value) error {
+	if dst.IsNil() {
+		dst.Set(reflect.MakeMapWithSize(dst.Type(), from.Len()))
+	}
+	keys := from.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	for _, key := range keys {
+		entry := reflect.New(dst.Type().Elem()).Elem()
+		if err := decodeValue(append(path, key.String()), from.MapIndex(key).Interface(), entry); err != nil {
+			return err
+		}
+		dst.SetMapIndex(key.Convert(dst.Type().Key()), entry)
+	}
+	return nil
 }
 
 // integer returns a number of Go, JSON or TOML without a fraction.
@@ -143,44 +181,11 @@ func integer(v reflect.Value) (n int64, is bool) {
 
 // number returns a finite number.
 func number(v reflect.Value) (n float64, is bool) {
-	switch {
-	case v.CanInt():
-		return float64(v.Int()), true
-	case v.CanUint():
-		return float64(v.Uint()), true
-	case v.CanFloat():
-		return v.Float(), !math.IsInf(v.Float(), 0) && !math.IsNaN(v.Float())
+	if !v.CanInt() && !v.CanUint() && !v.CanFloat() {
+		return 0, false
 	}
-	return 0, false
-}
-
-// entries decodes a table whose keys are no fields.
-func (d decoder) entries(path []string, from, dst reflect.Value) error {
-	if dst.IsNil() {
-		dst.Set(reflect.MakeMapWithSize(dst.Type(), from.Len()))
-	}
-	keys := from.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-	for _, key := range keys {
-		entry := reflect.New(dst.Type().Elem()).Elem()
-		if err := d.value(append(path, key.String()), from.MapIndex(key).Interface(), entry); err != nil {
-			return err
-		}
-		dst.SetMapIndex(key.Convert(dst.Type().Key()), entry)
-	}
-	return nil
-}
-
-// elements decodes an array.
-func (d decoder) elements(path []string, from, dst reflect.Value) error {
-	all := reflect.MakeSlice(dst.Type(), from.Len(), from.Len())
-	for i := range from.Len() {
-		if err := d.value(append(path, strconv.Itoa(i)), from.Index(i).Interface(), all.Index(i)); err != nil {
-			return err
-		}
-	}
-	dst.Set(all)
-	return nil
+	n = v.Convert(reflect.TypeFor[float64]()).Float()
+	return n, !math.IsInf(n, 0) && !math.IsNaN(n)
 }
 
 // keyErrorf returns an error that begins with the dotted key.
@@ -190,11 +195,11 @@ func keyErrorf(path []string, format string, args ...any) error {
 
 // valueWord returns the name that TOML has for a value, where each number is one.
 func valueWord(v reflect.Value) string {
-	if v.CanFloat() && (math.IsInf(v.Float(), 0) || math.IsNaN(v.Float())) {
-		return "no finite number"
-	}
-	if v.CanInt() || v.CanUint() || v.CanFloat() {
+	if _, is := number(v); is {
 		return "a number"
+	}
+	if v.CanFloat() {
+		return "no finite number"
 	}
 	return typeWord(v.Kind())
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -102,7 +103,11 @@ func TestDecodeErrors(t *testing.T) {
 		{layer{"parts": layer{"a": layer{"zzzzzz": 1}}}, "parts.a.zzzzzz: unknown key"},
 		{layer{"Hidden": "a"}, "Hidden: unknown key"},
 	} {
-		if err := decodeKnown(tt.from, &decoded{}); err == nil || err.Error() != tt.want {
+		err := refuseUnknown(tt.from, reflect.TypeFor[decoded](), nil)
+		if err == nil {
+			err = decode(tt.from, &decoded{})
+		}
+		if err == nil || err.Error() != tt.want {
 			t.Errorf("%v: error %v, want %q", tt.from, err, tt.want)
 		}
 	}

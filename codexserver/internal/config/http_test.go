@@ -25,18 +25,6 @@ func TestLockedOverHTTP(t *testing.T) {
 			t.Errorf("%+v: %s", tt, got)
 		}
 	}
-	for _, tt := range []struct {
-		unlocked []string
-		ok       bool
-	}{
-		{nil, true},
-		{config.LockedOverHTTP, true},
-		{[]string{"cwd"}, false},
-	} {
-		if err := config.CheckUnlocked("key", tt.unlocked); (err == nil) != tt.ok {
-			t.Errorf("%q: %v", tt.unlocked, err)
-		}
-	}
 }
 
 // TestLoadHTTP reads the table http for another program's keys.

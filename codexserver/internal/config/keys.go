@@ -81,7 +81,7 @@ func (s *Settings) keys() []key {
 		{"calls.trusted", false, "lets the argument `config` of a call set every key, not only [the listed ones](#what-a-call-may-set)", &c.TrustedCalls, nil, nil},
 		{"calls.locked_arguments", []any{}, "arguments of the tool `codex` that are not offered, and refused in a call", &c.LockedArguments,
 			func() error { return within(c.LockedArguments, Lockable, Lockable) }, nil},
-		{"calls.tools", anys(Choosable), "the tools to offer in addition to `codex` and `codex-reply`", &c.Tools,
+		{"calls.tools", Choosable, "the tools to offer in addition to `codex` and `codex-reply`", &c.Tools,
 			func() error { return within(c.Tools, Choosable, append(always, Choosable...)) }, nil},
 		{"calls.always_load", false, "asks clients that load tools on demand, such as Claude Code, to load these at once", &c.AlwaysLoad, nil, nil},
 		{"calls.patience", "auto", "when a call [ends before its turn](turns.md#calls-that-end-before-their-turn): `45` or `\"45s\"`, at least a second; `0` for never; `auto`",
@@ -109,14 +109,7 @@ func (s *Settings) keys() []key {
 		{"sandbox.strict", false, "under `untrusted`, asks about [more](rules.md#known-to-be-safe)", &s.Sandbox.Strict, nil, nil},
 
 		{"failover.to", []any{}, "the providers that [answer in place](native.md#another-provider) of one that refuses, in order: " +
-			"`[{ provider = \"NAME\", model = \"MODEL\" }]`", &s.Failover.To, func() error {
-			for i, to := range s.Failover.To {
-				if to.Provider == "" || to.Model == "" {
-					return fmt.Errorf("element %d needs a provider and a model", i+1)
-				}
-			}
-			return nil
-		}, nil},
+			"`[{ provider = \"NAME\", model = \"MODEL\" }]`", &s.Failover.To, func() error { return s.Failover.Resolved().Validate() }, nil},
 
 		{"http.unlocked_arguments", []any{}, "[locked arguments](../operate/http.md#what-a-call-may-choose) that a call over HTTP may choose", &s.HTTP.UnlockedArguments,
 			func() error { return within(s.HTTP.UnlockedArguments, LockedOverHTTP, LockedOverHTTP) }, nil},
@@ -169,7 +162,11 @@ func (s *Settings) set(from layer) error {
 		if list, is := v.([]any); v == nil || is && len(list) == 0 && at(from, path) == nil {
 			continue // an empty list is unset
 		}
-		if err := (decoder{known: true}).value(path, v, reflect.ValueOf(k.into).Elem()); err != nil {
+		into := reflect.ValueOf(k.into).Elem()
+		if err := refuseUnknown(v, into.Type(), path); err != nil {
+			return err
+		}
+		if err := decodeValue(path, v, into); err != nil {
 			return err
 		}
 		if k.then == nil {
@@ -182,26 +179,33 @@ func (s *Settings) set(from layer) error {
 	return nil
 }
 
+// isEmpty reports whether a value is missing, an empty text, or a table of empty texts.
+func isEmpty(value any) bool {
+	table, is := value.(layer)
+	for _, v := range table {
+		if v != "" {
+			return false
+		}
+	}
+	return is || value == nil || value == ""
+}
+
 // unknownOfOurs returns an error for the first key of a layer that is none of ours.
 func unknownOfOurs(from layer, keys []key) error {
 	known := func(name string) bool { return slices.ContainsFunc(keys, func(k key) bool { return k.name == name }) }
-	unknown := func(path ...string) error {
-		if meant := nearestOfOurs(JoinKey(path...), keys); meant != "" {
-			return keyErrorf(path, "unknown key; do you mean %s?", meant)
-		}
-		return keyErrorf(path, "unknown key")
-	}
+	unknown := func(path ...string) error { return unknownKey(nearestOfOurs(JoinKey(path...), keys), path) }
 	for _, top := range slices.Sorted(maps.Keys(from)) {
 		table, is := from[top].(layer)
 		switch {
 		case known(top):
-		case !slices.Contains(ourTables, top) && top != notifyTable && (!is || len(table) == 0):
+			continue
+		case !slices.Contains(ourTables, top) && top != notifyTable && len(table) == 0:
 			return unknown(top)
 		case !is:
 			return keyErrorf([]string{top}, "want a table, have %s", valueWord(reflect.ValueOf(from[top])))
 		}
 		for _, name := range slices.Sorted(maps.Keys(table)) {
-			if !known(top) && !known(top+"."+name) {
+			if !known(top + "." + name) {
 				return unknown(top, name)
 			}
 		}
@@ -284,13 +288,6 @@ func noLimit[T int | int64 | time.Duration](p *T, least T) func() error {
 // not turns a switch that is on by default into an option that switches off.
 func not(p *bool) func() error {
 	return func() error { *p = !*p; return nil }
-}
-
-func anys(list []string) (all []any) {
-	for _, word := range list {
-		all = append(all, word)
-	}
-	return all
 }
 
 // Ours reports whether a dotted key is one of our settings, outside of tables that are Codex's too. An engine does not

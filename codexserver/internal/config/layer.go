@@ -8,45 +8,40 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/go-json-experiment/json"
 	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
 )
 
 // layer is a configuration as nested tables. Its values are those of encoding/json: maps,
 // slices, strings, bools, nil, and numbers of any type.
 type layer = map[string]any
 
+func isTable(value any) bool {
+	_, is := value.(layer)
+	return is
+}
+
 // maxFile is the size of the largest configuration file in bytes.
 const maxFile = 4 << 20
 
-// readFile reads a TOML file. A missing file is an empty layer.
+// readFile reads a TOML file, perhaps behind the byte-order mark of an editor. A missing file is an empty layer.
 func readFile(path string) (layer, error) {
-	_, file, err := readDocument(path)
-	return file, err
-}
-
-// readDocument is [readFile], and returns the text of the file, too.
-func readDocument(path string) (doc []byte, file layer, err error) {
-	doc, err = safefile.Read(path, maxFile)
+	data, err := safefile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, layer{}, nil
+		return layer{}, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	file, err = parseFile(path, doc)
-	return doc, file, err
-}
-
-// parseFile parses what the file at path has, perhaps behind the byte-order mark of an editor.
-func parseFile(path string, data []byte) (layer, error) {
 	if slices.Contains(data[:min(len(data), 4)], 0) || bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		return nil, fmt.Errorf("%s: the file is UTF-16, and TOML is UTF-8: save it as UTF-8 (in PowerShell, Set-Content -Encoding utf8)", path)
 	}
-	var doc layer
+	doc := layer{}
 	if err := toml.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &doc); err != nil {
 		var at *toml.DecodeError
 		if errors.As(err, &at) {
@@ -54,9 +49,6 @@ func parseFile(path string, data []byte) (layer, error) {
 			return nil, fmt.Errorf("%s:%d:%d: %s", path, row, column, strings.TrimPrefix(err.Error(), "toml: "))
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if doc == nil {
-		doc = layer{}
 	}
 	return plain(doc).(layer), nil
 }
@@ -76,6 +68,101 @@ func plain(v any) any {
 		return v.String()
 	}
 	return v
+}
+
+// line is a header or a key with its value in a TOML document.
+type line struct {
+	header bool
+	path   []string // of the header or of the key, from the top
+	start  int      // of the key, or the end of the header
+	value  int      // where the value of a key begins
+}
+
+// linesOf parses a document.
+func linesOf(doc []byte) ([]line, error) {
+	var lines []line
+	var table []string
+	var p unstable.Parser
+	p.Reset(doc)
+	for p.NextExpression() {
+		e := p.Expression()
+		var names []string
+		end := 0
+		for key := e.Key(); key.Next(); {
+			names = append(names, string(key.Node().Data))
+			end = int(key.Node().Raw.Offset + key.Node().Raw.Length)
+		}
+		switch e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			table = names
+			lines = append(lines, line{header: true, path: names, start: end})
+		case unstable.KeyValue:
+			lines = append(lines, line{path: slices.Concat(table, names), start: int(e.Raw.Offset), value: int(e.Value().Raw.Offset)})
+		}
+	}
+	return lines, p.Error()
+}
+
+// ParseOverride parses a KEY=VALUE of the flag -c. The key is dotted; a segment with
+// a dot must be quoted. The value is a TOML value or, if it cannot be parsed as one, a
+// plain string, with quotes around it removed.
+func ParseOverride(s string) (key string, value any, err error) {
+	key, text, found := strings.Cut(s, "=")
+	key = strings.TrimSpace(key)
+	if !found || key == "" {
+		return "", nil, fmt.Errorf("-c %s: want KEY=VALUE", s)
+	}
+	if _, err := splitKey(key); err != nil {
+		return "", nil, fmt.Errorf("-c: %w", err)
+	}
+	text = strings.TrimSpace(text)
+	var doc map[string]any
+	// A line break could add a second key to the document.
+	if err := toml.Unmarshal([]byte("v = "+text), &doc); err == nil && len(doc) == 1 {
+		return key, plain(doc["v"]), nil
+	}
+	return key, strings.Trim(text, `"'`), nil
+}
+
+// splitKey splits a dotted key at the dots outside quotes. A key with quotes is one of TOML; any other may have each
+// character.
+func splitKey(key string) ([]string, error) {
+	if strings.ContainsAny(key, `"'`) {
+		lines, err := linesOf([]byte(key + "=0"))
+		if err == nil && (len(lines) != 1 || lines[0].value != len(key)+1 || strings.Contains(key, "\n")) {
+			err = errors.New("want a key and nothing else")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("key %q: %w", key, err)
+		}
+		return lines[0].path, nil
+	}
+	segments := strings.Split(key, ".")
+	for i, s := range segments {
+		if segments[i] = strings.TrimSpace(s); segments[i] == "" {
+			return nil, fmt.Errorf("key %q: want a name before and after each dot", key)
+		}
+	}
+	return segments, nil
+}
+
+// JoinKey writes segments as a dotted key, with quotes where they are needed.
+func JoinKey(segments ...string) string {
+	quoted := make([]string, len(segments))
+	for i, s := range segments {
+		if quoted[i] = s; s == "" || strings.ContainsAny(s, `."' =`) {
+			quoted[i] = strconv.Quote(s)
+		}
+	}
+	return strings.Join(quoted, ".")
+}
+
+// nest returns a value under a key as nested tables.
+func nest(segments []string, v any) layer {
+	for _, s := range slices.Backward(segments) {
+		v = layer{s: v}
+	}
+	return v.(layer)
 }
 
 // fromJSON converts a call's config object to a layer. Its keys may be dotted.
@@ -112,12 +199,9 @@ func unflatten(flat layer) (layer, error) {
 // merge merges over into dst. It copies tables of dst before it changes them.
 func merge(dst, over layer) {
 	for k, v := range over {
-		table, isTable := v.(layer)
-		old, wasTable := dst[k].(layer)
-		if isTable {
-			if wasTable {
-				old = maps.Clone(old)
-			} else {
+		if table, is := v.(layer); is {
+			old, _ := dst[k].(layer)
+			if old = maps.Clone(old); old == nil {
 				old = layer{}
 			}
 			merge(old, table)
@@ -125,4 +209,22 @@ func merge(dst, over layer) {
 		}
 		dst[k] = v
 	}
+}
+
+// stack merges layers into the first one, later ones over earlier ones.
+func stack(bottom layer, over ...layer) layer {
+	for _, l := range over {
+		merge(bottom, l)
+	}
+	return bottom
+}
+
+// at returns the value of a key, or nil.
+func at(l layer, segments []string) any {
+	var v any = l
+	for _, s := range segments {
+		table, _ := v.(layer)
+		v = table[s]
+	}
+	return v
 }

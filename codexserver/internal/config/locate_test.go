@@ -77,7 +77,7 @@ func TestUnknownKeys(t *testing.T) {
 	if err := os.WriteFile(path, []byte(faulty), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{path + ":4: colour", path + ":15: profiles.p.modle: do you mean model?", path + ":10: model_providers.x.wire"}
+	want := []string{path + ":4: colour", path + ":10: model_providers.x.wire", path + ":15: profiles.p.modle: do you mean model?"}
 	if diff := cmp.Diff(want, unknown(home, nil)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

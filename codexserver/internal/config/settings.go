@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"time"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/go-json-experiment/json"
@@ -114,54 +116,95 @@ func (p *Patience) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// parseOverrides parses key=value arguments, later ones over earlier ones, and separates
-// our settings from the keys of config.toml. Both are nested tables. ignored has a warning
-// for each argument that has no effect.
-func parseOverrides(args []string) (settings, codex layer, ignored []string, err error) {
-	settings, codex = layer{}, layer{}
-	for _, arg := range args {
-		key, value, err := ParseOverride(arg)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		one, err := unflatten(layer{key: value})
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		segments, _ := splitKey(key)
-		switch table := segments[0]; {
-		case len(segments) == 1 && slices.Contains(ourTables, table) && !isTable(value): // meant for Codex, which ignores unknown keys
-			ignored = append(ignored, fmt.Sprintf("-c %s is ignored: %s is a table of %s, and no key of Codex%s", key, table, SettingsFile, instead[table]))
-		case slices.Contains(overridable, table):
-			merge(settings, one)
-		case Ours(key) || table == notifyTable && isTable(one[table]):
-			return nil, nil, nil, fmt.Errorf("-c %s: is set in %s; of its keys -c takes those of approvals, calls, limits and http", key, SettingsFile)
-		default:
-			merge(codex, one)
+// HTTP has the settings that codex-mcp http and codex-mcp-gateway share.
+type HTTP struct {
+	// UnlockedArguments are the arguments of [LockedOverHTTP] that a call may choose.
+	UnlockedArguments []string
+	// Hosts are the host names that clients may use, in addition to those of this
+	// machine.
+	Hosts []string
+	// Origins are the origins of web pages that may use the server. If it is empty, only
+	// pages of this machine may.
+	Origins []string
+	// Drain is how long work in progress may continue after a signal.
+	Drain time.Duration
+	// Gateway are the keys that are set and only codex-mcp-gateway knows. It parses them.
+	Gateway []string
+}
+
+// LockedOverHTTP are the arguments of the tool codex that a call over HTTP may not choose,
+// unless the configuration unlocks them. They could loosen the sandbox or reduce approvals.
+// While config is locked, web-search is locked too. Callers must not change it.
+var LockedOverHTTP = []string{"approval-policy", "config", "profile", "sandbox"}
+
+// Locked returns the arguments that calls may not choose: those in everywhere, and those of
+// [LockedOverHTTP] that are not unlocked.
+func (h *HTTP) Locked(everywhere []string) []string {
+	locked := slices.Clone(everywhere)
+	for _, name := range LockedOverHTTP {
+		if !slices.Contains(h.UnlockedArguments, name) && !slices.Contains(locked, name) {
+			locked = append(locked, name)
 		}
 	}
-	return settings, codex, ignored, misspelt(codex)
+	return locked
+}
+
+// Rule is one of approvals.allow: a list of words, or a table
+// { command = […], outside = true }.
+type Rule approval.Rule
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *Rule) UnmarshalJSON(b []byte) error {
+	var table struct {
+		Command []string `json:"command"`
+		Outside bool     `json:"outside"`
+	}
+	var words []string
+	if json.Unmarshal(b, &words) == nil {
+		*r = Rule{Command: words}
+		return nil
+	}
+	if json.Unmarshal(b, &table, json.RejectUnknownMembers(true)) != nil || len(table.Command) == 0 {
+		return errors.New(`want a list of words such as ["go", "test"], or {command = ["go", "test"], outside = true}`)
+	}
+	*r = Rule{Command: table.Command, Outside: table.Outside}
+	return nil
 }
 
 // instead says what to write in place of a table of ours that is set like a key of Codex.
 var instead = map[string]string{"sandbox": "; write sandbox_mode", "approvals": "; write approval_policy"}
 
-func isTable(value any) bool {
-	_, is := value.(layer)
-	return is
-}
-
 // sources are our settings before they are decoded.
 type sources struct {
 	file          place
-	flags, merged layer // of the arguments; of the file and the arguments
-	codex         layer
-	ignored       []string
+	flags, merged layer    // of the arguments; of the file and the arguments
+	codex         layer    // the arguments that are keys of config.toml
+	ignored       []string // a warning for each argument that has no effect
 }
 
-// readSources reads codex-mcp.toml in home, by default [Home], and the key=value arguments.
+// readSources reads codex-mcp.toml in home, by default [Home], and the key=value arguments, later ones over
+// earlier ones.
 func readSources(home string, args []string) (s sources, err error) {
-	if s.flags, s.codex, s.ignored, err = parseOverrides(args); err != nil {
+	s.flags, s.codex = layer{}, layer{}
+	for _, arg := range args {
+		key, value, err := ParseOverride(arg)
+		if err != nil {
+			return s, err
+		}
+		segments, _ := splitKey(key) // it was parsed
+		one, table := nest(segments, value), segments[0]
+		switch {
+		case len(segments) == 1 && slices.Contains(ourTables, table) && !isTable(value): // meant for Codex, which ignores unknown keys
+			s.ignored = append(s.ignored, fmt.Sprintf("-c %s is ignored: %s is a table of %s, and no key of Codex%s", key, table, SettingsFile, instead[table]))
+		case slices.Contains(overridable, table):
+			merge(s.flags, one)
+		case isOurs(table) || table == notifyTable && isTable(one[table]):
+			return s, fmt.Errorf("-c %s: is set in %s; of its keys -c takes those of approvals, calls, limits and http", key, SettingsFile)
+		default:
+			merge(s.codex, one)
+		}
+	}
+	if err = misspelt(s.codex); err != nil {
 		return s, err
 	}
 	if home == "" {
@@ -177,7 +220,12 @@ func readSources(home string, args []string) (s sources, err error) {
 }
 
 // locate adds the place of the key to an error that begins with it.
-func (s *sources) locate(err error) error { return locate(err, nil, s.flags, s.file) }
+func (s *sources) locate(err error) error {
+	if err == nil {
+		return nil
+	}
+	return locate(err, nil, s.flags, s.file)
+}
 
 // LoadHTTP decodes the table http of our settings into table, a pointer to a struct that has
 // a field for each key, and calls check. An error of check begins with the key.
@@ -186,20 +234,17 @@ func LoadHTTP[T any](home string, args []string, table *T, check func() error) e
 	if err != nil {
 		return err
 	}
-	http, is := s.merged["http"]
-	if !is {
-		http = layer{}
-	}
 	whole := struct {
 		HTTP *T `json:"http"`
 	}{table}
-	if err := decodeKnown(layer{"http": http}, &whole); err != nil {
-		return s.locate(err)
+	err = refuseUnknown(s.merged["http"], reflect.TypeFor[T](), []string{"http"})
+	if err == nil {
+		err = decode(s.merged, &whole)
 	}
-	if err := check(); err != nil {
-		return s.locate(err)
+	if err == nil {
+		err = check()
 	}
-	return nil
+	return s.locate(err)
 }
 
 // LoadSettings reads codex-mcp.toml in home, by default [Home], and applies those key=value

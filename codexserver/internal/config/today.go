@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/text"
@@ -20,13 +21,12 @@ import (
 // WebSearch says how the provider searches the web.
 type WebSearch struct {
 	// Cached searches the provider's index and does not reach the web itself.
-	Cached bool
-	// ContextSize is "", "low", "medium" or "high".
-	ContextSize string
+	Cached      bool   `json:"-"`
+	ContextSize string `json:"context_size" words:",low,medium,high"`
 	// AllowedDomains are the only domains to search. Nil allows all.
-	AllowedDomains []string
+	AllowedDomains []string `json:"allowed_domains"`
 	// Location is the approximate location of the user.
-	Location Location
+	Location Location `json:"location"`
 }
 
 // Location is a place. An unknown part is "".
@@ -39,15 +39,35 @@ type Location struct {
 
 // adopt converts new forms in a merged layer to old ones. It sets values without an old
 // form in c.
-func adopt(merged layer, c *Config) error {
-	for _, part := range []func(layer, *Config) error{adoptApprovals, adoptWebSearch, adoptEffort} {
-		if err := part(merged, c); err != nil {
-			return err
-		}
-	}
+func (c *Config) adopt(merged layer) error {
 	if old := merged["experimental_instructions_file"]; old != nil && merged["model_instructions_file"] == nil {
 		merged["model_instructions_file"] = old
 	}
+	if isTable(merged["approval_policy"]) {
+		if err := c.adoptApprovals(merged); err != nil {
+			return err
+		}
+	}
+	// The table [tools.web_search] says how to search, but does not switch the search on.
+	tools, _ := merged["tools"].(layer)
+	if !isTable(tools["web_search"]) {
+		return nil
+	}
+	var f struct {
+		Tools struct {
+			WebSearch WebSearch `json:"web_search"`
+		} `json:"tools"`
+	}
+	if err := decode(merged, &f); err != nil {
+		return err
+	}
+	c.WebSearch = f.Tools.WebSearch
+	if merged["web_search"] == nil {
+		c.note(`tools.web_search: the table says how to search, not whether: web search is off without web_search = "live"`)
+	}
+	tools = maps.Clone(tools)
+	delete(tools, "web_search")
+	merged["tools"] = tools
 	return nil
 }
 
@@ -56,99 +76,50 @@ func adopt(merged layer, c *Config) error {
 // is no question about leaving the sandbox, which is the policy never. With it, on-request
 // is the nearest policy. Without mcp_elicitations the questions of MCP servers are
 // declined. The native engine has no questions of the other kinds.
-func adoptApprovals(merged layer, c *Config) error {
-	if _, ok := merged["approval_policy"].(layer); !ok {
-		return nil
-	}
+func (c *Config) adoptApprovals(merged layer) error {
 	var f struct {
 		ApprovalPolicy struct {
-			Granular *struct {
-				SandboxApproval *bool `json:"sandbox_approval"`
-				Rules           *bool `json:"rules"`
-				MCPElicitations *bool `json:"mcp_elicitations"`
-			} `json:"granular"`
+			Granular map[string]bool `json:"granular"`
 		} `json:"approval_policy"`
 	}
-	if err := decode(layer{"approval_policy": merged["approval_policy"]}, &f); err != nil {
+	if err := decode(merged, &f); err != nil {
 		return err
 	}
-	g := f.ApprovalPolicy.Granular
-	if g == nil {
+	on := f.ApprovalPolicy.Granular
+	if on == nil {
 		return fmt.Errorf("approval_policy: want %s, or a table granular", text.Or(protocol.ApprovalPolicies()))
 	}
-	for name, value := range map[string]*bool{"sandbox_approval": g.SandboxApproval, "rules": g.Rules, "mcp_elicitations": g.MCPElicitations} {
-		if value == nil {
+	for _, name := range []string{"sandbox_approval", "rules", "mcp_elicitations"} {
+		if _, set := on[name]; !set {
 			return fmt.Errorf("approval_policy.granular: %s is missing", name)
 		}
 	}
 	policy := protocol.ApprovalNever
-	if *g.SandboxApproval {
+	if on["sandbox_approval"] {
 		policy = protocol.ApprovalOnRequest
 	}
-	merged["approval_policy"] = string(policy)
-	c.DeclineElicitations = !*g.MCPElicitations
+	merged["approval_policy"] = policy
+	c.DeclineElicitations = !on["mcp_elicitations"]
 	c.note("approval_policy: granular is read as %q", policy)
-	return nil
-}
-
-// adoptWebSearch converts web_search = "live" and the table [tools.web_search], which says
-// how to search, but does not switch the search on.
-func adoptWebSearch(merged layer, c *Config) error {
-	tools, _ := merged["tools"].(layer)
-	table, isTable := tools["web_search"].(layer)
-	if isTable {
-		var f struct {
-			Tools struct {
-				WebSearch struct {
-					ContextSize    string   `json:"context_size"`
-					AllowedDomains []string `json:"allowed_domains"`
-					Location       Location `json:"location"`
-				} `json:"web_search"`
-			} `json:"tools"`
-		}
-		if err := decode(layer{"tools": layer{"web_search": table}}, &f); err != nil {
-			return err
-		}
-		s := f.Tools.WebSearch
-		if err := word("tools.web_search.context_size", s.ContextSize, []string{"", "low", "medium", "high"}); err != nil {
-			return err
-		}
-		c.WebSearch.ContextSize, c.WebSearch.AllowedDomains, c.WebSearch.Location = s.ContextSize, s.AllowedDomains, s.Location
-		if merged["web_search"] == nil {
-			c.note(`tools.web_search: the table says how to search, not whether: web search is off without web_search = "live"`)
-		}
-	}
-	mode, _ := merged["web_search"].(string)
-	if merged["web_search"] == nil && !isTable {
-		return nil
-	}
-	if merged["web_search"] != nil {
-		if err := decode(layer{"web_search": merged["web_search"]}, &struct {
-			WebSearch string `json:"web_search"`
-		}{}); err != nil {
-			return err
-		}
-		if err := word("web_search", mode, []string{"disabled", "cached", "indexed", "live"}); err != nil {
-			return err
-		}
-	}
-	tools = maps.Clone(tools)
-	if tools == nil {
-		tools = layer{}
-	}
-	tools["web_search"] = mode != "" && mode != "disabled"
-	merged["tools"] = tools
-	c.WebSearch.Cached = mode == "cached" || mode == "indexed"
 	return nil
 }
 
 // efforts are the known efforts. A newer one is passed on unchanged.
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-func adoptEffort(merged layer, c *Config) error {
-	effort, ok := merged["model_reasoning_effort"].(string)
-	switch {
-	case !ok: // missing, or of a wrong type, which decode reports
+// derive sets what new keys say about old ones.
+func (c *Config) derive(merged, defaults layer) error {
+	if mode := c.WebSearchMode; mode != "" {
+		c.Tools.WebSearch = mode != "disabled"
+		c.WebSearch.Cached = mode == "cached" || mode == "indexed"
+	}
+	// Its own table counts more for the built-in provider.
+	if p := c.ModelProviders["openai"]; c.OpenAIBaseURL != "" && p.BaseURL == at(defaults, []string{"model_providers", "openai", "base_url"}) {
+		p.BaseURL = c.OpenAIBaseURL
+		c.ModelProviders["openai"] = p
+	}
+	switch effort := string(c.ReasoningEffort); {
+	case merged["model_reasoning_effort"] == nil:
 	case effort == "":
 		return fmt.Errorf("model_reasoning_effort: is empty; leave it out or write one of %q", efforts)
 	case !slices.Contains(efforts, effort):
@@ -157,51 +128,65 @@ func adoptEffort(merged layer, c *Config) error {
 	return nil
 }
 
-// fromFolder makes paths in config.toml relative to its folder, as today's Codex does.
-func fromFolder(file layer, home string, keys ...string) {
-	for _, key := range keys {
-		if path, ok := file[key].(string); ok && path != "" && !filepath.IsAbs(path) {
-			file[key] = filepath.Join(home, path)
+// fromFolder makes a path in a file relative to its folder, as today's Codex does.
+func fromFolder(file layer, home string) {
+	const key = "model_instructions_file"
+	if path, ok := file[key].(string); ok && path != "" && !filepath.IsAbs(path) {
+		file[key] = filepath.Join(home, path)
+	}
+}
+
+// profileOf returns the keys of a profile: those of the file NAME.config.toml, which today's Codex uses, or of
+// the table NAME of tables, which older ones used. It returns nil if there is neither.
+func profileOf(home, name string, tables layer) (layer, error) {
+	if path := profilePath(home, name); path != "" {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			file, err := readFile(path)
+			fromFolder(file, home)
+			return file, err
 		}
 	}
+	table, _ := tables[name].(layer)
+	return table, nil
 }
 
-// baseURL sets the base URL of the built-in provider to openai_base_url, unless the
-// provider's own table sets one.
-func baseURL(merged layer, builtin string) error {
-	if merged["openai_base_url"] == nil {
-		return nil
+// Profile returns the keys of a profile in home.
+func Profile(home, name string) (map[string]any, error) {
+	if profilePath(home, name) == "" {
+		return nil, errors.New("not a name")
 	}
-	var f struct {
-		URL string `json:"openai_base_url"`
+	file, err := readFile(filepath.Join(home, "config.toml"))
+	if err != nil {
+		return nil, err
 	}
-	if err := decode(layer{"openai_base_url": merged["openai_base_url"]}, &f); err != nil {
-		return err
-	}
-	providers, _ := merged["model_providers"].(layer)
-	openai, _ := providers["openai"].(layer)
-	if f.URL == "" || openai["base_url"] != builtin {
-		return nil
-	}
-	merge(merged, layer{"model_providers": layer{"openai": layer{"base_url": f.URL}}})
-	return nil
-}
-
-// profileFile reads a profile of today's Codex, the file NAME.config.toml. It returns nil
-// if the file is missing.
-func profileFile(home, name string) (layer, error) {
-	path := profilePath(home, name)
-	if path == "" {
-		return nil, nil
-	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	table, err := readFile(path)
-	if err == nil {
-		fromFolder(table, home, "model_instructions_file")
+	profiles, _ := file["profiles"].(layer)
+	table, err := profileOf(home, name, profiles)
+	if table == nil && err == nil {
+		err = fmt.Errorf("there is neither the file %s.config.toml nor a table [profiles.%s] of config.toml in %s", name, name, home)
 	}
 	return table, err
+}
+
+// Profiles returns the names of the profiles that can be chosen, sorted: the tables of
+// config.toml, and the files NAME.config.toml next to it.
+func Profiles(home string) ([]string, error) {
+	file, err := readFile(filepath.Join(home, "config.toml"))
+	if err != nil {
+		return nil, err
+	}
+	tables, _ := file["profiles"].(layer)
+	names := slices.Collect(maps.Keys(tables))
+	entries, err := os.ReadDir(home)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, entry := range entries {
+		if name, ok := strings.CutSuffix(entry.Name(), ".config.toml"); ok && name != "" && entry.Type().IsRegular() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // profilePath returns the path of a profile's file, or "" if no file can have that name.
@@ -228,11 +213,4 @@ func (s MCPServer) Allows(tool string) bool {
 		mode = t["approval_mode"]
 	}
 	return mode == "" || mode == "auto" || mode == "approve"
-}
-
-func word[S ~string](key string, value S, allowed []string) error {
-	if slices.Contains(allowed, string(value)) {
-		return nil
-	}
-	return fmt.Errorf("%s: %q is not one of %s", key, string(value), text.Or(allowed))
 }

@@ -167,7 +167,7 @@ a = 1
 `})
 	path := dir + "/config.toml"
 	want := []string{path + ":1: hooks: no hook runs", path + ":13: nosuch",
-		path + ":12: permissions: sandbox_mode decides what commands may touch", path + ":5: tools.fly", path + ":8: mcp_servers.s.env_vars"}
+		path + ":12: permissions: sandbox_mode decides what commands may touch", path + ":8: mcp_servers.s.env_vars", path + ":5: tools.fly"}
 	if d := cmp.Diff(want, unknown(dir, nil)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
