@@ -3,7 +3,6 @@ package safefile
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -55,26 +54,7 @@ func (l *Log) open() (err error) {
 // appendIn opens the file name in root to append to it, and makes it if missing. The error wraps
 // [ErrReplaced] if another process changed the name meanwhile.
 func appendIn(root *os.Root, name string) (*os.File, error) {
-	path := filepath.Join(root.Name(), name)
-	flag := os.O_RDWR | os.O_APPEND | openFlags // it is read to end a line that others left
-	info, err := root.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		flag |= os.O_CREATE | os.O_EXCL // which follows no link
-	case err != nil:
-		return nil, at(path, err)
-	case !info.Mode().IsRegular():
-		return nil, &KindError{Path: path, Mode: info.Mode()}
-	}
-	replaced := &fs.PathError{Op: "open", Path: path, Err: ErrReplaced}
-	opened, err := root.OpenFile(name, flag, 0o600)
-	switch {
-	case errors.Is(err, fs.ErrExist) || info != nil && errors.Is(err, fs.ErrNotExist):
-		return nil, replaced
-	case err != nil:
-		return nil, at(path, err)
-	}
-	f, err := check(opened, path, info)
+	f, err := OpenIn(root, name, os.O_RDWR|os.O_APPEND|os.O_CREATE) // it is read to end a line that others left
 	if err != nil {
 		return nil, err
 	}

@@ -82,19 +82,26 @@ func Open(path string) (*File, error) {
 }
 
 // OpenIn opens the regular file at name in root with the flag [os.O_RDONLY] or
-// [os.O_RDWR]. If name is a symbolic link, the error is a [*KindError]. Links on the way
-// are followed within root.
+// [os.O_RDWR], or makes it with [os.O_CREATE] and the mode 0600 if it is missing. If name is a
+// symbolic link, the error is a [*KindError]. Links on the way are followed within root.
 func OpenIn(root *os.Root, name string, flag int) (*File, error) {
-	path := filepath.Join(root.Name(), name)
+	path, create := filepath.Join(root.Name(), name), flag&os.O_CREATE != 0
 	info, err := root.Lstat(name)
-	if err != nil {
+	switch {
+	case create && errors.Is(err, fs.ErrNotExist):
+		flag |= os.O_EXCL // which follows no link
+	case err != nil:
 		return nil, at(path, err)
-	}
-	if !info.Mode().IsRegular() {
+	case !info.Mode().IsRegular():
 		return nil, &KindError{Path: path, Mode: info.Mode()}
+	default:
+		flag &^= os.O_CREATE
 	}
-	opened, err := root.OpenFile(name, flag|openFlags, 0)
-	if err != nil {
+	opened, err := root.OpenFile(name, flag|openFlags, 0o600)
+	switch {
+	case create && (errors.Is(err, fs.ErrExist) || info != nil && errors.Is(err, fs.ErrNotExist)):
+		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrReplaced}
+	case err != nil:
 		return nil, at(path, err)
 	}
 	return check(opened, path, info)

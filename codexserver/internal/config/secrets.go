@@ -1,10 +1,6 @@
 package config
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Secrets are values that a provider or an MCP server gets, such as keys, and may repeat in an
 // error.
@@ -37,35 +33,30 @@ func NewSecrets(values ...string) Secrets {
 // Hide returns text with a mark in place of each part that belongs to a secret. Secrets may
 // overlap in it, or contain each other. A text that was cut may end in the beginning of one.
 func (s Secrets) Hide(text string) string {
-	type part struct{ begin, end int }
-	var parts []*part
-	for _, secret := range s {
-		for from := 0; ; {
-			i := strings.Index(text[from:], secret)
-			if i < 0 {
-				break
-			}
-			parts = append(parts, &part{from + i, from + i + len(secret)})
-			from += i + 1
-		}
-		for n := min(len(secret), len(text)); n >= shortestPart; n-- {
-			if strings.HasSuffix(text, secret[:n]) {
-				parts = append(parts, &part{len(text) - n, len(text)})
-				break
-			}
-		}
-	}
-	slices.SortFunc(parts, func(a, b *part) int { return cmp.Compare(a.begin, b.begin) })
 	var b strings.Builder
-	done := 0
-	for i := 0; i < len(parts); {
-		p := *parts[i]
-		for i++; i < len(parts) && parts[i].begin < p.end; i++ {
-			p.end = max(p.end, parts[i].end)
+	for i := 0; i < len(text); {
+		end := i + s.begin(text[i:])
+		if end == i {
+			b.WriteByte(text[i])
+			i++
+			continue
 		}
-		b.WriteString(text[done:p.begin])
+		for i++; i < end; i++ {
+			end = max(end, i+s.begin(text[i:]))
+		}
 		b.WriteString("[redacted]")
-		done = p.end
 	}
-	return b.String() + text[done:]
+	return b.String()
+}
+
+// begin returns how long the part of a secret is with which text begins.
+func (s Secrets) begin(text string) (n int) {
+	for _, secret := range s {
+		if strings.HasPrefix(text, secret) {
+			n = max(n, len(secret))
+		} else if len(text) >= shortestPart && strings.HasPrefix(secret, text) {
+			n = len(text)
+		}
+	}
+	return n
 }
