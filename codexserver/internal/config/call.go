@@ -41,7 +41,7 @@ func CheckFolder(cwd string) error {
 // CallKeys returns the keys of the argument config that a call of the tool codex may set,
 // and warnings about keys that it leaves out. The keys of raw may be dotted; the result has
 // nested tables. Cwd is the call's working folder. Bounded is true when the server limits
-// the folders that calls may name. The error is a [*CallKeyError] if a known key is not
+// the folders that calls may name. CallKeys fails if a known key is not
 // for calls, or a table has one that is not known.
 //
 // The result may have a shell_environment_policy. [Load] refuses it if it widens that of
@@ -56,12 +56,13 @@ func CallKeys(raw map[string]stdjson.RawMessage, cwd string, bounded bool) (keys
 	}
 	c := &callKeys{cwd: cwd, admitted: layer{}}
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
-		if err := c.walk([]string{key}, tree[key]); err != nil {
-			return nil, nil, err
+		if isOurs(key) {
+			return nil, nil, fmt.Errorf("key %q: is set for the whole server, not for one call", key)
 		}
+		c.walk([]string{key}, tree[key])
 	}
 	if len(c.refused) > 0 {
-		return nil, nil, &CallKeyError{Keys: c.refused, Bounded: bounded}
+		return nil, nil, fmt.Errorf("a call may not set %s; %s", enumerate(c.refused), whoAllows(bounded))
 	}
 	keys = make(map[string]stdjson.RawMessage, len(c.admitted))
 	for key, v := range c.admitted {
@@ -86,19 +87,6 @@ func whoAllows(bounded bool) string {
 		return "no setting allows it on a server that limits the folders of calls"
 	}
 	return "calls.trusted = true in " + SettingsFile + " allows it"
-}
-
-// CallKeyError reports that a call set keys that are not for calls.
-type CallKeyError struct {
-	// Keys are dotted.
-	Keys []string
-	// Bounded is true when the server limits the folders that calls may name.
-	Bounded bool
-}
-
-// Error implements error.
-func (e *CallKeyError) Error() string {
-	return fmt.Sprintf("a call may not set %s; %s", enumerate(e.Keys), whoAllows(e.Bounded))
 }
 
 // enumerate lists the first keys for a message, each shortened.
@@ -151,22 +139,18 @@ type callKeys struct {
 	unknown  []string // left out
 }
 
-func (c *callKeys) walk(path []string, v any) error {
+func (c *callKeys) walk(path []string, v any) {
 	if table, ok := v.(layer); ok && len(table) > 0 {
 		for _, key := range slices.Sorted(maps.Keys(table)) {
-			if err := c.walk(append(slices.Clip(path), key), table[key]); err != nil {
-				return err
-			}
+			c.walk(append(slices.Clip(path), key), table[key])
 		}
-		return nil
+		return
 	}
 	if v == nil {
 		v = jsontext.Value("null")
 	}
 	value, _ := v.(jsontext.Value)
 	switch name := JoinKey(path...); {
-	case isOurs(path[0]):
-		return fmt.Errorf("key %q: is set for the whole server, not for one call", path[0])
 	case c.admits(path, string(value)):
 		merge(c.admitted, nest(path, v))
 	case path[0] == "mcp_servers" || path[0] == "notify": // many callers send them
@@ -176,7 +160,6 @@ func (c *callKeys) walk(path []string, v any) error {
 	default:
 		c.refused = append(c.refused, name)
 	}
-	return nil
 }
 
 // admits reports whether a call may set a key to a JSON text, "" for an empty table. A key on no list may

@@ -89,6 +89,29 @@ func home(t *testing.T, files map[string]string) string {
 	return dir
 }
 
+// load loads config.toml with a text, and other layers.
+func load(t *testing.T, file string, l config.Layers) (*config.Config, error) {
+	t.Helper()
+	l.Home = home(t, map[string]string{"config.toml": file})
+	return config.Load(l)
+}
+
+// loaded is [load] without an error.
+func loaded(t *testing.T, file string, l config.Layers) *config.Config {
+	t.Helper()
+	c, err := load(t, file, l)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return c
+}
+
+// settings loads codex-mcp.toml with a text, and arguments.
+func settings(t *testing.T, file string, args ...string) (s *config.Settings, codex map[string]any, err error) {
+	t.Helper()
+	return config.LoadSettings(home(t, map[string]string{config.SettingsFile: file}), args)
+}
+
 func raw(members ...string) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for i := 0; i < len(members); i += 2 {
@@ -177,34 +200,45 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestErrorsNameTheKey has files that are refused. No error shows a value that may be a secret.
 func TestErrorsNameTheKey(t *testing.T) {
-	for _, tt := range []struct{ name, file, want string }{
-		{"syntax", "model = \"a\"\nx = [1,,\n", "config.toml:2:8: expected"},
-		{"syntax behind a byte-order mark", "\ufeffmodel = \"a\"\nx = [1,,\n", "config.toml:2:8: expected"},
-		{"UTF-16", "\xff\xfem\x00o\x00", "config.toml: the file is UTF-16, and TOML is UTF-8: save it as UTF-8"},
-		{"UTF-16, the other order", "\xfe\xff\x00m\x00o", "config.toml: the file is UTF-16"},
-		{"UTF-16 without a mark", "m\x00o\x00", "config.toml: the file is UTF-16"},
-		{"a byte-order mark in the file", "model = \"a\"\n\ufeffx = 1\n", "config.toml:2:1:"},
-		{"duplicate", "model = \"a\"\nmodel = \"b\"\n", "config.toml:2:"},
-		{"string for a number", `model_context_window = "big"`, "model_context_window: want an integer, have a string"},
-		{"number for a string", `model = 7`, "model: want a string, have a number"},
-		{"deep", "[model_providers.\"a.b\"]\nbase_url = true", `model_providers."a.b".base_url: want a string, have a boolean`},
-		{"list", `notify = ["a", 1]`, "notify.1: want a string"},
-		{"table", `tools = "all"`, "tools: want a table, have a string"},
-		{"policy", `approval_policy = "always"`, `approval_policy: "always" is not one of`},
-		{"sandbox", `sandbox_mode = "none"`, `sandbox_mode: "none"`},
-		{"wire", "[model_providers.x]\nwire_api = \"soap\"", "model_providers.x.wire_api"},
-		{"profile", `profile = "nosuch"`, `config.toml:1: profile: there is no "nosuch"`},
-		{"profile that is no text", "\nprofile = 1", `config.toml:2: profile: want a string`},
-		{"too large", strings.Repeat("#", 4<<20+1), "config.toml has more than 4194304 bytes"},
-		{"provider", `model_provider = "nosuch"`, `config.toml:1: model_provider: there is no "nosuch"`},
+	for _, tt := range []struct{ file, want string }{
+		{"model = \"a\"\nx = [1,,\n", "config.toml:2:8: expected"},
+		{"\ufeffmodel = \"a\"\nx = [1,,\n", "config.toml:2:8: expected"},
+		{"\xff\xfem\x00o\x00", "config.toml: the file is UTF-16, and TOML is UTF-8: save it as UTF-8"},
+		{"\xfe\xff\x00m\x00o", "config.toml: the file is UTF-16"},
+		{"m\x00o\x00", "config.toml: the file is UTF-16"},
+		{"model = \"a\"\n\ufeffx = 1\n", "config.toml:2:1:"},
+		{"model = \"a\"\nmodel = \"b\"\n", "config.toml:2:"},
+		{`model_context_window = "big"`, "model_context_window: want an integer, have a string"},
+		{`model = 7`, "model: want a string, have a number"},
+		{"[model_providers.\"a.b\"]\nbase_url = true", `model_providers."a.b".base_url: want a string, have a boolean`},
+		{`notify = ["a", 1]`, "notify.1: want a string"},
+		{`tools = "all"`, "tools: want a table, have a string"},
+		{`approval_policy = "always"`, `approval_policy: "always" is not one of`},
+		{`sandbox_mode = "none"`, `sandbox_mode: "none"`},
+		{"[model_providers.x]\nwire_api = \"soap\"", "model_providers.x.wire_api"},
+		{`profile = "nosuch"`, `config.toml:1: profile: there is no "nosuch"`},
+		{"\nprofile = 1", `config.toml:2: profile: want a string`},
+		{strings.Repeat("#", 4<<20+1), "config.toml has more than 4194304 bytes"},
+		{`model_provider = "nosuch"`, `config.toml:1: model_provider: there is no "nosuch"`},
+		{"[model_providers.x.http_headers]\nAuthorization = [\"hunter2\"]", "model_providers.x.http_headers.Authorization: want a string, have an array"},
+		{"model = \"m\"\napproval_policy = { granular = { sandbox_approval = \"yes\", rules = true, mcp_elicitations = true } }", "config.toml:2: approval_policy.granular.sandbox_approval: want a boolean"},
+		{"approval_policy = { granular = { sandbox_approval = true } }", "approval_policy.granular: "},
+		{"approval_policy = { reject = {} }", "config.toml:1: approval_policy: want untrusted, on-failure, on-request or never, or a table"},
+		{"approval_policy = 5", "config.toml:1: approval_policy: want a string"},
+		{"model_reasoning_effort = \"\"", "config.toml:1: model_reasoning_effort: is empty"},
+		{"model_reasoning_effort = 3", "config.toml:1: model_reasoning_effort: want a string"},
+		{"web_search = \"bogus\"", `config.toml:1: web_search: "bogus" is not one of`},
+		{"web_search = true", "config.toml:1: web_search: want a string"},
+		{"[tools.web_search]\ncontext_size = \"huge\"", `config.toml:2: tools.web_search.context_size: "huge" is not one of`},
+		{"[tools.web_search]\nallowed_domains = \"a.com\"", "config.toml:2: tools.web_search.allowed_domains: want an array"},
+		{"tools = { web_search = \"on\" }", "tools.web_search: want a boolean"},
+		{"openai_base_url = 1", "config.toml:1: openai_base_url: want a string"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": tt.file})})
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want %q", err, tt.want)
-			}
-		})
+		if _, err := load(t, tt.file, config.Layers{}); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%.80q: %v, want %q", tt.file, err, tt.want)
+		}
 	}
 }
 
@@ -223,14 +257,6 @@ func TestLayersThatCannotBeRead(t *testing.T) {
 	}
 	if _, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": strings.Repeat("#", 4<<20)})}); err != nil {
 		t.Errorf("the longest file: %v", err)
-	}
-}
-
-func TestErrorsDoNotShowValues(t *testing.T) {
-	_, err := config.Load(config.Layers{Home: home(t, map[string]string{
-		"config.toml": "[model_providers.x.http_headers]\nAuthorization = [\"hunter2\"]"})})
-	if err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("error %v", err)
 	}
 }
 
@@ -295,22 +321,26 @@ func TestInvalidSettings(t *testing.T) {
 		{"model's tools", "model_tools='all'", "", atFile + `:1: model_tools: "all" is not auto, files or codex`},
 		{"another provider", "failover.to = [{provider = 'b'}]", "", atFile + ":1: failover.to: to[0]: it needs a provider and a model"},
 		{"no table", "sandbox = 'x'", "", atFile + ":1: sandbox: want a table, have a string"},
+		{"rule that is a text", "approvals.allow = [\"go test\"]", "", atFile + ":1: approvals.allow.0: want a list"},
+		{"rule with a number", "approvals.allow = [[\"go\", 1]]", "", atFile + ":1: approvals.allow.0: want a list"},
+		{"rule without words", "approvals.allow = [{command = []}]", "", atFile + ":1: approvals.allow.0: want a list"},
+		{"rule without a command", "approvals.allow = [{outside = true}]", "", atFile + ":1: approvals.allow.0: want a list"},
+		{"rule with another key", "approvals.allow = [{command = [\"go\"], outsid = true}]", "", atFile + ":1: approvals.allow.0: want a list"},
+		{"rule with another type", "approvals.allow = [{command = [\"go\"], outside = \"yes\"}]", "", atFile + ":1: approvals.allow.0: want a list"},
 		{"a key of the file alone", "", "sandbox.strict=true", "-c sandbox.strict: is set in codex-mcp.toml"},
 		{"a table of the file alone", "", "notify.command=['x']", "-c notify.command: is set in codex-mcp.toml"},
 		{"another of the file alone", "", "shared=true", "-c shared: is set in codex-mcp.toml"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var flags []string
-			if tt.flag != "" {
-				flags = []string{tt.flag}
-			}
-			dir := home(t, map[string]string{config.SettingsFile: tt.file})
-			_, _, err := config.LoadSettings(dir, flags)
-			want := strings.Replace(tt.want, atFile, filepath.Join(dir, config.SettingsFile), 1)
-			if err == nil || !strings.HasPrefix(err.Error(), want) {
-				t.Errorf("error %v, want %q", err, want)
-			}
-		})
+		var flags []string
+		if tt.flag != "" {
+			flags = []string{tt.flag}
+		}
+		dir := home(t, map[string]string{config.SettingsFile: tt.file})
+		_, _, err := config.LoadSettings(dir, flags)
+		want := strings.Replace(tt.want, atFile, filepath.Join(dir, config.SettingsFile), 1)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, want)
+		}
 	}
 }
 
@@ -453,19 +483,45 @@ func TestCheckFolder(t *testing.T) {
 	}
 }
 
-// TestSettingsAtTheirLimits has the least and the greatest values that are allowed, and how options
-// say them.
+// TestSettingsAtTheirLimits has the least and the greatest values that are allowed, each way to write a value, and
+// how options say them.
 func TestSettingsAtTheirLimits(t *testing.T) {
+	patience := func(d time.Duration) func(*config.Settings) {
+		return func(s *config.Settings) { s.Patience = d }
+	}
+	timeout := func(d time.Duration) func(*config.Settings) {
+		return func(s *config.Settings) { s.Approvals.Timeout = d }
+	}
+	rule := func(outside bool, command ...string) config.Rule {
+		return config.Rule{Command: command, Outside: outside}
+	}
+	allow := func(rules ...config.Rule) func(*config.Settings) {
+		return func(s *config.Settings) { s.Approvals.Allow = rules }
+	}
 	for _, tt := range []struct {
-		file   string
-		change func(*config.Settings) // of the defaults
+		file, arg string
+		change    func(*config.Settings) // of the defaults
 	}{
-		{"", func(*config.Settings) {}},
+		{"", "approvals.page_port=32", func(s *config.Settings) { s.Approvals.PagePort = 32 }}, // and a time-out that nobody set stays open
+		{"", "approvals.timeout=0", timeout(-1)},
+		{"", "approvals.timeout=30s", timeout(30 * time.Second)},
+		{"", "calls.patience=45", patience(45 * time.Second)},
+		{"", "calls.patience=1.5", patience(1500 * time.Millisecond)},
+		{"", `calls.patience="2m"`, patience(2 * time.Minute)},
+		{"", "calls.patience=2m", patience(2 * time.Minute)},
+		{"", "calls.patience=0", patience(-1)},
+		{"", "calls.patience=0s", patience(-1)},
+		{"", "calls.patience=auto", patience(0)},
+		{`approvals.allow = [["go", "test"], {command = ["git", "push"], outside = true}, {command = ["make"]}]`, "",
+			allow(rule(false, "go", "test"), rule(true, "git", "push"), rule(false, "make"))},
+		{"[[approvals.allow]]\ncommand = [\"go\"]\noutside = true", "", allow(rule(true, "go"))},
+		{"", `approvals.allow=[["go"], {command=["make"], outside=true}]`, allow(rule(false, "go"), rule(true, "make"))},
+		{"", "", func(*config.Settings) {}},
 		{"shared = true\nmodel_tools = \"files\"\napprovals = { page_port = 65535, clients = { x = \"page\" }, log = \"\" }\nsandbox = { helper = [\"h\"], strict = true }\n" +
 			"limits = { model_requests = 0, tokens = 7, tasks = 1, result = 4096, command = \"1ms\", wall_time = \"1s\" }\n" +
 			"calls = { tasks = \"never\", resume = false, grace = \"0s\", changes = false, tools = [], trusted = true, always_load = true, locked_arguments = [\"cwd\"], full_access = \"deny\" }\n" +
 			"notify = { command = [\"x\", \"\"] }\n[http]\ndrain_timeout = \"3s\"\nworker_idle = \"1m\"\nmetrics = \":9\"\noauth = { issuer = \"\", audience = \"\" }\n" +
-			"[http.principals.ann]\ntokens = []\n[[failover.to]]\nprovider = \"b\"\nmodel = \"m\"",
+			"[http.principals.ann]\ntokens = []\n[[failover.to]]\nprovider = \"b\"\nmodel = \"m\"", "",
 			func(s *config.Settings) {
 				s.Shared, s.ModelTools, s.Sandbox = true, setting.ToolsFiles, setting.Sandbox{Helper: []string{"h"}, Strict: true}
 				s.Approvals.PagePort, s.Approvals.Clients, s.Approvals.Log = 65535, map[string]setting.Where{"x": setting.WherePage}, new("")
@@ -475,7 +531,7 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 				s.Notify, s.HTTP = []string{"x", ""}, config.HTTP{Drain: 3 * time.Second, Gateway: []string{"http.metrics", "http.principals"}}
 				s.Failover.To = []setting.FailoverTo{{Provider: "b", Model: "m"}}
 			}},
-		{"[http]\noauth = {}\nmetrics = \"\"\nprincipals = {}\n", func(*config.Settings) {}},
+		{"[http]\noauth = {}\nmetrics = \"\"\nprincipals = {}\n", "", func(*config.Settings) {}},
 	} {
 		want := &config.Settings{
 			Calls:      setting.Calls{Tools: config.Choosable, FullAccess: setting.FullAccessAsk, MaxResult: setting.DefaultResult},
@@ -486,12 +542,13 @@ func TestSettingsAtTheirLimits(t *testing.T) {
 			Limits:     setting.Limits{ModelRequests: 1000, Tokens: -1, WallTime: -1, Command: 2 * time.Minute},
 		}
 		tt.change(want)
-		got, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: tt.file}), nil)
-		if err != nil {
-			t.Fatal(err)
+		var args []string
+		if tt.arg != "" {
+			args = []string{tt.arg}
 		}
-		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
+		got, codex, err := settings(t, tt.file, args...)
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || err != nil || len(codex) > 0 {
+			t.Errorf("%s%s: %v, for Codex %v (-want +got):\n%s", tt.file, tt.arg, err, codex, d)
 		}
 	}
 }
@@ -505,77 +562,13 @@ func TestOldKeys(t *testing.T) {
 		"approvals.max_pending = 1": "", "approvals.legacy_flat = true": "", "limits.response_bytes = 1": "", "failover.wait = '1s'": "",
 		"notify.after = 0": "", "approvals.on_eror = 'deny'": "approvals.on_error", "[aprovals]": "approvals", "nonsense = 1": "",
 	} {
-		_, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: file}), nil)
+		_, _, err := settings(t, file)
 		want := ": unknown key"
 		if meant != "" {
 			want += "; do you mean " + meant + "?"
 		}
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", file, err, want)
-		}
-	}
-}
-
-func TestAllow(t *testing.T) {
-	for _, tt := range []struct {
-		file, flag string
-		want       []config.Rule
-		problem    string
-	}{
-		{file: `allow = [["go", "test"], {command = ["git", "push"], outside = true}, {command = ["make"]}]`, want: []config.Rule{
-			{Command: []string{"go", "test"}}, {Command: []string{"git", "push"}, Outside: true}, {Command: []string{"make"}},
-		}},
-		{file: "[[approvals.allow]]\ncommand = [\"go\"]\noutside = true", want: []config.Rule{{Command: []string{"go"}, Outside: true}}},
-		{flag: `approvals.allow=[["go"], {command=["make"], outside=true}]`, want: []config.Rule{
-			{Command: []string{"go"}}, {Command: []string{"make"}, Outside: true},
-		}},
-		{file: `allow = ["go test"]`, problem: "approvals.allow.0: want a list"},
-		{file: `allow = [["go", 1]]`, problem: "approvals.allow.0: want a list"},
-		{file: `allow = [{command = []}]`, problem: "approvals.allow.0: want a list"},
-		{file: `allow = [{outside = true}]`, problem: "approvals.allow.0: want a list"},
-		{file: `allow = [{command = ["go"], outsid = true}]`, problem: "approvals.allow.0: want a list"},
-		{file: `allow = [{command = ["go"], outside = "yes"}]`, problem: "approvals.allow.0: want a list"},
-	} {
-		text := tt.file
-		if text != "" {
-			text = "[approvals]\n" + text
-		}
-		var flags []string
-		if tt.flag != "" {
-			flags = []string{tt.flag}
-		}
-		s, _, err := config.LoadSettings(home(t, map[string]string{config.SettingsFile: text}), flags)
-		if tt.problem != "" {
-			if err == nil || !strings.Contains(err.Error(), tt.problem) {
-				t.Errorf("%s: error %v, want %q", tt.file, err, tt.problem)
-			}
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", tt.file, err)
-			continue
-		}
-		if diff := cmp.Diff(tt.want, s.Approvals.Allow); diff != "" {
-			t.Errorf("%s%s (-want +got):\n%s", tt.file, tt.flag, diff)
-		}
-	}
-}
-
-func TestPatience(t *testing.T) {
-	for value, want := range map[string]time.Duration{"45": 45 * time.Second, "1.5": 1500 * time.Millisecond, `"2m"`: 2 * time.Minute, "2m": 2 * time.Minute, "0": -1, "0s": -1, "auto": 0} {
-		s, codex, err := config.LoadSettings(t.TempDir(), []string{"calls.patience=" + value})
-		if err != nil || time.Duration(s.Calls.Patience) != want || len(codex) != 0 {
-			t.Errorf("%s: %v %v %v, want %v", value, s, codex, err, want)
-		}
-	}
-}
-
-// TestTimeout checks that a time-out which nobody set stays open: the server then takes that of the turn.
-func TestTimeout(t *testing.T) {
-	for arg, want := range map[string]time.Duration{"approvals.page_port=32": 0, "approvals.timeout=0": -1, "approvals.timeout=30s": 30 * time.Second} {
-		s, _, err := config.LoadSettings(t.TempDir(), []string{arg})
-		if err != nil || s.Approvals.Timeout != want {
-			t.Errorf("%s: %v %v, want %v", arg, s, err, want)
 		}
 	}
 }

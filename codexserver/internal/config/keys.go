@@ -162,11 +162,7 @@ func (s *Settings) set(from layer) error {
 		if list, is := v.([]any); v == nil || is && len(list) == 0 && at(from, path) == nil {
 			continue // an empty list is unset
 		}
-		into := reflect.ValueOf(k.into).Elem()
-		if err := refuseUnknown(v, into.Type(), path); err != nil {
-			return err
-		}
-		if err := decodeValue(path, v, into); err != nil {
+		if err := decodeKnown(path, v, reflect.ValueOf(k.into).Elem()); err != nil {
 			return err
 		}
 		if k.then == nil {

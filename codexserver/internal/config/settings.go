@@ -220,31 +220,25 @@ func readSources(home string, args []string) (s sources, err error) {
 }
 
 // locate adds the place of the key to an error that begins with it.
-func (s *sources) locate(err error) error {
-	if err == nil {
-		return nil
-	}
-	return locate(err, nil, s.flags, s.file)
-}
+func (s *sources) locate(err error) error { return locate(err, nil, s.flags, s.file) }
 
 // LoadHTTP decodes the table http of our settings into table, a pointer to a struct that has
 // a field for each key, and calls check. An error of check begins with the key.
-func LoadHTTP[T any](home string, args []string, table *T, check func() error) error {
+func LoadHTTP(home string, args []string, table any, check func() error) error {
 	s, err := readSources(home, args)
 	if err != nil {
 		return err
 	}
-	whole := struct {
-		HTTP *T `json:"http"`
-	}{table}
-	err = refuseUnknown(s.merged["http"], reflect.TypeFor[T](), []string{"http"})
-	if err == nil {
-		err = decode(s.merged, &whole)
+	if http, is := s.merged["http"]; is {
+		err = decodeKnown([]string{"http"}, http, reflect.ValueOf(table).Elem())
 	}
 	if err == nil {
 		err = check()
 	}
-	return s.locate(err)
+	if err != nil {
+		return s.locate(err)
+	}
+	return nil
 }
 
 // LoadSettings reads codex-mcp.toml in home, by default [Home], and applies those key=value

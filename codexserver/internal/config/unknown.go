@@ -77,13 +77,16 @@ func unknownKeys(v any, t reflect.Type, path []string, codex bool, note func(mea
 	}
 }
 
-// refuseUnknown returns an error for the first unknown key in a value of type t at path.
-func refuseUnknown(v any, t reflect.Type, path []string) (err error) {
-	unknownKeys(v, t, path, false, func(meant string, path []string) {
+// decodeKnown decodes the value at path, and fails for a key that no field has.
+func decodeKnown(path []string, v any, dst reflect.Value) (err error) {
+	unknownKeys(v, dst.Type(), path, false, func(meant string, path []string) {
 		if err == nil {
 			err = unknownKey(meant, path)
 		}
 	})
+	if err == nil {
+		err = decodeValue(path, v, dst)
+	}
 	return err
 }
 
