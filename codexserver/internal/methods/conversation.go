@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
 	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
@@ -18,34 +20,27 @@ func (ss *session) addConversationMethods(m *jsonrpc.Mux) {
 	handleLong(ss, m, "newConversation", ss.newConversation)
 	jsonrpc.Handle(m, "addConversationListener", ss.addListener)
 	jsonrpc.Handle(m, "removeConversationListener", ss.removeListener)
-}
-
-// configOf checks the params of a new conversation and makes its cwd absolute.
-func configOf(ctx context.Context, p *protocol.NewConversationParams) (protocol.Config, error) {
-	if err := oneOf("/approvalPolicy", p.ApprovalPolicy, protocol.ApprovalPolicies()); err != nil {
-		return protocol.Config{}, err
-	}
-	if err := oneOf("/sandbox", p.Sandbox, protocol.SandboxModes()); err != nil {
-		return protocol.Config{}, err
-	}
-	cwd := p.Cwd
-	if cwd != "" {
-		var err error
-		if cwd, err = engine.Abs(ctx, cwd); err != nil {
-			return protocol.Config{}, mcp.Invalid("/cwd", "%v", err)
-		}
-	}
-	return protocol.Config{
-		Model: p.Model, Profile: p.Profile, Cwd: cwd, ApprovalPolicy: p.ApprovalPolicy, Sandbox: p.Sandbox,
-		Overrides: p.Config, BaseInstructions: p.BaseInstructions,
-		IncludePlanTool: p.IncludePlanTool, IncludeApplyPatchTool: p.IncludeApplyPatchTool,
-	}, nil
+	jsonrpc.Handle(m, "sendUserMessage", ss.sendUserMessage)
+	m.Handle("interruptConversation", jsonrpc.HandlerFunc(ss.interruptConversation))
 }
 
 func (ss *session) newConversation(ctx context.Context, p protocol.NewConversationParams) (*protocol.NewConversationResult, error) {
-	cfg, err := configOf(ctx, &p)
+	err := oneOf("/approvalPolicy", p.ApprovalPolicy, protocol.ApprovalPolicies())
+	if err == nil {
+		err = oneOf("/sandbox", p.Sandbox, protocol.SandboxModes())
+	}
+	if err == nil && p.Cwd != "" {
+		if p.Cwd, err = engine.Abs(ctx, p.Cwd); err != nil {
+			err = mcp.Invalid("/cwd", "%v", err)
+		}
+	}
 	if err != nil {
 		return nil, err
+	}
+	cfg := protocol.Config{
+		Model: p.Model, Profile: p.Profile, Cwd: p.Cwd, ApprovalPolicy: p.ApprovalPolicy, Sandbox: p.Sandbox,
+		Overrides: p.Config, BaseInstructions: p.BaseInstructions,
+		IncludePlanTool: p.IncludePlanTool, IncludeApplyPatchTool: p.IncludeApplyPatchTool,
 	}
 	folder, err := engine.Abs(ctx, ss.server.Folder)
 	if err != nil {
@@ -56,8 +51,12 @@ func (ss *session) newConversation(ctx context.Context, p protocol.NewConversati
 		return nil, refused("%v", err)
 	}
 	t, err := ss.client.Session().Threads().Start(ctx, cfg, ss.attendance())
+	var bad *engine.ConfigError
+	if errors.As(err, &bad) { // the client's
+		return nil, refused("error deriving config: %v", bad.Err)
+	}
 	if err != nil {
-		return nil, startError("error creating conversation", err)
+		return nil, failed("error creating conversation", err)
 	}
 	t.Stay() // no method resumes it
 	for _, w := range warnings {
@@ -67,16 +66,6 @@ func (ss *session) newConversation(ctx context.Context, p protocol.NewConversati
 	return &protocol.NewConversationResult{
 		ConversationID: t.ID(), Model: s.Model, ReasoningEffort: s.ReasoningEffort, RolloutPath: s.RolloutPath,
 	}, nil
-}
-
-// startError returns the error for a conversation that did not start. An error in the
-// configuration is the client's.
-func startError(doing string, err error) error {
-	var bad *engine.ConfigError
-	if errors.As(err, &bad) {
-		return refused("error deriving config: %v", bad.Err)
-	}
-	return failed(doing, err)
 }
 
 func (ss *session) addListener(_ context.Context, p protocol.AddConversationListenerParams) (*protocol.AddConversationListenerResult, error) {
@@ -120,4 +109,96 @@ func (ss *session) find(id string) (*thread.Thread, error) {
 		return nil, refused("conversation not found: %s", id)
 	}
 	return t, nil
+}
+
+// sendUserMessage queues a turn. Only the end of the session waits for it.
+func (ss *session) sendUserMessage(ctx context.Context, p protocol.SendUserMessageParams) (empty, error) {
+	t, err := ss.find(p.ConversationID)
+	if err != nil {
+		return empty{}, err
+	}
+	if p.Items == nil {
+		return empty{}, mcp.Invalid("/items", "missing")
+	}
+	a := ss.attendance()
+	a.Observer = thread.ObserverOf(ctx)
+	turn := ss.server.Tools.Begin(t, a, protocol.TurnInput{Items: p.Items})
+	ss.client.Session().Go(func() {
+		if err := turn.Run(ss.client.Session().Context()); err != nil {
+			ss.client.Session().Log().Debug("turn", "thread", t.ID(), "error", err)
+		}
+	})
+	return empty{}, nil
+}
+
+// attendance returns the attendance for turns that the methods start. The events go to the
+// listeners of the thread.
+func (ss *session) attendance() thread.Attend {
+	caller := &thread.Caller{Client: ss.client.Host(), Folders: ss.client.Folders, FullAccess: ss.server.FullAccess}
+	return thread.Attend{Caller: caller, Observers: []thread.Observer{ss.client.Outlet()}, Ask: ss.client.PlaceOf(ss.ask), Elicit: ss.client.Elicit}
+}
+
+// interruptConversation interrupts the running or first queued turn at once, on the read
+// loop. It answers when the turn has ended.
+func (ss *session) interruptConversation(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	var p protocol.InterruptConversationParams
+	if err := r.Bind(&p); err != nil {
+		return nil, err
+	}
+	t, err := ss.find(p.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	ended := t.Stop(thread.ErrInterrupted)
+	if ended == nil {
+		return nil, refused("no turn of conversation %s is running", p.ConversationID)
+	}
+	reply := r.Responder()
+	ss.client.Session().Go(func() {
+		select {
+		case <-ended:
+			err = reply.Reply(&protocol.InterruptConversationResult{AbortReason: protocol.AbortInterrupted}, nil)
+		case <-ctx.Done():
+			err = reply.Reply(nil, context.Cause(ctx))
+		}
+		if err != nil {
+			ss.client.Session().Log().Debug("interrupt", "error", err)
+		}
+	})
+	return nil, nil
+}
+
+// ask asks the client the questions of a message's turn, by execCommandApproval and
+// applyPatchApproval.
+func (ss *session) ask(ctx context.Context, r *approval.Request) (elicit.Outcome, error) {
+	method, params := approvalRequest(r.Thread.ID, r.Event)
+	if method == "" {
+		return ss.client.Place().Ask(ctx, r)
+	}
+	caller := elicit.CallFunc(func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		var result json.RawMessage
+		err := ss.client.Call(ctx, method, params, &result)
+		return result, err
+	})
+	// A client that uses these methods also handles these requests.
+	able := elicit.Client{Capabilities: json.RawMessage(`{"elicitation":{}}`)}
+	o := ss.server.Approvals
+	o.NoLegacyFlat = false      // their answers are flat
+	o.Schema = elicit.FormEmpty // they show no form, so they offer no lasting rule
+	return elicit.NewAsker(caller, able, &o).Ask(ctx, r.Question), nil
+}
+
+// approvalRequest returns the request of September 2025 for a question.
+func approvalRequest(thread string, r protocol.EventMsg) (method string, params any) {
+	switch r := r.(type) {
+	case protocol.PatchApprovalRequest:
+		return "applyPatchApproval", protocol.ApplyPatchApprovalParams{
+			ConversationID: thread, CallID: r.CallID, FileChanges: r.Changes, Reason: r.Reason, GrantRoot: r.GrantRoot,
+		}
+	case protocol.ExecApprovalRequest:
+		return "execCommandApproval", protocol.ExecCommandApprovalParams{
+			ConversationID: thread, CallID: r.CallID, Command: r.Command, Cwd: r.Cwd, Reason: r.Reason,
+		}
+	}
+	return "", nil
 }

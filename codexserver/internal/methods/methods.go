@@ -1,12 +1,19 @@
+// Package methods has the JSON-RPC methods of Codex's server of September 2025: conversations
+// and their messages, the sign-in and the search for files.
+// They run commands and choose the sandbox without a question, so only clients of the user who
+// started the server have them. A server that does not register them speaks only MCP.
 package methods
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/mcp"
 	"github.com/codexmcp/codexmcp/codexserver/internal/tools"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/codexserver/setting"
 	"github.com/codexmcp/codexmcp/elicit"
 	"github.com/codexmcp/codexmcp/jsonrpc"
@@ -44,7 +51,6 @@ func (s *Server) Register(m *jsonrpc.Mux, client *mcp.Connection) {
 func (s *Server) methods(client *mcp.Connection) *jsonrpc.Mux {
 	m, ss := &jsonrpc.Mux{}, &session{client: client, server: s}
 	ss.addConversationMethods(m)
-	ss.addMessageMethods(m)
 	if a, ok := s.Engine.(engine.Accounts); ok {
 		ss.addAccountMethods(m, a)
 	}
@@ -67,4 +73,113 @@ func handleLong[P, R any](ss *session, m *jsonrpc.Mux, method string, f func(con
 	own := &jsonrpc.Mux{}
 	jsonrpc.Handle(own, method, f)
 	m.Handle(method, ss.client.Limited(own))
+}
+
+type empty = struct{}
+
+// required refuses an empty member.
+func required(path, value string) error {
+	if value == "" {
+		return mcp.Invalid(path, "missing")
+	}
+	return nil
+}
+
+// oneOf refuses a word that is not one of words. "" means a missing member.
+func oneOf[S ~string](path string, got S, words []S) error {
+	if got == "" || slices.Contains(words, got) {
+		return nil
+	}
+	return mcp.Invalid(path, "%q must be one of %q", string(got), words)
+}
+
+// refused returns the error for a request that is wrong.
+func refused(format string, args ...any) error {
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...)
+}
+
+// failed returns the error for a correct request that failed.
+func failed(doing string, err error) error {
+	return jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s: %v", doing, err)
+}
+
+func (ss *session) addAccountMethods(m *jsonrpc.Mux, a engine.Accounts) {
+	jsonrpc.Handle(m, "getAuthStatus", func(ctx context.Context, p protocol.GetAuthStatusParams) (*protocol.GetAuthStatusResult, error) {
+		status, err := a.AuthStatus(ctx, p)
+		if err != nil {
+			return nil, failed("failed to read the login", err)
+		}
+		return status, nil
+	})
+	m.Handle("logoutChatGpt", ss.client.Limited(jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
+		var p empty
+		if err := r.Bind(&p); err != nil {
+			return nil, err
+		}
+		if err := a.Logout(ctx); err != nil {
+			return nil, failed("logout failed", err)
+		}
+		if err := r.Responder().Reply(empty{}, nil); err != nil {
+			ss.client.Session().Log().Debug("logout", "error", err)
+			return nil, nil
+		}
+		ss.client.Notify("authStatusChange", empty{})
+		return nil, nil
+	})))
+}
+
+func (ss *session) addWorkspaceMethods(m *jsonrpc.Mux, e engine.Engine) {
+	jsonrpc.Handle(m, "getUserAgent", func(context.Context, empty) (*protocol.GetUserAgentResult, error) {
+		return &protocol.GetUserAgentResult{UserAgent: ss.client.UserAgent()}, nil
+	})
+	if w, ok := e.(engine.Searcher); ok {
+		searches := &searches{}
+		handleLong(ss, m, "fuzzyFileSearch", func(ctx context.Context, p protocol.FuzzyFileSearchParams) (*protocol.FuzzyFileSearchResult, error) {
+			if p.Roots == nil {
+				return nil, mcp.Invalid("/roots", "missing")
+			}
+			ctx, done := searches.begin(ctx, p.CancellationToken)
+			defer done()
+			found, err := w.SearchFiles(ctx, p)
+			var no *engine.RefusedError
+			if errors.As(err, &no) || errors.Is(err, engine.ErrNotFound) {
+				return nil, refused("fuzzy file search: %v", err)
+			}
+			if err != nil {
+				return nil, failed("fuzzy file search", err)
+			}
+			return found, nil
+		})
+	}
+}
+
+// searches are the running searches by cancellation token. A new search cancels the running
+// one with the same token. The zero value is ready.
+type searches struct {
+	mu      sync.Mutex
+	byToken map[string]*context.CancelFunc
+}
+
+func (s *searches) begin(ctx context.Context, token string) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	if token == "" {
+		return ctx, cancel
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byToken == nil {
+		s.byToken = map[string]*context.CancelFunc{}
+	}
+	if before := s.byToken[token]; before != nil {
+		(*before)()
+	}
+	s.byToken[token] = &cancel
+	return ctx, func() {
+		cancel()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.byToken[token] == &cancel {
+			delete(s.byToken, token)
+		}
+	}
 }
