@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -112,38 +111,30 @@ func TestNarrowEnvironment(t *testing.T) {
 		{"set", "", `{"set":{"PATH":"/tmp"}}`, config.ShellEnvironment{}, "shell_environment_policy.set: " + wide},
 		{"set is kept", `set = { A = "1" }`, `{"inherit":"none"}`, config.ShellEnvironment{Inherit: "none", Set: map[string]string{"A": "1"}}, ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := home(t, map[string]string{"config.toml": "[shell_environment_policy]\n" + tt.file})
-			call := protocol.Config{FromCall: true, Overrides: map[string]json.RawMessage{"shell_environment_policy": json.RawMessage(tt.call)}}
-			c, err := config.Load(config.Layers{Home: dir, Call: call})
-			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("error %v, want %q", err, tt.err)
-				}
-				if !strings.Contains(tt.err, wide) {
-					return
-				}
+		file := "[shell_environment_policy]\n" + tt.file
+		call := protocol.Config{FromCall: true, Overrides: raw("shell_environment_policy", tt.call)}
+		c, err := load(t, file, config.Layers{Call: call})
+		switch {
+		case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.err)
+		case tt.err == "" && err != nil:
+			t.Errorf("%s: %v", tt.name, err)
+		case tt.err == "":
+			if diff := cmp.Diff(tt.want, c.ShellEnvironment, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 			}
-			if tt.err == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(tt.want, c.ShellEnvironment, cmpopts.EquateEmpty()); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-			}
+		}
+		if tt.err == "" || strings.Contains(tt.err, wide) {
 			call.FromCall = false // as in the user's configuration
-			if _, err := config.Load(config.Layers{Home: dir, Call: call}); err != nil {
-				t.Errorf("in the user's configuration: %v", err)
-			}
-		})
+			loaded(t, file, config.Layers{Call: call})
+		}
 	}
 }
 
 // TestNamedRoots checks that the roots of the configuration do not include a writable root of
 // a call.
 func TestNamedRoots(t *testing.T) {
-	dir := home(t, map[string]string{"config.toml": "[sandbox_workspace_write]\nwritable_roots = [\"/file\"]\n[profiles.p.sandbox_workspace_write]\nwritable_roots = [\"/profile\"]"})
+	const file = "[sandbox_workspace_write]\nwritable_roots = [\"/file\"]\n[profiles.p.sandbox_workspace_write]\nwritable_roots = [\"/profile\"]"
 	call := raw("sandbox_workspace_write", `{"writable_roots":["/call"]}`)
 	for _, tt := range []struct {
 		name  string
@@ -158,10 +149,7 @@ func TestNamedRoots(t *testing.T) {
 		{"call", nil, protocol.Config{FromCall: true, Overrides: call}, []string{"/file"}, []string{"/call"}},
 		{"user's configuration", nil, protocol.Config{Overrides: call}, []string{"/call"}, []string{"/call"}},
 	} {
-		c, err := config.Load(config.Layers{Home: dir, Overrides: tt.flags, Call: tt.call})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := loaded(t, file, config.Layers{Overrides: tt.flags, Call: tt.call})
 		if diff := cmp.Diff([][]string{tt.want, tt.roots}, [][]string{c.NamedRoots, c.SandboxWorkspaceWrite.WritableRoots}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}

@@ -48,15 +48,10 @@ func TestParseOverride(t *testing.T) {
 			key, value, err := config.ParseOverride(tt.in)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Fatalf("error %v, want %q", err, tt.err)
+					t.Errorf("error %v, want %q", err, tt.err)
 				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff([]any{tt.key, tt.value}, []any{key, value}); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
+			} else if d := cmp.Diff([]any{tt.key, tt.value}, []any{key, value}); d != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, d)
 			}
 		})
 	}
@@ -133,7 +128,6 @@ func TestByteOrderMark(t *testing.T) {
 }
 
 func TestPrecedence(t *testing.T) {
-	dir := home(t, map[string]string{"config.toml": file})
 	type result struct {
 		Model     string
 		Window    int64
@@ -157,28 +151,19 @@ func TestPrecedence(t *testing.T) {
 			protocol.Config{Model: "argument", Overrides: raw("model", `"from config"`)}, result{"argument", 1, ""}},
 		{"null is ignored", nil, protocol.Config{Overrides: raw("model", `null`)}, result{"from file", 1, ""}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			c, err := config.Load(config.Layers{Home: dir, Overrides: tt.overrides, Call: tt.call})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(tt.want, result{c.Model, c.ContextWindow, c.Verbosity}); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
-		})
+		c := loaded(t, file, config.Layers{Overrides: tt.overrides, Call: tt.call})
+		if got := (result{c.Model, c.ContextWindow, c.Verbosity}); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
 
 func TestTablesAreMerged(t *testing.T) {
-	dir := home(t, map[string]string{"config.toml": file})
-	c, err := config.Load(config.Layers{Home: dir,
+	c := loaded(t, file, config.Layers{
 		Overrides: map[string]any{"model_providers.local.wire_api": "responses", "approvals.timeout": "1s"},
 		Call: protocol.Config{Overrides: raw(
 			"model_providers", `{"local":{"http_headers":{"X-B":"call"}}}`,
 			"model_providers.local.query_params", `{"v":"1"}`)}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := config.Provider{
 		BaseURL: "http://localhost:1", WireAPI: config.WireResponses,
 		HTTPHeaders: map[string]string{"X-A": "file", "X-B": "call"},
@@ -190,10 +175,7 @@ func TestTablesAreMerged(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	c, err := config.Load(config.Layers{Home: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := loaded(t, "", config.Layers{})
 	if c.Model != "gpt-5-codex" || c.ApprovalPolicy != protocol.ApprovalOnRequest || c.SandboxMode != protocol.SandboxReadOnly ||
 		c.Provider().WireAPI != config.WireResponses || !c.Provider().RequiresOpenAIAuth {
 		t.Errorf("defaults %+v", c)
@@ -379,7 +361,7 @@ func TestProfiles(t *testing.T) {
 
 // TestKeyVariables checks that every variable with a key is named: commands do not get these.
 func TestKeyVariables(t *testing.T) {
-	c, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": `
+	c := loaded(t, `
 [model_providers.b]
 env_key = "B_KEY"
 [model_providers.a]
@@ -392,10 +374,7 @@ env_http_headers = { "X-Key" = "SAME_KEY" }
 [mcp_servers.t]
 command = "t"
 bearer_token_env_var = ""
-`})})
-	if err != nil {
-		t.Fatal(err)
-	}
+`, config.Layers{})
 	if d := cmp.Diff([]string{"A_HEADER", "B_KEY", "SAME_KEY", "S_TOKEN"}, c.KeyVariables()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -411,11 +390,7 @@ func TestSandbox(t *testing.T) {
 		"sandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\nexclude_tmpdir_env_var = true\n": {
 			Mode: protocol.SandboxWorkspaceWrite, ExcludeTmpdirEnvVar: true},
 	} {
-		c, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": file})})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(want, c.Sandbox()); d != "" {
+		if d := cmp.Diff(want, loaded(t, file, config.Layers{}).Sandbox()); d != "" {
 			t.Errorf("%s(-want +got):\n%s", file, d)
 		}
 	}
@@ -437,7 +412,7 @@ func TestSearchWeb(t *testing.T) {
 		{file: "model_provider = \"x\"\n[model_providers.x]\n", on: true, problem: `it uses wire_api = "chat", and only "responses"`},
 		{file: "model_provider = \"oss\"", on: false},
 	} {
-		c, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": tt.file}), Call: protocol.Config{WebSearch: &tt.on}})
+		c, err := load(t, tt.file, config.Layers{Call: protocol.Config{WebSearch: &tt.on}})
 		if tt.problem != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.problem) {
 				t.Errorf("%q, %t: %v, want %s", tt.file, tt.on, err, tt.problem)
@@ -451,20 +426,14 @@ func TestSearchWeb(t *testing.T) {
 // TestArgumentsAreKeys checks that each argument of a call reaches its key, and that a call does not
 // set a setting of the server.
 func TestArgumentsAreKeys(t *testing.T) {
-	yes := true
-	text := func(s string) *string { return &s }
-	c, err := config.Load(config.Layers{Home: t.TempDir(), Call: protocol.Config{
-		Effort: "low", DeveloperInstructions: text("d"), CompactPrompt: text("c"), IncludePlanTool: &yes, IncludeApplyPatchTool: &yes, BaseInstructions: text("b"), Cwd: "/w"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := loaded(t, "", config.Layers{Call: protocol.Config{
+		Effort: "low", DeveloperInstructions: new("d"), CompactPrompt: new("c"), IncludePlanTool: new(true), IncludeApplyPatchTool: new(true), BaseInstructions: new("b"), Cwd: "/w"}})
 	got := []any{c.ReasoningEffort, c.DeveloperInstructions, c.CompactPrompt, c.IncludePlanTool, c.IncludeApplyPatchTool, c.BaseInstructions, c.Cwd}
-	if d := cmp.Diff([]any{protocol.ReasoningEffort("low"), "d", "c", true, true, text("b"), "/w"}, got); d != "" {
+	if d := cmp.Diff([]any{protocol.ReasoningEffort("low"), "d", "c", true, true, new("b"), "/w"}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	for _, key := range []string{"approvals.on_error", "limits", "shared", "sandbox.strict"} {
-		_, err := config.Load(config.Layers{Home: t.TempDir(), Call: protocol.Config{Overrides: raw(key, `"x"`)}})
-		if err == nil || !strings.HasPrefix(err.Error(), key+": is set for the whole server") {
+		if _, err := load(t, "", config.Layers{Call: protocol.Config{Overrides: raw(key, `"x"`)}}); err == nil || !strings.HasPrefix(err.Error(), key+": is set for the whole server") {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

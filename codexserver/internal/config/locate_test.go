@@ -2,8 +2,7 @@ package config_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
+	"maps"
 	"strings"
 	"testing"
 
@@ -33,86 +32,99 @@ theme = "dark"
 `
 
 func TestErrorsNameTheLine(t *testing.T) {
-	home := t.TempDir()
-	path := filepath.Join(home, "config.toml")
-	if err := os.WriteFile(path, []byte(faulty), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	profile := filepath.Join(home, "q.config.toml")
-	if err := os.WriteFile(profile, []byte("\nsandbox_mode = \"open\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir := home(t, map[string]string{"config.toml": faulty, "q.config.toml": "\nsandbox_mode = \"open\"\n"})
+	retries := map[string]any{"model_providers.x.request_max_retries": 1} // which mends a part
 	for _, tt := range []struct {
-		name  string
 		layer config.Layers
-		want  string // follows the path if it begins with a colon
+		flags map[string]any
+		want  string // follows the folder if it begins with /
 	}{
-		{"a type in a table", config.Layers{}, ":11: model_providers.x.request_max_retries: want an integer, have a string"},
-		{"a word", config.Layers{Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `:3: sandbox_mode: "none" is not one of`},
-		{"in a profile", config.Layers{Call: protocol.Config{Profile: "p", Sandbox: "read-only"}, Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `:14: approval_policy: "sometimes" is not one of`},
-		{"in the file of a profile", config.Layers{Call: protocol.Config{Profile: "q"}, Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `PROFILE:2: sandbox_mode: "open" is not one of`},
-		{"on the command line", config.Layers{Overrides: map[string]any{"sandbox_mode": "half", "model_providers.x.request_max_retries": int64(1)}}, `-c sandbox_mode: "half" is not one of`},
-		{"not in the file", config.Layers{Call: protocol.Config{Sandbox: "all"}, Overrides: map[string]any{"model_providers.x.request_max_retries": int64(1)}}, `sandbox_mode: "all" is not one of`},
-		{"a missing provider", config.Layers{Overrides: map[string]any{"model_provider": "y", "sandbox_mode": "read-only", "model_providers.x.request_max_retries": int64(1)}}, `-c model_provider: there is no "y"`},
+		{config.Layers{}, nil, "/config.toml:11: model_providers.x.request_max_retries: want an integer, have a string"},
+		{config.Layers{}, retries, `/config.toml:3: sandbox_mode: "none" is not one of`},
+		{config.Layers{Call: protocol.Config{Profile: "p", Sandbox: "read-only"}}, retries, `/config.toml:14: approval_policy: "sometimes" is not one of`},
+		{config.Layers{Call: protocol.Config{Profile: "q"}}, retries, `/q.config.toml:2: sandbox_mode: "open" is not one of`},
+		{config.Layers{Overrides: map[string]any{"sandbox_mode": "half"}}, retries, `-c sandbox_mode: "half" is not one of`},
+		{config.Layers{Call: protocol.Config{Sandbox: "all"}}, retries, `sandbox_mode: "all" is not one of`},
+		{config.Layers{Overrides: map[string]any{"model_provider": "y", "sandbox_mode": "read-only"}}, retries, `-c model_provider: there is no "y"`},
 	} {
-		tt.layer.Home = home
-		_, err := config.Load(tt.layer)
-		want := strings.Replace(tt.want, "PROFILE", profile, 1)
-		if strings.HasPrefix(want, ":") {
-			want = path + want
+		tt.layer.Home = dir
+		if tt.layer.Overrides == nil {
+			tt.layer.Overrides = map[string]any{}
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", tt.name, err, want)
+		maps.Copy(tt.layer.Overrides, tt.flags)
+		_, err := config.Load(tt.layer)
+		if want := strings.Replace(tt.want, "/", dir+"/", 1); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 		var missing *config.MissingError
-		if errors.As(err, &missing) != (tt.name == "a missing provider") {
-			t.Errorf("%s: %v", tt.name, err)
+		if errors.As(err, &missing) != strings.Contains(tt.want, "there is no") {
+			t.Errorf("a missing name: %v", err)
 		}
 	}
 }
 
+// TestUnknownKeys lists the keys without an effect, in the native engine and for Codex, which knows more. That the
+// configuration can be loaded is not needed.
 func TestUnknownKeys(t *testing.T) {
-	home := t.TempDir()
-	path := filepath.Join(home, "config.toml")
-	if err := os.WriteFile(path, []byte(faulty), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{path + ":4: colour", path + ":10: model_providers.x.wire", path + ":15: profiles.p.modle: do you mean model?"}
-	if diff := cmp.Diff(want, unknown(home, nil)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := unknown(t.TempDir(), nil); got != nil {
-		t.Errorf("without a file: %q", got)
-	}
-}
-
-// unknown returns the keys that have no effect. That the configuration can be loaded is not needed.
-func unknown(home string, overrides map[string]any) (found []string) {
-	_, _ = config.Load(config.Layers{Home: home, Overrides: overrides, Unknown: func(key string) { found = append(found, key) }})
-	return found
-}
-
-func TestUnknownOverrides(t *testing.T) {
-	overrides := map[string]any{
-		"model": "m", "otel": map[string]any{"exporter": "none"}, // these keys are known
-		"reasoning_effort": "high", "approval_polcy": "untrusted", "aprovals": 1, "model_providers": map[string]any{"x": map[string]any{"base_ulr": "y", "name": "x"}}, "default_permissions": ":read-only", "a.b": 1, "approvals_reviewer": "x", "auto_review": true,
-	}
-	want := []string{`-c "a.b"`, "-c approval_polcy: do you mean approval_policy?", "-c approvals_reviewer: the user is asked", "-c aprovals: do you mean approvals?", "-c auto_review: the user is asked", "-c default_permissions: sandbox_mode decides what commands may touch", "-c reasoning_effort", "-c model_providers.x.base_ulr: do you mean base_url?"}
-	if diff := cmp.Diff(want, unknown(t.TempDir(), overrides)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestUnknownToCodex checks that a key of Codex never counts as misspelt, even if the
-// native engine ignores it.
-func TestUnknownToCodex(t *testing.T) {
-	home := t.TempDir()
-	path := filepath.Join(home, "config.toml")
-	if err := os.WriteFile(path, []byte("modle = \"m\"\n[otel]\nenvironment = \"x\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{path + ":1: modle: do you mean model?", "-c modl: do you mean model?"}, config.UnknownToCodex(home, map[string]any{"modl": "m", "otel": 1})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for _, tt := range []struct {
+		file        string
+		overrides   map[string]any
+		want, codex string // FILE stands for the path; a line each
+	}{
+		{"", nil, "", ""},
+		{faulty, nil, "FILE:4: colour\nFILE:10: model_providers.x.wire\nFILE:15: profiles.p.modle: do you mean model?",
+			"FILE:4: colour: do you mean cloud?\nFILE:10: model_providers.x.wire\nFILE:15: profiles.p.modle: do you mean model?"},
+		{"modle = \"m\"\n[otel]\nenvironment = \"x\"\n", map[string]any{"modl": "m", "otel": 1},
+			"FILE:1: modle: do you mean model?\n-c modl: do you mean model?", "FILE:1: modle: do you mean model?\n-c modl: do you mean model?"},
+		{`hooks = {}
+personality = "pragmatic"
+[tools]
+view_image = true
+fly = true
+[mcp_servers.s]
+command = "c"
+env_vars = ["A"]
+enabled_tools = ["a"]
+[mcp_servers.s.tools.a]
+approval_mode = "approve"
+[permissions.strict]
+[nosuch.table]
+a = 1
+[shell_environment_policy]
+exlude = []
+`, nil, `FILE:1: hooks: no hook runs
+FILE:13: nosuch
+FILE:12: permissions: sandbox_mode decides what commands may touch
+FILE:8: mcp_servers.s.env_vars
+FILE:16: shell_environment_policy.exlude: do you mean exclude?
+FILE:5: tools.fly`, `FILE:13: nosuch
+FILE:8: mcp_servers.s.env_vars
+FILE:16: shell_environment_policy.exlude: do you mean exclude?
+FILE:5: tools.fly`},
+		{"", map[string]any{
+			"model": "m", "otel": map[string]any{"exporter": "none"}, // these keys are known
+			"reasoning_effort": "high", "approval_polcy": "untrusted", "aprovals": 1, "model_providers": map[string]any{"x": map[string]any{"base_ulr": "y", "name": "x"}}, "default_permissions": ":read-only", "a.b": 1, "approvals_reviewer": "x", "auto_review": true,
+		}, `-c "a.b"
+-c approval_polcy: do you mean approval_policy?
+-c approvals_reviewer: the user is asked
+-c aprovals: do you mean approvals?
+-c auto_review: the user is asked
+-c default_permissions: sandbox_mode decides what commands may touch
+-c reasoning_effort
+-c model_providers.x.base_ulr: do you mean base_url?`, `-c "a.b"
+-c approval_polcy: do you mean approval_policy?
+-c aprovals: do you mean approvals?
+-c reasoning_effort
+-c model_providers.x.base_ulr: do you mean base_url?`},
+	} {
+		dir := home(t, map[string]string{"config.toml": tt.file})
+		var found []string
+		_, _ = config.Load(config.Layers{Home: dir, Overrides: tt.overrides, Unknown: func(key string) { found = append(found, key) }})
+		for _, of := range [][2]string{{tt.want, strings.Join(found, "\n")}, {tt.codex, strings.Join(config.UnknownToCodex(dir, tt.overrides), "\n")}} {
+			if diff := cmp.Diff(strings.ReplaceAll(of[0], "FILE", dir+"/config.toml"), of[1]); diff != "" {
+				t.Errorf("%s %v (-want +got):\n%s", tt.file, tt.overrides, diff)
+			}
+		}
 	}
 }
 

@@ -46,23 +46,17 @@ func TestTodaysConfig(t *testing.T) {
 		{"cached", "web_search = \"cached\"", usual(func(r *result) { r.Search, r.WebSearch.Cached = true, true })},
 		{"disabled wins", "web_search = \"disabled\"\n[tools]\nweb_search = true", usual(func(*result) {})},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			c, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": tt.file})})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := result{c.ApprovalPolicy, c.DeclineElicitations, c.ReasoningEffort, c.Tools.WebSearch, c.WebSearch, len(c.Notes)}
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("(-want +got):\n%s\n%q", d, c.Notes)
-			}
-		})
+		c := loaded(t, tt.file, config.Layers{})
+		got := result{c.ApprovalPolicy, c.DeclineElicitations, c.ReasoningEffort, c.Tools.WebSearch, c.WebSearch, len(c.Notes)}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s\n%q", tt.name, d, c.Notes)
+		}
 	}
 }
 
 // TestTodaysConfigInLayers checks that overrides are read like the file, and that a
 // string replaces a table.
 func TestTodaysConfigInLayers(t *testing.T) {
-	dir := home(t, map[string]string{"config.toml": granular + "[tools.web_search]\ncontext_size = \"low\"\n"})
 	for _, tt := range []struct {
 		name   string
 		layers config.Layers
@@ -75,10 +69,8 @@ func TestTodaysConfigInLayers(t *testing.T) {
 			`{"granular":{"sandbox_approval":false,"rules":false,"mcp_elicitations":false}}`)}}, protocol.ApprovalNever},
 		{"true over a table", config.Layers{Overrides: map[string]any{"tools.web_search": true}}, protocol.ApprovalOnRequest},
 	} {
-		tt.layers.Home = dir
-		c, err := config.Load(tt.layers)
-		if err != nil || c.ApprovalPolicy != tt.want {
-			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
+		if c := loaded(t, granular+"[tools.web_search]\ncontext_size = \"low\"\n", tt.layers); c.ApprovalPolicy != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, c.ApprovalPolicy, tt.want)
 		}
 	}
 }
@@ -90,9 +82,8 @@ func TestOpenAIBaseURL(t *testing.T) {
 		{`openai_base_url = "http://key"`, "http://env", "http://key"},
 		{"openai_base_url = \"http://key\"\n[model_providers.openai]\nbase_url = \"http://table\"", "", "http://table"},
 	} {
-		c, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": tt.file}), OpenAIBaseURL: tt.env})
-		if err != nil || c.Provider().BaseURL != tt.want {
-			t.Errorf("%q: %q, %v, want %q", tt.file, c.Provider().BaseURL, err, tt.want)
+		if c := loaded(t, tt.file, config.Layers{OpenAIBaseURL: tt.env}); c.Provider().BaseURL != tt.want {
+			t.Errorf("%q: %q, want %q", tt.file, c.Provider().BaseURL, tt.want)
 		}
 	}
 }
@@ -127,30 +118,6 @@ func TestProfileFiles(t *testing.T) {
 	}
 }
 
-func TestKeysWithoutEffect(t *testing.T) {
-	dir := home(t, map[string]string{"config.toml": `hooks = {}
-personality = "pragmatic"
-[tools]
-view_image = true
-fly = true
-[mcp_servers.s]
-command = "c"
-env_vars = ["A"]
-enabled_tools = ["a"]
-[mcp_servers.s.tools.a]
-approval_mode = "approve"
-[permissions.strict]
-[nosuch.table]
-a = 1
-`})
-	path := dir + "/config.toml"
-	want := []string{path + ":1: hooks: no hook runs", path + ":13: nosuch",
-		path + ":12: permissions: sandbox_mode decides what commands may touch", path + ":8: mcp_servers.s.env_vars", path + ":5: tools.fly"}
-	if d := cmp.Diff(want, unknown(dir, nil)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-}
-
 func TestAllowedTools(t *testing.T) {
 	for _, tt := range []struct {
 		server string
@@ -163,18 +130,14 @@ func TestAllowedTools(t *testing.T) {
 		{`tools = { a = { approval_mode = "prompt" }, b = { approval_mode = "what comes" }, c = { approval_mode = 1 } }`, ""},
 		{`tools = { a = { approval_mode = "auto" }, b = {}, c = 1 }`, "abc"},
 	} {
-		c, err := config.Load(config.Layers{Home: home(t, map[string]string{"config.toml": "[mcp_servers.s]\n" + tt.server})})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
+		c, got := loaded(t, "[mcp_servers.s]\n"+tt.server, config.Layers{}), ""
 		for _, name := range []string{"a", "b", "c"} {
 			if c.MCPServers["s"].Allows(name) {
-				got = append(got, name)
+				got += name
 			}
 		}
-		if have := strings.Join(got, ""); have != tt.want {
-			t.Errorf("%s: %q, want %q", tt.server, have, tt.want)
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.server, got, tt.want)
 		}
 	}
 }
