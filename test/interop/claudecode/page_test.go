@@ -19,8 +19,8 @@ import (
 var link = regexp.MustCompile(`http://127\.0\.0\.1:\d+/#[\w-]+`)
 
 // decides answers a question on the approvals page, which it opens on a screen as wide as a phone's, by the newest
-// link in Claude Code's log of the server. With "-picture" what the question says goes to the file "page", and with -update its picture into the
-// documents.
+// link in Claude Code's log of the server. With "-picture" what the question says goes to the file "page", and its picture to the
+// screens.
 func (s *stage) decides(ts *testscript.TestScript, args []string) {
 	picture := args[0] == "-picture"
 	if picture {
@@ -66,11 +66,7 @@ func (s *stage) decides(ts *testscript.TestScript, args []string) {
 		ts.Check(os.WriteFile(ts.MkAbs("page"), []byte(regexp.MustCompile(`\d\d:\d\d(.[AP]M)?`).ReplaceAllString(words, "…")+"\n"), 0o600))
 		pixels, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 		ts.Check(err)
-		file := filepath.Join(s.work, "screens", "page-claude-code.png")
-		if *update {
-			file = filepath.Join(ts.Getenv("REPOSITORY"), "docs", "use", "page-claude-code.png")
-		}
-		ts.Check(os.WriteFile(file, pixels, 0o644))
+		ts.Check(os.WriteFile(filepath.Join(s.work, "screens", "page.png"), pixels, 0o644))
 	}
 	do(
 		chromedp.Click(chromedp.Search(fmt.Sprintf(`//button[starts-with(normalize-space(.), %q)]`, button)), chromedp.NodeVisible),
