@@ -251,3 +251,35 @@ func lost(err error) (unknown, sent bool) {
 	}
 	return mcphttp.Unanswered(err)
 }
+
+// dialer returns the function that opens a connection to the server.
+func (o *Options) dialer() (dial func(context.Context) (jsonrpc.Transport, error), err error) {
+	ways := 0
+	if o.Command != nil {
+		dial, ways = o.child, ways+1
+	}
+	if o.Server != nil {
+		dial, ways = func(context.Context) (jsonrpc.Transport, error) { return mcpcall.Join(o.Server.Serve), nil }, ways+1
+	}
+	if o.URL != "" {
+		dial, ways = func(context.Context) (jsonrpc.Transport, error) {
+			return mcpcall.HTTP(&mcphttp.ProxyOptions{URL: o.URL, Token: o.Token})
+		}, ways+1
+	}
+	if o.Dial != nil {
+		dial, ways = o.Dial, ways+1
+	}
+	if ways != 1 {
+		return nil, errors.New("client: set one of Options.Command, Server, URL and Dial")
+	}
+	return dial, nil
+}
+
+// child starts a copy of the command.
+func (o *Options) child(context.Context) (jsonrpc.Transport, error) {
+	c := o.Command
+	return jsonrpc.Command(&exec.Cmd{
+		Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
+		ExtraFiles: c.ExtraFiles, SysProcAttr: c.SysProcAttr, Err: c.Err,
+	}, 0)
+}

@@ -30,21 +30,18 @@ type Question struct {
 	Params json.RawMessage
 }
 
-// facts are the facts of an approval, in either era.
-type facts struct {
-	Kind     string   `json:"kind"`
-	ThreadID string   `json:"threadId"`
-	Command  []string `json:"command"`
-	Cwd      string   `json:"cwd"`
-}
-
 func newQuestion(params json.RawMessage) (*Question, error) {
 	var p struct {
 		Message         string         `json:"message"`
 		RequestedSchema jsontext.Value `json:"requestedSchema"`
 		ThreadID        string         `json:"threadId"`
 		Meta            struct {
-			Approval facts `json:"codex/approval"`
+			Approval struct {
+				Kind     string   `json:"kind"`
+				ThreadID string   `json:"threadId"`
+				Command  []string `json:"command"`
+				Cwd      string   `json:"cwd"`
+			} `json:"codex/approval"`
 		} `json:"_meta"`
 	}
 	if err := jsonv2.Unmarshal(params, &p); err != nil {
@@ -68,21 +65,18 @@ func callOf(params json.RawMessage) string {
 
 // asker returns the function that answers questions, or nil.
 func (c *Client) asker() func(context.Context, json.RawMessage) (json.RawMessage, error) {
-	ask := c.o.AskRaw
-	if ask == nil && c.o.Ask == nil {
+	if c.o.AskRaw == nil && c.o.Ask == nil {
 		return nil
-	}
-	if ask == nil {
-		ask = func(ctx context.Context, q *Question) (json.RawMessage, error) {
-			return q.result(c.o.Ask(ctx, q)), nil
-		}
 	}
 	return func(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
 		q, err := newQuestion(params)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case c.o.AskRaw != nil:
+			return c.o.AskRaw(ctx, q)
 		}
-		return ask(ctx, q)
+		return q.result(c.o.Ask(ctx, q)), nil
 	}
 }
 

@@ -315,7 +315,7 @@ func (c *Client) find(ctx context.Context, t *turn) {
 	ctx, stop := context.WithTimeout(ctx, farewell)
 	defer stop()
 	looked := 0
-	for row, err := range c.list(ctx, Filter{}) {
+	for row, err := range c.List(ctx, Filter{}) {
 		if looked++; err != nil || looked > most || row.Began.Before(t.began.Truncate(time.Second)) { // the newest come first
 			break
 		}

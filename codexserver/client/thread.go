@@ -45,13 +45,6 @@ func (c *Client) List(ctx context.Context, f Filter) iter.Seq2[Thread, error] {
 			return
 		}
 		defer leave()
-		c.list(ctx, f)(yield)
-	}
-}
-
-// list is List for a method that has begun.
-func (c *Client) list(ctx context.Context, f Filter) iter.Seq2[Thread, error] {
-	return func(yield func(Thread, error) bool) {
 		for cursor := ""; ; {
 			arguments := map[string]any{"pageSize": 50}
 			set(arguments, "search", f.Search)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -172,11 +173,7 @@ func TestCancel(t *testing.T) {
 		}
 		return json.RawMessage(`{"resultType":"complete"}`), nil
 	})
-	c, err := client.Start(t.Context(), &client.Options{Server: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := start(t, client.Options{Server: s})
 	if err := c.Cancel(t.Context(), "known"); err != nil {
 		t.Error(err)
 	}
@@ -237,23 +234,17 @@ func TestHostileServer(t *testing.T) {
 				}
 				var mu sync.Mutex
 				asked := 0
-				c, err := client.Start(t.Context(), &client.Options{Server: s, Ask: func(context.Context, *client.Question) elicit.Outcome {
+				c := start(t, client.Options{Server: s, Ask: func(context.Context, *client.Question) elicit.Outcome {
 					mu.Lock()
 					defer mu.Unlock()
 					asked++
 					return elicit.Outcome{Decision: elicit.Approved}
 				}})
-				if err != nil {
-					t.Fatal(err)
-				}
 				if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err == nil {
 					t.Errorf("%+v", r)
 				}
 				if asked > tt.asked {
 					t.Errorf("asked %d times", asked)
-				}
-				if err := c.Close(); err != nil {
-					t.Error(err)
 				}
 			})
 		})
@@ -289,17 +280,13 @@ func TestKeyOfAnotherQuestion(t *testing.T) {
 			return struct{}{}, err
 		})
 		var asked []string
-		c, err := client.Start(t.Context(), &client.Options{Server: s, Ask: func(_ context.Context, q *client.Question) elicit.Outcome {
+		c := start(t, client.Options{Server: s, Ask: func(_ context.Context, q *client.Question) elicit.Outcome {
 			asked = append(asked, q.Message)
 			if q.Message == "one" {
 				return elicit.Outcome{Decision: elicit.Approved}
 			}
 			return elicit.Outcome{Decision: elicit.Denied}
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
 		if _, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil {
 			t.Error(err)
 		}
@@ -321,14 +308,10 @@ func TestQuestionAnsweredElsewhere(t *testing.T) {
 			s.answer("tools/call", `{"resultType":"task","taskId":"t","status":"working"}`)
 			s.answer("tasks/get", `{"taskId":"t","status":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"m"}}}}`,
 				`{"taskId":"t","status":"working"}`, `{"taskId":"t","status":"completed","result":{"content":[]}}`)
-			c, err := client.Start(t.Context(), &client.Options{Server: s, Ask: func(ctx context.Context, _ *client.Question) elicit.Outcome {
+			c := start(t, client.Options{Server: s, Ask: func(ctx context.Context, _ *client.Question) elicit.Outcome {
 				<-ctx.Done()
 				return elicit.Outcome{}
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
 			if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Status != protocol.StatusCompleted {
 				t.Errorf("%+v, %v", r, err)
 			}
@@ -341,14 +324,10 @@ func TestImpatientServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newToy(false)
 		s.answer("tools/call", result(`{"threads":[{"threadId":"t","status":"running"}]}`))
-		c, err := client.Start(t.Context(), &client.Options{Server: s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := start(t, client.Options{Server: s})
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		_, err = c.Wait(ctx)
+		_, err := c.Wait(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !errors.Is(err, context.DeadlineExceeded) || len(s.seen) > 11 {
@@ -374,11 +353,7 @@ func TestLostConversation(t *testing.T) {
 				}
 				return nil, r.Peer().Close()
 			}))
-			c, err := client.Start(t.Context(), &client.Options{Server: s})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
+			c := start(t, client.Options{Server: s})
 			var lost *client.LostError
 			if _, err := c.Run(t.Context(), client.Task{Prompt: "Fix it. All"}); !errors.As(err, &lost) || lost.Thread != want {
 				t.Errorf("%v, want %q", err, want)
@@ -396,11 +371,7 @@ func TestSilentServer(t *testing.T) {
 			return nil, ctx.Err()
 		})
 		s.answer("tools/call", result(`{}`))
-		c, err := client.Start(t.Context(), &client.Options{Server: s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := start(t, client.Options{Server: s})
 		if r, err := c.Run(t.Context(), client.Task{Prompt: "p"}); err != nil || r.Answer != "text" {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -411,10 +382,7 @@ func TestSilentServer(t *testing.T) {
 // result.
 func TestSlowFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := client.Start(t.Context(), &client.Options{Server: newServer("", script(""))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := start(t, client.Options{Server: newServer("", script(""))})
 		var last string
 		r, err := c.Run(t.Context(), client.Task{Prompt: strings.Repeat("say:x ", 100), Watch: client.Watch{Event: func(e client.Event) {
 			<-time.After(time.Second)
@@ -422,9 +390,6 @@ func TestSlowFunction(t *testing.T) {
 		}}})
 		if err != nil || r.Status != protocol.StatusCompleted || last != "task_complete" {
 			t.Errorf("%+v, %v, last %s", r, err, last)
-		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
 		}
 	})
 }
@@ -435,23 +400,17 @@ func TestQuestionAfterEvents(t *testing.T) {
 	for _, version := range []string{"", mcptypes.ProtocolVersion} {
 		synctest.Test(t, func(t *testing.T) {
 			var seen []string
-			c, err := client.Start(t.Context(), &client.Options{Server: newServer("", script("")), Protocol: version, Ask: func(context.Context, *client.Question) elicit.Outcome {
+			c := start(t, client.Options{Server: newServer("", script("")), Protocol: version, Ask: func(context.Context, *client.Question) elicit.Outcome {
 				seen = append(seen, "question")
 				return elicit.Outcome{Decision: elicit.Approved}
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = c.Run(t.Context(), client.Task{Prompt: "say:x ls", Watch: client.Watch{Event: func(e client.Event) {
+			_, err := c.Run(t.Context(), client.Task{Prompt: "say:x ls", Watch: client.Watch{Event: func(e client.Event) {
 				<-time.After(time.Second)
 				seen = append(seen, e.Msg.EventType())
 			}}})
 			want := []string{"session_configured", "task_started", "agent_message", "exec_approval_request", "question", "agent_message", "task_complete"}
 			if d := cmp.Diff(want, seen); d != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, d)
-			}
-			if err := c.Close(); err != nil {
-				t.Error(err)
 			}
 		})
 	}
@@ -537,11 +496,7 @@ func TestSilentTask(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
-		c, err := client.Start(t.Context(), &client.Options{Server: s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := start(t, client.Options{Server: s})
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
 		var lost *client.LostError
@@ -549,4 +504,77 @@ func TestSilentTask(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// TestLongErrors has servers whose errors are long. What they say of them is not.
+func TestLongErrors(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 5<<20)
+	failed := `{"resultType":"complete","isError":true,"content":[{"type":"text","text":"` + long + `"}],"structuredContent":{"status":"failed"}}`
+	run := func(c *client.Client) error {
+		r, err := c.Run(t.Context(), client.Task{Prompt: "p"})
+		if err == nil {
+			err = r.Err()
+		}
+		return err
+	}
+	task := `{"resultType":"task","taskId":"t","status":"working","pollIntervalMs":0}`
+	for name, tt := range map[string]struct {
+		call, get string
+		method    func(c *client.Client) error
+	}{
+		"a turn":            {failed, "", run},
+		"a tool":            {failed, "", func(c *client.Client) error { return c.Interrupt(t.Context(), "t") }},
+		"a kind of result":  {`{"resultType":"` + long + `"}`, "", run},
+		"a member":          {`{"resultType":"complete","content":[],"structuredContent":{"usage":{"` + long + `":{},"turn":7}}}`, "", run},
+		"a method":          {`{"resultType":"input_required","inputRequests":{"q":{"method":"` + long + `"}}}`, "", run},
+		"a key":             {`{"resultType":"input_required","inputRequests":{"` + long + `":{"method":"elicitation/create"}}}`, "", run},
+		"a state":           {`{"resultType":"input_required","requestState":"` + long + `"}`, "", run},
+		"an id":             {`{"resultType":"task","taskId":"` + long + `"}`, "", run},
+		"a status":          {task, `{"taskId":"t","status":"` + long + `"}`, run},
+		"the error of one":  {task, `{"taskId":"t","status":"failed","error":{"code":1,"message":"` + long + `"}}`, run},
+		"a refused request": {"refuse", "", run},
+		"a refused poll":    {task, "refuse", run},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newToy(true)
+			for method, answer := range map[string]string{"tools/call": tt.call, "tasks/get": tt.get, "tasks/cancel": "{}"} {
+				s.mux.HandleRaw(method, func(context.Context, json.RawMessage) (any, error) {
+					if answer == "refuse" {
+						return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: long, Data: json.RawMessage(`"` + long + `"`)}
+					}
+					return json.RawMessage(answer), nil
+				})
+			}
+			c := start(t, client.Options{Server: s, Ask: outcome(elicit.Approved)})
+			if err := tt.method(c); err == nil || len(err.Error()) > 100<<10 {
+				t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
+			}
+		})
+	}
+}
+
+// TestBigState measures what a requestState takes that is nearly as long as a message may be.
+func TestBigState(t *testing.T) {
+	const size = 60 << 20
+	answer := json.RawMessage(`{"resultType":"input_required","requestState":"` + strings.Repeat("x", size) + `"}`)
+	s := newToy(true)
+	calls := 0
+	s.mux.HandleRaw("tools/call", func(context.Context, json.RawMessage) (any, error) {
+		calls++
+		return answer, nil
+	})
+	c := start(t, client.Options{Server: s})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err := c.Run(t.Context(), client.Task{Prompt: "p"})
+	runtime.ReadMemStats(&after)
+	if err == nil || calls != 1 {
+		t.Errorf("%d calls, %+v, %v", calls, r, err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 6*size {
+		t.Errorf("client and server allocated %d MiB for %d MiB", took>>20, size>>20)
+	} else {
+		t.Logf("client and server allocated %d MiB", took>>20)
+	}
 }
