@@ -70,12 +70,12 @@ const (
 // had its file. Read fails if the answer is not in the form.
 func (t *Task) Read(said string, r *protocol.TurnResult) (words string, err error) {
 	var a answer
+	if strings.TrimSpace(said) == "" {
+		return "", errors.New("the reviewer did not answer")
+	}
 	// Some models write a code fence, or words, around the object.
 	begin, end := strings.IndexByte(said, '{'), strings.LastIndexByte(said, '}')
-	switch {
-	case strings.TrimSpace(said) == "":
-		return "", errors.New("the reviewer did not answer")
-	case begin < 0 || end < begin:
+	if begin < 0 || end < begin {
 		return "", errors.New("the answer is not the JSON object that was asked for")
 	}
 	if err := json.Unmarshal([]byte(said[begin:end+1]), &a); err != nil {
@@ -137,13 +137,14 @@ func (t *Task) relative(name string) string {
 // text returns the findings and the verdict of the result for people.
 func (a *answer) text(r *protocol.TurnResult) string {
 	var b strings.Builder
-	switch {
-	case r.Verdict == nil:
+	if v := r.Verdict; v == nil {
 		b.WriteString("The review has no verdict.")
-	case r.Verdict.Correct:
-		b.WriteString("Verdict: the change is correct" + sure(r.Verdict.Confidence) + ".")
-	default:
-		b.WriteString("Verdict: the change is incorrect" + sure(r.Verdict.Confidence) + ".")
+	} else {
+		b.WriteString("Verdict: " + strings.Replace(a.Correctness, "patch", "the change", 1))
+		if v.Confidence != nil {
+			fmt.Fprintf(&b, " (confidence %.2g)", *v.Confidence)
+		}
+		b.WriteString(".")
 	}
 	if a.Explanation != "" {
 		b.WriteString(" " + elicit.ShowText(a.Explanation))
@@ -168,11 +169,4 @@ func (a *answer) text(r *protocol.TurnResult) string {
 		}
 	}
 	return b.String()
-}
-
-func sure(confidence *float64) string {
-	if confidence == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (confidence %.2g)", *confidence)
 }

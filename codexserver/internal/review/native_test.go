@@ -1,6 +1,7 @@
 package review_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -8,8 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codexmcp/codexmcp/codexserver/engine"
+	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/elicit"
 )
 
 func newNative(t *testing.T, model *providertest.Server, more map[string]any) *native.Engine {
@@ -33,8 +38,8 @@ const addPatch = "*** Begin Patch\n*** Add File: patched\n+x\n*** End Patch"
 // TestNative reviews with a model that also tries to write in every way. Nothing is written
 // and no question is asked, whatever the configuration is.
 func TestNative(t *testing.T) {
-	for era, configured := range map[string]string{"legacy": "danger-full-access", "modern": "workspace-write"} {
-		t.Run(era+" "+configured, func(t *testing.T) {
+	for era, configured := range map[servertest.Era]string{servertest.Handshake: "danger-full-access", servertest.Rounds: "workspace-write"} {
+		t.Run(string(era)+" "+configured, func(t *testing.T) {
 			s := newShop(t)
 			started := filepath.Join(t.TempDir(), "started")
 			attempts := providertest.Call(
@@ -59,9 +64,12 @@ func TestNative(t *testing.T) {
 				"sandbox_mode": configured, "approval_policy": "on-request", "tools.web_search": true, "include_apply_patch_tool": true, "include_plan_tool": true,
 				"mcp_servers.evil.command": "touch", "mcp_servers.evil.args": []any{started},
 			})
-			c := connect(t, e, eras[era])
+			c := connect(t, e, era)
 			checkTargets(t, s, c)
 			for _, r := range model.Requests() {
+				if !strings.Contains(string(r.Body), `"type":"json_schema"`) {
+					t.Error("the model is not held to the form of the answer")
+				}
 				for _, name := range []string{`"name":"apply_patch"`, `"web_search"`, `"name":"update_plan"`, `"name":"evil`} {
 					if strings.Contains(string(r.Body), `"tools":`) && strings.Contains(toolsOf(t, r), name) {
 						t.Errorf("the model is offered %s", name)
@@ -70,11 +78,6 @@ func TestNative(t *testing.T) {
 			}
 			if _, err := os.Stat(started); err == nil {
 				t.Error("an MCP server was started")
-			}
-			for _, r := range model.Requests() {
-				if !strings.Contains(string(r.Body), `"type":"json_schema"`) {
-					t.Error("the model is not held to the form of the answer")
-				}
 			}
 			if n := len(model.Requests()); n != 10 {
 				t.Errorf("%d requests", n)
@@ -108,8 +111,7 @@ func TestNativeThread(t *testing.T) {
 		touch("after"), providertest.Say("done"),
 	)
 	e := newNative(t, model, map[string]any{"sandbox_mode": "danger-full-access", "approval_policy": "never"})
-	c := connect(t, e, false)
-	reviewsInThread(t, c, s, model)
+	reviewsInThread(t, connect(t, e, servertest.Handshake), s, model)
 }
 
 // reviewsInThread has the shop reviewed in a conversation that may write everything. A command before the
@@ -143,7 +145,7 @@ func reviewsInThread(t *testing.T, c *client, s *shop, model *providertest.Serve
 func TestInvalidAnswers(t *testing.T) {
 	s := newShop(t)
 	e := newNative(t, providertest.New(providertest.Say("fine"), providertest.Say("looks good to me"), providertest.Say(""), providertest.Say("")), nil)
-	c := connect(t, e, false)
+	c := connect(t, e, servertest.Handshake)
 	for _, want := range []string{"codex-review: the answer is not the JSON object that was asked for", "codex-review: the reviewer did not answer"} {
 		r, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "cwd": s.repo})
 		if !failed || r.Status != "failed" || r.ThreadID == "" || !strings.HasPrefix(r.Content, want) || r.Findings != nil {
@@ -159,7 +161,7 @@ func TestInvalidAnswers(t *testing.T) {
 func TestArguments(t *testing.T) {
 	s := newShop(t)
 	model := providertest.New()
-	c := connect(t, newNative(t, model, nil), false)
+	c := connect(t, newNative(t, model, nil), servertest.Handshake)
 	clean := newShop(t)
 	clean.commit("all")
 	for _, tt := range []struct{ arguments, want string }{
@@ -198,5 +200,87 @@ func TestArguments(t *testing.T) {
 	}
 	if n := len(model.Requests()); n != 0 {
 		t.Errorf("%d requests to the model", n)
+	}
+}
+
+// TestOtherEngine reviews with an engine that has no reviewer of its own and asks for approval
+// of everything. Nothing is approved, and no client is asked.
+func TestOtherEngine(t *testing.T) {
+	for _, era := range eras {
+		t.Run(string(era), func(t *testing.T) {
+			s := newShop(t)
+			c := connect(t, engine.TurnFunc(func(ctx context.Context, h engine.Host, in []protocol.InputItem) error {
+				if !strings.Contains(protocol.TextOf(in), "+func last(n int) int { return n }") {
+					t.Errorf("the model does not see the change: %s", protocol.TextOf(in))
+				}
+				h.Emit(protocol.AgentMessage{Message: s.answer()})
+				for _, out := range []string{
+					h.ApproveExec(ctx, protocol.ExecApprovalRequest{CallID: "1", Command: []string{"rm", "x"}, Cwd: s.repo}).ForModel(),
+					h.ApprovePatch(ctx, protocol.PatchApprovalRequest{CallID: "2", Changes: map[string]protocol.FileChange{"x": {Add: &protocol.FileContent{}}}, Cwd: s.repo}).ForModel(),
+				} {
+					if !strings.Contains(out, "this is a review") {
+						t.Errorf("approved, or denied by another decider: %s", out)
+					}
+				}
+				if _, err := h.Elicit(ctx, new(elicit.Foreign)); err == nil {
+					t.Error("a form was sent")
+				}
+				return nil
+			}), era)
+			r, failed := c.call("codex-review", map[string]any{"target": "base", "branch": "main", "cwd": s.repo})
+			if failed || len(r.Findings) != 5 || len(r.Refused) != 2 || r.Verdict == nil {
+				t.Errorf("%+v", r)
+			}
+			again, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "threadId": r.ThreadID})
+			if !failed || !strings.Contains(again.Content, "argument /threadId: this engine reviews in new conversations alone") {
+				t.Errorf("%+v", again)
+			}
+		})
+	}
+}
+
+// TestBackground begins a review in the background, waits for it, and stops another.
+func TestBackground(t *testing.T) {
+	s := newShop(t)
+	stall := make(chan struct{})
+	defer close(stall)
+	model := providertest.New(providertest.Say(s.answer()), providertest.Turn{Text: []string{"thinking"}, Stall: stall})
+	c := connect(t, newNative(t, model, nil), servertest.Rounds)
+	arguments := map[string]any{"target": "uncommitted", "cwd": s.repo, "background": true}
+	begin := func() string {
+		t.Helper()
+		r, failed := c.call("codex-review", arguments)
+		if failed || r.Status != "running" || r.ThreadID == "" {
+			t.Fatalf("%+v", r)
+		}
+		return r.ThreadID
+	}
+	wait := func(id string, status protocol.TurnStatus, findings int) {
+		t.Helper()
+		r, _ := c.call("codex-wait", map[string]any{"threadIds": []string{id}})
+		if len(r.Threads) != 1 || r.Threads[0].Status != status || len(r.Threads[0].Findings) != findings {
+			t.Errorf("%+v", r)
+		}
+	}
+	wait(begin(), "completed", 5)
+	id := begin()
+	if err := model.Await(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if r, failed := c.call("codex-interrupt", map[string]any{"threadId": id}); failed {
+		t.Errorf("%+v", r)
+	}
+	wait(id, "aborted", 0)
+}
+
+// TestTask runs a long review as a task.
+func TestTask(t *testing.T) {
+	s := newShop(t)
+	stall := make(chan struct{})
+	c := connect(t, newNative(t, providertest.New(providertest.Turn{Text: []string{"thinking"}, Stall: stall}), nil), servertest.Polls)
+	defer close(stall)
+	got, err := c.Send(t.Context(), "tools/call", fmt.Sprintf(`"name":"codex-review","arguments":{"target":"uncommitted","cwd":%q}`, s.repo))
+	if err != nil || !strings.Contains(string(got), `"taskId"`) {
+		t.Errorf("%s, %v", got, err)
 	}
 }

@@ -3,7 +3,6 @@
 package review_test
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,8 +36,8 @@ func execTurn(id, cmd string, escalated bool) providertest.Turn {
 
 // TestReal reviews all targets with the real Codex, whose model tries to write.
 func TestReal(t *testing.T) {
-	for era, modern := range eras {
-		t.Run(era, func(t *testing.T) {
+	for _, era := range eras {
+		t.Run(string(era), func(t *testing.T) {
 			s := newShop(t)
 			var script []providertest.Turn
 			for range 5 {
@@ -60,7 +59,7 @@ web_search = "live"
 command = "touch"
 args = ["`+filepath.Join(t.TempDir(), "started")+`"]
 `)
-			checkTargets(t, s, connect(t, e, modern))
+			checkTargets(t, s, connect(t, e, era))
 			for i, r := range model.Requests() {
 				if !strings.Contains(string(r.Body), `<changes>\ndiff --git `) || i < 4 && !strings.Contains(string(r.Body), `+++ b/new.go`) {
 					t.Errorf("request %d does not show the changes: %.3000s", i, r.Body)
@@ -84,14 +83,10 @@ func TestRealThread(t *testing.T) {
 		execTurn("3", "touch after", false), providertest.Say("done"),
 	)
 	e := newRealCodex(t, model, "approval_policy = \"never\"\nsandbox_mode = \"danger-full-access\"\n")
-	c := connect(t, e, false)
+	c := connect(t, e, servertest.Handshake)
 	reviewsInThread(t, c, s, model)
-	var list struct {
-		Conversations []struct{ ThreadID, Preview string }
-	}
-	c.list(&list)
-	if len(list.Conversations) != 1 {
-		t.Errorf("%+v", list)
+	if list := c.CallTool(t, "codex-list", `{}`); strings.Count(list, `"threadId":`) != 1 {
+		t.Error(list)
 	}
 }
 
@@ -102,7 +97,7 @@ func TestRealInterrupt(t *testing.T) {
 	model := providertest.New(providertest.Turn{Text: []string{"thinking"}, Stall: stall})
 	e := newRealCodex(t, model, "")
 	defer close(stall)
-	c := connect(t, e, false)
+	c := connect(t, e, servertest.Handshake)
 	begun, failed := c.call("codex-review", map[string]any{"target": "uncommitted", "cwd": s.repo, "background": true})
 	if failed || begun.Status != "running" {
 		t.Fatalf("%+v", begun)
@@ -116,16 +111,4 @@ func TestRealInterrupt(t *testing.T) {
 	if r, _ := c.call("codex-wait", map[string]any{"threadIds": []string{begun.ThreadID}}); len(r.Threads) != 1 || r.Threads[0].Status != "aborted" {
 		t.Errorf("%+v", r)
 	}
-}
-
-// list calls codex-list.
-func (c *client) list(into any) {
-	c.t.Helper()
-	var r struct {
-		StructuredContent json.RawMessage `json:"structuredContent"`
-	}
-	if err := c.Call(c.t.Context(), "tools/call", json.RawMessage(`{"name":"codex-list","arguments":{}}`), &r); err != nil {
-		c.t.Fatal(err)
-	}
-	unmarshal(c.t, string(r.StructuredContent), into)
 }

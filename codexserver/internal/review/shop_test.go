@@ -2,6 +2,7 @@ package review_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/codexmcp/codexmcp/codexserver/engine"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
 	"github.com/codexmcp/codexmcp/internal/memdir"
 	"github.com/google/go-cmp/cmp"
 )
@@ -117,31 +119,10 @@ func (s *shop) answer() string {
 	],"overall_correctness":"patch is incorrect","overall_explanation":"It lets everybody in.","overall_confidence_score":0.95}`
 }
 
-// reviewResult is the structured content of a review.
+// reviewResult is the structured content of a call.
 type reviewResult struct {
-	ThreadID   string    `json:"threadId"`
-	Status     string    `json:"status"`
-	Content    string    `json:"content"`
-	Model      string    `json:"model"`
-	DurationMS *int64    `json:"durationMs"`
-	Usage      *struct{} `json:"usage"`
-	Verdict    *struct {
-		Correct     bool    `json:"correct"`
-		Explanation string  `json:"explanation"`
-		Confidence  float64 `json:"confidence"`
-	} `json:"verdict"`
-	Findings []struct {
-		Title, Body, Path  string
-		StartLine, EndLine int
-		Priority           *int
-		Confidence         *float64
-		OutsideDiff        bool
-	} `json:"findings"`
-	Refused []struct{ Kind, What, Why string } `json:"refused"`
-	Threads []struct {
-		ThreadID, Status string
-		Findings         []json.RawMessage
-	}
+	protocol.TurnResult
+	Threads []protocol.TurnResult `json:"threads"`
 }
 
 // lines returns one line for each finding.
@@ -162,21 +143,15 @@ func (r *reviewResult) lines() (all []string) {
 // client calls tools in one era of MCP. It accepts all questions, of which there must be none.
 type client struct {
 	*servertest.Client
-	t    testing.TB
-	meta string // of its requests; "" after a handshake
+	t testing.TB
 }
 
-var eras = map[string]bool{"legacy": false, "modern": true}
+var eras = []servertest.Era{servertest.Handshake, servertest.Rounds}
 
-func connect(t testing.TB, e engine.Engine, modern bool) *client {
+func connect(t testing.TB, e engine.Engine, era servertest.Era) *client {
 	t.Helper()
-	server := codexserver.New(e, &codexserver.Options{Home: t.TempDir()})
-	c := &client{t: t}
-	if modern {
-		c.Client, c.meta = servertest.Dial(t, server, nil), servertest.Capable(`"elicitation":{"form":{}}`)
-	} else {
-		c.Client = servertest.Connect(t, server, servertest.Say(servertest.Accept))
-	}
+	host := servertest.Host{Era: era, Answer: servertest.Say(servertest.Accept)}
+	c := &client{servertest.Join(t, codexserver.New(e, &codexserver.Options{Home: t.TempDir()}), host), t}
 	t.Cleanup(func() {
 		if asked := c.Received("elicitation/create"); asked != nil {
 			t.Errorf("the client was asked: %s", asked)
@@ -188,24 +163,20 @@ func connect(t testing.TB, e engine.Engine, modern bool) *client {
 // call calls a tool. It reports an incomplete result as an error.
 func (c *client) call(tool string, arguments map[string]any) (r reviewResult, isError bool) {
 	c.t.Helper()
-	params := map[string]any{"name": tool, "arguments": arguments}
-	if c.meta != "" {
-		params["_meta"] = json.RawMessage(c.meta)
-	}
-	var raw json.RawMessage
-	if err := c.Call(c.t.Context(), "tools/call", params, &raw); err != nil {
-		c.t.Fatalf("%s: %v", tool, err)
-	}
-	var result struct {
-		IsError           bool
-		ResultType        string
-		StructuredContent json.RawMessage
-	}
-	if err := json.Unmarshal(raw, &result); err != nil {
+	text, err := json.Marshal(arguments)
+	if err != nil {
 		c.t.Fatal(err)
 	}
-	if err := json.Unmarshal(result.StructuredContent, &r); err != nil {
-		c.t.Fatalf("%v: %s", err, raw)
+	raw, err := c.Send(c.t.Context(), "tools/call", fmt.Sprintf(`"name":%q,"arguments":%s`, tool, text))
+	var result struct {
+		IsError           bool
+		StructuredContent json.RawMessage
+	}
+	if err = errors.Join(err, json.Unmarshal(raw, &result)); err == nil {
+		err = json.Unmarshal(result.StructuredContent, &r)
+	}
+	if err != nil {
+		c.t.Fatalf("%s: %v: %s", tool, err, raw)
 	}
 	return r, result.IsError
 }
@@ -227,7 +198,7 @@ func checkTargets(t *testing.T, s *shop, c *client) {
 	} {
 		tt.arguments["cwd"] = s.repo
 		r, failed := c.call("codex-review", tt.arguments)
-		if failed || r.Status != "completed" || r.ThreadID == "" || r.Model == "" || r.DurationMS == nil || r.Usage == nil {
+		if failed || r.Status != "completed" || r.ThreadID == "" || r.Model == "" || r.Usage == nil {
 			t.Fatalf("%v: %+v", tt.arguments, r)
 		}
 		want := []string{
@@ -246,7 +217,7 @@ func checkTargets(t *testing.T, s *shop, c *client) {
 		if d := cmp.Diff(append(want, odd), got); d != "" {
 			t.Errorf("%v: findings (-want +got)\n%s", tt.arguments, d)
 		}
-		if v := r.Verdict; v == nil || v.Correct || v.Explanation != "It lets everybody in." || v.Confidence != 0.95 {
+		if v := r.Verdict; v == nil || v.Correct || v.Explanation != "It lets everybody in." || *v.Confidence != 0.95 {
 			t.Errorf("%v: verdict %+v", tt.arguments, v)
 		}
 		if !strings.Contains(r.Content, "1. [P1] One page too many — page.go:3-3") || !strings.Contains(r.Content, "4. [P3] Nothing is there — page.go:400-401 (outside of the diff)") {
