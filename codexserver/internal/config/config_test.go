@@ -2,6 +2,8 @@ package config_test
 
 import (
 	"encoding/json"
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,16 +46,14 @@ func TestParseOverride(t *testing.T) {
 		{in: `a."b=x`, err: "unterminated basic string"},
 		{in: `a."b"c=x`, err: "expected '='"},
 	} {
-		t.Run(tt.in, func(t *testing.T) {
-			key, value, err := config.ParseOverride(tt.in)
-			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("error %v, want %q", err, tt.err)
-				}
-			} else if d := cmp.Diff([]any{tt.key, tt.value}, []any{key, value}); d != "" || err != nil {
-				t.Errorf("%v (-want +got):\n%s", err, d)
+		key, value, err := config.ParseOverride(tt.in)
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: error %v, want %q", tt.in, err, tt.err)
 			}
-		})
+		} else if d := cmp.Diff([]any{tt.key, tt.value}, []any{key, value}); d != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", tt.in, err, d)
+		}
 	}
 }
 
@@ -243,8 +243,8 @@ func TestLayersThatCannotBeRead(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	dir := home(t, map[string]string{config.SettingsFile: "[approvals]\non_cancel = \"deny\"\ntimeout = \"1m\"\n[limits]\ntokens = 5\n"})
-	s, codex, err := config.LoadSettings(dir, []string{"approvals.timeout=2s", "model=x", "approvals.where=both", "limits.wall_time=1h", "tools.web_search=true"})
+	s, codex, err := settings(t, "[approvals]\non_cancel = \"deny\"\ntimeout = \"1m\"\n[limits]\ntokens = 5\n",
+		"approvals.timeout=2s", "model=x", "approvals.where=both", "limits.wall_time=1h", "tools.web_search=true")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -557,4 +557,342 @@ func FuzzParseOverride(f *testing.F) {
 			t.Error("an error without a message")
 		}
 	})
+}
+
+const granular = "approval_policy = { granular = { sandbox_approval = true, rules = true, mcp_elicitations = true } }\n"
+
+func TestTodaysConfig(t *testing.T) {
+	type result struct {
+		Policy    protocol.ApprovalPolicy
+		Declines  bool
+		Effort    protocol.ReasoningEffort
+		Search    bool
+		WebSearch config.WebSearch
+		Notes     int
+	}
+	usual := func(change func(*result)) result {
+		r := result{Policy: protocol.ApprovalOnRequest}
+		change(&r)
+		return r
+	}
+	for _, tt := range []struct {
+		name, file string
+		want       result
+	}{
+		{"nothing", "", usual(func(*result) {})},
+		{"granular", granular, usual(func(r *result) { r.Notes = 1 })},
+		{"granular without approvals", strings.Replace(granular, "sandbox_approval = true", "sandbox_approval = false", 1),
+			usual(func(r *result) { r.Policy, r.Notes = protocol.ApprovalNever, 1 })},
+		{"granular without questions of servers", strings.Replace(granular, "elicitations = true", "elicitations = false, request_permissions = true", 1),
+			usual(func(r *result) { r.Declines, r.Notes = true, 1 })},
+		{"effort max", "model_reasoning_effort = \"max\"", usual(func(r *result) { r.Effort = "max" })},
+		{"effort none", "model_reasoning_effort = \"none\"", usual(func(r *result) { r.Effort = "none" })},
+		{"an unknown effort", "model_reasoning_effort = \"utmost\"", usual(func(r *result) { r.Effort, r.Notes = "utmost", 1 })},
+		{"the old key", "[tools]\nweb_search = true", usual(func(r *result) { r.Search = true })},
+		{"a table alone", "[tools.web_search]\ncontext_size = \"low\"", usual(func(r *result) { r.WebSearch.ContextSize, r.Notes = "low", 1 })},
+		{"a table and live", "web_search = \"live\"\n[tools.web_search]\nallowed_domains = [\"a.com\"]\nlocation = { country = \"NL\" }", usual(func(r *result) {
+			r.Search, r.WebSearch = true, config.WebSearch{AllowedDomains: []string{"a.com"}, Location: config.Location{Country: "NL"}}
+		})},
+		{"cached", "web_search = \"cached\"", usual(func(r *result) { r.Search, r.WebSearch.Cached = true, true })},
+		{"disabled wins", "web_search = \"disabled\"\n[tools]\nweb_search = true", usual(func(*result) {})},
+	} {
+		c := loaded(t, tt.file, config.Layers{})
+		got := result{c.ApprovalPolicy, c.DeclineElicitations, c.ReasoningEffort, c.Tools.WebSearch, c.WebSearch, len(c.Notes)}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s\n%q", tt.name, d, c.Notes)
+		}
+	}
+}
+
+// TestTodaysConfigInLayers checks that overrides are read like the file, and that a
+// string replaces a table.
+func TestTodaysConfigInLayers(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		layers config.Layers
+		want   protocol.ApprovalPolicy
+	}{
+		{"a string over a table", config.Layers{Overrides: map[string]any{"approval_policy": "untrusted"}}, protocol.ApprovalUntrusted},
+		{"a key of the table", config.Layers{Overrides: map[string]any{"approval_policy.granular.sandbox_approval": false}}, protocol.ApprovalNever},
+		{"the argument", config.Layers{Call: protocol.Config{ApprovalPolicy: protocol.ApprovalOnFailure}}, protocol.ApprovalOnFailure},
+		{"a table of the call", config.Layers{Call: protocol.Config{Overrides: raw("approval_policy",
+			`{"granular":{"sandbox_approval":false,"rules":false,"mcp_elicitations":false}}`)}}, protocol.ApprovalNever},
+		{"true over a table", config.Layers{Overrides: map[string]any{"tools.web_search": true}}, protocol.ApprovalOnRequest},
+	} {
+		if c := loaded(t, granular+"[tools.web_search]\ncontext_size = \"low\"\n", tt.layers); c.ApprovalPolicy != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, c.ApprovalPolicy, tt.want)
+		}
+	}
+}
+
+func TestOpenAIBaseURL(t *testing.T) {
+	for _, tt := range []struct{ file, env, want string }{
+		{"", "", "https://api.openai.com/v1"},
+		{"", "http://env", "http://env"},
+		{`openai_base_url = "http://key"`, "http://env", "http://key"},
+		{"openai_base_url = \"http://key\"\n[model_providers.openai]\nbase_url = \"http://table\"", "", "http://table"},
+	} {
+		if c := loaded(t, tt.file, config.Layers{OpenAIBaseURL: tt.env}); c.Provider().BaseURL != tt.want {
+			t.Errorf("%q: %q, want %q", tt.file, c.Provider().BaseURL, tt.want)
+		}
+	}
+}
+
+func TestProfileFiles(t *testing.T) {
+	dir := home(t, map[string]string{
+		"config.toml":      file,
+		"own.config.toml":  "model = \"own\"\nmodel_instructions_file = \"i.md\"\n",
+		"fast.config.toml": "model = \"fast file\"\nmodel_instructions_file = \"/absolute.md\"\n",
+		"bad.config.toml":  "model = \n",
+	})
+	for name, want := range map[string]string{"own": "own", "fast": "fast file"} {
+		c, err := config.Load(config.Layers{Home: dir, Call: protocol.Config{Profile: name}})
+		if err != nil || c.Model != want {
+			t.Errorf("%s: %v, want the model %q", name, err, want)
+		}
+		if name == "fast" && c.InstructionsFile != "/absolute.md" {
+			t.Errorf("the instructions are %q, want the absolute path", c.InstructionsFile)
+		}
+		if name == "own" && !strings.HasPrefix(c.InstructionsFile, dir) {
+			t.Errorf("the instructions are %q, want a path next to the file", c.InstructionsFile)
+		}
+	}
+	whole := home(t, map[string]string{"config.toml": "model_instructions_file = \"i.md\"\n"})
+	if c, err := config.Load(config.Layers{Home: whole}); err != nil || c.InstructionsFile != whole+"/i.md" {
+		t.Errorf("the instructions are %q, %v", c.InstructionsFile, err)
+	}
+	for name, want := range map[string]string{"bad": "bad.config.toml:1:", "../own": `there is no "../own"`, "nosuch": "is missing"} {
+		if _, err := config.Load(config.Layers{Home: dir, Call: protocol.Config{Profile: name}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
+func TestAllowedTools(t *testing.T) {
+	for _, tt := range []struct {
+		server string
+		want   string // of the tools a, b and c
+	}{
+		{"", "abc"},
+		{`enabled_tools = ["a", "b"]` + "\n" + `disabled_tools = ["b"]`, "a"},
+		{`enabled_tools = []`, ""},
+		{`default_tools_approval_mode = "prompt"` + "\n" + `tools = { c = { approval_mode = "approve" } }`, "c"},
+		{`tools = { a = { approval_mode = "prompt" }, b = { approval_mode = "what comes" }, c = { approval_mode = 1 } }`, ""},
+		{`tools = { a = { approval_mode = "auto" }, b = {}, c = 1 }`, "abc"},
+	} {
+		c, got := loaded(t, "[mcp_servers.s]\n"+tt.server, config.Layers{}), ""
+		for _, name := range []string{"a", "b", "c"} {
+			if c.MCPServers["s"].Allows(name) {
+				got += name
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.server, got, tt.want)
+		}
+	}
+}
+
+// TestMisplacedOverrides checks that an override that replaces one of our tables with a string
+// is ignored with a note.
+func TestMisplacedOverrides(t *testing.T) {
+	s, codex, err := settings(t, "", "sandbox=workspace-write", "http=x", "approvals=never", "limits=5", "model=m", `"approvals"=1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(codex) != 1 || len(s.Ignored) != 5 {
+		t.Errorf("for Codex %v, ignored %q", codex, s.Ignored)
+	}
+	if want := "-c sandbox is ignored: sandbox is a table of codex-mcp.toml, and no key of Codex; write sandbox_mode"; s.Ignored[0] != want {
+		t.Errorf("%q, want %q", s.Ignored[0], want)
+	}
+	for _, wrong := range []string{"approvals={nosuch=1}", "calls.trusted=1"} {
+		if _, _, err := settings(t, "", wrong); err == nil {
+			t.Errorf("%s is accepted", wrong)
+		}
+	}
+}
+
+const faulty = `model = "m"
+# a comment
+sandbox_mode = "none"
+colour = "blue"
+model_provider = "x"
+
+[model_providers.x]
+name = "x"
+base_url = "http://127.0.0.1/v1"
+wire = "chat"
+request_max_retries = "many"
+
+[profiles.p]
+approval_policy = "sometimes"
+modle = "n"
+
+[tui]
+theme = "dark"
+`
+
+func TestErrorsNameTheLine(t *testing.T) {
+	dir := home(t, map[string]string{"config.toml": faulty, "q.config.toml": "\nsandbox_mode = \"open\"\n"})
+	retries := map[string]any{"model_providers.x.request_max_retries": 1} // which mends a part
+	for _, tt := range []struct {
+		layer config.Layers
+		flags map[string]any
+		want  string // follows the folder if it begins with /
+	}{
+		{config.Layers{}, nil, "/config.toml:11: model_providers.x.request_max_retries: want an integer, have a string"},
+		{config.Layers{}, retries, `/config.toml:3: sandbox_mode: "none" is not one of`},
+		{config.Layers{Call: protocol.Config{Profile: "p", Sandbox: "read-only"}}, retries, `/config.toml:14: approval_policy: "sometimes" is not one of`},
+		{config.Layers{Call: protocol.Config{Profile: "q"}}, retries, `/q.config.toml:2: sandbox_mode: "open" is not one of`},
+		{config.Layers{Overrides: map[string]any{"sandbox_mode": "half"}}, retries, `-c sandbox_mode: "half" is not one of`},
+		{config.Layers{Call: protocol.Config{Sandbox: "all"}}, retries, `sandbox_mode: "all" is not one of`},
+		{config.Layers{Overrides: map[string]any{"model_provider": "y", "sandbox_mode": "read-only"}}, retries, `-c model_provider: there is no "y"`},
+	} {
+		tt.layer.Home = dir
+		if tt.layer.Overrides == nil {
+			tt.layer.Overrides = map[string]any{}
+		}
+		maps.Copy(tt.layer.Overrides, tt.flags)
+		_, err := config.Load(tt.layer)
+		if want := strings.Replace(tt.want, "/", dir+"/", 1); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		var missing *config.MissingError
+		if errors.As(err, &missing) != strings.Contains(tt.want, "there is no") {
+			t.Errorf("a missing name: %v", err)
+		}
+	}
+}
+
+// TestUnknownKeys lists the keys without an effect, in the native engine and for Codex, which knows more. That the
+// configuration can be loaded is not needed.
+func TestUnknownKeys(t *testing.T) {
+	for _, tt := range []struct {
+		file        string
+		overrides   map[string]any
+		want, codex string // FILE stands for the path; a line each
+	}{
+		{"", nil, "", ""},
+		{faulty, nil, "FILE:4: colour\nFILE:10: model_providers.x.wire\nFILE:15: profiles.p.modle: do you mean model?",
+			"FILE:4: colour: do you mean cloud?\nFILE:10: model_providers.x.wire\nFILE:15: profiles.p.modle: do you mean model?"},
+		{"modle = \"m\"\n[otel]\nenvironment = \"x\"\n", map[string]any{"modl": "m", "otel": 1},
+			"FILE:1: modle: do you mean model?\n-c modl: do you mean model?", "FILE:1: modle: do you mean model?\n-c modl: do you mean model?"},
+		{`hooks = {}
+personality = "pragmatic"
+[tools]
+view_image = true
+fly = true
+[mcp_servers.s]
+command = "c"
+env_vars = ["A"]
+enabled_tools = ["a"]
+[mcp_servers.s.tools.a]
+approval_mode = "approve"
+[permissions.strict]
+[nosuch.table]
+a = 1
+[shell_environment_policy]
+exlude = []
+`, nil, `FILE:1: hooks: no hook runs
+FILE:13: nosuch
+FILE:12: permissions: sandbox_mode decides what commands may touch
+FILE:8: mcp_servers.s.env_vars
+FILE:16: shell_environment_policy.exlude: do you mean exclude?
+FILE:5: tools.fly`, `FILE:13: nosuch
+FILE:8: mcp_servers.s.env_vars
+FILE:16: shell_environment_policy.exlude: do you mean exclude?
+FILE:5: tools.fly`},
+		{"", map[string]any{
+			"model": "m", "otel": map[string]any{"exporter": "none"}, // these keys are known
+			"reasoning_effort": "high", "approval_polcy": "untrusted", "aprovals": 1, "model_providers": map[string]any{"x": map[string]any{"base_ulr": "y", "name": "x"}}, "default_permissions": ":read-only", "a.b": 1, "approvals_reviewer": "x", "auto_review": true,
+		}, `-c "a.b"
+-c approval_polcy: do you mean approval_policy?
+-c approvals_reviewer: the user is asked
+-c aprovals: do you mean approvals?
+-c auto_review: the user is asked
+-c default_permissions: sandbox_mode decides what commands may touch
+-c reasoning_effort
+-c model_providers.x.base_ulr: do you mean base_url?`, `-c "a.b"
+-c approval_polcy: do you mean approval_policy?
+-c aprovals: do you mean approvals?
+-c reasoning_effort
+-c model_providers.x.base_ulr: do you mean base_url?`},
+	} {
+		dir := home(t, map[string]string{"config.toml": tt.file})
+		var found []string
+		_, _ = config.Load(config.Layers{Home: dir, Overrides: tt.overrides, Unknown: func(key string) { found = append(found, key) }})
+		for _, of := range [][2]string{{tt.want, strings.Join(found, "\n")}, {tt.codex, strings.Join(config.UnknownToCodex(dir, tt.overrides), "\n")}} {
+			if diff := cmp.Diff(strings.ReplaceAll(of[0], "FILE", dir+"/config.toml"), of[1]); diff != "" {
+				t.Errorf("%s %v (-want +got):\n%s", tt.file, tt.overrides, diff)
+			}
+		}
+	}
+}
+
+// TestMisspelt checks that an argument of the command line that is a typo away from a key of approvals or
+// of the sandbox is an error, and nothing else is.
+func TestMisspelt(t *testing.T) {
+	for arg, meant := range map[string]string{
+		"approval_polcy=never":                            "approval_policy",
+		"approval-policy=never":                           "approval_policy",
+		"aproval_policy=never":                            "approval_policy",
+		"sandbox_mod=read-only":                           "sandbox_mode",
+		"sandboxmode=read-only":                           "sandbox_mode",
+		"sandbox_workspace_wrte.writable_roots=1":         "sandbox_workspace_write",
+		"sandbox_workspace_write.network_acces=1":         "network_access",
+		"sandbox_workspace_write.exclude_slash_tpm=true":  "exclude_slash_tmp",
+		"sandbox_workspace_write={exclude_slashtmp=true}": "exclude_slash_tmp",
+		"aprovals.timeout='1m'":                           "approvals",
+		"cals.full_access='deny'":                         "calls",
+		"sandbx.helper=[]":                                "sandbox",
+		"trusted_call=true":                               "calls.trusted",
+		"locked_argument=[]":                              "calls.locked_arguments",
+		"shell_enviroment_policy.inherit='none'":          "shell_environment_policy",
+		"profiles.x.sandbox_mdoe=read-only":               "sandbox_mode",
+		"modle=m":                                         "",
+		"approval_policy=never":                           "",
+		"approvals_reviewer=x":                            "",
+		"sandbox_workspace_write.another_thing=1":         "",
+		"profiles.sandbox_mod.model=m":                    "",
+		"model_providers.sandbox_mod.name=m":              "",
+		"tools.web_search=true":                           "",
+	} {
+		key, _, _ := strings.Cut(arg, "=")
+		if strings.Contains(arg, "={") {
+			key += ".exclude_slashtmp"
+		}
+		if meant == "sandbox_workspace_write" || meant == "approvals" || meant == "calls" || meant == "sandbox" || meant == "shell_environment_policy" {
+			key, _, _ = strings.Cut(key, ".")
+		}
+		want := ""
+		if meant != "" {
+			want = "-c " + key + ": unknown key; do you mean " + meant + "?"
+		}
+		if _, _, err := settings(t, "", arg); err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%s: %v, want %q", arg, err, want)
+		}
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, want string
+		values           []string
+	}{
+		{"none", "a text", "a text", nil},
+		{"whole", "wrong key key-123456!", "wrong key [redacted]!", []string{"key-123456"}},
+		{"twice", "key-123456key-123456", "[redacted][redacted]", []string{"key-123456"}},
+		{"one contains the others", "wrong key hunter1 hunter2 hunter2-static", "wrong key [redacted]", []string{"hunter1", "hunter2", "hunter1 hunter2 hunter2-static"}},
+		{"the shorter first", "is key-123456-more", "is [redacted]", []string{"key-123456", "key-123456-more"}},
+		{"they overlap", "abcdefghijkl", "[redacted]", []string{"abcdefgh", "efghijkl"}},
+		{"with itself", "xabababababy", "x[redacted]y", []string{"ababab"}},
+		{"a scheme", "no TOKEN-123, no Bearer TOKEN-123", "no [redacted], no [redacted]", []string{"Bearer TOKEN-123"}},
+		{"the text is cut", "wrong key key-12", "wrong key [redacted]", []string{"key-123456"}},
+		{"the cut leaves little", "wrong key key", "wrong key key", []string{"key-123456"}},
+		{"too short", "a 1 is no secret", "a 1 is no secret", []string{"1", "", "v1 x"}},
+	} {
+		if got := config.NewSecrets(tt.values...).Hide(tt.text); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
 }
