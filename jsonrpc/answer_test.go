@@ -114,7 +114,7 @@ func TestNotificationsEnd(t *testing.T) {
 					})
 					var problems string
 					r := newRaw(t, h, &jsonrpc.Options{
-						DrainTimeout: -1, InlineIf: func(*jsonrpc.Request) bool { return inline },
+						DrainTimeout: -1, Inline: func(*jsonrpc.Request) bool { return inline },
 						Hooks: &jsonrpc.Hooks{Problem: func(err error, _ []byte) { problems += err.Error() }},
 					})
 					ended := r.run(context.WithValue(context.Background(), key{}, "value"))
@@ -151,8 +151,7 @@ func TestRefusedWithoutRoom(t *testing.T) {
 				handled <- struct{}{}
 				return nil, nil
 			})
-			r := newRaw(t, h, &jsonrpc.Options{Egress: jsonrpc.EgressOptions{HardLimit: 120, Block: tt.block}, Hooks: &jsonrpc.Hooks{}})
-			r.p.AcceptBatches()
+			r := newRaw(t, h, &jsonrpc.Options{Egress: jsonrpc.EgressOptions{HardLimit: 120, Block: tt.block}, Hooks: &jsonrpc.Hooks{}, Batches: func() bool { return true }})
 			r.run(context.Background())
 			fill := text{strings.Repeat("x", 60)}
 			if tt.full {

@@ -16,13 +16,6 @@ type batch struct {
 	answers *bytes.Buffer // "[", and the answers so far; nil before the first
 }
 
-// AcceptBatches makes the peer accept batches from now on. An array of up to 256 messages is
-// handled as if they had come one by one, but the answers are sent together, as one array, when
-// the last is there. Without answers nothing is sent. Answers that wait for others of their
-// batches count up to twice [EgressOptions].HardLimit; then the connection is closed. A peer
-// sends no batches.
-func (p *Peer) AcceptBatches() { p.batches.Store(true) }
-
 // receiveBatch dispatches the messages of a valid array.
 func (p *Peer) receiveBatch(line []byte) {
 	elements, fault := splitBatch(line)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -55,7 +56,8 @@ func (w *script) written() string {
 type batched struct {
 	*jsonrpc.Peer
 	*script
-	gates map[string]chan struct{}
+	accepts atomic.Bool // as it is asked
+	gates   map[string]chan struct{}
 }
 
 func newBatched(t *testing.T, o *jsonrpc.Options) *batched {
@@ -75,7 +77,8 @@ func newBatched(t *testing.T, o *jsonrpc.Options) *batched {
 		}
 		return r.Method, nil
 	})
-	o.Cancellation = jsonrpc.MCPCancel
+	b.accepts.Store(true)
+	o.Cancellation, o.Batches = jsonrpc.MCPCancel, b.accepts.Load
 	b.Peer = jsonrpc.NewPeer(b.script, h, o)
 	ended := make(chan error, 1)
 	go func() { ended <- b.Peer.Run(context.Background()) }()
@@ -113,9 +116,10 @@ func TestBatches(t *testing.T) {
 		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32600,"message":"` + why + `"}}`
 	}
 	bubble(t, func(t *testing.T) {
-		b := newBatched(t, &jsonrpc.Options{Inline: []string{"now"}})
+		b := newBatched(t, &jsonrpc.Options{Inline: jsonrpc.Methods("now")})
+		b.accepts.Store(false)
 		b.put(t, "["+call("1", "x")+"]", refused)
-		b.AcceptBatches()
+		b.accepts.Store(true)
 		for _, tt := range []struct{ line, want string }{
 			{"[" + call("1", "now") + "]", "[" + result("1", "now") + "]"},
 			{"[]", invalid("null", "the batch is empty")},
@@ -145,7 +149,6 @@ func TestBatches(t *testing.T) {
 func TestBatchWaits(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newBatched(t, &jsonrpc.Options{})
-		b.AcceptBatches()
 		b.put(t, "["+call("1", "a")+","+call("2", "b")+","+call("3", "c")+"]", "")
 		b.put(t, call("4", "d"), `{"jsonrpc":"2.0","id":4,"result":"d"}`)
 		b.put(t, call("1", "d"), `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"id 1 is already in use"}}`)
@@ -171,7 +174,6 @@ func TestBatchWaits(t *testing.T) {
 func TestBatchAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newBatched(t, &jsonrpc.Options{})
-		b.AcceptBatches()
 		for i := range 2 {
 			b.put(t, "["+call("1", "ask")+"]", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"question"}`, i))
 			b.put(t, fmt.Sprintf(`[{"jsonrpc":"2.0","id":%d,"result":{"action":"decline"}},{"jsonrpc":"2.0","id":%d,"result":{"action":"accept"}}]`, i, i),
@@ -183,8 +185,7 @@ func TestBatchAnswers(t *testing.T) {
 // TestBatchEnd answers a batch whose requests are handled when the input ends.
 func TestBatchEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRaw(t, echoMux(), nil)
-		r.p.AcceptBatches()
+		r := newRaw(t, echoMux(), &jsonrpc.Options{Batches: func() bool { return true }})
 		r.run(context.Background())
 		r.send(`[{"jsonrpc":"2.0","id":1,"method":"raw","params":[1]}]`)
 		_ = r.in.Close()
@@ -196,7 +197,6 @@ func TestBatchEnd(t *testing.T) {
 func TestBatchLimit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newBatched(t, &jsonrpc.Options{Egress: jsonrpc.EgressOptions{HardLimit: 1000}})
-		b.AcceptBatches()
 		for range 150 { // what is sent does not count any more
 			b.lines <- fmt.Appendf(nil, "[%s,%s]", call("1", "x"), call("2", "y"))
 			if got := b.written(); got == "" {

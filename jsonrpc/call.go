@@ -149,7 +149,7 @@ func (p *Peer) start1(ctx context.Context, c *Call, method string, params any) e
 		return cs.err
 	// Checked before the params are encoded, and so not exactly: calls that are encoding at the
 	// same time may pass the limit by their number.
-	case len(cs.pending) >= p.o.MaxPending:
+	case len(cs.pending) >= maxPending:
 		defer cs.mu.Unlock()
 		return ErrFull
 	}

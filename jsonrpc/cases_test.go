@@ -330,13 +330,14 @@ func toolServer() *jsonrpc.Mux {
 	count, last, disorder := 0, 0, ""
 	jsonrpc.HandleNotify(m, "notifications/progress", func(_ context.Context, p struct {
 		Progress int `json:"progress"`
-	}) {
+	}) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if p.Progress < last {
 			disorder = "ooo"
 		}
 		count, last = count+1, p.Progress
+		return nil
 	})
 	m.Handle("tools/call", jsonrpc.HandlerFunc(func(ctx context.Context, r *jsonrpc.Request) (any, error) {
 		var p struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 )
 
@@ -63,7 +62,7 @@ func (p *Peer) receive(line []byte) {
 	// comes.
 	var m message
 	m.parse(line, p.d)
-	if m.array && p.batches.Load() {
+	if m.array && p.o.Batches != nil && p.o.Batches() {
 		p.receiveBatch(line)
 		return
 	}
@@ -131,7 +130,7 @@ func (p *Peer) intern(name []byte) string {
 // to wait, and for what. Between these decisions nothing may end a request or add one: it would
 // then start out of order, or wait although nothing is left to start it.
 func (p *Peer) accept(r *Request) {
-	if slices.Contains(p.o.Inline, r.Method) || p.o.InlineIf != nil && p.o.InlineIf(r) {
+	if p.o.Inline != nil && p.o.Inline(r) {
 		p.acceptInline(r)
 		return
 	}
@@ -215,7 +214,7 @@ func (p *Peer) reject(r *Request, e *Error) {
 }
 
 // acceptInline handles a request or notification on the goroutine that has read it. It
-// overtakes what waits, which is why only what Options.Inline and InlineIf choose comes here.
+// overtakes what waits, which is why only what Options.Inline chooses comes here.
 func (p *Peer) acceptInline(r *Request) {
 	p.in.mu.Lock()
 	if p.in.ended {

@@ -38,7 +38,7 @@
 //
 //   - answers;
 //   - cancel notifications;
-//   - the methods in [Options].Inline and what InlineIf chooses, which run on the reader.
+//   - what [Options].Inline chooses, which runs on the reader.
 //
 // A handler of a notification that calls the other side holds up what waits behind it. Two
 // sides with such handlers can wait for each other, so call on another goroutine.
@@ -79,7 +79,7 @@
 //
 // # What it does not do
 //
-// It sends no batches, and accepts them only after [Peer.AcceptBatches]. It does not listen,
+// It sends no batches, and accepts them only if [Options].Batches says so. It does not listen,
 // dial, reconnect or retry. It knows no protocol's methods, validates no schemas, and does
 // not spread one connection over several streams, as Streamable HTTP does.
 //

@@ -261,7 +261,8 @@ func FuzzPeer(f *testing.F) {
 		}
 		var out syncBuffer
 		h := HandlerFunc(func(context.Context, *Request) (any, error) { return struct{}{}, nil })
-		p := NewPeer(Lines(inCrumbs(stream, seed), &out, nil), h, &Options{MaxDepth: 10000})
+		p := NewPeer(Lines(inCrumbs(stream, seed), &out, nil), h, nil)
+		p.d.depth = 10000
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := p.Run(ctx); err != nil {

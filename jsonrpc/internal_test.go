@@ -2,9 +2,12 @@ package jsonrpc
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/codexmcp/codexmcp/mcptypes"
 )
 
 // syncBuffer is a buffer that is safe for concurrent use.
@@ -47,5 +50,17 @@ func TestPipePrompts(t *testing.T) {
 		if sent, err := x.(*pipe).prompt([]byte("x")); sent != (i < pipeDepth) || err != nil {
 			t.Errorf("message %d: %t, %v", i, sent, err)
 		}
+	}
+}
+
+// TestPending checks that a call fails if too many wait for an answer.
+func TestPending(t *testing.T) {
+	x, _ := Pipe()
+	p := NewPeer(x, nil, nil)
+	for i := range maxPending {
+		p.calls.pending[mcptypes.IntID(int64(i))] = nil
+	}
+	if err := p.Start(t.Context(), "x", nil).Result(nil); !errors.Is(err, ErrFull) {
+		t.Errorf("got %v", err)
 	}
 }

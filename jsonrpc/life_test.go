@@ -345,7 +345,7 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 			return nil, nil
 		})
 		x, y := jsonrpc.Pipe()
-		p := jsonrpc.NewPeer(stuck{x, func() { late() }}, h, &jsonrpc.Options{MaxConcurrent: 1, Inline: []string{"inline"}})
+		p := jsonrpc.NewPeer(stuck{x, func() { late() }}, h, &jsonrpc.Options{MaxConcurrent: 1, Inline: jsonrpc.Methods("inline")})
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(context.Background()) }()
 		write := func(id, method string) {

@@ -30,16 +30,15 @@ func Handle[P, R any](m *Mux, method string, f func(context.Context, P) (R, erro
 }
 
 // HandleNotify adds a notification whose params are a P. Params that cannot be
-// decoded are only reported, see [Hooks].Problem. A request by that name is
-// answered with null once the function has returned.
-func HandleNotify[P any](m *Mux, method string, f func(context.Context, P)) {
+// decoded, and the error of f, are only reported, see [Hooks].Problem. A request by that name is
+// answered with null, or with the error.
+func HandleNotify[P any](m *Mux, method string, f func(context.Context, P) error) {
 	m.Handle(method, HandlerFunc(func(ctx context.Context, r *Request) (any, error) {
 		var p P
 		if err := r.Bind(&p); err != nil {
 			return nil, err
 		}
-		f(ctx, p)
-		return nil, nil
+		return nil, f(ctx, p)
 	}))
 }
 

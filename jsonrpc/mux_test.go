@@ -37,13 +37,16 @@ func TestHandleRawReportsInvalidParams(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", method, diff)
 		}
 	}
-	jsonrpc.HandleNotify(mux, "note", func(context.Context, struct{ A int }) { t.Error("called without the params") })
+	jsonrpc.HandleNotify(mux, "note", func(context.Context, struct{ A int }) error { return nil })
 	if _, err := mux.ServeRPC(t.Context(), &jsonrpc.Request{Method: "note", Params: []byte(`{"A":"x"}`)}); err == nil {
 		t.Error("wrong params of a notification are no error")
 	}
 	raw := ""
-	jsonrpc.HandleNotify(mux, "raw", func(_ context.Context, params json.RawMessage) { raw = string(params) })
-	if _, err := mux.ServeRPC(t.Context(), &jsonrpc.Request{Method: "raw", Params: []byte(`[1]`)}); err != nil || raw != "[1]" {
+	jsonrpc.HandleNotify(mux, "raw", func(_ context.Context, params json.RawMessage) error {
+		raw = string(params)
+		return errors.New("refused")
+	})
+	if _, err := mux.ServeRPC(t.Context(), &jsonrpc.Request{Method: "raw", Params: []byte(`[1]`)}); err == nil || raw != "[1]" {
 		t.Errorf("raw params are %q, %v", raw, err)
 	}
 }

@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -12,14 +13,17 @@ type Options struct {
 	// LSPCancel or a profile of one's own. Default: not at all.
 	Cancellation *CancelProfile
 
-	// Inline lists methods that are handled on the read loop, at once and
-	// ahead of notifications still waiting. Their handlers must not block,
-	// and must not call the other side.
-	Inline []string
+	// Inline reports whether a request or notification is handled on the read loop, at once and ahead
+	// of notifications still waiting, see [Methods]. Its handler must not block, and must not call the
+	// other side. Default: none is.
+	Inline func(r *Request) bool
 
-	// InlineIf reports whether another request or notification is handled like the methods
-	// in Inline. It runs on the read loop for each. Default: none is.
-	InlineIf func(r *Request) bool
+	// Batches reports whether the peer accepts batches now; it is asked when one comes. An array of up
+	// to 256 messages is handled as if they had come one by one, but the answers are sent together, as
+	// one array, when the last is there. Without answers nothing is sent. Answers that wait for others
+	// of their batches count up to twice [EgressOptions].HardLimit; then the connection is closed. A
+	// peer sends no batches. Default: it accepts none.
+	Batches func() bool
 
 	// FirstID is the id of the first outgoing call; each further one is one
 	// higher. Default: 0.
@@ -36,12 +40,8 @@ type Options struct {
 	// MaxMessage is the longest message accepted, in bytes. A longer one is
 	// skipped: a request is answered with CodeInvalidRequest and its id, a
 	// response fails its call, a notification is reported to Hooks.Problem.
-	// WebSocket cannot skip and closes the connection. Default: 64 MiB.
+	// The same goes for one whose arrays and objects nest deeper than 512. Default: 64 MiB.
 	MaxMessage int
-
-	// MaxDepth is how deep arrays and objects may nest in a message; what is
-	// deeper is treated like what is too long. Default: 512.
-	MaxDepth int
 
 	// MaxConcurrent is the number of requests handled at the same time;
 	// further ones wait their turn. A request holds its place until it has
@@ -57,10 +57,6 @@ type Options struct {
 	// with CodeOverloaded and a notification is dropped, which hooks and
 	// statistics report. Default: 256 MiB.
 	MaxQueued int
-
-	// MaxPending is the number of calls that may wait for an answer; a
-	// further call fails with ErrFull. Default: 65536.
-	MaxPending int
 
 	// Egress decides about what is sent faster than the other side reads.
 	Egress EgressOptions
@@ -97,15 +93,20 @@ type EgressOptions struct {
 }
 
 const (
+	maxDepth             = 512     // how deep arrays and objects may nest in a message
+	maxPending           = 1 << 16 // how many calls may wait for an answer; a further one fails with ErrFull
 	defaultMaxMessage    = 64 << 20
-	defaultMaxDepth      = 512
 	defaultMaxConcurrent = 1024
 	defaultMaxQueued     = 256 << 20
-	defaultMaxPending    = 1 << 16
 	defaultHardLimit     = 256 << 20
 	defaultDrain         = 5 * time.Second
 	leaveBehind          = time.Second // grace for handlers whose context has ended
 )
+
+// Methods returns a function for [Options].Inline that reports whether a request is of one of the methods.
+func Methods(names ...string) func(*Request) bool {
+	return func(r *Request) bool { return slices.Contains(names, r.Method) }
+}
 
 // withDefaults returns a copy of o in which every zero has its default.
 func (o *Options) withDefaults() Options {
@@ -114,10 +115,8 @@ func (o *Options) withDefaults() Options {
 		c = *o
 	}
 	def(&c.MaxMessage, defaultMaxMessage)
-	def(&c.MaxDepth, defaultMaxDepth)
 	def(&c.MaxConcurrent, defaultMaxConcurrent)
 	def(&c.MaxQueued, defaultMaxQueued)
-	def(&c.MaxPending, defaultMaxPending)
 	def(&c.Egress.HardLimit, defaultHardLimit)
 	if c.DrainTimeout == 0 {
 		c.DrainTimeout = defaultDrain

@@ -63,7 +63,7 @@ func TestPanics(t *testing.T) {
 						return tc.result, tc.err
 					})
 					r := newRaw(t, h, &jsonrpc.Options{
-						Inline: []string{"inline"},
+						Inline: jsonrpc.Methods("inline"),
 						Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 					})
 					ended := r.run(context.Background())
@@ -105,7 +105,7 @@ func TestPanicsOfNotifications(t *testing.T) {
 						}
 						return 1, nil
 					})
-					r := newRaw(t, h, &jsonrpc.Options{Inline: []string{"inline"}})
+					r := newRaw(t, h, &jsonrpc.Options{Inline: jsonrpc.Methods("inline")})
 					ended := r.run(context.Background())
 					r.send(`{"jsonrpc":"2.0","method":"`+how+`"}`, `{"jsonrpc":"2.0","id":2,"method":"well"}`)
 					r.want(`{"jsonrpc":"2.0","id":2,"result":1}`)
@@ -129,7 +129,7 @@ func TestInlineGoexit(t *testing.T) {
 			}
 			return 1, nil
 		})
-		r := newRaw(t, h, &jsonrpc.Options{Inline: []string{"exit"}})
+		r := newRaw(t, h, &jsonrpc.Options{Inline: jsonrpc.Methods("exit")})
 		r.run(context.Background())
 		r.send(`{"jsonrpc":"2.0","id":1,"method":"exit"}`)
 		r.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error: handler ended its goroutine"}}`)

@@ -41,7 +41,6 @@ type Peer struct {
 	calls calls
 
 	received atomic.Uint64
-	batches  atomic.Bool  // AcceptBatches was called
 	held     atomic.Int64 // bytes of answers that wait for others of their batches
 
 	methods map[string]string // belongs to the goroutine that reads
@@ -99,7 +98,7 @@ func NewPeer(t Transport, h Handler, o *Options) *Peer {
 		h = logged(p.o.Logger, h)
 	}
 	p.h = h
-	p.d = dialect{depth: p.o.MaxDepth, lenient: p.o.LenientVersion}
+	p.d = dialect{depth: maxDepth, lenient: p.o.LenientVersion}
 	p.ctx.live.base, p.ctx.conn.base = context.Background(), context.Background()
 	p.in.inflight, p.calls.pending = map[ID]*Request{}, map[ID]*Call{}
 	p.calls.next = p.o.FirstID

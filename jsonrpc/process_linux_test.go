@@ -128,7 +128,7 @@ func TestCommandEnds(t *testing.T) {
 			}
 			ready := make(chan struct{})
 			m := new(jsonrpc.Mux)
-			jsonrpc.HandleNotify(m, "ready", func(context.Context, struct{}) { close(ready) })
+			jsonrpc.HandleNotify(m, "ready", func(context.Context, struct{}) error { close(ready); return nil })
 			alive, held, err := os.Pipe() // held by the child and its child until they end
 			if err != nil {
 				t.Fatal(err)

@@ -29,7 +29,7 @@ func serve(ctx context.Context, t jsonrpc.Transport, repo string) error {
 	mcptypes.ToolsCall.Handle(mux, s.callTool)
 	s.peer = jsonrpc.NewPeer(t, mux, &jsonrpc.Options{
 		Cancellation: jsonrpc.MCPCancel,
-		Inline:       []string{mcptypes.Initialize.Name()}, // later requests need its result
+		Inline:       jsonrpc.Methods(mcptypes.Initialize.Name()), // later requests need its result
 	})
 	return s.peer.Run(ctx)
 }

@@ -97,7 +97,7 @@ func Connect(ctx context.Context, t jsonrpc.Transport, o *Options) (*Session, er
 	}
 	s.peer = jsonrpc.NewPeer(t, jsonrpc.HandlerFunc(s.serve), &jsonrpc.Options{
 		Cancellation: jsonrpc.MCPCancel,
-		InlineIf:     (*jsonrpc.Request).IsNotification, // before the answer that follows them
+		Inline:       (*jsonrpc.Request).IsNotification, // before the answer that follows them
 		MaxMessage:   s.o.MaxMessage,
 		Hooks:        &jsonrpc.Hooks{InputEnd: func(error) { s.end() }},
 	})

@@ -172,19 +172,21 @@ func (s *codexSession) handlers() *jsonrpc.Mux {
 	})
 	jsonrpc.HandleNotify(mux, "turn/started", func(_ context.Context, n struct {
 		Turn id `json:"turn"`
-	}) {
+	}) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.turn = n.Turn.ID
+		return nil
 	})
 	jsonrpc.HandleNotify(mux, "item/completed", func(_ context.Context, n struct {
 		Item codexItem `json:"item"`
-	}) {
+	}) error {
 		if n.Item.Type == "mcpToolCall" {
 			s.done <- n.Item
 		}
+		return nil
 	})
-	jsonrpc.HandleNotify(mux, "turn/completed", func(context.Context, json.RawMessage) { s.over <- struct{}{} })
+	jsonrpc.HandleNotify(mux, "turn/completed", func(context.Context, json.RawMessage) error { s.over <- struct{}{}; return nil })
 	return mux
 }
 

@@ -54,7 +54,7 @@ func (c typescript) connect(ctx context.Context, s setup, w *witness) (session, 
 	jsonrpc.Handle(mux, "ask", func(ctx context.Context, q question) (string, error) {
 		return w.elicit(ctx, q.Message)
 	})
-	jsonrpc.HandleNotify(mux, "progress", func(_ context.Context, p progress) { w.see(p) })
+	jsonrpc.HandleNotify(mux, "progress", func(_ context.Context, p progress) error { w.see(p); return nil })
 	d.peer = jsonrpc.NewPeer(transport, mux, &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel})
 	go func() { d.ended <- d.peer.Run(context.Background()) }()
 	if err := d.peer.Call(ctx, "connect", nil, nil); err != nil {

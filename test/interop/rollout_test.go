@@ -109,10 +109,11 @@ func connect(t *testing.T, home string, argv []string) *server {
 	mux := &jsonrpc.Mux{}
 	jsonrpc.HandleNotify(mux, "codex/event/task_complete", func(_ context.Context, p struct {
 		Msg protocol.TaskComplete `json:"msg"`
-	}) {
+	}) error {
 		if p.Msg.LastAgentMessage != nil {
 			s.answers <- *p.Msg.LastAgentMessage
 		}
+		return nil
 	})
 	s.Peer = jsonrpc.NewPeer(transport, mux, &jsonrpc.Options{LenientVersion: true})
 	go func() { s.ended <- s.Run(context.Background()) }()

@@ -115,10 +115,13 @@ func (c *Connection) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.
 		}
 	}
 	o := c.session.options(&hooks)
-	o.Inline = slices.Concat([]string{mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name()}, o.Inline, inline)
-	o.InlineIf = func(r *jsonrpc.Request) bool {
-		return r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState") && era.Meta(r.Params) != nil
+	ours := jsonrpc.Methods(append(inline, mcptypes.Ping.Name(), mcptypes.ToolsList.Name(), mcptypes.LoggingSetLevel.Name())...)
+	modernOnes := o.Inline
+	o.Inline = func(r *jsonrpc.Request) bool {
+		return ours(r) || modernOnes(r) ||
+			r.Method == modern.ToolsCall.Name() && era.HasMember(jsontext.Value(r.Params), "requestState") && era.Meta(r.Params) != nil
 	}
+	o.Batches = func() bool { return c.hello.Load().version == batches }
 	o.MaxConcurrent += maxLong + spare
 	c.peer = jsonrpc.NewPeer(t, h, o)
 	return c.peer

@@ -49,9 +49,6 @@ func (c *Connection) initialize(_ context.Context, p *mcptypes.InitializeRequest
 	if before.params != nil || !c.hello.CompareAndSwap(before, &hello{p, version, who.CanAsk(), elicit.NewAsker(c.peer, who, &c.session.server.Approvals)}) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "initialize called more than once")
 	}
-	if version == batches {
-		c.peer.AcceptBatches()
-	}
 	c.note(&c.began)
 	extra := map[string]json.RawMessage{"user_agent": quote(c.UserAgent())}
 	if info := c.session.server.engineInfo(); info != nil {

@@ -91,15 +91,16 @@ func TestEventsBelongToTheirCall(t *testing.T) {
 	var mu sync.Mutex
 	got := map[string]string{} // by request id, the deltas
 	mux := &jsonrpc.Mux{}
-	jsonrpc.HandleNotify(mux, "codex/event", func(_ context.Context, p event) {
+	jsonrpc.HandleNotify(mux, "codex/event", func(_ context.Context, p event) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if p.Msg.Delta != nil {
 			got[p.Meta.RequestID.String()] += *p.Msg.Delta
 		}
+		return nil
 	})
 	ours, theirs := jsonrpc.Pipe()
-	peer := jsonrpc.NewPeer(ours, mux, &jsonrpc.Options{Inline: []string{"codex/event"}})
+	peer := jsonrpc.NewPeer(ours, mux, &jsonrpc.Options{Inline: jsonrpc.Methods("codex/event")})
 	running, served := make(chan error, 1), make(chan error, 1)
 	go func() { running <- peer.Run(context.Background()) }()
 	go func() { served <- codexserver.New(e, nil).Serve(context.Background(), theirs) }()

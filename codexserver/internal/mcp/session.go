@@ -114,7 +114,7 @@ func (s *Session) Peer(t jsonrpc.Transport, h jsonrpc.Handler, hooks jsonrpc.Hoo
 func (s *Session) options(hooks *jsonrpc.Hooks) *jsonrpc.Options {
 	return &jsonrpc.Options{
 		Cancellation:   jsonrpc.MCPCancel,
-		Inline:         []string{modern.ServerDiscover.Name(), modern.TasksGet.Name(), modern.TasksUpdate.Name(), modern.TasksCancel.Name()},
+		Inline:         jsonrpc.Methods(modern.ServerDiscover.Name(), modern.TasksGet.Name(), modern.TasksUpdate.Name(), modern.TasksCancel.Name()),
 		MaxConcurrent:  maxLong,
 		Egress:         jsonrpc.EgressOptions{HardLimit: 2 * s.server.MaxUnread},
 		LenientVersion: true, // as the server of 2025 did

@@ -216,7 +216,7 @@ func TestHostile(t *testing.T) {
 		nonsense   bool
 	}{
 		{"no JSON", "hello", true},
-		{"a deep message", `{"jsonrpc":"2.0","id":1,"method":"put","params":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, true},
+		{"a deep message", `{"jsonrpc":"2.0","id":1,"method":"put","params":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`, true},
 		{"an unknown method", `{"jsonrpc":"2.0","id":1,"method":"start","params":{}}`, false},
 		{"a log that there is not", `{"jsonrpc":"2.0","id":1,"method":"record","params":{"data":"eA=="}}`, false},
 		{"other params", `{"jsonrpc":"2.0","id":1,"method":"put","params":{"name":1}}`, false},

@@ -67,7 +67,7 @@ func connect(conn net.Conn, listener net.Listener) (*Link, error) {
 	})
 	jsonrpc.Handle(m, methodLoad, func(context.Context, nothing) (Load, error) { return l.load(), nil })
 	end := sync.OnceFunc(func() { close(stop) })
-	jsonrpc.HandleNotify(m, methodStop, func(context.Context, nothing) { end() })
+	jsonrpc.HandleNotify(m, methodStop, func(context.Context, nothing) error { end(); return nil })
 	l.Store = newRemote()
 	l.peer = jsonrpc.NewPeer(jsonrpc.Lines(conn, conn, conn), m, &jsonrpc.Options{
 		MaxMessage: maxMessage, Hooks: &jsonrpc.Hooks{InputEnd: func(error) { l.Store.close() }},

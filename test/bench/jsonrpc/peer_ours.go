@@ -56,8 +56,8 @@ func serveOurs(t jsonrpc.Transport, inline func(*jsonrpc.Request) bool) {
 		}
 		return result(p.Arguments.Text), nil
 	}))
-	jsonrpc.HandleNotify(m, "notifications/progress", func(context.Context, progress) { n.add() })
-	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, InlineIf: inline}
+	jsonrpc.HandleNotify(m, "notifications/progress", func(context.Context, progress) error { n.add(); return nil })
+	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, Inline: inline}
 	_ = jsonrpc.NewPeer(t, m, o).Run(context.Background())
 }
 
@@ -68,7 +68,7 @@ func dialOurs(s *stream, inline func(*jsonrpc.Request) bool) caller {
 	jsonrpc.Handle(m, "elicitation/create", func(context.Context, question) (decision, error) {
 		return decision{"accept"}, nil
 	})
-	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, InlineIf: inline}
+	o := &jsonrpc.Options{Cancellation: jsonrpc.MCPCancel, Inline: inline}
 	p := jsonrpc.NewPeer(jsonrpc.Lines(s.Reader, s.Writer, s), m, o)
 	go func() { _ = p.Run(context.Background()) }()
 	return &oursClient{p}

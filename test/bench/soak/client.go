@@ -53,13 +53,14 @@ func (c *client) event(_ context.Context, p struct {
 		Type      string `json:"type"`
 		SessionID string `json:"session_id"`
 	} `json:"msg"`
-}) {
+}) error {
 	if p.Msg.Type != "session_configured" {
-		return
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.conversations = append(c.conversations, p.Msg.SessionID)
+	return nil
 }
 
 // full reports whether the client has begun as many conversations as it may.

@@ -49,7 +49,7 @@ func newFakeWorker(p *Pool) *fakeWorker {
 		defer f.mu.Unlock()
 		return worker.Load{Activity: f.does, Requests: 1}, nil
 	})
-	jsonrpc.HandleNotify(m, "stop", func(context.Context, struct{}) { end() })
+	jsonrpc.HandleNotify(m, "stop", func(context.Context, struct{}) error { end(); return nil })
 	peer := jsonrpc.NewPeer(jsonrpc.Lines(far, far, far), m, nil)
 	f.conn = worker.NewConn(near, worker.Served{Nonsense: func(error) { end() }})
 	f.kill = func() error { end(); return nil }
