@@ -1,40 +1,93 @@
 package appserver_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/appserver"
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
+	"github.com/codexmcp/codexmcp/codexserver/internal/approve"
+	"github.com/codexmcp/codexmcp/codexserver/internal/changes"
+	"github.com/codexmcp/codexmcp/codexserver/internal/git"
+	"github.com/codexmcp/codexmcp/codexserver/internal/thread"
+	turnpkg "github.com/codexmcp/codexmcp/codexserver/internal/turn"
+	"github.com/codexmcp/codexmcp/codexserver/protocol"
+	"github.com/codexmcp/codexmcp/codexserver/setting"
 )
 
-var whole = flag.Bool("whole", false, "run every kind of change, and every hostile call with every client")
+var whole = flag.Bool("whole", false, "play every hostile call with every client")
 
-// TestChanges runs kinds of changes with an app-server that runs the command. Package report runs all
-// of them, as the step soak does here; a few show that the turns of the bridge are looked at.
+// TestChanges looks at what a command of an app-server changes, whose place only the bridge knows: in a folder of a
+// repository, in a writable root, and after the command, but before the end of the turn. Package turn has the kinds of changes.
 func TestChanges(t *testing.T) {
-	servertest.RunChanges(t, *whole, func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine {
-		f := newFake(t)
-		f.cwd, f.config = dir, map[string]any{"sandbox_mode": "workspace-write", "sandbox_workspace_write": map[string]any{"writable_roots": roots}}
-		f.turn = func(r *run) {
-			const item = `{"type":"commandExecution","id":"c0","command":"make","cwd":"/","status":%q,"exitCode":%d,"commandActions":[]}`
-			r.item(threadID, r.current(), fmt.Sprintf(item, "inProgress", 0))
-			asks(r) // the answer comes after the events before
-			code := 0
-			if out, err := exec.CommandContext(r.ctx, "sh", "-c", script).CombinedOutput(); err != nil {
-				t.Errorf("%s: %v\n%s", script, err, out)
-				code = 1
+	for _, tt := range []struct {
+		name, cwd, act, user, want string
+		roots                      bool
+	}{
+		{"in a folder", "d", "echo y >> a.txt; echo y > d/x", "", "update a.txt by command, add d/x by command", false},
+		{"a writable root", "", "echo s > ../root/r", "", "add TOP/root/r by command", true},
+		{"the user edits", "", "echo x >> a.txt", "echo u > u; rm a.txt", "delete a.txt by command, add u by command", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			top, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
 			}
-			r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+fmt.Sprintf(item, "completed", code)+`}`, threadID, r.current())
-			asks(r)
-			after()
-			r.complete("completed")
-		}
-		return f.engine(appserver.Options{})
-	})
+			dir, root := filepath.Join(top, "w"), filepath.Join(top, "root")
+			shell := func(script string) {
+				cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
+				cmd.Dir = dir
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("%s: %v\n%s", script, err, out)
+				}
+			}
+			if err := errors.Join(os.MkdirAll(filepath.Join(dir, "d"), 0o755), os.Mkdir(root, 0o755)); err != nil {
+				t.Fatal(err)
+			}
+			shell("git init -q; echo one > a.txt; git add .; git -c user.name=a -c user.email=a@b commit -q -m first")
+			f := newFake(t)
+			f.cwd = filepath.Join(dir, tt.cwd)
+			if tt.roots {
+				f.config = map[string]any{"sandbox_mode": "workspace-write", "sandbox_workspace_write": map[string]any{"writable_roots": []string{root}}}
+			}
+			f.turn = func(r *run) {
+				const item = `{"type":"commandExecution","id":"c0","command":"make","cwd":"/","status":%q,"exitCode":0,"commandActions":[]}`
+				r.item(threadID, r.current(), fmt.Sprintf(item, "inProgress"))
+				asks(r) // the answer comes after the events before
+				shell(tt.act)
+				r.notify("item/completed", `{"threadId":%q,"turnId":%q,"item":`+fmt.Sprintf(item, "completed")+`}`, threadID, r.current())
+				asks(r)
+				shell(tt.user)
+				r.complete("completed")
+			}
+			e := f.engine(appserver.Options{})
+			o := changes.Options{Scratch: git.Scratch{Dir: t.TempDir()}, Announced: engine.TraitsOf(e).Announces, Changes: setting.Changes{Before: time.Minute, After: time.Minute}}
+			a := thread.Attend{Turn: turnpkg.New(o), Awaited: true}
+			share := thread.NewTable(e, &approve.Options{}).Share("")
+			defer share.Close()
+			th, err := share.Start(t.Context(), protocol.Config{Cwd: f.cwd}, a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := th.Begin(a, protocol.TurnInput{Items: protocol.TextInput("go")}).Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, c := range a.Turn.So().Changes {
+				got = append(got, fmt.Sprintf("%s %s by %s", c.Kind, strings.ReplaceAll(c.Path, top, "TOP"), c.By))
+			}
+			if all := strings.Join(got, ", "); all != tt.want {
+				t.Errorf("%s, want %s", all, tt.want)
+			}
+		})
+	}
 }
 
 // asks asks a question after the model's response has been counted.

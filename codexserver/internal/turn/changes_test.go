@@ -4,14 +4,13 @@ import (
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
 	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 )
 
 // TestChangesOfTheNativeEngine runs every kind of change with the native engine.
 func TestChangesOfTheNativeEngine(t *testing.T) {
-	servertest.RunChanges(t, true, func(t *testing.T, _, script string, roots []string, after func()) engine.Engine {
+	runChanges(t, func(t *testing.T, script string, roots []string, after func()) engine.Engine {
 		model := providertest.New(
 			providertest.Call(providertest.Shell("1", "sh", "-c", script)),
 			providertest.Turn{Func: func(providertest.Request) providertest.Turn {

@@ -1,4 +1,4 @@
-package servertest
+package turn_test
 
 import (
 	"cmp"
@@ -28,13 +28,12 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// ChangesEngine returns an engine whose turns run one shell command in the folder, and call after
-// when the command has ended. Roots are the writable roots that it reports.
-type ChangesEngine func(t *testing.T, dir, script string, roots []string, after func()) engine.Engine
+// changesEngine returns an engine whose turns run one shell command, and call after when the command has ended. Roots are
+// writable.
+type changesEngine func(t *testing.T, script string, roots []string, after func()) engine.Engine
 
-// RunChanges runs the table with an engine. Unless whole, these are the kinds that depend on the engine: they need the folder of the
-// turn, its roots, or its end.
-func RunChanges(t *testing.T, whole bool, start ChangesEngine) {
+// runChanges runs the table with an engine.
+func runChanges(t *testing.T, start changesEngine) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	t.Setenv("GIT_TEMPLATE_DIR", "")                              // else each repository, and each copy, has a dozen sample files
@@ -55,9 +54,6 @@ func RunChanges(t *testing.T, whole bool, start ChangesEngine) {
 		}
 	}
 	for _, k := range append(apart, inFolders(sharing)) {
-		if !whole && k.cwd == "" && !k.roots && !k.noGit && k.user == "" {
-			continue
-		}
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			k.run(t, template, start)
@@ -84,7 +80,7 @@ type place struct {
 	old  string // a copy of dir before the turn
 }
 
-func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
+func (k *kind) run(t *testing.T, template string, start changesEngine) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +111,7 @@ func (k *kind) run(t *testing.T, template string, start ChangesEngine) {
 	if k.cwd != "" {
 		work = filepath.Join(p.dir, k.cwd)
 	}
-	e := start(t, work, "set -e; cd '"+p.dir+"'; "+k.act, roots, func() {
+	e := start(t, "set -e; cd '"+p.dir+"'; "+k.act, roots, func() {
 		if k.user != "" {
 			shell(t, p.dir, k.user)
 		}

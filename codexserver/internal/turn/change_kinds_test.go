@@ -1,4 +1,4 @@
-package servertest
+package turn_test
 
 import (
 	"fmt"
