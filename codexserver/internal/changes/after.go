@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"sort"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/git"
 	"github.com/codexmcp/codexmcp/codexserver/internal/show"
@@ -65,17 +64,12 @@ func (b *Before) patched(p *Patches, dir string) Found {
 
 // After is what is known of the folder of a turn that has ended.
 type After struct {
-	before *Before
-	seen   outcome
-	err    error // why it was not compared
-}
-
-// outcome is what a turn changed, as the folder shows it.
-type outcome struct {
+	before  *Before
 	changes []git.Change
 	gaps    []git.Gap
 	diff    string
 	left    []git.Omission // changes that are not in the diff
+	err     error          // why it was not compared
 }
 
 // After compares the folder with how it was before the turn, which ends, for a bounded time. It must be called once.
@@ -83,30 +77,11 @@ func (b *Before) After() After {
 	if b == nil {
 		return After{err: errWhere}
 	}
-	a := After{before: b}
-	a.seen, a.err = b.compare()
-	return a
-}
-
-// Found returns what a turn has changed that did this.
-func (a After) Found(did Did) Found {
-	switch b := a.before; {
-	case b == nil:
-		return b.unseen(&did, "", a.err)
-	case a.err != nil:
-		return b.unseen(&did, b.dir, a.err)
-	default:
-		return b.found(a.seen, &did)
-	}
-}
-
-// compare returns what has changed in the folder. The error is why that is not known.
-func (b *Before) compare() (f outcome, err error) {
 	b.end()
 	b.never(errEnded)
-	s := b.snapshot
+	a, s := After{before: b, err: b.failed}, b.snapshot
 	if s == nil {
-		return f, b.failed
+		return a
 	}
 	limit, log := b.options.Changes.After, b.options.Logger
 	ctx, stop := context.WithTimeoutCause(context.Background(), limit, slowError{limit})
@@ -114,65 +89,62 @@ func (b *Before) compare() (f outcome, err error) {
 	leave, err := b.place(ctx)
 	if err == nil {
 		defer leave()
-		f.changes, err = s.Compare(ctx)
+		a.changes, err = s.Compare(ctx)
 	}
-	if err != nil {
+	if a.err = err; err != nil {
 		log.Info("no look after the turn: its changes are those of its patches", "folder", s.Root(), "error", err)
 	} else {
-		f.gaps = s.Gaps()
+		a.gaps = s.Gaps()
 		var trouble error
-		if f.diff, f.left, trouble = s.Diff(ctx, maxDiff); trouble != nil {
+		if a.diff, a.left, trouble = s.Diff(ctx, maxDiff); trouble != nil {
 			log.Info("no diff of the turn", "folder", s.Root(), "error", trouble)
-			f.diff, f.left = "", nil
-			for _, c := range f.changes {
-				f.left = append(f.left, git.Omission{Change: c, Why: "git could not make the diff"})
+			a.diff, a.left = "", nil
+			for _, c := range a.changes {
+				a.left = append(a.left, git.Omission{Change: c, Why: "git could not make the diff"})
 			}
 		}
 	}
 	if err := s.Remove(); err != nil {
 		log.Warn("snapshot not removed", "error", err)
 	}
-	return f, err
+	return a
 }
 
-// unseen returns the changes of a turn whose folder was not compared: those of its patches.
-func (b *Before) unseen(did *Did, dir string, why error) Found {
-	f := b.patched(did.Patches, dir)
-	f.Diff = diffOfPatches(did.Diff, dir)
-	if !did.Begun {
-		f.From = ""
+// Found returns what a turn has changed that did this.
+func (a After) Found(did Did) Found {
+	if a.err != nil {
+		return a.patched(did)
 	}
-	if did.Acted || !errors.Is(why, errEnded) { // a turn that ran nothing may end before the snapshot
-		f.Unknown = unknown(git.Gap{Path: dir, Why: reason(why)})
-	}
-	if did.Commands && !errors.Is(why, errOff) && !errors.Is(why, errNone) && len(f.Unknown) > 0 {
-		f.Untold = "What the commands of this turn changed is not known: " + f.Unknown[0].Why + "."
+	elsewhere := did.Patches.elsewhere(a.before.snapshot.Covers)
+	f := Found{From: protocol.ChangesFromTree, Unknown: unknown(a.gaps...), Diff: a.diff + omitted(a.left, elsewhere)}
+	all := append(a.changes[:len(a.changes):len(a.changes)], elsewhere...)
+	git.SortChanges(all)
+	for _, one := range all {
+		path := filepath.FromSlash(one.Path)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(a.before.snapshot.Root(), path)
+		}
+		f.List = append(f.List, changed(one, originOf(one, did.Patches.of(path), did.Ran)))
 	}
 	return f
 }
 
-// found returns the changes of a turn whose folder was compared.
-func (b *Before) found(found outcome, did *Did) Found {
-	elsewhere := did.Patches.elsewhere(b.snapshot.Covers)
-	type change struct {
-		git.Change
-		by protocol.ChangeOrigin
+// patched returns the changes of a turn whose folder was not compared: those of its patches.
+func (a After) patched(did Did) Found {
+	dir := ""
+	if a.before != nil {
+		dir = a.before.dir
 	}
-	var list []change
-	for _, one := range found.changes {
-		path := one.Path
-		if !filepath.IsAbs(filepath.FromSlash(path)) {
-			path = filepath.Join(b.snapshot.Root(), filepath.FromSlash(path))
-		}
-		list = append(list, change{one, originOf(one, did.Patches.of(path), did.Ran)})
+	f := a.before.patched(did.Patches, dir)
+	f.Diff = diffOfPatches(did.Diff, dir)
+	if !did.Begun {
+		f.From = ""
 	}
-	for _, one := range elsewhere {
-		list = append(list, change{one, protocol.ByPatch})
+	if did.Acted || !errors.Is(a.err, errEnded) { // a turn that ran nothing may end before the snapshot
+		f.Unknown = unknown(git.Gap{Path: dir, Why: reason(a.err)})
 	}
-	sort.SliceStable(list, func(i, j int) bool { return list[i].Path < list[j].Path })
-	f := Found{From: protocol.ChangesFromTree, Unknown: unknown(found.gaps...), Diff: diffOf(found, elsewhere)}
-	for _, one := range list {
-		f.List = append(f.List, changed(one.Change, one.by))
+	if did.Commands && !errors.Is(a.err, errOff) && !errors.Is(a.err, errNone) && len(f.Unknown) > 0 {
+		f.Untold = "What the commands of this turn changed is not known: " + f.Unknown[0].Why + "."
 	}
 	return f
 }

@@ -13,17 +13,16 @@ import (
 // maxNamed bounds the files that a diff names without showing them.
 const maxNamed = 100
 
-// diffOf adds notes to git's diff about the changes that are not in it, and about those of
-// patches outside of the folder.
-func diffOf(f outcome, elsewhere []git.Change) string {
+// omitted returns notes about the changes that are not in git's diff, and about those of patches outside of the folder.
+func omitted(left []git.Omission, elsewhere []git.Change) string {
 	n := notes{}
-	for _, l := range f.left {
+	for _, l := range left {
 		n.add("not in this diff ("+l.Why+")", string(l.Kind)+" "+show.Path(l.Path))
 	}
 	for _, c := range elsewhere {
 		n.add("changed by patches outside of the folder", string(c.Kind)+" "+show.Path(c.Path))
 	}
-	return f.diff + n.text()
+	return n.text()
 }
 
 // notes are the lines of a diff that are for people.

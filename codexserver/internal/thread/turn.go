@@ -56,7 +56,7 @@ func (t *Thread) queued(q *Turn) *Turn {
 func (q *Turn) Run(ctx context.Context) error {
 	err := q.run(ctx)
 	q.attend.Turn.End(err)
-	if diff := q.attend.Turn.Diff(); diff != "" {
+	if diff := q.attend.Turn.Found().Diff; diff != "" {
 		q.thread.host.kept.Changed(q.number, diff)
 	}
 	return err

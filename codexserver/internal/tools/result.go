@@ -70,7 +70,7 @@ func (t *Turn) conclude(err error, spent *turn.SpentError) {
 	}
 	var text, hidden string
 	did.Status, text, hidden = t.answer(err, spent)
-	if words := t.log.Untold(); words != "" {
+	if words := t.log.Found().Untold; words != "" {
 		t.log.Remark(words)
 	}
 	if spent != nil {

@@ -138,7 +138,7 @@ func (k *kind) run(t *testing.T, template string, start changesEngine) {
 		t.Errorf("left in scratch: %v", left)
 	}
 	p.paths(&r)
-	diff := c.Diff()
+	diff := c.Found().Diff
 	if k.want != anything {
 		if d := gocmp.Diff(k.want, p.shown(&r, diff)); d != "" {
 			t.Errorf("(-want +got)\n%s\n%s", d, diff)

@@ -28,7 +28,7 @@ func TestDiff(t *testing.T) {
 		t.Errorf("changes:\n%s\nwant:\n%s", got, want)
 	}
 	var lines []string
-	for line := range strings.Lines(tt.c.Diff()) {
+	for line := range strings.Lines(tt.c.Found().Diff) {
 		if !strings.HasPrefix(line, "index ") {
 			lines = append(lines, line)
 		}
@@ -59,7 +59,7 @@ func TestDiffWithoutSnapshot(t *testing.T) {
 				c.Event(protocol.TurnDiff{UnifiedDiff: tt.diff})
 			}
 			c.End(nil)
-			if got := c.Diff(); got != tt.want {
+			if got := c.Found().Diff; got != tt.want {
 				t.Errorf("%d bytes: %.200q", len(got), got)
 			}
 		})
@@ -74,7 +74,7 @@ func TestDiffIsBounded(t *testing.T) {
 		}
 	}, "make")
 	tt.c.End(nil)
-	got := tt.c.Diff()
+	got := tt.c.Found().Diff
 	if len(got) > 4<<20+1000 || strings.Count(got, "diff --git ") != 1 || !strings.HasSuffix(got, "+0123456789abcde\n# not in this diff (too large): add f1\n# not in this diff (too large): add f2\n") {
 		t.Errorf("%d bytes, …%.200q", len(got), got[max(0, len(got)-200):])
 	}

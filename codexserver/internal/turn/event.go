@@ -184,11 +184,11 @@ func (t *Turn) addCall(l *transcript.Log, id string, e protocol.EventMsg) (named
 		}
 		l.Planned(m.Plan)
 	case protocol.WebSearchBegin:
-		t.tokens.answered = t.tokens.answered || begun
+		t.speaks(begun)
 	case protocol.WebSearchEnd:
 		l.Note("web search:", m.Query)
 	case protocol.ViewImageToolCall:
-		t.tokens.answered = t.tokens.answered || begun
+		t.speaks(begun)
 		l.Image(m.Path)
 	}
 	return named, doing

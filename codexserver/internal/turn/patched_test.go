@@ -76,7 +76,7 @@ func TestDiffOfPatches(t *testing.T) {
 					t.Fatalf("the patch made %q, %v", data, err)
 				}
 			}
-			diff := c.Diff()
+			diff := c.Found().Diff
 			cmd := exec.CommandContext(t.Context(), "git", "apply", "-")
 			cmd.Dir, cmd.Stdin = old, strings.NewReader(diff)
 			if out, err := cmd.CombinedOutput(); err != nil {

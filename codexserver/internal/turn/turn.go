@@ -228,10 +228,10 @@ func (t *Turn) End(err error) {
 	t.spending.end(err)
 	before := t.folder.before
 	t.mu.Unlock()
-	after := before.After()
+	seen := before.After()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.folder.found = new(after.Found(changes.Did{
+	t.folder.found = new(seen.Found(changes.Did{
 		Begun: t.status != "", Patches: &t.folder.patches, Diff: t.folder.diff,
 		Acted: t.commands.acted, Ran: t.commands.ran, Commands: len(t.commands.list) > 0,
 	}))
@@ -281,25 +281,14 @@ func (t *Turn) So() protocol.TurnResult {
 	return r
 }
 
-// Diff returns the turn's changes in git's form, after the turn has ended, see [changes.Found].
-func (t *Turn) Diff() string {
+// Found returns what a turn that has ended has changed. It is zero before the end.
+func (t *Turn) Found() (f changes.Found) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.folder.found == nil {
-		return ""
+	if t.folder.found != nil {
+		f = *t.folder.found
 	}
-	return t.folder.found.Diff
-}
-
-// Untold returns a sentence for the caller if what the commands of a turn that has ended changed is
-// not known, or "".
-func (t *Turn) Untold() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.folder.found == nil {
-		return ""
-	}
-	return t.folder.found.Untold
+	return f
 }
 
 // reroutes returns the first reroutes for the result, which never leaves them out.
@@ -322,18 +311,9 @@ func reroutes(list []protocol.ModelReroute) (all []protocol.Rerouted) {
 
 // Tokens returns how many input and output tokens the turn has used, or 0 if they are not known.
 func (t *Turn) Tokens() int64 {
-	turn, _ := t.Used()
-	return turn
-}
-
-// Used returns how many input and output tokens the turn and its thread have used, or 0 if they are not known.
-func (t *Turn) Used() (turn, thread int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if u := t.tokens.usage(); u != nil {
-		return whole(u.turn), whole(u.thread)
-	}
-	return 0, 0
+	return t.tokens.used()
 }
 
 func whole(u protocol.TokenUsage) int64 {
@@ -371,14 +351,12 @@ func (t *Turn) cwd(cwd string) string {
 
 // acts records that something begins that may change files.
 func (t *Turn) acts(begun bool) {
-	t.tokens.answered = t.tokens.answered || begun
+	t.speaks(begun)
 	t.commands.acted = t.commands.acted || begun
 }
 
-// speaks records words of the model.
-func (t *Turn) speaks(begun bool) {
-	t.tokens.answered = t.tokens.answered || begun
-}
+// speaks records that the model has answered.
+func (t *Turn) speaks(begun bool) { t.tokens.answered = t.tokens.answered || begun }
 
 // reroute records that another model answers, and says it to the caller.
 func (t *Turn) reroute(m protocol.ModelReroute) {

@@ -206,7 +206,7 @@ func TestTurnOfManyFiles(t *testing.T) {
 	if n := len(got.Commands) + got.Truncated.Commands; n != 50 || len(got.Commands) < 20 {
 		t.Errorf("%d commands of %d", len(got.Commands), n)
 	}
-	diff := tt.c.Diff()
+	diff := tt.c.Found().Diff
 	if n := strings.Count(diff, "diff --git "); n != files || strings.Contains(diff, "# ") || !strings.Contains(diff, fmt.Sprintf("+%d\n", files-1)) {
 		t.Errorf("the diff has %d files and %d bytes: %.300s", n, len(diff), diff)
 	}
@@ -281,7 +281,7 @@ func TestTurnWithoutSnapshot(t *testing.T) {
 		if from := got.ChangesFrom; (from == "tree") != (tt.name == "a snapshot") || got.Status != "failed" || got.numstat() != "1\t0\t/elsewhere/b.go" {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
-		if words := w.c.Untold(); (words != "") != tt.untold {
+		if words := w.c.Found().Untold; (words != "") != tt.untold {
 			t.Errorf("%s: %q", tt.name, words)
 		}
 	}
