@@ -3,6 +3,7 @@ package approve
 import (
 	"cmp"
 	"log/slog"
+	"path/filepath"
 
 	"github.com/codexmcp/codexmcp/codexserver/approval"
 	"github.com/codexmcp/codexmcp/codexserver/internal/decide/rulefile"
@@ -30,14 +31,15 @@ func (b *Board) offer(r *approval.Request) (rule rulefile.Rule, ok bool) {
 
 // keepRule keeps the lasting rule that an answer accepts. Only a person accepts one, and only the one that the
 // question showed: not another, to which the same words in a folder that was replaced lead. If it cannot be
-// kept, r is approved once, as the rule would allow it.
+// kept, or its folder cannot be found any more, r is approved once, as the rule would allow it.
 // It returns the number of the rule, 0 for none.
 func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) (number int) {
 	if d.Decision != elicit.ApprovedAlways {
 		return 0
 	}
+	lost := b.lost(r)
 	rule, ok := b.offer(r)
-	if ruled || r.Question.Always == nil || !ok || r.Question.Always.Words != rule.Words() {
+	if ruled || r.Question.Always == nil || lost == nil && (!ok || r.Question.Always.Words != rule.Words()) {
 		d.Outcome = elicit.Outcome{
 			Decision: elicit.Denied, Reason: elicit.ReasonNotUnderstood, Level: slog.LevelWarn,
 			Feedback: cmp.Or(d.Feedback, "a lasting rule was accepted that no question offered"),
@@ -46,7 +48,10 @@ func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) 
 		return 0
 	}
 	d.Confined = true
-	kept, err := b.options.Kept.Add(rulefile.Kept{Rule: rule, By: string(d.By), Principal: r.Thread.Principal})
+	kept, err := rulefile.Kept{}, lost
+	if err == nil {
+		kept, err = b.options.Kept.Add(rulefile.Kept{Rule: rule, By: string(d.By), Principal: r.Thread.Principal})
+	}
 	if err != nil {
 		d.Decision, d.Level = elicit.Approved, slog.LevelWarn
 		d.Detail = "approved once, because the rule could not be kept: " + err.Error()
@@ -55,4 +60,15 @@ func (b *Board) keepRule(r *approval.Request, d *approval.Decision, ruled bool) 
 	}
 	d.RuleWords = rule.Words()
 	return kept.Number
+}
+
+// lost returns why the folder of a command for which a rule could be offered cannot be found. It returns nil
+// for anything else.
+func (b *Board) lost(r *approval.Request) error {
+	exec, isCommand := r.Event.(protocol.ExecApprovalRequest)
+	if !isCommand || !exec.Confinable || b.options.Kept == nil {
+		return nil
+	}
+	_, err := filepath.EvalSymlinks(exec.Cwd)
+	return err
 }
