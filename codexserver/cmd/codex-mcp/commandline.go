@@ -193,6 +193,5 @@ is 1 when no task can run.`,
 		},
 	}
 	cmd.Flags().BoolVar(&d.json, "json", false, "print JSON")
-	cmd.Flags().BoolVarP(&d.verbose, "verbose", "v", false, "print each check too")
 	return cmd
 }

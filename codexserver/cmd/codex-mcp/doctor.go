@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -63,7 +62,7 @@ type diagnosis struct {
 // doctorOptions are the options of codex-mcp doctor.
 type doctorOptions struct {
 	*options
-	json, verbose bool
+	json bool
 }
 
 // Run checks everything that the server depends on, prints one screen of a terminal (or JSON), and
@@ -82,7 +81,7 @@ func (o *doctorOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
 		enc.SetIndent("", "  ")
 		_ = enc.Encode(d) // every part of it can be encoded
 	} else {
-		d.print(&report, width(stdout), o.verbose)
+		d.print(&report, width(stdout))
 	}
 	if _, err := stdout.Write(report.Bytes()); err != nil {
 		return fail(stderr, err)
@@ -175,8 +174,8 @@ func unconfined() string {
 var abilities = []string{"run and continue conversations", "resume", "list", "account", "file search"}
 
 // print prints what a person needs: whether tasks run and with what, what is missing with all that
-// can be done about it, what commands may do, and what is wrong; with verbose each check too.
-func (d *diagnosis) print(w io.Writer, width int, verbose bool) {
+// can be done about it, what commands may do, and what is wrong.
+func (d *diagnosis) print(w io.Writer, width int) {
 	s := screen{w, width}
 	if d.Problem == "" {
 		s.row("result", "tasks can run, with "+d.runs())
@@ -200,11 +199,7 @@ func (d *diagnosis) print(w io.Writer, width int, verbose bool) {
 	if d.Quota != nil && d.Quota.Unknown == "" {
 		s.row("quota", d.Quota.words)
 	}
-	if verbose {
-		d.printRest(s)
-	} else {
-		s.row("more", "codex-mcp doctor --verbose shows each check")
-	}
+	s.row("more", "codex-mcp doctor --json has each check")
 }
 
 // runs says what a task runs with.
@@ -213,7 +208,7 @@ func (d *diagnosis) runs() string {
 	case d.Engine == "native" && n == nil:
 		return "the native engine"
 	case d.Engine == "native":
-		return "the native engine: " + modelOf(n)
+		return fmt.Sprintf("the native engine: model %q of provider %q at %s", n.Model, n.Provider, n.BaseURL)
 	}
 	text := "the installed Codex"
 	if c := d.Codex; c != nil {
@@ -222,10 +217,6 @@ func (d *diagnosis) runs() string {
 		}
 	}
 	return text
-}
-
-func modelOf(n *native.Report) string {
-	return fmt.Sprintf("model %q of provider %q at %s", n.Model, n.Provider, n.BaseURL)
 }
 
 // remedies returns what a person can do so that tasks run. One of them is enough.
@@ -309,34 +300,4 @@ func (d *diagnosis) warnings() (all []string) {
 		all = append(all, "calls.trusted: the argument config of a call may set every key, and so start any program")
 	}
 	return all
-}
-
-// printRest prints each check.
-func (d *diagnosis) printRest(s screen) {
-	s.row("codex-mcp", d.Version+" on "+d.System)
-	s.row("configuration", d.Home)
-	reason := d.Reason
-	if c := d.Codex; c != nil {
-		s.row("codex", cmp.Or(c.Problem, "fine"))
-		if c.Path != "" {
-			s.row("", fmt.Sprintf("%s, version %s, %s or newer is needed", c.Path, c.Version, c.Needed))
-		}
-		if c.Problem != "" {
-			reason = strings.Replace(reason, c.Problem, "see codex", 1)
-		}
-	}
-	if n := d.Native; n != nil {
-		s.row("native", modelOf(n), "key: "+n.Key+"; connection: "+cmp.Or(n.Reach, "fine"))
-		for _, line := range n.Failover {
-			s.row("failover", line)
-		}
-	}
-	s.row("sandbox", cmp.Or(d.Sandbox, "fine"))
-	if d.Engine == "" {
-		return
-	}
-	s.row("engine", d.Engine+" ("+reason+")", "can: "+strings.Join(d.Can, ", "))
-	if d.Quota != nil && d.Quota.Unknown != "" {
-		s.row("quota", "unknown: "+d.Quota.Unknown)
-	}
 }

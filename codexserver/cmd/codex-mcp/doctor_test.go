@@ -334,13 +334,13 @@ func TestDoctorFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	var screen, stderr bytes.Buffer
-	args := []string{"-engine", "native", "doctor", "--verbose"}
+	args := []string{"-engine", "native", "doctor", "--json"}
 	if code := run(t.Context(), "codex-mcp", args, &screen, &stderr); code != 0 {
 		t.Errorf("exit status %d:\n%s%s", code, &screen, &stderr)
 	}
 	for _, want := range []string{
-		"model \"n\" of provider \"local\"\n", "model \"p\" of provider \"paid\": Missing environment variable: `CODEXMCP_TEST_NO_SUCH_KEY`.\n",
-		"model \"x\" of provider \"none\": it is not in model_providers\n",
+		`"model \"n\" of provider \"local\""`, `"model \"p\" of provider \"paid\": Missing environment variable: `+"`CODEXMCP_TEST_NO_SUCH_KEY`.",
+		`"model \"x\" of provider \"none\": it is not in model_providers"`,
 	} {
 		if !strings.Contains(screen.String(), want) {
 			t.Errorf("the screen lacks %q:\n%s", want, &screen)
@@ -401,34 +401,24 @@ func TestSameAbilities(t *testing.T) {
 	}
 }
 
-// TestDoctorOnTerminal checks that a terminal gets rows that it need not break, and that what is said
-// of Codex is said once.
+// TestDoctorOnTerminal checks that a terminal gets rows that it need not break.
 func TestDoctorOnTerminal(t *testing.T) {
 	const problem = "codex not found: install it with `npm i -g @openai/codex`, or name the program with --codex or CODEX_BIN"
-	d := &diagnosis{Version: "v1", System: "linux/amd64", Home: "/home/you/.codex", Codex: &appserver.Report{Problem: problem},
-		Engine: "native", Reason: "Codex cannot be used: " + problem, Can: []string{"resume"}}
+	d := &diagnosis{Engine: "native", Configuration: problem}
 	for width, want := range map[int]string{
 		60: `result         tasks can run, with the native engine
-codex-mcp      v1 on linux/amd64
-configuration  /home/you/.codex
-codex          codex not found: install it with ` + "`npm i -g" + `
+warning        codex not found: install it with ` + "`npm i -g" + `
                @openai/codex` + "`" + `, or name the program with
                --codex or CODEX_BIN
-sandbox        fine
-engine         native (Codex cannot be used: see codex)
-               can: resume
+more           codex-mcp doctor --json has each check
 `,
 		0: `result         tasks can run, with the native engine
-codex-mcp      v1 on linux/amd64
-configuration  /home/you/.codex
-codex          ` + problem + `
-sandbox        fine
-engine         native (Codex cannot be used: see codex)
-               can: resume
+warning        ` + problem + `
+more           codex-mcp doctor --json has each check
 `,
 	} {
 		var screen bytes.Buffer
-		d.print(&screen, width, true)
+		d.print(&screen, width)
 		if diff := cmp.Diff(want, screen.String()); diff != "" {
 			t.Errorf("width %d (-want +got):\n%s", width, diff)
 		}

@@ -69,7 +69,7 @@ func TestGoldenDoctor(t *testing.T) {
 	t.Setenv("TMPDIR", "/tmp")
 	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
 	var all strings.Builder
-	for _, words := range [][]string{{"doctor"}, {"doctor", "--verbose"}, {"doctor", "--json"}} {
+	for _, words := range [][]string{{"doctor"}, {"doctor", "--json"}} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), "codex-mcp", append(words, "-engine", "native", "-C", f.cwd), &stdout, &stderr)
 		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", strings.Join(words, " "), &stdout, &stderr, code)

@@ -35,7 +35,7 @@ func TestLogLines(t *testing.T) {
 // without hidden characters.
 func TestDoctorRows(t *testing.T) {
 	var b bytes.Buffer
-	(&diagnosis{Configuration: "a\x1b]2;T\x07\u202eb\nc"}).print(&b, 0, true)
+	(&diagnosis{Configuration: "a\x1b]2;T\x07\u202eb\nc"}).print(&b, 0)
 	if text := b.String(); !strings.Contains(text, `\u{202e}b c`+"\n") || strings.ContainsAny(text, "\x1b\x07\u202e") {
 		t.Errorf("%q", text)
 	}
