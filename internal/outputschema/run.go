@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Schemas that refer to one another, and patterns, can make a check take forever. So a
@@ -89,39 +91,19 @@ func (r *run) names(object map[string]any) []string {
 
 // key returns a text that is the same for equal values only.
 func (r *run) key(value any) string {
-	key := appendKey(nil, value)
+	key := keyOf(value)
 	r.take(entryCost + len(key))
-	return string(key)
+	return key
 }
 
-func appendKey(b []byte, value any) []byte {
-	switch value := value.(type) {
-	case map[string]any:
-		b = append(b, '{')
-		for i, name := range slices.Sorted(maps.Keys(value)) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(strconv.AppendQuote(b, name), ':')
-			b = appendKey(b, value[name])
-		}
-		return append(b, '}')
-	case []any:
-		b = append(b, '[')
-		for i, item := range value {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendKey(b, item)
-		}
-		return append(b, ']')
-	case string:
-		return strconv.AppendQuote(b, value)
-	case float64:
-		return strconv.AppendFloat(b, value+0, 'g', -1, 64) // -0 is 0
-	case nil:
-		return append(b, "null"...)
-	default:
-		return fmt.Append(b, value)
+// keyOf returns the canonical JSON of a value.
+func keyOf(value any) string {
+	key, err := json.Marshal(value, jsontext.AllowInvalidUTF8(true))
+	if err == nil {
+		err = (*jsontext.Value)(&key).Canonicalize(jsontext.AllowInvalidUTF8(true))
 	}
+	if err != nil {
+		return fmt.Sprint(value) // it was no JSON
+	}
+	return string(key)
 }

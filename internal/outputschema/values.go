@@ -52,7 +52,7 @@ func (k *keywords) oneOfValues(list []any) {
 	keys := map[string]bool{}
 	var words []string
 	for _, value := range list {
-		key := string(appendKey(nil, value))
+		key := keyOf(value)
 		keys[key] = true
 		words = append(words, clip(key))
 	}
