@@ -24,18 +24,7 @@ const startLimit = time.Minute
 // dial connects to the server of a name, reads its greeting and proves that it is the server:
 // nothing has been sent until then. The error is [ErrAbsent] if there is none.
 func (f *Folder) dial(ctx context.Context, name string) (*Conn, error) {
-	path := f.socket(name)
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrAbsent
-	}
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode().Type() != fs.ModeSocket || !mine(info) {
-		return nil, fmt.Errorf("%s/%s.sock is not a socket of this user", f.path, name)
-	}
-	raw, err := (&net.Dialer{Timeout: f.Patience}).DialContext(ctx, "unix", path)
+	raw, err := (&net.Dialer{Timeout: f.Patience}).DialContext(ctx, "unix", f.socket(name))
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrAbsent // its server has ended
 	}

@@ -15,3 +15,6 @@ func (f *Folder) Sweep(ctx context.Context) error { return f.sweep(ctx) }
 func (f *Folder) Launch(ctx context.Context, name string, cmd *exec.Cmd) error {
 	return f.launch(ctx, name, cmd)
 }
+
+// PID returns the process id of the server.
+func (c *Conn) PID() int { return c.pid }

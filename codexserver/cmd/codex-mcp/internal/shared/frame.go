@@ -90,9 +90,6 @@ func newConn(c *net.UnixConn) *Conn { return &Conn{UnixConn: c, in: bufio.NewRea
 // Read implements [io.Reader].
 func (c *Conn) Read(b []byte) (int, error) { return c.in.Read(b) }
 
-// PID returns the process id of the other process.
-func (c *Conn) PID() int { return c.pid }
-
 // maxFrame is the length of the longest frame. Linux allows an environment of 6 MiB by
 // default.
 const maxFrame = 16 << 20

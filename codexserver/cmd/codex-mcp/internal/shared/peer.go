@@ -71,12 +71,11 @@ func (f *Folder) claim(name string) error {
 // prove returns an error unless the server of a name is at the other end of a connection. A
 // command in a sandbox may listen where it can write. It cannot write the file that names the
 // server, and it cannot leave its sandbox, from which this process did not come.
-func (f *Folder) prove(c *Conn, name string) error {
-	_, pid, err := peer(c.UnixConn)
-	if err != nil {
+func (f *Folder) prove(c *Conn, name string) (err error) {
+	if c.pid, err = companion(c.UnixConn); err != nil {
 		return err
 	}
-	_, is, err := look(pid)
+	_, is, err := look(c.pid)
 	if err != nil {
 		return err
 	}
@@ -87,6 +86,5 @@ func (f *Folder) prove(c *Conn, name string) error {
 	if string(named) != is {
 		return errors.New("the process that listens on the socket is not the one that its folder names")
 	}
-	c.pid, err = companion(c.UnixConn)
-	return err
+	return nil
 }

@@ -21,22 +21,11 @@ import (
 // farewell is how long the server may take to answer the running calls after a signal.
 const farewell = 2 * time.Second
 
-// EndedError reports that the server ended before the client did.
-type EndedError struct {
-	// PID is the server's process.
-	PID int
-}
-
-// Error implements error.
-func (e *EndedError) Error() string {
-	return fmt.Sprintf("the shared server (process %d) has ended; a new process of this program starts another one", e.PID)
-}
-
 // Relay copies the client's messages from in to the server, and the server's to out, until
 // the server has closed the connection. It closes the connection. After the end of in the
 // server answers the running calls. The same happens when ctx ends, but for a short time
-// only. If the server ends first, Relay answers the open requests with an error and returns
-// an [*EndedError]; the client never gets a part of a message.
+// only. If the server ends first, Relay answers the open requests with an error, which it
+// returns; the client never gets a part of a message.
 //
 // A read of in may still be going on when Relay returns.
 func (c *Conn) Relay(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -52,8 +41,9 @@ func (c *Conn) Relay(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := c.download(out, &open); err != nil {
 		return nil // the client has gone
 	}
+	ended := fmt.Errorf("the shared server (process %d) has ended; a new process of this program starts another one", c.pid)
 	for _, id := range open.all() {
-		_, err := fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`+"\n", id, jsonrpc.CodeInternalError, &EndedError{c.pid})
+		_, err := fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`+"\n", id, jsonrpc.CodeInternalError, ended)
 		if err != nil {
 			return nil // the client has gone
 		}
@@ -64,7 +54,7 @@ func (c *Conn) Relay(ctx context.Context, in io.Reader, out io.Writer) error {
 	case <-ctx.Done():
 		return nil
 	default:
-		return &EndedError{c.pid}
+		return ended
 	}
 }
 

@@ -110,69 +110,48 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 		}
 	})
-	s.wait(ctx)
-	s.retire(true)
-	err := s.listener.Close()
+	if s.Serve == nil {
+		<-ctx.Done()
+	}
+	for next := s.Idle; next > 0 && ctx.Err() == nil; next = s.rest() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(next):
+		}
+	}
+	s.mu.Lock()
+	s.until = time.Time{}
+	s.mu.Unlock()
+	// Nobody starts another server while this one has the socket, so it is still its own.
+	err := remove(s.Folder.socket(s.Name), s.Folder.identity(s.Name))
+	err = errors.Join(err, s.listener.Close())
 	s.stop()
 	running.Wait()
 	return err
 }
 
-// wait returns when the server has to end.
-func (s *Server) wait(ctx context.Context) {
-	if s.Serve == nil {
-		<-ctx.Done()
-		return
-	}
-	look := time.NewTimer(s.Idle)
-	defer look.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-look.C:
-		}
-		if s.lost() {
-			s.Logger.Warn("the server ends: its folder has gone, so no client can find it")
-			return
-		}
-		if s.retire(false) {
-			return
-		}
-		s.mu.Lock()
-		next := time.Until(s.until)
-		if s.served > 0 || next <= 0 || next > s.Idle {
-			next = s.Idle
-		}
-		s.mu.Unlock()
-		look.Reset(next)
-	}
-}
-
-// lost reports whether no client is connected and none can come, because the socket is no longer
-// where clients look for it, such as after the home was removed. What still works then waits for
-// nobody.
-func (s *Server) lost() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// rest returns for how long the server goes on until it looks again whether it has to end: when it has been
+// idle for long enough, or when its socket is no longer where clients look for it, such as after the home
+// was removed, and no client is connected. What still works then waits for nobody. 0 means that it has to, and
+// serves no new client.
+func (s *Server) rest() time.Duration {
 	now, err := os.Lstat(filepath.Join(s.Folder.path, s.Name+".sock"))
-	return len(s.clients) == 0 && (errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, s.socket))
-}
-
-// retire makes the server take no new client, if it has been idle for long enough or must. It removes
-// the socket, so that the next client starts another server. It reports whether it did.
-func (s *Server) retire(must bool) bool {
+	gone := errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, s.socket)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !must && (s.served > 0 || time.Now().Before(s.until)) {
-		return false
+	left := time.Until(s.until)
+	switch {
+	case gone && len(s.clients) == 0:
+		s.Logger.Warn("the server ends: its folder has gone, so no client can find it")
+		s.until = time.Time{}
+		return 0
+	case s.served > 0 || left > s.Idle:
+		return s.Idle
+	case left <= 0:
+		s.until = time.Time{}
+		return 0
 	}
-	s.until = time.Time{}
-	// Nobody starts another server while this one has the socket, so it is still its own.
-	if err := remove(s.Folder.socket(s.Name), s.Folder.identity(s.Name)); err != nil {
-		s.Logger.Warn("the socket stays", "error", err)
-	}
-	return true
+	return left
 }
 
 func (s *Server) status() *Status {

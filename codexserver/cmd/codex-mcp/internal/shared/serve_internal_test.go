@@ -5,14 +5,11 @@ package shared
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,7 +25,7 @@ func newServer(t *testing.T, serve func(left func())) *Server {
 	}
 	t.Cleanup(func() { f.Close() })
 	s := &Server{
-		Folder: f, Name: "x", Logger: slog.New(slog.DiscardHandler),
+		Folder: f, Name: "x", Idle: time.Hour, Logger: slog.New(slog.DiscardHandler),
 		Status: func() Status { return Status{About: "a test"} },
 		Serve: func(_ context.Context, c io.ReadWriteCloser, _ engine.Origin, left func()) {
 			serve(left)
@@ -60,70 +57,53 @@ func client(t *testing.T, s *Server) bool {
 	return err == nil
 }
 
-// TestLoad serves many clients at the same time, of which each asks what the server does.
-func TestLoad(t *testing.T) {
+// TestRest lets a server without clients end, and one whose socket has gone.
+func TestRest(t *testing.T) {
 	var s *Server
 	s = newServer(t, func(left func()) {
-		if got := s.status(); len(got.Clients) < 1 || got.Clients[0].Since.IsZero() || got.About != "a test" || got.PID != os.Getpid() {
+		if got := s.status(); len(got.Clients) != 1 || got.Clients[0].Since.IsZero() || got.About != "a test" || got.PID != os.Getpid() {
 			t.Errorf("status %+v", got)
 		}
-		if s.lost() {
-			t.Error("lost with a client")
+		s.until = time.Now()
+		if s.rest() != s.Idle {
+			t.Error("it ends with a client")
 		}
 		left()
 		left() // counts once
 	})
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			if !client(t, s) {
-				t.Error("refused")
+	at := s.Folder.socket
+	for _, tt := range []struct {
+		name  string
+		until time.Duration
+		move  func() error
+		serve bool
+		ends  bool
+	}{
+		{name: "it was idle for long enough", ends: true},
+		{name: "it was not", until: time.Minute, serve: true},
+		{name: "its socket is gone", until: time.Minute, move: func() error { return os.Rename(at("x"), at("y")) }, ends: true},
+		{name: "another file is in its place", until: time.Minute, move: func() error { return os.WriteFile(at("x"), nil, 0o600) }, ends: true},
+		{name: "it is there again", until: time.Minute, move: func() error { return os.Rename(at("y"), at("x")) }, serve: true},
+	} {
+		s.until = time.Now().Add(tt.until)
+		if tt.move != nil {
+			if err := tt.move(); err != nil {
+				t.Fatal(err)
 			}
-		})
+		}
+		if next := s.rest(); (next == 0) != tt.ends || next > s.Idle {
+			t.Errorf("%s: %v", tt.name, next)
+		}
+		if tt.serve && !client(t, s) || s.until.IsZero() != tt.ends {
+			t.Errorf("%s: it does not serve, or may serve", tt.name)
+		}
 	}
-	all.Wait()
+	s.until = time.Time{}
+	if client(t, s) {
+		t.Error("a server that ends takes a client")
+	}
 	if got := s.status(); len(got.Clients) != 0 || s.served != 0 {
 		t.Errorf("afterwards: %+v, %d served", got, s.served)
-	}
-}
-
-// TestRetire lets a server without clients end, and one whose socket has gone.
-func TestRetire(t *testing.T) {
-	var s *Server
-	s = newServer(t, func(func()) {
-		if s.retire(false) {
-			t.Error("it retires with a client")
-		}
-	})
-	if !client(t, s) || s.lost() {
-		t.Error("lost, although its socket is there")
-	}
-	at := s.Folder.socket
-	if err := os.Rename(at("x"), at("y")); err != nil {
-		t.Fatal(err)
-	}
-	if !s.lost() {
-		t.Error("not lost without its socket")
-	}
-	if err := os.WriteFile(at("x"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if !s.lost() {
-		t.Error("not lost with another file in place of its socket")
-	}
-	if err := os.Rename(at("y"), at("x")); err != nil {
-		t.Fatal(err)
-	}
-	s.until = time.Now().Add(time.Hour)
-	if s.retire(false) {
-		t.Error("it retires before it was idle for long enough")
-	}
-	s.until = time.Now()
-	if !s.retire(false) || !s.retire(false) {
-		t.Error("it does not retire")
-	}
-	if _, err := os.Lstat(at("x")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the socket stays: %v", err)
 	}
 }
 
