@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -24,33 +23,37 @@ type Log struct {
 // become larger than most bytes is renamed to the name with .1 first; 0 means no limit.
 func New(path string, most int64) *Log { return &Log{path: path, most: most} }
 
+// On returns the log in a file that is already open.
+func On(file *safefile.Log) *Log { return &Log{file: file} }
+
 // Open makes the file now.
 func (l *Log) Open() error {
-	_, err := l.open()
-	return err
-}
-
-func (l *Log) open() (*safefile.Log, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file != nil {
-		return l.file, nil
+		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
-		return nil, err
+		return err
 	}
-	var err error
-	l.file, err = safefile.OpenLog(l.path, l.most)
-	return l.file, err
+	file, err := safefile.OpenLog(l.path, l.most)
+	if err == nil {
+		l.file = file
+	}
+	return err
 }
+
+var decidedMark = []byte(`{"event":"` + string(Decided) + `"`)
 
 // Write implements [io.Writer] for one line with its end. After an error nothing of it is in the file.
 func (l *Log) Write(line []byte) (int, error) {
-	file, err := l.open()
-	if err != nil {
+	if err := l.Open(); err != nil {
 		return 0, err
 	}
-	return durable{file}.Write(line)
+	if bytes.HasPrefix(line, decidedMark) {
+		return l.file.WriteSync(line)
+	}
+	return l.file.Write(line)
 }
 
 // Close closes the file. Nothing may be written afterwards.
@@ -61,19 +64,4 @@ func (l *Log) Close() error {
 		return nil
 	}
 	return l.file.Close()
-}
-
-// On returns a writer of lines to a file that is already open.
-func On(file *safefile.Log) io.Writer { return durable{file} }
-
-type durable struct{ file *safefile.Log }
-
-var decidedMark = []byte(`{"event":"` + string(Decided) + `"`)
-
-// Write implements [io.Writer].
-func (d durable) Write(line []byte) (int, error) {
-	if bytes.HasPrefix(line, decidedMark) {
-		return d.file.WriteSync(line)
-	}
-	return d.file.Write(line)
 }

@@ -122,9 +122,6 @@ func hidden(name string) bool {
 // grant is what a person approved for a thread.
 type grant struct{ principal, thread string }
 
-// maxGrants is how many approvals of an access a server remembers of threads that were closed.
-const maxGrants = 4096
-
 // keeps returns a function for [protocol.Config.Keep]: a resumed thread keeps what needs no question,
 // and what a person approved for it on this server.
 func (s *Share) keeps(ctx context.Context, c *Caller, id string) func(protocol.Access) bool {
@@ -136,9 +133,18 @@ func (s *Share) keeps(ctx context.Context, c *Caller, id string) func(protocol.A
 		if now.Locked {
 			now.FullAccess = setting.FullAccessAsk
 		}
-		more := now.beyond(ctx, a)
-		return more.IsZero() || s.table.granted(grant{s.principal, CanonicalID(id)}).Equal(more)
+		more, _ := s.needs(ctx, &now, id, a)
+		return more.IsZero()
 	}
+}
+
+// needs returns what of an access of a thread no person has approved, zero if nothing, and the approval for it.
+func (s *Share) needs(ctx context.Context, c *Caller, id string, a protocol.Access) (protocol.Access, grant) {
+	more, g := c.beyond(ctx, a), grant{s.principal, CanonicalID(id)}
+	if s.table.granted(g).Equal(more) {
+		more = protocol.Access{}
+	}
+	return more, g
 }
 
 func (t *Table) granted(g grant) protocol.Access {
@@ -154,12 +160,6 @@ func (t *Table) grant(g grant, a protocol.Access) {
 	if t.grants == nil {
 		t.grants = map[grant]protocol.Access{}
 	}
-	for old := range t.grants {
-		if len(t.grants) < maxGrants {
-			break
-		}
-		delete(t.grants, old)
-	}
 	t.grants[g] = a
 }
 
@@ -173,9 +173,8 @@ func (s *Share) extends(ctx context.Context, t *Thread, c *Caller) error {
 	if has.Mode == protocol.SandboxWorkspaceWrite {
 		t.folder = has.Folder
 	}
-	g := grant{s.principal, CanonicalID(t.ID())}
-	more := c.beyond(ctx, has)
-	if more.IsZero() || s.table.granted(g).Equal(more) {
+	more, g := s.needs(ctx, c, t.ID(), has)
+	if more.IsZero() {
 		return nil
 	}
 	r := protocol.AccessRequest{Access: more, Client: c.Client}
