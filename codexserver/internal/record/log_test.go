@@ -1,15 +1,12 @@
 package record_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/record"
@@ -17,83 +14,6 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 	"github.com/google/go-cmp/cmp"
 )
-
-// TestMain runs the process of TestLogProcesses.
-func TestMain(m *testing.M) {
-	if path := os.Getenv("AUDIT_TEST_LOG"); path != "" {
-		writeLines(record.New(path, 0), os.Getenv("AUDIT_TEST_NAME"))
-		return
-	}
-	os.Exit(m.Run())
-}
-
-const linesTested = 200
-
-// writeLines writes decisions and calls, each with the id of the writer.
-func writeLines(l *record.Log, name string) {
-	for i := range linesTested {
-		line := record.Line{Event: record.Decided, Thread: "t", DecisionID: fmt.Sprint(name, "-", i), Subject: record.Subject{Command: []string{strings.Repeat("x", i)}}}
-		if i%2 == 1 {
-			line.Event = record.Begins
-		}
-		text, err := line.Append(nil, true)
-		if err == nil {
-			_, err = l.Write(append(text, '\n'))
-		}
-		if err != nil {
-			panic(err)
-		}
-	}
-}
-
-// TestLogProcesses has several processes and goroutines write one log. Each line is there once, and whole.
-func TestLogProcesses(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "codex-mcp", "approvals.log")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var writing sync.WaitGroup
-	for i := range 3 {
-		cmd := exec.CommandContext(t.Context(), self)
-		cmd.Env = append(os.Environ(), "AUDIT_TEST_LOG="+path, fmt.Sprint("AUDIT_TEST_NAME=process", i))
-		writing.Go(func() {
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, out)
-			}
-		})
-	}
-	l := record.New(path, 0)
-	for i := range 2 {
-		writing.Go(func() { writeLines(l, fmt.Sprint("own", i)) })
-	}
-	writing.Wait()
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]int{}
-	for line := range bytes.Lines(text) {
-		got, err := record.Parse(line)
-		if err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
-		found[got.DecisionID]++
-	}
-	for _, name := range []string{"process0", "process1", "process2", "own0", "own1"} {
-		for i := range linesTested {
-			if id := fmt.Sprint(name, "-", i); found[id] != 1 {
-				t.Errorf("%s is there %d times", id, found[id])
-			}
-		}
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info, err)
-	}
-}
 
 // TestLogBegins makes nothing before the first line, and tries again after an error.
 func TestLogBegins(t *testing.T) {
@@ -124,31 +44,6 @@ func TestLogBegins(t *testing.T) {
 	}
 	if err := record.New(path, 0).Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestLogPlace refuses what is no regular file.
-func TestLogPlace(t *testing.T) {
-	dir := t.TempDir()
-	target := filepath.Join(dir, "target")
-	if err := os.WriteFile(target, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, make := range map[string]func(path string) error{
-		"a link":      func(path string) error { return os.Symlink(target, path) },
-		"a hard link": func(path string) error { return os.Link(target, path) },
-		"a folder":    func(path string) error { return os.Mkdir(path, 0o700) },
-	} {
-		path := filepath.Join(dir, name)
-		if err := make(path); err != nil {
-			t.Fatal(err)
-		}
-		if err := record.New(path, 0).Open(); err == nil {
-			t.Errorf("%s was opened", name)
-		}
-	}
-	if got, err := os.ReadFile(target); len(got) > 0 || err != nil {
-		t.Errorf("%q, %v", got, err)
 	}
 }
 
