@@ -24,58 +24,49 @@ type Roots struct {
 	folders []*folder // of Paths
 }
 
-// candidate is a folder that may become a root.
-type candidate struct {
-	name    string
-	implied bool // the policy does not name it, so a note about it would surprise
-}
-
-// candidates returns the folders that a policy asks for.
-func candidates(policy protocol.SandboxPolicy, cwd string, env []string) []candidate {
-	if policy.Mode != protocol.SandboxWorkspaceWrite {
-		return nil
-	}
-	var all []candidate
-	add := func(dir string, implied bool) {
-		if filepath.IsAbs(dir) {
-			all = append(all, candidate{filepath.Clean(dir), implied})
-		}
-	}
-	add(cwd, false)
-	for _, dir := range policy.WritableRoots {
-		add(dir, false)
-	}
-	if !policy.ExcludeSlashTmp && runtime.GOOS != "windows" {
-		add("/tmp", true)
-	}
-	if !policy.ExcludeTmpdirEnvVar {
-		for _, entry := range env {
-			if dir, ok := strings.CutPrefix(entry, "TMPDIR="); ok {
-				add(dir, true)
-			}
-		}
-	}
-	return all
-}
-
 // AskedRoots returns the folders that should be writable under a policy for a command
 // in cwd with the environment env, by the policy's names. Not all of them become
 // writable: see [Sandbox.Roots].
 func AskedRoots(policy protocol.SandboxPolicy, cwd string, env []string) []string {
-	var names []string
-	for _, c := range candidates(policy, cwd, env) {
-		names = append(names, c.name)
-	}
+	names, _ := asked(policy, cwd, env)
 	return names
+}
+
+// asked also returns how many folders come first that the policy names. A note about another would surprise.
+func asked(policy protocol.SandboxPolicy, cwd string, env []string) (names []string, named int) {
+	if policy.Mode != protocol.SandboxWorkspaceWrite {
+		return nil, 0
+	}
+	add := func(dirs ...string) {
+		for _, dir := range dirs {
+			if filepath.IsAbs(dir) {
+				names = append(names, filepath.Clean(dir))
+			}
+		}
+	}
+	add(cwd)
+	add(policy.WritableRoots...)
+	named = len(names)
+	if !policy.ExcludeSlashTmp && runtime.GOOS != "windows" {
+		add("/tmp")
+	}
+	if !policy.ExcludeTmpdirEnvVar {
+		for _, entry := range env {
+			if dir, ok := strings.CutPrefix(entry, "TMPDIR="); ok {
+				add(dir)
+			}
+		}
+	}
+	return names, named
 }
 
 // Roots returns the folders that a policy leaves writable for a command in cwd with the
 // environment env, whether or not this system can enforce the policy. Full access has no
 // roots. The error is a [*ReplacedError].
 func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string) (Roots, error) {
-	asked := candidates(policy, cwd, env)
+	names, named := asked(policy, cwd, env)
 	var roots Roots
-	for i, verdict := range s.options.Folders.judge(AskedRoots(policy, cwd, env), s.refuse) {
+	for i, verdict := range s.options.Folders.judge(names, s.refuse) {
 		var replaced *ReplacedError
 		switch {
 		case errors.As(verdict.err, &replaced):
@@ -85,8 +76,8 @@ func (s *Sandbox) Roots(policy protocol.SandboxPolicy, cwd string, env []string)
 				roots.Paths = append(roots.Paths, path)
 				roots.folders = append(roots.folders, verdict.folder)
 			}
-		case !asked[i].implied && !errors.Is(verdict.err, fs.ErrNotExist):
-			note := fmt.Sprintf("%s is read-only for commands: %v", asked[i].name, verdict.err)
+		case i < named && !errors.Is(verdict.err, fs.ErrNotExist):
+			note := fmt.Sprintf("%s is read-only for commands: %v", names[i], verdict.err)
 			if !slices.Contains(roots.Notes, note) {
 				roots.Notes = append(roots.Notes, note)
 			}
