@@ -348,42 +348,36 @@ func (r *attempt) ask(ctx context.Context, reason string, then decide.Action, co
 }
 
 // leave sets how the command runs if a rule lets it run outside the sandbox.
-func (r *attempt) leave() error {
-	t := r.turn
-	roots, err := t.roots()
-	if err != nil {
-		return err
-	}
-	o := &t.box.options
-	folders := roots.Paths
-	if o.Writable != nil {
-		folders = append(folders, o.Writable()...)
-	}
+func (r *attempt) leave() (err error) {
 	commands, plain := decide.Commands(r.Command)
 	if !plain {
 		return errors.New("it is more than plain commands")
 	}
-	r.argv, r.env, err = o.Programs.Outside(r.Command, commands, r.dir, o.Environ, folders...)
+	o := &r.turn.box.options
+	r.argv, r.env, err = o.Programs.Outside(r.Command, commands, r.dir, o.Environ, r.turn.reached()...)
 	return err
 }
 
-// program returns the path of a program that the command would start, although commands may write it. The
-// folders do not depend on the sandbox mode: a command of another turn, or a patch, may have written there.
-func (r attempt) program() string {
-	t := r.turn
+// reached returns the folders that commands may have written. They do not depend on the sandbox mode: a command
+// of another turn, or a patch, may have written there.
+func (t *Turn) reached() []string {
 	p := protocol.SandboxPolicy{Mode: protocol.SandboxWorkspaceWrite, WritableRoots: t.SandboxPolicy.WritableRoots}
-	env := t.box.options.Environ
-	folders := box.AskedRoots(p, t.Cwd, env)
+	folders := box.AskedRoots(p, t.Cwd, t.box.options.Environ)
 	if others := t.box.options.Writable; others != nil {
 		folders = append(folders, others()...)
 	}
+	return folders
+}
+
+// program returns the path of a program that the command would start, although commands may write it.
+func (r attempt) program() string {
 	programs := r.Command[:1]
 	if commands, plain := decide.Commands(r.Command); plain {
 		for _, words := range commands {
 			programs = append(programs[:len(programs):len(programs)], words[0])
 		}
 	}
-	return box.Planted(programs, r.dir, env, folders)
+	return box.Planted(programs, r.dir, r.turn.box.options.Environ, r.turn.reached())
 }
 
 // isAt reports whether an open folder is at a path without links.
