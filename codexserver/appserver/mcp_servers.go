@@ -153,11 +153,3 @@ func takeDisabled(keys map[string]json.RawMessage) []string {
 	}
 	return names
 }
-
-// value reads a JSON value. It returns zero if the value is missing or of another type.
-func value[T any](raw json.RawMessage) (v T) {
-	if p := optional[T](raw); p != nil {
-		v = *p
-	}
-	return v
-}

@@ -484,19 +484,15 @@ func policyParam(policy protocol.ApprovalPolicy) stdjson.RawMessage {
 	return raw
 }
 
-// optional reads a JSON value. It returns nil if the value is missing, null or of another
-// type.
-func optional[T any](raw stdjson.RawMessage) *T {
-	var v *T
-	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
-		return nil
+// value reads a JSON value. It returns zero if the value is missing or of another type.
+func value[T any](raw stdjson.RawMessage) (v T) {
+	var p *T
+	if len(raw) > 0 && json.Unmarshal(raw, &p) == nil && p != nil {
+		v = *p
 	}
 	return v
 }
 
 func table(raw stdjson.RawMessage) map[string]stdjson.RawMessage {
-	if t := optional[map[string]stdjson.RawMessage](raw); t != nil {
-		return *t
-	}
-	return nil
+	return value[map[string]stdjson.RawMessage](raw)
 }

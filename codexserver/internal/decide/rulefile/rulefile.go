@@ -118,13 +118,11 @@ func (s *Store) isOurs() error {
 // narrower than it looks, so that one makes the whole file unusable.
 func decode(data []byte) (content, error) {
 	var c content
-	var v struct {
-		Version int `json:"version"`
+	err := json.Unmarshal(data, &c, json.RejectUnknownMembers(true))
+	if v := c.Version; v != version && (err == nil || v != 0) {
+		return content{}, fmt.Errorf("its version is %d, and this program reads version %d: remove the file", v, version)
 	}
-	if err := json.Unmarshal(data, &v); err == nil && v.Version != version {
-		return content{}, fmt.Errorf("its version is %d, and this program reads version %d: remove the file", v.Version, version)
-	}
-	if err := json.Unmarshal(data, &c, json.RejectUnknownMembers(true)); err != nil {
+	if err != nil {
 		return content{}, err
 	}
 	last := 0
