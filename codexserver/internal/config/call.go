@@ -196,14 +196,8 @@ func (c *callKeys) inWorkspace(value jsontext.Value) bool {
 		path = filepath.Join(c.cwd, path)
 	}
 	file, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return false
-	}
-	folder, err := filepath.EvalSymlinks(c.cwd)
-	if err != nil {
-		return false
-	}
-	return paths.Below(file, folder)
+	folder, missing := filepath.EvalSymlinks(c.cwd)
+	return err == nil && missing == nil && paths.Below(file, folder)
 }
 
 // ShellEnvironmentKey is the name of the table of [ShellEnvironment].
@@ -248,16 +242,14 @@ func NarrowEnvironment(base ShellEnvironment, table map[string]any) (map[string]
 	if len(e.Exclude) > 0 {
 		out["exclude"] = slices.Concat(base.Exclude, e.Exclude)
 	}
-	if e.IncludeOnly != nil {
-		for _, pattern := range *e.IncludeOnly {
-			if len(base.IncludeOnly) > 0 && !slices.ContainsFunc(base.IncludeOnly, func(of string) bool { return covers(of, pattern) }) {
-				return nil, wider("include_only")
-			}
+	if only := e.IncludeOnly; only != nil {
+		another := func(pattern string) bool {
+			return !slices.ContainsFunc(base.IncludeOnly, func(of string) bool { return covers(of, pattern) })
 		}
-		if len(*e.IncludeOnly) == 0 && len(base.IncludeOnly) > 0 {
-			return nil, wider("include_only") // no patterns keep everything
+		if len(base.IncludeOnly) > 0 && (len(*only) == 0 || slices.ContainsFunc(*only, another)) { // no patterns keep everything
+			return nil, wider("include_only")
 		}
-		out["include_only"] = *e.IncludeOnly
+		out["include_only"] = *only
 	}
 	return out, nil
 }

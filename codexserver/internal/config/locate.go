@@ -60,14 +60,8 @@ func holds(l layer, segments []string) bool {
 // keyLine returns the first line of a file that sets a key, a table that contains it, or a part of
 // it. It returns 0 if there is none.
 func keyLine(file string, path []string) int {
-	doc, err := safefile.Read(file, maxFile)
-	if err != nil {
-		return 0
-	}
-	lines, err := linesOf(doc)
-	if err != nil {
-		return 0
-	}
+	doc, _ := safefile.Read(file, maxFile) // whoever reads the file for its keys reports the error
+	lines, _ := linesOf(doc)
 	for _, l := range lines {
 		if begins(l.path, path) || !l.header && begins(path, l.path) {
 			return 1 + bytes.Count(doc[:l.start], []byte("\n"))

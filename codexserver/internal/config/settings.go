@@ -74,9 +74,7 @@ func (a *ApprovalSettings) NamedLog() string {
 type Duration time.Duration
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (d *Duration) UnmarshalJSON(b []byte) error { return readDuration(b, (*time.Duration)(d)) }
-
-func readDuration(b []byte, d *time.Duration) error {
+func (d *Duration) UnmarshalJSON(b []byte) error {
 	var text string
 	if err := json.Unmarshal(b, &text); err != nil {
 		if string(b) != "0" {
@@ -88,7 +86,7 @@ func readDuration(b []byte, d *time.Duration) error {
 	if err != nil || v < 0 {
 		return fmt.Errorf(`want a duration such as "90s" or "10m"`)
 	}
-	*d = v
+	*d = Duration(v)
 	return nil
 }
 
@@ -106,8 +104,8 @@ func (p *Patience) UnmarshalJSON(b []byte) error {
 	if b[0] != '"' {
 		text = `"` + text + `s"`
 	}
-	var d time.Duration
-	if err := readDuration([]byte(text), &d); err != nil || d > 0 && d < time.Second {
+	var d Duration
+	if err := d.UnmarshalJSON([]byte(text)); err != nil || d > 0 && time.Duration(d) < time.Second {
 		return errors.New(`want "auto", 0, or a second or more: 45 or "45s"`)
 	}
 	if *p = Patience(d); d == 0 {
