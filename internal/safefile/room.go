@@ -55,16 +55,16 @@ func (r *Reserve) take() error {
 	if err := r.free(); err != nil {
 		return err
 	}
-	f, named, err := unnamed(r.dir)
+	f, err := os.CreateTemp(r.dir, ".tmp-*") // its mode is 0600
 	if err != nil {
 		return err
 	}
-	if err = allocate(f, r.size); err == nil && !named {
+	kept := tellsRoom && os.Remove(f.Name()) == nil // without a name nothing is left behind
+	if err = allocate(f, r.size); err == nil && kept {
 		r.file = f
 		return nil
 	}
-	err = errors.Join(err, f.Close())
-	if named {
+	if err = errors.Join(err, f.Close()); !kept {
 		err = errors.Join(err, os.Remove(f.Name()))
 	}
 	return err

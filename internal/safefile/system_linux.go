@@ -25,7 +25,10 @@ func InProc(f syscall.Conn) (inProc bool, err error) {
 	return stat.Type == procMagic, failed
 }
 
-const errNoRoom = unix.ENOSPC
+const (
+	errNoRoom = unix.ENOSPC
+	tellsRoom = true
+)
 
 // roomIn returns how many bytes this user may still write on the disk of a folder: none if no further
 // file can be made.
@@ -44,17 +47,6 @@ func roomIn(dir string) (int64, error) {
 		return 0, nil
 	}
 	return int64(min(s.Bavail, allRoom/uint64(s.Bsize))) * int64(s.Bsize), nil
-}
-
-// unnamed makes a file without a name in a folder.
-func unnamed(dir string) (f *os.File, named bool, err error) {
-	if f, err = os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE, 0o600); err == nil {
-		return f, false, nil
-	}
-	if f, err = os.CreateTemp(dir, ".tmp-*"); err != nil { // the file system has only files with names
-		return nil, false, err
-	}
-	return f, os.Remove(f.Name()) != nil, nil
 }
 
 // allocate takes the disk's blocks for the content of a file, where the file system can without

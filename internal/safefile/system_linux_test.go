@@ -14,6 +14,24 @@ import (
 	"github.com/codexmcp/codexmcp/internal/safefile"
 )
 
+func TestInProc(t *testing.T) {
+	for path, want := range map[string]bool{"/proc/self/status": true, "/proc": true, t.TempDir(): false, "/sys": false} {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := safefile.InProc(f); got != want || err != nil {
+			t.Errorf("%s: %v, %v", path, got, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		if got, err := safefile.InProc(f); got || err == nil {
+			t.Errorf("%s, closed: %v, %v", path, got, err)
+		}
+	}
+}
+
 // TestReserveOnAFullDisk runs itself in a mount namespace of its own. The room of the reserve is there
 // when the disk is full: after a Release it can be written.
 func TestReserveOnAFullDisk(t *testing.T) {
@@ -41,9 +59,7 @@ func TestReserveOnAFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	r := safefile.NewReserve(dir, size)
-	if err := r.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Check())
 	write := func(name string, size int) error {
 		return os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o600)
 	}
@@ -67,9 +83,7 @@ func TestReserveOnAFullDisk(t *testing.T) {
 	}
 	limit := syscall.Rlimit{Cur: size - 1, Max: size - 1}
 	signal.Ignore(syscall.SIGXFSZ)
-	if err := errors.Join(r.Release(), syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Release(), syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	if err := r.Check(); !errors.Is(err, syscall.EFBIG) {
 		t.Errorf("files may not be so large: %v", err)
 	}
@@ -79,26 +93,31 @@ func TestReserveOnAFullDisk(t *testing.T) {
 func TestReserveWritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	r := safefile.NewReserve(dir, 1<<20)
-	if err := r.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Check())
 	written := func() (n int) {
 		all, err := os.ReadFile("/proc/self/io")
 		if err != nil {
 			t.Skip("the system does not count what a process writes:", err)
 		}
-		if _, err := fmt.Sscanf(string(all[bytes.Index(all, []byte("wchar:")):]), "wchar: %d", &n); err != nil {
-			t.Fatal(err)
-		}
+		_, err = fmt.Sscanf(string(all[bytes.Index(all, []byte("wchar:")):]), "wchar: %d", &n)
+		must(t, err)
 		return n
 	}
 	before := written()
 	for range 10 {
-		if err := r.Check(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Check())
 	}
 	if n := written() - before; n >= 1<<20 {
 		t.Errorf("ten checks wrote %d bytes", n)
+	}
+}
+
+// TestEndlessFiles checks that reading fails for kernel files that count as regular but
+// never end.
+func TestEndlessFiles(t *testing.T) {
+	for _, path := range []string{"/proc/self/mem", "/proc/self/pagemap", "/proc/kcore"} {
+		if data, err := safefile.Read(path, 1<<20); err == nil {
+			t.Errorf("%s: %d bytes", path, len(data))
+		}
 	}
 }

@@ -5,6 +5,7 @@ package safefile_test
 import (
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,17 +44,13 @@ func TestLogTraps(t *testing.T) {
 			},
 			"later": func(t *testing.T, place string, put func()) error {
 				l := openLog(t, place)
-				if err := os.Remove(place); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Remove(place))
 				put()
 				_, err := l.Write(line)
 				if _, again := l.Write(line); (err == nil) != (again == nil) {
 					t.Errorf("the second write: %v", again)
 				}
-				if err := os.RemoveAll(place); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.RemoveAll(place))
 				if _, err := l.Write(line); err != nil {
 					t.Errorf("without the trap: %v", err)
 				}
@@ -61,16 +58,10 @@ func TestLogTraps(t *testing.T) {
 			},
 			"at the next file": func(t *testing.T, place string, put func()) error {
 				l := openLog(t, place)
-				if _, err := l.Write(line); err != nil {
-					t.Fatal(err)
-				}
+				_, err := l.Write(line)
+				must(t, err)
 				inode, err := os.Stat(place)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Rename(place, filepath.Join(filepath.Dir(place), "old")); err != nil {
-					t.Fatal(err)
-				}
+				must(t, err, os.Rename(place, filepath.Join(filepath.Dir(place), "old")))
 				put()
 				_, err = l.Write(line)
 				if old, serr := os.Stat(filepath.Join(filepath.Dir(place), "old")); serr != nil || !os.SameFile(inode, old) || old.Size() != int64(len(line)) {
@@ -82,14 +73,8 @@ func TestLogTraps(t *testing.T) {
 			t.Run(name+" "+when, func(t *testing.T) {
 				dir := t.TempDir()
 				victim, place := filepath.Join(dir, "bashrc"), filepath.Join(dir, "logs", "log")
-				if err := errors.Join(os.WriteFile(victim, []byte("mine\n"), 0o600), os.Mkdir(filepath.Dir(place), 0o700)); err != nil {
-					t.Fatal(err)
-				}
-				err := open(t, place, func() {
-					if err := trap.put(victim, place); err != nil {
-						t.Fatal(err)
-					}
-				})
+				must(t, os.WriteFile(victim, []byte("mine\n"), 0o600), os.Mkdir(filepath.Dir(place), 0o700))
+				err := open(t, place, func() { must(t, trap.put(victim, place)) })
 				var kind *safefile.KindError
 				if err == nil || errors.As(err, &kind) != trap.kind || !strings.Contains(err.Error(), place) {
 					t.Errorf("%v", err)
@@ -108,14 +93,8 @@ func TestLogTraps(t *testing.T) {
 func openLog(t *testing.T, place string) *safefile.Log {
 	t.Helper()
 	l, err := safefile.OpenLog(place, 4096)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must(t, err)
+	t.Cleanup(func() { must(t, l.Close()) })
 	return l
 }
 
@@ -126,13 +105,9 @@ func lineOf(size int) []byte { return append(make([]byte, size-1), '\n') }
 func TestLogFolder(t *testing.T) {
 	dir := t.TempDir()
 	folder, other := filepath.Join(dir, "logs"), filepath.Join(dir, "other")
-	if err := errors.Join(os.Mkdir(folder, 0o700), os.Mkdir(other, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(folder, 0o700), os.Mkdir(other, 0o700))
 	l := openLog(t, filepath.Join(folder, "log"))
-	if err := errors.Join(os.Rename(folder, folder+"-old"), os.Symlink(other, folder), os.Remove(folder+"-old/log")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(folder, folder+"-old"), os.Symlink(other, folder), os.Remove(folder+"-old/log"))
 	for range 3 { // the second and third begin a new file
 		if _, err := l.Write(lineOf(4000)); err != nil {
 			t.Error(err)
@@ -152,28 +127,105 @@ func TestLogHeld(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "log")
 	l := openLog(t, place)
 	f, err := os.Open(place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
-	if err := safefile.Lock(f); err != nil {
-		t.Fatal(err)
-	}
+	must(t, safefile.Lock(f))
 	for range 300 { // five minutes, if each waited
-		if _, err := l.Write(lineOf(100)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := l.Write(lineOf(100))
+		must(t, err)
 	}
 	if info, err := os.Stat(place); err != nil || info.Size() != 30_000 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if err := safefile.Unlock(f); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Write(lineOf(100)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, safefile.Unlock(f))
+	_, err = l.Write(lineOf(100))
+	must(t, err)
 	if info, err := os.Stat(place + ".1"); err != nil || info.Size() != 30_000 {
 		t.Errorf("the next file did not begin: %v, %v", info, err)
+	}
+}
+
+// TestSecret loads secrets that are not there yet, there, and not secret.
+func TestSecret(t *testing.T) {
+	const secret = "a secret"
+	write := func(mode os.FileMode) func(string) error {
+		return func(path string) error {
+			if err := os.WriteFile(path, []byte(secret), 0o600); err != nil {
+				return err
+			}
+			return os.Chmod(path, mode)
+		}
+	}
+	for name, tt := range map[string]struct {
+		make func(path string) error
+		want string // "" is an error
+	}{
+		"none":                         {func(string) error { return nil }, "a new one"},
+		"no folder":                    {func(path string) error { return os.Remove(filepath.Dir(path)) }, "a new one"},
+		"there":                        {write(0o600), secret},
+		"that nobody can write":        {write(0o400), secret},
+		"that a group can read":        {write(0o640), ""},
+		"that others can read":         {write(0o604), ""},
+		"that others can write":        {write(0o602), ""},
+		"a link":                       {func(path string) error { return os.Symlink("elsewhere", path) }, ""},
+		"a folder":                     {func(path string) error { return os.Mkdir(path, 0o700) }, ""},
+		"a longer one":                 {func(path string) error { return os.WriteFile(path, []byte("0123456789"), 0o600) }, ""},
+		"one as long as it may be":     {func(path string) error { return os.WriteFile(path, []byte("012345678"), 0o600) }, "012345678"},
+		"of another process meanwhile": {nil, secret},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "folder", "key")
+			if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			create := func() []byte { return []byte("a new one") }
+			if tt.make == nil {
+				create = func() []byte {
+					if err := write(0o600)(path); err != nil {
+						t.Error(err)
+					}
+					return []byte("a late one")
+				}
+			} else if err := tt.make(path); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if got, err := safefile.LoadSecret(path, 9, create); string(got) != tt.want || (err == nil) != (tt.want != "") {
+					t.Errorf("%q, %v", got, err)
+				}
+			}
+			if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+				t.Errorf("left %v, %v", left, err)
+			}
+			if info, err := os.Stat(path); tt.want == "a new one" && (err != nil || info.Mode() != 0o600) {
+				t.Errorf("%v, %v", info, err)
+			}
+		})
+	}
+}
+
+// TestSpecialFiles checks that special files are refused at once, also behind links.
+func TestSpecialFiles(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	listener, err := net.Listen("unix", filepath.Join(dir, "socket"))
+	must(t, err, syscall.Mkfifo(pipe, 0o600))
+	defer listener.Close()
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	for _, path := range []string{pipe, filepath.Join(dir, "socket"), "/dev/zero", "/dev/null", "/dev/tty", dir} {
+		link := filepath.Join(dir, "to "+filepath.Base(path))
+		must(t, os.Symlink(path, link))
+		for _, name := range []string{path, link} {
+			var kind *safefile.KindError
+			if _, err := safefile.Read(name, 100); !errors.As(err, &kind) || kind.Path != name {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	var kind *safefile.KindError
+	if _, err := safefile.OpenIn(root, "pipe", os.O_RDWR); !errors.As(err, &kind) {
+		t.Errorf("in a folder: %v", err)
 	}
 }

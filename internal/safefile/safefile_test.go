@@ -1,0 +1,287 @@
+package safefile_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/internal/safefile"
+)
+
+// must fails the test for an error of its set-up.
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		before, want fs.FileMode // before: 0 = there is no file
+	}{
+		{"new", 0, 0o600},
+		{"open to all", 0o644, 0o600},
+		{"for reading alone", 0o400, 0o400},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "a", "b")
+			path := filepath.Join(dir, "file")
+			if tt.before != 0 {
+				must(t, os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte("before, and longer"), tt.before))
+			}
+			if err := safefile.Write(path, []byte("after"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(path); err != nil || string(got) != "after" {
+				t.Errorf("%q, %v", got, err)
+			}
+			if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != tt.want {
+				t.Errorf("mode %v, %v", info.Mode(), err)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestWriteFails(t *testing.T) {
+	dir := t.TempDir()
+	if err := safefile.Write(dir, []byte("x"), 0o600); err == nil {
+		t.Error("a folder was replaced")
+	}
+	blocked := filepath.Join(dir, "file")
+	loop := filepath.Join(dir, "loop")
+	must(t, os.WriteFile(blocked, nil, 0o600), os.Symlink(loop, loop))
+	if err := safefile.Write(filepath.Join(blocked, "below"), []byte("x"), 0o600); err == nil {
+		t.Error("a file became a folder")
+	}
+	if err := safefile.Write(loop, []byte("x"), 0o600); err == nil {
+		t.Error("a link to itself was written")
+	}
+}
+
+func TestWriteThroughLink(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
+	must(t, os.WriteFile(real, nil, 0o600), os.Symlink(real, link), safefile.Write(link, []byte("after"), 0o600))
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is %v, %v", info.Mode(), err)
+	}
+	if got, err := os.ReadFile(real); err != nil || string(got) != "after" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	must(t, os.WriteFile(path, []byte("12345"), 0o600))
+	if data, err := safefile.Read(path, 5); err != nil || string(data) != "12345" {
+		t.Errorf("%q, %v", data, err)
+	}
+	var size *safefile.SizeError
+	if _, err := safefile.Read(path, 4); !errors.As(err, &size) || size.Path != path || size.Max != 4 {
+		t.Errorf("too large: %v", err)
+	}
+	var kind *safefile.KindError
+	if _, err := safefile.Read(dir, 5); !errors.As(err, &kind) || kind.Path != dir || !kind.Mode.IsDir() {
+		t.Errorf("a folder: %v", err)
+	}
+	if _, err := safefile.Read(filepath.Join(dir, "no"), 5); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
+func TestOpenIn(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	must(t, err, os.WriteFile(filepath.Join(dir, "file"), []byte("long content"), 0o600), os.Symlink("file", filepath.Join(dir, "link")))
+	defer root.Close()
+	var kind *safefile.KindError
+	if _, err := safefile.OpenIn(root, "link", os.O_RDONLY); !errors.As(err, &kind) || kind.Path != filepath.Join(dir, "link") {
+		t.Errorf("a link: %v", err)
+	}
+	if _, err := safefile.OpenIn(root, "no", os.O_RDONLY); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(dir, "no")) {
+		t.Errorf("nothing: %v", err)
+	}
+	f, err := safefile.OpenIn(root, "file", os.O_RDWR)
+	must(t, err)
+	if data, err := f.ReadAll(100); err != nil || string(data) != "long content" {
+		t.Errorf("%q, %v", data, err)
+	}
+	must(t, f.Overwrite("short"), f.Close())
+	if data, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(data) != "short" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+func TestLocks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	for _, tt := range []struct {
+		name          string
+		first, second func(syscall.Conn) error
+		want          error
+	}{
+		{"alone twice", safefile.Lock, safefile.Lock, safefile.ErrLocked},
+		{"alone, then shared", safefile.Lock, safefile.Share, safefile.ErrLocked},
+		{"shared, then alone", safefile.Share, safefile.Lock, safefile.ErrLocked},
+		{"shared twice", safefile.Share, safefile.Share, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			one, two := open(t, path), open(t, path)
+			defer two.Close()
+			must(t, tt.first(one))
+			if err := tt.second(two); !errors.Is(err, tt.want) {
+				t.Errorf("%v, want %v", err, tt.want)
+			}
+			must(t, one.Close())
+			if err := tt.second(two); err != nil {
+				t.Errorf("after the first was closed: %v", err)
+			}
+			if err := safefile.Lock(one); err == nil {
+				t.Error("a closed file was locked")
+			}
+		})
+	}
+}
+
+func open(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	must(t, err)
+	return f
+}
+
+// TestLog appends to a log with two writers in each of two logs, as two processes do: it is renamed when it is
+// full, no line is torn, and the newest lines are kept.
+func TestLog(t *testing.T) {
+	const lines, most = 200, 4096
+	path := filepath.Join(t.TempDir(), "log")
+	var writing sync.WaitGroup
+	var l *safefile.Log
+	for who := range 4 {
+		if who%2 == 0 {
+			var err error
+			l, err = safefile.OpenLog(path, most)
+			must(t, err)
+			defer l.Close()
+		}
+		l := l
+		writing.Go(func() {
+			for n := range lines {
+				if _, err := fmt.Fprintf(l, "%d %d %s.\n", who, n, strings.Repeat("x", n%97)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	var all []byte
+	for _, name := range []string{path + ".1", path} {
+		data, err := os.ReadFile(name)
+		if err != nil || len(data) > most {
+			t.Errorf("%s has %d bytes, %v", name, len(data), err)
+		}
+		all = append(all, data...)
+	}
+	last := map[string]int{}
+	for line := range bytes.Lines(all) {
+		var who, n int
+		if got, err := fmt.Sscanf(string(line), "%d %d ", &who, &n); got != 2 || err != nil || !bytes.HasSuffix(line, []byte(".\n")) {
+			t.Fatalf("torn: %q", line)
+		}
+		if before, ok := last[fmt.Sprint(who)]; ok && n != before+1 {
+			t.Errorf("writer %d: line %d follows line %d", who, n, before)
+		}
+		last[fmt.Sprint(who)] = n
+	}
+	for who, n := range last {
+		if n != lines-1 {
+			t.Errorf("the last line of writer %s is %d", who, n)
+		}
+	}
+	if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 2 {
+		t.Errorf("files: %v, %v", left, err)
+	}
+}
+
+// TestLogSize fills a log to its last byte.
+func TestLogSize(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := safefile.OpenLog(path, 10)
+	must(t, err)
+	defer l.Close()
+	for i, want := range []string{"", "", "12345\n78\n\n"} {
+		_, err := l.Write([]byte([]string{"12345\n", "78\n\n", "longer than all\n"}[i]))
+		must(t, err)
+		if got, err := os.ReadFile(path + ".1"); string(got) != want || err != nil && want != "" {
+			t.Errorf("after write %d: %q, %v", i, got, err)
+		}
+	}
+}
+
+// TestLogTorn appends to a log whose last line was cut, as when the system stops while it is written.
+func TestLogTorn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	must(t, os.WriteFile(path, []byte("one\ntw"), 0o600))
+	l, err := safefile.OpenLog(path, 0)
+	must(t, err)
+	defer l.Close()
+	for _, write := range []func([]byte) (int, error){l.Write, l.WriteSync} {
+		if n, err := write([]byte("three\n")); n != 6 || err != nil {
+			t.Error(n, err)
+		}
+	}
+	if got, err := os.ReadFile(path); string(got) != "one\ntw\nthree\nthree\n" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestReserve checks that nothing is left behind, and that a folder that cannot be made has no room.
+func TestReserve(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	for _, size := range []int{0, 1, 1 << 20, 2 << 20} {
+		r := safefile.NewReserve(dir, size)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if err := r.Check(); err != nil {
+					t.Errorf("%d bytes: %v", size, err)
+				}
+			})
+		}
+		all.Wait()
+		must(t, os.RemoveAll(dir))
+		if err := r.Check(); err != nil {
+			t.Errorf("%d bytes, in a folder that was removed: %v", size, err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+		for range 2 {
+			if err := r.Release(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	if err := safefile.NewReserve(filepath.Join(file, "folder"), 1).Check(); err == nil {
+		t.Error("a file has room for files")
+	}
+	var none *safefile.Reserve
+	if none.Check() != nil || none.Release() != nil {
+		t.Error("no reserve fails")
+	}
+}
