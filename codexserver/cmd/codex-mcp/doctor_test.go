@@ -339,7 +339,7 @@ func TestDoctorFailover(t *testing.T) {
 		t.Errorf("exit status %d:\n%s%s", code, &screen, &stderr)
 	}
 	for _, want := range []string{
-		`"model \"n\" of provider \"local\""`, `"model \"p\" of provider \"paid\": Missing environment variable: `+"`CODEXMCP_TEST_NO_SUCH_KEY`.",
+		`"model \"n\" of provider \"local\""`, `"model \"p\" of provider \"paid\": Missing environment variable: ` + "`CODEXMCP_TEST_NO_SUCH_KEY`.",
 		`"model \"x\" of provider \"none\": it is not in model_providers"`,
 	} {
 		if !strings.Contains(screen.String(), want) {
