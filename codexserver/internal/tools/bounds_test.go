@@ -98,8 +98,8 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestFoldersOfConfig makes folders writable by the argument config on a server with
-// Options.Folders.
+// TestFoldersOfConfig makes folders writable by the argument config, on a server with Options.Folders and on one without.
+// They reach the engine as absolute paths. A call that the configuration trusts may set any key, but with folders.
 func TestFoldersOfConfig(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -123,10 +123,8 @@ func TestFoldersOfConfig(t *testing.T) {
 	roots := func(paths ...string) map[string]any {
 		return map[string]any{"sandbox_workspace_write": map[string]any{"writable_roots": paths}}
 	}
-	many := make([]string, 33)
-	for i := range many {
-		many[i] = own
-	}
+	dotted := func(key string, value any) map[string]any { return map[string]any{key: value} }
+	const list = "sandbox_workspace_write.writable_roots"
 	for _, tt := range []struct {
 		name      string
 		config    map[string]any
@@ -147,7 +145,7 @@ func TestFoldersOfConfig(t *testing.T) {
 		{"a link out", roots("out"), nil, table + "/writable_roots/0: " + own + "/out" + outside, ""},
 		{"above", roots("../other"), nil, table + "/writable_roots/0: " + other + outside, ""},
 		{"an empty name", roots(""), nil, table + "/writable_roots: want an array of folders", ""},
-		{"too many", roots(many...), nil, table + "/writable_roots: 33 are more than 32", ""},
+		{"too many", roots(slices.Repeat([]string{own}, 33)...), nil, table + "/writable_roots: 33 are more than 32", ""},
 		{"a text", map[string]any{"sandbox_workspace_write.writable_roots": other}, nil, table + "/writable_roots: want an array of folders", ""},
 		{"an object", map[string]any{"sandbox_workspace_write.writable_roots": map[string]any{"0": other}}, nil, table + "/writable_roots: want an array of folders", ""},
 		{"/tmp", map[string]any{"sandbox_workspace_write": map[string]any{"exclude_slash_tmp": false}}, nil, table + "/exclude_slash_tmp: leave it out or set it to true", ""},
@@ -164,42 +162,29 @@ func TestFoldersOfConfig(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestWritableRootsOfConfig checks that folders that a call makes writable by the argument
-// config reach the engine as absolute paths. A call that the configuration trusts may set any key.
-func TestWritableRootsOfConfig(t *testing.T) {
-	dir := t.TempDir()
-	more := filepath.Join(dir, "more")
-	nested := func(roots ...string) map[string]any {
-		return map[string]any{"config": map[string]any{"sandbox_workspace_write": map[string]any{"writable_roots": roots, "network_access": false}}}
-	}
-	dotted := func(key string, value any) map[string]any {
-		return map[string]any{"config": map[string]any{key: value}}
-	}
 	for _, tt := range []struct {
 		name      string
 		trusted   bool
-		arguments map[string]any
+		config    map[string]any
 		fault     string // "" if the call is allowed
 		overrides string
 	}{
-		{"nested", false, nested("/.git/hooks", more), "", `{"sandbox_workspace_write":{"network_access":false,"writable_roots":["/.git/hooks","` + more + `"]}}`},
-		{"dotted", false, dotted("sandbox_workspace_write.writable_roots", []string{"/proc"}), "", given("/proc")},
+		{"nested", false, map[string]any{"sandbox_workspace_write": map[string]any{"writable_roots": []string{"/.git/hooks", other}, "network_access": false}}, "",
+			`{"sandbox_workspace_write":{"network_access":false,"writable_roots":["/.git/hooks","` + other + `"]}}`},
+		{"dotted", false, dotted(list, []string{"/proc"}), "", given("/proc")},
 		{"quoted", false, dotted(`"sandbox_workspace_write".'writable_roots'`, []string{"/proc"}), "", given("/proc")},
-		{"relative", false, dotted("sandbox_workspace_write.writable_roots", []string{"more", "../x"}), "", given(more, filepath.Join(filepath.Dir(dir), "x"))},
-		{"null", false, dotted("sandbox_workspace_write.writable_roots", nil), "", `{}`},
-		{"none", false, dotted("sandbox_workspace_write.writable_roots", []string{}), "", given()},
-		{"too many", false, dotted("sandbox_workspace_write.writable_roots", slices.Repeat([]string{"/x"}, 33)), "33 are more than 32 folders", ""},
-		{"not a list", false, dotted("sandbox_workspace_write.writable_roots", "/proc"), "/writable_roots: want an array of folders", ""},
-		{"an element", false, dotted("sandbox_workspace_write.writable_roots.0", "/proc"), "/writable_roots: want an array of folders", ""},
-		{"a profile", false, dotted("profiles.p.sandbox_workspace_write.writable_roots", []string{"/proc"}), "a call may not set", ""},
-		{"trusted", true, dotted("sandbox_workspace_write.writable_roots", []string{"/proc"}), "", `{"sandbox_workspace_write.writable_roots":["/proc"]}`},
+		{"relative", false, dotted(list, []string{"more", "../x"}), "", given(own+"/more", top+"/x")},
+		{"null", false, dotted(list, nil), "", `{}`},
+		{"none", false, dotted(list, []string{}), "", given()},
+		{"too many", false, dotted(list, slices.Repeat([]string{"/x"}, 33)), "33 are more than 32 folders", ""},
+		{"not a list", false, dotted(list, "/proc"), "/writable_roots: want an array of folders", ""},
+		{"an element", false, dotted(list+".0", "/proc"), "/writable_roots: want an array of folders", ""},
+		{"a profile", false, dotted("profiles.p."+list, []string{"/proc"}), "a call may not set", ""},
+		{"trusted", true, dotted(list, []string{"/proc"}), "", `{"sandbox_workspace_write.writable_roots":["/proc"]}`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			arguments := map[string]any{"cwd": dir}
-			maps.Copy(arguments, tt.arguments)
-			checkRoots(t, &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: tt.trusted}}, arguments, tt.fault, tt.overrides)
+		t.Run("free, "+tt.name, func(t *testing.T) {
+			o := &codexserver.Options{Calls: codexserver.CallOptions{TrustedCalls: tt.trusted}}
+			checkRoots(t, o, map[string]any{"cwd": own, "config": tt.config}, tt.fault, tt.overrides)
 		})
 	}
 }

@@ -87,10 +87,9 @@ func (a *listArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolRes
 			Origin: elicit.OneLine(item.Origin, maxTitle), OpenIn: elicit.OneLine(item.Holder, maxTitle),
 		}
 		if t := c.Turns.of(thread.CanonicalID(item.ConversationID)); t != nil {
-			over := t.over()
-			s := t.state(over)
+			s := t.State()
 			row.Status, row.Doing = s.Status, s.Words()
-			if over {
+			if s.Status.Ended() {
 				row.Doing = show.Brief(t.outcome.did.Content)
 				if changed := show.Changes(t.outcome.did.Changes); changed != "" {
 					row.Doing += "; changed: " + changed

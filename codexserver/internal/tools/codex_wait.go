@@ -154,11 +154,10 @@ func (c *call) rows(ctx context.Context, a *waitArguments, turns []*Turn) *mcpty
 	}
 	for i, t := range turns {
 		found[thread.CanonicalID(t.ThreadID())] = true
-		over := t.over()
-		s, line, more := t.state(over), hint(t.ThreadID(), nil, false), []string(nil)
+		s, line, more := t.State(), hint(t.ThreadID(), nil, false), []string(nil)
 		r := row{ThreadID: t.ThreadID(), Status: s.Status, Content: s.Words(), Since: s.Since.UTC().Format(time.RFC3339)}
 		t.log.Seen()
-		if over {
+		if s.Status.Ended() {
 			did, most := &t.outcome.did, c.form().most/len(turns)
 			r.Content = t.cut(did.Content, most)
 			line = hint(t.ThreadID(), did, t.outcome.more || t.form.shows && r.Content != did.Content)

@@ -2,7 +2,6 @@ package tools_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,26 +51,18 @@ func (s *shelf) List(_ context.Context, p protocol.ListConversationsParams) (*pr
 // show calls codex-list and returns its rows, each as an index and a preview, and the cursor.
 func (s *shelf) show(t *testing.T, arguments string) (rows []string, next string) {
 	t.Helper()
-	c := servertest.Dial(t, codexserver.New(s, nil), nil)
-	result := c.Ask(t, "tools/call", `{"name":"codex-list","arguments":{`+arguments+`}}`)
-	var r struct {
-		Content           []struct{ Text string }
-		IsError           bool
-		StructuredContent struct {
-			Conversations []struct{ ThreadID, Preview, Cwd string }
-			NextCursor    string
-		}
+	var list struct {
+		Conversations []struct{ ThreadID, Preview string }
+		NextCursor    string
 	}
-	if err := json.Unmarshal([]byte(result), &r); err != nil {
-		t.Fatal(err)
-	}
+	r := use(t, servertest.Connect(t, codexserver.New(s, nil), nil), "codex-list", "{"+arguments+"}", &list)
 	if r.IsError {
 		return []string{r.Content[0].Text}, ""
 	}
-	for _, row := range r.StructuredContent.Conversations {
+	for _, row := range list.Conversations {
 		rows = append(rows, row.ThreadID+" "+row.Preview)
 	}
-	return rows, r.StructuredContent.NextCursor
+	return rows, list.NextCursor
 }
 
 // TestListTitles checks that a title is one line of at most 120 characters.

@@ -207,13 +207,10 @@ func (t *Turn) Asks() (open bool, changed <-chan struct{}) {
 	return t.log.Unseen(), changed
 }
 
-// State returns the current state.
-func (t *Turn) State() turn.State { return t.state(t.over()) }
-
-// state is State for a turn that was over or not.
-func (t *Turn) state(over bool) turn.State {
+// State returns the current state. Its status has ended when there is a result.
+func (t *Turn) State() turn.State {
 	s := t.log.State()
-	if over {
+	if t.over() {
 		s.Status, s.Question = t.outcome.did.Status, ""
 	}
 	return s

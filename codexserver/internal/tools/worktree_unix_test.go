@@ -3,7 +3,6 @@
 package tools_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -27,28 +26,13 @@ func TestWorktrees(t *testing.T) {
 	for i := range 5 {
 		all.Go(func() {
 			background := i%2 == 1
-			var r struct {
-				StructuredContent struct {
-					ThreadID string `json:"threadId"`
-					Content  string `json:"content"`
-					Worktree struct {
-						Path   string `json:"path"`
-						Branch string `json:"branch"`
-					} `json:"worktree"`
-				} `json:"structuredContent"`
+			var s struct {
+				started
+				Worktree struct{ Path, Branch string }
 			}
-			arguments := fmt.Sprintf(`{"prompt":"shared %d","cwd":%q,"worktree":true,"background":%t}`, i, filepath.Join(w.repo, "sub"), background)
-			if err := c.Call(t.Context(), "tools/call", json.RawMessage(`{"name":"codex","arguments":`+arguments+`}`), &r); err != nil {
-				t.Error(err)
-				return
-			}
-			s := r.StructuredContent
+			use(t, c, "codex", fmt.Sprintf(`{"prompt":"shared %d","cwd":%q,"worktree":true,"background":%t}`, i, filepath.Join(w.repo, "sub"), background), &s)
 			if background {
-				waited, err := c.Tool(t.Context(), "codex-wait", map[string]any{"threadIds": []string{s.ThreadID}})
-				if err != nil {
-					t.Error(err)
-				}
-				s.Content = strings.Join(waited.Texts, "\n")
+				s.Content = strings.Join(use(t, c, "codex-wait", map[string]any{"threadIds": []string{s.ThreadID}}, nil).texts(), "\n")
 			}
 			path, branch := s.Worktree.Path, s.Worktree.Branch
 			if filepath.Dir(path) != trees || branch != "codex/"+filepath.Base(path) || !strings.Contains(s.Content, "the git worktree "+path+", on the new branch "+branch) {
