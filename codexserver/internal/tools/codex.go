@@ -25,7 +25,6 @@ var codexTool = &tool{
 	name:      "codex", output: turn.Schema, turn: true,
 	purpose: "hand over a task. Say what is to be done, where (cwd), and how to check it; the answer comes when it is done. With background it comes at once, for tasks that take longer than a call may.",
 	definition: `{
-	"name": "codex",
 	"title": "Codex",
 	"description": "Hand a coding task to Codex, an agent that works in the folder cwd and answers when it is done. This begins a new conversation; to continue it, call codex-reply with the threadId of the result.",
 	"inputSchema": {
@@ -58,25 +57,21 @@ var codexTool = &tool{
 }
 
 type codexArguments struct {
-	Prompt           string                        `json:"prompt"`
-	Cwd              string                        `json:"cwd"`
-	Model            string                        `json:"model"`
-	Profile          string                        `json:"profile"`
-	ApprovalPolicy   protocol.ApprovalPolicy       `json:"approval-policy"`
-	Sandbox          protocol.SandboxMode          `json:"sandbox"`
-	Config           map[string]stdjson.RawMessage `json:"config"`
-	BaseInstructions *string                       `json:"base-instructions"`
-	IncludePlanTool  *bool                         `json:"include-plan-tool"`
-
-	DeveloperInstructions *string `json:"developer-instructions"`
-	CompactPrompt         *string `json:"compact-prompt"`
-
-	Worktree bool `json:"worktree"`
-
 	turnArguments
-	WebSearch *bool `json:"web-search"`
-
-	Background bool `json:"background"`
+	Prompt                string                        `json:"prompt"`
+	Cwd                   string                        `json:"cwd"`
+	Model                 string                        `json:"model"`
+	Profile               string                        `json:"profile"`
+	ApprovalPolicy        protocol.ApprovalPolicy       `json:"approval-policy"`
+	Sandbox               protocol.SandboxMode          `json:"sandbox"`
+	Config                map[string]stdjson.RawMessage `json:"config"`
+	BaseInstructions      *string                       `json:"base-instructions"`
+	DeveloperInstructions *string                       `json:"developer-instructions"`
+	CompactPrompt         *string                       `json:"compact-prompt"`
+	IncludePlanTool       *bool                         `json:"include-plan-tool"`
+	Worktree              bool                          `json:"worktree"`
+	WebSearch             *bool                         `json:"web-search"`
+	Background            bool                          `json:"background"`
 }
 
 // check also refuses keys of config that choose what a locked argument chooses.
@@ -106,7 +101,6 @@ func lockArguments(t *mcptypes.Tool, names []string) error {
 	return err
 }
 
-// run implements [arguments].
 func (a *codexArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
 	t := c.table
 	cwd, err := c.workingFolder(ctx, a.Cwd)

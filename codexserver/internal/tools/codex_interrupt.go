@@ -11,7 +11,6 @@ var interruptTool = &tool{
 	arguments: func() arguments { return new(interruptArguments) },
 	name:      "codex-interrupt", short: true, open: true, purpose: "stop what a conversation does now.",
 	definition: `{
-	"name": "codex-interrupt",
 	"title": "Codex Interrupt",
 	"description": "Stop what a conversation does now. codex-reply continues it.",
 	"inputSchema": {
@@ -25,7 +24,6 @@ var interruptTool = &tool{
 
 type interruptArguments struct{ names }
 
-// run implements [arguments].
 func (a *interruptArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToolResult, err error) {
 	if c.named, err = a.thread(); err != nil {
 		return nil, err

@@ -20,7 +20,6 @@ var listTool = &tool{
 	name:      "codex-list", short: true, purpose: "find past conversations.",
 	offered: func(t *Table) bool { return t.library() != nil },
 	definition: `{
-	"name": "codex-list",
 	"title": "Codex List",
 	"description": "List conversations, the newest first, with the threadId for codex-reply. status and doing: the last turn here.",
 	"inputSchema": {
@@ -61,7 +60,6 @@ type listRow struct {
 	OpenIn    string              `json:"openIn,omitzero"` // who has it open
 }
 
-// run implements [arguments].
 func (a *listArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
 	library := c.table.library()
 	page, err := a.page(ctx, library)

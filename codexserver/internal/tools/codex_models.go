@@ -14,7 +14,6 @@ var modelsTool = &tool{
 	name:      "codex-models", open: true, purpose: "find the models that a task can be given to, and their efforts.",
 	offered: func(t *Table) bool { return t.lister() != nil },
 	definition: `{
-	"name": "codex-models",
 	"title": "Codex Models",
 	"description": "List what codex takes as model, effort and profile.",
 	"inputSchema": {"type": "object", "properties": {}},
@@ -40,7 +39,6 @@ const (
 	maxModelEntries = 20     // elements of each list of a model
 )
 
-// run implements [arguments].
 func (*modelsArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
 	list, err := c.table.lister().Models(ctx)
 	if err != nil {

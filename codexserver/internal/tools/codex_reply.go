@@ -19,7 +19,6 @@ var replyTool = &tool{
 	name:      "codex-reply", output: turn.ShortSchema, turn: true, open: true,
 	purpose: "say more in a conversation (threadId): an answer, a correction, the next step.",
 	definition: `{
-	"name": "codex-reply",
 	"title": "Codex Reply",
 	"description": "Continue a conversation that codex began: a correction, an answer, the next step. Codex remembers what was said and done.",
 	"inputSchema": {
@@ -99,7 +98,6 @@ func (a *names) thread() (string, error) {
 	return id, nil
 }
 
-// run implements [arguments].
 func (a *replyArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToolResult, err error) {
 	if c.named, err = a.thread(); err != nil {
 		return nil, err

@@ -22,7 +22,6 @@ var reviewTool = &tool{
 	offered: func(t *Table) bool { return t.options.Home != "" },
 	purpose: "have changes of a git repository looked at for faults, read-only.",
 	definition: `{
-	"name": "codex-review",
 	"title": "Codex Review",
 	"description": "Have Codex look for faults in changes of a git repository. Read-only, asks nothing.",
 	"inputSchema": {
@@ -157,7 +156,6 @@ func (a *reviewArguments) end(answer string, did *protocol.TurnResult) (string, 
 	return words, err
 }
 
-// run implements [arguments].
 func (a *reviewArguments) run(ctx context.Context, c *call) (_ *mcptypes.CallToolResult, err error) {
 	c.named = thread.CanonicalID(a.ThreadID)
 	turn := c.newTurn(a.Background)

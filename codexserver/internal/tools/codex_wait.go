@@ -17,7 +17,6 @@ var waitTool = &tool{
 	arguments: func() arguments { return new(waitArguments) },
 	name:      "codex-wait", purpose: "wait for conversations that run in the background, and read their results.",
 	definition: `{
-	"name": "codex-wait",
 	"title": "Codex Wait",
 	"description": "Wait for conversations that run in the background. Returns when the first has its result, or the time is over, with the status of each; waiting is for a person's approval. Call it again for those that still run.",
 	"inputSchema": {
@@ -64,7 +63,6 @@ func (a *waitArguments) wait() time.Duration {
 	return time.Duration(*a.Seconds * float64(time.Second))
 }
 
-// run implements [arguments].
 func (a *waitArguments) run(ctx context.Context, c *call) (*mcptypes.CallToolResult, error) {
 	if c.Turns.shared && a.ThreadIDs == nil {
 		return nil, errors.New("argument /threadIds is missing: several clients share what runs here, so name the conversations to wait for")

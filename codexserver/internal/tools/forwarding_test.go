@@ -115,7 +115,6 @@ func (v view) note() (n note, err error) {
 type host struct {
 	*servertest.Client
 	answers chan string // of its user, to the questions
-	meta    string      // of requests; "" after a handshake
 }
 
 // call calls a tool, and does for its model what hosts do: it puts questions to the user, and
@@ -128,50 +127,43 @@ func (h *host) call(t *testing.T, tool string, arguments map[string]any) *toolRe
 		InputRequests                            map[string]any
 		Result                                   *toolResult
 	}
-	ask := func(method string, params map[string]any) (r reply) {
+	ask := func(method, members string) (r reply) {
 		t.Helper()
-		if h.meta != "" {
-			params["_meta"] = json.RawMessage(h.meta)
-		}
-		raw, err := json.Marshal(params)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := h.Ask(t, method, string(raw)); json.Unmarshal([]byte(got), &r) != nil {
-			t.Fatalf("%s %s: %s", method, raw, got)
+		if got, err := h.Send(t.Context(), method, members); err != nil || json.Unmarshal(got, &r) != nil {
+			t.Fatalf("%s %s: %s, %v", method, members, got, err)
 		}
 		return r
 	}
 	// answered are the user's answers. It is empty while the user is away.
-	answered := func(questions map[string]any) map[string]any {
-		answers := map[string]any{}
+	answered := func(questions map[string]any) string {
+		var answers []string
 		for key := range questions {
 			select {
 			case a := <-h.answers:
-				answers[key] = json.RawMessage(a)
+				answers = append(answers, fmt.Sprintf("%q:%s", key, a))
 			default:
 			}
 		}
-		return answers
+		return `,"inputResponses":{` + strings.Join(answers, ",") + "}"
 	}
-	params := map[string]any{"name": tool, "arguments": arguments}
-	for {
-		r := ask("tools/call", params)
-		switch r.ResultType {
-		case "input_required":
-			params["requestState"], params["inputResponses"] = r.RequestState, answered(r.InputRequests)
-		case "task":
-			for id := r.TaskID; r.Result == nil; {
-				if r.Status == "input_required" {
-					ask("tasks/update", map[string]any{"taskId": id, "inputResponses": answered(r.InputRequests)})
-				}
-				r = ask("tasks/get", map[string]any{"taskId": id})
-			}
-			return r.Result
-		default:
-			return &r.toolResult
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := fmt.Sprintf(`"name":%q,"arguments":%s`, tool, text)
+	r := ask("tools/call", call)
+	for r.ResultType == "input_required" {
+		r = ask("tools/call", call+fmt.Sprintf(`,"requestState":%q`, r.RequestState)+answered(r.InputRequests))
+	}
+	if r.ResultType != "task" {
+		return &r.toolResult
+	}
+	for id := fmt.Sprintf(`"taskId":%q`, r.TaskID); r.Result == nil; r = ask("tasks/get", id) {
+		if r.Status == "input_required" {
+			ask("tasks/update", id+answered(r.InputRequests))
 		}
 	}
+	return r.Result
 }
 
 // ending is how a call may end. The model runs the commands of the turns in a folder of their own.
@@ -220,17 +212,13 @@ var outcomes = []ending{
 // thread, what has changed and what to call next, and can do that. start returns an engine that
 // asks for every command, with the model; run is the model's call of a command.
 func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server) engine.Engine, run func(id, script string) providertest.ToolCall, more ...ending) {
-	for _, era := range []struct{ name, capabilities string }{
-		{"handshake", ""},
-		{"2026-07-28", `"elicitation":{}`},
-		{"tasks", `"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}`},
-	} {
-		t.Run(era.name, func(t *testing.T) {
+	for _, era := range append(slices.Clone(eras), servertest.Polls) {
+		t.Run(string(era), func(t *testing.T) {
 			model := providertest.New()
 			t.Cleanup(model.Close)
 			e := start(t, model)
 			for _, o := range slices.Concat(outcomes, more) {
-				if o.timeout > 0 && era.name == "2026-07-28" { // the call ends after some rounds
+				if o.timeout > 0 && era == servertest.Rounds { // the call ends after some rounds
 					o.want, o.end = note{"touch made", "", "", "codex-wait", "", ""}, o.want
 				}
 				t.Run(o.name, func(t *testing.T) {
@@ -251,25 +239,21 @@ func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server)
 					for _, a := range o.answers {
 						h.answers <- a
 					}
-					if era.capabilities != "" {
-						h.Client, h.meta = servertest.Dial(t, server, nil), servertest.Capable(era.capabilities)
-					} else {
-						h.Client = servertest.Connect(t, server, func(ctx context.Context) (string, error) {
-							select {
-							case a := <-h.answers:
-								return a, nil
-							case <-ctx.Done():
-								return "", ctx.Err()
-							}
-						})
-					}
+					h.Client = servertest.Join(t, server, servertest.Host{Era: era, Answer: func(ctx context.Context) (string, error) {
+						select {
+						case a := <-h.answers:
+							return a, nil
+						case <-ctx.Done():
+							return "", ctx.Err()
+						}
+					}})
 					dir, err := filepath.EvalSymlinks(t.TempDir())
 					if err != nil {
 						t.Fatal(err)
 					}
 					arguments := map[string]any{"prompt": "do it", "cwd": dir}
 					waits := o.name == "waiting for an answer"
-					if o.name == "running in the background" || waits && era.name != "2026-07-28" {
+					if o.name == "running in the background" || waits && era != servertest.Rounds {
 						arguments["background"] = true
 					}
 					interrupted := make(chan struct{})
@@ -288,7 +272,7 @@ func engineForwarding(t *testing.T, start func(*testing.T, *providertest.Server)
 							if err := json.Unmarshal([]byte(decision), &line); err != nil {
 								t.Error(err)
 							}
-							(&host{Client: h.Client, meta: h.meta}).call(t, "codex-interrupt", map[string]any{"threadId": line.ThreadID})
+							(&host{Client: h.Client}).call(t, "codex-interrupt", map[string]any{"threadId": line.ThreadID})
 						}()
 					}
 					first := h.call(t, "codex", arguments)

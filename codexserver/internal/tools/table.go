@@ -166,7 +166,7 @@ func (t *Table) Has(name string) bool { return find(t.tools, name) != nil }
 func (t *Table) List() ([]mcptypes.Tool, error) {
 	definitions := make([]string, len(t.tools))
 	for i, one := range t.tools {
-		definitions[i] = one.definition
+		definitions[i] = fmt.Sprintf(`{"name": %q, `, one.name) + one.definition[1:]
 	}
 	var r mcptypes.ListToolsResult
 	if err := r.UnmarshalJSON([]byte(`{"tools": [` + strings.Join(definitions, ",") + `]}`)); err != nil {

@@ -16,7 +16,7 @@ var all = []*tool{codexTool, replyTool, waitTool, showTool, reviewTool, listTool
 // tool is one tool.
 type tool struct {
 	name string
-	// definition is the tool as clients see it, and output its outputSchema, unless the definition has it.
+	// definition is the tool as clients see it, without its name, and output its outputSchema, unless the definition has it.
 	definition, output string
 	// purpose says what the tool is for in the server's instructions.
 	purpose string

@@ -32,15 +32,21 @@ func (a *turnArguments) checkTurn() (err error) {
 	if len(a.Images) > maxImages {
 		return fmt.Errorf("argument /images: %d are more than %d", len(a.Images), maxImages)
 	}
-	if string(a.OutputSchema) == "null" {
-		a.OutputSchema = nil
-	}
 	if a.OutputSchema != nil {
 		if a.schema, err = outputschema.Compile(a.OutputSchema); err != nil {
 			return fmt.Errorf("argument /output-schema: %w", err)
 		}
 	}
-	return checkBudget(a.Budget)
+	switch b := a.Budget; {
+	case b == nil:
+	case b.Tokens == nil && b.Minutes == nil:
+		return errors.New("argument /budget: want tokens, minutes or both")
+	case b.Tokens != nil && *b.Tokens < 1:
+		return errors.New("argument /budget/tokens: want at least 1")
+	case b.Minutes != nil && *b.Minutes <= 0:
+		return errors.New("argument /budget/minutes: want more than 0")
+	}
+	return nil
 }
 
 // begin gives the turn its budget, the schema of its answer, and its input. Paths of images are relative to cwd, and
@@ -56,21 +62,6 @@ func (a *turnArguments) begin(t *Turn, prompt, cwd string) error {
 		}
 		left -= n
 		t.in.Items = append(t.in.Items, protocol.InputItem{Type: protocol.InputImage, ImageURL: url})
-	}
-	return nil
-}
-
-// checkBudget reports a budget that is not valid.
-func checkBudget(b *turn.Budget) error {
-	switch {
-	case b == nil:
-		return nil
-	case b.Tokens == nil && b.Minutes == nil:
-		return errors.New("argument /budget: want tokens, minutes or both")
-	case b.Tokens != nil && *b.Tokens < 1:
-		return errors.New("argument /budget/tokens: want at least 1")
-	case b.Minutes != nil && *b.Minutes <= 0:
-		return errors.New("argument /budget/minutes: want more than 0")
 	}
 	return nil
 }
