@@ -64,12 +64,20 @@ func decode(from layer, dst any) error { return decodeTable(nil, from, reflect.V
 
 // decodeTable decodes the table at path.
 func decodeTable(path []string, from layer, dst reflect.Value) error {
-	for _, f := range fieldsOf(dst.Type()) {
-		v, is := from[f.Name]
-		if !is {
+	for i := range dst.NumField() { // fieldsOf would take most of the memory of a turn's configuration
+		f, to := dst.Type().Field(i), dst.Field(i)
+		if f.Anonymous {
+			if err := decodeTable(path, from, to); err != nil {
+				return err
+			}
 			continue
 		}
-		path, to := append(path, f.Name), dst.FieldByIndex(f.Index)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		v, is := from[name]
+		if !is || name == "" || name == "-" {
+			continue
+		}
+		path := append(path, name)
 		if err := decodeValue(path, v, to); err != nil {
 			return err
 		}
