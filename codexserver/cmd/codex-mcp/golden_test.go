@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -20,8 +22,14 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
+var (
+	update = flag.Bool("update", false, "rewrite what clients get in the conversations, and the recordings")
+	whole  = flag.Bool("whole", false, "play every attack at every entry")
+)
+
 // eras are the ways in which a client talks to the server: with a handshake, with version
-// 2026-07-28, and with its tasks.
+// 2026-07-28, and with its tasks. In the era raw, which a conversation names, its script is all that the client says: there the
+// comment has the source of the expectation.
 var eras = []string{"handshake", "modern", "tasks"}
 
 // TestGolden plays the conversations in testdata/golden in each era with the native engine.
@@ -137,10 +145,18 @@ type goldenCall struct {
 // goldenTurn is a turn of the model: a command, a patch or a text.
 type goldenTurn struct {
 	Run, Patch, Say string
-	Engine          string // skips the turn with the other engine
-	Hang            bool   // never ends
-	Wait            string // waits for the step "release" with this name
-	Ask             string // calls this tool of an MCP server, without arguments
+	Match           string   // the turn is for the request with this text
+	Text            []string // in these pieces
+	ToolCalls       []struct {
+		ID, Name  string
+		Arguments map[string]any
+	} `json:"tool_calls"`
+	Status int // of an answer that is an error
+	Body   string
+	Engine string // skips the turn with the other engine
+	Hang   bool   // never ends
+	Wait   string // waits for the step "release" with this name
+	Ask    string // calls this tool of an MCP server, without arguments
 }
 
 func (m goldenTurn) scripted(engine string, n int) providertest.Turn {
@@ -152,6 +168,12 @@ func (m goldenTurn) scripted(engine string, n int) providertest.Turn {
 		call["cmd"] = "apply_patch <<'EOF'\n" + m.Patch + "EOF\n"
 	case m.Run == "":
 		turn := providertest.Say(m.Say)
+		if m.Say == "" {
+			turn = providertest.Turn{Match: m.Match, Text: m.Text, Status: m.Status, Body: m.Body}
+		}
+		for _, c := range m.ToolCalls {
+			turn.ToolCalls = append(turn.ToolCalls, providertest.Tool(c.ID, c.Name, c.Arguments))
+		}
 		if m.Hang {
 			turn.Wait = make(chan struct{}) // until the provider is closed
 		}
@@ -181,8 +203,10 @@ func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string
 	}
 	t.Cleanup(g.model.Close)
 	var turns []goldenTurn
-	if err := json.Unmarshal([]byte(section(a, "model.json")), &turns); err != nil {
-		t.Fatalf("model.json: %v", err)
+	if text := section(a, "model.json"); text != "" {
+		if err := json.Unmarshal([]byte(text), &turns); err != nil {
+			t.Fatalf("model.json: %v", err)
+		}
 	}
 	for n, m := range turns {
 		if m.Engine == "" || m.Engine == engine {
@@ -204,6 +228,10 @@ func newGolden(t *testing.T, era, engine string, a *txtar.Archive, args []string
 		}
 	}
 	g.args = append([]string{"-engine", engine, "-c", "calls.grace=0s"}, args...)
+	if era == "raw" {
+		writeConfig(t, g.f.home, strings.ReplaceAll(usualConfig, "$BASE_URL", g.model.BaseURL()))
+		g.args = []string{"-engine", engine}
+	}
 	g.args = append(g.args, strings.Fields(strings.ReplaceAll(section(a, "args"), "$CWD", g.f.cwd))...)
 	g.use("")
 	return g
@@ -222,10 +250,13 @@ func (g *golden) use(name string) {
 
 func (g *golden) start() {
 	g.p, g.seen = g.launch(g.t, g.f, g.args...), map[int]bool{}
-	if g.era == "handshake" {
+	switch g.era {
+	case "raw":
+		return
+	case "handshake":
 		g.send(0, "initialize", map[string]any{"protocolVersion": g.protocol, "capabilities": g.capabilities, "clientInfo": goldenInfo})
 		g.p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	} else {
+	default:
 		g.send(0, "server/discover", map[string]any{})
 	}
 	g.keep(g.answer(0))
@@ -387,7 +418,9 @@ func (g *golden) play(script string) {
 	}
 	for _, g.goldenClient = range g.clients {
 		g.p.stdin.Close()
-		g.p.wait()
+		if code := g.p.wait(); code != 0 {
+			t.Errorf("exit status %d", code)
+		}
 		g.flush()
 	}
 	if g.recorded {
@@ -447,11 +480,14 @@ func (g *golden) flush() {
 	}
 	var said []map[string]any
 	for _, m := range g.p.messages() {
-		if m["method"] != nil {
+		if m["method"] != nil || g.era == "raw" {
 			said = append(said, m)
 		}
 	}
-	g.out.WriteString(lanes(append(said, g.record...), g.f, g.model.BaseURL()))
+	if g.era != "raw" {
+		said = append(said, g.record...)
+	}
+	g.out.WriteString(lanes(said, g.f, g.model.BaseURL()))
 	g.record = nil
 }
 
@@ -594,6 +630,60 @@ var abortedUsage = regexp.MustCompile(`(\\*"status\\*":\\*"aborted\\*",\\*"threa
 
 // totals are the tokens of a whole conversation.
 var totals = regexp.MustCompile(`("(?:total_token_usage|thread)":){[^}]*}`)
+
+func pattern(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatalf("pattern %s: %v", text, err)
+	}
+	return m
+}
+
+// dig finds a member by dotted path and returns it as JSON text.
+func dig(t *testing.T, m map[string]any, path string) string {
+	t.Helper()
+	var v any = m
+	for name := range strings.SplitSeq(path, ".") {
+		o, ok := v.(map[string]any)
+		if v = o[name]; !ok || v == nil {
+			t.Fatalf("no %s in %s", path, line(m))
+		}
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func awaitRequests(t *testing.T, model *providertest.Server, n int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := model.Await(ctx, n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func section(a *txtar.Archive, name string) string {
+	for _, f := range a.Files {
+		if f.Name == name {
+			return string(f.Data)
+		}
+	}
+	return ""
+}
+
+func setSection(a *txtar.Archive, name, text string) {
+	for i := range a.Files {
+		if a.Files[i].Name == name {
+			a.Files[i].Data = []byte(text)
+			return
+		}
+	}
+	a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text)})
+}
 
 // git runs git in the work folder.
 func git(t *testing.T, f folders, args ...string) {

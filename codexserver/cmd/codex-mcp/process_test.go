@@ -110,6 +110,22 @@ name = "mock"
 base_url = %q
 `
 
+// usualConfig is a configuration whose commands are asked about, outside of a sandbox. $BASE_URL is the address of the model.
+const usualConfig = `model = "mock-model"
+approval_policy = "untrusted"
+sandbox_mode = "danger-full-access"
+model_provider = "mock_provider"
+[model_providers.mock_provider]
+name = "Mock provider for test"
+base_url = "$BASE_URL"
+wire_api = "chat"
+request_max_retries = 0
+stream_max_retries = 0
+`
+
+// launcher starts the program for a client, with arguments for its server.
+type launcher func(t *testing.T, f folders, args ...string) *process
+
 // process is one run of the program, with all its output.
 type process struct {
 	t      *testing.T
