@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/codexmcp/codexmcp/codexserver/client"
 	"github.com/codexmcp/codexmcp/codexserver/internal/servertest"
@@ -140,22 +139,23 @@ func TestHTTPServes(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan int, 1)
-	go func() {
-		ended <- run(ctx, "codex-mcp", []string{"http", "--engine", "native", "--listen", "127.0.0.1:0"}, io.Discard, &stderr)
-	}()
-	const before, after = "serving MCP at ", "/mcp;"
-	until := time.Now().Add(time.Minute)
-	for !strings.Contains(stderr.String(), after) {
-		if time.Now().After(until) {
-			t.Fatalf("it does not serve: %s", stderr.String())
-		}
-		<-time.After(10 * time.Millisecond)
+	ended := make(chan int, 2)
+	serve := func(stderr *servertest.Journal, args ...string) (url string) {
+		go func() {
+			ended <- run(ctx, "codex-mcp", append([]string{"http", "--engine", "native", "--listen", "127.0.0.1:0", "--log", "debug"}, args...), io.Discard, stderr)
+		}()
+		until(t, "it does not serve", func() bool {
+			_, rest, _ := strings.Cut(stderr.String(), "serving MCP at ")
+			before, _, served := strings.Cut(rest, "/mcp;")
+			url = before
+			return served
+		})
+		return url
 	}
-	_, url, _ := strings.Cut(stderr.String(), before)
-	url, _, _ = strings.Cut(url, after)
-	if strings.Contains(stderr.String(), token) {
-		t.Error("standard error has the token")
+	url := serve(&stderr)
+	var proxied servertest.Journal
+	if status := (servertest.HTTPClient{URL: serve(&proxied, "--behind-proxy", "192.0.2.1")}).Status(t, "/healthz"); status != http.StatusForbidden {
+		t.Errorf("a client that is not the proxy: %d", status)
 	}
 	for _, tt := range []struct {
 		method, path, token, body string
@@ -203,13 +203,13 @@ func TestHTTPServes(t *testing.T) {
 		t.Error(err)
 	}
 	stop()
-	select {
-	case status := <-ended:
-		if status != 0 {
+	for range 2 {
+		if status := <-ended; status != 0 {
 			t.Errorf("status %d: %s", status, stderr.String())
 		}
-	case <-time.After(time.Minute):
-		t.Error("it does not end")
+	}
+	if strings.Contains(stderr.String(), token) {
+		t.Error("standard error has the token")
 	}
 }
 

@@ -172,32 +172,6 @@ func TestNotifiedAsByCodex(t *testing.T) {
 	}
 }
 
-// TestNotifiedInPairs asks while another goroutine does one thing: of many, the race detector remembers few.
-func TestNotifiedInPairs(t *testing.T) {
-	for _, does := range []func(*notifier, codexTurn, *approval.Request){
-		func(_ *notifier, u codexTurn, r *approval.Request) { u.Asked(r) },
-		func(_ *notifier, u codexTurn, r *approval.Request) { u.Decided(r, approval.Decision{}) },
-		func(_ *notifier, u codexTurn, _ *approval.Request) { u.End(nil) },
-		func(n *notifier, _ codexTurn, _ *approval.Request) { n.Close() },
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			n, _ := newTestNotifier(0)
-			defer n.Close()
-			turn := n.Begin(t.Context(), nil).Turn("t1", protocol.TokenUsage{})
-			q := question("Run it?")
-			var both sync.WaitGroup
-			both.Go(func() {
-				for range 20 {
-					turn.Asked(q)
-					n.send(n.command, notification{Type: "approval-requested"})
-				}
-			})
-			both.Go(func() { does(n, turn, q) })
-			both.Wait()
-		})
-	}
-}
-
 type codexTurn = interface {
 	Asked(*approval.Request)
 	Decided(*approval.Request, approval.Decision)

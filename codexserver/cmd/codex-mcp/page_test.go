@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -137,114 +135,6 @@ func invitation(t *testing.T, p *process) string {
 		t.Fatalf("no link in %q", words)
 	}
 	return strings.Fields(words[at:])[0]
-}
-
-// TestEndToEndPageAlone answers questions on the page, for a client that cannot show them.
-func TestEndToEndPageAlone(t *testing.T) {
-	for _, tt := range []struct {
-		name, answer string
-		by           string // the decision
-		made         bool
-		failed       bool
-		told         string // what the model got
-	}{
-		{"approved", `{"action":"accept"}`, "approved", true, false, "created directory"},
-		{"for the session", `{"action":"accept","content":{"decision":"approved_for_session"}}`, "approved_for_session", true, false, "created directory"},
-		{"denied", `{"action":"decline","content":{"feedback":"use jj instead"}}`, "denied", false, false, "use jj instead"},
-		{"stopped", `{"action":"cancel"}`, "abort", false, true, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			p, f, model := startWithPage(t, start, `{}`, "-approvals", "page")
-			v := visit(t, invitation(t, p))
-			q := v.await("open")
-			if q.Question.Command != "mkdir -v made" {
-				t.Errorf("the page shows %q", q.Question.Command)
-			}
-			v.answer(q.ID, tt.answer)
-			end := v.await("decided").Question
-			if end.Decision != tt.by || end.By != "page" {
-				t.Errorf("decided %s by %s, want %s", end.Decision, end.By, tt.by)
-			}
-			result := p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
-			if failed := contains(result, map[string]any{"result": map[string]any{"isError": true}}); failed != tt.failed {
-				t.Errorf("the call was answered %s", line(result))
-			}
-			if _, err := os.Stat(filepath.Join(f.cwd, "made")); (err == nil) != tt.made {
-				t.Errorf("the folder: %v", err)
-			}
-			requests := model.Requests()
-			if got := string(requests[len(requests)-1].Body); !strings.Contains(got, tt.told) {
-				t.Errorf("the model did not receive %q: %s", tt.told, got)
-			}
-			p.stdin.Close()
-			if code := p.wait(); code != 0 {
-				t.Errorf("exit status %d", code)
-			}
-		})
-	}
-}
-
-// TestEndToEndPageAndClient shows a question on the page and in the client. The first answer
-// counts, and the question is withdrawn at the other place.
-func TestEndToEndPageAndClient(t *testing.T) {
-	link := func(p *process) string {
-		p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
-		var link string
-		until(t, "the link was not printed", func() bool { // standard error has a reader of its own
-			_, rest, _ := strings.Cut(p.errors(), "see and decide at ")
-			var ok bool
-			link, _, ok = strings.Cut(rest, "\n")
-			return ok
-		})
-		return link
-	}
-	t.Run("the client first", func(t *testing.T) {
-		p, f, _ := startWithPage(t, start, `{"elicitation":{}}`, "-c", "approvals.where=both")
-		v := visit(t, link(p))
-		q := v.await("open")
-		asked := p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
-		<-time.After(400 * time.Millisecond) // a sooner answer would not be a person's
-		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"decline"}}`, dig(t, asked, "id")))
-		if end := v.await("decided").Question; end.Decision != "denied" || end.By != "client" {
-			t.Errorf("decided %s by %s", end.Decision, end.By)
-		}
-		if r := v.do(http.MethodPost, fmt.Sprintf("/questions/%d", q.ID), json.RawMessage(`{"action":"accept"}`)); r.StatusCode != http.StatusConflict {
-			t.Errorf("a late answer: %s", r.Status)
-		}
-		p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
-		if _, err := os.Stat(filepath.Join(f.cwd, "made")); err == nil {
-			t.Error("the command ran")
-		}
-	})
-	t.Run("the page first", func(t *testing.T) {
-		p, f, _ := startWithPage(t, start, `{"elicitation":{}}`, "--approvals", "both")
-		v := visit(t, link(p))
-		v.answer(v.await("open").ID, `{"action":"accept"}`)
-		withdrawn := p.expect(map[string]any{"method": "notifications/cancelled"}, map[int]bool{})
-		asked := p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
-		if dig(t, withdrawn, "params.requestId") != dig(t, asked, "id") {
-			t.Errorf("withdrawn %s, asked %s", line(withdrawn), line(asked))
-		}
-		p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
-		if _, err := os.Stat(filepath.Join(f.cwd, "made")); err != nil {
-			t.Errorf("the command did not run: %v", err)
-		}
-	})
-	t.Run("a program first", func(t *testing.T) {
-		p, f, _ := startWithPage(t, start, `{"elicitation":{}}`, "--approvals", "both")
-		asked := p.expect(map[string]any{"method": "elicitation/create"}, map[int]bool{})
-		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept"}}`, dig(t, asked, "id")))
-		v := visit(t, link(p))
-		v.answer(v.await("open").ID, `{"action":"decline"}`) // a conflict, had the client's accept counted
-		if end := v.await("decided").Question; end.Decision != "denied" || end.By != "page" {
-			t.Errorf("decided %s by %s", end.Decision, end.By)
-		}
-		p.expect(map[string]any{"id": 1.0, "result": "*"}, map[int]bool{})
-		if _, err := os.Stat(filepath.Join(f.cwd, "made")); err == nil {
-			t.Error("the command ran")
-		}
-	})
 }
 
 // withPage returns a configuration with a page.
