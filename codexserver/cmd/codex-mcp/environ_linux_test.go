@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/codexmcp/codexmcp/codexserver/internal/box/boxtest"
@@ -68,4 +69,61 @@ func TestServerEnvironment(t *testing.T) {
 			p.wait()
 		})
 	}
+}
+
+// openFolder makes a folder that every user can enter, since TMPDIR may be in a private
+// folder.
+func openFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "codex-mcp-open")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// everybodys returns a copy of the program that every user can run.
+func everybodys(t *testing.T) string {
+	t.Helper()
+	bin := built(t)
+	whole, err := os.ReadFile(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := filepath.Join(openFolder(t), filepath.Base(bin))
+	syscall.ForkLock.RLock() // a child that another test starts meanwhile would have it open for writing, so it could not run
+	err = os.WriteFile(open, whole, 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return open
+}
+
+// foldersOf makes folders that belong to a user.
+func foldersOf(t *testing.T, user int) folders {
+	t.Helper()
+	tmp := openFolder(t)
+	f := folders{home: filepath.Join(tmp, "home"), cwd: filepath.Join(tmp, "work"), user: filepath.Join(tmp, "user")}
+	for _, dir := range []string{f.home, f.cwd, f.user} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(dir, user, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
+
+// as makes a command run as a user, who may be this one.
+func as(user int, cmd *exec.Cmd) *exec.Cmd {
+	if user != os.Getuid() {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
+	}
+	return cmd
 }
