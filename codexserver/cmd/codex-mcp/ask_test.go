@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -186,35 +183,6 @@ func TestEndToEndAsk(t *testing.T) {
 	}
 }
 
-func TestEndToEndAskInterruptAndResume(t *testing.T) {
-	t.Parallel()
-	s := sit(t, providertest.Turn{Wait: make(chan struct{})})
-	status := make(chan int, 1)
-	go func() { status <- s.ask(s.terminal(), "wait for ever") }()
-	awaitRequests(t, s.model, 1)
-	s.signals <- os.Interrupt
-	if code := <-status; code != 130 {
-		t.Errorf("exit status %d", code)
-	}
-	s.shows("interrupted")
-	id := regexp.MustCompile(`-resume (\S+)`).FindStringSubmatch(s.out.String())
-	if id == nil {
-		t.Fatalf("the output does not show how to continue:\n%s", s.out.String())
-	}
-	for i, resume := range []string{id[1], "last"} {
-		s.model.Reset(providertest.Say(fmt.Sprintf("Answer %d.", i)))
-		if code := s.ask(s.terminal(), "-c", "calls.tools=[]", "-resume", resume, "go on"); code != 0 { // the tools are for models
-			t.Errorf("exit status %d", code)
-		}
-		s.shows(fmt.Sprintf("Answer %d.", i))
-		requests := s.model.Requests()
-		if last := requests[len(requests)-1]; !strings.Contains(string(last.Body), "wait for ever") {
-			t.Errorf("-resume %s: the request lacks the first turn: %s", resume, last.Body)
-		}
-	}
-	s.shows("continuing: wait for ever")
-}
-
 func TestEndToEndAskPiped(t *testing.T) {
 	t.Parallel()
 	s := sit(t, providertest.Turn{Text: []string{"I will try."}, ToolCalls: gitInit.ToolCalls}, providertest.Say("It was refused."))
@@ -264,18 +232,6 @@ func TestEndToEndAskJSON(t *testing.T) {
 	}
 }
 
-// TestAskLongTask reads a task that is longer than a message. Package terminal tests the longest
-// tasks and answers.
-func TestAskLongTask(t *testing.T) {
-	o, err := parse("codex-mcp", []string{"ask", "-"}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := o.ask.newTask(bytes.NewReader(make([]byte, terminal.MaxTask+1))); !errors.Is(err, terminal.ErrTaskTooLong) {
-		t.Errorf("error %v", err)
-	}
-}
-
 // TestEndToEndAskLocked checks that ask does not send an argument that the server has locked,
 // unless a flag sets it.
 func TestEndToEndAskLocked(t *testing.T) {
@@ -315,39 +271,6 @@ func TestEndToEndAskProcess(t *testing.T) {
 	}
 	if got := s.model.Requests()[0].LastUserText(); got != "why?" {
 		t.Errorf("the model received %q", got)
-	}
-}
-
-// TestAskCommandLine has no terminal and nothing on standard input.
-func TestAskCommandLine(t *testing.T) {
-	t.Setenv("CODEX_HOME", t.TempDir())
-	t.Setenv("CODEX_BIN", "/no/codex")
-	t.Setenv("OPENAI_API_KEY", "")
-	for _, tt := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"ask"}, 2, "there is no task"},
-		{[]string{"ask", "-"}, 2, "there is no task"},
-		{[]string{"ask", "  "}, 2, "there is no task"},
-		{[]string{"ask", "--sandbox", "none", "x"}, 2, "want read-only, workspace-write or danger-full-access"},
-		{[]string{"ask", "--approval-policy", "always", "x"}, 2, "want untrusted, on-failure, on-request or never"},
-		{[]string{"ask", "-C", "/no/such/folder", "x"}, 2, "is not a folder"},
-		{[]string{"ask", "-resume", "", "x"}, 2, "--resume: want the id"},
-		{[]string{"ask", "-resume", "id", "--model", "m", "x"}, 2, "--model is for new conversations"},
-		{[]string{"-resume", "id", "doctor"}, 2, "unknown flag: --resume"},
-		{[]string{"ask", "-c", "approvals.timeout=soon", "x"}, 1, "approvals.timeout"},
-		{[]string{"-engine", "native", "ask", "-resume", "last", "x"}, 1, "there is no conversation to continue"},
-		{[]string{"-engine", "native", "ask", "-c", "approvals.log=/no/such/folder/log", "x"}, 1, "/no/such/folder/log"},
-		{[]string{"-engine", "native", "ask", "--", "-resume", "last"}, 1, "there is no key for OpenAI: set OPENAI_API_KEY"},
-		{[]string{"-engine", "codex", "ask", "x"}, 1, "codex not found: "},
-	} {
-		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), "codex-mcp", tt.args, &stdout, &stderr)
-		if code != tt.code || !strings.Contains(stderr.String(), tt.want) || stdout.Len() > 0 {
-			t.Errorf("%q: exit status %d, want %d and %q:\n%s%s", tt.args, code, tt.code, tt.want, &stdout, &stderr)
-		}
 	}
 }
 

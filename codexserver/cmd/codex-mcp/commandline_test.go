@@ -139,35 +139,6 @@ func TestProgramName(t *testing.T) {
 	}
 }
 
-// TestHelp looks for each command's own help on standard output.
-func TestHelp(t *testing.T) {
-	for line, want := range map[string]string{
-		"--help": "mcp-server", "-h": "completion", "help completion": "powershell",
-		"mcp-server --help": "--shared", "--help mcp-server": "--shared", "mcp -h": "--shared", "mcp serve -h": "--shared",
-		"ask --help": "--resume", "help ask": "--resume", "doctor -h": "--json", "completion -h": "fish",
-	} {
-		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), "codex-mcp", strings.Fields(line), &stdout, &stderr)
-		if code != 0 || !strings.Contains(stdout.String(), "Usage:") || !strings.Contains(stdout.String(), want) || stderr.Len() > 0 {
-			t.Errorf("%s: exit status %d\n%s--\n%s", line, code, &stdout, &stderr)
-		}
-		if strings.Contains(stdout.String(), "yolo") {
-			t.Errorf("the help of %s shows hidden flags", line)
-		}
-	}
-}
-
-// TestStrictConfig checks that an unknown key ends the start.
-func TestStrictConfig(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("CODEX_HOME", home)
-	writeConfig(t, home, "model = \"m\"\nmodle = \"x\"\n")
-	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), "codex-mcp", []string{"--strict-config", "-engine", "native", "mcp-server"}, &stdout, &stderr); code != 1 || !strings.Contains(stderr.String(), "config.toml:2: modle") {
-		t.Errorf("exit status %d:\n%s", code, &stderr)
-	}
-}
-
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"completion bash":                          "complete -o default -F __start_codex-mcp codex-mcp",

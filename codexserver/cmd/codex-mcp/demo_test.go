@@ -1,66 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
-
-// demoFolders returns folders for a demo, with a TMPDIR of its own that is checked to be
-// empty at the end of the test.
-func demoFolders(t *testing.T) (f folders, tmp string) {
-	t.Helper()
-	f, tmp = newFolders(t), t.TempDir()
-	t.Cleanup(func() {
-		for _, dir := range []string{tmp, f.home, f.cwd} {
-			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-				t.Errorf("%s: %v, %v: want nothing", dir, left, err)
-			}
-		}
-	})
-	return f, tmp
-}
-
-// TestEndToEndDemoPiped runs codex-mcp ask --demo where no one can be asked, without a network
-// and although the configuration of the user is broken.
-func TestEndToEndDemoPiped(t *testing.T) {
-	t.Parallel()
-	f, tmp := demoFolders(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*limit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, built(t), "ask", "--demo")
-	cmd.Dir = f.cwd
-	cmd.Env = append(os.Environ(), "CODEX_HOME="+filepath.Join(f.home, "none"), "TMPDIR="+tmp, "HTTP_PROXY=http://192.0.2.1:1")
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Errorf("%v:\n%s", err, &stderr)
-	}
-	for _, want := range []string{"This was a demo", "hello.txt: not added", "mkdir greetings: not run", "rm hello.txt: not run"} {
-		if !strings.Contains(stdout.String(), want) {
-			t.Errorf("standard output lacks %q:\n%s", want, &stdout)
-		}
-	}
-	for _, want := range []string{"codex-mcp: demo: ", "There is no terminal to ask on", "Next: "} {
-		if !strings.Contains(stderr.String(), want) {
-			t.Errorf("standard error lacks %q:\n%s", want, &stderr)
-		}
-	}
-	for _, once := range []string{"mkdir greetings: not run", "not run: mkdir greetings", "There is no terminal to ask on"} {
-		if n := strings.Count(stdout.String()+stderr.String(), once); n > 1 || n == 1 == strings.HasPrefix(once, "not run") {
-			t.Errorf("%q is there %d times:\n%s%s", once, n, &stderr, &stdout)
-		}
-	}
-	for _, not := range []string{"--resume", "\x1b"} {
-		if strings.Contains(stderr.String(), not) {
-			t.Errorf("standard error has %q:\n%s", not, &stderr)
-		}
-	}
-}
 
 // TestEndToEndDemo answers the questions of codex-mcp ask --demo in a terminal: what was
 // approved ran, and what was refused did not.
@@ -116,25 +61,6 @@ func TestDemoFolders(t *testing.T) {
 	for _, dir := range []string{first, second} {
 		if f, err := os.Stat(dir); err != nil || f.Mode().Perm() != 0o700 {
 			t.Errorf("%s: %v, %v: others can read it", dir, f, err)
-		}
-	}
-}
-
-func TestDemoCommandLine(t *testing.T) {
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"ask", "--demo", "a", "task"}, "--demo brings its own task"},
-		{[]string{"ask", "--demo", "--resume", "last"}, "leave out --resume"},
-		{[]string{"ask", "--demo", "-C", "."}, "leave out --cd"},
-		{[]string{"ask", "--demo", "--engine", "codex"}, "leave out --engine"},
-		{[]string{"--demo"}, "unknown flag: --demo"},
-		{[]string{"http", "--demo"}, "unknown flag: --demo"},
-	} {
-		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), "codex-mcp", tt.args, &stdout, &stderr); code != 2 || !strings.Contains(stderr.String(), tt.want) {
-			t.Errorf("%q: exit status %d, want 2 and %q:\n%s", tt.args, code, tt.want, &stderr)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,57 +13,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/codexmcp/codexmcp/codexserver/appserver"
-	"github.com/codexmcp/codexmcp/codexserver/engine"
-	"github.com/codexmcp/codexmcp/codexserver/native"
 	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
 	"github.com/google/go-cmp/cmp"
 )
-
-func TestDoctor(t *testing.T) {
-	model := providertest.New()
-	defer model.Close()
-	local := fmt.Sprintf("model = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nname = \"local\"\nbase_url = %q\n", model.BaseURL())
-	for _, tt := range []struct {
-		name, config string
-		code         int
-		want         string // in the screen
-		problem      string // in the JSON
-	}{
-		{"fine", local, 0, "tasks can run", ""},
-		{"no key", local + "env_key = \"CODEXMCP_TEST_NO_SUCH_KEY\"\n", 1, "or set CODEXMCP_TEST_NO_SUCH_KEY to a key", "the model provider needs a key: set CODEXMCP_TEST_NO_SUCH_KEY"},
-		{"no answer", strings.Replace(local, model.BaseURL(), "http://127.0.0.1:1/v1", 1), 1, "to do          mend what the first line names", "no model server listens at http://127.0.0.1:1/v1/models: start it"},
-		{"broken file", "model = \n", 1, "config.toml", "config.toml"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			home := t.TempDir()
-			t.Setenv("CODEX_HOME", home)
-			writeConfig(t, home, tt.config)
-			var screen, data, stderr bytes.Buffer
-			if code := run(t.Context(), "codex-mcp", []string{"-engine", "native", "doctor"}, &screen, &stderr); code != tt.code {
-				t.Errorf("exit status %d, want %d", code, tt.code)
-			}
-			if !strings.Contains(screen.String(), tt.want) {
-				t.Errorf("the screen lacks %q:\n%s", tt.want, &screen)
-			}
-			if code := run(t.Context(), "codex-mcp", []string{"doctor", "-json", "-engine", "native"}, &data, &stderr); code != tt.code {
-				t.Errorf("exit status %d, want %d", code, tt.code)
-			}
-			var d diagnosis
-			if err := json.Unmarshal(data.Bytes(), &d); err != nil {
-				t.Fatalf("%v:\n%s", err, &data)
-			}
-			if (d.Problem == "") != (tt.problem == "") || !strings.Contains(d.Problem, tt.problem) {
-				t.Errorf("problem %q, want %q", d.Problem, tt.problem)
-			}
-		})
-	}
-}
 
 // TestDoctorCauses runs doctor with providers and proxies of which no turn can run, and with some of
 // which one can: the exit status and the first line say so. Without a connection ask says the same, in
@@ -209,34 +164,6 @@ func TestDoctorCauses(t *testing.T) {
 	}
 }
 
-// TestDoctorPlaces checks what doctor says about files: where the conversations and logs are, and where
-// commands can write temporary files, which no folder is that holds $CODEX_HOME.
-func TestDoctorPlaces(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no sandbox")
-	}
-	outer := t.TempDir()
-	for _, tt := range []struct{ tmp, home, want string }{
-		{filepath.Join(outer, "tmp"), filepath.Join(outer, "home"), "in the folder of the task and, for temporary files, in " + filepath.Join(outer, "tmp") + ", and has"},
-		{outer, filepath.Join(outer, "home"), "in the folder of the task (nowhere for temporary files"},
-	} {
-		for _, dir := range []string{tt.tmp, tt.home} {
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-		}
-		t.Setenv("CODEX_HOME", tt.home)
-		t.Setenv("TMPDIR", tt.tmp)
-		var screen, stderr bytes.Buffer
-		run(t.Context(), "codex-mcp", []string{"--engine", "native", "-c", "sandbox_mode=workspace-write", "-c", "sandbox_workspace_write.exclude_slash_tmp=true", "-c", "model_provider=oss", "doctor"}, &screen, &stderr)
-		for _, want := range []string{tt.want, "are kept in " + filepath.Join(tt.home, "sessions"), "are recorded in " + filepath.Join(tt.home, "codex-mcp", "approvals.log"), "goes to standard error"} {
-			if !strings.Contains(screen.String(), want) && !strings.Contains(screen.String(), "no sandbox works") {
-				t.Errorf("the screen lacks %q:\n%s", want, &screen)
-			}
-		}
-	}
-}
-
 // TestDoctorBrokenRules names a file of accepted rules that cannot be read. Turns can run without
 // it; more is asked.
 func TestDoctorBrokenRules(t *testing.T) {
@@ -262,66 +189,6 @@ func TestDoctorBrokenRules(t *testing.T) {
 	}
 }
 
-// TestDoctorBrokenConfiguration checks that doctor never calls a broken configuration fine:
-// it names the file, the line and the key, and no package of ours.
-func TestDoctorBrokenConfiguration(t *testing.T) {
-	for _, tt := range []struct{ file, text, want string }{
-		{"config.toml", "model = \n", ":1:9: unexpected character"},
-		{"config.toml", "\nmodel = 7\n", ":2: model: want a string, have a number"},
-		{"config.toml", "sandbox_mode = \"none\"\n", ":1: sandbox_mode: "},
-		{"codex-mcp.toml", "[approvals]\ntimeout = \n", ":2:11: unexpected character"},
-		{"codex-mcp.toml", "[approvals]\non_error = \"approve\"\n", ":2: approvals.on_error: "},
-		{"codex-mcp.toml", "[approvals]\non_errr = \"deny\"\n", ":2: approvals.on_errr: unknown key"},
-	} {
-		home := t.TempDir()
-		t.Setenv("CODEX_HOME", home)
-		path := filepath.Join(home, tt.file)
-		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for _, engine := range []string{"native", "auto"} {
-			var data, screen, stderr bytes.Buffer
-			args := []string{"-engine", engine, "-codex", filepath.Join(home, "none"), "doctor"}
-			if code := run(t.Context(), "codex-mcp", args, &screen, &stderr); code != 1 {
-				t.Errorf("%s: exit status %d", tt.text, code)
-			}
-			if code := run(t.Context(), "codex-mcp", append(args, "-json"), &data, &stderr); code != 1 {
-				t.Errorf("%s: exit status %d", tt.text, code)
-			}
-			var d diagnosis
-			if err := json.Unmarshal(data.Bytes(), &d); err != nil {
-				t.Fatal(err)
-			}
-			for name, got := range map[string]string{"configuration": d.Configuration, "problem": d.Problem} {
-				if !strings.HasPrefix(got, path+tt.want) {
-					t.Errorf("%s is %q, want %q", name, got, path+tt.want)
-				}
-			}
-			if !strings.Contains(screen.String(), "no task can run: "+d.Configuration+"\n") || strings.Contains(screen.String(), "connection: ") {
-				t.Errorf("the screen:\n%s", &screen)
-			}
-		}
-	}
-}
-
-// TestDoctorUnknownKeys: an unknown key is probably misspelt, but turns can run.
-func TestDoctorUnknownKeys(t *testing.T) {
-	model := providertest.New()
-	defer model.Close()
-	home := t.TempDir()
-	t.Setenv("CODEX_HOME", home)
-	text := fmt.Sprintf("modle = \"m\"\nmodel_provider = \"local\"\n[model_providers.local]\nbase_url = %q\n", model.BaseURL())
-	writeConfig(t, home, text)
-	var screen, stderr bytes.Buffer
-	if code := run(t.Context(), "codex-mcp", []string{"-engine", "native", "doctor"}, &screen, &stderr); code != 0 {
-		t.Errorf("exit status %d:\n%s", code, &screen)
-	}
-	want := "unknown key: " + filepath.Join(home, "config.toml") + ":1: modle: do you mean model?\n"
-	if !strings.Contains(screen.String(), want) {
-		t.Errorf("the screen lacks %q:\n%s", want, &screen)
-	}
-}
-
 // TestDoctorFailover shows where a turn goes on, and why it cannot.
 func TestDoctorFailover(t *testing.T) {
 	model := providertest.New()
@@ -344,59 +211,6 @@ func TestDoctorFailover(t *testing.T) {
 	} {
 		if !strings.Contains(screen.String(), want) {
 			t.Errorf("the screen lacks %q:\n%s", want, &screen)
-		}
-	}
-}
-
-func TestCommandLine(t *testing.T) {
-	t.Setenv("CODEX_HOME", t.TempDir())
-	for _, tt := range []struct {
-		args string
-		code int
-		want string // on stderr or stdout
-	}{
-		{"-version", 0, "codex-mcp"},
-		{"-nosuch", 2, "nosuch"},
-		{"serve", 2, `unknown command "serve"; do you mean http?`},
-		{"mcp server", 2, `unknown command "server" for "codex-mcp mcp"`},
-		{"-engine other", 2, "want auto, codex or native"},
-		{"-c novalue", 1, "novalue"},
-		{"mcp-server -c approvals.timeout=soon", 1, "approvals.timeout"},
-		{"-c approvals.on_error=approve mcp serve", 1, "on_error"},
-		{"-log loud", 2, `invalid argument "loud" for "--log" flag: want debug, info, warn or error`},
-		{"-log INFO -version", 0, "codex-mcp"},
-		{"--help", 0, "Usage:"}, {"-h", 0, "Usage:"},
-	} {
-		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), "codex-mcp", strings.Fields(tt.args), &stdout, &stderr)
-		if code != tt.code || !strings.Contains(stdout.String()+stderr.String(), tt.want) {
-			t.Errorf("%s: exit status %d, want %d and %q:\n%s%s", tt.args, code, tt.code, tt.want, &stdout, &stderr)
-		}
-		if tt.code == 1 && stdout.Len() > 0 {
-			t.Errorf("%s: stdout holds %q", tt.args, &stdout)
-		}
-	}
-}
-
-// TestSameAbilities checks that both engines have every optional part, and that docs/use/engines.md names
-// each as doctor does.
-func TestSameAbilities(t *testing.T) {
-	type whole interface {
-		engine.Resumer
-		engine.Library
-		engine.Accounts
-		engine.Searcher
-	}
-	for _, e := range []whole{(*native.Engine)(nil), (*appserver.Engine)(nil)} {
-		_ = e
-	}
-	page, err := os.ReadFile("../../../docs/use/engines.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, what := range abilities {
-		if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), what) {
-			t.Errorf("the page does not have %q", what)
 		}
 	}
 }

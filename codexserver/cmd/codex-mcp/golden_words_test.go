@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,7 +68,7 @@ func TestGoldenDoctor(t *testing.T) {
 	t.Setenv("TMPDIR", "/tmp")
 	writeConfig(t, f.home, "approval_policy = \"untrusted\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
 	var all strings.Builder
-	for _, words := range [][]string{{"doctor"}, {"doctor", "--json"}} {
+	for _, words := range [][]string{{"doctor"}, {"doctor", "--json"}, {"doctor", "-c", "calls.trusted=true"}} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), "codex-mcp", append(words, "-engine", "native", "-C", f.cwd), &stdout, &stderr)
 		fmt.Fprintf(&all, "$ codex-mcp %s\n%s%sexit %d\n\n", strings.Join(words, " "), &stdout, &stderr, code)
@@ -133,8 +132,17 @@ completion
 --nosuch
 -x
 ask --modle x hi
+ask
+ask -
 ask --resume
 ask --resume= hi
+ask --engine native --resume last hi
+ask --engine native -- --resume last
+ask -c approvals.log=/nosuch/log hi
+ask --demo a task
+ask --demo --resume last
+ask --demo -C .
+ask --demo --engine codex
 ask --resume last -m x hi
 ask -s writable hi
 ask -a always hi
@@ -215,47 +223,4 @@ func TestGoldenWrongInput(t *testing.T) {
 	}
 	text := strings.NewReplacer(f.home, "$CODEX_HOME", wd, "$CWD", f.user, "$HOME").Replace(all.String())
 	goldenText(t, "wrong.txt", regexp.MustCompile(`(?m)^commands .*$`).ReplaceAllString(text, "commands <VARIES>"))
-}
-
-// TestGoldenPage has what the page shows of a turn: its question, open and decided, and in the end the conversation
-// with the last lines of its log.
-func TestGoldenPage(t *testing.T) {
-	p, f, model := startWithPage(t, start, `{}`, "-approvals", "page")
-	v := visit(t, invitation(t, p))
-	questions, last := map[any]any{}, map[string]any{}
-	for answered := false; !answered || last["state"] != ""; {
-		text, err := v.lines.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.TrimSpace(text) == "" {
-			continue
-		}
-		var update struct{ Conversations, Questions []map[string]any }
-		if err := json.Unmarshal([]byte(text), &update); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range update.Conversations {
-			last = c
-		}
-		for _, e := range update.Questions {
-			q := e["question"].(map[string]any)
-			questions[q["state"]] = q
-			if q["state"] == "open" {
-				answered = true
-				v.answer(int(e["id"].(float64)), `{"action":"accept"}`)
-			}
-		}
-	}
-	p.expect(map[string]any{"id": 1.0}, map[int]bool{}) // git reads the folder until then
-	n := &normaliser{ids: map[string]string{}, words: strings.NewReplacer(f.home, "$CODEX_HOME", f.cwd, "$CWD", f.user, "$HOME", model.BaseURL(), "$BASE_URL")}
-	log := regexp.MustCompile(`\d{4}-\S+Z|after [\d.]+m?s`).ReplaceAllString(last["log"].(string), "…")
-	delete(last, "log")
-	delete(questions["open"].(map[string]any), "deadline")
-	var all strings.Builder
-	for _, part := range []any{questions["open"], questions["decided"], last} {
-		all.WriteString(line(n.value(part, "").(map[string]any)) + "\n")
-	}
-	all.WriteString(n.value(log, "").(string))
-	goldenText(t, "page.txt", all.String())
 }

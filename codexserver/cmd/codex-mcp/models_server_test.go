@@ -70,7 +70,7 @@ func (c *child) kill() {
 // await waits until a condition is true.
 func (c *child) await(what string, is func() bool) {
 	c.t.Helper()
-	for until := time.Now().Add(patience); !is(); {
+	for until := time.Now().Add(limit); !is(); {
 		select {
 		case <-c.exited:
 			c.t.Fatalf("%s: the program has ended", what)

@@ -172,6 +172,10 @@ func TestTerminalAsk(t *testing.T) {
 
 	s.model.Reset(providertest.Say("One, two, three.\n"))
 	record("resume", `ask --resume last "to three will do"`, s.at("ask", "--resume", "last", "to three will do"))
+	requests := s.model.Requests()
+	if body := string(requests[len(requests)-1].Body); !strings.Contains(body, "count to thirty, slowly") {
+		t.Errorf("the request lacks the first turn: %s", body)
+	}
 	if *update {
 		if err := os.WriteFile(file, page, 0o644); err != nil {
 			t.Fatal(err)
@@ -210,6 +214,7 @@ func TestTerminalQuestion(t *testing.T) {
 			s := sit(t, providertest.Turn{Wait: wait, ToolCalls: gitInit.ToolCalls}, providertest.Say("Denied."))
 			d := s.at("ask", "make a repository")
 			awaitRequests(t, s.model, 1)
+			until(t, "it does not say where it works", func() bool { return strings.Contains(d.shown(), filepath.Base(s.f.cwd)+"\n") })
 			d.types(tt.before)
 			until(t, "the terminal does not show what was typed", func() bool { return strings.HasSuffix(strings.TrimSpace(d.shown()), strings.TrimSpace(tt.before)) })
 			close(wait)

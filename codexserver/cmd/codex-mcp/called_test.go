@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/codexmcp/codexmcp/codexserver/native/providertest"
+)
+
+// TestEndToEndCalledCodex starts the program by a link called codex, which is
+// also the first codex of its PATH, with a command line that cannot be changed.
+func TestEndToEndCalledCodex(t *testing.T) {
+	t.Parallel()
+	bin := built(t)
+	dir := t.TempDir()
+	link := filepath.Join(dir, "codex")
+	if err := os.Symlink(bin, link); err != nil {
+		t.Fatal(err)
+	}
+	model := providertest.New(providertest.Say("Served."))
+	t.Cleanup(model.Close)
+	f := newFolders(t)
+	writeConfig(t, f.home, "approval_policy = \"never\"\n"+fmt.Sprintf(configOf, model.BaseURL()))
+	cmd := exec.CommandContext(t.Context(), link, "-m", "gpt-5.3-codex", "mcp-server", "-log", "info")
+	cmd.Dir, cmd.Env = f.cwd, []string{"PATH=" + dir, "HOME=" + f.user, "CODEX_HOME=" + f.home, "CODEX_BIN="} // the PATH has no other Codex
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"work"}}}` + "\n")
+	out, err := cmd.CombinedOutput()
+	for _, want := range []string{"Served.", "name=native", "is codex-mcp itself, and not Codex"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v, no %q in\n%s", err, want, out)
+		}
+	}
+	if got := string(model.Requests()[0].Body); !strings.Contains(got, `"model":"gpt-5.3-codex"`) {
+		t.Errorf("the model was asked %s", got)
+	}
+}
