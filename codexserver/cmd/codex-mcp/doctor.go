@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -128,23 +130,15 @@ func diagnose(ctx context.Context, o *options, c *configuration, err error) *dia
 
 // automatic returns what clients answered by themselves, from the newest part of a log of approvals.
 func automatic(path string) []string {
-	if _, err := os.Stat(path); err != nil {
-		return nil // no log, or none yet
-	}
 	const newest = 1 << 20
-	var lines []byte
-	file, err := safefile.Open(path)
-	if err == nil {
-		defer file.Close()
-		err = file.SeekTail(newest)
-	}
-	if err == nil {
-		lines, err = io.ReadAll(io.LimitReader(file, newest))
-	}
-	if err != nil {
+	lines, err := safefile.Read(path, 2*maxLog)
+	switch {
+	case path == "", errors.Is(err, fs.ErrNotExist):
+		return nil // no log, or none yet
+	case err != nil:
 		return []string{err.Error()}
 	}
-	return record.Automatic(lines, 3)
+	return record.Automatic(lines[max(len(lines)-newest, 0):], 3)
 }
 
 func (d *diagnosis) problem() string {

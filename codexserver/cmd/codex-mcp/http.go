@@ -56,25 +56,7 @@ By default only this machine can connect. For other machines set http.hosts and
 // Run runs codex-mcp http and returns its exit status.
 func (o *httpOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
 	defer program.SurviveBrokenPipes()()
-	c, err := configure(o.options, os.Getenv, o.logger(stderr))
-	if err != nil {
-		return fail(stderr, err)
-	}
-	if keys := c.settings.HTTP.Gateway; len(keys) > 0 {
-		return fail(stderr, fmt.Errorf("%s: only codex-mcp-gateway serves this; start it instead of codex-mcp http", strings.Join(keys, ", ")))
-	}
-	token, err := loadToken(c.home)
-	if err != nil {
-		return fail(stderr, fmt.Errorf("the token: %w", err))
-	}
-	if o.showToken {
-		if err := printToken(stdout, o.URL(mcpPath), token); err != nil {
-			return fail(stderr, err)
-		}
-		return 0
-	}
-	c.warn(o.options, stderr)
-	if err := c.serveHTTP(ctx, o, token, stderr); err != nil {
+	if err := o.serve(ctx, stdout, stderr); err != nil {
 		return fail(stderr, err)
 	}
 	return 0
@@ -83,8 +65,23 @@ func (o *httpOptions) Run(ctx context.Context, stdout, stderr io.Writer) int {
 // challenge begins the WWW-Authenticate of a refusal.
 const challenge = `Bearer realm="codex-mcp"`
 
-// serveHTTP serves the one user who started the server.
-func (c *configuration) serveHTTP(ctx context.Context, o *httpOptions, token string, stderr io.Writer) error {
+// serve serves the one user who started the server, or prints the token.
+func (o *httpOptions) serve(ctx context.Context, stdout, stderr io.Writer) error {
+	c, err := configure(o.options, os.Getenv, o.logger(stderr))
+	if err != nil {
+		return err
+	}
+	if keys := c.settings.HTTP.Gateway; len(keys) > 0 {
+		return fmt.Errorf("%s: only codex-mcp-gateway serves this; start it instead of codex-mcp http", strings.Join(keys, ", "))
+	}
+	token, err := loadToken(c.home)
+	if err != nil {
+		return fmt.Errorf("the token: %w", err)
+	}
+	if o.showToken {
+		return printToken(stdout, o.URL(mcpPath), token)
+	}
+	c.warn(o.options, stderr)
 	hosts := c.settings.HTTP.Hosts
 	if err := o.CheckHosts(hosts); err != nil {
 		return err

@@ -20,24 +20,14 @@
 // --codex names the program.
 //
 // Questions go to the client. With --approvals both they are also on a page in the
-// browser, with --approvals page only there. The program prints the link of the page to standard error, and sends it to a
-// client that cannot show questions. codex-mcp page prints a new link at any time.
+// browser, with --approvals page only there. codex-mcp page prints a link to it at any time.
 //
 // codex-mcp http serves the clients of one user over Streamable HTTP; see docs/operate/http.md.
 // Command codex-mcp-gateway serves several users. It starts this program as the worker of
 // each of them.
 //
-// codex-mcp ask "task" runs a task from a terminal: it shows the work and asks about
-// what the sandbox does not allow; see docs/use/ask.md.
-//
-// codex-mcp ask --demo plays a demo in a temporary folder: a script takes the place of the
-// model, and the user's configuration is not read.
-//
-// codex-mcp rules lists the rules that were accepted with the answer to a question. Add adds
-// one, and remove removes one.
-//
-// codex-mcp doctor checks all of this and reports what is wrong; --json prints the report
-// for programs. The exit status is 1 when no turn can run.
+// codex-mcp ask runs a task from a terminal; see docs/use/ask.md. codex-mcp rules lists the rules that were
+// accepted with the answer to a question. codex-mcp doctor checks all of this and reports what is wrong.
 //
 // Exit status: 0 at the end of the input or after a signal; 1 when a configuration file
 // or -c cannot be read; 2 when the command line is wrong. For ask: 0 answered, 1 failed, 2
@@ -94,25 +84,27 @@ func (o *options) Run(ctx context.Context, _, stderr io.Writer) int {
 	defer program.SurviveBrokenPipes()()
 	ctx, stop := signal.NotifyContext(ctx, endingSignals()...)
 	defer stop()
-	c, err := configure(o, os.Getenv, o.logger(stderr))
-	if err == nil && c.settings.Shared {
-		conn, reason := share(ctx, o, c)
-		if reason == nil {
-			if err = conn.Relay(ctx, os.Stdin, os.Stdout); err != nil {
-				return fail(stderr, err)
-			}
-			return 0
-		}
-		c.log.Warn("this process serves its client itself: it cannot share a server", "reason", reason)
-	}
-	if err == nil {
-		c.warn(o, stderr)
-		err = serve(ctx, o, c, jsonrpc.Stdio())
-	}
-	if err != nil {
+	if err := o.serveClient(ctx, stderr); err != nil {
 		return fail(stderr, err)
 	}
 	return 0
+}
+
+// serveClient serves the client itself, or by a server that clients share.
+func (o *options) serveClient(ctx context.Context, stderr io.Writer) error {
+	c, err := configure(o, os.Getenv, o.logger(stderr))
+	if err != nil {
+		return err
+	}
+	if c.settings.Shared {
+		conn, reason := share(ctx, o, c)
+		if reason == nil {
+			return conn.Relay(ctx, os.Stdin, os.Stdout)
+		}
+		c.log.Warn("this process serves its client itself: it cannot share a server", "reason", reason)
+	}
+	c.warn(o, stderr)
+	return c.withServer(ctx, o, func(s *codexserver.Server, _ *choice) error { return s.Serve(ctx, jsonrpc.Stdio()) })
 }
 
 // endingSignals returns the signals that end the program in an orderly way.
@@ -137,11 +129,6 @@ func (o *options) logger(stderr io.Writer) *slog.Logger {
 func fail(stderr io.Writer, err error) int {
 	fmt.Fprintln(stderr, "codex-mcp:", err)
 	return 1
-}
-
-// serve serves one client, on t.
-func serve(ctx context.Context, o *options, c *configuration, t jsonrpc.Transport) error {
-	return c.withServer(ctx, o, func(s *codexserver.Server, _ *choice) error { return s.Serve(ctx, t) })
 }
 
 // withServer chooses an engine, calls f with a server, and then closes both.

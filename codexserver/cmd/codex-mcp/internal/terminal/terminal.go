@@ -128,7 +128,7 @@ func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signa
 		s.typed = &typed{in: c.Input, got: make(chan string, 1)}
 	}
 	code := s.run(ctx, t, signals)
-	if out.err != nil && code != StatusInterrupted {
+	if out.err != nil {
 		fmt.Fprintf(c.Err, "%s: standard output: %v\n", cmp.Or(task.Program, "ask"), out.err)
 		return StatusFailed
 	}
@@ -136,7 +136,7 @@ func Run(ctx context.Context, t jsonrpc.Transport, c *Console, task *Task, signa
 }
 
 // run waits until the call has ended, or is to be left.
-func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan os.Signal) (code int) {
+func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan os.Signal) int {
 	running, leave := context.WithCancel(ctx)
 	call, interrupt := context.WithCancel(running)
 	defer interrupt()
@@ -147,7 +147,7 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 		result, err := s.call(running, call, t)
 		done <- ended{result, err}
 	})
-	var lost, interrupted bool
+	interrupted := false
 	end := func(e ended) int {
 		interrupt() // so that an open question ends
 		defer work.Wait()
@@ -155,11 +155,7 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 		defer s.hold()()
 		defer s.p.fresh()
 		s.over = true
-		code := s.finish(e, interrupted)
-		if lost {
-			return StatusFailed
-		}
-		return code
+		return s.finish(e, interrupted)
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -181,15 +177,10 @@ func (s *session) run(ctx context.Context, t jsonrpc.Transport, signals <-chan o
 		case sig = <-s.stops:
 			asked = true
 		case <-failed:
-			failed = nil
-			select {
-			case sig = <-signals: // after which a write is abandoned
-			default:
-				if interrupted {
-					continue
-				}
-				sig, lost = os.Interrupt, true
+			if failed = nil; interrupted {
+				continue
 			}
+			sig = os.Interrupt
 		}
 		if sig != os.Interrupt || interrupted {
 			interrupted = true
